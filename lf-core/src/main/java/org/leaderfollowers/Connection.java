@@ -1,0 +1,83 @@
+package org.leaderfollowers;
+
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.util.concurrent.ConcurrentMap;
+
+/**
+ * A connection of a client to a {@link TcpServer}. All methods may be called by any
+ * thread, inside and outside of a handler, and none of them blocks.
+ */
+public interface Connection {
+
+	/**
+	 * Identifies the connection within its server.
+	 * @return a number that is not used again while the server lives, from 1
+	 */
+	long id();
+
+	/**
+	 * Sends a message: frames the payload and writes it to the socket at once. What the
+	 * socket does not take is kept and written when it does; messages of one thread are
+	 * written in the order of the calls, and a message is never torn by another.
+	 * <p>
+	 * A peer that does not read is felt in three steps: while half of the server's
+	 * maximum outbound size waits, no further messages are read from it; when all of it
+	 * waits, {@code send} refuses; when the peer takes no byte for the write timeout, the
+	 * connection is closed.
+	 * @param message the payload, from position to limit, which are the same after the
+	 * call. It has been written or copied when this method returns
+	 * @throws ConnectionClosedException if the connection is closed: the message is not
+	 * accepted
+	 * @throws SlowConsumerException if as many bytes wait as may wait: the message is not
+	 * accepted
+	 * @throws IllegalArgumentException if the framing cannot express the payload, for
+	 * example a line that contains a line feed
+	 */
+	void send(ByteBuffer message);
+
+	/**
+	 * Closes the connection after what was accepted by {@link #send} has been written.
+	 * Messages that were received but not handled yet are not handled any more. Does
+	 * nothing if the connection is closed already.
+	 */
+	void close();
+
+	/**
+	 * Whether the connection can still be used.
+	 * @return {@code false} from the moment that a close was asked for or detected
+	 */
+	boolean isOpen();
+
+	/**
+	 * How much was accepted by {@link #send} and waits for the peer to read.
+	 * @return bytes, framing included
+	 */
+	long pendingBytes();
+
+	/**
+	 * The address of the client.
+	 * @return address and port; still known when the connection is closed
+	 */
+	InetSocketAddress remoteAddress();
+
+	/**
+	 * The address that the client connected to.
+	 * @return address and port; still known when the connection is closed
+	 */
+	InetSocketAddress localAddress();
+
+	/**
+	 * What the application attaches to the connection, for example its session. Gone with
+	 * the connection.
+	 * @return a map for any thread
+	 */
+	ConcurrentMap<String, Object> attributes();
+
+	/**
+	 * The name of the server.
+	 * @return {@code default} unless it was given another
+	 */
+	String server();
+
+}

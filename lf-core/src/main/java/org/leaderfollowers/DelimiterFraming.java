@@ -1,0 +1,92 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.util.HexFormat;
+
+/**
+ * Messages that end with a delimiter, lines among them.
+ */
+final class DelimiterFraming implements Framing {
+
+	private final String name;
+
+	private final byte[] delimiter;
+
+	private final boolean dropCarriageReturn;
+
+	DelimiterFraming(String name, byte[] delimiter, boolean dropCarriageReturn) {
+		if (delimiter.length == 0) {
+			throw new IllegalArgumentException("'delimiter' must have at least one byte");
+		}
+		this.name = name;
+		this.delimiter = delimiter;
+		this.dropCarriageReturn = dropCarriageReturn;
+	}
+
+	@Override
+	public boolean decode(ByteBuffer input, Frame frame) {
+		int start = input.position();
+		int found = find(input, start + frame.scanned(), input.limit());
+		if (found < 0) {
+			// The beginning of a delimiter may be among the last bytes.
+			return frame.incomplete(Math.max(0, input.remaining() - (this.delimiter.length - 1)));
+		}
+		int end = found - start;
+		int payload = end;
+		if (this.dropCarriageReturn && end > 0 && input.get(found - 1) == '\r') {
+			payload--;
+		}
+		return frame.complete(0, payload, end + this.delimiter.length);
+	}
+
+	@Override
+	public void encode(ByteBuffer payload, ByteBuffer output) {
+		int start = output.position();
+		output.put(payload).put(this.delimiter);
+		// In the frame, not in the payload: the end of a payload and the beginning of the
+		// delimiter can make one as well.
+		int found = find(output, start, output.position() - 1);
+		if (found >= 0) {
+			throw new IllegalArgumentException(
+					"The payload contains the delimiter %s of the framing '%s' at offset %d, or would make one there with the delimiter behind it: the peer would see another message. Encode it, or use another framing"
+						.formatted(hex(), this.name, found - start));
+		}
+	}
+
+	/** The index of the first delimiter in the range, or -1. */
+	private int find(ByteBuffer buffer, int from, int to) {
+		byte first = this.delimiter[0];
+		int last = to - this.delimiter.length;
+		for (int i = from; i <= last; i++) {
+			if (buffer.get(i) == first && restMatches(buffer, i)) {
+				return i;
+			}
+		}
+		return -1;
+	}
+
+	private boolean restMatches(ByteBuffer buffer, int at) {
+		for (int i = 1; i < this.delimiter.length; i++) {
+			if (buffer.get(at + i) != this.delimiter[i]) {
+				return false;
+			}
+		}
+		return true;
+	}
+
+	@Override
+	public int maxFrameLength(int payloadLength) {
+		// A reader may meet a carriage return that does not count as payload.
+		return Math.addExact(payloadLength, this.delimiter.length + (this.dropCarriageReturn ? 1 : 0));
+	}
+
+	private String hex() {
+		return "0x" + HexFormat.of().formatHex(this.delimiter);
+	}
+
+	@Override
+	public String toString() {
+		return this.dropCarriageReturn ? this.name : this.name + "(" + hex() + ")";
+	}
+
+}

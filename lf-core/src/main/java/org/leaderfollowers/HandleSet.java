@@ -1,0 +1,433 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.CancelledKeyException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.ClosedSelectorException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.util.ConcurrentModificationException;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.demultiplexing.AttentionQueue;
+import org.leaderfollowers.demultiplexing.Deadlines;
+import org.leaderfollowers.demultiplexing.HandleState;
+import org.leaderfollowers.demultiplexing.ReadyRing;
+import org.leaderfollowers.promotion.Leadership;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An iterative handle set (the paper, activity 1.2): one thread at a time, its leader,
+ * waits until operations on some of its handles can be initiated without blocking.
+ * <p>
+ * What other threads want of it (register a handle, activate it again, wake it up) they
+ * {@link #request}; the leader attends to all requests before its next wait, so that the
+ * interest of a handle is only ever changed by the leader, and many changes cost one
+ * wake-up.
+ */
+public final class HandleSet {
+
+	static final Logger logger = LoggerFactory.getLogger("org.leaderfollowers.engine");
+
+	/**
+	 * Waits that end at once and for nothing before the selector is taken for broken.
+	 * Real ones come singly: a late wake-up, a cancelled key.
+	 */
+	private static final int PREMATURE_RETURNS = 512;
+
+	private static final long REBUILD_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+	private static final long BROKEN_SELECTOR_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+	private final String name;
+
+	private final LeaderFollowersPool pool;
+
+	final Leadership leadership = new Leadership();
+
+	final ReadyRing<SelectableHandle> ready = new ReadyRing<>();
+
+	private final AttentionQueue attention = new AttentionQueue(this::wakeUp);
+
+	private final Deadlines<SelectableHandle> deadlines = new Deadlines<>();
+
+	private final Map<EventType, LongAdder> events = new EnumMap<>(EventType.class);
+
+	private volatile Selector selector;
+
+	// The leader's: handed on with the leadership
+
+	private final Consumer<SelectionKey> onReady = this::ready;
+
+	private final AttentionQueue.Consumer<SelectableHandle> onRequest = this::attend;
+
+	private final Consumer<SelectableHandle> onExpiry = this::expired;
+
+	private long nowNanos;
+
+	private int prematureReturns;
+
+	private long rebuiltNanos;
+
+	HandleSet(String name, LeaderFollowersPool pool) {
+		this.name = name;
+		this.pool = pool;
+		for (EventType type : EventType.values()) {
+			this.events.put(type, new LongAdder());
+		}
+		this.nowNanos = System.nanoTime();
+		this.rebuiltNanos = this.nowNanos - REBUILD_INTERVAL_NANOS;
+		try {
+			this.selector = Selector.open();
+			// The JDK initialises its closing of sockets when the first one is closed,
+			// for which it needs descriptors. If there are none then, no socket of this
+			// process can ever be closed (JDK 17).
+			SocketChannel.open().close();
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException("Opening the selector of handle set '%s' failed".formatted(name), ex);
+		}
+	}
+
+	/**
+	 * The name of the handle set.
+	 * @return the name of its pool and its number
+	 */
+	public String name() {
+		return this.name;
+	}
+
+	/**
+	 * Asks the leader for something. Any thread.
+	 * @param handle what it is about
+	 * @param requests constants of {@link SelectableHandle}
+	 */
+	void request(SelectableHandle handle, int requests) {
+		this.attention.request(handle, requests);
+	}
+
+	void wakeLeader() {
+		this.attention.wakeLeader();
+	}
+
+	private void wakeUp() {
+		this.selector.wakeup();
+	}
+
+	/**
+	 * The time of the latest return from a wait.
+	 * @return {@link System#nanoTime()}
+	 */
+	long nowNanos() {
+		return this.nowNanos;
+	}
+
+	/**
+	 * Attends to what was requested, then waits for events and puts them on the
+	 * {@link #ready} ring. Called by the leader when the ring is empty.
+	 * @param deadlineNanos return then at the latest, with or without events
+	 */
+	void await(long deadlineNanos) {
+		this.attention.drain(SelectableHandle.class, this.onRequest);
+		long now = System.nanoTime();
+		this.nowNanos = now;
+		this.deadlines.poll(now, this.onExpiry);
+		long wait = Math.min(this.deadlines.maxWaitNanos(now), deadlineNanos - now);
+		// A thread that was interrupted by its last handler would not wait at all.
+		Thread.interrupted();
+		try {
+			if (!this.ready.isEmpty() || wait <= 0 || !this.attention.beginWait() || this.pool.isStopping()) {
+				// Something is to be done already; still let the kernel tell what else
+				// is.
+				this.attention.endWait();
+				this.selector.selectNow(this.onReady);
+				this.nowNanos = System.nanoTime();
+			}
+			else {
+				long millis = TimeUnit.NANOSECONDS.toMillis(wait) + 1;
+				int count = this.selector.select(this.onReady, millis);
+				boolean woken = this.attention.endWait();
+				this.nowNanos = System.nanoTime();
+				boolean premature = count == 0 && !woken && this.nowNanos - now < wait;
+				this.prematureReturns = premature ? this.prematureReturns + 1 : 0;
+				if (this.prematureReturns >= PREMATURE_RETURNS) {
+					rebuild("it returned %d times in a row without an event".formatted(PREMATURE_RETURNS), null);
+				}
+			}
+		}
+		catch (IOException | RuntimeException ex) {
+			this.attention.endWait();
+			rebuild("waiting failed", ex);
+		}
+	}
+
+	/**
+	 * Attends to what was requested, without waiting and without taking events, which are
+	 * reported again to the next leader. Frees the descriptors of closed channels.
+	 */
+	void attend() {
+		this.attention.drain(SelectableHandle.class, this.onRequest);
+		freeClosedChannels();
+	}
+
+	/**
+	 * Has the selector free the descriptors of closed channels. Events are not taken;
+	 * they are reported again.
+	 */
+	void freeClosedChannels() {
+		try {
+			this.selector.selectNow((key) -> {
+			});
+		}
+		catch (IOException | ClosedSelectorException ex) {
+			logger.debug("Handle set '{}' could not be looked at", this.name, ex);
+		}
+	}
+
+	private void ready(SelectionKey key) {
+		SelectableHandle handle = (SelectableHandle) key.attachment();
+		try {
+			int operations = key.readyOps();
+			if (operations != 0) {
+				this.ready.add(handle, operations);
+				count(operations);
+			}
+		}
+		catch (CancelledKeyException ex) {
+			// Closed by its owner between the wait and now; its GONE is on the way.
+		}
+	}
+
+	private void count(int operations) {
+		for (int rest = operations; rest != 0; rest &= rest - 1) {
+			LongAdder counter = this.events.get(EventType.first(Integer.lowestOneBit(rest)));
+			if (counter != null) {
+				counter.increment();
+			}
+		}
+	}
+
+	private void attend(SelectableHandle handle, int requests) {
+		if (handle.isMarkedClosed()) {
+			this.deadlines.cancel(handle);
+			return;
+		}
+		if ((requests & SelectableHandle.REGISTER) != 0) {
+			register(handle);
+		}
+		if ((requests & SelectableHandle.REARM) != 0 && handle.arm()) {
+			handle.active = true;
+		}
+		applyInterest(handle);
+		if ((requests & SelectableHandle.TIMER) != 0) {
+			schedule(handle);
+		}
+		if ((requests & SelectableHandle.LOOK) != 0) {
+			look(handle);
+		}
+	}
+
+	private void look(SelectableHandle handle) {
+		if (!(handle.handler instanceof Acceptor acceptor)) {
+			this.ready.add(handle, SelectableHandle.LOOK);
+			return;
+		}
+		if (acceptor.isSuspended()) {
+			// The descriptor that a closed connection gives back is what it waits for.
+			freeClosedChannels();
+		}
+		// Accepting never blocks, so it need not wait behind events whose handlers may.
+		// No switch: its class would be loaded now, which fails without descriptors.
+		HandleState.Claim claim = handle.claimForLook();
+		if (claim == HandleState.Claim.CLAIMED) {
+			acceptor.handleEvent(handle, EventType.ACCEPT);
+		}
+		else if (claim == HandleState.Claim.OWNER_LOOKS_AGAIN) {
+			deactivate(handle);
+		}
+	}
+
+	private void register(SelectableHandle handle) {
+		try {
+			handle.key = handle.channel().register(this.selector, 0, handle);
+			return;
+		}
+		catch (ClosedChannelException ex) {
+			logger.debug("{} was closed before it was registered", handle);
+		}
+		catch (RuntimeException ex) {
+			handle.closeChannel();
+			this.pool.logFailure("%s could not be registered and is closed", handle, ex);
+		}
+		// Its owner finds the channel closed.
+		this.ready.add(handle, SelectableHandle.LOOK);
+	}
+
+	/**
+	 * Deactivates a handle that fired although it is owned or unwanted. Called by the
+	 * leader.
+	 */
+	void deactivate(SelectableHandle handle) {
+		handle.active = false;
+		applyInterest(handle);
+	}
+
+	/**
+	 * Tells the selector what the handle is interested in, if that has changed. Called by
+	 * the leader.
+	 */
+	void applyInterest(SelectableHandle handle) {
+		int operations = handle.active ? handle.operations : 0;
+		// Derived, not stored: a sender that adds bytes now requests another look at
+		// this.
+		if (handle.handler instanceof TcpConnection connection && connection.hasPendingBytes()) {
+			operations |= SelectionKey.OP_WRITE;
+		}
+		SelectionKey key = handle.key;
+		if (key == null || operations == handle.registeredOperations) {
+			return;
+		}
+		try {
+			key.interestOps(operations);
+			handle.registeredOperations = operations;
+		}
+		catch (CancelledKeyException ex) {
+			// Closed meanwhile; its GONE is on the way.
+		}
+	}
+
+	private void schedule(SelectableHandle handle) {
+		if (!(handle.handler instanceof TimedEventHandler timed)) {
+			return;
+		}
+		this.deadlines.cancel(handle);
+		// Before the handler is asked: an owner that sets a deadline which this misses
+		// sees that there is no timer, and requests one.
+		handle.timerDeadline = TimedEventHandler.NO_DEADLINE;
+		long deadline = timed.deadline(this.nowNanos);
+		if (deadline != TimedEventHandler.NO_DEADLINE) {
+			handle.timerDeadline = deadline;
+			this.deadlines.schedule(handle, deadline);
+		}
+	}
+
+	private void expired(SelectableHandle handle) {
+		if (handle.isMarkedClosed() || !(handle.handler instanceof TimedEventHandler timed)) {
+			return;
+		}
+		handle.timerDeadline = TimedEventHandler.NO_DEADLINE;
+		long deadline = timed.deadline(this.nowNanos);
+		if (deadline != TimedEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
+			timed.expire(this.nowNanos);
+			this.ready.add(handle, SelectableHandle.LOOK);
+			deadline = timed.deadline(this.nowNanos);
+			if (deadline != TimedEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
+				// The one who looks decides, and requests a timer if there is a later
+				// one.
+				return;
+			}
+		}
+		schedule(handle);
+	}
+
+	/**
+	 * Replaces a selector that does not wait any more, the old remedy for defects of
+	 * kernels and runtimes (Netty has carried it since 2012). Not more than once in ten
+	 * seconds: in between the leader pauses, so that a broken selector does not burn a
+	 * processor.
+	 */
+	private void rebuild(String reason, @Nullable Exception cause) {
+		this.prematureReturns = 0;
+		if (this.pool.isStopping()) {
+			return;
+		}
+		if (this.nowNanos - this.rebuiltNanos < REBUILD_INTERVAL_NANOS) {
+			LockSupport.parkNanos(this, BROKEN_SELECTOR_PAUSE_NANOS);
+			this.nowNanos = System.nanoTime();
+			return;
+		}
+		this.rebuiltNanos = this.nowNanos;
+		logger.warn("The selector of handle set '{}' is replaced: {}", this.name, reason, cause);
+		Selector broken = this.selector;
+		try {
+			Selector replacement = Selector.open();
+			for (SelectionKey key : broken.keys()) {
+				SelectableHandle handle = (SelectableHandle) key.attachment();
+				if (key.isValid()) {
+					try {
+						handle.key = handle.channel().register(replacement, handle.registeredOperations, handle);
+					}
+					catch (ClosedChannelException ex) {
+						this.ready.add(handle, SelectableHandle.LOOK);
+					}
+				}
+			}
+			this.selector = replacement;
+			broken.close();
+		}
+		catch (IOException ex) {
+			logger.error("The selector of handle set '{}' could not be replaced; it is tried again", this.name, ex);
+		}
+	}
+
+	/**
+	 * Closes what is left. Called by the last thread of the pool.
+	 */
+	void close() {
+		try {
+			this.attention.drain(SelectableHandle.class, (handle, requests) -> abandon(handle));
+			for (SelectionKey key : this.selector.keys()) {
+				abandon((SelectableHandle) key.attachment());
+			}
+			// Frees the descriptors of the channels that were closed.
+			this.selector.selectNow();
+			this.selector.close();
+		}
+		catch (IOException ex) {
+			logger.warn("Closing handle set '{}' failed", this.name, ex);
+		}
+	}
+
+	private static void abandon(SelectableHandle handle) {
+		if (handle.handler instanceof TcpConnection connection) {
+			connection.abandon();
+		}
+		else {
+			handle.closeChannel();
+		}
+	}
+
+	PoolSnapshot.HandleSetSnapshot snapshot(@Nullable String leader) {
+		int registered = 0;
+		int active = 0;
+		try {
+			for (SelectionKey key : this.selector.keys()) {
+				registered++;
+				active += ((SelectableHandle) key.attachment()).isArmed() ? 1 : 0;
+			}
+		}
+		catch (ConcurrentModificationException | ClosedSelectorException ex) {
+			// The JDK's set does not throw the former; another one's may: the count is of
+			// a moment. The latter: the pool is closed.
+		}
+		Map<EventType, Long> counts = new EnumMap<>(EventType.class);
+		this.events.forEach((type, counter) -> counts.put(type, counter.sum()));
+		return new PoolSnapshot.HandleSetSnapshot(this.name, leader, this.leadership.term(), registered, active,
+				registered - active, counts);
+	}
+
+	@Override
+	public String toString() {
+		return this.name;
+	}
+
+}

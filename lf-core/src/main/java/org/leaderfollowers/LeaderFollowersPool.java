@@ -1,0 +1,1145 @@
+package org.leaderfollowers;
+
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.logging.RateLimit;
+import org.leaderfollowers.promotion.Follower;
+import org.leaderfollowers.promotion.Followers;
+import org.leaderfollowers.promotion.Leadership;
+import org.slf4j.Logger;
+
+/**
+ * A pool of threads that take turns at detecting, demultiplexing and processing the
+ * events of one or more handle sets: the Leader/Followers pattern.
+ * <p>
+ * At any moment each thread plays one of three {@linkplain ThreadRole roles}:
+ * <ul>
+ * <li>a <em>leader</em> waits for events on a handle set. There is at most one for each
+ * set;</li>
+ * <li>a <em>processing</em> thread runs the handler of an event that it detected itself
+ * while it was leader. No queue and no other thread is between the two;</li>
+ * <li>a <em>follower</em> waits to be promoted.</li>
+ * </ul>
+ * The road of an event is {@link #join}: read it from there downwards. The two protocols
+ * behind it have their transition tables in
+ * {@code org.leaderfollowers.promotion.Leadership}, {@code Followers} and
+ * {@code org.leaderfollowers.demultiplexing.HandleState}.
+ * <p>
+ * What holds at all times, whatever a handler throws:
+ * <ol>
+ * <li>a handle set has at most one leader;</li>
+ * <li>while a thread of the pool is idle, every handle set has a leader, or a thread is
+ * on its way to become it;</li>
+ * <li>a handle is worked on by at most one thread.</li>
+ * </ol>
+ * The pool starts its threads when the first server or handle needs them, and ends
+ * surplus ones that have waited for the keep-alive time. Threads are platform threads and
+ * not daemons: a selector that is used on a virtual thread waits through another one.
+ */
+public final class LeaderFollowersPool implements AutoCloseable {
+
+	private static final Logger logger = HandleSet.logger;
+
+	/** How many threads of the application may join beside the pool's own. */
+	private static final int JOINERS = 64;
+
+	private static final long FOREVER_NANOS = Long.MAX_VALUE / 4;
+
+	/** How often a thread that is not surplus looks whether it has become so. */
+	private static final long MIN_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+	/** So that a thread that fails again and again leaves the processor to others. */
+	private static final long FAILURE_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+	private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
+
+	/**
+	 * What a thread without a handler gets to end, even if the grace has been used up.
+	 */
+	private static final Duration IDLE_END_TIMEOUT = Duration.ofMillis(200);
+
+	private static final Duration INTERRUPT_TIMEOUT = Duration.ofSeconds(2);
+
+	private final String name;
+
+	private final int minThreads;
+
+	private final int maxThreads;
+
+	private final Duration keepAlive;
+
+	private final int threadPriority;
+
+	private final PromotionPolicy promotionPolicy;
+
+	private final PromotionOrder promotionOrder;
+
+	private final @Nullable ClassLoader contextClassLoader = Thread.currentThread().getContextClassLoader();
+
+	private final List<PoolListener> listeners = new CopyOnWriteArrayList<>();
+
+	private final HandleSet[] handleSets;
+
+	private final Followers followers;
+
+	/** By number; index 0 is nobody. Written under the monitor. */
+	private final AtomicReferenceArray<@Nullable Participant> participants;
+
+	/** The pool's own threads, those included that are being started. */
+	private final AtomicInteger threads = new AtomicInteger();
+
+	/**
+	 * All threads that participate, joined ones included; the last one closes the sets.
+	 */
+	private final AtomicInteger participating = new AtomicInteger();
+
+	private final AtomicInteger threadNumbers = new AtomicInteger();
+
+	private final AtomicInteger nextHandleSet = new AtomicInteger();
+
+	private final List<TcpServer> servers = new CopyOnWriteArrayList<>();
+
+	/** Handlers that wait for the end of their own pool. Guarded by the monitor. */
+	private int waitingHandlers;
+
+	private volatile PoolSnapshot.State state = PoolSnapshot.State.NEW;
+
+	private final Map<PromotionKind, LongAdder> promotions = new EnumMap<>(PromotionKind.class);
+
+	private final LongAdder handOffNanos = new LongAdder();
+
+	private final LongAdder wakeUps = new LongAdder();
+
+	private final LongAdder wastedWakeUps = new LongAdder();
+
+	private final LongAdder threadsStarted = new LongAdder();
+
+	private final LongAdder threadStartFailures = new LongAdder();
+
+	private final RateLimit failureLog = new RateLimit(TimeUnit.SECONDS.toNanos(1));
+
+	private LeaderFollowersPool(Builder builder) {
+		this.name = builder.name;
+		this.minThreads = builder.minThreads;
+		this.maxThreads = builder.maxThreads;
+		this.keepAlive = builder.keepAlive;
+		this.threadPriority = builder.threadPriority;
+		this.promotionPolicy = builder.promotionPolicy;
+		this.promotionOrder = builder.promotionOrder;
+		this.listeners.addAll(builder.listeners);
+		int capacity = this.maxThreads + JOINERS;
+		this.followers = new Followers(capacity);
+		this.participants = new AtomicReferenceArray<>(capacity + 1);
+		for (PromotionKind kind : PromotionKind.values()) {
+			this.promotions.put(kind, new LongAdder());
+		}
+		this.handleSets = new HandleSet[builder.handleSets];
+		for (int i = 0; i < this.handleSets.length; i++) {
+			this.handleSets[i] = new HandleSet(this.name + "-" + i, this);
+		}
+	}
+
+	/**
+	 * Begins to build a pool.
+	 * @return a builder with defaults
+	 */
+	public static Builder builder() {
+		return new Builder();
+	}
+
+	/**
+	 * The name of the pool.
+	 * @return {@code default} unless it was given another
+	 */
+	public String name() {
+		return this.name;
+	}
+
+	// The road of an event
+
+	/**
+	 * Joins the pool: the calling thread takes part in detecting and processing events,
+	 * as a leader, processing thread or follower, until the pool is closed or the time is
+	 * up (the paper, activity 4). The pool's own threads do nothing else. An interrupt
+	 * does not end it; the status is restored at the return.
+	 * @param timeout how long to wait for an event; a handler that runs is not
+	 * interrupted
+	 * @return {@code true} if the pool was closed, {@code false} if the time is up
+	 * @throws IllegalStateException if the calling thread takes part in a pool already,
+	 * for example because a handler calls this method
+	 */
+	public boolean join(Duration timeout) {
+		if (Participant.current() != null) {
+			throw new IllegalStateException("The thread '%s' takes part in a Leader/Followers pool already"
+				.formatted(Thread.currentThread().getName()));
+		}
+		Participant me = enroll(Thread.currentThread(), false);
+		me.enter();
+		try {
+			if (this.state == PoolSnapshot.State.NEW) {
+				start();
+			}
+			participate(me, deadlineAfter(timeout));
+			return isStopping();
+		}
+		finally {
+			withdraw(me);
+		}
+	}
+
+	private void participate(Participant me, long deadlineNanos) {
+		boolean remains = true;
+		while (remains && !isStopping()) {
+			try {
+				remains = takeTurn(me, deadlineNanos);
+			}
+			catch (Throwable ex) {
+				// Out of memory, most likely. The thread keeps what it leads, and goes
+				// on.
+				logFailure("A thread of pool '%s' failed", this.name, ex);
+				LockSupport.parkNanos(this, FAILURE_PAUSE_NANOS);
+			}
+		}
+	}
+
+	/** Leads once or follows once. Returns whether the thread remains in the pool. */
+	private boolean takeTurn(Participant me, long deadlineNanos) {
+		if (Thread.interrupted()) {
+			// It would turn every wait into a spin.
+			me.interrupted = true;
+		}
+		HandleSet set = me.leading;
+		if (set == null) {
+			set = takeVacancy(me, PromotionKind.RECLAIMED);
+		}
+		if (set == null) {
+			set = follow(me, deadlineNanos);
+		}
+		if (set != null) {
+			lead(me, set, deadlineNanos);
+		}
+		// A joined thread that leads when its time is up gives the leadership up as it
+		// withdraws. It must not do so here: with nobody else idle it would take it
+		// again,
+		// and go round for ever.
+		return !me.retired && (me.owned || hasReady(me) || deadlineNanos - System.nanoTime() > 0);
+	}
+
+	private static boolean hasReady(Participant me) {
+		HandleSet set = me.leading;
+		return set != null && !set.ready.isEmpty();
+	}
+
+	/** Takes one event from the handle set and processes it, or waits for events. */
+	private void lead(Participant me, HandleSet set, long deadlineNanos) {
+		try {
+			if (set.ready.isEmpty()) {
+				set.await(deadlineNanos);
+				return;
+			}
+			int events = set.ready.peekEvents();
+			SelectableHandle handle = set.ready.take();
+			if (handle.handler instanceof TcpConnection connection && (events & SelectionKey.OP_WRITE) != 0) {
+				// Writing what waits needs no claim: it must not wait for a handler that
+				// still works on an earlier message of the same connection.
+				events = connection.flush(events);
+				set.applyInterest(handle);
+			}
+			if (events != 0) {
+				Claim claim = ((events & SelectableHandle.LOOK) != 0) ? handle.claimForLook() : handle.claimFired();
+				switch (claim) {
+					case CLAIMED -> process(me, handle, events);
+					case OWNER_LOOKS_AGAIN, UNWANTED -> set.deactivate(handle);
+					case STALE -> {
+					}
+				}
+			}
+		}
+		catch (Throwable ex) {
+			// Out of memory, for example. The thread keeps what it leads, and goes on.
+			logFailure("Leading handle set '%s' failed", set, ex);
+			LockSupport.parkNanos(this, FAILURE_PAUSE_NANOS);
+		}
+	}
+
+	private void process(Participant me, SelectableHandle handle, int events) {
+		me.worksOn(handle);
+		try {
+			handle.claimedEvents = events;
+			int operations = events & ~SelectableHandle.LOOK;
+			handle.handler.handleEvent(handle, (operations != 0) ? EventType.first(operations) : EventType.READ);
+		}
+		catch (Throwable ex) {
+			// The handlers of the engine catch what applications throw; this is their
+			// own.
+			if (!handle.isMarkedClosed()) {
+				handle.closeByOwner();
+			}
+			logFailure("%s failed; its handle is closed", handle, ex);
+		}
+		finally {
+			me.worksOn(null);
+			// An interrupt meant for the handler must not reach the next one.
+			Thread.interrupted();
+		}
+	}
+
+	/** Never throws: whoever calls this has something to put in order. */
+	void logFailure(String format, Object subject, Throwable failure) {
+		try {
+			long suppressed = this.failureLog.tryAcquire();
+			if (suppressed >= 0) {
+				logger.error(format.formatted(subject) + RateLimit.heldBack(suppressed), failure);
+			}
+		}
+		catch (Throwable ex) {
+			// Out of memory, most likely, and so was what is to be logged.
+		}
+	}
+
+	/**
+	 * Waits among the followers.
+	 * @return the handle set that the thread leads now, or {@code null} if it was woken
+	 * for nothing, if time is up, or if the pool stops
+	 */
+	private @Nullable HandleSet follow(Participant me, long deadlineNanos) {
+		me.become(ThreadRole.FOLLOWER, System.nanoTime());
+		try {
+			return await(me, deadlineNanos);
+		}
+		catch (Throwable ex) {
+			// Whoever pops a place that nobody waits in any more would wake nobody.
+			this.followers.abandon(me.follower);
+			throw ex;
+		}
+	}
+
+	private @Nullable HandleSet await(Participant me, long deadlineNanos) {
+		this.followers.enqueue(me.follower);
+		// Once more, now that everybody who leaves a vacancy can see this thread waiting.
+		HandleSet set = takeVacancy(me, PromotionKind.RECLAIMED);
+		if (set != null) {
+			if (!this.followers.leave(me.follower)) {
+				signalNextVacancy();
+			}
+			return set;
+		}
+		// One that would not end anyhow need not look often.
+		long patience = (this.threads.get() > this.minThreads) ? nanos(this.keepAlive)
+				: Math.max(nanos(this.keepAlive), MIN_PATIENCE_NANOS);
+		long keepAliveNanos = System.nanoTime() + patience;
+		boolean surplusEnds = me.owned && keepAliveNanos - deadlineNanos < 0;
+		if (this.followers.await(me.follower, surplusEnds ? keepAliveNanos : deadlineNanos, this::isStopping)
+				|| !this.followers.leave(me.follower)) {
+			return arrive(me);
+		}
+		me.retired = surplusEnds && !isStopping() && retireThread();
+		return null;
+	}
+
+	/**
+	 * Counts a surplus thread out, if it is one. Those that waited longest come first.
+	 */
+	private boolean retireThread() {
+		int count;
+		do {
+			count = this.threads.get();
+			if (count <= this.minThreads) {
+				return false;
+			}
+		}
+		while (!this.threads.compareAndSet(count, count - 1));
+		return true;
+	}
+
+	/** A thread that was woken or started to lead looks for what to lead. */
+	private @Nullable HandleSet arrive(Participant me) {
+		HandleSet set = takeVacancy(me, PromotionKind.EAGER);
+		if (set == null) {
+			this.wastedWakeUps.increment();
+		}
+		else {
+			signalNextVacancy();
+		}
+		return set;
+	}
+
+	/** Takes the leadership of any handle set that has no leader. */
+	private @Nullable HandleSet takeVacancy(Participant me, PromotionKind kind) {
+		int count = this.handleSets.length;
+		for (int i = 1; i <= count; i++) {
+			// Not always from the first: if every thread is busy, a thread that is done
+			// takes the next set in turn, or the last ones would starve.
+			int index = (me.latestSet + i) % count;
+			HandleSet set = this.handleSets[index];
+			if (set.leadership.take(me.number)) {
+				long now = System.nanoTime();
+				me.latestSet = index;
+				me.leading = set;
+				me.become(ThreadRole.LEADER, now);
+				long vacancy = set.leadership.vacancyNanos(now);
+				if (vacancy >= 0) {
+					handedOff(kind, vacancy);
+				}
+				return set;
+			}
+		}
+		return null;
+	}
+
+	private void handedOff(PromotionKind kind, long vacancyNanos) {
+		LongAdder counter = this.promotions.get(kind);
+		if (counter != null) {
+			counter.increment();
+		}
+		this.handOffNanos.add(vacancyNanos);
+		for (PoolListener listener : this.listeners) {
+			try {
+				listener.handedOff(kind, vacancyNanos);
+			}
+			catch (Throwable ex) {
+				// An error, too: the caller is between leading and waiting.
+				logger.debug("{} failed", listener, ex);
+			}
+		}
+	}
+
+	// Promotion
+
+	/**
+	 * Gives up the leadership of the calling thread, so that another thread leads while
+	 * it goes on processing (the paper, activity 5). The engine does it before it calls a
+	 * handler; calling it from a handler is harmless.
+	 * @return whether the calling thread was leader
+	 */
+	public boolean promoteNewLeader() {
+		Participant me = Participant.current();
+		return me != null && me.pool == this && promote(me);
+	}
+
+	/**
+	 * Gives up the leadership, if the participant has one: vacant first, then wakes
+	 * whoever may take it.
+	 */
+	boolean promote(Participant me) {
+		if (!giveUp(me)) {
+			return false;
+		}
+		signalFollower();
+		return true;
+	}
+
+	private static boolean giveUp(Participant me) {
+		HandleSet set = me.leading;
+		if (set == null) {
+			return false;
+		}
+		long now = System.nanoTime();
+		me.leading = null;
+		me.become(ThreadRole.PROCESSING, now);
+		set.leadership.giveUp(me.number, now);
+		return true;
+	}
+
+	private void signalFollower() {
+		for (;;) {
+			switch (this.followers.signal()) {
+				case WOKEN -> {
+					this.wakeUps.increment();
+					return;
+				}
+				case ALREADY_UNDER_WAY -> {
+					return;
+				}
+				case NOBODY_WAITS -> {
+					// The mark goes to the new thread, which clears it when it arrives.
+					Start start = Start.FAILED;
+					try {
+						start = startThread(this.maxThreads, true);
+					}
+					finally {
+						if (start != Start.STARTED) {
+							this.followers.arrive();
+						}
+					}
+					if (start == Start.STARTED) {
+						return;
+					}
+					// Somebody may have begun to wait since, and another one may have
+					// left a vacancy and woken nobody because of our mark. Or a thread
+					// that counted against the limit may have ended, found the vacancy,
+					// and started nobody because of our mark.
+					boolean anyone = !this.followers.isEmpty()
+							|| (start == Start.AT_LIMIT && this.threads.get() < this.maxThreads);
+					if (!anyone || !isAnyVacant()) {
+						return;
+					}
+				}
+			}
+		}
+	}
+
+	/** The one under way found one vacancy; the next one needs another thread. */
+	private void signalNextVacancy() {
+		if (this.handleSets.length > 1 && isAnyVacant()) {
+			signalFollower();
+		}
+	}
+
+	/**
+	 * Attends to the requests of a handle set that has no leader because every thread is
+	 * busy. Runs no code of the application. Any thread.
+	 */
+	void attendIfVacant(HandleSet set) {
+		if (!set.leadership.isVacant() || isStopping()) {
+			return;
+		}
+		Participant current = Participant.current();
+		boolean enrolled = current == null || current.pool != this;
+		Participant me;
+		try {
+			me = (current == null || enrolled) ? enroll(Thread.currentThread(), false) : current;
+		}
+		catch (IllegalStateException ex) {
+			logger.debug("Handle set '{}' was not attended to", set, ex);
+			return;
+		}
+		try {
+			if (me.leading == null && set.leadership.take(me.number)) {
+				long now = System.nanoTime();
+				try {
+					set.attend();
+				}
+				finally {
+					// For the next leader the leadership has been vacant all the time.
+					set.leadership.giveUp(me.number, now - Math.max(0, set.leadership.vacancyNanos(now)));
+					signalFollower();
+				}
+			}
+		}
+		finally {
+			if (enrolled) {
+				withdraw(me);
+			}
+		}
+	}
+
+	private boolean isAnyVacant() {
+		for (HandleSet set : this.handleSets) {
+			if (set.leadership.isVacant()) {
+				return true;
+			}
+		}
+		return false;
+	}
+
+	// Handles
+
+	/**
+	 * Registers an event source. Its handler is called by a processing thread whenever
+	 * one of the events occurs.
+	 * @param channel a channel in non-blocking mode, not registered anywhere else
+	 * @param handler what to call
+	 * @param types which events
+	 * @return the handle
+	 * @throws IllegalArgumentException if the channel is in blocking mode, or does not
+	 * support one of the events
+	 */
+	public Handle register(SelectableChannel channel, EventHandler handler, EventType... types) {
+		int operations = PromotingEventHandler.operations(types);
+		if (channel.isBlocking()) {
+			throw new IllegalArgumentException("'channel' must be in non-blocking mode");
+		}
+		if (channel.isRegistered()) {
+			throw new IllegalArgumentException("'channel' must not be registered already");
+		}
+		if ((operations & ~channel.validOps()) != 0) {
+			throw new IllegalArgumentException("%s does not support all of %s".formatted(channel, List.of(types)));
+		}
+		SelectableHandle handle = newHandle(channel, new PromotingEventHandler(this, handler), operations);
+		start();
+		handle.release();
+		handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+		return handle;
+	}
+
+	/** A handle owned by the caller, in the next handle set, not yet registered there. */
+	SelectableHandle newHandle(SelectableChannel channel, EventHandler handler, int operations) {
+		int index = Math.floorMod(this.nextHandleSet.getAndIncrement(), this.handleSets.length);
+		return new SelectableHandle(channel, this.handleSets[index], handler, operations);
+	}
+
+	/**
+	 * Ceases to watch for an event of a handle until it is {@linkplain #reactivateHandle
+	 * reactivated} (the paper, activity 2). A handler need not call it for the event that
+	 * it processes: while it does, its handle belongs to it.
+	 * @param handle a handle of this pool
+	 * @param type the event
+	 */
+	public void deactivateHandle(Handle handle, EventType type) {
+		SelectableHandle selectable = own(handle);
+		synchronized (selectable) {
+			selectable.operations &= ~type.operation;
+		}
+		selectable.request(SelectableHandle.INTEREST);
+	}
+
+	/**
+	 * Watches for an event of a handle again.
+	 * @param handle a handle of this pool
+	 * @param type the event
+	 */
+	public void reactivateHandle(Handle handle, EventType type) {
+		SelectableHandle selectable = own(handle);
+		if ((type.operation & ~handle.channel().validOps()) != 0) {
+			throw new IllegalArgumentException("%s does not support %s".formatted(handle.channel(), type));
+		}
+		synchronized (selectable) {
+			selectable.operations |= type.operation;
+		}
+		selectable.request(SelectableHandle.INTEREST);
+	}
+
+	private SelectableHandle own(Handle handle) {
+		for (HandleSet set : this.handleSets) {
+			if (handle.handleSet() == set) {
+				return (SelectableHandle) handle;
+			}
+		}
+		throw new IllegalArgumentException("%s is not a handle of pool '%s'".formatted(handle, this.name));
+	}
+
+	// Threads
+
+	/**
+	 * Starts the least number of threads, if that has not been done. Servers and
+	 * registered handles start the pool by themselves.
+	 * @throws IllegalStateException if the pool was closed
+	 */
+	public void start() {
+		synchronized (this) {
+			if (isStopping()) {
+				throw new IllegalStateException("Pool '%s' is closed".formatted(this.name));
+			}
+			if (this.state == PoolSnapshot.State.RUNNING) {
+				return;
+			}
+			this.state = PoolSnapshot.State.RUNNING;
+		}
+		while (this.threads.get() < this.minThreads && startThread(this.minThreads, false) == Start.STARTED) {
+			// until there are enough
+		}
+		if (this.threads.get() == 0 && this.minThreads > 0) {
+			throw new IllegalStateException("Not one thread of pool '%s' could be started".formatted(this.name));
+		}
+	}
+
+	private enum Start {
+
+		STARTED, AT_LIMIT, FAILED
+
+	}
+
+	/**
+	 * Starts a thread if there are fewer than the limit.
+	 * @param underWay whether it is the one under way among the followers, and arrives
+	 * like one that was woken
+	 */
+	private Start startThread(int limit, boolean underWay) {
+		int count;
+		do {
+			count = this.threads.get();
+			if (isStopping()) {
+				return Start.FAILED;
+			}
+			if (count >= limit) {
+				return Start.AT_LIMIT;
+			}
+		}
+		while (!this.threads.compareAndSet(count, count + 1));
+		try {
+			String threadName = "lf-" + this.name + "-" + this.threadNumbers.incrementAndGet();
+			// Started by whoever finds nobody to promote: what that thread carries for
+			// its own request is not for this one.
+			Thread thread = new Thread(null, () -> runOwnThread(underWay), threadName, 0, false);
+			thread.setContextClassLoader(this.contextClassLoader);
+			thread.setDaemon(false);
+			thread.setPriority(this.threadPriority);
+			thread.start();
+			return Start.STARTED;
+		}
+		catch (Throwable ex) {
+			// "Unable to create native thread". Those that are there carry on.
+			this.threads.decrementAndGet();
+			this.threadStartFailures.increment();
+			logFailure("A thread could not be started; the pool '%s' carries on with those that it has", this.name, ex);
+			return Start.FAILED;
+		}
+	}
+
+	private void runOwnThread(boolean underWay) {
+		Participant me;
+		try {
+			me = enroll(Thread.currentThread(), true);
+		}
+		catch (Throwable ex) {
+			enrollingFailed(underWay);
+			logFailure("A thread of pool '%s' could not take part in it", this.name, ex);
+			return;
+		}
+		if (underWay) {
+			this.followers.arrive();
+		}
+		this.threadsStarted.increment();
+		try {
+			me.enter();
+			if (underWay) {
+				arrive(me);
+			}
+		}
+		catch (Throwable ex) {
+			logFailure("A thread of pool '%s' failed", this.name, ex);
+		}
+		try {
+			participate(me, deadlineAfter(null));
+		}
+		finally {
+			withdraw(me);
+		}
+	}
+
+	/** The thread counts no more, and is not the one under way any more. */
+	private void enrollingFailed(boolean underWay) {
+		this.threads.decrementAndGet();
+		if (underWay) {
+			this.followers.arrive();
+			// As for a thread that could not be started: somebody may wait by now.
+			if (!this.followers.isEmpty() && isAnyVacant()) {
+				signalFollower();
+			}
+		}
+		synchronized (this) {
+			notifyAll();
+		}
+	}
+
+	private synchronized Participant enroll(Thread thread, boolean owned) {
+		if (isStopping() && !owned) {
+			throw new IllegalStateException("Pool '%s' is closed".formatted(this.name));
+		}
+		if (!owned && living().stream().filter((participant) -> !participant.owned).count() >= JOINERS) {
+			throw new IllegalStateException(
+					"No more than %d threads can join pool '%s' beside its own".formatted(JOINERS, this.name));
+		}
+		for (int number = 1; number < this.participants.length(); number++) {
+			Participant previous = this.participants.get(number);
+			if (previous == null || (previous.hasWithdrawn() && previous.follower.handOver(thread))) {
+				// The place of an ended thread can be on the stack of followers still.
+				Follower follower = (previous != null) ? previous.follower : new Follower(number, thread);
+				Participant participant = new Participant(this, number, thread, owned, follower);
+				this.participants.set(number, participant);
+				this.participating.incrementAndGet();
+				return participant;
+			}
+		}
+		throw new IllegalStateException("Pool '%s' has no number left for a thread".formatted(this.name));
+	}
+
+	private void withdraw(Participant me) {
+		boolean last = false;
+		try {
+			giveUp(me);
+		}
+		finally {
+			// First what must not be left undone, whatever fails: what wakes others is
+			// last.
+			me.exit();
+			if (me.owned && !me.retired) {
+				this.threads.decrementAndGet();
+			}
+			last = this.participating.decrementAndGet() == 0;
+		}
+		if (me.interrupted && !me.owned) {
+			me.thread.interrupt();
+		}
+		if (isStopping()) {
+			if (last) {
+				closeHandleSets();
+			}
+			synchronized (this) {
+				notifyAll();
+			}
+		}
+		else if (isAnyVacant()) {
+			// Whoever left the vacancy may have counted on this thread, or on its place
+			// below the limit being taken; or it is its own.
+			signalFollower();
+		}
+	}
+
+	// The end
+
+	void serves(TcpServer server) {
+		this.servers.add(server);
+	}
+
+	void servesNoMore(TcpServer server) {
+		this.servers.remove(server);
+	}
+
+	/**
+	 * Closes the pool and waits up to 30 seconds for what runs.
+	 * @see #close(Duration)
+	 */
+	@Override
+	public void close() {
+		close(CLOSE_TIMEOUT);
+	}
+
+	/**
+	 * Closes the pool: first its servers, which answer what they have received; then the
+	 * threads end, each when its handler returns. Handlers that still run when the time
+	 * is up are interrupted.
+	 * @param grace how long to wait for servers and handlers
+	 * @return whether all threads have ended
+	 */
+	public boolean close(Duration grace) {
+		long deadlineNanos = deadlineAfter(grace);
+		// All of them first: while one is drained, the others must not accept any more.
+		this.servers.forEach((server) -> server.beginDrain(deadlineNanos));
+		for (TcpServer server : this.servers) {
+			server.close(Duration.ofNanos(Math.max(0, deadlineNanos - System.nanoTime())));
+		}
+		synchronized (this) {
+			if (this.state != PoolSnapshot.State.STOPPED) {
+				this.state = PoolSnapshot.State.STOPPING;
+			}
+		}
+		List<Participant> ending = living();
+		for (HandleSet set : this.handleSets) {
+			set.wakeLeader();
+		}
+		for (Participant participant : ending) {
+			LockSupport.unpark(participant.thread);
+		}
+		if (this.participating.get() == 0) {
+			closeHandleSets();
+		}
+		long idleDeadline = deadlineAfter(IDLE_END_TIMEOUT);
+		if (awaitEnd((idleDeadline - deadlineNanos > 0) ? idleDeadline : deadlineNanos)) {
+			joinOwnThreads(ending);
+			return true;
+		}
+		for (Participant participant : living()) {
+			if (participant != Participant.current() && participant.handle() != null) {
+				logger.warn("Thread '{}' of pool '{}' has not ended within {} and is interrupted; it works on {}",
+						participant.thread.getName(), this.name, grace, participant.handle());
+				participant.thread.interrupt();
+			}
+		}
+		boolean ended = awaitEnd(deadlineAfter(INTERRUPT_TIMEOUT));
+		if (!ended) {
+			logger.warn("Pool '{}' is closed, but {} of its threads ignore their interrupt", this.name,
+					living().size());
+		}
+		closeHandleSets();
+		return ended;
+	}
+
+	private synchronized boolean awaitEnd(long deadlineNanos) {
+		Participant me = Participant.current();
+		// Handlers that close their own pool wait neither for themselves nor for each
+		// other.
+		boolean handler = me != null && me.pool == this;
+		if (handler) {
+			this.waitingHandlers++;
+			notifyAll();
+		}
+		try {
+			int self = handler ? this.waitingHandlers : 0;
+			while (this.participating.get() > self || this.threads.get() > self) {
+				long left = deadlineNanos - System.nanoTime();
+				if (left <= 0) {
+					return false;
+				}
+				TimeUnit.NANOSECONDS.timedWait(this, left);
+				self = handler ? this.waitingHandlers : 0;
+			}
+			return true;
+		}
+		catch (InterruptedException ex) {
+			// The pool is closed all the same, only without waiting.
+			Thread.currentThread().interrupt();
+			return false;
+		}
+		finally {
+			this.waitingHandlers -= handler ? 1 : 0;
+		}
+	}
+
+	/** Those that take part no more have but to return; then no thread is left behind. */
+	private void joinOwnThreads(List<Participant> ending) {
+		try {
+			for (Participant participant : ending) {
+				if (participant.owned && participant.hasWithdrawn()) {
+					participant.thread.join(INTERRUPT_TIMEOUT.toMillis());
+				}
+			}
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+		}
+	}
+
+	private void closeHandleSets() {
+		synchronized (this) {
+			if (this.state == PoolSnapshot.State.STOPPED) {
+				return;
+			}
+			this.state = PoolSnapshot.State.STOPPED;
+		}
+		for (HandleSet set : this.handleSets) {
+			set.close();
+		}
+	}
+
+	boolean isStopping() {
+		PoolSnapshot.State current = this.state;
+		return current == PoolSnapshot.State.STOPPING || current == PoolSnapshot.State.STOPPED;
+	}
+
+	private static long deadlineAfter(@Nullable Duration timeout) {
+		return System.nanoTime() + ((timeout != null) ? nanos(timeout) : FOREVER_NANOS);
+	}
+
+	/**
+	 * In nanoseconds, cut where sums with {@link System#nanoTime()} still cannot
+	 * overflow.
+	 */
+	static long nanos(Duration duration) {
+		return (duration.compareTo(Duration.ofNanos(FOREVER_NANOS)) < 0) ? duration.toNanos() : FOREVER_NANOS;
+	}
+
+	// What it looks like from outside
+
+	private List<Participant> living() {
+		List<Participant> living = new ArrayList<>();
+		for (int number = 1; number < this.participants.length(); number++) {
+			Participant participant = this.participants.get(number);
+			if (participant != null && !participant.hasWithdrawn()) {
+				living.add(participant);
+			}
+		}
+		return living;
+	}
+
+	/**
+	 * Adds one who is told of hand-offs from now on. Any thread.
+	 * @param listener is called by new leaders
+	 */
+	public void addListener(PoolListener listener) {
+		this.listeners.add(listener);
+	}
+
+	/**
+	 * Looks at the pool without stopping it. Any thread.
+	 * @return what it is doing
+	 */
+	public PoolSnapshot snapshot() {
+		Set<Integer> leaders = new HashSet<>();
+		List<PoolSnapshot.HandleSetSnapshot> sets = new ArrayList<>();
+		for (HandleSet set : this.handleSets) {
+			int holder = set.leadership.holder();
+			Participant leader = (holder != Leadership.VACANT) ? this.participants.get(holder) : null;
+			if (leader != null && leaders.add(holder)) {
+				sets.add(set.snapshot(leader.thread.getName()));
+			}
+			else {
+				sets.add(set.snapshot(null));
+			}
+		}
+		long now = System.nanoTime();
+		List<PoolSnapshot.ThreadSnapshot> members = new ArrayList<>();
+		for (Participant participant : living()) {
+			members.add(participant.snapshot(leaders.contains(participant.number), now));
+		}
+		Map<PromotionKind, Long> counts = new EnumMap<>(PromotionKind.class);
+		this.promotions.forEach((kind, counter) -> counts.put(kind, counter.sum()));
+		return new PoolSnapshot(this.name, this.state, this.minThreads, this.maxThreads, this.keepAlive,
+				this.promotionPolicy, this.promotionOrder, List.copyOf(members), List.copyOf(sets), Map.copyOf(counts),
+				this.handOffNanos.sum(), this.wakeUps.sum(), this.wastedWakeUps.sum(), this.threadsStarted.sum(),
+				this.threadStartFailures.sum());
+	}
+
+	@Override
+	public String toString() {
+		return "LeaderFollowersPool '" + this.name + "'";
+	}
+
+	/**
+	 * Builds a pool.
+	 */
+	public static final class Builder {
+
+		private String name = "default";
+
+		private int minThreads = 4;
+
+		private int maxThreads = 64;
+
+		private Duration keepAlive = Duration.ofSeconds(60);
+
+		private int threadPriority = Thread.NORM_PRIORITY;
+
+		private int handleSets = 1;
+
+		private PromotionPolicy promotionPolicy = PromotionPolicy.EAGER;
+
+		private PromotionOrder promotionOrder = PromotionOrder.LIFO;
+
+		private final List<PoolListener> listeners = new ArrayList<>();
+
+		private Builder() {
+		}
+
+		/**
+		 * The name of the pool, which is part of the names of its threads.
+		 * @param name not empty; the default is {@code default}
+		 * @return this builder
+		 */
+		public Builder name(String name) {
+			if (name.isBlank()) {
+				throw new IllegalArgumentException("'name' must not be empty");
+			}
+			this.name = name;
+			return this;
+		}
+
+		/**
+		 * How many threads the pool has. A thread is added when an event could not be
+		 * waited for since all are busy, so {@code max} bounds how many handlers block at
+		 * a time.
+		 * @param min threads that are kept even when idle, at least 1; the default is 4
+		 * @param max threads at the most, from {@code min} to 10000; the default is 64
+		 * @return this builder
+		 */
+		public Builder threads(int min, int max) {
+			if (min < 1) {
+				throw new IllegalArgumentException("'min' must be at least 1, but is " + min);
+			}
+			if (max < min || max > 10_000) {
+				throw new IllegalArgumentException(
+						"'max' must be from 'min' (%d) to 10000, but is %d".formatted(min, max));
+			}
+			this.minThreads = min;
+			this.maxThreads = max;
+			return this;
+		}
+
+		/**
+		 * How long a surplus thread waits for work before it ends.
+		 * @param keepAlive positive; the default is 60 seconds
+		 * @return this builder
+		 */
+		public Builder keepAlive(Duration keepAlive) {
+			if (keepAlive.isZero() || keepAlive.isNegative()) {
+				throw new IllegalArgumentException("'keepAlive' must be positive, but is " + keepAlive);
+			}
+			this.keepAlive = keepAlive;
+			return this;
+		}
+
+		/**
+		 * The priority of the threads, for pools that serve different levels of service.
+		 * Many systems ignore it unless told otherwise.
+		 * @param priority from {@link Thread#MIN_PRIORITY} to
+		 * {@link Thread#MAX_PRIORITY}; the default is {@link Thread#NORM_PRIORITY}
+		 * @return this builder
+		 */
+		public Builder threadPriority(int priority) {
+			if (priority < Thread.MIN_PRIORITY || priority > Thread.MAX_PRIORITY) {
+				throw new IllegalArgumentException("'priority' must be from %d to %d, but is %d"
+					.formatted(Thread.MIN_PRIORITY, Thread.MAX_PRIORITY, priority));
+			}
+			this.threadPriority = priority;
+			return this;
+		}
+
+		/**
+		 * How many handle sets the connections are spread over. Each has a leader of its
+		 * own, and any idle thread leads any set without one (the paper's <em>multiple
+		 * leaders, multiple followers</em>).
+		 * @param handleSets from 1 to 64; the default is 1
+		 * @return this builder
+		 */
+		public Builder handleSets(int handleSets) {
+			if (handleSets < 1 || handleSets > 64) {
+				throw new IllegalArgumentException("'handleSets' must be from 1 to 64, but is " + handleSets);
+			}
+			this.handleSets = handleSets;
+			return this;
+		}
+
+		/**
+		 * When a leader promotes a follower.
+		 * @param policy the default is {@link PromotionPolicy#EAGER}
+		 * @return this builder
+		 */
+		public Builder promotionPolicy(PromotionPolicy policy) {
+			this.promotionPolicy = policy;
+			return this;
+		}
+
+		/**
+		 * Which follower is promoted.
+		 * @param order the default is {@link PromotionOrder#LIFO}
+		 * @return this builder
+		 */
+		public Builder promotionOrder(PromotionOrder order) {
+			this.promotionOrder = order;
+			return this;
+		}
+
+		/**
+		 * Adds one who is told of hand-offs.
+		 * @param listener is called by new leaders
+		 * @return this builder
+		 */
+		public Builder listener(PoolListener listener) {
+			this.listeners.add(listener);
+			return this;
+		}
+
+		/**
+		 * Builds the pool. It has no threads until a server or handle needs them.
+		 * @return a new pool
+		 * @throws IllegalArgumentException if there are more handle sets than threads
+		 */
+		public LeaderFollowersPool build() {
+			if (this.handleSets > this.minThreads) {
+				throw new IllegalArgumentException(
+						"'handleSets' (%d) must not exceed the minimum of threads (%d): a set without a leader is not served"
+							.formatted(this.handleSets, this.minThreads));
+			}
+			return new LeaderFollowersPool(this);
+		}
+
+	}
+
+}

@@ -1,0 +1,173 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * Messages behind a header that tells their length. Immutable; every method returns a
+ * refined copy.
+ * <p>
+ * A frame is: {@code offset} bytes of header, the length field, the body. The payload
+ * that a handler sees and sends is the header followed by the body: only the length field
+ * itself is removed and added. The length of the body is
+ *
+ * <pre>
+ * body = value of the field + adjustment - (inclusive ? offset + size of the field : 0)
+ * </pre>
+ */
+public final class LengthFieldFraming implements Framing {
+
+	private final int fieldBytes;
+
+	private final int offset;
+
+	private final int adjustment;
+
+	private final boolean inclusive;
+
+	private final ByteOrder order;
+
+	private LengthFieldFraming(int fieldBytes, int offset, int adjustment, boolean inclusive, ByteOrder order) {
+		this.fieldBytes = fieldBytes;
+		this.offset = offset;
+		this.adjustment = adjustment;
+		this.inclusive = inclusive;
+		this.order = order;
+	}
+
+	static LengthFieldFraming ofBytes(int fieldBytes) {
+		if (fieldBytes < 1 || fieldBytes > 4) {
+			throw new IllegalArgumentException("'lengthFieldBytes' must be 1, 2, 3 or 4, but is " + fieldBytes);
+		}
+		return new LengthFieldFraming(fieldBytes, 0, 0, false, ByteOrder.BIG_ENDIAN);
+	}
+
+	/**
+	 * Bytes of header before the length field. They are part of the payload.
+	 * @param offset bytes, from 0 to 1024; the default is 0
+	 * @return a refined copy
+	 */
+	public LengthFieldFraming offset(int offset) {
+		if (offset < 0 || offset > 1024) {
+			throw new IllegalArgumentException("'offset' must be from 0 to 1024, but is " + offset);
+		}
+		return new LengthFieldFraming(this.fieldBytes, offset, this.adjustment, this.inclusive, this.order);
+	}
+
+	/**
+	 * What to add to the value of the field to get the length of the body, for protocols
+	 * that count something else.
+	 * @param adjustment bytes, from -65536 to 65536; the default is 0
+	 * @return a refined copy
+	 */
+	public LengthFieldFraming adjustment(int adjustment) {
+		if (Math.abs((long) adjustment) > 65536) {
+			throw new IllegalArgumentException("'adjustment' must be from -65536 to 65536, but is " + adjustment);
+		}
+		return new LengthFieldFraming(this.fieldBytes, this.offset, adjustment, this.inclusive, this.order);
+	}
+
+	/**
+	 * Whether the value of the field counts the header and the field itself.
+	 * @param inclusive the default is {@code false}: it counts the body only
+	 * @return a refined copy
+	 */
+	public LengthFieldFraming inclusive(boolean inclusive) {
+		return new LengthFieldFraming(this.fieldBytes, this.offset, this.adjustment, inclusive, this.order);
+	}
+
+	/**
+	 * The order of the bytes of the length field.
+	 * @param order the default is {@link ByteOrder#BIG_ENDIAN}, the network's
+	 * @return a refined copy
+	 */
+	public LengthFieldFraming order(ByteOrder order) {
+		return new LengthFieldFraming(this.fieldBytes, this.offset, this.adjustment, this.inclusive, order);
+	}
+
+	@Override
+	public boolean decode(ByteBuffer input, Frame frame) {
+		int head = this.offset + this.fieldBytes;
+		int available = input.remaining();
+		if (available < head) {
+			return frame.incomplete(available);
+		}
+		int start = input.position();
+		long value = readField(input, start + this.offset);
+		long body = value + this.adjustment - (this.inclusive ? head : 0);
+		if (body < 0) {
+			throw new FramingException(
+					"The length field says %d, which makes a body of %d bytes".formatted(value, body));
+		}
+		long payload = this.offset + body;
+		if (payload > frame.maxMessageSize() || available < head + body) {
+			return frame.incomplete(available, payload);
+		}
+		// The header moves over the length field, so that the payload is in one piece.
+		for (int i = this.offset - 1; i >= 0; i--) {
+			input.put(start + i + this.fieldBytes, input.get(start + i));
+		}
+		return frame.complete(this.fieldBytes, (int) payload, (int) (head + body));
+	}
+
+	@Override
+	public void encode(ByteBuffer payload, ByteBuffer output) {
+		int body = payload.remaining() - this.offset;
+		if (body < 0) {
+			throw new IllegalArgumentException(
+					"The payload has %d bytes, but must begin with the %d bytes of header before the length field"
+						.formatted(payload.remaining(), this.offset));
+		}
+		long value = (long) body - this.adjustment + (this.inclusive ? this.offset + this.fieldBytes : 0);
+		if (value < 0 || value >= 1L << (8 * this.fieldBytes)) {
+			throw new IllegalArgumentException(
+					"A body of %d bytes makes a length of %d, which a field of %d bytes cannot hold".formatted(body,
+							value, this.fieldBytes));
+		}
+		for (int i = 0; i < this.offset; i++) {
+			output.put(payload.get());
+		}
+		writeField(output, value);
+		output.put(payload);
+	}
+
+	private long readField(ByteBuffer buffer, int at) {
+		long value = 0;
+		for (int i = 0; i < this.fieldBytes; i++) {
+			int index = (this.order == ByteOrder.BIG_ENDIAN) ? i : this.fieldBytes - 1 - i;
+			value = (value << 8) | (buffer.get(at + index) & 0xFF);
+		}
+		return value;
+	}
+
+	private void writeField(ByteBuffer buffer, long value) {
+		for (int i = 0; i < this.fieldBytes; i++) {
+			int index = (this.order == ByteOrder.BIG_ENDIAN) ? this.fieldBytes - 1 - i : i;
+			buffer.put((byte) (value >>> (8 * index)));
+		}
+	}
+
+	@Override
+	public int maxFrameLength(int payloadLength) {
+		return Math.addExact(payloadLength, this.fieldBytes);
+	}
+
+	@Override
+	public String toString() {
+		StringBuilder text = new StringBuilder("length-field(").append(this.fieldBytes);
+		if (this.offset != 0) {
+			text.append(", offset ").append(this.offset);
+		}
+		if (this.adjustment != 0) {
+			text.append(", adjustment ").append(this.adjustment);
+		}
+		if (this.inclusive) {
+			text.append(", inclusive");
+		}
+		if (this.order == ByteOrder.LITTLE_ENDIAN) {
+			text.append(", little-endian");
+		}
+		return text.append(')').toString();
+	}
+
+}

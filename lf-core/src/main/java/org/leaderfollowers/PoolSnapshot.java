@@ -1,0 +1,93 @@
+package org.leaderfollowers;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a pool was doing at a moment. Taken without stopping the pool; the roles of the
+ * threads and the leaders of the handle sets agree with each other.
+ *
+ * @param name the name of the pool
+ * @param state whether it runs
+ * @param minThreads the least number of threads
+ * @param maxThreads the greatest number of threads
+ * @param keepAlive how long a surplus thread waits before it ends
+ * @param promotionPolicy when followers are promoted
+ * @param promotionOrder which follower is promoted
+ * @param threads the threads of the pool, by number
+ * @param handleSets the handle sets of the pool, by number
+ * @param promotions how many leaders there have been, by how they came to lead
+ * @param handOffNanos how long leadership was vacant between two leaders, all together,
+ * in nanoseconds
+ * @param wakeUps how many followers were woken
+ * @param wastedWakeUps how many of them found another leader in place already
+ * @param threadsStarted how many threads were started since the pool was built
+ * @param threadStartFailures how many threads could not be started
+ */
+public record PoolSnapshot(String name, State state, int minThreads, int maxThreads, Duration keepAlive,
+		PromotionPolicy promotionPolicy, PromotionOrder promotionOrder, List<ThreadSnapshot> threads,
+		List<HandleSetSnapshot> handleSets, Map<PromotionKind, Long> promotions, long handOffNanos, long wakeUps,
+		long wastedWakeUps, long threadsStarted, long threadStartFailures) {
+
+	/**
+	 * How many threads play a role.
+	 * @param role the role
+	 * @return a number of threads
+	 */
+	public int count(ThreadRole role) {
+		return (int) this.threads.stream().filter((thread) -> thread.role() == role).count();
+	}
+
+	/**
+	 * The life of a pool.
+	 */
+	public enum State {
+
+		/** Built, and without threads. */
+		NEW,
+
+		/** Serves events. */
+		RUNNING,
+
+		/** Takes no more events; handlers that run are waited for. */
+		STOPPING,
+
+		/** Has no threads any more. */
+		STOPPED
+
+	}
+
+	/**
+	 * A thread of the pool.
+	 *
+	 * @param name the name of the thread
+	 * @param role what it does
+	 * @param since for how long it has had this role
+	 * @param handle what it works on, if it is processing
+	 * @param handler who processes, if it is processing
+	 */
+	public record ThreadSnapshot(String name, ThreadRole role, Duration since, @Nullable String handle,
+			@Nullable String handler) {
+	}
+
+	/**
+	 * A handle set of the pool.
+	 *
+	 * @param name the name of the handle set
+	 * @param leader the name of the thread that leads it, or {@code null} if every thread
+	 * is busy
+	 * @param term how many leaderships there have been
+	 * @param handles how many handles are registered
+	 * @param active how many of them wait for their next event
+	 * @param deactivated how many of them are worked on, or wait for something other than
+	 * an event
+	 * @param events how many events were taken from the set, by type
+	 */
+	public record HandleSetSnapshot(String name, @Nullable String leader, long term, int handles, int active,
+			int deactivated, Map<EventType, Long> events) {
+	}
+
+}

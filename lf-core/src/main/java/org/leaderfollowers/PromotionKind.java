@@ -1,0 +1,24 @@
+package org.leaderfollowers;
+
+/**
+ * How a leader came to lead.
+ */
+public enum PromotionKind {
+
+	/** A follower was woken because the leader gave the leadership up to process. */
+	EAGER,
+
+	/**
+	 * A follower took the leadership over from a leader that was still processing. Does
+	 * not occur with {@link PromotionPolicy#EAGER}, where no leader processes.
+	 */
+	TAKEOVER,
+
+	/**
+	 * A thread that had finished processing found the leadership vacant and took it
+	 * without waiting (the paper, section 7: it can become the leader immediately if
+	 * there is no current leader).
+	 */
+	RECLAIMED
+
+}

@@ -1,0 +1,143 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.demultiplexing.HandleState;
+
+/**
+ * A handle over a selectable channel, registered with one handle set for life.
+ * <p>
+ * Fields are grouped by who may touch them; the state word in {@link HandleState} decides
+ * who that is.
+ */
+final class SelectableHandle extends HandleState implements Handle {
+
+	/** Register the channel with the selector. */
+	static final int REGISTER = 1;
+
+	/** Activate the handle again; see the state REARM. */
+	static final int REARM = 1 << 1;
+
+	/** What the handle is interested in has changed. */
+	static final int INTEREST = 1 << 2;
+
+	/** Some deadline is earlier than {@link #timerDeadline}. */
+	static final int TIMER = 1 << 3;
+
+	/** The handle is closed: forget its timer, let the selector free its descriptor. */
+	static final int GONE = 1 << 4;
+
+	/**
+	 * Dispatch to the handler although nothing fired. Apart from the selector's
+	 * operations, since it is kept among them in the ready ring.
+	 */
+	static final int LOOK = 1 << 16;
+
+	private final SelectableChannel channel;
+
+	private final HandleSet handleSet;
+
+	final EventHandler handler;
+
+	/** What the handler wants to be told of, other than room to write. Any thread. */
+	volatile int operations;
+
+	/** Asked for by {@link #close()}; done by the next owner. */
+	volatile boolean closeRequested;
+
+	/** When the timer comes up. Written by the leader, read by owners. */
+	volatile long timerDeadline = Long.MAX_VALUE;
+
+	// The leader's
+
+	@Nullable SelectionKey key;
+
+	/** Whether the handle is active in the demultiplexer but for write events. */
+	boolean active;
+
+	/** What the selector was told last. */
+	int registeredOperations;
+
+	// The owner's
+
+	/** The events for which it was claimed. */
+	int claimedEvents;
+
+	SelectableHandle(SelectableChannel channel, HandleSet handleSet, EventHandler handler, int operations) {
+		this.channel = channel;
+		this.handleSet = handleSet;
+		this.handler = handler;
+		this.operations = operations;
+	}
+
+	void request(int requests) {
+		this.handleSet.request(this, requests);
+	}
+
+	/**
+	 * Releases the handle.
+	 * @return {@code false} if the owner has to look at it again and still owns it
+	 */
+	boolean releaseOrLookAgain() {
+		return switch (release()) {
+			case RELEASED -> true;
+			case REARM_NEEDED -> {
+				request(REARM);
+				yield true;
+			}
+			case LOOK_AGAIN -> false;
+		};
+	}
+
+	/**
+	 * Closes the handle for good. Called by its owner.
+	 */
+	void closeByOwner() {
+		markClosed();
+		closeChannel();
+		// The descriptor of a registered channel is freed by the next select.
+		request(GONE);
+	}
+
+	/**
+	 * Closes the channel under whoever works on it. Any thread.
+	 */
+	void closeChannel() {
+		try {
+			this.channel.close();
+		}
+		catch (IOException ex) {
+			HandleSet.logger.debug("Closing {} failed", this, ex);
+		}
+	}
+
+	@Override
+	public SelectableChannel channel() {
+		return this.channel;
+	}
+
+	@Override
+	public HandleSet handleSet() {
+		return this.handleSet;
+	}
+
+	@Override
+	public boolean isOpen() {
+		return this.channel.isOpen() && !this.closeRequested;
+	}
+
+	@Override
+	public void close() {
+		this.closeRequested = true;
+		request(LOOK);
+	}
+
+	@Override
+	public String toString() {
+		return this.handler + "[" + stateName() + "]";
+	}
+
+}

@@ -1,0 +1,889 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.TimeUnit;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.buffer.Outbound;
+import org.leaderfollowers.buffer.PartialMessage;
+import org.leaderfollowers.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.demultiplexing.HandleState.Release;
+
+/**
+ * The framed connection: the concrete event handler that reads messages, calls the
+ * application's {@link MessageHandler} for each, and writes its replies.
+ * <p>
+ * The road of a message is {@link #handleEvent}: the leader reads into its own buffer
+ * while it still leads, then promotes a new leader, runs the handler on what is complete,
+ * keeps what is not, and releases the handle.
+ * <p>
+ * Closing goes through phases, so that nothing accepted is lost: OPEN until there is a
+ * {@link Closing}; FLUSHING while replies wait for the socket; LINGERING while the peer,
+ * told that nothing more comes, has not closed its side, since closing with unread input
+ * would make the kernel reset the connection and destroy replies on their way; CLOSED.
+ */
+final class TcpConnection implements Connection, TimedEventHandler {
+
+	/** How long the peer may take to close its side, after which it is reset. */
+	private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+	/**
+	 * How much of a peer that goes on sending is read for nobody. What it may have had
+	 * under way when it was told to stop is in this; the rest of a flood is not worth
+	 * reading.
+	 */
+	private static final int LINGER_BYTES = 1024 * 1024;
+
+	/** More than a system usually receives for a socket that nobody reads. */
+	private static final int LARGEST_RECEIVE_BUFFER = 8 * 1024 * 1024;
+
+	/**
+	 * Messages in a row before others get their turn: a few peers that send many must not
+	 * keep all threads.
+	 */
+	private static final int MAX_MESSAGES = 64;
+
+	/** How long messages are taken in a row, if there are more. */
+	private static final long TURN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
+	/** Reads in a row before others get their turn. */
+	private static final int MAX_READS = 16;
+
+	/** Written for one event, so that one connection does not keep the leader. */
+	private static final long FLUSH_BUDGET = 256 * 1024;
+
+	private static final int OPEN = 0;
+
+	private static final int FLUSHING = 1;
+
+	private static final int LINGERING = 2;
+
+	private static final int CLOSED = 3;
+
+	private static final VarHandle CLOSING;
+
+	private static final VarHandle LAST_ACTIVITY;
+
+	private static final VarHandle ATTRIBUTES;
+
+	static {
+		try {
+			MethodHandles.Lookup lookup = MethodHandles.lookup();
+			CLOSING = lookup.findVarHandle(TcpConnection.class, "closing", Closing.class);
+			LAST_ACTIVITY = lookup.findVarHandle(TcpConnection.class, "lastActivityNanos", long.class);
+			ATTRIBUTES = lookup.findVarHandle(TcpConnection.class, "attributes", ConcurrentMap.class);
+		}
+		catch (ReflectiveOperationException ex) {
+			throw new ExceptionInInitializerError(ex);
+		}
+	}
+
+	private final TcpServer server;
+
+	private final SocketChannel channel;
+
+	private final SelectableHandle handle;
+
+	private final long id;
+
+	private final InetSocketAddress localAddress;
+
+	private final InetSocketAddress remoteAddress;
+
+	private final Outbound outbound = new Outbound();
+
+	private volatile @Nullable ConcurrentMap<String, Object> attributes;
+
+	/** Why the connection closes, from the first moment that this is known. */
+	private volatile @Nullable Closing closing;
+
+	/** When the message that is kept in {@link #partial} has to be complete. */
+	private volatile long messageDeadline = NO_DEADLINE;
+
+	/** Opaque: only the idle timeout reads it, and it only moves forward. */
+	@SuppressWarnings("FieldMayBeFinal") // by LAST_ACTIVITY
+	private long lastActivityNanos;
+
+	private volatile long lingerDeadline = NO_DEADLINE;
+
+	private volatile int phase = OPEN;
+
+	/** Whether the handler may still send although the connection closes: in onError. */
+	private volatile boolean lastWords;
+
+	/** Whether its handler closes the server. Guarded by the monitor of the server. */
+	boolean endsServer;
+
+	// The owner's
+
+	private boolean opened;
+
+	/**
+	 * Whether no messages are taken now: until the peer has read what waits for it, or
+	 * until others had their turn.
+	 */
+	private boolean stalled;
+
+	private boolean endOfInput;
+
+	private int discardedBytes;
+
+	/** Whether the socket held more than was read when others got their turn. */
+	private boolean moreToRead;
+
+	/** Whether the server was draining already before the socket was read last. */
+	private boolean readWhileDraining;
+
+	/**
+	 * How much is read once the server drains: what the socket could hold then. A peer
+	 * that never stops sending must not delay the end.
+	 */
+	private long drainBudget;
+
+	/** Whether the message that has begun is the last one that is taken. */
+	private boolean lastMessage;
+
+	/** Whether anything was received since the handle was claimed or looked at again. */
+	private boolean active;
+
+	private @Nullable PartialMessage partial;
+
+	/**
+	 * Why a connection closes.
+	 */
+	private record Closing(CloseReason reason, @Nullable Throwable cause) {
+	}
+
+	TcpConnection(TcpServer server, SocketChannel channel, long id, InetSocketAddress localAddress,
+			InetSocketAddress remoteAddress) {
+		this.server = server;
+		this.channel = channel;
+		this.id = id;
+		this.localAddress = localAddress;
+		this.remoteAddress = remoteAddress;
+		this.lastActivityNanos = System.nanoTime();
+		this.handle = server.pool().newHandle(channel, this, SelectionKey.OP_READ);
+	}
+
+	/** Gives the new connection to its handle set, whose leader opens it. */
+	void open() {
+		this.handle.pause();
+		this.handle.request(SelectableHandle.REGISTER | SelectableHandle.LOOK);
+	}
+
+	// The road of a message
+
+	@Override
+	public void handleEvent(Handle handle, EventType type) {
+		Participant me = Participant.current();
+		if (me == null) {
+			throw new IllegalStateException("dispatched outside of the pool");
+		}
+		try {
+			do {
+				if (!this.opened) {
+					this.opened = true;
+					this.active = true;
+					promote(me);
+					call(() -> this.server.handler().onOpen(this));
+				}
+				if (this.closing == null) {
+					receive(me);
+				}
+			}
+			while (!settle(me));
+		}
+		catch (Throwable ex) {
+			// Not the application's, whose failures are caught where it is called; out of
+			// memory for a buffer, for example. Others must not suffer from it.
+			requestClose(CloseReason.IO_ERROR, ex);
+			terminate(me);
+		}
+	}
+
+	/** Reads what there is and dispatches the messages that are complete. */
+	private void receive(Participant me) {
+		boolean keptFirst = false;
+		if (this.stalled) {
+			if (this.outbound.waitingBytes() > this.server.lowWaterMark()) {
+				return;
+			}
+			this.stalled = false;
+			if (this.partial != null) {
+				// It waited for its peer to read, not for its rest.
+				this.partial.restart(System.nanoTime());
+				keptFirst = true;
+			}
+		}
+		int limit = this.server.frameLimit();
+		boolean more = true;
+		if (!this.readWhileDraining && this.server.isDraining()) {
+			this.readWhileDraining = true;
+			this.drainBudget = receiveBufferSize();
+		}
+		this.moreToRead = false;
+		for (int reads = 0; more && reads < MAX_READS && this.closing == null && !this.stalled; reads++) {
+			PartialMessage kept = this.partial;
+			boolean large = kept != null && kept.size() > Participant.BUFFER_SIZE / 2;
+			ByteBuffer input = (kept != null && large) ? kept.appendable(Participant.BUFFER_SIZE, limit) : me.input();
+			if (kept != null && !large) {
+				kept.restore(input);
+			}
+			if (!keptFirst) {
+				if (this.readWhileDraining && this.drainBudget <= 0) {
+					// All that had been received when the draining began has been read.
+					if (kept == null) {
+						requestClose(CloseReason.SHUTDOWN, null);
+						return;
+					}
+					this.lastMessage = true;
+				}
+				int room = Math.min(input.remaining(), Participant.BUFFER_SIZE);
+				int count = read(input, room);
+				if (count <= 0) {
+					return;
+				}
+				more = count == room;
+			}
+			keptFirst = false;
+			input.flip();
+			int scanned = deliver(me, input, (kept != null) ? kept.scanned() : 0);
+			keep(kept, large, input, scanned);
+		}
+		this.moreToRead = more;
+	}
+
+	private int receiveBufferSize() {
+		try {
+			// What the system tells may be less than it lets the buffer grow to.
+			return Math.max(this.channel.getOption(StandardSocketOptions.SO_RCVBUF), LARGEST_RECEIVE_BUFFER);
+		}
+		catch (IOException ex) {
+			// Closed, which the read that follows finds as well.
+			return 0;
+		}
+	}
+
+	/**
+	 * Reads once.
+	 * @return how many bytes, 0 if there are none, -1 if there will be none
+	 */
+	private int read(ByteBuffer input, int room) {
+		int limit = input.limit();
+		input.limit(input.position() + room);
+		int count;
+		try {
+			count = this.channel.read(input);
+		}
+		catch (IOException ex) {
+			requestClose(CloseReason.IO_ERROR, ex);
+			return -1;
+		}
+		finally {
+			input.limit(limit);
+		}
+		if (count > 0) {
+			this.active = true;
+			this.drainBudget -= count;
+			this.server.received(count);
+		}
+		else if (count < 0) {
+			this.endOfInput = true;
+			requestClose(CloseReason.PEER, null);
+		}
+		return count;
+	}
+
+	/**
+	 * Dispatches the complete messages of the input, until there are no more or something
+	 * forbids to go on. The position of the input is moved behind what was dispatched.
+	 * @return how much of the rest is known not to end a message
+	 */
+	private int deliver(Participant me, ByteBuffer input, int alreadyScanned) {
+		Framing framing = this.server.framing();
+		Framing.Frame frame = me.frame;
+		int maxMessageSize = this.server.maxMessageSize();
+		int scanned = alreadyScanned;
+		int messagesLeft = MAX_MESSAGES;
+		long turnEnds = 0;
+		while (input.hasRemaining() && this.closing == null) {
+			int start = input.position();
+			int end = input.limit();
+			frame.begin(maxMessageSize, scanned);
+			input.order(ByteOrder.BIG_ENDIAN);
+			boolean complete;
+			try {
+				complete = framing.decode(input, frame);
+				input.limit(end).position(start);
+				frame.check(complete, end - start);
+			}
+			catch (Throwable ex) {
+				requestClose(CloseReason.MALFORMED, ex);
+				return 0;
+			}
+			if (frame.payloadLength() > maxMessageSize || (!complete && end - start >= this.server.frameLimit())) {
+				requestClose(CloseReason.MESSAGE_TOO_LARGE,
+						new FramingException(
+								"A message is larger than the maximum message size of %d bytes (maxMessageSize)"
+									.formatted(maxMessageSize)));
+				return 0;
+			}
+			if (!complete) {
+				return frame.scanned();
+			}
+			scanned = 0;
+			int frameEnd = start + frame.frameLength();
+			int payload = start + frame.payloadOffset();
+			input.limit(payload + frame.payloadLength()).position(payload).mark().order(ByteOrder.BIG_ENDIAN);
+			promote(me);
+			this.server.messageReceived();
+			this.active = true;
+			dispatch(input);
+			input.limit(end).position(frameEnd);
+			if (this.lastMessage) {
+				requestClose(CloseReason.SHUTDOWN, null);
+			}
+			if (this.outbound.waitingBytes() >= this.server.highWaterMark()) {
+				this.stalled = true;
+				return 0;
+			}
+			if (input.hasRemaining()) {
+				long now = System.nanoTime();
+				turnEnds = (turnEnds != 0) ? turnEnds : now + TURN_NANOS;
+				if (--messagesLeft == 0 || now - turnEnds >= 0) {
+					this.stalled = true;
+					return 0;
+				}
+			}
+		}
+		return scanned;
+	}
+
+	private void dispatch(ByteBuffer message) {
+		try {
+			this.server.handler().onMessage(this, message);
+		}
+		catch (Throwable ex) {
+			handlerFailed(ex);
+		}
+		Thread.interrupted();
+	}
+
+	/** Keeps what was read and not dispatched, in memory of its own. */
+	private void keep(@Nullable PartialMessage kept, boolean large, ByteBuffer rest, int scanned) {
+		if (!rest.hasRemaining()) {
+			this.partial = null;
+		}
+		else if (kept != null && large && rest.position() == 0) {
+			kept.keepAll(scanned);
+		}
+		else {
+			boolean sameMessage = kept != null && rest.position() == 0;
+			long started = (kept != null && sameMessage) ? kept.startedNanos() : System.nanoTime();
+			this.partial = PartialMessage.keep(sameMessage ? kept : null, rest, scanned, started,
+					this.server.frameLimit());
+		}
+		PartialMessage now = this.partial;
+		long timeout = this.server.timeouts().messageNanos();
+		long deadline = (now != null && !this.stalled && timeout != 0) ? now.startedNanos() + timeout : NO_DEADLINE;
+		// Nearly always none, as before: a volatile store less.
+		if (deadline != this.messageDeadline) {
+			this.messageDeadline = deadline;
+		}
+	}
+
+	private void promote(Participant me) {
+		if (me.leading != null) {
+			this.server.pool().promote(me);
+		}
+	}
+
+	// Release
+
+	/**
+	 * Releases the handle, or closes the connection, or finds that there is more to do.
+	 * @return {@code false} if the caller still owns the handle and has to look again
+	 */
+	private boolean settle(Participant me) {
+		if (this.closing == null && this.server.isDraining() && !this.stalled) {
+			if (this.moreToRead || !this.readWhileDraining) {
+				// What came while a handler was running is still in the socket.
+				return false;
+			}
+			if (this.partial == null) {
+				requestClose(CloseReason.SHUTDOWN, null);
+			}
+		}
+		if (this.closing == null) {
+			checkTimeouts(System.nanoTime());
+		}
+		if (this.closing != null) {
+			return settleClosing(me);
+		}
+		if (this.stalled) {
+			return pauseUntil(this.server.lowWaterMark());
+		}
+		requestTimerIfEarlier();
+		return this.handle.releaseOrLookAgain();
+	}
+
+	/**
+	 * Whether the connection is idle or its message late. Judged by the owner, after it
+	 * has read: a leader that comes late itself, since every thread was busy, does not
+	 * know what has arrived in the meantime.
+	 */
+	private void checkTimeouts(long nowNanos) {
+		if (this.active) {
+			this.active = false;
+			LAST_ACTIVITY.setOpaque(this, nowNanos);
+		}
+		else if (isIdleTimed()
+				&& nowNanos - (long) LAST_ACTIVITY.getOpaque(this) >= this.server.timeouts().idleNanos()) {
+			requestClose(CloseReason.IDLE_TIMEOUT, null);
+		}
+		if (this.messageDeadline != NO_DEADLINE && nowNanos - this.messageDeadline >= 0 && !this.moreToRead) {
+			requestClose(CloseReason.MESSAGE_TIMEOUT, null);
+		}
+	}
+
+	/**
+	 * Whether silence counts: while something waits for the peer, the write timeout does.
+	 */
+	private boolean isIdleTimed() {
+		TcpServer.Timeouts timeouts = this.server.timeouts();
+		return timeouts.idleNanos() != 0 && (timeouts.writeNanos() == 0 || !hasPendingBytes());
+	}
+
+	/** Takes no more events until no more than the mark waits for the peer. */
+	private boolean pauseUntil(long mark) {
+		requestTimerIfEarlier();
+		if (this.handle.pause() == Release.LOOK_AGAIN) {
+			return false;
+		}
+		// It may have been written between the last check and the pause.
+		if (this.outbound.waitingBytes() <= mark) {
+			this.handle.request(SelectableHandle.LOOK);
+		}
+		return true;
+	}
+
+	private boolean settleClosing(Participant me) {
+		if (this.phase == OPEN) {
+			reportFailure(me);
+			this.partial = null;
+			this.messageDeadline = NO_DEADLINE;
+			this.outbound.close();
+			this.phase = FLUSHING;
+		}
+		Closing why = this.closing;
+		if (why == null || !why.reason().isGraceful()) {
+			terminate(me);
+			return true;
+		}
+		if (this.phase == FLUSHING) {
+			if (this.outbound.waitingBytes() > 0) {
+				return pauseUntil(0);
+			}
+			if (this.endOfInput || !shutdownOutput()) {
+				terminate(me);
+				return true;
+			}
+			this.lingerDeadline = System.nanoTime() + LINGER_NANOS;
+			this.phase = LINGERING;
+		}
+		if (!discardInput(me) || System.nanoTime() - this.lingerDeadline >= 0) {
+			terminate(me);
+			return true;
+		}
+		requestTimerIfEarlier();
+		return this.handle.releaseOrLookAgain();
+	}
+
+	private boolean shutdownOutput() {
+		try {
+			this.channel.shutdownOutput();
+			return true;
+		}
+		catch (IOException ex) {
+			return false;
+		}
+	}
+
+	/** Reads for nobody. Returns whether the peer may send more. */
+	private boolean discardInput(Participant me) {
+		try {
+			int count;
+			do {
+				count = this.channel.read(me.input());
+				this.discardedBytes += Math.max(0, count);
+			}
+			while (count > 0 && this.discardedBytes < LINGER_BYTES);
+			return count >= 0 && this.discardedBytes < LINGER_BYTES;
+		}
+		catch (IOException ex) {
+			return false;
+		}
+	}
+
+	private void terminate(@Nullable Participant me) {
+		if (this.phase == CLOSED) {
+			return;
+		}
+		this.phase = CLOSED;
+		Closing why = this.closing;
+		CloseReason reason = (why != null) ? why.reason() : CloseReason.IO_ERROR;
+		this.outbound.discard();
+		this.handle.closeByOwner();
+		try {
+			if (me != null) {
+				promote(me);
+			}
+			if (this.opened) {
+				this.server.handler().onClose(this, reason);
+			}
+		}
+		catch (Throwable ex) {
+			logUnhandled(this, ex);
+		}
+		finally {
+			Thread.interrupted();
+			HandleSet.logger.debug("{} is closed: {}", this, reason);
+			this.server.closed(this, reason);
+		}
+	}
+
+	// Failures
+
+	private interface HandlerCall {
+
+		void run() throws Exception;
+
+	}
+
+	private void call(HandlerCall call) {
+		try {
+			call.run();
+		}
+		catch (Throwable ex) {
+			handlerFailed(ex);
+		}
+		Thread.interrupted();
+	}
+
+	private void handlerFailed(Throwable failure) {
+		if (failure instanceof ConnectionClosedException closed && closed.isOf(this)) {
+			// It sent to a peer that had gone: the close tells it all.
+			return;
+		}
+		requestClose(CloseReason.HANDLER_ERROR, failure);
+	}
+
+	/** Tells the handler what closes the connection, while it can still send. */
+	private void reportFailure(Participant me) {
+		Closing why = this.closing;
+		if (why == null || why.cause() == null || !this.opened) {
+			return;
+		}
+		promote(me);
+		this.lastWords = true;
+		try {
+			this.server.handler().onError(this, why.cause());
+		}
+		catch (Throwable ex) {
+			if (!(ex instanceof ConnectionClosedException closed && closed.isOf(this))) {
+				logUnhandled(this, ex);
+			}
+		}
+		finally {
+			this.lastWords = false;
+			Thread.interrupted();
+		}
+	}
+
+	static void logUnhandled(Connection connection, Throwable failure) {
+		if (connection instanceof TcpConnection tcp) {
+			tcp.server.logUnhandled(tcp, failure);
+		}
+		else {
+			HandleSet.logger.warn("{} failed and is closed", connection, failure);
+		}
+	}
+
+	/**
+	 * Notes why the connection is to be closed, if nothing else closes it already. What
+	 * has to be done for it is done by the owner of the handle.
+	 * @return whether this is the reason now
+	 */
+	private boolean requestClose(CloseReason reason, @Nullable Throwable cause) {
+		Closing why = new Closing(reason, cause);
+		if (CLOSING.compareAndSet(this, null, why)) {
+			return true;
+		}
+		Closing earlier = this.closing;
+		// A graceful close that turns out to lose replies says so.
+		return earlier != null && earlier.reason().isGraceful() && !reason.isGraceful()
+				&& (this.outbound.waitingBytes() > 0 || reason == CloseReason.SHUTDOWN_TIMEOUT)
+				&& CLOSING.compareAndSet(this, earlier, why);
+	}
+
+	private void requestCloseByOwner(CloseReason reason, @Nullable Throwable cause) {
+		if (requestClose(reason, cause)) {
+			Participant me = Participant.current();
+			if (me == null || me.handle() != this.handle) {
+				this.handle.request(SelectableHandle.LOOK);
+			}
+		}
+	}
+
+	// Deadlines
+
+	@Override
+	public long deadline(long nowNanos) {
+		if (!this.handle.isOwned()) {
+			return earliestDeadline((long) LAST_ACTIVITY.getOpaque(this), this.messageDeadline);
+		}
+		// While a thread works on it, the connection is neither idle nor late. The owner
+		// requests a timer before it releases, if it needs one before this.
+		boolean begun = this.messageDeadline != NO_DEADLINE;
+		return earliestDeadline(nowNanos, begun ? nowNanos + this.server.timeouts().messageNanos() : NO_DEADLINE);
+	}
+
+	private long earliestDeadline(long idleSinceNanos, long messageDeadline) {
+		TcpServer.Timeouts timeouts = this.server.timeouts();
+		long deadline = this.lingerDeadline;
+		if (timeouts.writeNanos() != 0 && hasPendingBytes()) {
+			deadline = TimedEventHandler.earlier(deadline, this.outbound.progressNanos() + timeouts.writeNanos());
+		}
+		if (this.closing == null) {
+			if (isIdleTimed()) {
+				deadline = TimedEventHandler.earlier(deadline, idleSinceNanos + timeouts.idleNanos());
+			}
+			if (messageDeadline != NO_DEADLINE) {
+				deadline = TimedEventHandler.earlier(deadline, messageDeadline);
+			}
+		}
+		return deadline;
+	}
+
+	@Override
+	public void expire(long nowNanos) {
+		// Whether the connection is idle or its message late is for the owner to judge,
+		// who may run a handler for longer than a peer that does not read is borne
+		// with.
+		if (isWriteLate(nowNanos)) {
+			// The peer may have made room while nobody was there to see it.
+			flush(0);
+			if (isWriteLate(nowNanos)) {
+				requestClose(CloseReason.WRITE_TIMEOUT, null);
+				this.outbound.discard();
+			}
+		}
+	}
+
+	private boolean isWriteLate(long nowNanos) {
+		long timeout = this.server.timeouts().writeNanos();
+		return timeout != 0 && hasPendingBytes() && nowNanos - this.outbound.progressNanos() - timeout >= 0;
+	}
+
+	private void requestTimerIfEarlier() {
+		long deadline = earliestDeadline((long) LAST_ACTIVITY.getOpaque(this), this.messageDeadline);
+		long scheduled = this.handle.timerDeadline;
+		if (deadline != NO_DEADLINE && (scheduled == NO_DEADLINE || deadline - scheduled < 0)) {
+			this.handle.request(SelectableHandle.TIMER);
+		}
+	}
+
+	// Sending
+
+	@Override
+	public void send(ByteBuffer message) {
+		Closing why = this.closing;
+		if (why != null && !this.lastWords) {
+			throw closedException(why);
+		}
+		Framing framing = this.server.framing();
+		Participant me = Participant.current();
+		int bound = framing.maxFrameLength(message.remaining());
+		ByteBuffer frame = (me != null && bound <= Participant.BUFFER_SIZE) ? me.output() : ByteBuffer.allocate(bound);
+		int position = message.position();
+		int limit = message.limit();
+		try {
+			framing.encode(message, frame);
+		}
+		finally {
+			message.limit(limit).position(position);
+		}
+		frame.flip();
+		int length = frame.remaining();
+		Outbound.Sent sent;
+		try {
+			sent = this.outbound.send(this.channel, frame, this.server.maxOutboundSize());
+		}
+		catch (IOException ex) {
+			requestCloseByOwner(CloseReason.IO_ERROR, ex);
+			throw new ConnectionClosedException("%s failed while a message was sent".formatted(this),
+					CloseReason.IO_ERROR, ex)
+				.of(this);
+		}
+		catch (Error ex) {
+			requestCloseByOwner(CloseReason.IO_ERROR, ex);
+			throw ex;
+		}
+		switch (sent) {
+			case WRITTEN -> {
+				if (me == null || me.handle() != this.handle) {
+					LAST_ACTIVITY.setOpaque(this, System.nanoTime());
+				}
+			}
+			case BEGAN_TO_WAIT -> this.handle.request(SelectableHandle.INTEREST | SelectableHandle.TIMER);
+			case WAITS -> {
+			}
+			case REFUSED -> throw new SlowConsumerException(
+					"%s does not read: %d bytes wait for it, and no more than %d may. Send less, wait until pendingBytes() falls, or raise the maximum outbound size"
+						.formatted(this, this.outbound.waitingBytes(), this.server.maxOutboundSize()));
+			case CLOSED -> {
+				Closing now = this.closing;
+				throw closedException((now != null) ? now : new Closing(CloseReason.LOCAL, null));
+			}
+		}
+		this.server.sent(length);
+	}
+
+	private ConnectionClosedException closedException(Closing why) {
+		return new ConnectionClosedException(
+				"%s is closed (%s): the message was not sent".formatted(this, why.reason()), why.reason(), why.cause())
+			.of(this);
+	}
+
+	/**
+	 * Writes what waits, when the socket has room. Called by the leader, whoever owns the
+	 * handle.
+	 * @param events what the handle is ready for
+	 * @return what is left to dispatch: not the room to write any more, but a look, if
+	 * somebody waited for the writing
+	 */
+	int flush(int events) {
+		int left = events & ~SelectionKey.OP_WRITE;
+		long mark;
+		try {
+			long before = this.outbound.progressNanos();
+			long waiting = this.outbound.flush(this.channel, FLUSH_BUDGET);
+			if (this.outbound.progressNanos() != before) {
+				LAST_ACTIVITY.setOpaque(this, this.handle.handleSet().nowNanos());
+			}
+			mark = (this.phase == OPEN) ? this.server.lowWaterMark() : 0;
+			return (waiting <= mark && this.handle.isPaused()) ? left | SelectableHandle.LOOK : left;
+		}
+		catch (IOException ex) {
+			requestClose(CloseReason.IO_ERROR, ex);
+			// Or the selector would report the failed socket until the owner, whose
+			// handler may run for long, has closed it.
+			this.outbound.discard();
+			return left | SelectableHandle.LOOK;
+		}
+	}
+
+	boolean hasPendingBytes() {
+		return this.outbound.waitingBytes() > 0;
+	}
+
+	// What the application sees
+
+	@Override
+	public long id() {
+		return this.id;
+	}
+
+	@Override
+	public void close() {
+		requestCloseByOwner(CloseReason.LOCAL, null);
+	}
+
+	/** Has the owner look at it because the server drains. */
+	void drain() {
+		this.handle.request(SelectableHandle.LOOK);
+	}
+
+	/** Closes the connection although replies may wait. */
+	void abort() {
+		requestClose(CloseReason.SHUTDOWN_TIMEOUT, null);
+		this.handle.request(SelectableHandle.LOOK);
+	}
+
+	/**
+	 * Closes the connection because there is no thread to do it: by the calling thread,
+	 * or if its handler still runs, by closing the socket under it.
+	 */
+	void abandon() {
+		if (this.phase != LINGERING) {
+			requestClose(CloseReason.SHUTDOWN_TIMEOUT, null);
+		}
+		if (this.handle.claimForLook() == Claim.CLAIMED) {
+			terminate(null);
+		}
+		else {
+			this.handle.closeChannel();
+		}
+	}
+
+	@Override
+	public boolean isOpen() {
+		return this.closing == null;
+	}
+
+	@Override
+	public long pendingBytes() {
+		return this.outbound.waitingBytes();
+	}
+
+	@Override
+	public InetSocketAddress remoteAddress() {
+		return this.remoteAddress;
+	}
+
+	@Override
+	public InetSocketAddress localAddress() {
+		return this.localAddress;
+	}
+
+	@Override
+	public ConcurrentMap<String, Object> attributes() {
+		ConcurrentMap<String, Object> current = this.attributes;
+		if (current == null) {
+			current = new ConcurrentHashMap<>(4);
+			if (!ATTRIBUTES.compareAndSet(this, null, current)) {
+				current = this.attributes;
+			}
+		}
+		return (current != null) ? current : new ConcurrentHashMap<>();
+	}
+
+	@Override
+	public String server() {
+		return this.server.name();
+	}
+
+	boolean isOf(TcpServer candidate) {
+		return this.server == candidate;
+	}
+
+	String handlerName() {
+		return this.server.handlerName();
+	}
+
+	@Override
+	public String toString() {
+		return "Connection " + this.id + " of server '" + this.server.name() + "'";
+	}
+
+}

@@ -1,0 +1,737 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.channels.Channel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.logging.RateLimit;
+
+/**
+ * A TCP server whose connections are served by a {@link LeaderFollowersPool}.
+ *
+ * <pre>
+ * LeaderFollowersPool pool = LeaderFollowersPool.builder().name("demo").threads(2, 64).build();
+ * TcpServer server = TcpServer.builder(pool).port(7070).framing(Framing.line())
+ *     .handler((connection, message) -&gt; connection.send(message)).build();
+ * server.start();
+ * </pre>
+ *
+ * Several servers may share a pool. A server is started once and closed once; all methods
+ * may be called by any thread.
+ */
+public final class TcpServer implements AutoCloseable {
+
+	private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
+
+	private static final Duration ABORT_TIMEOUT = Duration.ofMillis(500);
+
+	/** The largest maximum message size: a frame and its overhead fit into an array. */
+	private static final int LARGEST_MESSAGE = 1 << 30;
+
+	private final String name;
+
+	private final LeaderFollowersPool pool;
+
+	private final InetSocketAddress requestedAddress;
+
+	private final int backlog;
+
+	private final Framing framing;
+
+	private final MessageHandler handler;
+
+	private final String handlerName;
+
+	private final int maxMessageSize;
+
+	private final int frameLimit;
+
+	private final int maxConnections;
+
+	private final int maxOutboundSize;
+
+	private final Timeouts timeouts;
+
+	/**
+	 * Closed connections leave it last, so it is empty when all handlers have returned.
+	 */
+	private final Set<TcpConnection> connections = ConcurrentHashMap.newKeySet();
+
+	private final AtomicInteger open = new AtomicInteger();
+
+	private final AtomicLong connectionIds = new AtomicLong();
+
+	private final LongAdder accepted = new LongAdder();
+
+	private final LongAdder rejected = new LongAdder();
+
+	private final Map<CloseReason, LongAdder> closed = new EnumMap<>(CloseReason.class);
+
+	private final LongAdder receivedBytes = new LongAdder();
+
+	private final LongAdder sentBytes = new LongAdder();
+
+	private final LongAdder receivedMessages = new LongAdder();
+
+	private final RateLimit rejectedLog = new RateLimit(TimeUnit.SECONDS.toNanos(10));
+
+	private final RateLimit failureLog = new RateLimit(TimeUnit.SECONDS.toNanos(1));
+
+	private volatile ServerSnapshot.State state = ServerSnapshot.State.NEW;
+
+	private volatile @Nullable InetSocketAddress address;
+
+	private volatile @Nullable Acceptor acceptor;
+
+	/** Open connections whose handlers close this server. Guarded by the monitor. */
+	private int endingHandlers;
+
+	/**
+	 * The timeouts in nanoseconds, 0 where there is none.
+	 */
+	record Timeouts(long idleNanos, long messageNanos, long writeNanos) {
+	}
+
+	private TcpServer(Builder builder, Framing framing, MessageHandler handler) {
+		this.name = builder.name;
+		this.pool = builder.pool;
+		this.requestedAddress = (builder.address != null) ? new InetSocketAddress(builder.address, builder.port)
+				: new InetSocketAddress(builder.port);
+		this.backlog = builder.backlog;
+		this.framing = framing;
+		this.handler = handler;
+		this.handlerName = (builder.handlerName != null) ? builder.handlerName : handler.getClass().getName();
+		this.maxMessageSize = builder.maxMessageSize;
+		this.frameLimit = framing.maxFrameLength(builder.maxMessageSize);
+		this.maxConnections = builder.maxConnections;
+		this.maxOutboundSize = builder.maxOutboundSize;
+		this.timeouts = new Timeouts(LeaderFollowersPool.nanos(builder.idleTimeout),
+				LeaderFollowersPool.nanos(builder.messageTimeout), LeaderFollowersPool.nanos(builder.writeTimeout));
+		for (CloseReason reason : CloseReason.values()) {
+			this.closed.put(reason, new LongAdder());
+		}
+	}
+
+	/**
+	 * Begins to build a server.
+	 * @param pool whose threads serve the connections
+	 * @return a builder with defaults
+	 */
+	public static Builder builder(LeaderFollowersPool pool) {
+		return new Builder(pool);
+	}
+
+	/**
+	 * Binds the port and begins to accept. When this method returns, clients can connect.
+	 * @throws UncheckedIOException if the address cannot be bound, with the
+	 * {@link java.net.BindException} or {@link java.net.SocketException} as its cause
+	 * @throws IllegalStateException if the server was started or closed before
+	 */
+	public void start() {
+		synchronized (this) {
+			if (this.state != ServerSnapshot.State.NEW) {
+				throw new IllegalStateException("Server '%s' was started before".formatted(this.name));
+			}
+			ServerSocketChannel channel = bind();
+			try {
+				this.pool.start();
+			}
+			catch (RuntimeException | Error ex) {
+				closeQuietly(channel);
+				throw ex;
+			}
+			this.state = ServerSnapshot.State.RUNNING;
+			Acceptor newAcceptor = new Acceptor(this, channel);
+			SelectableHandle handle = this.pool.newHandle(channel, newAcceptor, SelectionKey.OP_ACCEPT);
+			this.acceptor = newAcceptor;
+			this.pool.serves(this);
+			newAcceptor.open(handle);
+		}
+	}
+
+	private ServerSocketChannel bind() {
+		ServerSocketChannel channel = null;
+		try {
+			channel = ServerSocketChannel.open();
+			channel.configureBlocking(false);
+			channel.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+			channel.bind(this.requestedAddress, this.backlog);
+			this.address = (InetSocketAddress) channel.getLocalAddress();
+			return channel;
+		}
+		catch (IOException | RuntimeException ex) {
+			if (channel != null) {
+				try {
+					channel.close();
+				}
+				catch (IOException closeFailure) {
+					ex.addSuppressed(closeFailure);
+				}
+			}
+			IOException cause = (ex instanceof IOException failure) ? failure : new IOException(ex);
+			throw new UncheckedIOException(
+					"Server '%s' could not bind %s: %s".formatted(this.name, this.requestedAddress, ex.getMessage()),
+					cause);
+		}
+	}
+
+	// Called by the acceptor and the connections
+
+	void accepted(SocketChannel channel) {
+		TcpConnection connection;
+		try {
+			if (this.open.get() >= this.maxConnections) {
+				reject(channel);
+				return;
+			}
+			channel.configureBlocking(false);
+			channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+			channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+			connection = new TcpConnection(this, channel, this.connectionIds.incrementAndGet(),
+					(InetSocketAddress) channel.getLocalAddress(), (InetSocketAddress) channel.getRemoteAddress());
+			this.connections.add(connection);
+		}
+		catch (IOException | RuntimeException ex) {
+			// Reset by its peer before it was served.
+			HandleSet.logger.debug("Server '{}' lost a connection while accepting it", this.name, ex);
+			closeQuietly(channel);
+			return;
+		}
+		catch (Error ex) {
+			closeQuietly(channel);
+			throw ex;
+		}
+		this.accepted.increment();
+		this.open.incrementAndGet();
+		connection.open();
+	}
+
+	private void reject(SocketChannel channel) {
+		this.rejected.increment();
+		closeQuietly(channel);
+		long suppressed = this.rejectedLog.tryAcquire();
+		if (suppressed >= 0) {
+			HandleSet.logger.warn(
+					"Server '{}' turned a connection away: {} are open, which is the maximum number of connections (maxConnections){}",
+					this.name, this.maxConnections, RateLimit.heldBack(suppressed));
+		}
+	}
+
+	private static void closeQuietly(Channel channel) {
+		try {
+			channel.close();
+		}
+		catch (IOException ex) {
+			// Nothing was ever sent or accepted on it.
+		}
+	}
+
+	void received(int bytes) {
+		this.receivedBytes.add(bytes);
+	}
+
+	void sent(int bytes) {
+		this.sentBytes.add(bytes);
+	}
+
+	void messageReceived() {
+		this.receivedMessages.increment();
+	}
+
+	void closed(TcpConnection connection, CloseReason reason) {
+		if (!this.connections.remove(connection)) {
+			return;
+		}
+		LongAdder counter = this.closed.get(reason);
+		if (counter != null) {
+			counter.increment();
+		}
+		synchronized (this) {
+			this.open.decrementAndGet();
+			this.endingHandlers -= connection.endsServer ? 1 : 0;
+			notifyAll();
+		}
+		Acceptor current = this.acceptor;
+		if (current != null) {
+			current.connectionClosed();
+		}
+	}
+
+	void logUnhandled(TcpConnection connection, Throwable failure) {
+		if (failure instanceof IOException) {
+			// Peers come and go; that is not worth a line of a production log.
+			HandleSet.logger.debug("{} failed", connection, failure);
+			return;
+		}
+		long suppressed = this.failureLog.tryAcquire();
+		if (suppressed < 0) {
+			return;
+		}
+		if (failure instanceof FramingException) {
+			HandleSet.logger.warn("{} is closed: {}{}", connection, RateLimit.printable(failure.getMessage()),
+					RateLimit.heldBack(suppressed));
+		}
+		else {
+			HandleSet.logger.error("{} is closed because its handler {} failed{}", connection, this.handlerName,
+					RateLimit.heldBack(suppressed), failure);
+		}
+	}
+
+	// The end
+
+	/**
+	 * Drains the server and closes it, within 30 seconds.
+	 * @see #close(Duration)
+	 */
+	@Override
+	public void close() {
+		close(CLOSE_TIMEOUT);
+	}
+
+	/**
+	 * Drains the server, and closes what could not be drained in time. The pool is left
+	 * as it is.
+	 * @param grace how long to drain; {@link Duration#ZERO} closes at once
+	 * @return whether every message received was answered
+	 */
+	public boolean close(Duration grace) {
+		boolean drained = drain(grace);
+		if (!drained) {
+			HandleSet.logger.warn(
+					"Server '{}' is closed with {} connections that were not done within {}; their replies may be lost",
+					this.name, this.open.get(), grace);
+			abort();
+		}
+		synchronized (this) {
+			this.state = ServerSnapshot.State.STOPPED;
+			this.pool.servesNoMore(this);
+			// Another thread may drain without an end of time.
+			notifyAll();
+		}
+		return drained;
+	}
+
+	/**
+	 * Stops accepting, answers every message that has been received, writes what waits,
+	 * and closes each connection when that is done. A message that has begun to arrive
+	 * may be completed. A handler may call this method: it is not waited for then.
+	 * @param grace how long to wait for that; connections that need longer stay open
+	 * @return whether there are no connections any more
+	 */
+	public boolean drain(Duration grace) {
+		long deadlineNanos = System.nanoTime() + LeaderFollowersPool.nanos(grace);
+		beginDrain(deadlineNanos);
+		return awaitNoConnections(deadlineNanos);
+	}
+
+	/** Stops accepting, and has every connection looked at. */
+	void beginDrain(long deadlineNanos) {
+		Acceptor current;
+		synchronized (this) {
+			if (this.state == ServerSnapshot.State.NEW) {
+				this.state = ServerSnapshot.State.STOPPED;
+			}
+			if (this.state == ServerSnapshot.State.RUNNING) {
+				this.state = ServerSnapshot.State.DRAINING;
+			}
+			current = this.acceptor;
+		}
+		if (current != null) {
+			current.close(deadlineNanos);
+		}
+		// After the last one was accepted. Each either sees the state when it is
+		// released, or is looked at because of this.
+		for (TcpConnection connection : this.connections) {
+			connection.drain();
+		}
+	}
+
+	private void abort() {
+		for (TcpConnection connection : this.connections) {
+			connection.abort();
+		}
+		if (!awaitNoConnections(System.nanoTime() + ABORT_TIMEOUT.toNanos())) {
+			for (TcpConnection connection : this.connections) {
+				connection.abandon();
+			}
+		}
+	}
+
+	private synchronized boolean awaitNoConnections(long deadlineNanos) {
+		// Handlers that close their own server wait neither for themselves nor for each
+		// other.
+		TcpConnection own = handledByCaller();
+		if (own != null && !own.endsServer) {
+			own.endsServer = true;
+			this.endingHandlers++;
+			notifyAll();
+		}
+		while (this.open.get() > ((own != null) ? this.endingHandlers : 0)) {
+			long left = deadlineNanos - System.nanoTime();
+			if (left <= 0 || (this.state == ServerSnapshot.State.STOPPED)) {
+				return false;
+			}
+			try {
+				TimeUnit.NANOSECONDS.timedWait(this, left);
+			}
+			catch (InterruptedException ex) {
+				Thread.currentThread().interrupt();
+				return false;
+			}
+		}
+		return true;
+	}
+
+	private @Nullable TcpConnection handledByCaller() {
+		Participant me = Participant.current();
+		SelectableHandle handle = (me != null) ? me.handle() : null;
+		return (handle != null && handle.handler instanceof TcpConnection connection && connection.isOf(this))
+				? connection : null;
+	}
+
+	boolean isDraining() {
+		return this.state != ServerSnapshot.State.RUNNING;
+	}
+
+	// What it looks like from outside
+
+	/**
+	 * The name of the server.
+	 * @return {@code default} unless it was given another
+	 */
+	public String name() {
+		return this.name;
+	}
+
+	/**
+	 * The pool that serves the connections.
+	 * @return the pool
+	 */
+	public LeaderFollowersPool pool() {
+		return this.pool;
+	}
+
+	/**
+	 * The port that the server is bound to.
+	 * @return from 1 to 65535
+	 * @throws IllegalStateException if the server is not bound
+	 */
+	public int port() {
+		InetSocketAddress bound = this.address;
+		if (bound == null) {
+			throw new IllegalStateException("Server '%s' was not started".formatted(this.name));
+		}
+		return bound.getPort();
+	}
+
+	/**
+	 * The address that the server is bound to, or is to be bound to.
+	 * @return address and port
+	 */
+	public InetSocketAddress address() {
+		InetSocketAddress bound = this.address;
+		return (bound != null) ? bound : this.requestedAddress;
+	}
+
+	/**
+	 * Looks at the server. Any thread; cheap enough for a meter.
+	 * @return what it is doing
+	 */
+	public ServerSnapshot snapshot() {
+		InetSocketAddress bound = this.address;
+		Acceptor current = this.acceptor;
+		Map<CloseReason, Long> reasons = new EnumMap<>(CloseReason.class);
+		for (Map.Entry<CloseReason, LongAdder> entry : this.closed.entrySet()) {
+			reasons.put(entry.getKey(), entry.getValue().sum());
+		}
+		return new ServerSnapshot(this.name, this.state, this.pool.name(),
+				(bound != null) ? bound.getAddress().getHostAddress() : null, (bound != null) ? bound.getPort() : -1,
+				this.framing.toString(), this.handlerName, this.open.get(), this.accepted.sum(), this.rejected.sum(),
+				Map.copyOf(reasons), this.receivedBytes.sum(), this.sentBytes.sum(), this.receivedMessages.sum(),
+				current != null && current.isSuspended());
+	}
+
+	Framing framing() {
+		return this.framing;
+	}
+
+	MessageHandler handler() {
+		return this.handler;
+	}
+
+	String handlerName() {
+		return this.handlerName;
+	}
+
+	int backlog() {
+		return this.backlog;
+	}
+
+	int maxMessageSize() {
+		return this.maxMessageSize;
+	}
+
+	/** The longest frame that can hold a message of the maximum size. */
+	int frameLimit() {
+		return this.frameLimit;
+	}
+
+	int maxOutboundSize() {
+		return this.maxOutboundSize;
+	}
+
+	/** As soon as this much waits for a peer, no more messages are taken from it. */
+	long highWaterMark() {
+		return this.maxOutboundSize / 2;
+	}
+
+	/** When no more than this waits, messages are taken again. */
+	long lowWaterMark() {
+		return this.maxOutboundSize / 4;
+	}
+
+	Timeouts timeouts() {
+		return this.timeouts;
+	}
+
+	@Override
+	public String toString() {
+		return "TcpServer '" + this.name + "' at " + address();
+	}
+
+	/**
+	 * Builds a server.
+	 */
+	public static final class Builder {
+
+		private final LeaderFollowersPool pool;
+
+		private String name = "default";
+
+		private @Nullable InetAddress address;
+
+		private int port = 7070;
+
+		private int backlog = 1024;
+
+		private @Nullable Framing framing;
+
+		private @Nullable MessageHandler handler;
+
+		private @Nullable String handlerName;
+
+		private int maxMessageSize = 64 * 1024;
+
+		private int maxConnections = 10_000;
+
+		private int maxOutboundSize = 1024 * 1024;
+
+		private Duration idleTimeout = Duration.ofMinutes(10);
+
+		private Duration messageTimeout = Duration.ofSeconds(30);
+
+		private Duration writeTimeout = Duration.ofSeconds(30);
+
+		private Builder(LeaderFollowersPool pool) {
+			this.pool = Objects.requireNonNull(pool, "'pool' must not be null");
+		}
+
+		/**
+		 * The name of the server.
+		 * @param name not empty; the default is {@code default}
+		 * @return this builder
+		 */
+		public Builder name(String name) {
+			if (name.isBlank()) {
+				throw new IllegalArgumentException("'name' must not be empty");
+			}
+			this.name = name;
+			return this;
+		}
+
+		/**
+		 * The address to bind.
+		 * @param address an address of this machine; the default is all of them
+		 * @return this builder
+		 */
+		public Builder address(InetAddress address) {
+			this.address = address;
+			return this;
+		}
+
+		/**
+		 * The port to bind.
+		 * @param port from 0 to 65535, where 0 is any that is free; the default is 7070
+		 * @return this builder
+		 */
+		public Builder port(int port) {
+			this.port = inRange("port", port, 0, 65535);
+			return this;
+		}
+
+		/**
+		 * How many connections the system keeps that are established and not yet
+		 * accepted.
+		 * @param backlog from 1 to 65535; the default is 1024. The system may have a
+		 * lower limit
+		 * @return this builder
+		 */
+		public Builder backlog(int backlog) {
+			this.backlog = inRange("backlog", backlog, 1, 65535);
+			return this;
+		}
+
+		/**
+		 * How messages are told apart. Required.
+		 * @param framing shared by all connections
+		 * @return this builder
+		 */
+		public Builder framing(Framing framing) {
+			this.framing = framing;
+			return this;
+		}
+
+		/**
+		 * What to do with messages. Required.
+		 * @param handler shared by all connections
+		 * @return this builder
+		 */
+		public Builder handler(MessageHandler handler) {
+			this.handler = handler;
+			return this;
+		}
+
+		/**
+		 * What to call the handler when people are told about it.
+		 * @param handlerName the default is the name of its class
+		 * @return this builder
+		 */
+		public Builder handlerName(String handlerName) {
+			this.handlerName = handlerName;
+			return this;
+		}
+
+		/**
+		 * The largest message that is read. A connection that sends a larger one is
+		 * closed before memory is allocated for it.
+		 * @param maxMessageSize bytes of payload, from 1 to 1 GiB; the default is 64 KiB
+		 * @return this builder
+		 */
+		public Builder maxMessageSize(int maxMessageSize) {
+			this.maxMessageSize = inRange("maxMessageSize", maxMessageSize, 1, LARGEST_MESSAGE);
+			return this;
+		}
+
+		/**
+		 * How many connections may be open. Further ones are closed as soon as they are
+		 * accepted.
+		 * @param maxConnections at least 1; the default is 10000
+		 * @return this builder
+		 */
+		public Builder maxConnections(int maxConnections) {
+			this.maxConnections = inRange("maxConnections", maxConnections, 1, Integer.MAX_VALUE);
+			return this;
+		}
+
+		/**
+		 * How much may wait for a peer that does not read; see
+		 * {@link Connection#send(java.nio.ByteBuffer)}. A message is accepted while less
+		 * than this waits, so what waits is at most this and one message.
+		 * @param maxOutboundSize bytes for each connection, at least 1024; the default is
+		 * 1 MiB
+		 * @return this builder
+		 */
+		public Builder maxOutboundSize(int maxOutboundSize) {
+			this.maxOutboundSize = inRange("maxOutboundSize", maxOutboundSize, 1024, LARGEST_MESSAGE);
+			return this;
+		}
+
+		/**
+		 * How long a connection may be silent in both directions. While something waits
+		 * for the peer, the write timeout counts instead.
+		 * @param idleTimeout 0 for ever; the default is 10 minutes
+		 * @return this builder
+		 */
+		public Builder idleTimeout(Duration idleTimeout) {
+			this.idleTimeout = notNegative("idleTimeout", idleTimeout);
+			return this;
+		}
+
+		/**
+		 * How long a message may take from its first byte to its last, however often
+		 * bytes arrive in between.
+		 * @param messageTimeout 0 for ever; the default is 30 seconds
+		 * @return this builder
+		 */
+		public Builder messageTimeout(Duration messageTimeout) {
+			this.messageTimeout = notNegative("messageTimeout", messageTimeout);
+			return this;
+		}
+
+		/**
+		 * How long a peer may take to accept the next byte of what waits for it.
+		 * @param writeTimeout 0 for ever; the default is 30 seconds
+		 * @return this builder
+		 */
+		public Builder writeTimeout(Duration writeTimeout) {
+			this.writeTimeout = notNegative("writeTimeout", writeTimeout);
+			return this;
+		}
+
+		/**
+		 * Builds the server. It is not bound until it is {@linkplain TcpServer#start()
+		 * started}.
+		 * @return a new server
+		 * @throws IllegalStateException if framing or handler are missing
+		 * @throws IllegalArgumentException if the framing allows no message of the
+		 * maximum message size
+		 */
+		public TcpServer build() {
+			if (this.framing == null || this.handler == null) {
+				throw new IllegalStateException("Server '%s' needs a %s: call %s(...) before build()".formatted(
+						this.name, (this.framing == null) ? "framing" : "handler",
+						(this.framing == null) ? "framing" : "handler"));
+			}
+			if (this.framing instanceof FixedLengthFraming fixed && fixed.length() > this.maxMessageSize) {
+				throw new IllegalArgumentException(
+						"'maxMessageSize' (%d) must not be less than the length of every message (%d)"
+							.formatted(this.maxMessageSize, fixed.length()));
+			}
+			return new TcpServer(this, this.framing, this.handler);
+		}
+
+		private static int inRange(String name, int value, int least, int greatest) {
+			if (value < least || value > greatest) {
+				throw new IllegalArgumentException(
+						"'%s' must be from %d to %d, but is %d".formatted(name, least, greatest, value));
+			}
+			return value;
+		}
+
+		private static Duration notNegative(String name, Duration value) {
+			if (value.isNegative()) {
+				throw new IllegalArgumentException("'%s' must not be negative, but is %s".formatted(name, value));
+			}
+			return value;
+		}
+
+	}
+
+}

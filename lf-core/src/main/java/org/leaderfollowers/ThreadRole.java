@@ -1,0 +1,18 @@
+package org.leaderfollowers;
+
+/**
+ * What a thread of the pool does at a moment: the three states of the pattern (the paper,
+ * section 7).
+ */
+public enum ThreadRole {
+
+	/** Waits for events on a handle set, or takes one from it. */
+	LEADER,
+
+	/** Runs a handler. */
+	PROCESSING,
+
+	/** Waits to be promoted. */
+	FOLLOWER
+
+}

@@ -1,0 +1,210 @@
+package org.leaderfollowers.buffer;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.WritableByteChannel;
+import java.util.ArrayDeque;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The way of a connection's bytes to its socket: written at once while the socket takes
+ * them, otherwise kept in order until it does.
+ * <p>
+ * Any thread may send; the monitor of this object orders them. Under the monitor there
+ * are only non-blocking writes and copies, so a leader that flushes never waits long for
+ * it.
+ */
+public final class Outbound {
+
+	/**
+	 * The most of a heap buffer that is written at once: the JDK copies each such write
+	 * to a direct buffer of the same size, and keeps that buffer with the thread.
+	 */
+	private static final int HEAP_CHUNK = 128 * 1024;
+
+	/** The largest buffer that is allocated for several small frames. */
+	private static final int SHARED_BUFFER = 16 * 1024;
+
+	private @Nullable ArrayDeque<ByteBuffer> waiting;
+
+	private volatile long waitingBytes;
+
+	/** When the socket last took something, meaningful while bytes wait. */
+	private volatile long progressNanos;
+
+	private boolean closed;
+
+	/**
+	 * What became of a frame.
+	 */
+	public enum Sent {
+
+		/** The socket took all of it. */
+		WRITTEN,
+
+		/** Accepted; the first bytes that wait: write events are wanted from now on. */
+		BEGAN_TO_WAIT,
+
+		/** Accepted; it waits behind others. */
+		WAITS,
+
+		/** Not accepted: as much waits as may wait. */
+		REFUSED,
+
+		/** Not accepted: the connection is closed. */
+		CLOSED
+
+	}
+
+	/**
+	 * Writes a frame, or keeps what the socket does not take.
+	 * @param channel the non-blocking socket
+	 * @param frame from position to limit; copied if it has to wait
+	 * @param limit refuse the frame if this many bytes wait already
+	 * @return what became of it
+	 * @throws IOException if the socket failed
+	 */
+	public synchronized Sent send(WritableByteChannel channel, ByteBuffer frame, long limit) throws IOException {
+		if (this.closed) {
+			return Sent.CLOSED;
+		}
+		long before = this.waitingBytes;
+		if (before == 0) {
+			write(channel, frame, Long.MAX_VALUE);
+			if (!frame.hasRemaining()) {
+				return Sent.WRITTEN;
+			}
+			this.progressNanos = System.nanoTime();
+		}
+		else if (before >= limit) {
+			return Sent.REFUSED;
+		}
+		int length = frame.remaining();
+		try {
+			keep(frame, before);
+		}
+		catch (Throwable ex) {
+			// Out of memory. If a part was written, nothing may follow it.
+			this.closed = true;
+			throw ex;
+		}
+		this.waitingBytes = before + length;
+		return (before == 0) ? Sent.BEGAN_TO_WAIT : Sent.WAITS;
+	}
+
+	/**
+	 * Copies a frame behind what waits: into the spare room of the last buffer, or into a
+	 * new one with as much spare room as waits already. So many small frames share a
+	 * buffer, and the memory of what waits is at most about twice its size.
+	 */
+	private void keep(ByteBuffer frame, long before) {
+		ArrayDeque<ByteBuffer> queue = this.waiting;
+		if (queue == null) {
+			queue = new ArrayDeque<>(4);
+			this.waiting = queue;
+		}
+		int length = frame.remaining();
+		ByteBuffer last = queue.peekLast();
+		if (last == null || last.capacity() - last.limit() < length) {
+			last = ByteBuffer.allocate(Math.max(length, (int) Math.min(before, SHARED_BUFFER))).limit(0);
+			queue.addLast(last);
+		}
+		int end = last.limit();
+		last.limit(end + length).put(end, frame, frame.position(), length);
+		frame.position(frame.limit());
+	}
+
+	/**
+	 * Writes what waits, as far as the socket takes it.
+	 * @param channel the non-blocking socket
+	 * @param budget stop after this many bytes, so that one connection does not keep a
+	 * leader
+	 * @return how many bytes still wait
+	 * @throws IOException if the socket failed
+	 */
+	public synchronized long flush(WritableByteChannel channel, long budget) throws IOException {
+		ArrayDeque<ByteBuffer> queue = this.waiting;
+		if (queue == null) {
+			return 0;
+		}
+		long written = 0;
+		while (written < budget) {
+			ByteBuffer first = queue.peekFirst();
+			if (first == null) {
+				break;
+			}
+			written += write(channel, first, budget - written);
+			if (first.hasRemaining()) {
+				break;
+			}
+			queue.removeFirst();
+		}
+		if (written > 0) {
+			this.progressNanos = System.nanoTime();
+			this.waitingBytes -= written;
+		}
+		if (queue.isEmpty()) {
+			this.waiting = null;
+		}
+		return this.waitingBytes;
+	}
+
+	private static int write(WritableByteChannel channel, ByteBuffer buffer, long budget) throws IOException {
+		int limit = buffer.limit();
+		int written = 0;
+		int chunk;
+		int taken;
+		do {
+			if (!buffer.isDirect()) {
+				buffer.limit(Math.min(limit, buffer.position() + HEAP_CHUNK));
+			}
+			chunk = buffer.remaining();
+			try {
+				taken = channel.write(buffer);
+			}
+			finally {
+				buffer.limit(limit);
+			}
+			written += taken;
+		}
+		while (taken == chunk && buffer.hasRemaining() && written < budget);
+		return written;
+	}
+
+	/**
+	 * Accepts nothing more. What waits may still be flushed.
+	 */
+	public synchronized void close() {
+		this.closed = true;
+	}
+
+	/**
+	 * Accepts nothing more and forgets what waits.
+	 * @return how many bytes will never be written
+	 */
+	public synchronized long discard() {
+		this.closed = true;
+		this.waiting = null;
+		long lost = this.waitingBytes;
+		this.waitingBytes = 0;
+		return lost;
+	}
+
+	/**
+	 * How many bytes wait for the socket. Any thread, without the monitor.
+	 * @return bytes
+	 */
+	public long waitingBytes() {
+		return this.waitingBytes;
+	}
+
+	/**
+	 * When the socket last took something; meaningful while bytes wait.
+	 * @return {@link System#nanoTime()}
+	 */
+	public long progressNanos() {
+		return this.progressNanos;
+	}
+
+}

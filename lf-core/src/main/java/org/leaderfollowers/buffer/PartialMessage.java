@@ -1,0 +1,128 @@
+package org.leaderfollowers.buffer;
+
+import java.nio.ByteBuffer;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The bytes of a connection that wait for the rest of their message while no thread works
+ * on it. Right-sized: its memory grows with what has arrived, never with what a length
+ * field promises. Only the owner of the connection touches it.
+ */
+public final class PartialMessage {
+
+	private static final int SMALLEST = 64;
+
+	private ByteBuffer bytes;
+
+	private long startedNanos;
+
+	private int scanned;
+
+	private PartialMessage(ByteBuffer bytes, long startedNanos) {
+		this.bytes = bytes;
+		this.startedNanos = startedNanos;
+	}
+
+	/**
+	 * Keeps what is left of an input.
+	 * @param previous what was kept before, reused if its message still is not whole
+	 * @param left what to keep, from position to limit; read entirely
+	 * @param scanned how many of these bytes are known not to end the message
+	 * @param startedNanos when the first of these bytes came, {@link System#nanoTime()}
+	 * @param limit the most that will ever have to be kept, in bytes
+	 * @return what is kept now
+	 */
+	public static PartialMessage keep(@Nullable PartialMessage previous, ByteBuffer left, int scanned,
+			long startedNanos, int limit) {
+		int size = left.remaining();
+		PartialMessage partial = previous;
+		if (partial == null || partial.startedNanos != startedNanos) {
+			partial = new PartialMessage(ByteBuffer.allocate(capacityFor(size, limit)), startedNanos);
+		}
+		else if (partial.bytes.capacity() < size) {
+			partial.bytes = ByteBuffer.allocate(capacityFor(size, limit));
+		}
+		partial.bytes.clear();
+		partial.bytes.put(left);
+		partial.scanned = scanned;
+		return partial;
+	}
+
+	private static int capacityFor(int size, int limit) {
+		int doubled = (size < SMALLEST) ? SMALLEST : (int) Math.min(Integer.highestOneBit(size) * 2L, limit);
+		return Math.max(size, doubled);
+	}
+
+	/**
+	 * How many bytes are kept.
+	 * @return bytes
+	 */
+	public int size() {
+		return this.bytes.position();
+	}
+
+	/**
+	 * Puts what is kept into a buffer. It is kept until the next {@link #keep}.
+	 * @param buffer has room for {@link #size()} bytes
+	 */
+	public void restore(ByteBuffer buffer) {
+		buffer.put(this.bytes.array(), 0, this.bytes.position());
+	}
+
+	/**
+	 * The memory of a message that is too large to be assembled in the buffer of a
+	 * thread: position after the bytes kept, limit at the capacity, so that a read
+	 * appends to them.
+	 * @param room how many more bytes to make room for, if the limit allows
+	 * @param limit the most that will ever have to be kept, in bytes
+	 * @return the buffer itself
+	 */
+	public ByteBuffer appendable(int room, int limit) {
+		if (this.bytes.remaining() < room && this.bytes.capacity() < limit) {
+			int wanted = (int) Math.min(Math.max(this.bytes.capacity() * 2L, this.bytes.position() + (long) room),
+					limit);
+			ByteBuffer larger = ByteBuffer.allocate(wanted);
+			this.bytes.flip();
+			larger.put(this.bytes);
+			this.bytes = larger;
+		}
+		return this.bytes;
+	}
+
+	/**
+	 * Keeps all of {@link #appendable} after a read that did not complete the message.
+	 * @param scanned how many bytes are known not to end the message
+	 */
+	public void keepAll(int scanned) {
+		this.bytes.position(this.bytes.limit());
+		this.bytes.limit(this.bytes.capacity());
+		this.scanned = scanned;
+	}
+
+	/**
+	 * How many of the bytes kept are known not to end the message.
+	 * @return bytes, counted from the first
+	 */
+	public int scanned() {
+		return this.scanned;
+	}
+
+	/**
+	 * Counts the time of the message from now on, since nobody was willing to read its
+	 * rest before.
+	 * @param nowNanos the time, {@link System#nanoTime()}
+	 */
+	public void restart(long nowNanos) {
+		this.startedNanos = nowNanos;
+	}
+
+	/**
+	 * When the first byte came, or the time was {@linkplain #restart restarted}.
+	 * @return {@link System#nanoTime()}
+	 */
+	public long startedNanos() {
+		return this.startedNanos;
+	}
+
+}

@@ -1,0 +1,151 @@
+package org.leaderfollowers.promotion;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * The place of one thread among the {@link Followers}, and its private permit.
+ * <table border="1">
+ * <caption>Transitions of the permit</caption>
+ * <tr>
+ * <th>from</th>
+ * <th>to</th>
+ * <th>by</th>
+ * <th>why</th>
+ * </tr>
+ * <tr>
+ * <td>OUT</td>
+ * <td>WAITING</td>
+ * <td>owner</td>
+ * <td>it is about to push itself</td>
+ * </tr>
+ * <tr>
+ * <td>WAITING</td>
+ * <td>SIGNALLED</td>
+ * <td>who popped it</td>
+ * <td>it is under way now</td>
+ * </tr>
+ * <tr>
+ * <td>SIGNALLED</td>
+ * <td>OUT</td>
+ * <td>owner</td>
+ * <td>it has arrived</td>
+ * </tr>
+ * <tr>
+ * <td>WAITING</td>
+ * <td>AWAY</td>
+ * <td>owner</td>
+ * <td>it found a vacancy by itself, or its thread ends; its place on the stack cannot be
+ * cut out of the middle and stays, for the next thread if this one ends</td>
+ * </tr>
+ * <tr>
+ * <td>AWAY</td>
+ * <td>WAITING</td>
+ * <td>owner</td>
+ * <td>it waits again and is still on the stack: nothing to push</td>
+ * </tr>
+ * <tr>
+ * <td>AWAY</td>
+ * <td>OUT</td>
+ * <td>who popped it</td>
+ * <td>nobody is there to be woken; the place is gone</td>
+ * </tr>
+ * </table>
+ * "Who popped it" is one thread only: a place is popped once. It may come late, when the
+ * owner has gone AWAY and is WAITING again; then the owner is signalled, which is right,
+ * for it is no longer on the stack.
+ * <p>
+ * A slot is given to a new thread together with its place, which may be on the stack
+ * still: see {@link #handOver(Thread)}.
+ */
+public final class Follower {
+
+	private static final int OUT = 0;
+
+	private static final int WAITING = 1;
+
+	private static final int SIGNALLED = 2;
+
+	private static final int AWAY = 3;
+
+	private final AtomicInteger permit = new AtomicInteger(OUT);
+
+	final int slot;
+
+	private volatile Thread thread;
+
+	/** The slot below on the stack; fixed while this one is on it. */
+	volatile int below;
+
+	/**
+	 * Creates a follower that is not waiting.
+	 * @param slot its slot, from 1 to the capacity of the {@link Followers}
+	 * @param thread the thread to wake
+	 */
+	public Follower(int slot, Thread thread) {
+		this.slot = slot;
+		this.thread = thread;
+	}
+
+	/**
+	 * Gives the place to a new thread, when the old one has ended. If the place is on the
+	 * stack still, the new thread will wait in it; were the place not to be reused until
+	 * it is popped, threads that come and go while the leader just waits would use up all
+	 * slots.
+	 * @param successor the new owner
+	 * @return whether the place can be given away
+	 */
+	public boolean handOver(Thread successor) {
+		int current = this.permit.get();
+		if (current != OUT && current != AWAY) {
+			return false;
+		}
+		// Who pops it now reads this only after the successor has begun to wait.
+		this.thread = successor;
+		return true;
+	}
+
+	Thread thread() {
+		return this.thread;
+	}
+
+	boolean isWaiting() {
+		return this.permit.get() == WAITING;
+	}
+
+	boolean isSignalled() {
+		return this.permit.get() == SIGNALLED;
+	}
+
+	void beginWaiting() {
+		this.permit.set(WAITING);
+	}
+
+	boolean waitAgainInPlace() {
+		return this.permit.compareAndSet(AWAY, WAITING);
+	}
+
+	boolean goAway() {
+		return this.permit.compareAndSet(WAITING, AWAY);
+	}
+
+	void consumeSignal() {
+		this.permit.set(OUT);
+	}
+
+	/**
+	 * To be called once by the thread that took this place off the stack.
+	 * @return whether the owner is to be woken
+	 */
+	boolean popped() {
+		for (;;) {
+			if (this.permit.compareAndSet(WAITING, SIGNALLED)) {
+				return true;
+			}
+			if (this.permit.compareAndSet(AWAY, OUT)) {
+				return false;
+			}
+			// The owner went from AWAY to WAITING between the two attempts.
+		}
+	}
+
+}

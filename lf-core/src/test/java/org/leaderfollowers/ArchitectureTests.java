@@ -1,0 +1,127 @@
+package org.leaderfollowers;
+
+import java.io.Externalizable;
+import java.io.IOException;
+import java.io.ObjectInput;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutput;
+import java.io.ObjectOutputStream;
+import java.io.Serializable;
+import java.lang.module.ModuleDescriptor;
+import java.lang.module.ModuleFinder;
+import java.lang.module.ModuleReference;
+import java.net.URISyntaxException;
+import java.nio.file.Path;
+import java.util.Set;
+import java.util.TreeSet;
+
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.library.dependencies.SliceAssignment;
+import com.tngtech.archunit.library.dependencies.SliceIdentifier;
+import org.jspecify.annotations.NullMarked;
+import org.junit.jupiter.api.Test;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * What every class of the engine keeps to.
+ */
+class ArchitectureTests {
+
+	private static final String ROOT = "org.leaderfollowers";
+
+	private static final JavaClasses classes = new ClassFileImporter()
+		.withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+		.importPackages(ROOT);
+
+	@Test
+	void packagesAreFreeOfCycles() {
+		slices().assignedFrom(new PackageByPackage()).should().beFreeOfCycles().check(classes);
+	}
+
+	@Test
+	void machineryKnowsNothingOfThePublicTypes() {
+		noClasses().that()
+			.resideOutsideOfPackage(ROOT)
+			.should()
+			.dependOnClassesThat()
+			.resideInAPackage(ROOT)
+			.allowEmptyShould(true)
+			.check(classes);
+	}
+
+	@Test
+	void neitherSpringNorMicrometer() {
+		noClasses().should()
+			.dependOnClassesThat()
+			.resideInAnyPackage("org.springframework..", "io.micrometer..")
+			.check(classes);
+	}
+
+	@Test
+	void noJavaSerialization() {
+		noClasses().should()
+			.dependOnClassesThat()
+			.belongToAnyOf(ObjectInput.class, ObjectInputStream.class, ObjectOutput.class, ObjectOutputStream.class)
+			.check(classes);
+		assertThat(classes.that(declareSerializable())).isEmpty();
+	}
+
+	@Test
+	void everyPackageIsNullMarked() {
+		assertThat(classes).isNotEmpty();
+		Set<String> unmarked = new TreeSet<>();
+		for (JavaClass type : classes) {
+			if (!type.getPackage().isAnnotatedWith(NullMarked.class)) {
+				unmarked.add(type.getPackageName());
+			}
+		}
+		assertThat(unmarked).isEmpty();
+	}
+
+	@Test
+	void onlyTheRootPackageIsExported() throws IOException, URISyntaxException {
+		Path output = Path.of(PromotionOrder.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+		assertThat(ModuleFinder.of(output).findAll()).singleElement()
+			.extracting(ModuleReference::descriptor)
+			.satisfies((module) -> {
+				assertThat(module.name()).isEqualTo(ROOT);
+				assertThat(module.exports()).extracting(ModuleDescriptor.Exports::source).containsExactly(ROOT);
+				assertThat(module.opens()).isEmpty();
+			});
+	}
+
+	/**
+	 * Matches what declares itself serializable; exceptions, enums and a few classes of
+	 * the JDK made to be extended only inherit it.
+	 */
+	private static DescribedPredicate<JavaClass> declareSerializable() {
+		return DescribedPredicate.describe("declare Serializable",
+				(type) -> type.getRawInterfaces()
+					.stream()
+					.anyMatch((contract) -> contract.isEquivalentTo(Serializable.class)
+							|| contract.isEquivalentTo(Externalizable.class)));
+	}
+
+	private static final class PackageByPackage implements SliceAssignment {
+
+		@Override
+		public SliceIdentifier getIdentifierOf(JavaClass type) {
+			return type.getPackageName().startsWith(ROOT) ? SliceIdentifier.of(type.getPackageName())
+					: SliceIdentifier.ignore();
+		}
+
+		@Override
+		public String getDescription() {
+			return "packages";
+		}
+
+	}
+
+}

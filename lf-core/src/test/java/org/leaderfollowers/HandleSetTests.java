@@ -1,0 +1,181 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Several handle sets: multiple leaders, multiple followers.
+ */
+@Timeout(120)
+class HandleSetTests {
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private LeaderFollowersPool pool(int sets, int min, int max) {
+		return this.engine.pool(LeaderFollowersPool.builder().threads(min, max).handleSets(sets));
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 2, 3, 4 })
+	void connectionsAreSpreadAndEverySetHasItsLeader(int sets) {
+		LeaderFollowersPool pool = pool(sets, sets, 2 * sets);
+		TcpServer server = this.engine.lines(pool, (connection, message) -> connection.send(message));
+		List<Peer> peers = new ArrayList<>();
+		for (int i = 0; i < 10 * sets; i++) {
+			peers.add(this.engine.connect(server));
+			assertThat(peers.get(i).send("x\n").readLine()).isEqualTo("x");
+		}
+		PoolSnapshot snapshot = Engine.awaitIdle(pool);
+		assertThat(snapshot.handleSets()).hasSize(sets);
+		assertThat(snapshot.handleSets()).allMatch((set) -> set.handles() >= 10 && set.handles() <= 11);
+		assertThat(snapshot.handleSets()).extracting(PoolSnapshot.HandleSetSnapshot::name).doesNotHaveDuplicates();
+		for (int round = 0; round < 50; round++) {
+			peers.forEach((peer) -> peer.send("y\n"));
+			peers.forEach((peer) -> assertThat(peer.readLine()).isEqualTo("y"));
+		}
+		assertThat(pool.snapshot().handleSets()).allMatch((set) -> set.events().get(EventType.READ) >= 10);
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 2, 4 })
+	void noSetIsLeftAloneWhileHandlersOfOthersBlock(int sets) {
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger inside = new AtomicInteger();
+		int max = sets + 3;
+		LeaderFollowersPool pool = pool(sets, sets, max);
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			if (Engine.text(message).equals("block")) {
+				inside.incrementAndGet();
+				Engine.pass(gate);
+			}
+			connection.send(message);
+		});
+		// All threads but as many as there are sets.
+		List<Peer> blocked = new ArrayList<>();
+		for (int i = 0; i < max - sets; i++) {
+			blocked.add(this.engine.connect(server).send("block\n"));
+		}
+		Engine.eventually().until(() -> inside.get() == max - sets);
+		for (int i = 0; i < 5 * sets; i++) {
+			assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
+		}
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(pool.snapshot().handleSets()).allMatch((set) -> set.leader() != null));
+		// More blocked ones than threads: whoever returns serves whatever set has work.
+		for (int i = 0; i < sets; i++) {
+			blocked.add(this.engine.connect(server).send("block\n"));
+		}
+		List<Peer> waiting = new ArrayList<>();
+		for (int i = 0; i < 5 * sets; i++) {
+			waiting.add(this.engine.connect(server).send("waiting\n"));
+		}
+		gate.countDown();
+		waiting.forEach((peer) -> assertThat(peer.readLine()).isEqualTo("waiting"));
+		blocked.forEach((peer) -> assertThat(peer.readLine()).isEqualTo("block"));
+		Engine.awaitIdle(pool);
+	}
+
+	@Test
+	void fewerThreadsThanBusySetsStillServeThemAll() {
+		// Two sets, two threads: while one blocks, the other one serves... its own set,
+		// and the blocked one's as soon as anybody is free.
+		LeaderFollowersPool pool = pool(2, 2, 2);
+		Map<Long, String> order = new ConcurrentHashMap<>();
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			order.merge(connection.id(), Engine.text(message), String::concat);
+			connection.send(message);
+		});
+		List<Peer> peers = new ArrayList<>();
+		for (int i = 0; i < 20; i++) {
+			peers.add(this.engine.connect(server));
+		}
+		for (int round = 0; round < 200; round++) {
+			peers.forEach((peer) -> peer.send("a\nb\n"));
+		}
+		for (Peer peer : peers) {
+			for (int round = 0; round < 200; round++) {
+				assertThat(peer.readLine()).isEqualTo("a");
+				assertThat(peer.readLine()).isEqualTo("b");
+			}
+		}
+		assertThat(order.values()).hasSize(20).allMatch((all) -> all.equals("ab".repeat(200)));
+		Engine.awaitIdle(pool);
+	}
+
+	@Test
+	void aServersConnectionsOfAllSetsAreDrained() {
+		LeaderFollowersPool pool = pool(3, 3, 3);
+		Recorder recorder = new Recorder() {
+			@Override
+			void message(Connection connection, ByteBuffer message) {
+				connection.send(message);
+			}
+		};
+		TcpServer server = this.engine.lines(pool, recorder);
+		List<Peer> peers = new ArrayList<>();
+		for (int i = 0; i < 30; i++) {
+			peers.add(this.engine.connect(server).send("x\n"));
+			assertThat(peers.get(i).readLine()).isEqualTo("x");
+		}
+		Thread readers = new Thread(() -> peers.forEach(Peer::readToEnd));
+		readers.start();
+		assertThat(server.close(Engine.DEADLINE)).isTrue();
+		assertThat(server.snapshot().closedConnections()).containsEntry(CloseReason.SHUTDOWN, 30L);
+		Engine.eventually().until(() -> !readers.isAlive());
+		assertThat(pool.snapshot()
+			.handleSets()
+			.stream()
+			.collect(Collectors.summingInt(PoolSnapshot.HandleSetSnapshot::active))).isZero();
+	}
+
+	@Test
+	void aSaturatedPoolServesItsSetsInTurn() {
+		LeaderFollowersPool pool = pool(2, 2, 2);
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			Engine.elapse(Duration.ofMillis(1));
+			connection.send(message);
+		});
+		AtomicIntegerArray answers = new AtomicIntegerArray(16);
+		AtomicBoolean stop = new AtomicBoolean();
+		List<Thread> clients = new ArrayList<>();
+		for (int i = 0; i < answers.length(); i++) {
+			int number = i;
+			Peer peer = this.engine.connect(server);
+			clients.add(new Thread(() -> {
+				while (!stop.get() && peer.send("x\n").readLine() != null) {
+					answers.incrementAndGet(number);
+				}
+			}));
+		}
+		clients.forEach(Thread::start);
+		Engine.eventually().until(() -> numbers(answers).max().orElse(0) >= 200);
+		stop.set(true);
+		// Every set before the last one used to get less than a twentieth of it.
+		assertThat(numbers(answers).min().orElse(0)).isGreaterThan(50);
+		Engine.awaitIdle(pool);
+	}
+
+	private static IntStream numbers(AtomicIntegerArray array) {
+		return IntStream.range(0, array.length()).map(array::get);
+	}
+
+}

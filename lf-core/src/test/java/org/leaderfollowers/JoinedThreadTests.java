@@ -1,0 +1,61 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.nio.channels.Pipe;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Threads of the application that take part for a while.
+ */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class JoinedThreadTests {
+
+	@Test
+	void theyReturnInTimeAlsoIfNobodyElseCanLead() throws Exception {
+		CountDownLatch busy = new CountDownLatch(1);
+		CountDownLatch release = new CountDownLatch(1);
+		Pipe pipe = Pipe.open();
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(1, 1).build()) {
+			pipe.source().configureBlocking(false);
+			pool.register(pipe.source(), (handle, type) -> {
+				busy.countDown();
+				uninterruptibly(release);
+				handle.close();
+			}, EventType.READ);
+			pipe.sink().write(ByteBuffer.wrap(new byte[1]));
+			busy.await();
+			assertThat(pool.join(Duration.ofMillis(20))).isFalse();
+			assertThat(pool.join(Duration.ZERO)).isFalse();
+			release.countDown();
+		}
+		finally {
+			release.countDown();
+			pipe.sink().close();
+		}
+	}
+
+	@Test
+	void theyMayComeAndGoWhileTheLeaderJustWaits() {
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(1, 1).build()) {
+			for (int i = 0; i < 200; i++) {
+				assertThat(pool.join(Duration.ofNanos(1))).isFalse();
+			}
+		}
+	}
+
+	private static void uninterruptibly(CountDownLatch latch) {
+		try {
+			latch.await();
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+		}
+	}
+
+}

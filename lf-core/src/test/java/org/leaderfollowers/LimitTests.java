@@ -1,0 +1,141 @@
+package org.leaderfollowers;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+/**
+ * More connections than there may be, and more than the system has descriptors for.
+ */
+@Timeout(120)
+class LimitTests {
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	@Test
+	void connectionsAboveTheMaximumAreTurnedAwayCountedAndMissedWhenThereIsRoomAgain() {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.maxConnections(10)
+			.handler((connection, message) -> connection.send(message)));
+		List<Peer> peers = new ArrayList<>();
+		for (int i = 0; i < 10; i++) {
+			peers.add(this.engine.connect(server));
+			assertThat(peers.get(i).send("x\n").readLine()).isEqualTo("x");
+		}
+		for (int i = 0; i < 40; i++) {
+			this.engine.connect(server).awaitClosed();
+		}
+		Engine.eventually().until(() -> server.snapshot().rejectedConnections() == 40);
+		assertThat(server.snapshot().openConnections()).isEqualTo(10);
+		assertThat(server.snapshot().acceptedConnections()).isEqualTo(10);
+		assertThat(this.engine.log()).filteredOn((line) -> line.contains("turned a connection away")).hasSize(1);
+		peers.forEach((peer) -> assertThat(peer.send("y\n").readLine()).isEqualTo("y"));
+		peers.get(3).close();
+		Engine.eventually().until(() -> server.snapshot().openConnections() == 9);
+		assertThat(this.engine.connect(server).send("z\n").readLine()).isEqualTo("z");
+	}
+
+	@Test
+	@EnabledOnOs(OS.LINUX)
+	void aServerWithoutDescriptorsServesWhatIsOpenWithoutSpinningAndRecovers() throws Exception {
+		assumeThat(Files.isExecutable(Path.of("/usr/bin/prlimit"))).as("there is prlimit").isTrue();
+		int limit = 120;
+		Process process = new ProcessBuilder("/usr/bin/prlimit", "--nofile=" + limit,
+				Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xshare:auto", "-cp",
+				System.getProperty("java.class.path"), SuspendedServer.class.getName())
+			.redirectErrorStream(true)
+			.start();
+		LinkedBlockingQueue<String> output = new LinkedBlockingQueue<>();
+		List<String> all = new ArrayList<>();
+		Thread reader = new Thread(() -> {
+			try (BufferedReader lines = new BufferedReader(
+					new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
+				for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+					output.add(line);
+				}
+			}
+			catch (IOException ex) {
+				output.add("reading failed: " + ex);
+			}
+		});
+		reader.start();
+		List<Peer> peers = new ArrayList<>();
+		try {
+			InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(),
+					Integer.parseInt(await(output, all, "port ")));
+			for (int i = 0; i < limit + 60; i++) {
+				peers.add(new Peer(address, 0));
+			}
+			await(output, all, "suspended");
+			Peer served = peers.get(0);
+			long before = Long.parseLong(ask(served, "cpu"));
+			for (int i = 0; i < 20; i++) {
+				assertThat(ask(served, "x")).isEqualTo("x");
+				Engine.elapse(Duration.ofMillis(100));
+			}
+			assertThat(Long.parseLong(ask(served, "cpu")) - before).as("CPU ms in two seconds").isLessThan(1000);
+			int open = Integer.parseInt(ask(served, "open"));
+			assertThat(open).isBetween(20, limit);
+			// Those that could not be accepted are, one by one, as soon as others leave.
+			for (int i = 1; i <= 100; i++) {
+				peers.get(i).close();
+			}
+			for (int i = 101; i < peers.size(); i++) {
+				assertThat(ask(peers.get(i), "y")).as("connection %d of %d", i, peers.size()).isEqualTo("y");
+			}
+			assertThat(ask(served, "suspended")).isEqualTo("false");
+			for (int i = 0; i < 20; i++) {
+				try (Peer late = new Peer(address, 0)) {
+					assertThat(ask(late, "z")).isEqualTo("z");
+				}
+			}
+		}
+		finally {
+			peers.forEach(Peer::close);
+			process.destroy();
+			process.waitFor(20, TimeUnit.SECONDS);
+			process.destroyForcibly();
+			reader.join();
+		}
+		output.drainTo(all);
+		assertThat(all).filteredOn((line) -> line.contains("cannot accept connections now")).as("%s", all).hasSize(1);
+	}
+
+	private static String ask(Peer peer, String request) {
+		return peer.send(request + "\n").readLine();
+	}
+
+	private static String await(LinkedBlockingQueue<String> output, List<String> all, String beginning)
+			throws InterruptedException {
+		for (;;) {
+			String line = output.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+			assertThat(line).as("a line that begins with '%s' after %s", beginning, all).isNotNull();
+			all.add(line);
+			if (line.startsWith(beginning)) {
+				return line.substring(beginning.length());
+			}
+		}
+	}
+
+}

@@ -1,0 +1,50 @@
+package org.leaderfollowers;
+
+import java.lang.management.ManagementFactory;
+import java.net.InetAddress;
+
+import com.sun.management.OperatingSystemMXBean;
+
+/**
+ * A server in a process of its own, to be started with few descriptors: says its port and
+ * when it is suspended, and answers questions.
+ */
+final class SuspendedServer {
+
+	private SuspendedServer() {
+	}
+
+	public static void main(String[] args) throws Exception {
+		OperatingSystemMXBean system = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
+		LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(2, 4).build();
+		TcpServer[] self = new TcpServer[1];
+		TcpServer server = TcpServer.builder(pool)
+			.address(InetAddress.getLoopbackAddress())
+			.port(0)
+			.framing(Framing.line())
+			.handler((connection, message) -> {
+				String question = Engine.text(message);
+				connection.send(Engine.bytes(switch (question) {
+					case "cpu" -> "" + system.getProcessCpuTime() / 1_000_000;
+					case "open" -> "" + self[0].snapshot().openConnections();
+					case "suspended" -> "" + self[0].snapshot().acceptingSuspended();
+					default -> question;
+				}));
+			})
+			.build();
+		self[0] = server;
+		server.start();
+		// Loads the classes that it takes to answer while there are descriptors for it.
+		try (Peer peer = new Peer(server.address(), 0)) {
+			for (String question : new String[] { "cpu", "open", "suspended", "" }) {
+				peer.send(question + "\n").readLine();
+			}
+		}
+		System.out.println("port " + server.port());
+		while (!server.snapshot().acceptingSuspended()) {
+			Thread.sleep(10);
+		}
+		System.out.println("suspended");
+	}
+
+}

@@ -1,0 +1,91 @@
+package org.leaderfollowers.interleavings;
+
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.leaderfollowers.interleavings.InterleavingExplorer.Exploration;
+import org.leaderfollowers.interleavings.PromotionProtocol.Without;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Every interleaving of the promotion protocol: never two leaders, never a lost wake-up.
+ */
+class PromotionProtocolTests {
+
+	private static final Logger logger = LoggerFactory.getLogger(PromotionProtocolTests.class);
+
+	private static final int MAX_STATES = 2_000_000;
+
+	private enum Pool {
+
+		TWO_THREADS_EVERY_ACCESS(PromotionProtocol.builder().threads(2, 2).fine()),
+
+		TWO_THREADS_THAT_EXPIRE_EVERY_ACCESS(PromotionProtocol.builder().threads(1, 2).keepAlive().fine()),
+
+		THREE_THREADS(PromotionProtocol.builder().threads(3, 3).symmetric()),
+
+		ONE_TO_THREE_THREADS(PromotionProtocol.builder().threads(1, 3).keepAlive().symmetric()),
+
+		ONE_TO_TWO_THREADS_WHILE_A_THIRD_ENDS(
+				PromotionProtocol.builder().threads(1, 2).keepAlive().spareThreads(1).symmetric()),
+
+		THREADS_THAT_CANNOT_BE_STARTED(
+				PromotionProtocol.builder().threads(1, 3).keepAlive().failingStarts().symmetric()),
+
+		ONE_THREAD_AND_A_JOINER(PromotionProtocol.builder().threads(1, 1).joiners(1).fine()),
+
+		ONE_TO_TWO_THREADS_AND_A_JOINER(PromotionProtocol.builder().threads(1, 2).keepAlive().joiners(1).symmetric()),
+
+		TWO_HANDLE_SETS_TWO_TO_THREE_THREADS(
+				PromotionProtocol.builder().handleSets(2).threads(2, 3).keepAlive().symmetric()),
+
+		TWO_HANDLE_SETS_TWO_THREADS_AND_A_JOINER(
+				PromotionProtocol.builder().handleSets(2).threads(2, 2).joiners(1).symmetric()),
+
+		CLOSED(PromotionProtocol.builder().threads(1, 2).keepAlive().closes().symmetric()),
+
+		CLOSED_EVERY_ACCESS(PromotionProtocol.builder().threads(2, 2).closes().fine()),
+
+		CLOSED_WITH_A_JOINER(PromotionProtocol.builder().threads(1, 1).joiners(1).closes().symmetric());
+
+		private final PromotionProtocol.Builder builder;
+
+		Pool(PromotionProtocol.Builder builder) {
+			this.builder = builder;
+		}
+
+	}
+
+	@ParameterizedTest
+	@EnumSource
+	void neverTwoLeadersAndNeverALostWakeUp(Pool pool) {
+		Exploration exploration = InterleavingExplorer.explore(pool.builder.build(), MAX_STATES);
+		logger.debug("{}: {}", pool, exploration);
+		assertThat(exploration.violation()).as(exploration::toString).isNull();
+		assertThat(exploration.rests()).isPositive();
+	}
+
+	@ParameterizedTest
+	@EnumSource
+	void noRuleCanBeDropped(Without rule) {
+		Exploration exploration = InterleavingExplorer.explore(poolThatNeeds(rule).without(rule).build(), MAX_STATES);
+		logger.debug("without {}: {}", rule, exploration);
+		assertThat(exploration.violation()).isNotNull();
+	}
+
+	private static PromotionProtocol.Builder poolThatNeeds(Without rule) {
+		return switch (rule) {
+			case MARK_CLEARED_FIRST, NEXT_VACANCY ->
+				PromotionProtocol.builder().handleSets(2).threads(2, 3).keepAlive();
+			case LIMIT_AFTER_MARK, LOOK_BEFORE_END ->
+				PromotionProtocol.builder().threads(1, 2).keepAlive().spareThreads(1);
+			case WAIT_AGAIN_IN_PLACE -> PromotionProtocol.builder().threads(1, 2).keepAlive();
+			case END_OF_JOIN -> PromotionProtocol.builder().threads(1, 1).joiners(1);
+			case STOP_BEFORE_WAKE_UP -> PromotionProtocol.builder().threads(1, 2).closes();
+			default -> PromotionProtocol.builder().threads(3, 3);
+		};
+	}
+
+}

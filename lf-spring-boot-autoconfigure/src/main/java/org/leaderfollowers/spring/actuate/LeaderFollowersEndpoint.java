@@ -1,0 +1,305 @@
+package org.leaderfollowers.spring.actuate;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.EventType;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
+import org.leaderfollowers.PoolSnapshot.ThreadSnapshot;
+import org.leaderfollowers.PromotionKind;
+import org.leaderfollowers.PromotionOrder;
+import org.leaderfollowers.PromotionPolicy;
+import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.ThreadRole;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.boot.actuate.endpoint.Access;
+import org.springframework.boot.actuate.endpoint.OperationResponseBody;
+import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
+import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
+import org.springframework.boot.actuate.endpoint.annotation.Selector;
+import org.springframework.util.Assert;
+
+/**
+ * {@link Endpoint @Endpoint} that shows what the pools and servers of the application are
+ * doing.
+ */
+@Endpoint(id = "leaderfollowers", defaultAccess = Access.READ_ONLY)
+public class LeaderFollowersEndpoint {
+
+	private final LeaderFollowersPools pools;
+
+	private final LeaderFollowersServers servers;
+
+	/**
+	 * Creates a new endpoint.
+	 * @param pools the pools to show
+	 * @param servers the servers to show
+	 */
+	public LeaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers) {
+		Assert.notNull(pools, "'pools' must not be null");
+		Assert.notNull(servers, "'servers' must not be null");
+		this.pools = pools;
+		this.servers = servers;
+	}
+
+	/**
+	 * Shows all pools and servers.
+	 * @return pools and servers by name
+	 */
+	@ReadOperation
+	public LeaderFollowersDescriptor leaderFollowers() {
+		Map<String, PoolDescriptor> pools = new LinkedHashMap<>();
+		for (LeaderFollowersPool pool : this.pools) {
+			pools.put(pool.name(), PoolDescriptor.of(pool.snapshot()));
+		}
+		Map<String, ServerDescriptor> servers = new LinkedHashMap<>();
+		for (TcpServer server : this.servers) {
+			servers.put(server.name(), ServerDescriptor.of(server.snapshot()));
+		}
+		return new LeaderFollowersDescriptor(pools, servers);
+	}
+
+	/**
+	 * Shows one pool.
+	 * @param pool the name of the pool
+	 * @return the pool, or {@code null} if there is none of this name
+	 */
+	@ReadOperation
+	public @Nullable PoolDescriptor pool(@Selector String pool) {
+		for (LeaderFollowersPool candidate : this.pools) {
+			if (candidate.name().equals(pool)) {
+				return PoolDescriptor.of(candidate.snapshot());
+			}
+		}
+		return null;
+	}
+
+	/**
+	 * The pools and servers of the application.
+	 *
+	 * @param pools the pools, by name
+	 * @param servers the servers, by name
+	 */
+	public record LeaderFollowersDescriptor(Map<String, PoolDescriptor> pools,
+			Map<String, ServerDescriptor> servers) implements OperationResponseBody {
+	}
+
+	/**
+	 * A pool.
+	 *
+	 * @param state whether the pool runs
+	 * @param configuration how it is configured
+	 * @param roles how many threads play each role
+	 * @param threads the threads of the pool
+	 * @param handleSets the handle sets of the pool
+	 * @param promotions how many leaders there have been, by how they came to lead
+	 * @param handOffs how leadership was handed over
+	 */
+	public record PoolDescriptor(PoolSnapshot.State state, PoolConfigurationDescriptor configuration,
+			Map<ThreadRole, Integer> roles, List<ThreadDescriptor> threads, List<HandleSetDescriptor> handleSets,
+			Map<PromotionKind, Long> promotions, HandOffsDescriptor handOffs) implements OperationResponseBody {
+
+		static PoolDescriptor of(PoolSnapshot pool) {
+			Instant now = Instant.now();
+			return new PoolDescriptor(pool.state(), PoolConfigurationDescriptor.of(pool),
+					inOrder(ThreadRole.class, pool::count),
+					pool.threads().stream().map((thread) -> ThreadDescriptor.of(thread, now)).toList(),
+					pool.handleSets().stream().map(HandleSetDescriptor::of).toList(),
+					counts(PromotionKind.class, pool.promotions()), HandOffsDescriptor.of(pool));
+		}
+
+	}
+
+	/**
+	 * How a pool is configured.
+	 *
+	 * @param threads how many threads it may have
+	 * @param handleSets how many handle sets it has
+	 * @param promotion how followers are promoted
+	 */
+	public record PoolConfigurationDescriptor(ThreadLimitsDescriptor threads, int handleSets,
+			PromotionDescriptor promotion) {
+
+		static PoolConfigurationDescriptor of(PoolSnapshot pool) {
+			return new PoolConfigurationDescriptor(
+					new ThreadLimitsDescriptor(pool.minThreads(), pool.maxThreads(), pool.keepAlive()),
+					pool.handleSets().size(), new PromotionDescriptor(pool.promotionPolicy(), pool.promotionOrder()));
+		}
+
+	}
+
+	/**
+	 * How many threads a pool may have.
+	 *
+	 * @param min the least number of threads
+	 * @param max the greatest number of threads
+	 * @param keepAlive how long a surplus thread waits before it ends
+	 */
+	public record ThreadLimitsDescriptor(int min, int max, Duration keepAlive) {
+	}
+
+	/**
+	 * How followers are promoted.
+	 *
+	 * @param policy when the leader promotes a follower
+	 * @param order which follower is promoted
+	 */
+	public record PromotionDescriptor(PromotionPolicy policy, PromotionOrder order) {
+	}
+
+	/**
+	 * A thread of a pool.
+	 *
+	 * @param name the name of the thread
+	 * @param role what it does
+	 * @param since when it began to do so
+	 * @param handle what it works on, if it is processing
+	 * @param handler who processes, if it is processing
+	 */
+	public record ThreadDescriptor(String name, ThreadRole role, Instant since, @Nullable String handle,
+			@Nullable String handler) {
+
+		static ThreadDescriptor of(ThreadSnapshot thread, Instant now) {
+			return new ThreadDescriptor(thread.name(), thread.role(), now.minus(thread.since()), thread.handle(),
+					thread.handler());
+		}
+
+	}
+
+	/**
+	 * A handle set of a pool.
+	 *
+	 * @param name the name of the handle set
+	 * @param leader the name of the thread that leads it, or {@code null} if every thread
+	 * is busy
+	 * @param handles how many handles there are
+	 * @param events how many events there have been, by type
+	 */
+	public record HandleSetDescriptor(String name, @Nullable String leader, HandlesDescriptor handles,
+			Map<EventType, Long> events) {
+
+		static HandleSetDescriptor of(HandleSetSnapshot set) {
+			return new HandleSetDescriptor(set.name(), set.leader(),
+					new HandlesDescriptor(set.handles(), set.active(), set.deactivated()),
+					counts(EventType.class, set.events()));
+		}
+
+	}
+
+	/**
+	 * How many handles a handle set has.
+	 *
+	 * @param registered all of them
+	 * @param active those that wait for their next event
+	 * @param deactivated those that are worked on, or wait for something other than an
+	 * event
+	 */
+	public record HandlesDescriptor(int registered, int active, int deactivated) {
+	}
+
+	/**
+	 * How leadership was handed over.
+	 *
+	 * @param count how often
+	 * @param totalTime how long there was no leader, all together
+	 * @param wakeUps how many followers were woken for it
+	 * @param wastedWakeUps how many of them found another leader in place already
+	 */
+	public record HandOffsDescriptor(long count, Duration totalTime, long wakeUps, long wastedWakeUps) {
+
+		static HandOffsDescriptor of(PoolSnapshot pool) {
+			return new HandOffsDescriptor(pool.promotions().values().stream().mapToLong(Long::longValue).sum(),
+					Duration.ofNanos(pool.handOffNanos()), pool.wakeUps(), pool.wastedWakeUps());
+		}
+
+	}
+
+	/**
+	 * A server.
+	 *
+	 * @param state whether the server runs
+	 * @param address the address that it is bound to, or {@code null} if it is not
+	 * @param port the port that it is bound to, or {@code null} if it is not
+	 * @param framing how messages are told apart
+	 * @param handler the name of the handler bean
+	 * @param pool the name of the pool that serves the connections
+	 * @param connections how many connections there are and have been
+	 * @param bytes how much was received and sent
+	 * @param messages how many messages were received
+	 */
+	public record ServerDescriptor(ServerSnapshot.State state, @Nullable String address, @Nullable Integer port,
+			String framing, String handler, String pool, ConnectionsDescriptor connections, BytesDescriptor bytes,
+			MessagesDescriptor messages) {
+
+		static ServerDescriptor of(ServerSnapshot server) {
+			return new ServerDescriptor(server.state(), server.address(), (server.port() > 0) ? server.port() : null,
+					server.framing(), server.handler(), server.pool(), ConnectionsDescriptor.of(server),
+					new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
+					new MessagesDescriptor(server.receivedMessages()));
+		}
+
+	}
+
+	/**
+	 * The connections of a server.
+	 *
+	 * @param open how many are open
+	 * @param accepted how many were accepted
+	 * @param rejected how many were turned away because as many as allowed were open
+	 * @param closed how many were closed, by reason
+	 * @param acceptingSuspended whether accepting pauses because the system is out of
+	 * descriptors or memory
+	 */
+	public record ConnectionsDescriptor(int open, long accepted, long rejected, Map<CloseReason, Long> closed,
+			boolean acceptingSuspended) {
+
+		static ConnectionsDescriptor of(ServerSnapshot server) {
+			return new ConnectionsDescriptor(server.openConnections(), server.acceptedConnections(),
+					server.rejectedConnections(), counts(CloseReason.class, server.closedConnections()),
+					server.acceptingSuspended());
+		}
+
+	}
+
+	/**
+	 * The bytes of a server, framing included.
+	 *
+	 * @param received how many were received
+	 * @param sent how many were sent
+	 */
+	public record BytesDescriptor(long received, long sent) {
+	}
+
+	/**
+	 * The messages of a server.
+	 *
+	 * @param received how many were received
+	 */
+	public record MessagesDescriptor(long received) {
+	}
+
+	private static <E extends Enum<E>> Map<E, Long> counts(Class<E> type, Map<E, Long> counts) {
+		return inOrder(type, (key) -> counts.getOrDefault(key, 0L));
+	}
+
+	private static <E extends Enum<E>, V> Map<E, V> inOrder(Class<E> type, Function<E, V> value) {
+		Map<E, V> values = new EnumMap<>(type);
+		for (E key : type.getEnumConstants()) {
+			values.put(key, value.apply(key));
+		}
+		return values;
+	}
+
+}

@@ -1,0 +1,89 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.util.Locale;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.LengthFieldFraming;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.ByteOrder;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.FramingType;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.LengthField;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
+
+/**
+ * Maps the properties of a server to its framing.
+ *
+ * @param properties the properties to map
+ */
+record FramingPropertiesMapper(ConfiguredProperties<Server> properties) {
+
+	private static final String DELIMITER = "framing.delimiter";
+
+	private static final String LENGTH = "framing.length";
+
+	private static final String LENGTH_FIELD = "framing.length-field";
+
+	Framing map() {
+		LfProperties.Framing framing = this.properties.values().framing();
+		rejectUnused(DELIMITER, framing.delimiter(), FramingType.DELIMITER);
+		rejectUnused(LENGTH, framing.length(), FramingType.FIXED_LENGTH);
+		rejectUnused(LENGTH_FIELD, framing.lengthField(), FramingType.LENGTH_FIELD);
+		return switch (framing.type()) {
+			case LINE -> Framing.line();
+			case DELIMITER -> delimiter(framing.delimiter());
+			case FIXED_LENGTH -> fixedLength(framing.length());
+			case LENGTH_FIELD -> lengthField(framing.lengthField());
+			case RAW -> Framing.raw();
+		};
+	}
+
+	private void rejectUnused(String property, @Nullable Object value, FramingType type) {
+		if (value != null && this.properties.values().framing().type() != type) {
+			throw this.properties.invalid(property, value,
+					"Is used only if '%s' is '%s'.".formatted(this.properties.key("framing.type"), name(type)));
+		}
+	}
+
+	private static String name(FramingType type) {
+		return type.name().toLowerCase(Locale.ROOT).replace('_', '-');
+	}
+
+	private <V> V required(String property, @Nullable V value, FramingType type) {
+		if (value == null) {
+			throw this.properties.invalid(property, null, "A value is required, because '%s' is '%s'."
+				.formatted(this.properties.key("framing.type"), name(type)));
+		}
+		return value;
+	}
+
+	private Framing delimiter(@Nullable String delimiter) {
+		String value = required(DELIMITER, delimiter, FramingType.DELIMITER);
+		byte[] bytes;
+		try {
+			bytes = Delimiter.parse(value);
+		}
+		catch (IllegalArgumentException ex) {
+			throw this.properties.invalid(DELIMITER, value, String.valueOf(ex.getMessage()));
+		}
+		return Framing.delimiter(bytes);
+	}
+
+	private Framing fixedLength(@Nullable Integer length) {
+		return this.properties.get(LENGTH, required(LENGTH, length, FramingType.FIXED_LENGTH), Framing::fixedLength);
+	}
+
+	private Framing lengthField(@Nullable LengthField field) {
+		Integer bytes = required(LENGTH_FIELD + ".bytes", (field != null) ? field.bytes() : null,
+				FramingType.LENGTH_FIELD);
+		LengthFieldFraming framing = this.properties.get(LENGTH_FIELD + ".bytes", bytes, Framing::lengthField);
+		if (field == null) {
+			return framing;
+		}
+		framing = this.properties.get(LENGTH_FIELD + ".offset", field.offset(), framing::offset);
+		framing = this.properties.get(LENGTH_FIELD + ".adjustment", field.adjustment(), framing::adjustment);
+		return framing.inclusive(field.inclusive())
+			.order((field.byteOrder() == ByteOrder.BIG_ENDIAN) ? java.nio.ByteOrder.BIG_ENDIAN
+					: java.nio.ByteOrder.LITTLE_ENDIAN);
+	}
+
+}

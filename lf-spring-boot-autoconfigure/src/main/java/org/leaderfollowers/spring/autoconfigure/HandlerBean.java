@@ -1,0 +1,64 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.annotation.LfHandler;
+
+import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.config.BeanDefinition;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.util.StringUtils;
+
+/**
+ * A bean that is annotated with {@link LfHandler @LfHandler}.
+ *
+ * @param name the name of the bean
+ * @param server the name of the server that it serves
+ * @param beanFactory where to get it from
+ */
+record HandlerBean(String name, String server, ConfigurableListableBeanFactory beanFactory) {
+
+	/**
+	 * Returns the bean itself, or the proxy around it.
+	 */
+	MessageHandler get() {
+		Object bean = this.beanFactory.getBean(this.name);
+		if (bean instanceof MessageHandler handler) {
+			return handler;
+		}
+		throw new NotMessageHandlerException(describe(), AopUtils.getTargetClass(bean));
+	}
+
+	/**
+	 * Checks what can be told without creating the bean.
+	 */
+	void checkType() {
+		Class<?> type = this.beanFactory.getType(this.name, false);
+		if (type != null && !type.isInterface() && type != Object.class
+				&& !MessageHandler.class.isAssignableFrom(type)) {
+			throw new NotMessageHandlerException(describe(), type);
+		}
+	}
+
+	/**
+	 * Tells people which bean it is and where to find it.
+	 */
+	String describe() {
+		return describe(this.name, this.beanFactory);
+	}
+
+	static String describe(String name, ConfigurableListableBeanFactory beanFactory) {
+		if (!beanFactory.containsBeanDefinition(name)) {
+			return "'%s', registered by code".formatted(name);
+		}
+		BeanDefinition definition = beanFactory.getMergedBeanDefinition(name);
+		String resource = definition.getResourceDescription();
+		if (!StringUtils.hasText(resource)) {
+			return "'%s', made from %s".formatted(name, definition.getBeanClassName());
+		}
+		if (StringUtils.hasText(definition.getFactoryMethodName())) {
+			return "'%s', defined by method '%s' in %s".formatted(name, definition.getFactoryMethodName(), resource);
+		}
+		return "'%s', defined in %s".formatted(name, resource);
+	}
+
+}

@@ -1,0 +1,101 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
+
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.server.ServerGracefulShutdownLifecycle;
+import org.leaderfollowers.spring.server.ServerStartStopLifecycle;
+
+import org.springframework.beans.factory.BeanFactory;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.SearchStrategy;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.annotation.Bean;
+
+/**
+ * {@link EnableAutoConfiguration Auto-configuration} for Leader/Followers servers. Beans
+ * that are annotated with {@link LfHandler @LfHandler} handle the messages, properties
+ * configure servers and pools. A {@link LeaderFollowersPool} or {@link TcpServer} bean
+ * takes the place of the pool or server that would be configured under its
+ * {@linkplain TcpServer#name() name}.
+ */
+@AutoConfiguration
+@ConditionalOnClass(TcpServer.class)
+@ConditionalOnBooleanProperty(name = "lf.enabled", matchIfMissing = true)
+@EnableConfigurationProperties(LfProperties.class)
+public final class LeaderFollowersAutoConfiguration {
+
+	@Bean
+	@ConditionalOnMissingBean
+	LeaderFollowersPools leaderFollowersPools(LfProperties properties, ObjectProvider<LeaderFollowersPool> poolBeans) {
+		Map<String, ConfiguredProperties<Pool>> configured = ConfiguredProperties.byName("lf.pool", properties.pool(),
+				"lf.pools", properties.pools());
+		Map<String, Supplier<LeaderFollowersPool>> builders = new LinkedHashMap<>();
+		configured.forEach((name, pool) -> builders.put(name, () -> build(name, pool)));
+		builders.computeIfAbsent(ConfiguredProperties.DEFAULT_NAME,
+				(name) -> () -> build(name, ConfiguredProperties.defaults("lf.pool", Pool.class)));
+		LeaderFollowersPools pools = new LeaderFollowersPools(poolBeans.stream().toList(), builders);
+		// Now, so that invalid values are found even if nothing uses the pool.
+		configured.keySet().forEach(pools::get);
+		return pools;
+	}
+
+	private static LeaderFollowersPool build(String name, ConfiguredProperties<Pool> properties) {
+		return new PoolPropertiesMapper(properties).map(name).build();
+	}
+
+	@Bean
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	LeaderFollowersServers leaderFollowersServers(LfProperties properties, LeaderFollowersPools pools,
+			ConfigurableListableBeanFactory beanFactory, ObjectProvider<MessageHandlerDecorator> decorators) {
+		HandlerBeans handlers = new HandlerBeans(beanFactory);
+		// Threads that run handlers end before the beans that the handlers use.
+		Set<String> poolBeans = new LinkedHashSet<>(
+				List.of(beanFactory.getBeanNamesForType(LeaderFollowersPool.class, true, false)));
+		poolBeans.addAll(List.of(beanFactory.getBeanNamesForType(LeaderFollowersPools.class, true, false)));
+		handlers.find()
+			.forEach((handler) -> poolBeans.forEach((pool) -> beanFactory.registerDependentBean(handler.name(), pool)));
+		return new LeaderFollowersServers(
+				new ServerRegistrations(properties, pools, beanFactory.getBeansOfType(TcpServer.class),
+						namesOfParent(beanFactory), handlers, decorators.orderedStream().toList())
+					.create());
+	}
+
+	private static Set<String> namesOfParent(ConfigurableListableBeanFactory beanFactory) {
+		BeanFactory parent = beanFactory.getParentBeanFactory();
+		LeaderFollowersServers servers = (parent != null)
+				? parent.getBeanProvider(LeaderFollowersServers.class).getIfUnique() : null;
+		return (servers != null) ? servers.names() : Set.of();
+	}
+
+	@Bean
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	ServerStartStopLifecycle leaderFollowersServerStartStopLifecycle(LeaderFollowersServers servers,
+			ApplicationContext applicationContext) {
+		return new ServerStartStopLifecycle(servers, applicationContext);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	ServerGracefulShutdownLifecycle leaderFollowersServerGracefulShutdownLifecycle(LeaderFollowersServers servers) {
+		return new ServerGracefulShutdownLifecycle(servers);
+	}
+
+}

@@ -1,0 +1,31 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.context.annotation.Bean;
+
+/**
+ * {@link EnableAutoConfiguration Auto-configuration} for {@link LeaderFollowersEndpoint}.
+ */
+@AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
+@ConditionalOnClass({ TcpServer.class, LeaderFollowersEndpoint.class, ConditionalOnAvailableEndpoint.class })
+@ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class })
+@ConditionalOnAvailableEndpoint(LeaderFollowersEndpoint.class)
+public final class LeaderFollowersEndpointAutoConfiguration {
+
+	@Bean
+	@ConditionalOnMissingBean
+	LeaderFollowersEndpoint leaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers) {
+		return new LeaderFollowersEndpoint(pools, servers);
+	}
+
+}

@@ -1,0 +1,161 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.net.InetAddress;
+import java.time.Duration;
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.PromotionOrder;
+import org.leaderfollowers.PromotionPolicy;
+
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.util.unit.DataSize;
+
+/**
+ * Configuration properties for Leader/Followers servers and pools. A property that does
+ * not exist fails the start instead of being ignored.
+ *
+ * @param enabled Whether to auto-configure Leader/Followers servers.
+ * @param server Server named 'default'.
+ * @param servers Further servers, by name.
+ * @param pool Pool named 'default'.
+ * @param pools Further pools, by name.
+ */
+@ConfigurationProperties(prefix = "lf", ignoreUnknownFields = false)
+public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Server server,
+		@DefaultValue Map<String, Server> servers, @Nullable Pool pool, @DefaultValue Map<String, Pool> pools) {
+
+	/**
+	 * A server.
+	 *
+	 * @param port Port to listen on. Use 0 for any free port. Required for every server
+	 * but 'default'.
+	 * @param address Network address to listen on. Listens on all addresses if not set.
+	 * @param pool Name of the pool that serves the connections.
+	 * @param framing Framing of the messages.
+	 * @param maxMessageSize Maximum size of a message, framing excluded. A connection
+	 * that sends a larger one is closed.
+	 * @param maxConnections Maximum number of open connections. Further ones are closed
+	 * as soon as they are accepted.
+	 * @param maxOutboundSize Maximum amount of data that waits for a client that does not
+	 * read.
+	 * @param idleTimeout Time after which a connection that is silent in both directions
+	 * is closed. Use 0 for no timeout.
+	 * @param messageTimeout Time that a message may take from its first byte to its last.
+	 * Use 0 for no timeout.
+	 * @param writeTimeout Time that a client may take to accept the next byte of what
+	 * waits for it. Use 0 for no timeout.
+	 * @param backlog Maximum number of connections that the system keeps until they are
+	 * accepted.
+	 */
+	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
+			@DefaultValue Framing framing, @DefaultValue("64KB") DataSize maxMessageSize,
+			@DefaultValue("10000") int maxConnections, @DefaultValue("1MB") DataSize maxOutboundSize,
+			@DefaultValue("10m") Duration idleTimeout, @DefaultValue("30s") Duration messageTimeout,
+			@DefaultValue("30s") Duration writeTimeout, @DefaultValue("1024") int backlog) {
+	}
+
+	/**
+	 * How the messages of a server are told apart.
+	 *
+	 * @param type Kind of framing.
+	 * @param delimiter Delimiter at the end of each message, with escapes such as '\r\n',
+	 * or bytes in hexadecimal such as '0x0d0a'. Required for the type 'delimiter'.
+	 * @param length Length of each message in bytes. Required for the type
+	 * 'fixed-length'.
+	 * @param lengthField Length field in front of each message.
+	 */
+	public record Framing(@DefaultValue("line") FramingType type, @Nullable String delimiter, @Nullable Integer length,
+			@Nullable LengthField lengthField) {
+	}
+
+	/**
+	 * The kinds of framing.
+	 */
+	public enum FramingType {
+
+		/**
+		 * Lines, which end with a line feed or with a carriage return and a line feed.
+		 */
+		LINE,
+
+		/** Messages that end with a delimiter. */
+		DELIMITER,
+
+		/** Messages of one length. */
+		FIXED_LENGTH,
+
+		/** Messages behind a header that tells their length. */
+		LENGTH_FIELD,
+
+		/** No framing: whatever has arrived is a message. */
+		RAW
+
+	}
+
+	/**
+	 * The header of messages that tells their length.
+	 *
+	 * @param bytes Size of the length field in bytes, from 1 to 4. Required for the type
+	 * 'length-field'.
+	 * @param offset Bytes of header before the length field. They are part of the
+	 * message.
+	 * @param adjustment Bytes to add to the value of the field to get the length of what
+	 * follows it.
+	 * @param inclusive Whether the value of the field counts the header and the field
+	 * itself.
+	 * @param byteOrder Order of the bytes of the length field.
+	 */
+	public record LengthField(@Nullable Integer bytes, @DefaultValue("0") int offset, @DefaultValue("0") int adjustment,
+			@DefaultValue("false") boolean inclusive, @DefaultValue("big-endian") ByteOrder byteOrder) {
+	}
+
+	/**
+	 * The orders of the bytes of a number.
+	 */
+	public enum ByteOrder {
+
+		/** Most significant byte first, as usual on the network. */
+		BIG_ENDIAN,
+
+		/** Least significant byte first. */
+		LITTLE_ENDIAN
+
+	}
+
+	/**
+	 * A pool.
+	 *
+	 * @param threads Threads of the pool.
+	 * @param handleSets Number of handle sets that the connections are spread over, each
+	 * with a leader of its own.
+	 * @param promotion Promotion of followers.
+	 */
+	public record Pool(@DefaultValue Threads threads, @DefaultValue("1") int handleSets,
+			@DefaultValue Promotion promotion) {
+	}
+
+	/**
+	 * The threads of a pool.
+	 *
+	 * @param min Minimum number of threads, which are kept even when idle.
+	 * @param max Maximum number of threads, and so of handlers that block at the same
+	 * time.
+	 * @param keepAlive Time after which an idle thread above the minimum ends.
+	 * @param priority Priority of the threads, from 1 to 10. Many systems ignore it.
+	 */
+	public record Threads(@DefaultValue("4") int min, @DefaultValue("64") int max,
+			@DefaultValue("60s") Duration keepAlive, @DefaultValue("5") int priority) {
+	}
+
+	/**
+	 * How followers are promoted.
+	 *
+	 * @param policy When the leader promotes a follower.
+	 * @param order Which follower is promoted.
+	 */
+	public record Promotion(@DefaultValue("eager") PromotionPolicy policy, @DefaultValue("lifo") PromotionOrder order) {
+	}
+
+}

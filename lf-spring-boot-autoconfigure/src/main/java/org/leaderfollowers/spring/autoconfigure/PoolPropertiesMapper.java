@@ -1,0 +1,51 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Threads;
+
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+
+/**
+ * Maps the properties of a pool to its builder.
+ *
+ * @param properties the properties to map
+ */
+record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
+
+	LeaderFollowersPool.Builder map(String name) {
+		LeaderFollowersPool.Builder builder = LeaderFollowersPool.builder().name(name);
+		Pool pool = this.properties.values();
+		Threads threads = pool.threads();
+		this.properties.set("threads.min", threads.min(), (min) -> builder.threads(Math.min(min, 1), 1));
+		if (threads.max() < threads.min()) {
+			throw contradiction(threads);
+		}
+		this.properties.set("threads.max", threads.max(), (max) -> builder.threads(threads.min(), max));
+		this.properties.set("threads.keep-alive", threads.keepAlive(), builder::keepAlive);
+		this.properties.set("threads.priority", threads.priority(), builder::threadPriority);
+		this.properties.set("handle-sets", pool.handleSets(), builder::handleSets);
+		if (pool.handleSets() > threads.min()) {
+			throw this.properties.invalid("handle-sets", pool.handleSets(),
+					"Must not be greater than '%s', which is %d: a handle set without a leader is not served."
+						.formatted(this.properties.key("threads.min"), threads.min()));
+		}
+		this.properties.set("promotion.policy", pool.promotion().policy(), builder::promotionPolicy);
+		this.properties.set("promotion.order", pool.promotion().order(), builder::promotionOrder);
+		return builder;
+	}
+
+	/**
+	 * Blames the property that was set: the other one may have its default value.
+	 */
+	private InvalidConfigurationPropertyValueException contradiction(Threads threads) {
+		Threads defaults = ConfiguredProperties.defaults(this.properties.prefix(), Pool.class).values().threads();
+		if (threads.max() == defaults.max()) {
+			return this.properties.invalid("threads.min", threads.min(), "Must not be greater than '%s', which is %d."
+				.formatted(this.properties.key("threads.max"), threads.max()));
+		}
+		return this.properties.invalid("threads.max", threads.max(), "Must not be less than '%s', which is %d."
+			.formatted(this.properties.key("threads.min"), threads.min()));
+	}
+
+}

@@ -1,0 +1,58 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.util.function.Consumer;
+
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
+
+import org.springframework.util.unit.DataSize;
+
+/**
+ * Maps the properties of a server to its builder.
+ *
+ * @param properties the properties to map
+ */
+record ServerPropertiesMapper(ConfiguredProperties<Server> properties) {
+
+	TcpServer.Builder map(String name, LeaderFollowersPool pool) {
+		TcpServer.Builder builder = TcpServer.builder(pool).name(name);
+		Server server = this.properties.values();
+		if (server.port() != null) {
+			this.properties.set("port", server.port(), builder::port);
+		}
+		else if (!name.equals(ConfiguredProperties.DEFAULT_NAME)) {
+			throw this.properties.invalid("port", null, "A port is required: only the server '%s' has one by default. "
+				.formatted(ConfiguredProperties.DEFAULT_NAME) + "Use 0 for any free port.");
+		}
+		if (server.address() != null) {
+			builder.address(server.address());
+		}
+		builder.framing(new FramingPropertiesMapper(this.properties).map());
+		set("max-message-size", server.maxMessageSize(), builder::maxMessageSize);
+		Integer length = server.framing().length();
+		if (length != null && length > server.maxMessageSize().toBytes()) {
+			throw this.properties.invalid("framing.length", length, "Must not be greater than '%s', which is %d bytes."
+				.formatted(this.properties.key("max-message-size"), server.maxMessageSize().toBytes()));
+		}
+		this.properties.set("max-connections", server.maxConnections(), builder::maxConnections);
+		set("max-outbound-size", server.maxOutboundSize(), builder::maxOutboundSize);
+		this.properties.set("idle-timeout", server.idleTimeout(), builder::idleTimeout);
+		this.properties.set("message-timeout", server.messageTimeout(), builder::messageTimeout);
+		this.properties.set("write-timeout", server.writeTimeout(), builder::writeTimeout);
+		this.properties.set("backlog", server.backlog(), builder::backlog);
+		return builder;
+	}
+
+	private void set(String property, DataSize value, Consumer<Integer> setter) {
+		this.properties.set(property, value, (size) -> {
+			try {
+				setter.accept((int) Math.max(Integer.MIN_VALUE, Math.min(size.toBytes(), Integer.MAX_VALUE)));
+			}
+			catch (IllegalArgumentException ex) {
+				throw new IllegalArgumentException(String.valueOf(ex.getMessage()).replace(", but", " bytes, but"), ex);
+			}
+		});
+	}
+
+}

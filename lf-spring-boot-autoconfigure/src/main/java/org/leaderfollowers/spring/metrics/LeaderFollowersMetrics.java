@@ -1,0 +1,142 @@
+package org.leaderfollowers.spring.metrics;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.ToDoubleFunction;
+
+import io.micrometer.core.instrument.FunctionCounter;
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.binder.BaseUnits;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PromotionKind;
+import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.ThreadRole;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.util.Assert;
+
+/**
+ * Meters of the pools and servers of an application context. All of them are read from
+ * snapshots when somebody looks, except for the hand-offs.
+ */
+public final class LeaderFollowersMetrics implements MeterBinder {
+
+	private final LeaderFollowersPools pools;
+
+	private final LeaderFollowersServers servers;
+
+	/**
+	 * Meters refer weakly to what they read.
+	 */
+	private final List<RecentSnapshot<?>> snapshots = new ArrayList<>();
+
+	/**
+	 * Creates new metrics.
+	 * @param pools the pools to measure
+	 * @param servers the servers to measure
+	 */
+	public LeaderFollowersMetrics(LeaderFollowersPools pools, LeaderFollowersServers servers) {
+		Assert.notNull(pools, "'pools' must not be null");
+		Assert.notNull(servers, "'servers' must not be null");
+		this.pools = pools;
+		this.servers = servers;
+	}
+
+	@Override
+	public void bindTo(MeterRegistry registry) {
+		this.pools.forEach((pool) -> {
+			bindPool(registry, pool.name(), keep(new RecentSnapshot<>(pool::snapshot)));
+			bindHandOffs(registry, pool);
+		});
+		this.servers.names()
+			.forEach((name) -> bindServer(registry, name,
+					keep(new RecentSnapshot<>(() -> this.servers.get(name).snapshot()))));
+	}
+
+	private synchronized <S> RecentSnapshot<S> keep(RecentSnapshot<S> snapshot) {
+		this.snapshots.add(snapshot);
+		return snapshot;
+	}
+
+	private void bindPool(MeterRegistry registry, String pool, RecentSnapshot<PoolSnapshot> snapshot) {
+		for (ThreadRole role : ThreadRole.values()) {
+			Gauge.builder("lf.pool.threads", snapshot, snapshot.value((current) -> current.count(role)))
+				.description("Number of threads of the pool by the role that they play")
+				.tag("pool", pool)
+				.tag("role", lowerCase(role))
+				.register(registry);
+		}
+		for (PromotionKind kind : PromotionKind.values()) {
+			FunctionCounter
+				.builder("lf.promotions", snapshot, snapshot.value((current) -> count(current.promotions(), kind)))
+				.description("Number of leaders by how they came to lead")
+				.tag("pool", pool)
+				.tag("kind", lowerCase(kind))
+				.register(registry);
+		}
+	}
+
+	private void bindHandOffs(MeterRegistry registry, LeaderFollowersPool pool) {
+		Timer timer = Timer.builder("lf.handoff")
+			.description("Time from giving up the leadership of a handle set until its next leader is in place")
+			.tag("pool", pool.name())
+			.register(registry);
+		pool.addListener((kind, vacancyNanos) -> timer.record(vacancyNanos, TimeUnit.NANOSECONDS));
+	}
+
+	private void bindServer(MeterRegistry registry, String server, RecentSnapshot<ServerSnapshot> snapshot) {
+		Gauge.builder("lf.connections", snapshot, snapshot.value(ServerSnapshot::openConnections))
+			.description("Number of open connections")
+			.tag("server", server)
+			.register(registry);
+		FunctionCounter
+			.builder("lf.connections.accepted", snapshot, snapshot.value(ServerSnapshot::acceptedConnections))
+			.description("Number of connections that were accepted")
+			.tag("server", server)
+			.register(registry);
+		FunctionCounter
+			.builder("lf.connections.rejected", snapshot, snapshot.value(ServerSnapshot::rejectedConnections))
+			.description("Number of connections that were turned away because as many as allowed were open")
+			.tag("server", server)
+			.register(registry);
+		for (CloseReason reason : CloseReason.values()) {
+			FunctionCounter
+				.builder("lf.connections.closed", snapshot,
+						snapshot.value((current) -> count(current.closedConnections(), reason)))
+				.description("Number of connections that were closed by the reason")
+				.tag("server", server)
+				.tag("reason", lowerCase(reason))
+				.register(registry);
+		}
+		bindBytes(registry, server, "received", snapshot, snapshot.value(ServerSnapshot::receivedBytes));
+		bindBytes(registry, server, "sent", snapshot, snapshot.value(ServerSnapshot::sentBytes));
+	}
+
+	private void bindBytes(MeterRegistry registry, String server, String direction,
+			RecentSnapshot<ServerSnapshot> snapshot, ToDoubleFunction<RecentSnapshot<ServerSnapshot>> value) {
+		FunctionCounter.builder("lf.bytes", snapshot, value)
+			.description("Amount of data that was received or sent, framing included")
+			.baseUnit(BaseUnits.BYTES)
+			.tag("server", server)
+			.tag("direction", direction)
+			.register(registry);
+	}
+
+	private static <E extends Enum<E>> double count(Map<E, Long> counts, E key) {
+		return counts.getOrDefault(key, 0L);
+	}
+
+	private static String lowerCase(Enum<?> value) {
+		return value.name().toLowerCase(Locale.ROOT);
+	}
+
+}

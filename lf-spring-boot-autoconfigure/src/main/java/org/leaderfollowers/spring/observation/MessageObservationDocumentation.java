@@ -1,0 +1,74 @@
+package org.leaderfollowers.spring.observation;
+
+import io.micrometer.common.docs.KeyName;
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationConvention;
+import io.micrometer.observation.docs.ObservationDocumentation;
+
+/**
+ * The observation of a message while its handler processes it.
+ */
+public enum MessageObservationDocumentation implements ObservationDocumentation {
+
+	/**
+	 * A handler processes a message.
+	 */
+	MESSAGE {
+
+		@Override
+		public Class<? extends ObservationConvention<? extends Observation.Context>> getDefaultConvention() {
+			return DefaultMessageObservationConvention.class;
+		}
+
+		@Override
+		public KeyName[] getLowCardinalityKeyNames() {
+			return LowCardinalityKeyNames.values();
+		}
+
+	};
+
+	/**
+	 * The key names that have few values.
+	 */
+	public enum LowCardinalityKeyNames implements KeyName {
+
+		/**
+		 * Name of the server that received the message.
+		 */
+		SERVER {
+
+			@Override
+			public String asString() {
+				return "server";
+			}
+
+		},
+
+		/**
+		 * Name of the handler bean.
+		 */
+		HANDLER {
+
+			@Override
+			public String asString() {
+				return "handler";
+			}
+
+		},
+
+		/**
+		 * Whether the handler returned: {@code success}, or threw something:
+		 * {@code error}.
+		 */
+		OUTCOME {
+
+			@Override
+			public String asString() {
+				return "outcome";
+			}
+
+		}
+
+	}
+
+}

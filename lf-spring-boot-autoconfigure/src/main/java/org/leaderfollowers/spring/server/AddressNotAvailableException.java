@@ -1,0 +1,15 @@
+package org.leaderfollowers.spring.server;
+
+import org.leaderfollowers.TcpServer;
+
+/**
+ * Thrown when a server cannot be started because the machine does not have its address.
+ */
+@SuppressWarnings("serial")
+public class AddressNotAvailableException extends ServerBindException {
+
+	AddressNotAvailableException(Throwable cause, TcpServer server, ServerRegistration registration) {
+		super("Address %s is not available".formatted(server.address().getHostString()), cause, server, registration);
+	}
+
+}

@@ -1,0 +1,139 @@
+package org.leaderfollowers.spring.server;
+
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.leaderfollowers.TcpServer;
+
+import org.springframework.util.Assert;
+
+/**
+ * The servers of an application context, by name. They are started and stopped together,
+ * by {@link ServerStartStopLifecycle} and {@link ServerGracefulShutdownLifecycle}.
+ * <p>
+ * A {@link TcpServer} lives once, a context can be stopped and started again. So do not
+ * keep the server that {@link #get(String)} returns for long.
+ */
+public final class LeaderFollowersServers implements Iterable<TcpServer> {
+
+	private static final Log logger = LogFactory.getLog(LeaderFollowersServers.class);
+
+	private final Map<String, ManagedServer> servers = new LinkedHashMap<>();
+
+	/**
+	 * Creates the servers of an application context.
+	 * @param registrations the servers, in the order in which they are to be started
+	 * @throws IllegalArgumentException if two of them have the same name
+	 */
+	public LeaderFollowersServers(Collection<ServerRegistration> registrations) {
+		Assert.notNull(registrations, "'registrations' must not be null");
+		for (ServerRegistration registration : registrations) {
+			ManagedServer server = new ManagedServer(registration);
+			ManagedServer other = this.servers.putIfAbsent(server.name(), server);
+			Assert.isTrue(other == null,
+					() -> "There are two servers named '%s': give one of them another name".formatted(server.name()));
+		}
+	}
+
+	/**
+	 * Returns a server as it is at the moment.
+	 * @param name the name of the server
+	 * @return the server, which may be not started yet, or stopped already
+	 * @throws UnknownServerException if there is no server of this name
+	 */
+	public TcpServer get(String name) {
+		ManagedServer server = this.servers.get(name);
+		if (server == null) {
+			throw new UnknownServerException(name, names(), null);
+		}
+		return server.current();
+	}
+
+	/**
+	 * Returns the names of all servers.
+	 * @return the names in the order in which the servers are started
+	 */
+	public Set<String> names() {
+		return Collections.unmodifiableSet(this.servers.keySet());
+	}
+
+	/**
+	 * Returns the servers as they are at the moment, in the order in which they are
+	 * started.
+	 */
+	@Override
+	public Iterator<TcpServer> iterator() {
+		return this.servers.values().stream().map(ManagedServer::current).iterator();
+	}
+
+	/**
+	 * Starts all servers or none.
+	 */
+	void start(Consumer<TcpServer> started) {
+		Deque<ManagedServer> running = new ArrayDeque<>();
+		try {
+			for (ManagedServer server : this.servers.values()) {
+				running.push(server);
+				server.start();
+				started.accept(server.current());
+			}
+		}
+		catch (RuntimeException | Error ex) {
+			running.forEach(ManagedServer::stop);
+			throw ex;
+		}
+	}
+
+	/**
+	 * Drains all servers at the same time.
+	 * @param callback is run when all are drained, or have been stopped meanwhile
+	 */
+	void drain(Runnable callback) {
+		List<ManagedServer> draining = this.servers.values().stream().filter(ManagedServer::isRunning).toList();
+		if (draining.isEmpty()) {
+			callback.run();
+			return;
+		}
+		logger.info("Commencing graceful shutdown. Waiting for the messages received to be answered");
+		AtomicInteger left = new AtomicInteger(draining.size());
+		AtomicBoolean drained = new AtomicBoolean(true);
+		for (ManagedServer server : draining) {
+			new Thread(() -> {
+				try {
+					if (!server.drain()) {
+						drained.set(false);
+					}
+				}
+				finally {
+					if (left.decrementAndGet() == 0) {
+						logger.info(drained.get() ? "Graceful shutdown complete"
+								: "Graceful shutdown aborted with one or more connections still open");
+						callback.run();
+					}
+				}
+			}, "lf-shutdown-" + server.name()).start();
+		}
+	}
+
+	/**
+	 * Stops all servers at once, the last one first.
+	 */
+	void stop() {
+		Deque<ManagedServer> stopping = new ArrayDeque<>();
+		this.servers.values().forEach(stopping::push);
+		stopping.forEach(ManagedServer::stop);
+	}
+
+}

@@ -1,0 +1,16 @@
+package org.leaderfollowers.spring.server;
+
+import org.leaderfollowers.TcpServer;
+
+/**
+ * Thrown when a server cannot be started because the process must not listen on its port.
+ */
+@SuppressWarnings("serial")
+public class PortNotPermittedException extends ServerBindException {
+
+	PortNotPermittedException(Throwable cause, TcpServer server, ServerRegistration registration) {
+		super("Listening on port %d is not permitted".formatted(server.address().getPort()), cause, server,
+				registration);
+	}
+
+}

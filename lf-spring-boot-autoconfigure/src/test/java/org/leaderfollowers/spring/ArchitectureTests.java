@@ -1,0 +1,101 @@
+package org.leaderfollowers.spring;
+
+import java.io.Externalizable;
+import java.io.ObjectInput;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutput;
+import java.io.ObjectOutputStream;
+import java.io.Serializable;
+import java.util.Set;
+import java.util.TreeSet;
+
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.library.dependencies.SliceAssignment;
+import com.tngtech.archunit.library.dependencies.SliceIdentifier;
+import org.jspecify.annotations.NullMarked;
+import org.junit.jupiter.api.Test;
+
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackages;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * What every class of the auto-configuration keeps to.
+ */
+class ArchitectureTests {
+
+	private static final String ENGINE = "org.leaderfollowers";
+
+	private static final String ROOT = "org.leaderfollowers.spring";
+
+	private static final JavaClasses classes = new ClassFileImporter()
+		.withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+		.importPackages(ROOT);
+
+	@Test
+	void packagesAreFreeOfCycles() {
+		slices().assignedFrom(new PackageByPackage()).should().beFreeOfCycles().allowEmptyShould(true).check(classes);
+	}
+
+	@Test
+	void ofTheEngineOnlyItsPublicPackageIsUsed() {
+		noClasses().should()
+			.dependOnClassesThat(resideInAPackage(ENGINE + "..").and(resideOutsideOfPackages(ENGINE, ROOT + "..")))
+			.allowEmptyShould(true)
+			.check(classes);
+	}
+
+	@Test
+	void noJavaSerialization() {
+		noClasses().should()
+			.dependOnClassesThat()
+			.belongToAnyOf(ObjectInput.class, ObjectInputStream.class, ObjectOutput.class, ObjectOutputStream.class)
+			.allowEmptyShould(true)
+			.check(classes);
+		assertThat(classes.that(declareSerializable())).isEmpty();
+	}
+
+	@Test
+	void everyPackageIsNullMarked() {
+		Set<String> unmarked = new TreeSet<>();
+		for (JavaClass type : classes) {
+			if (!type.getPackage().isAnnotatedWith(NullMarked.class)) {
+				unmarked.add(type.getPackageName());
+			}
+		}
+		assertThat(unmarked).isEmpty();
+	}
+
+	/**
+	 * Matches what declares itself serializable; exceptions and enums only inherit it.
+	 */
+	private static DescribedPredicate<JavaClass> declareSerializable() {
+		return DescribedPredicate.describe("declare Serializable",
+				(type) -> type.getRawInterfaces()
+					.stream()
+					.anyMatch((contract) -> contract.isEquivalentTo(Serializable.class)
+							|| contract.isEquivalentTo(Externalizable.class)));
+	}
+
+	private static final class PackageByPackage implements SliceAssignment {
+
+		@Override
+		public SliceIdentifier getIdentifierOf(JavaClass type) {
+			return type.getPackageName().startsWith(ROOT) ? SliceIdentifier.of(type.getPackageName())
+					: SliceIdentifier.ignore();
+		}
+
+		@Override
+		public String getDescription() {
+			return "packages";
+		}
+
+	}
+
+}

@@ -1,0 +1,80 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+
+import org.junit.jupiter.api.Test;
+
+import org.springframework.boot.json.JsonParserFactory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for the metadata that tells IDEs about {@link LfProperties}.
+ */
+class ConfigurationMetadataTests {
+
+	private final Map<String, Map<String, Object>> properties = read();
+
+	@Test
+	void everyPropertyHasADescriptionInTheStyleOfBoot() {
+		assertThat(this.properties).isNotEmpty().allSatisfy((name, property) -> {
+			assertThat((String) property.get("description")).as(name)
+				.matches("[A-Z].*\\.")
+				.doesNotStartWith("The ")
+				.doesNotStartWith("A ");
+			if ("java.lang.Boolean".equals(property.get("type"))) {
+				assertThat((String) property.get("description")).as(name).startsWith("Whether");
+			}
+		});
+	}
+
+	@Test
+	void everyKeyIsThere() {
+		assertThat(this.properties).containsOnlyKeys("lf.enabled", "lf.server.port", "lf.server.address",
+				"lf.server.pool", "lf.server.framing.type", "lf.server.framing.delimiter", "lf.server.framing.length",
+				"lf.server.framing.length-field.bytes", "lf.server.framing.length-field.offset",
+				"lf.server.framing.length-field.adjustment", "lf.server.framing.length-field.inclusive",
+				"lf.server.framing.length-field.byte-order", "lf.server.max-message-size", "lf.server.max-connections",
+				"lf.server.max-outbound-size", "lf.server.idle-timeout", "lf.server.message-timeout",
+				"lf.server.write-timeout", "lf.server.backlog", "lf.servers", "lf.pool.threads.min",
+				"lf.pool.threads.max", "lf.pool.threads.keep-alive", "lf.pool.threads.priority", "lf.pool.handle-sets",
+				"lf.pool.promotion.policy", "lf.pool.promotion.order", "lf.pools");
+	}
+
+	@Test
+	void everyPropertyThatIsNotOptionalHasADefault() {
+		Set<String> withoutDefault = this.properties.entrySet()
+			.stream()
+			.filter((entry) -> !entry.getValue().containsKey("defaultValue"))
+			.map(Map.Entry::getKey)
+			.collect(Collectors.toCollection(TreeSet::new));
+		assertThat(withoutDefault).containsExactly("lf.pools", "lf.server.address", "lf.server.framing.delimiter",
+				"lf.server.framing.length", "lf.server.framing.length-field.bytes", "lf.servers");
+		assertThat(this.properties.get("lf.server.port")).containsEntry("defaultValue", 7070);
+	}
+
+	@SuppressWarnings("unchecked")
+	private static Map<String, Map<String, Object>> read() {
+		try (InputStream input = ConfigurationMetadataTests.class
+			.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
+			assertThat(input).isNotNull();
+			String json = new String(input.readAllBytes(), StandardCharsets.UTF_8);
+			Map<String, Object> metadata = JsonParserFactory.getJsonParser().parseMap(json);
+			return ((List<Map<String, Object>>) metadata.get("properties")).stream()
+				.filter((property) -> property.get("name").toString().startsWith("lf."))
+				.collect(Collectors.toMap((property) -> property.get("name").toString(), (property) -> property));
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+}

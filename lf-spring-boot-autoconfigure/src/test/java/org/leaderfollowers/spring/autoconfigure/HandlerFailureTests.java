@@ -1,0 +1,205 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.EchoHandler;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.ThreeHandlers;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * What a user sees when servers, pools and handlers do not fit together.
+ */
+@ExtendWith(OutputCaptureExtension.class)
+class HandlerFailureTests {
+
+	private static final String HERE = HandlerFailureTests.class.getName();
+
+	@Test
+	void handlerOfAnUnknownServer(CapturedOutput output) {
+		FailingApplication.run(ThreeHandlers.class, "lf.server.port=0", "lf.servers.order.port=0",
+				"lf.servers.quotes.port=0");
+		assertAnalysis(output,
+				"""
+						The bean 'orders', defined by method 'orders' in %s$ThreeHandlers, is annotated with \
+						@LfHandler(server = "orders"), but there is no such server. Known servers: default, order, quotes."""
+					.formatted(LeaderFollowersAutoConfigurationTests.class.getName()),
+				"""
+						Did you mean 'order'? To have a server 'orders', set the property 'lf.servers.orders.port'.""");
+	}
+
+	@Test
+	void handlerOfAnUnknownServerThatResemblesNone(CapturedOutput output) {
+		FailingApplication.run(ThreeHandlers.class);
+		assertThat(output).contains("Known servers: default.")
+			.doesNotContain("Did you mean")
+			.contains("To have a server 'orders', set the property 'lf.servers.orders.port'.");
+	}
+
+	@Test
+	void twoHandlersForOneServer(CapturedOutput output) {
+		FailingApplication.run(TwoHandlers.class);
+		assertAnalysis(output, """
+				Server 'default' must have one handler, but there are 2:
+
+					- 'echo', defined by method 'echo' in %s$EchoBeanMethod
+					- '%s$Another', made from""".formatted(LeaderFollowersAutoConfigurationTests.class.getName(), HERE),
+				"""
+						Keep one of them, or give each a server of its own with @LfHandler(server = "<name>") \
+						and the property 'lf.servers.<name>.port'.""");
+	}
+
+	@Test
+	void serverWithoutAHandler(CapturedOutput output) {
+		FailingApplication.run(NoHandler.class, "lf.servers.orders.port=0", "lf.servers.orders.framing.type=raw");
+		assertAnalysis(output, """
+				Server 'orders' has no handler for its messages.
+
+				It is configured by the following properties:
+
+					- lf.servers.orders.framing.type
+					- lf.servers.orders.port""", """
+				Add a handler, for example:
+
+				    @LfHandler(server = "orders")
+				    class MyHandler implements MessageHandler {
+
+				        @Override
+				        public void onMessage(Connection connection, ByteBuffer message) {
+				            connection.send(message);
+				        }
+
+				    }
+
+				Or, if there is to be no such server, remove the properties that start with 'lf.servers.orders.'.""");
+	}
+
+	@Test
+	void serverWhoseHandlerIsNotAnnotated(CapturedOutput output) {
+		FailingApplication.run(NotAnnotated.class, "lf.server.port=0");
+		assertAnalysis(output, """
+				Server 'default' has no handler for its messages.
+
+				It is configured by the following properties:
+
+					- lf.server.port
+
+				The following beans implement MessageHandler, but are not annotated with @LfHandler:
+
+					- 'forgotten', defined by method 'forgotten' in %s$NotAnnotated""".formatted(HERE), """
+				Annotate one of these beans with @LfHandler, or add a handler, for example:
+
+				    @LfHandler
+				    class MyHandler implements MessageHandler {
+				""");
+	}
+
+	@Test
+	void handlerThatIsNone(CapturedOutput output) {
+		FailingApplication.run(NoMessageHandler.class, "lf.server.port=0");
+		assertAnalysis(output, """
+				The bean 'text', defined by method 'text' in %s$NoMessageHandler, is annotated with @LfHandler, \
+				but its type java.lang.String does not implement org.leaderfollowers.MessageHandler.""".formatted(HERE),
+				"""
+						Let java.lang.String implement MessageHandler, or remove the annotation @LfHandler.""");
+	}
+
+	@Test
+	void handlerThatIsNoneBesidesOneThatIs(CapturedOutput output) {
+		FailingApplication.run(NoneAndOne.class, "lf.server.port=0");
+		assertThat(output).contains("its type java.lang.String does not implement")
+			.doesNotContain("must have one handler");
+	}
+
+	@Test
+	void unknownPool(CapturedOutput output) {
+		FailingApplication.run(EchoBeanMethod.class, "lf.server.port=0", "lf.server.pool=solw",
+				"lf.pools.slow.threads.max=10");
+		assertAnalysis(output, """
+				The property 'lf.server.pool' names the pool 'solw', but there is no such pool. \
+				Known pools: default, slow.""", """
+				Did you mean 'slow'? To have a pool 'solw', set a property such as 'lf.pools.solw.threads.max', \
+				or define a LeaderFollowersPool bean that has this name.""");
+	}
+
+	@Test
+	void unknownPoolThatCodeAsksFor(CapturedOutput output) {
+		FailingApplication.run(ServerOnUnknownPool.class);
+		assertAnalysis(output, """
+				The application asks for the pool 'Default', but there is no such pool. Known pools: default.""", """
+				Did you mean 'default'? To have a pool 'Default', set a property such as \
+				'lf.pools.Default.threads.max', or define a LeaderFollowersPool bean that has this name.""");
+	}
+
+	private static void assertAnalysis(CapturedOutput output, String description, String action) {
+		assertThat(output.toString().replace(System.lineSeparator(), "\n")).contains("APPLICATION FAILED TO START")
+			.contains("Description:\n\n" + description)
+			.contains("Action:\n\n" + action);
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@Import({ EchoBeanMethod.class, Another.class })
+	static class TwoHandlers {
+
+	}
+
+	@LfHandler
+	static class Another extends EchoHandler {
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class NoHandler {
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class NotAnnotated {
+
+		@Bean
+		MessageHandler forgotten() {
+			return new EchoHandler();
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@Import({ EchoBeanMethod.class, NoMessageHandler.class })
+	static class NoneAndOne {
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class NoMessageHandler {
+
+		@Bean
+		@LfHandler
+		Object text() {
+			return "text";
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class ServerOnUnknownPool {
+
+		@Bean
+		TcpServer server(LeaderFollowersPools pools) {
+			return TcpServer.builder(pools.get("Default")).framing(Framing.line()).handler(new EchoHandler()).build();
+		}
+
+	}
+
+}

@@ -1,0 +1,121 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.util.List;
+import java.util.Map;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
+import org.leaderfollowers.spring.metrics.LeaderFollowersMetrics;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.AutoConfigurationImportSelector;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.core.annotation.AnnotationAttributes;
+import org.springframework.core.type.AnnotationMetadata;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for {@link LeaderFollowersEndpointAutoConfiguration}.
+ */
+class LeaderFollowersEndpointAutoConfigurationTests {
+
+	private final ApplicationContextRunner contextRunner = new ApplicationContextRunner()
+		.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
+				LeaderFollowersEndpointAutoConfiguration.class))
+		.withPropertyValues("management.endpoints.web.exposure.include=leaderfollowers");
+
+	@Test
+	void exposedEndpointIsThere() {
+		this.contextRunner.run((context) -> assertThat(context).hasSingleBean(LeaderFollowersEndpoint.class));
+	}
+
+	@Test
+	void endpointThatIsNotExposedIsNotThere() {
+		this.contextRunner.withPropertyValues("management.endpoints.web.exposure.include=health")
+			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(LeaderFollowersEndpoint.class));
+	}
+
+	@Test
+	void endpointWithoutAccessIsNotThere() {
+		this.contextRunner.withPropertyValues("management.endpoint.leaderfollowers.access=NONE")
+			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(LeaderFollowersEndpoint.class));
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "org.springframework.boot.actuate", "org.springframework.boot.actuate.autoconfigure" })
+	void withoutTheActuatorEverythingElseWorks(String missing) {
+		new ApplicationContextRunner().withClassLoader(new FilteredClassLoader(missing))
+			.withUserConfiguration(Application.class)
+			.run((context) -> assertThat(context).hasNotFailed()
+				.hasSingleBean(LeaderFollowersServers.class)
+				.hasSingleBean(LeaderFollowersMetrics.class)
+				.doesNotHaveBean(LeaderFollowersEndpointAutoConfiguration.class));
+	}
+
+	@Test
+	void withoutTheEngineThereIsNoEndpoint() {
+		this.contextRunner.withClassLoader(new FilteredClassLoader(TcpServer.class))
+			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(LeaderFollowersEndpoint.class));
+	}
+
+	@Test
+	void ifDisabledThereIsNoEndpoint() {
+		this.contextRunner.withPropertyValues("lf.enabled=false")
+			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(LeaderFollowersEndpoint.class));
+	}
+
+	@Test
+	void endpointOfTheUserTakesItsPlace() {
+		this.contextRunner
+			.withBean("mine", LeaderFollowersEndpoint.class,
+					() -> new LeaderFollowersEndpoint(new LeaderFollowersPools(List.of(), Map.of()),
+							new LeaderFollowersServers(List.of())))
+			.run((context) -> assertThat(context).hasSingleBean(LeaderFollowersEndpoint.class).hasBean("mine"));
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@Import(OwnAutoConfigurations.class)
+	static class Application {
+
+		@Bean
+		MeterRegistry meterRegistry() {
+			return new SimpleMeterRegistry();
+		}
+
+	}
+
+	/**
+	 * Selects as Boot does, by class names, so that classes may be missing. Those of the
+	 * Actuator are left out: where its classes are missing, so are its candidates.
+	 */
+	static class OwnAutoConfigurations extends AutoConfigurationImportSelector {
+
+		@Override
+		protected AnnotationAttributes getAttributes(AnnotationMetadata metadata) {
+			return new AnnotationAttributes(Map.of("exclude", new String[0], "excludeName", new String[0]));
+		}
+
+		@Override
+		protected List<String> getCandidateConfigurations(AnnotationMetadata metadata,
+				@Nullable AnnotationAttributes attributes) {
+			return super.getCandidateConfigurations(metadata, attributes).stream()
+				.filter((name) -> name.startsWith("org.leaderfollowers."))
+				.toList();
+		}
+
+	}
+
+}

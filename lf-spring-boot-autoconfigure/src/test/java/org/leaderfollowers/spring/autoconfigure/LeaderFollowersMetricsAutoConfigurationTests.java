@@ -1,0 +1,202 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
+import org.leaderfollowers.spring.metrics.LeaderFollowersMetrics;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.MetricsAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.export.simple.SimpleMetricsExportAutoConfiguration;
+import org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for {@link LeaderFollowersMetricsAutoConfiguration}, and for the meters.
+ */
+class LeaderFollowersMetricsAutoConfigurationTests {
+
+	private final ApplicationContextRunner contextRunner = new ApplicationContextRunner()
+		.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
+				LeaderFollowersMetricsAutoConfiguration.class, LeaderFollowersObservationAutoConfiguration.class,
+				MetricsAutoConfiguration.class, CompositeMeterRegistryAutoConfiguration.class,
+				SimpleMetricsExportAutoConfiguration.class, ObservationAutoConfiguration.class))
+		.withUserConfiguration(EchoBeanMethod.class)
+		.withPropertyValues("lf.server.port=0");
+
+	@Test
+	void everyMeterIsThereWithTagsAndADescription() {
+		this.contextRunner.run((context) -> {
+			MeterRegistry registry = context.getBean(MeterRegistry.class);
+			for (String role : new String[] { "leader", "processing", "follower" }) {
+				registry.get("lf.pool.threads").tags("pool", "default", "role", role).gauge();
+			}
+			for (String kind : new String[] { "eager", "takeover", "reclaimed" }) {
+				registry.get("lf.promotions").tags("pool", "default", "kind", kind).functionCounter();
+			}
+			registry.get("lf.handoff").tag("pool", "default").timer();
+			registry.get("lf.connections").tag("server", "default").gauge();
+			registry.get("lf.connections.accepted").tag("server", "default").functionCounter();
+			registry.get("lf.connections.rejected").tag("server", "default").functionCounter();
+			registry.get("lf.connections.closed").tags("server", "default", "reason", "peer").functionCounter();
+			registry.get("lf.bytes").tags("server", "default", "direction", "received").functionCounter();
+			registry.get("lf.bytes").tags("server", "default", "direction", "sent").functionCounter();
+			assertThat(registry.getMeters()).map(Meter::getId)
+				.filteredOn((id) -> id.getName().startsWith("lf."))
+				.allSatisfy((id) -> assertThat(id.getDescription()).isNotBlank())
+				.flatMap(Meter.Id::getTags)
+				.extracting((tag) -> tag.getKey())
+				.containsOnly("pool", "role", "kind", "server", "reason", "direction");
+		});
+	}
+
+	@Test
+	void metersCountWhatHappens() {
+		this.contextRunner.run((context) -> {
+			MeterRegistry registry = context.getBean(MeterRegistry.class);
+			try (LineClient client = new LineClient(
+					context.getBean(LeaderFollowersServers.class).get("default").port())) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+				Awaitility.await().untilAsserted(() -> {
+					assertThat(registry.get("lf.connections").gauge().value()).isEqualTo(1);
+					assertThat(registry.get("lf.connections.accepted").functionCounter().count()).isEqualTo(1);
+					assertThat(registry.get("lf.bytes").tag("direction", "received").functionCounter().count())
+						.isEqualTo(6);
+					assertThat(registry.get("lf.bytes").tag("direction", "sent").functionCounter().count())
+						.isEqualTo(6);
+					assertThat(registry.get("lf.pool.threads").tag("role", "leader").gauge().value()).isEqualTo(1);
+					assertThat(registry.get("lf.pool.threads").tag("role", "follower").gauge().value()).isEqualTo(3);
+				});
+			}
+			Awaitility.await().untilAsserted(() -> {
+				assertThat(registry.get("lf.connections").gauge().value()).isZero();
+				assertThat(registry.get("lf.connections.closed").tag("reason", "peer").functionCounter().count())
+					.isEqualTo(1);
+				Timer handOff = registry.get("lf.handoff").timer();
+				assertThat(handOff.count()).isPositive();
+				assertThat(handOff.totalTime(TimeUnit.NANOSECONDS)).isPositive();
+				assertThat(registry.get("lf.promotions")
+					.functionCounters()
+					.stream()
+					.mapToDouble((counter) -> counter.count())
+					.sum()).isEqualTo(handOff.count());
+			});
+		});
+	}
+
+	@Test
+	void messagesAreTimedByOutcome() {
+		this.contextRunner.run((context) -> {
+			MeterRegistry registry = context.getBean(MeterRegistry.class);
+			try (LineClient client = new LineClient(
+					context.getBean(LeaderFollowersServers.class).get("default").port())) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+				assertThat(client.ask("hello")).isEqualTo("hello");
+				client.send("fail");
+				assertThat(client.read()).isNull();
+			}
+			Awaitility.await().untilAsserted(() -> {
+				assertThat(registry.get("lf.messages")
+					.tags("server", "default", "handler", "echo", "outcome", "success")
+					.timer()
+					.count()).isEqualTo(2);
+				assertThat(registry.get("lf.messages")
+					.tags("server", "default", "handler", "echo", "outcome", "error", "error", "IllegalStateException")
+					.timer()
+					.count()).isEqualTo(1);
+			});
+		});
+	}
+
+	@Test
+	void serverThatIsRestartedKeepsItsMeters() {
+		this.contextRunner.run((context) -> {
+			context.stop();
+			context.start();
+			try (LineClient client = new LineClient(
+					context.getBean(LeaderFollowersServers.class).get("default").port())) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+				MeterRegistry registry = context.getBean(MeterRegistry.class);
+				Awaitility.await()
+					.untilAsserted(() -> assertThat(registry.get("lf.connections").gauge().value()).isEqualTo(1));
+			}
+		});
+	}
+
+	@Test
+	void poolBeanHasAllMeters() {
+		this.contextRunner
+			.withBean("own", LeaderFollowersPool.class, () -> LeaderFollowersPool.builder().name("own").build())
+			.run((context) -> {
+				MeterRegistry registry = context.getBean(MeterRegistry.class);
+				assertThat(registry.find("lf.pool.threads").tag("pool", "own").gauges()).hasSize(3);
+				assertThat(registry.find("lf.handoff").tag("pool", "own").timer()).isNotNull();
+			});
+	}
+
+	@Test
+	void withoutMicrometerEverythingElseWorks() {
+		this.contextRunner.withClassLoader(new FilteredClassLoader("io.micrometer"))
+			.run((context) -> assertThat(context).hasNotFailed()
+				.hasSingleBean(LeaderFollowersServers.class)
+				.doesNotHaveBean(LeaderFollowersMetricsAutoConfiguration.class)
+				.doesNotHaveBean(LeaderFollowersObservationAutoConfiguration.class));
+	}
+
+	@Test
+	void withoutAMeterRegistryThereAreNoMeters() {
+		new ApplicationContextRunner()
+			.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
+					LeaderFollowersMetricsAutoConfiguration.class))
+			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(LeaderFollowersMetrics.class));
+	}
+
+	@Test
+	void withoutTheEngineThereAreNoMeters() {
+		this.contextRunner.withClassLoader(new FilteredClassLoader(TcpServer.class))
+			.run((context) -> assertThat(context).hasNotFailed()
+				.doesNotHaveBean(LeaderFollowersMetricsAutoConfiguration.class)
+				.doesNotHaveBean(LeaderFollowersObservationAutoConfiguration.class));
+	}
+
+	@Test
+	void ifDisabledThereAreNoMeters() {
+		this.contextRunner.withPropertyValues("lf.enabled=false")
+			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(LeaderFollowersMetrics.class));
+	}
+
+	@Test
+	void beansOfTheUserTakeTheirPlace() {
+		LeaderFollowersMetrics metrics = new LeaderFollowersMetrics(new LeaderFollowersPools(List.of(), Map.of()),
+				new LeaderFollowersServers(List.of()));
+		this.contextRunner.withBean("myMetrics", LeaderFollowersMetrics.class, () -> metrics)
+			.run((context) -> assertThat(context).getBean(LeaderFollowersMetrics.class).isSameAs(metrics));
+	}
+
+	@Test
+	void boundToAnyRegistryByHand() {
+		this.contextRunner.run((context) -> {
+			SimpleMeterRegistry registry = new SimpleMeterRegistry();
+			context.getBean(LeaderFollowersMetrics.class).bindTo(registry);
+			assertThat(registry.find("lf.handoff").timer()).isNotNull();
+		});
+	}
+
+}

@@ -1,0 +1,240 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.nio.ByteOrder;
+import java.time.Duration;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
+
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for {@link LfProperties} and their mapping, up to the text that a user sees.
+ */
+@ExtendWith(OutputCaptureExtension.class)
+class LfPropertiesTests {
+
+	@Test
+	void defaultsOfAServerAreThoseOfTheEngine() {
+		LeaderFollowersPool pool = LeaderFollowersPool.builder().build();
+		TcpServer.Builder mapped = new ServerPropertiesMapper(ConfiguredProperties.defaults("lf.server", Server.class))
+			.map("default", pool);
+		assertThat(mapped).usingRecursiveComparison()
+			.ignoringFields("pool")
+			.isEqualTo(TcpServer.builder(pool).framing(Framing.line()));
+		pool.close();
+	}
+
+	@Test
+	void defaultsOfAPoolAreThoseOfTheEngine() {
+		LeaderFollowersPool.Builder mapped = new PoolPropertiesMapper(
+				ConfiguredProperties.defaults("lf.pool", Pool.class))
+			.map("default");
+		assertThat(mapped).usingRecursiveComparison().isEqualTo(LeaderFollowersPool.builder());
+	}
+
+	@Test
+	void everyPropertyOfAServerReachesTheEngine() {
+		TcpServer.Builder builder = server("port=1234", "address=127.0.0.1", "framing.type=raw", "max-message-size=1KB",
+				"max-connections=2", "max-outbound-size=3KB", "idle-timeout=4s", "message-timeout=0",
+				"write-timeout=5m", "backlog=6");
+		assertThat(builder).hasFieldOrPropertyWithValue("port", 1234)
+			.hasFieldOrPropertyWithValue("framing", Framing.raw())
+			.hasFieldOrPropertyWithValue("maxMessageSize", 1024)
+			.hasFieldOrPropertyWithValue("maxConnections", 2)
+			.hasFieldOrPropertyWithValue("maxOutboundSize", 3072)
+			.hasFieldOrPropertyWithValue("idleTimeout", Duration.ofSeconds(4))
+			.hasFieldOrPropertyWithValue("messageTimeout", Duration.ZERO)
+			.hasFieldOrPropertyWithValue("writeTimeout", Duration.ofMinutes(5))
+			.hasFieldOrPropertyWithValue("backlog", 6);
+		assertThat(builder).extracting("address").hasToString("/127.0.0.1");
+	}
+
+	@Test
+	void everyPropertyOfAPoolReachesTheEngine() {
+		ConfiguredProperties<Pool> properties = TestProperties.bind("lf.pool", Pool.class, "threads.min=3",
+				"threads.max=8", "threads.keep-alive=9s", "threads.priority=7", "handle-sets=2",
+				"promotion.policy=EAGER", "promotion.order=lifo");
+		LeaderFollowersPool.Builder builder = new PoolPropertiesMapper(properties).map("mine");
+		assertThat(builder).hasFieldOrPropertyWithValue("threadPriority", 7);
+		PoolSnapshot pool = builder.build().snapshot();
+		assertThat(pool.name()).isEqualTo("mine");
+		assertThat(pool.minThreads()).isEqualTo(3);
+		assertThat(pool.maxThreads()).isEqualTo(8);
+		assertThat(pool.keepAlive()).isEqualTo(Duration.ofSeconds(9));
+		assertThat(pool.handleSets()).hasSize(2);
+	}
+
+	@Test
+	void framings() {
+		assertThat(framing("framing.type=line")).isEqualTo(Framing.line().toString());
+		assertThat(framing("framing.type=delimiter", "framing.delimiter=\\r\\n"))
+			.isEqualTo(Framing.delimiter("\r\n").toString());
+		assertThat(framing("framing.type=delimiter", "framing.delimiter=0x03"))
+			.isEqualTo(Framing.delimiter((byte) 3).toString());
+		assertThat(framing("framing.type=fixed-length", "framing.length=12"))
+			.isEqualTo(Framing.fixedLength(12).toString());
+		assertThat(framing("framing.type=length-field", "framing.length-field.bytes=2"))
+			.isEqualTo(Framing.lengthField(2).toString());
+		assertThat(framing("framing.type=length-field", "framing.length-field.bytes=3", "framing.length-field.offset=4",
+				"framing.length-field.adjustment=-5", "framing.length-field.inclusive=true",
+				"framing.length-field.byte-order=little-endian"))
+			.isEqualTo(Framing.lengthField(3)
+				.offset(4)
+				.adjustment(-5)
+				.inclusive(true)
+				.order(ByteOrder.LITTLE_ENDIAN)
+				.toString());
+		assertThat(framing("framing.type=raw")).isEqualTo(Framing.raw().toString());
+	}
+
+	@ParameterizedTest
+	@CsvSource(delimiter = '|',
+			textBlock = """
+					lf.server.port                        | 70000   | Must be from 0 to 65535.
+					lf.server.backlog                     | 0       | Must be from 1 to 65535.
+					lf.server.max-connections             | 0       | Must be from 1 to 2147483647.
+					lf.server.max-message-size            | 0       | Must be from 1 to 1073741824 bytes.
+					lf.server.max-message-size            | 2GB     | Must be from 1 to 1073741824 bytes.
+					lf.server.max-outbound-size           | 1B      | Must be from 1024 to 1073741824 bytes.
+					lf.server.idle-timeout                | -1s     | Must not be negative.
+					lf.server.message-timeout             | -1s     | Must not be negative.
+					lf.server.write-timeout               | -1s     | Must not be negative.
+					lf.server.framing.length              | 5       | Is used only if 'lf.server.framing.type' is 'fixed-length'.
+					lf.server.framing.delimiter           | ;       | Is used only if 'lf.server.framing.type' is 'delimiter'.
+					lf.pool.threads.min                   | 0       | Must be at least 1.
+					lf.pool.threads.min                   | 65      | Must not be greater than 'lf.pool.threads.max', which is 64.
+					lf.pool.threads.max                   | 3       | Must not be less than 'lf.pool.threads.min', which is 4.
+					lf.pool.threads.max                   | 10001   | Must be from 'min' (4) to 10000.
+					lf.pool.threads.keep-alive            | 0s      | Must be positive.
+					lf.pool.threads.priority              | 11      | Must be from 1 to 10.
+					lf.pool.handle-sets                   | 0       | Must be from 1 to 64.
+					lf.pool.handle-sets                   | 5       | Must not be greater than 'lf.pool.threads.min', which is 4: a handle set without a leader is not served.
+					""")
+	void outOfRange(String property, String value, String reason, CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, property + "=" + value);
+		assertThat(output).contains("APPLICATION FAILED TO START")
+			.contains("Invalid value '%s' for configuration property '%s'".formatted(value, property))
+			.contains(reason);
+	}
+
+	@Test
+	void valueOfAnotherServerOrPoolIsNamedByItsKey(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.ThreeHandlers.class, "lf.servers.orders.port=-1",
+				"lf.servers.quotes.port=0");
+		assertThat(output).contains("Invalid value '-1' for configuration property 'lf.servers.orders.port'",
+				"Must be from 0 to 65535.");
+	}
+
+	@Test
+	void fixedLengthMustFitIntoAMessage(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
+				"lf.server.framing.type=fixed-length", "lf.server.framing.length=2000",
+				"lf.server.max-message-size=1KB");
+		assertThat(output).contains("Invalid value '2000' for configuration property 'lf.server.framing.length'",
+				"Must not be greater than 'lf.server.max-message-size', which is 1024 bytes.");
+	}
+
+	@Test
+	void unusedPoolIsValidatedAsWell(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, "lf.server.port=0",
+				"lf.pools.slow.threads.min=0");
+		assertThat(output).contains("Invalid value '0' for configuration property 'lf.pools.slow.threads.min'",
+				"Must be at least 1.");
+	}
+
+	@Test
+	void otherServersNeedAPort(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.ThreeHandlers.class, "lf.server.port=0",
+				"lf.servers.orders.backlog=10", "lf.servers.quotes.port=0");
+		assertThat(output).contains("Invalid value 'null' for configuration property 'lf.servers.orders.port'",
+				"A port is required: only the server 'default' has one by default. Use 0 for any free port.");
+	}
+
+	@ParameterizedTest
+	@CsvSource(delimiter = '|', textBlock = """
+			delimiter    | lf.server.framing.delimiter
+			fixed-length | lf.server.framing.length
+			length-field | lf.server.framing.length-field.bytes
+			""")
+	void framingNeedsItsDetails(String type, String property, CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
+				"lf.server.framing.type=" + type);
+		assertThat(output).contains("Invalid value 'null' for configuration property '%s'".formatted(property),
+				"A value is required, because 'lf.server.framing.type' is '%s'.".formatted(type));
+	}
+
+	@ParameterizedTest
+	@CsvSource(delimiter = '|', textBlock = """
+			delimiter    | delimiter=\\q             | A backslash must be followed by
+			delimiter    | delimiter=0x3             | Must have two hexadecimal digits for each byte after '0x'.
+			delimiter    | delimiter=                | Must not be empty.
+			fixed-length | length=0                  | Must be
+			length-field | length-field.bytes=5      | Must be 1, 2, 3 or 4.
+			""")
+	void detailsOfFramingAreChecked(String type, String detail, String reason, CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
+				"lf.server.framing.type=" + type, "lf.server.framing." + detail);
+		assertThat(output).contains(
+				"for configuration property 'lf.server.framing.%s'".formatted(detail.replaceFirst("=.*", "")), reason);
+	}
+
+	@Test
+	void valueOfAnotherTypeTellsTheProperty(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
+				"lf.server.framing.type=lines");
+		assertThat(output).contains("Property: lf.server.framing.type", "Value: \"lines\"",
+				"The following values are valid:", "FIXED_LENGTH");
+	}
+
+	@Test
+	void propertyThatDoesNotExistFails(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, "lf.server.prot=7070");
+		assertThat(output).contains("Property: lf.server.prot", "The elements [lf.server.prot] were left unbound.");
+	}
+
+	@Test
+	void theDefaultServerCannotBeConfiguredTwice(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, "lf.server.port=0",
+				"lf.servers.default.port=0");
+		assertThat(output).contains(
+				"'lf.server' and 'lf.servers.default' are two names for the same, but both are used:",
+				"\t- lf.server.port", "\t- lf.servers.default.port",
+				"Begin all of these properties with 'lf.server.'.");
+	}
+
+	@Test
+	void theDefaultPoolCannotBeConfiguredTwice(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, "lf.server.port=0",
+				"lf.pool.handle-sets=1", "lf.pools.default.handle-sets=1");
+		assertThat(output).contains("'lf.pool' and 'lf.pools.default' are two names for the same, but both are used:",
+				"\t- lf.pool.handle-sets", "\t- lf.pools.default.handle-sets",
+				"Begin all of these properties with 'lf.pool.'.");
+	}
+
+	private static TcpServer.Builder server(String... properties) {
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().build()) {
+			return new ServerPropertiesMapper(TestProperties.bind("lf.server", Server.class, properties)).map("default",
+					pool);
+		}
+	}
+
+	private static String framing(String... properties) {
+		return server(properties).handler((connection, message) -> connection.send(message))
+			.build()
+			.snapshot()
+			.framing();
+	}
+
+}

@@ -1,0 +1,87 @@
+package org.leaderfollowers.spring.server;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.BindException;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.EchoHandler;
+
+import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.boot.diagnostics.FailureAnalyzer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for {@link ServerBindException} and the analyzers of its subclasses.
+ */
+class ServerBindExceptionTests {
+
+	private final LeaderFollowersPool pool = LeaderFollowersPool.builder().build();
+
+	private final TcpServer server = TcpServer.builder(this.pool)
+		.name("orders")
+		.port(80)
+		.framing(Framing.line())
+		.handler(new EchoHandler())
+		.build();
+
+	private final ServerRegistration byProperties = ServerRegistration.ofProperties("lf.servers.orders",
+			() -> this.server);
+
+	private final ServerRegistration byBean = ServerRegistration.ofBean("orderServer", this.server);
+
+	@AfterEach
+	void close() {
+		this.pool.close();
+	}
+
+	@Test
+	void portInUse() {
+		FailureAnalysis analysis = analyze(new PortInUseFailureAnalyzer(), "Address already in use", this.byBean);
+		assertThat(analysis.getDescription())
+			.isEqualTo("Server 'orders' could not be started: port 80 is already in use.");
+		assertThat(analysis.getAction()).isEqualTo("Stop the process that listens on port 80, "
+				+ "or set the port of the bean 'orderServer' to another port. 0 stands for any free port.");
+	}
+
+	@Test
+	void addressNotAvailable() {
+		FailureAnalysis analysis = analyze(new AddressNotAvailableFailureAnalyzer(),
+				"Can't assign requested address: bind", this.byProperties);
+		assertThat(analysis.getDescription())
+			.startsWith("Server 'orders' could not be started: no network interface of this machine has the address ");
+		assertThat(analysis.getAction()).isEqualTo("Set the property 'lf.servers.orders.address' "
+				+ "to an address of this machine, or remove it to listen on all of them.");
+	}
+
+	@Test
+	void portNotPermitted() {
+		FailureAnalysis analysis = analyze(new PortNotPermittedFailureAnalyzer(), "Permission denied",
+				this.byProperties);
+		assertThat(analysis.getDescription())
+			.isEqualTo("Server 'orders' could not be started: the process is not permitted to listen on port 80.");
+		assertThat(analysis.getAction()).isEqualTo("Set the property 'lf.servers.orders.port' to a port from 1024 on: "
+				+ "most systems reserve the lower ones for privileged processes. If it must be port 80, "
+				+ "give the process the permission, for example the capability CAP_NET_BIND_SERVICE on Linux.");
+	}
+
+	@Test
+	void otherReasonsAreLeftAlone() {
+		UncheckedIOException failure = new UncheckedIOException(new IOException("Too many open files"));
+		assertThat(ServerBindException.of(failure, this.server, this.byBean)).isSameAs(failure);
+	}
+
+	private FailureAnalysis analyze(FailureAnalyzer analyzer, String message, ServerRegistration registration) {
+		RuntimeException failure = ServerBindException.of(new UncheckedIOException(new BindException(message)),
+				this.server, registration);
+		FailureAnalysis analysis = analyzer.analyze(new IllegalStateException(failure));
+		assertThat(analysis).isNotNull();
+		return analysis;
+	}
+
+}

@@ -1,0 +1,353 @@
+package org.leaderfollowers.spring.server;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.ServerSocket;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.EchoHandler;
+import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+
+import org.springframework.boot.Banner;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.boot.autoconfigure.context.LifecycleAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.SmartLifecycle;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * Tests for {@link ServerStartStopLifecycle} and {@link ServerGracefulShutdownLifecycle},
+ * through sockets.
+ */
+@ExtendWith(OutputCaptureExtension.class)
+class ServerLifecycleTests {
+
+	private static final Duration PATIENCE = Duration.ofSeconds(20);
+
+	@Test
+	void phasesAreThoseOfTheWebServer() {
+		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0")) {
+			SmartLifecycle startStop = context.getBean(ServerStartStopLifecycle.class);
+			SmartLifecycle gracefulShutdown = context.getBean(ServerGracefulShutdownLifecycle.class);
+			assertThat(startStop.getPhase()).isEqualTo(SmartLifecycle.DEFAULT_PHASE - 2048);
+			assertThat(gracefulShutdown.getPhase()).isEqualTo(SmartLifecycle.DEFAULT_PHASE - 1024);
+			assertThat(startStop.isPauseable()).isFalse();
+			assertThat(gracefulShutdown.isPauseable()).isFalse();
+			assertThat(startStop.isRunning()).isTrue();
+			assertThat(gracefulShutdown.isRunning()).isTrue();
+		}
+	}
+
+	@Test
+	void startTellsWhatRunsWhere(CapturedOutput output) {
+		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0",
+				"lf.server.address=127.0.0.1")) {
+			assertThat(output).contains(
+					"Server 'default' started on port %d of 127.0.0.1 (framing 'line', handler 'echo', pool 'default')"
+						.formatted(port(context)));
+		}
+	}
+
+	@Test
+	void shutdownAnswersEverythingThatWasReceived(CapturedOutput output) throws Exception {
+		ConfigurableApplicationContext context = run(Gated.class, "lf.server.port=0");
+		Gate gate = context.getBean(Gate.class);
+		try (LineClient client = new LineClient(port(context))) {
+			client.send("one\ntwo\nthree");
+			gate.awaitMessage();
+			Thread closing = new Thread(context::close);
+			closing.start();
+			TcpServer server = context.getBean(LeaderFollowersServers.class).get("default");
+			Awaitility.await().atMost(PATIENCE).until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
+			assertThatExceptionOfType(ConnectException.class).isThrownBy(() -> new LineClient(server.port()));
+			gate.open();
+			assertThat(client.read()).isEqualTo("one");
+			assertThat(client.read()).isEqualTo("two");
+			assertThat(client.read()).isEqualTo("three");
+			assertThat(client.read()).isNull();
+			closing.join(PATIENCE.toMillis());
+			assertThat(closing.isAlive()).isFalse();
+			assertThat(server.snapshot().closedConnections()).containsEntry(CloseReason.SHUTDOWN, 1L);
+		}
+		assertThat(output).contains("Commencing graceful shutdown. Waiting for the messages received to be answered")
+			.contains("Graceful shutdown complete");
+		assertThat(threads()).isEmpty();
+	}
+
+	@Test
+	void shutdownTakesNoLongerThanItsPhase(CapturedOutput output) throws Exception {
+		ConfigurableApplicationContext context = run(Gated.class, "lf.server.port=0",
+				"spring.lifecycle.timeout-per-shutdown-phase=50ms");
+		TcpServer server = context.getBean(LeaderFollowersServers.class).get("default");
+		try (LineClient client = new LineClient(server.port())) {
+			client.send("one");
+			context.getBean(Gate.class).awaitMessage();
+			context.close();
+			assertThat(server.snapshot().state()).isEqualTo(ServerSnapshot.State.STOPPED);
+			assertThat(client.read()).isNull();
+		}
+		Awaitility.await()
+			.atMost(PATIENCE)
+			.untilAsserted(() -> assertThat(output)
+				.contains("Graceful shutdown aborted with one or more connections still open"));
+		Awaitility.await().atMost(PATIENCE).untilAsserted(() -> assertThat(threads()).isEmpty());
+	}
+
+	@Test
+	void contextCanBeStoppedAndStartedAgain() throws Exception {
+		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0")) {
+			TcpServer first = context.getBean(LeaderFollowersServers.class).get("default");
+			context.stop();
+			assertThat(first.snapshot().state()).isEqualTo(ServerSnapshot.State.STOPPED);
+			context.start();
+			TcpServer second = context.getBean(LeaderFollowersServers.class).get("default");
+			assertThat(second).isNotSameAs(first);
+			assertThat(port(context)).isEqualTo(second.port());
+			try (LineClient client = new LineClient(port(context))) {
+				assertThat(client.ask("again")).isEqualTo("again");
+			}
+		}
+	}
+
+	@Test
+	void contextCanBeRestarted() throws Exception {
+		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0")) {
+			context.restart();
+			try (LineClient client = new LineClient(port(context))) {
+				assertThat(client.ask("again")).isEqualTo("again");
+			}
+		}
+	}
+
+	@Test
+	void pausedContextGoesOnServing() throws Exception {
+		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0");
+				LineClient client = new LineClient(port(context))) {
+			context.pause();
+			assertThat(client.ask("still here")).isEqualTo("still here");
+		}
+	}
+
+	@Test
+	void serverBeanCanBeStartedOnce() {
+		try (ConfigurableApplicationContext context = run(ServerBean.class)) {
+			context.stop();
+			assertThatExceptionOfType(Exception.class).isThrownBy(context::start)
+				.havingRootCause()
+				.withMessageContaining("was started before");
+		}
+	}
+
+	@Test
+	void portInUseFailsTheStartAndStopsTheOthers(CapturedOutput output) throws IOException {
+		try (ServerSocket taken = new ServerSocket(0)) {
+			assertThatExceptionOfType(Exception.class)
+				.isThrownBy(() -> run(EchoAndOrders.class, "lf.server.port=0",
+						"lf.servers.orders.port=" + taken.getLocalPort()))
+				.withCauseInstanceOf(PortInUseException.class);
+			assertThat(output).contains("APPLICATION FAILED TO START")
+				.contains("Server 'orders' could not be started: port %d is already in use."
+					.formatted(taken.getLocalPort()))
+				.contains(
+						"Stop the process that listens on port %d, or set the property 'lf.servers.orders.port' to another port. 0 stands for any free port."
+							.formatted(taken.getLocalPort()));
+			int first = Integer
+				.parseInt(output.toString().replaceFirst("(?s).*Server 'default' started on port (\\d+).*", "$1"));
+			assertThatExceptionOfType(ConnectException.class).isThrownBy(() -> new LineClient(first));
+		}
+		assertThat(threads()).isEmpty();
+	}
+
+	@Test
+	void secondInstanceOnTheSamePortFails(CapturedOutput output) {
+		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0")) {
+			int port = port(context);
+			assertThatExceptionOfType(Exception.class).isThrownBy(() -> run(Echo.class, "lf.server.port=" + port));
+			assertThat(output)
+				.contains("Server 'default' could not be started: port %d is already in use.".formatted(port))
+				.contains("set the property 'lf.server.port' to another port");
+		}
+	}
+
+	@Test
+	void addressOfAnotherMachineFailsTheStart(CapturedOutput output) {
+		assertThatExceptionOfType(Exception.class)
+			.isThrownBy(() -> run(Echo.class, "lf.server.port=0", "lf.server.address=192.0.2.1"))
+			.withCauseInstanceOf(AddressNotAvailableException.class);
+		assertThat(output).contains("APPLICATION FAILED TO START")
+			.contains(
+					"Server 'default' could not be started: no network interface of this machine has the address 192.0.2.1.")
+			.contains(
+					"Set the property 'lf.server.address' to an address of this machine, or remove it to listen on all of them.");
+	}
+
+	@Test
+	void serverKeepsTheVirtualMachineAlive() throws Exception {
+		Process process = new ProcessBuilder(ProcessHandle.current().info().command().orElse("java"), "-cp",
+				System.getProperty("java.class.path"), Main.class.getName())
+			.redirectErrorStream(true)
+			.start();
+		try (var output = process.inputReader()) {
+			assertThat(output.lines().anyMatch((line) -> line.equals("main has ended"))).isTrue();
+			String line = output.readLine();
+			int port = Integer.parseInt(line);
+			try (LineClient client = new LineClient(port)) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+			}
+			process.destroy();
+			assertThat(process.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+			assertThat(process.exitValue()).isEqualTo(128 + 15);
+		}
+		finally {
+			process.destroyForcibly();
+		}
+	}
+
+	private static ConfigurableApplicationContext run(Class<?> configuration, String... properties) {
+		String[] arguments = new String[properties.length];
+		for (int i = 0; i < properties.length; i++) {
+			arguments[i] = "--" + properties[i];
+		}
+		return new SpringApplicationBuilder(Autoconfigured.class, configuration).web(WebApplicationType.NONE)
+			.bannerMode(Banner.Mode.OFF)
+			.run(arguments);
+	}
+
+	private static int port(ConfigurableApplicationContext context) {
+		return context.getEnvironment().getRequiredProperty("local.lf.server.port", Integer.class);
+	}
+
+	private static Set<Thread> threads() {
+		Set<Thread> threads = new HashSet<>(Thread.getAllStackTraces().keySet());
+		threads.removeIf((thread) -> !thread.getName().startsWith("lf-"));
+		return threads;
+	}
+
+	static class Main {
+
+		public static void main(String[] args) {
+			ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0");
+			Thread main = Thread.currentThread();
+			Thread reporter = new Thread(() -> {
+				try {
+					main.join();
+				}
+				catch (InterruptedException ex) {
+					Thread.currentThread().interrupt();
+				}
+				System.out.println("main has ended");
+				System.out.println(port(context));
+			});
+			reporter.setDaemon(true);
+			reporter.start();
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@ImportAutoConfiguration({ LeaderFollowersAutoConfiguration.class, LifecycleAutoConfiguration.class })
+	static class Autoconfigured {
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Echo {
+
+		@Bean
+		@LfHandler
+		MessageHandler echo() {
+			return new EchoHandler();
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class EchoAndOrders {
+
+		@Bean
+		@LfHandler
+		MessageHandler echo() {
+			return new EchoHandler();
+		}
+
+		@Bean
+		@LfHandler("orders")
+		MessageHandler orders() {
+			return new EchoHandler();
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Gated {
+
+		@Bean
+		@LfHandler
+		Gate gate() {
+			return new Gate();
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class ServerBean {
+
+		@Bean
+		TcpServer server(LeaderFollowersPools pools) {
+			return TcpServer.builder(pools.get("default"))
+				.port(0)
+				.framing(Framing.line())
+				.handler(new EchoHandler())
+				.build();
+		}
+
+	}
+
+	static class Gate implements MessageHandler {
+
+		private final CountDownLatch received = new CountDownLatch(1);
+
+		private final CountDownLatch open = new CountDownLatch(1);
+
+		@Override
+		public void onMessage(Connection connection, ByteBuffer message) throws Exception {
+			this.received.countDown();
+			this.open.await();
+			connection.send(message);
+		}
+
+		void awaitMessage() throws InterruptedException {
+			assertThat(this.received.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+		}
+
+		void open() {
+			this.open.countDown();
+		}
+
+	}
+
+}

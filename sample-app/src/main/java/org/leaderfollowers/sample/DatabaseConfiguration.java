@@ -1,0 +1,34 @@
+package org.leaderfollowers.sample;
+
+import javax.sql.DataSource;
+
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.sql.autoconfigure.init.SqlInitializationProperties;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.jdbc.support.SQLErrorCodeSQLExceptionTranslator;
+import org.springframework.jdbc.support.SQLExceptionTranslator;
+
+/**
+ * What the sample needs of its database beyond the properties.
+ */
+@Configuration(proxyBeanMethods = false)
+@EnableConfigurationProperties(SqlInitializationProperties.class)
+class DatabaseConfiguration {
+
+	@Bean
+	ScaledDatabaseInitializer databaseInitializer(DataSource dataSource, SqlInitializationProperties settings,
+			OltpProperties properties) {
+		return new ScaledDatabaseInitializer(dataSource, settings, properties.scale());
+	}
+
+	/**
+	 * Knows each database's own codes. By the standard ones alone, a lock timeout of
+	 * PostgreSQL could not be told from other failures.
+	 */
+	@Bean
+	SQLExceptionTranslator exceptionTranslator(DataSource dataSource) {
+		return new SQLErrorCodeSQLExceptionTranslator(dataSource);
+	}
+
+}

@@ -1,0 +1,50 @@
+package org.leaderfollowers.sample;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+import javax.sql.DataSource;
+
+import org.springframework.boot.jdbc.autoconfigure.ApplicationDataSourceScriptDatabaseInitializer;
+import org.springframework.boot.sql.autoconfigure.init.SqlInitializationProperties;
+import org.springframework.core.io.ByteArrayResource;
+import org.springframework.core.io.Resource;
+
+/**
+ * Boot's own initializer, which runs {@code schema.sql} and {@code data.sql}, with one
+ * addition: <code>${scale}</code> in a script stands for {@code sample.oltp.scale}.
+ */
+class ScaledDatabaseInitializer extends ApplicationDataSourceScriptDatabaseInitializer {
+
+	private final String scale;
+
+	ScaledDatabaseInitializer(DataSource dataSource, SqlInitializationProperties settings, int scale) {
+		super(dataSource, settings);
+		this.scale = Integer.toString(scale);
+	}
+
+	@Override
+	protected void runScripts(Scripts scripts) {
+		List<Resource> scaled = new ArrayList<>();
+		for (Resource script : scripts) {
+			scaled.add(scale(script));
+		}
+		super.runScripts(new Scripts(scaled).continueOnError(scripts.isContinueOnError())
+			.separator(scripts.getSeparator())
+			.encoding(StandardCharsets.UTF_8));
+	}
+
+	private Resource scale(Resource script) {
+		try {
+			String sql = script.getContentAsString(StandardCharsets.UTF_8).replace("${scale}", this.scale);
+			return new ByteArrayResource(sql.getBytes(StandardCharsets.UTF_8), script.getDescription());
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+}

@@ -1,0 +1,81 @@
+package org.leaderfollowers.sample;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.leaderfollowers.sample.TransactionResult.Rejected;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.springframework.core.retry.RetryPolicy;
+import org.springframework.core.retry.RetryTemplate;
+import org.springframework.dao.ConcurrencyFailureException;
+import org.springframework.dao.DataAccessException;
+import org.springframework.stereotype.Component;
+import org.springframework.transaction.CannotCreateTransactionException;
+import org.springframework.transaction.TransactionException;
+
+/**
+ * Performs a transaction, whatever it takes: repeats it when the database could not
+ * serialize it with others, and turns failures into results. Each attempt is a
+ * transaction of its own, which is why this is not done in {@link TransactionService}.
+ */
+@Component
+class TransactionProcessor {
+
+	private static final Logger logger = LoggerFactory.getLogger(TransactionProcessor.class);
+
+	private static final long LOG_INTERVAL = TimeUnit.SECONDS.toNanos(10);
+
+	private final TransactionService transactions;
+
+	private final RetryTemplate retry;
+
+	private final AtomicLong nextLog = new AtomicLong(System.nanoTime());
+
+	TransactionProcessor(TransactionService transactions, OltpProperties properties) {
+		this.transactions = transactions;
+		// Serialization conflicts, deadlocks and lock timeouts: the database has rolled
+		// the transaction back.
+		this.retry = new RetryTemplate(RetryPolicy.builder()
+			.includes(ConcurrencyFailureException.class)
+			.maxRetries(properties.maxAttempts() - 1)
+			.delay(Duration.ofMillis(10))
+			.multiplier(2)
+			.jitter(Duration.ofMillis(10))
+			.maxDelay(Duration.ofMillis(200))
+			.build());
+	}
+
+	TransactionResult process(TransactionRequest request) {
+		try {
+			return this.retry.invoke(() -> this.transactions.execute(request));
+		}
+		catch (RejectedException ex) {
+			return new Rejected(ex.getMessage());
+		}
+		catch (ConcurrencyFailureException ex) {
+			logger.debug("Gave up a transaction after the last attempt", ex);
+			return new Rejected("Too many others move the same balances; nothing was changed, try again");
+		}
+		catch (CannotCreateTransactionException ex) {
+			log(ex);
+			return new Rejected("The database cannot be reached; nothing was changed, try again later");
+		}
+		catch (DataAccessException | TransactionException ex) {
+			log(ex);
+			return new Rejected("The database failed; see the balance before you try again");
+		}
+	}
+
+	/** A database that is away fails every request: one line in a while says it. */
+	private void log(Exception failure) {
+		long now = System.nanoTime();
+		long next = this.nextLog.get();
+		if (now - next >= 0 && this.nextLog.compareAndSet(next, now + LOG_INTERVAL)) {
+			logger.error("A transaction failed; further failures are not logged for 10 seconds", failure);
+		}
+	}
+
+}

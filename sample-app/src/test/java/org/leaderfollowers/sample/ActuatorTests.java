@@ -1,0 +1,122 @@
+package org.leaderfollowers.sample;
+
+import java.io.IOException;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+
+import javax.sql.DataSource;
+
+import org.awaitility.Awaitility;
+import org.awaitility.core.ThrowingRunnable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.beans.factory.annotation.Value;
+import org.springframework.boot.test.web.server.LocalServerPort;
+import org.springframework.web.client.RestClient;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests what operators see of the sample.
+ */
+@OltpTest
+@Timeout(60)
+class ActuatorTests {
+
+	@Autowired
+	private DataSource dataSource;
+
+	@Autowired
+	private JsonMapper mapper;
+
+	@Value("${local.lf.server.port}")
+	private int port;
+
+	@LocalServerPort
+	private int httpPort;
+
+	@Test
+	void showsLeaderAndFollowers() {
+		await(() -> assertRoles(1, 0));
+		assertThat(pool().at("/configuration/threads/min").asInt()).isEqualTo(4);
+		assertThat(pool().at("/configuration/threads/max").asInt()).isEqualTo(32);
+		assertThat(pool().at("/threads"))
+			.anySatisfy((thread) -> assertThat(thread.at("/role").asString()).isEqualTo("LEADER"))
+			.anySatisfy((thread) -> assertThat(thread.at("/role").asString()).isEqualTo("FOLLOWER"));
+	}
+
+	@Test
+	void showsThatProcessingThreadsDoNotStopTheLeader() throws IOException, SQLException {
+		try (OltpClient client = new OltpClient(this.port); OltpClient other = new OltpClient(this.port)) {
+			try (Connection lock = this.dataSource.getConnection(); Statement statement = lock.createStatement()) {
+				lock.setAutoCommit(false);
+				statement.execute("SELECT * FROM branch WHERE id = 1 FOR UPDATE");
+				client.send(OltpClient.request(9000, 1, 1, 0));
+				other.send(OltpClient.request(9001, 2, 1, 0));
+				await(() -> assertRoles(1, 2));
+				assertThat(pool().at("/threads")).anySatisfy((thread) -> {
+					assertThat(thread.at("/role").asString()).isEqualTo("PROCESSING");
+					assertThat(thread.at("/handler").asString()).isEqualTo("oltpHandler");
+				});
+				lock.rollback();
+			}
+			assertThat(client.receive()).contains("COMMITTED");
+			assertThat(other.receive()).contains("COMMITTED");
+			await(() -> assertRoles(1, 0));
+		}
+	}
+
+	@Test
+	void isUp() {
+		assertThat(get("health")).contains("\"status\":\"UP\"");
+	}
+
+	@Test
+	void tellsWhatWasBuilt() {
+		assertThat(get("info")).contains("\"artifact\":\"sample-app\"");
+	}
+
+	@Test
+	void hasMeters() throws IOException {
+		try (OltpClient client = new OltpClient(this.port)) {
+			assertThat(client.ask(OltpClient.request(9000, 1, 1, 0))).contains("COMMITTED");
+			// A message is counted when its reply has been sent.
+			await(() -> assertThat(get("prometheus")).contains("lf_pool_threads{", "lf_connections{",
+					"lf_messages_seconds_count{", "lf_bytes_total{", "lf_promotions_total{",
+					"lf_handoff_seconds_count{", "hikaricp_connections_active{"));
+		}
+		assertThat(get("metrics")).contains("\"lf.pool.threads\"", "\"lf.messages\"");
+	}
+
+	private void assertRoles(int leaders, int processing) {
+		JsonNode roles = pool().at("/roles");
+		assertThat(roles.at("/LEADER").asInt()).isEqualTo(leaders);
+		assertThat(roles.at("/PROCESSING").asInt()).isEqualTo(processing);
+		assertThat(roles.at("/FOLLOWER").asInt()).isPositive();
+	}
+
+	private JsonNode pool() {
+		return this.mapper.readTree(get("leaderfollowers")).at("/pools/default");
+	}
+
+	private String get(String endpoint) {
+		String body = RestClient.create("http://localhost:" + this.httpPort + "/actuator/")
+			.get()
+			.uri(endpoint)
+			.retrieve()
+			.body(String.class);
+		assertThat(body).isNotNull();
+		return body;
+	}
+
+	private static void await(ThrowingRunnable assertion) {
+		Awaitility.await().atMost(Duration.ofSeconds(30)).untilAsserted(assertion);
+	}
+
+}

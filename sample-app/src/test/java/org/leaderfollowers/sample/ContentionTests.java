@@ -1,0 +1,65 @@
+package org.leaderfollowers.sample;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+
+import javax.sql.DataSource;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.beans.factory.annotation.Value;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests what becomes of a transaction that gets no lock, in a database that soon loses
+ * its patience.
+ */
+@Timeout(60)
+abstract class ContentionTests {
+
+	@Autowired
+	private DataSource dataSource;
+
+	@Value("${local.lf.server.port}")
+	private int port;
+
+	@Test
+	void rejectsAfterLastAttemptAndLivesOn() throws Exception {
+		try (OltpClient client = new OltpClient(this.port); OltpClient other = new OltpClient(this.port)) {
+			try (Connection lock = lock("branch", 2)) {
+				assertThat(client.ask(OltpClient.request(10_042, 13, 2, 5))).isEqualTo(
+						OltpClient.rejected("Too many others move the same balances; nothing was changed, try again"));
+				// Nothing is left locked or changed.
+				assertThat(other.ask(OltpClient.request(10_042, 13, 1, 6))).contains("COMMITTED", "\"balance\":6,");
+				lock.rollback();
+			}
+			assertThat(client.ask(OltpClient.request(10_042, 13, 2, 5))).contains("COMMITTED", "\"balance\":11,");
+		}
+	}
+
+	@Test
+	void lockedRowDoesNotStopTheOthers() throws Exception {
+		try (OltpClient client = new OltpClient(this.port); OltpClient other = new OltpClient(this.port)) {
+			try (Connection lock = lock("account", 1)) {
+				client.send(OltpClient.request(1, 1, 1, 5));
+				assertThat(other.ask(OltpClient.request(2, 2, 1, 6))).contains("COMMITTED");
+				lock.rollback();
+			}
+			assertThat(client.receive()).contains("\"account\":1,");
+		}
+	}
+
+	private Connection lock(String table, long id) throws SQLException {
+		Connection connection = this.dataSource.getConnection();
+		connection.setAutoCommit(false);
+		try (Statement statement = connection.createStatement()) {
+			statement.execute("SELECT * FROM " + table + " WHERE id = " + id + " FOR UPDATE");
+		}
+		return connection;
+	}
+
+}

@@ -1,0 +1,177 @@
+package org.leaderfollowers.sample;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+import org.awaitility.Awaitility;
+import org.h2.tools.Server;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.DisabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * Tests the end of the sample as an operator brings it about: by a signal to its process,
+ * while requests are being processed. The database is in this process, so that the test
+ * can hold them up there.
+ */
+@Timeout(120)
+@DisabledOnOs(OS.WINDOWS)
+class ShutdownTests {
+
+	private static final int EXIT_AFTER_SIGTERM = 128 + 15;
+
+	private static final int MAX_THREADS = 32;
+
+	private static final int BURST = 10;
+
+	@TempDir
+	private Path directory;
+
+	private Server database;
+
+	private Process process;
+
+	@BeforeEach
+	void startProcess() throws Exception {
+		this.database = Server.createTcpServer("-tcpPort", "0", "-ifNotExists").start();
+		String url = "jdbc:h2:tcp://localhost:%d/mem:shutdown;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=60000"
+			.formatted(this.database.getPort());
+		Path java = Path.of(System.getProperty("java.home"), "bin", "java");
+		this.process = new ProcessBuilder(java.toString(), "-XX:TieredStopAtLevel=1", "-cp",
+				System.getProperty("java.class.path"), SampleApplication.class.getName(), "--lf.server.port=0",
+				"--server.port=0", "--spring.datasource.url=" + url, "--spring.datasource.username=sa",
+				// However long this machine takes to open that many connections at once.
+				"--spring.datasource.hikari.connection-timeout=60000")
+			.redirectErrorStream(true)
+			.redirectOutput(output().toFile())
+			.start();
+	}
+
+	@AfterEach
+	void stopProcess() throws Exception {
+		this.process.destroyForcibly().waitFor();
+		try (Connection connection = connect(); Statement statement = connection.createStatement()) {
+			statement.execute("SHUTDOWN");
+		}
+		this.database.stop();
+	}
+
+	@Test
+	void answersWhatIsBeingProcessed() throws Exception {
+		int clients = 20;
+		terminateWhileProcessing(clients, clients, (port, idle) -> {
+			// Nobody else gets in, and who does not wait for a reply is sent away.
+			Awaitility.await().atMost(Duration.ofSeconds(30)).untilAsserted(() -> assertRefused(port));
+			assertThat(idle.receive()).isNull();
+		});
+	}
+
+	@Test
+	void answersWhatWaitsForAThread() throws Exception {
+		terminateWhileProcessing(50, MAX_THREADS,
+				(port, idle) -> Awaitility.await()
+					.atMost(Duration.ofSeconds(30))
+					.until(() -> Files.readString(output()).contains("Commencing graceful shutdown")));
+	}
+
+	private void terminateWhileProcessing(int clients, int processing, WhileDraining whileDraining) throws Exception {
+		int port = awaitPort();
+		List<OltpClient> waiting = new ArrayList<>();
+		try (OltpClient idle = new OltpClient(port)) {
+			try (Connection lock = connect(); Statement statement = lock.createStatement()) {
+				lock.setAutoCommit(false);
+				statement.execute("SELECT * FROM branch WHERE id = 1 FOR UPDATE");
+				for (int i = 1; i <= clients; i++) {
+					OltpClient client = new OltpClient(port);
+					waiting.add(client);
+					String request = OltpClient.request(i, 1 + i % 10, 1, 1);
+					client.send(Collections.nCopies(BURST, request).toArray(String[]::new));
+				}
+				Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> blockedTransactions() == processing);
+				this.process.destroy();
+				whileDraining.check(port, idle);
+				assertThat(this.process.isAlive()).isTrue();
+				lock.rollback();
+			}
+			for (int i = 1; i <= clients; i++) {
+				OltpClient client = waiting.get(i - 1);
+				for (int balance = 1; balance <= BURST; balance++) {
+					assertThat(client.receive()).contains("COMMITTED",
+							"\"account\":%d,\"balance\":%d,".formatted(i, balance));
+				}
+				assertThat(client.receive()).isNull();
+			}
+		}
+		finally {
+			for (OltpClient client : waiting) {
+				client.close();
+			}
+		}
+		assertThat(this.process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+		assertThat(this.process.exitValue()).isEqualTo(EXIT_AFTER_SIGTERM);
+		assertThat(number("SELECT balance FROM branch WHERE id = 1")).isEqualTo(clients * BURST);
+		assertThat(Files.readString(output())).contains("Graceful shutdown complete").doesNotContain("WARN", "ERROR");
+	}
+
+	private int awaitPort() {
+		Pattern started = Pattern.compile("Server 'default' .*port (\\d+)");
+		return Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> {
+			Matcher matcher = started.matcher(Files.readString(output()));
+			return matcher.find() ? Integer.parseInt(matcher.group(1)) : 0;
+		}, (port) -> port > 0);
+	}
+
+	private void assertRefused(int port) {
+		assertThatExceptionOfType(ConnectException.class).isThrownBy(() -> new OltpClient(port).close());
+	}
+
+	private long blockedTransactions() throws SQLException {
+		return number("SELECT COUNT(*) FROM INFORMATION_SCHEMA.SESSIONS WHERE BLOCKER_ID IS NOT NULL");
+	}
+
+	private long number(String sql) throws SQLException {
+		try (Connection connection = connect();
+				Statement statement = connection.createStatement();
+				ResultSet result = statement.executeQuery(sql)) {
+			result.next();
+			return result.getLong(1);
+		}
+	}
+
+	private static Connection connect() throws SQLException {
+		return DriverManager.getConnection("jdbc:h2:mem:shutdown;DB_CLOSE_DELAY=-1", "sa", "");
+	}
+
+	private Path output() {
+		return this.directory.resolve("output.txt");
+	}
+
+	@FunctionalInterface
+	private interface WhileDraining {
+
+		void check(int port, OltpClient idle) throws Exception;
+
+	}
+
+}

@@ -1,0 +1,67 @@
+package org.leaderfollowers.sample;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.FutureTask;
+import java.util.stream.Collectors;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import org.springframework.boot.SpringApplication;
+import org.springframework.context.ConfigurableApplicationContext;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests that the sample leaves no thread behind when it ends.
+ */
+@Timeout(60)
+class ThreadsTests {
+
+	/**
+	 * A thread belongs to the group of the one that started it, so that what other
+	 * contexts of this process do with theirs meanwhile does not count.
+	 */
+	private final ThreadGroup group = new ThreadGroup("sample");
+
+	@Test
+	void leavesNoThreadBehind() throws Exception {
+		FutureTask<Void> life = new FutureTask<>(this::startUseAndClose, null);
+		Thread main = new Thread(this.group, life, "sample-main");
+		main.start();
+		life.get();
+		main.join();
+		Awaitility.await()
+			.pollInSameThread()
+			.atMost(Duration.ofSeconds(30))
+			.untilAsserted(() -> assertThat(threads()).isEmpty());
+	}
+
+	private void startUseAndClose() {
+		try (ConfigurableApplicationContext context = SpringApplication.run(SampleApplication.class,
+				"--lf.server.port=0", "--server.port=0")) {
+			int port = context.getEnvironment().getRequiredProperty("local.lf.server.port", Integer.class);
+			try (OltpClient client = new OltpClient(port)) {
+				assertThat(client.ask(OltpClient.request(1, 1, 1, 0))).contains("COMMITTED");
+			}
+			catch (IOException ex) {
+				throw new UncheckedIOException(ex);
+			}
+			assertThat(threads()).anyMatch((thread) -> thread.getName().startsWith("lf-"))
+				.anyMatch((thread) -> thread.getName().startsWith("http-nio-"));
+		}
+	}
+
+	private Set<Thread> threads() {
+		return Thread.getAllStackTraces()
+			.keySet()
+			.stream()
+			.filter((thread) -> thread.getThreadGroup() != null && this.group.parentOf(thread.getThreadGroup()))
+			.collect(Collectors.toSet());
+	}
+
+}
