@@ -64,6 +64,9 @@ public final class HandleSet {
 
 	private volatile Selector selector;
 
+	/** Whether the leader waits for as long as it takes. */
+	private volatile boolean longWait;
+
 	// The leader's: handed on with the leadership
 
 	private final Consumer<SelectionKey> onReady = this::ready;
@@ -73,6 +76,9 @@ public final class HandleSet {
 	private final Consumer<SelectableHandle> onExpiry = this::expired;
 
 	private long nowNanos;
+
+	/** When a handler was run last by a leader that leased the leadership. */
+	long dispatchedNanos;
 
 	private int prematureReturns;
 
@@ -119,6 +125,18 @@ public final class HandleSet {
 		this.attention.wakeLeader();
 	}
 
+	/** Has the leader look again for how long it may wait. Any thread. */
+	void endLongWait() {
+		if (this.longWait) {
+			this.attention.wakeLeader();
+		}
+	}
+
+	/** Whether the leader waits for events, or is about to. Any thread. */
+	boolean isWaitedOn() {
+		return this.attention.isWaitedFor();
+	}
+
 	private void wakeUp() {
 		this.selector.wakeup();
 	}
@@ -145,6 +163,7 @@ public final class HandleSet {
 		// A thread that was interrupted by its last handler would not wait at all.
 		Thread.interrupted();
 		try {
+			this.longWait = true;
 			if (!this.ready.isEmpty() || wait <= 0 || !this.attention.beginWait() || this.pool.isStopping()) {
 				// Something is to be done already; still let the kernel tell what else
 				// is.
@@ -153,6 +172,10 @@ public final class HandleSet {
 				this.nowNanos = System.nanoTime();
 			}
 			else {
+				// After the announcement: whoever leaves another handle set without a
+				// leader does that first, and then looks whether this one waits for long.
+				wait = Math.min(wait, this.pool.maxWaitNanos());
+				this.longWait = wait > LeaderFollowersPool.ROTATION_NANOS;
 				long millis = TimeUnit.NANOSECONDS.toMillis(wait) + 1;
 				int count = this.selector.select(this.onReady, millis);
 				boolean woken = this.attention.endWait();

@@ -4,6 +4,7 @@ import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.List;
@@ -21,7 +22,9 @@ import org.leaderfollowers.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.logging.RateLimit;
 import org.leaderfollowers.promotion.Follower;
 import org.leaderfollowers.promotion.Followers;
+import org.leaderfollowers.promotion.HandlerProfile;
 import org.leaderfollowers.promotion.Leadership;
+import org.leaderfollowers.promotion.LeaseWatch;
 import org.slf4j.Logger;
 
 /**
@@ -59,6 +62,20 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	/** How many threads of the application may join beside the pool's own. */
 	private static final int JOINERS = 64;
 
+	/**
+	 * So many leases without a dispatch, and the watcher sleeps: waking it again costs as
+	 * much as a few of its timed waits.
+	 */
+	private static final int QUIET_LEASES = 8;
+
+	/**
+	 * How long a leader waits on one handle set while another has no leader and nobody is
+	 * left to become it.
+	 */
+	static final long ROTATION_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+	private static final int PROCESSORS = Runtime.getRuntime().availableProcessors();
+
 	private static final long FOREVER_NANOS = Long.MAX_VALUE / 4;
 
 	/** How often a thread that is not surplus looks whether it has become so. */
@@ -90,6 +107,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final PromotionOrder promotionOrder;
 
+	private final long leaseNanos;
+
+	/** After so long without a lease, whoever watches them sleeps. */
+	private final long quietNanos;
+
 	private final @Nullable ClassLoader contextClassLoader = Thread.currentThread().getContextClassLoader();
 
 	private final List<PoolListener> listeners = new CopyOnWriteArrayList<>();
@@ -97,6 +119,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	private final HandleSet[] handleSets;
 
 	private final Followers followers;
+
+	private final LeaseWatch watch = new LeaseWatch();
 
 	/** By number; index 0 is nobody. Written under the monitor. */
 	private final AtomicReferenceArray<@Nullable Participant> participants;
@@ -142,6 +166,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		this.threadPriority = builder.threadPriority;
 		this.promotionPolicy = builder.promotionPolicy;
 		this.promotionOrder = builder.promotionOrder;
+		this.leaseNanos = nanos(builder.promotionLease);
+		this.quietNanos = QUIET_LEASES * this.leaseNanos;
 		this.listeners.addAll(builder.listeners);
 		int capacity = this.maxThreads + JOINERS;
 		this.followers = new Followers(capacity);
@@ -225,6 +251,12 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			me.interrupted = true;
 		}
 		HandleSet set = me.leading;
+		if (set != null && set.ready.isEmpty() && isAnyVacant() && !signalFollower()) {
+			// Nobody else can lead the other handle set: this thread takes it in turn
+			// with its own.
+			giveUp(me, System.nanoTime());
+			set = null;
+		}
 		if (set == null) {
 			set = takeVacancy(me, PromotionKind.RECLAIMED);
 		}
@@ -297,7 +329,95 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			me.worksOn(null);
 			// An interrupt meant for the handler must not reach the next one.
 			Thread.interrupted();
+			endDispatch(me, handle);
 		}
+	}
+
+	/**
+	 * To be called before code of the application runs: decides whether the calling
+	 * thread promotes another leader first, or runs it while it leads. Does nothing after
+	 * the first time for an event.
+	 */
+	void beginDispatch(Participant me, HandlerProfile profile) {
+		if (me.dispatching) {
+			return;
+		}
+		me.dispatching = true;
+		HandleSet set = me.leading;
+		long now = System.nanoTime();
+		me.dispatchNanos = now;
+		if (set == null) {
+			return;
+		}
+		if (this.promotionPolicy == PromotionPolicy.EAGER || profile.blocks()
+				|| (!set.ready.isEmpty() && profile.isWorthAProcessor() && isProcessorIdle())) {
+			promote(me, now);
+		}
+		else {
+			lease(me, set, now);
+		}
+	}
+
+	private void endDispatch(Participant me, SelectableHandle handle) {
+		if (!me.dispatching) {
+			return;
+		}
+		me.dispatching = false;
+		long now = System.nanoTime();
+		handle.profile.record(now - me.dispatchNanos);
+		HandleSet set = me.leading;
+		if (set != null && me.leased) {
+			me.leased = false;
+			if (!set.leadership.regain(me.number)) {
+				me.leading = null;
+				me.become(ThreadRole.PROCESSING, now);
+			}
+		}
+	}
+
+	/** Keeps the leadership while the handler runs, as long as it runs. */
+	private void lease(Participant me, HandleSet set, long nowNanos) {
+		boolean busy = nowNanos - set.dispatchedNanos < this.quietNanos;
+		set.dispatchedNanos = nowNanos;
+		me.leased = true;
+		set.leadership.lease(me.number, nowNanos);
+		for (;;) {
+			switch (this.watch.cover()) {
+				case COVERED -> {
+					return;
+				}
+				case ASLEEP -> {
+					if (!busy) {
+						// Waking any thread costs the same. This one may as well lead,
+						// and the watcher sleeps on until there is more to watch.
+						promote(me, nowNanos);
+						return;
+					}
+					int watcher = this.watch.rouse();
+					Participant roused = (watcher != 0) ? this.participants.get(watcher) : null;
+					if (roused != null) {
+						LockSupport.unpark(roused.thread);
+						return;
+					}
+				}
+				case NOBODY -> {
+					if (!this.followers.isEmpty() || this.threads.get() < this.maxThreads) {
+						promote(me, nowNanos);
+					}
+					// Otherwise nobody is there to lead instead. Whoever becomes idle
+					// watches, and sees the lease.
+					return;
+				}
+			}
+		}
+	}
+
+	private boolean isProcessorIdle() {
+		int running = this.participating.get() - this.followers.waiting();
+		for (HandleSet set : this.handleSets) {
+			running -= set.isWaitedOn() ? 1 : 0;
+		}
+		return running < PROCESSORS;
 	}
 
 	/** Never throws: whoever calls this has something to put in order. */
@@ -345,12 +465,85 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				: Math.max(nanos(this.keepAlive), MIN_PATIENCE_NANOS);
 		long keepAliveNanos = System.nanoTime() + patience;
 		boolean surplusEnds = me.owned && keepAliveNanos - deadlineNanos < 0;
-		if (this.followers.await(me.follower, surplusEnds ? keepAliveNanos : deadlineNanos, this::isStopping)
-				|| !this.followers.leave(me.follower)) {
+		long untilNanos = surplusEnds ? keepAliveNanos : deadlineNanos;
+		boolean signalled;
+		if (this.promotionPolicy == PromotionPolicy.ADAPTIVE && this.watch.appoint(me.number)) {
+			try {
+				signalled = watchLeases(me, untilNanos);
+			}
+			finally {
+				this.watch.resign();
+			}
+			if (me.leading != null) {
+				// Leases of other handle sets have lost their watcher; and if it was
+				// signalled meanwhile, there is a vacancy.
+				this.followers.leave(me.follower);
+				signalNextVacancy();
+				return me.leading;
+			}
+		}
+		else {
+			signalled = this.followers.await(me.follower, untilNanos, this::isStopping);
+		}
+		if (signalled || !this.followers.leave(me.follower)) {
 			return arrive(me);
 		}
 		me.retired = surplusEnds && !isStopping() && retireThread();
 		return null;
+	}
+
+	/**
+	 * Waits like a follower, and takes over from a leader whose handler has not returned
+	 * when its lease runs out.
+	 * @return whether the thread was signalled; if it leads now, that is not known yet
+	 */
+	private boolean watchLeases(Participant me, long untilNanos) {
+		boolean signalled = false;
+		long now = System.nanoTime();
+		while (!signalled && !isStopping() && untilNanos - now > 0) {
+			boolean quiet = true;
+			// A lease that begins from now on does not run out before this.
+			long next = now + this.leaseNanos;
+			for (HandleSet set : this.handleSets) {
+				long lease = set.leadership.leaseWord();
+				long began = set.leadership.leasedNanos();
+				quiet &= lease == Leadership.NOT_LEASED && now - began > this.quietNanos;
+				long end = began + this.leaseNanos;
+				if (lease != Leadership.NOT_LEASED && end - now <= 0) {
+					if (set.leadership.takeOver(lease, me.number)) {
+						beginToLead(me, set, now);
+						handedOff(PromotionKind.TAKEOVER, now - end);
+						return false;
+					}
+				}
+				else if (lease != Leadership.NOT_LEASED && end - next < 0) {
+					next = end;
+				}
+			}
+			if (!quiet) {
+				signalled = this.followers.await(me.follower, (next - untilNanos < 0) ? next : untilNanos,
+						this::isStopping);
+			}
+			else {
+				this.watch.fallAsleep(me.number);
+				if (!isAnyLeased()) {
+					signalled = this.followers.await(me.follower, untilNanos,
+							() -> isStopping() || this.watch.isAwake());
+				}
+				this.watch.rouse();
+			}
+			now = System.nanoTime();
+		}
+		return signalled;
+	}
+
+	private boolean isAnyLeased() {
+		for (HandleSet set : this.handleSets) {
+			if (set.leadership.isLeased()) {
+				return true;
+			}
+		}
+		return false;
 	}
 
 	/**
@@ -390,9 +583,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			HandleSet set = this.handleSets[index];
 			if (set.leadership.take(me.number)) {
 				long now = System.nanoTime();
+				beginToLead(me, set, now);
 				me.latestSet = index;
-				me.leading = set;
-				me.become(ThreadRole.LEADER, now);
 				long vacancy = set.leadership.vacancyNanos(now);
 				if (vacancy >= 0) {
 					handedOff(kind, vacancy);
@@ -401,6 +593,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			}
 		}
 		return null;
+	}
+
+	private static void beginToLead(Participant me, HandleSet set, long nowNanos) {
+		me.leading = set;
+		me.become(ThreadRole.LEADER, nowNanos);
 	}
 
 	private void handedOff(PromotionKind kind, long vacancyNanos) {
@@ -425,47 +622,53 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	/**
 	 * Gives up the leadership of the calling thread, so that another thread leads while
 	 * it goes on processing (the paper, activity 5). The engine does it before it calls a
-	 * handler; calling it from a handler is harmless.
+	 * handler of which it knows that it blocks; a handler that knows better calls this
+	 * before it blocks, so that nobody waits for the lease to run out. Harmless whenever
+	 * it is called.
 	 * @return whether the calling thread was leader
 	 */
 	public boolean promoteNewLeader() {
 		Participant me = Participant.current();
-		return me != null && me.pool == this && promote(me);
+		return me != null && me.pool == this && promote(me, System.nanoTime());
 	}
 
 	/**
 	 * Gives up the leadership, if the participant has one: vacant first, then wakes
 	 * whoever may take it.
 	 */
-	boolean promote(Participant me) {
-		if (!giveUp(me)) {
+	private boolean promote(Participant me, long nowNanos) {
+		if (!giveUp(me, nowNanos)) {
 			return false;
 		}
 		signalFollower();
 		return true;
 	}
 
-	private static boolean giveUp(Participant me) {
+	private static boolean giveUp(Participant me, long nowNanos) {
 		HandleSet set = me.leading;
 		if (set == null) {
 			return false;
 		}
-		long now = System.nanoTime();
 		me.leading = null;
-		me.become(ThreadRole.PROCESSING, now);
-		set.leadership.giveUp(me.number, now);
-		return true;
+		me.leased = false;
+		me.become(ThreadRole.PROCESSING, nowNanos);
+		// Not if it was taken over meanwhile.
+		return set.leadership.giveUp(me.number, nowNanos);
 	}
 
-	private void signalFollower() {
+	/**
+	 * Wakes or starts a thread for what is vacant.
+	 * @return whether somebody is on the way; otherwise every thread there can be is busy
+	 */
+	private boolean signalFollower() {
 		for (;;) {
 			switch (this.followers.signal()) {
 				case WOKEN -> {
 					this.wakeUps.increment();
-					return;
+					return true;
 				}
 				case ALREADY_UNDER_WAY -> {
-					return;
+					return true;
 				}
 				case NOBODY_WAITS -> {
 					// The mark goes to the new thread, which clears it when it arrives.
@@ -479,7 +682,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 						}
 					}
 					if (start == Start.STARTED) {
-						return;
+						return true;
 					}
 					// Somebody may have begun to wait since, and another one may have
 					// left a vacancy and woken nobody because of our mark. Or a thread
@@ -487,19 +690,44 @@ public final class LeaderFollowersPool implements AutoCloseable {
 					// and started nobody because of our mark.
 					boolean anyone = !this.followers.isEmpty()
 							|| (start == Start.AT_LIMIT && this.threads.get() < this.maxThreads);
-					if (!anyone || !isAnyVacant()) {
-						return;
+					if (!anyone || !isAnythingVacant()) {
+						rotateLeaders();
+						return false;
 					}
 				}
 			}
 		}
 	}
 
+	/**
+	 * The leaders that wait for long look after the vacancy, too, since nobody else can.
+	 */
+	private void rotateLeaders() {
+		if (this.handleSets.length > 1) {
+			for (HandleSet set : this.handleSets) {
+				set.endLongWait();
+			}
+		}
+	}
+
+	/** How long a leader may wait for events of its handle set. */
+	long maxWaitNanos() {
+		return (this.handleSets.length > 1 && isAnyVacant()) ? ROTATION_NANOS : FOREVER_NANOS;
+	}
+
 	/** The one under way found one vacancy; the next one needs another thread. */
 	private void signalNextVacancy() {
-		if (this.handleSets.length > 1 && isAnyVacant()) {
+		if (isAnythingVacant()) {
 			signalFollower();
 		}
+	}
+
+	/**
+	 * Whether a thread is wanted: to lead, or to watch the lease of one who leads.
+	 */
+	private boolean isAnythingVacant() {
+		return isAnyVacant()
+				|| (this.promotionPolicy == PromotionPolicy.ADAPTIVE && this.watch.isVacant() && isAnyLeased());
 	}
 
 	/**
@@ -507,7 +735,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * busy. Runs no code of the application. Any thread.
 	 */
 	void attendIfVacant(HandleSet set) {
-		if (!set.leadership.isVacant() || isStopping()) {
+		if (isStopping() || (!set.leadership.isVacant() && !hasLeaseRunOut(set, System.nanoTime()))) {
 			return;
 		}
 		Participant current = Participant.current();
@@ -521,8 +749,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			return;
 		}
 		try {
-			if (me.leading == null && set.leadership.take(me.number)) {
-				long now = System.nanoTime();
+			long now = System.nanoTime();
+			if (me.leading == null && takeIdly(me, set, now)) {
 				try {
 					set.attend();
 				}
@@ -538,6 +766,16 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				withdraw(me);
 			}
 		}
+	}
+
+	private boolean takeIdly(Participant me, HandleSet set, long nowNanos) {
+		long lease = set.leadership.leaseWord();
+		return set.leadership.take(me.number)
+				|| (hasLeaseRunOut(set, nowNanos) && set.leadership.takeOver(lease, me.number));
+	}
+
+	private boolean hasLeaseRunOut(HandleSet set, long nowNanos) {
+		return set.leadership.isLeased() && nowNanos - set.leadership.leasedNanos() >= this.leaseNanos;
 	}
 
 	private boolean isAnyVacant() {
@@ -572,17 +810,30 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if ((operations & ~channel.validOps()) != 0) {
 			throw new IllegalArgumentException("%s does not support all of %s".formatted(channel, List.of(types)));
 		}
-		SelectableHandle handle = newHandle(channel, new PromotingEventHandler(this, handler), operations);
+		SelectableHandle handle = newHandle(channel, new PromotingEventHandler(this, handler), operations,
+				new HandlerProfile());
 		start();
 		handle.release();
 		handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
 		return handle;
 	}
 
-	/** A handle owned by the caller, in the next handle set, not yet registered there. */
-	SelectableHandle newHandle(SelectableChannel channel, EventHandler handler, int operations) {
+	/**
+	 * A handle owned by the caller, in the next handle set, not yet registered there.
+	 * @param profiles what is known of the handler: one for all handle sets, or one each
+	 */
+	SelectableHandle newHandle(SelectableChannel channel, EventHandler handler, int operations,
+			HandlerProfile... profiles) {
 		int index = Math.floorMod(this.nextHandleSet.getAndIncrement(), this.handleSets.length);
-		return new SelectableHandle(channel, this.handleSets[index], handler, operations);
+		return new SelectableHandle(channel, this.handleSets[index], handler, profiles[index % profiles.length],
+				operations);
+	}
+
+	/** For a handler whose handles are in all handle sets. */
+	HandlerProfile[] newProfiles() {
+		HandlerProfile[] profiles = new HandlerProfile[this.handleSets.length];
+		Arrays.setAll(profiles, (index) -> new HandlerProfile());
+		return profiles;
 	}
 
 	/**
@@ -730,7 +981,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if (underWay) {
 			this.followers.arrive();
 			// As for a thread that could not be started: somebody may wait by now.
-			if (!this.followers.isEmpty() && isAnyVacant()) {
+			if (!this.followers.isEmpty() && isAnythingVacant()) {
 				signalFollower();
 			}
 		}
@@ -764,7 +1015,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	private void withdraw(Participant me) {
 		boolean last = false;
 		try {
-			giveUp(me);
+			giveUp(me, System.nanoTime());
 		}
 		finally {
 			// First what must not be left undone, whatever fails: what wakes others is
@@ -786,7 +1037,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				notifyAll();
 			}
 		}
-		else if (isAnyVacant()) {
+		else if (isAnythingVacant()) {
 			// Whoever left the vacancy may have counted on this thread, or on its place
 			// below the limit being taken; or it is its own.
 			signalFollower();
@@ -997,6 +1248,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	public static final class Builder {
 
+		private static final Duration SHORTEST_LEASE = Duration.ofNanos(100_000);
+
+		private static final Duration LONGEST_LEASE = Duration.ofMinutes(1);
+
 		private String name = "default";
 
 		private int minThreads = 4;
@@ -1009,9 +1264,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 		private int handleSets = 1;
 
-		private PromotionPolicy promotionPolicy = PromotionPolicy.EAGER;
+		private PromotionPolicy promotionPolicy = PromotionPolicy.ADAPTIVE;
 
 		private PromotionOrder promotionOrder = PromotionOrder.LIFO;
+
+		private Duration promotionLease = Duration.ofMillis(2);
 
 		private final List<PoolListener> listeners = new ArrayList<>();
 
@@ -1098,11 +1355,28 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 		/**
 		 * When a leader promotes a follower.
-		 * @param policy the default is {@link PromotionPolicy#EAGER}
+		 * @param policy the default is {@link PromotionPolicy#ADAPTIVE}
 		 * @return this builder
 		 */
 		public Builder promotionPolicy(PromotionPolicy policy) {
 			this.promotionPolicy = policy;
+			return this;
+		}
+
+		/**
+		 * How long a leader may run a handler before a follower takes the leadership
+		 * over. It bounds how long a handler that unexpectedly blocks keeps other
+		 * connections waiting. Without effect with {@link PromotionPolicy#EAGER}.
+		 * @param lease from 100 microseconds to 1 minute; the default is 2 milliseconds.
+		 * While handlers run, one thread wakes up that often to look
+		 * @return this builder
+		 */
+		public Builder promotionLease(Duration lease) {
+			if (lease.compareTo(SHORTEST_LEASE) < 0 || lease.compareTo(LONGEST_LEASE) > 0) {
+				throw new IllegalArgumentException(
+						"'lease' must be from 100 microseconds to 1 minute, but is " + lease);
+			}
+			this.promotionLease = lease;
 			return this;
 		}
 

@@ -36,6 +36,15 @@ final class Participant {
 	/** What it leads. Only its own thread touches this. */
 	@Nullable HandleSet leading;
 
+	/** Whether it leased the leadership to the handler that it runs. */
+	boolean leased;
+
+	/** Whether it runs code of the application. */
+	boolean dispatching;
+
+	/** When that began. */
+	long dispatchNanos;
+
 	/** The handle set that it led last, by index. */
 	int latestSet = -1;
 

@@ -30,7 +30,10 @@ final class PromotingEventHandler implements EventHandler {
 			selectable.claimFired();
 			selectable.handleSet().deactivate(selectable);
 		}
-		this.pool.promoteNewLeader();
+		Participant me = Participant.current();
+		if (me != null) {
+			this.pool.beginDispatch(me, selectable.profile);
+		}
 		try {
 			int operations = selectable.claimedEvents & selectable.operations;
 			for (; operations != 0 && !selectable.closeRequested; operations &= operations - 1) {

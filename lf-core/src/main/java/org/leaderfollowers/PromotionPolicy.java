@@ -6,6 +6,16 @@ package org.leaderfollowers;
 public enum PromotionPolicy {
 
 	/** Before every dispatch to a handler, as in the paper. */
-	EAGER
+	EAGER,
+
+	/**
+	 * Before dispatches to handlers that are known to block, and when further handles are
+	 * ready while processors idle. A handler that is short is run without a promotion, as
+	 * by an event loop. The engine learns which is which for each server. If a handler
+	 * that was short blocks for once, a follower takes the leadership over when the lease
+	 * runs out.
+	 * @see LeaderFollowersPool.Builder#promotionLease
+	 */
+	ADAPTIVE
 
 }

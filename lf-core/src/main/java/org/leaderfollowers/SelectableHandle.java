@@ -6,6 +6,7 @@ import java.nio.channels.SelectionKey;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.demultiplexing.HandleState;
+import org.leaderfollowers.promotion.HandlerProfile;
 
 /**
  * A handle over a selectable channel, registered with one handle set for life.
@@ -42,6 +43,9 @@ final class SelectableHandle extends HandleState implements Handle {
 
 	final EventHandler handler;
 
+	/** How long the handler runs, as far as its handle set has seen. */
+	final HandlerProfile profile;
+
 	/** What the handler wants to be told of, other than room to write. Any thread. */
 	volatile int operations;
 
@@ -66,10 +70,12 @@ final class SelectableHandle extends HandleState implements Handle {
 	/** The events for which it was claimed. */
 	int claimedEvents;
 
-	SelectableHandle(SelectableChannel channel, HandleSet handleSet, EventHandler handler, int operations) {
+	SelectableHandle(SelectableChannel channel, HandleSet handleSet, EventHandler handler, HandlerProfile profile,
+			int operations) {
 		this.channel = channel;
 		this.handleSet = handleSet;
 		this.handler = handler;
+		this.profile = profile;
 		this.operations = operations;
 	}
 

@@ -172,7 +172,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		this.localAddress = localAddress;
 		this.remoteAddress = remoteAddress;
 		this.lastActivityNanos = System.nanoTime();
-		this.handle = server.pool().newHandle(channel, this, SelectionKey.OP_READ);
+		this.handle = server.pool().newHandle(channel, this, SelectionKey.OP_READ, server.profiles());
 	}
 
 	/** Gives the new connection to its handle set, whose leader opens it. */
@@ -194,7 +194,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 				if (!this.opened) {
 					this.opened = true;
 					this.active = true;
-					promote(me);
+					beginDispatch(me);
 					call(() -> this.server.handler().onOpen(this));
 				}
 				if (this.closing == null) {
@@ -345,7 +345,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 			int frameEnd = start + frame.frameLength();
 			int payload = start + frame.payloadOffset();
 			input.limit(payload + frame.payloadLength()).position(payload).mark().order(ByteOrder.BIG_ENDIAN);
-			promote(me);
+			beginDispatch(me);
 			this.server.messageReceived();
 			this.active = true;
 			dispatch(input);
@@ -402,10 +402,9 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		}
 	}
 
-	private void promote(Participant me) {
-		if (me.leading != null) {
-			this.server.pool().promote(me);
-		}
+	/** Code of the application is about to run. */
+	private void beginDispatch(Participant me) {
+		this.server.pool().beginDispatch(me, this.handle.profile);
 	}
 
 	// Release
@@ -546,7 +545,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		this.handle.closeByOwner();
 		try {
 			if (me != null) {
-				promote(me);
+				beginDispatch(me);
 			}
 			if (this.opened) {
 				this.server.handler().onClose(this, reason);
@@ -594,7 +593,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		if (why == null || why.cause() == null || !this.opened) {
 			return;
 		}
-		promote(me);
+		beginDispatch(me);
 		this.lastWords = true;
 		try {
 			this.server.handler().onError(this, why.cause());

@@ -22,6 +22,7 @@ import java.util.concurrent.atomic.LongAdder;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.logging.RateLimit;
+import org.leaderfollowers.promotion.HandlerProfile;
 
 /**
  * A TCP server whose connections are served by a {@link LeaderFollowersPool}.
@@ -58,6 +59,8 @@ public final class TcpServer implements AutoCloseable {
 	private final MessageHandler handler;
 
 	private final String handlerName;
+
+	private final HandlerProfile[] profiles;
 
 	private final int maxMessageSize;
 
@@ -118,6 +121,7 @@ public final class TcpServer implements AutoCloseable {
 		this.framing = framing;
 		this.handler = handler;
 		this.handlerName = (builder.handlerName != null) ? builder.handlerName : handler.getClass().getName();
+		this.profiles = this.pool.newProfiles();
 		this.maxMessageSize = builder.maxMessageSize;
 		this.frameLimit = framing.maxFrameLength(builder.maxMessageSize);
 		this.maxConnections = builder.maxConnections;
@@ -159,7 +163,8 @@ public final class TcpServer implements AutoCloseable {
 			}
 			this.state = ServerSnapshot.State.RUNNING;
 			Acceptor newAcceptor = new Acceptor(this, channel);
-			SelectableHandle handle = this.pool.newHandle(channel, newAcceptor, SelectionKey.OP_ACCEPT);
+			SelectableHandle handle = this.pool.newHandle(channel, newAcceptor, SelectionKey.OP_ACCEPT,
+					new HandlerProfile());
 			this.acceptor = newAcceptor;
 			this.pool.serves(this);
 			newAcceptor.open(handle);
@@ -474,6 +479,10 @@ public final class TcpServer implements AutoCloseable {
 
 	MessageHandler handler() {
 		return this.handler;
+	}
+
+	HandlerProfile[] profiles() {
+		return this.profiles;
 	}
 
 	String handlerName() {

@@ -80,6 +80,14 @@ public final class AttentionQueue {
 	}
 
 	/**
+	 * Whether the leader waits, or is about to. Any thread.
+	 * @return whether it has announced that it does
+	 */
+	public boolean isWaitedFor() {
+		return this.waiting.get();
+	}
+
+	/**
 	 * Takes all requests. Called by the leader. A failure of the consumer is thrown when
 	 * all have been consumed: a handle that was taken off the list and not consumed would
 	 * never be queued again.

@@ -207,6 +207,10 @@ public final class Followers {
 		return (this.word.get() & TOP_MASK) == 0;
 	}
 
+	public int waiting() {
+		return 0;
+	}
+
 	private static long nextVersion(long word) {
 		return ((word >>> VERSION_SHIFT) + 1) << VERSION_SHIFT;
 	}
