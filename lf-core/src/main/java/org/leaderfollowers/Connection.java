@@ -56,6 +56,15 @@ public interface Connection {
 	long pendingBytes();
 
 	/**
+	 * Whether the peer reads as fast as is sent to it. Senders that need not answer at
+	 * once, of a large file for example, stop when it does not and go on at
+	 * {@link MessageHandler#onWritable}.
+	 * @return {@code false} from when half of the server's maximum outbound size waits
+	 * until no more than a quarter does
+	 */
+	boolean isWritable();
+
+	/**
 	 * The address of the client.
 	 * @return address and port; still known when the connection is closed
 	 */

@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.HexFormat;
 
 /**
@@ -8,11 +9,15 @@ import java.util.HexFormat;
  */
 final class DelimiterFraming implements Framing {
 
+	private static final long SEVEN_BITS = 0x7F7F7F7F7F7F7F7FL;
+
 	private final String name;
 
 	private final byte[] delimiter;
 
 	private final boolean dropCarriageReturn;
+
+	private final long firstEightTimes;
 
 	DelimiterFraming(String name, byte[] delimiter, boolean dropCarriageReturn) {
 		if (delimiter.length == 0) {
@@ -21,6 +26,7 @@ final class DelimiterFraming implements Framing {
 		this.name = name;
 		this.delimiter = delimiter;
 		this.dropCarriageReturn = dropCarriageReturn;
+		this.firstEightTimes = (delimiter[0] & 0xFFL) * 0x0101010101010101L;
 	}
 
 	@Override
@@ -57,12 +63,35 @@ final class DelimiterFraming implements Framing {
 	private int find(ByteBuffer buffer, int from, int to) {
 		byte first = this.delimiter[0];
 		int last = to - this.delimiter.length;
-		for (int i = from; i <= last; i++) {
+		int i = from;
+		while (i <= last) {
+			if (i + Long.BYTES <= to) {
+				int skip = leadingBytesOther(buffer, i);
+				i += skip;
+				if (skip == Long.BYTES || i > last) {
+					continue;
+				}
+			}
 			if (buffer.get(i) == first && restMatches(buffer, i)) {
 				return i;
 			}
+			i++;
 		}
 		return -1;
+	}
+
+	/**
+	 * How many of the next eight bytes come before the first one with which a delimiter
+	 * begins. Eight at a time: a byte of the exclusive or is 0 where the delimiter begins,
+	 * and adding 0x7F to its lower bits sets the highest bit of every other byte, without
+	 * a carry into its neighbour.
+	 */
+	private int leadingBytesOther(ByteBuffer buffer, int at) {
+		long bytes = buffer.getLong(at) ^ this.firstEightTimes;
+		long zeros = ~(((bytes & SEVEN_BITS) + SEVEN_BITS) | bytes | SEVEN_BITS);
+		int bits = (buffer.order() == ByteOrder.BIG_ENDIAN) ? Long.numberOfLeadingZeros(zeros)
+				: Long.numberOfTrailingZeros(zeros);
+		return bits / Byte.SIZE;
 	}
 
 	private boolean restMatches(ByteBuffer buffer, int at) {

@@ -29,7 +29,8 @@ public interface Framing {
 	/**
 	 * Writes a payload with its framing.
 	 * @param payload from position to limit, to be read entirely
-	 * @param output has room for {@link #maxFrameLength} bytes
+	 * @param output has room for {@link #maxFrameLength} bytes behind its position, which
+	 * need not be 0: other frames may lie before it
 	 * @throws IllegalArgumentException if the framing cannot express the payload
 	 */
 	void encode(ByteBuffer payload, ByteBuffer output);

@@ -44,6 +44,8 @@ public final class HandleSet {
 	 */
 	private static final int PREMATURE_RETURNS = 512;
 
+	private static final long NOT_STARVED = 0;
+
 	private static final long REBUILD_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
 
 	private static final long BROKEN_SELECTOR_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -61,6 +63,9 @@ public final class HandleSet {
 	private final Deadlines<SelectableHandle> deadlines = new Deadlines<>();
 
 	private final Map<EventType, LongAdder> events = new EnumMap<>(EventType.class);
+
+	/** Since when no thread has been left to lead; {@link #NOT_STARVED} if one was. */
+	private volatile long starvedSinceNanos = NOT_STARVED;
 
 	private volatile Selector selector;
 
@@ -123,6 +128,32 @@ public final class HandleSet {
 
 	void wakeLeader() {
 		this.attention.wakeLeader();
+	}
+
+	/** Any thread. */
+	void starvedSince(long nanos) {
+		if (this.starvedSinceNanos == NOT_STARVED) {
+			this.starvedSinceNanos = (nanos != NOT_STARVED) ? nanos : 1;
+		}
+	}
+
+	/**
+	 * Called by the new leader.
+	 * @return how long there was none, or a number that is not positive
+	 */
+	long endStarvation(long nowNanos) {
+		long since = this.starvedSinceNanos;
+		if (since == NOT_STARVED) {
+			return 0;
+		}
+		this.starvedSinceNanos = NOT_STARVED;
+		return nowNanos - since;
+	}
+
+	/** For how long no thread has been left to lead. Any thread. */
+	long starvedNanos(long nowNanos) {
+		long since = this.starvedSinceNanos;
+		return (since == NOT_STARVED) ? 0 : Math.max(0, nowNanos - since);
 	}
 
 	/** Has the leader look again for how long it may wait. Any thread. */

@@ -114,7 +114,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final @Nullable ClassLoader contextClassLoader = Thread.currentThread().getContextClassLoader();
 
-	private final List<PoolListener> listeners = new CopyOnWriteArrayList<>();
+	/** Replaced, never changed: hand-offs go through it without an iterator. */
+	private volatile PoolListener[] listeners;
 
 	private final HandleSet[] handleSets;
 
@@ -152,6 +153,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final LongAdder wastedWakeUps = new LongAdder();
 
+	private final Starvation starvation;
+
 	private final LongAdder threadsStarted = new LongAdder();
 
 	private final LongAdder threadStartFailures = new LongAdder();
@@ -168,7 +171,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		this.promotionOrder = builder.promotionOrder;
 		this.leaseNanos = nanos(builder.promotionLease);
 		this.quietNanos = QUIET_LEASES * this.leaseNanos;
-		this.listeners.addAll(builder.listeners);
+		this.starvation = new Starvation(this, this.leaseNanos);
+		this.listeners = builder.listeners.toArray(PoolListener[]::new);
 		int capacity = this.maxThreads + JOINERS;
 		this.followers = new Followers(capacity);
 		this.participants = new AtomicReferenceArray<>(capacity + 1);
@@ -368,7 +372,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		HandleSet set = me.leading;
 		if (set != null && me.leased) {
 			me.leased = false;
-			if (!set.leadership.regain(me.number)) {
+			if (set.leadership.regain(me.number)) {
+				endStarvation(set, now);
+			}
+			else {
 				me.leading = null;
 				me.become(ThreadRole.PROCESSING, now);
 			}
@@ -404,8 +411,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 					if (!this.followers.isEmpty() || this.threads.get() < this.maxThreads) {
 						promote(me, nowNanos);
 					}
-					// Otherwise nobody is there to lead instead. Whoever becomes idle
-					// watches, and sees the lease.
+					else {
+						// Nobody is there to lead instead. Whoever becomes idle watches,
+						// and sees the lease.
+						this.starvation.begin(set, nowNanos + this.leaseNanos);
+					}
 					return;
 				}
 			}
@@ -512,6 +522,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				if (lease != Leadership.NOT_LEASED && end - now <= 0) {
 					if (set.leadership.takeOver(lease, me.number)) {
 						beginToLead(me, set, now);
+						endStarvation(set, now);
+						releaseHeld(Leadership.holderOf(lease));
 						handedOff(PromotionKind.TAKEOVER, now - end);
 						return false;
 					}
@@ -535,6 +547,15 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			now = System.nanoTime();
 		}
 		return signalled;
+	}
+
+	/** What a handler has sent does not wait until it returns. */
+	private void releaseHeld(int number) {
+		Participant participant = this.participants.get(number);
+		SelectableHandle handle = (participant != null) ? participant.handle() : null;
+		if (handle != null && handle.handler instanceof TcpConnection connection) {
+			connection.releaseHeld();
+		}
 	}
 
 	private boolean isAnyLeased() {
@@ -584,6 +605,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			if (set.leadership.take(me.number)) {
 				long now = System.nanoTime();
 				beginToLead(me, set, now);
+				endStarvation(set, now);
 				me.latestSet = index;
 				long vacancy = set.leadership.vacancyNanos(now);
 				if (vacancy >= 0) {
@@ -598,6 +620,13 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	private static void beginToLead(Participant me, HandleSet set, long nowNanos) {
 		me.leading = set;
 		me.become(ThreadRole.LEADER, nowNanos);
+	}
+
+	private void endStarvation(HandleSet set, long nowNanos) {
+		long nanos = set.endStarvation(nowNanos);
+		if (nanos > 0) {
+			this.starvation.end(nanos);
+		}
 	}
 
 	private void handedOff(PromotionKind kind, long vacancyNanos) {
@@ -629,7 +658,23 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	public boolean promoteNewLeader() {
 		Participant me = Participant.current();
-		return me != null && me.pool == this && promote(me, System.nanoTime());
+		if (me == null || me.pool != this || me.leading == null) {
+			return false;
+		}
+		boolean led = promote(me, System.nanoTime());
+		releaseHeld(me.number);
+		return led;
+	}
+
+	/**
+	 * To be called by public methods that may block: whatever pool the calling thread
+	 * belongs to, it does not block as a leader.
+	 */
+	static void promoteBeforeBlocking() {
+		Participant me = Participant.current();
+		if (me != null) {
+			me.pool.promoteNewLeader();
+		}
 	}
 
 	/**
@@ -691,12 +736,36 @@ public final class LeaderFollowersPool implements AutoCloseable {
 					boolean anyone = !this.followers.isEmpty()
 							|| (start == Start.AT_LIMIT && this.threads.get() < this.maxThreads);
 					if (!anyone || !isAnythingVacant()) {
+						beginStarvation();
 						rotateLeaders();
 						return false;
 					}
 				}
 			}
 		}
+	}
+
+	private void beginStarvation() {
+		long now = System.nanoTime();
+		for (HandleSet set : this.handleSets) {
+			if (set.leadership.isVacant()) {
+				this.starvation.begin(set, now);
+				if (!set.leadership.isVacant()) {
+					// It may have been taken before there was anything to end.
+					set.endStarvation(now);
+				}
+			}
+		}
+	}
+
+	/** For how long a handle set has been without a leader at the most, or 0. */
+	long longestStarvation() {
+		long now = System.nanoTime();
+		long longest = 0;
+		for (HandleSet set : this.handleSets) {
+			longest = Math.max(longest, set.starvedNanos(now));
+		}
+		return longest;
 	}
 
 	/**
@@ -1071,6 +1140,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * @return whether all threads have ended
 	 */
 	public boolean close(Duration grace) {
+		promoteBeforeBlocking();
 		long deadlineNanos = deadlineAfter(grace);
 		// All of them first: while one is drained, the others must not accept any more.
 		this.servers.forEach((server) -> server.beginDrain(deadlineNanos));
@@ -1189,7 +1259,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	// What it looks like from outside
 
-	private List<Participant> living() {
+	int maxThreads() {
+		return this.maxThreads;
+	}
+
+	List<Participant> living() {
 		List<Participant> living = new ArrayList<>();
 		for (int number = 1; number < this.participants.length(); number++) {
 			Participant participant = this.participants.get(number);
@@ -1204,8 +1278,15 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * Adds one who is told of hand-offs from now on. Any thread.
 	 * @param listener is called by new leaders
 	 */
-	public void addListener(PoolListener listener) {
-		this.listeners.add(listener);
+	public synchronized void addListener(PoolListener listener) {
+		PoolListener[] current = this.listeners;
+		PoolListener[] longer = Arrays.copyOf(current, current.length + 1);
+		longer[current.length] = listener;
+		this.listeners = longer;
+	}
+
+	PoolListener[] listeners() {
+		return this.listeners;
 	}
 
 	/**
@@ -1233,9 +1314,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		Map<PromotionKind, Long> counts = new EnumMap<>(PromotionKind.class);
 		this.promotions.forEach((kind, counter) -> counts.put(kind, counter.sum()));
 		return new PoolSnapshot(this.name, this.state, this.minThreads, this.maxThreads, this.keepAlive,
-				this.promotionPolicy, this.promotionOrder, List.copyOf(members), List.copyOf(sets), Map.copyOf(counts),
+				this.promotionPolicy, this.promotionOrder, Duration.ofNanos(this.leaseNanos), List.copyOf(members), List.copyOf(sets), Map.copyOf(counts),
 				this.handOffNanos.sum(), this.wakeUps.sum(), this.wastedWakeUps.sum(), this.threadsStarted.sum(),
-				this.threadStartFailures.sum());
+				this.threadStartFailures.sum(), this.starvation.leaderlessPeriods(),
+				this.starvation.leaderlessNanos(), this.starvation.starvations(),
+				Duration.ofNanos(longestStarvation()));
 	}
 
 	@Override

@@ -39,6 +39,16 @@ public interface MessageHandler {
 	void onMessage(Connection connection, ByteBuffer message) throws Exception;
 
 	/**
+	 * A peer that had fallen behind has caught up: no more than a quarter of the server's
+	 * maximum outbound size waits for it, after half of it or more did.
+	 * @param connection the connection, which {@linkplain Connection#isWritable() is
+	 * writable} again
+	 * @throws Exception if there is no going on: the connection is closed
+	 */
+	default void onWritable(Connection connection) throws Exception {
+	}
+
+	/**
 	 * The connection is closed. Nothing can be sent any more.
 	 * @param connection the connection
 	 * @param reason why

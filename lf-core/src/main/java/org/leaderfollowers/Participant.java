@@ -1,5 +1,7 @@
 package org.leaderfollowers;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
@@ -19,6 +21,24 @@ final class Participant {
 	static final int BUFFER_SIZE = 64 * 1024;
 
 	private static final ThreadLocal<@Nullable Participant> CURRENT = new ThreadLocal<>();
+
+	private static final VarHandle ROLE;
+
+	private static final VarHandle SINCE;
+
+	private static final VarHandle HANDLE;
+
+	static {
+		try {
+			MethodHandles.Lookup lookup = MethodHandles.lookup();
+			ROLE = lookup.findVarHandle(Participant.class, "role", ThreadRole.class);
+			SINCE = lookup.findVarHandle(Participant.class, "sinceNanos", long.class);
+			HANDLE = lookup.findVarHandle(Participant.class, "handle", SelectableHandle.class);
+		}
+		catch (ReflectiveOperationException ex) {
+			throw new ExceptionInInitializerError(ex);
+		}
+	}
 
 	final LeaderFollowersPool pool;
 
@@ -58,13 +78,19 @@ final class Participant {
 
 	private @Nullable ByteBuffer output;
 
-	// Read by whoever looks at the pool
+	private @Nullable ByteBuffer gathered;
 
-	private volatile ThreadRole role = ThreadRole.FOLLOWER;
+	private @Nullable ByteBuffer gatheredView;
 
-	private volatile long sinceNanos = System.nanoTime();
+	// Read by whoever looks at the pool, some time later: opaque
 
-	private volatile @Nullable SelectableHandle handle;
+	@SuppressWarnings("FieldMayBeFinal") // by ROLE
+	private ThreadRole role = ThreadRole.FOLLOWER;
+
+	@SuppressWarnings("FieldMayBeFinal") // by SINCE
+	private long sinceNanos = System.nanoTime();
+
+	private @Nullable SelectableHandle handle;
 
 	private volatile boolean withdrawn;
 
@@ -96,6 +122,8 @@ final class Participant {
 		}
 		this.input = null;
 		this.output = null;
+		this.gathered = null;
+		this.gatheredView = null;
 	}
 
 	/**
@@ -105,17 +133,25 @@ final class Participant {
 		return this.withdrawn;
 	}
 
+	/**
+	 * Whether it leads, and somebody watches that its handler returns. Its own thread.
+	 */
+	boolean isOnLease() {
+		HandleSet set = this.leading;
+		return this.leased && set != null && set.leadership.isLeasedBy(this.number);
+	}
+
 	void become(ThreadRole role, long nowNanos) {
-		this.sinceNanos = nowNanos;
-		this.role = role;
+		SINCE.setOpaque(this, nowNanos);
+		ROLE.setOpaque(this, role);
 	}
 
 	void worksOn(@Nullable SelectableHandle handle) {
-		this.handle = handle;
+		HANDLE.setRelease(this, handle);
 	}
 
 	@Nullable SelectableHandle handle() {
-		return this.handle;
+		return (SelectableHandle) HANDLE.getAcquire(this);
 	}
 
 	/**
@@ -144,17 +180,44 @@ final class Participant {
 	}
 
 	/**
+	 * The buffer in which several replies of one connection are gathered, in order to be
+	 * written at once; its position is the end of the last one. What has been gathered
+	 * belongs to the {@link org.leaderfollowers.buffer.Outbound} of that connection.
+	 */
+	ByteBuffer gathered() {
+		ByteBuffer buffer = this.gathered;
+		if (buffer == null) {
+			buffer = ByteBuffer.allocateDirect(BUFFER_SIZE);
+			this.gathered = buffer;
+			// Whoever writes must not touch the position of the buffer that is encoded
+			// into.
+			this.gatheredView = buffer.duplicate();
+		}
+		return buffer;
+	}
+
+	/** The same memory as {@link #gathered()}, for whoever writes it. */
+	ByteBuffer gatheredView() {
+		ByteBuffer view = this.gatheredView;
+		if (view == null) {
+			throw new IllegalStateException("nothing was gathered");
+		}
+		return view;
+	}
+
+	/**
 	 * What the thread does.
 	 * @param leads whether the word of some handle set names it
 	 * @param nowNanos the time
 	 */
 	PoolSnapshot.ThreadSnapshot snapshot(boolean leads, long nowNanos) {
-		ThreadRole own = this.role;
+		ThreadRole own = (ThreadRole) ROLE.getOpaque(this);
 		// The word of the handle set decides who leads; the role may lag behind it.
 		ThreadRole seen = leads ? ThreadRole.LEADER : (own == ThreadRole.LEADER) ? ThreadRole.PROCESSING : own;
-		SelectableHandle current = (seen == ThreadRole.PROCESSING) ? this.handle : null;
+		// A leader, too, if it runs a handler on a leased leadership.
+		SelectableHandle current = (seen != ThreadRole.FOLLOWER) ? handle() : null;
 		return new PoolSnapshot.ThreadSnapshot(this.thread.getName(), seen,
-				Duration.ofNanos(Math.max(0, nowNanos - this.sinceNanos)),
+				Duration.ofNanos(Math.max(0, nowNanos - (long) SINCE.getOpaque(this))),
 				(current != null) ? current.handler.toString() : null,
 				(current != null && current.handler instanceof TcpConnection connection) ? connection.handlerName()
 						: null);

@@ -15,4 +15,11 @@ public interface PoolListener {
 	 */
 	void handedOff(PromotionKind kind, long vacancyNanos);
 
+	/**
+	 * A handle set has a leader again that had none because every thread was busy.
+	 * @param nanos how long there was none, in nanoseconds
+	 */
+	default void leaderless(long nanos) {
+	}
+
 }

@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param keepAlive how long a surplus thread waits before it ends
  * @param promotionPolicy when followers are promoted
  * @param promotionOrder which follower is promoted
+ * @param promotionLease how long a leader may run a handler before a follower takes over
  * @param threads the threads of the pool, by number
  * @param handleSets the handle sets of the pool, by number
  * @param promotions how many leaders there have been, by how they came to lead
@@ -26,11 +27,19 @@ import org.jspecify.annotations.Nullable;
  * @param wastedWakeUps how many of them found another leader in place already
  * @param threadsStarted how many threads were started since the pool was built
  * @param threadStartFailures how many threads could not be started
+ * @param leaderlessPeriods how often a handle set had no leader because every thread was
+ * busy
+ * @param leaderlessNanos how long that was, all together, in nanoseconds; periods that
+ * have ended
+ * @param starvations how many of those periods were longer than the lease
+ * @param starvedFor for how long a handle set has had no leader now because every thread
+ * is busy; zero if all have one
  */
 public record PoolSnapshot(String name, State state, int minThreads, int maxThreads, Duration keepAlive,
-		PromotionPolicy promotionPolicy, PromotionOrder promotionOrder, List<ThreadSnapshot> threads,
+		PromotionPolicy promotionPolicy, PromotionOrder promotionOrder, Duration promotionLease, List<ThreadSnapshot> threads,
 		List<HandleSetSnapshot> handleSets, Map<PromotionKind, Long> promotions, long handOffNanos, long wakeUps,
-		long wastedWakeUps, long threadsStarted, long threadStartFailures) {
+		long wastedWakeUps, long threadsStarted, long threadStartFailures, long leaderlessPeriods,
+		long leaderlessNanos, long starvations, Duration starvedFor) {
 
 	/**
 	 * How many threads play a role.
@@ -66,8 +75,9 @@ public record PoolSnapshot(String name, State state, int minThreads, int maxThre
 	 * @param name the name of the thread
 	 * @param role what it does
 	 * @param since for how long it has had this role
-	 * @param handle what it works on, if it is processing
-	 * @param handler who processes, if it is processing
+	 * @param handle what it works on, if it processes an event; a leader does with
+	 * {@link PromotionPolicy#ADAPTIVE}
+	 * @param handler who processes, if somebody does
 	 */
 	public record ThreadSnapshot(String name, ThreadRole role, Duration since, @Nullable String handle,
 			@Nullable String handler) {

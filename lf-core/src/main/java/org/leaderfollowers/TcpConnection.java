@@ -118,6 +118,9 @@ final class TcpConnection implements Connection, TimedEventHandler {
 
 	private volatile int phase = OPEN;
 
+	/** Whether the handler is to be told when the peer has read what waits for it. */
+	private volatile boolean congested;
+
 	/** Whether the handler may still send although the connection closes: in onError. */
 	private volatile boolean lastWords;
 
@@ -133,6 +136,12 @@ final class TcpConnection implements Connection, TimedEventHandler {
 	 * until others had their turn.
 	 */
 	private boolean stalled;
+
+	/** Whether there is more input behind the message that is handled. */
+	private boolean moreFollows;
+
+	/** Whether replies were held back, to be written together. */
+	private boolean holds;
 
 	private boolean endOfInput;
 
@@ -198,6 +207,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 					call(() -> this.server.handler().onOpen(this));
 				}
 				if (this.closing == null) {
+					relieve(me);
 					receive(me);
 				}
 			}
@@ -208,6 +218,16 @@ final class TcpConnection implements Connection, TimedEventHandler {
 			// memory for a buffer, for example. Others must not suffer from it.
 			requestClose(CloseReason.IO_ERROR, ex);
 			terminate(me);
+		}
+	}
+
+	/** Tells the handler that its peer has read what waited for it. */
+	private void relieve(Participant me) {
+		if (this.congested && this.outbound.waitingBytes() <= this.server.lowWaterMark()) {
+			this.congested = false;
+			this.active = true;
+			beginDispatch(me);
+			call(() -> this.server.handler().onWritable(this));
 		}
 	}
 
@@ -258,9 +278,18 @@ final class TcpConnection implements Connection, TimedEventHandler {
 			keptFirst = false;
 			input.flip();
 			int scanned = deliver(me, input, (kept != null) ? kept.scanned() : 0);
+			if (this.holds) {
+				this.holds = false;
+				releaseHeld();
+				this.stalled |= isHigh();
+			}
 			keep(kept, large, input, scanned);
 		}
 		this.moreToRead = more;
+	}
+
+	private boolean isHigh() {
+		return this.outbound.waitingBytes() >= this.server.highWaterMark();
 	}
 
 	private int receiveBufferSize() {
@@ -348,12 +377,14 @@ final class TcpConnection implements Connection, TimedEventHandler {
 			beginDispatch(me);
 			this.server.messageReceived();
 			this.active = true;
+			this.moreFollows = frameEnd < end;
 			dispatch(input);
+			this.moreFollows = false;
 			input.limit(end).position(frameEnd);
 			if (this.lastMessage) {
 				requestClose(CloseReason.SHUTDOWN, null);
 			}
-			if (this.outbound.waitingBytes() >= this.server.highWaterMark()) {
+			if (isHigh()) {
 				this.stalled = true;
 				return 0;
 			}
@@ -712,19 +743,43 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		}
 		Framing framing = this.server.framing();
 		Participant me = Participant.current();
+		boolean own = me != null && me.handle() == this.handle;
 		int bound = framing.maxFrameLength(message.remaining());
-		ByteBuffer frame = (me != null && bound <= Participant.BUFFER_SIZE) ? me.output() : ByteBuffer.allocate(bound);
-		int position = message.position();
-		int limit = message.limit();
-		try {
-			framing.encode(message, frame);
-		}
-		finally {
-			message.limit(limit).position(position);
-		}
-		frame.flip();
-		int length = frame.remaining();
+		boolean fits = me != null && bound <= Participant.BUFFER_SIZE;
+		ByteBuffer frame;
+		int length;
 		Outbound.Sent sent;
+		if (me != null && fits && own && (this.moreFollows || this.holds) && me.isOnLease()) {
+			ByteBuffer gathered = gatheredWithRoom(me, bound);
+			int start = gathered.position();
+			try {
+				encode(framing, message, gathered);
+			}
+			catch (Throwable ex) {
+				gathered.position(start);
+				throw ex;
+			}
+			length = gathered.position() - start;
+			frame = me.gatheredView();
+			sent = this.outbound.hold(frame, start, start + length);
+			if (sent == Outbound.Sent.WAITS) {
+				this.holds = true;
+				this.server.sent(length);
+				if (!me.isOnLease()) {
+					// Who took over may have looked before there was anything to write.
+					releaseHeld();
+				}
+				return;
+			}
+			// Nothing is held, so this is the only one who touches the view.
+			frame.limit(start + length).position(start);
+		}
+		else {
+			frame = (me != null && fits) ? me.output() : ByteBuffer.allocate(bound);
+			encode(framing, message, frame);
+			frame.flip();
+			length = frame.remaining();
+		}
 		try {
 			sent = this.outbound.send(this.channel, frame, this.server.maxOutboundSize());
 		}
@@ -740,22 +795,77 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		}
 		switch (sent) {
 			case WRITTEN -> {
-				if (me == null || me.handle() != this.handle) {
+				if (!own) {
 					LAST_ACTIVITY.setOpaque(this, System.nanoTime());
 				}
 			}
-			case BEGAN_TO_WAIT -> this.handle.request(SelectableHandle.INTEREST | SelectableHandle.TIMER);
-			case WAITS -> {
+			case BEGAN_TO_WAIT -> {
+				this.handle.request(SelectableHandle.INTEREST | SelectableHandle.TIMER);
+				noteCongestion();
 			}
-			case REFUSED -> throw new SlowConsumerException(
-					"%s does not read: %d bytes wait for it, and no more than %d may. Send less, wait until pendingBytes() falls, or raise the maximum outbound size"
-						.formatted(this, this.outbound.waitingBytes(), this.server.maxOutboundSize()));
+			case WAITS -> noteCongestion();
+			case REFUSED -> {
+				// What was held back until now may have begun to wait.
+				this.handle.request(SelectableHandle.INTEREST | SelectableHandle.TIMER);
+				throw new SlowConsumerException(
+						"%s does not read: %d bytes wait for it, and no more than %d may. Send less, wait until it is writable again, or raise the maximum outbound size"
+							.formatted(this, this.outbound.waitingBytes(), this.server.maxOutboundSize()));
+			}
 			case CLOSED -> {
 				Closing now = this.closing;
 				throw closedException((now != null) ? now : new Closing(CloseReason.LOCAL, null));
 			}
 		}
 		this.server.sent(length);
+	}
+
+	/** Leaves the payload as it was. */
+	private static void encode(Framing framing, ByteBuffer message, ByteBuffer frame) {
+		int position = message.position();
+		int limit = message.limit();
+		try {
+			framing.encode(message, frame);
+		}
+		finally {
+			message.limit(limit).position(position);
+		}
+	}
+
+	/** Where to put the next reply of several that are written together. */
+	private ByteBuffer gatheredWithRoom(Participant me, int room) {
+		ByteBuffer gathered = me.gathered();
+		if (this.holds && gathered.capacity() - gathered.position() < room) {
+			this.holds = false;
+			releaseHeld();
+		}
+		return this.holds ? gathered : gathered.clear().order(ByteOrder.BIG_ENDIAN);
+	}
+
+	/**
+	 * Writes the replies that were held back. By the owner, or by whoever has taken over
+	 * the leadership from it, since its handler does not return.
+	 */
+	void releaseHeld() {
+		try {
+			if (this.outbound.release(this.channel) == Outbound.Sent.BEGAN_TO_WAIT) {
+				this.handle.request(SelectableHandle.INTEREST | SelectableHandle.TIMER);
+				noteCongestion();
+			}
+		}
+		catch (IOException ex) {
+			requestCloseByOwner(CloseReason.IO_ERROR, ex);
+		}
+	}
+
+	/** Promises the handler a call when the peer has caught up, if it is far behind. */
+	private void noteCongestion() {
+		if (!this.congested && isHigh()) {
+			this.congested = true;
+			if (this.outbound.waitingBytes() <= this.server.lowWaterMark()) {
+				// It was written between the two looks, by somebody who saw no promise.
+				this.handle.request(SelectableHandle.LOOK);
+			}
+		}
 	}
 
 	private ConnectionClosedException closedException(Closing why) {
@@ -781,7 +891,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 				LAST_ACTIVITY.setOpaque(this, this.handle.handleSet().nowNanos());
 			}
 			mark = (this.phase == OPEN) ? this.server.lowWaterMark() : 0;
-			return (waiting <= mark && this.handle.isPaused()) ? left | SelectableHandle.LOOK : left;
+			return (waiting <= mark && (this.handle.isPaused() || this.congested)) ? left | SelectableHandle.LOOK : left;
 		}
 		catch (IOException ex) {
 			requestClose(CloseReason.IO_ERROR, ex);
@@ -843,6 +953,11 @@ final class TcpConnection implements Connection, TimedEventHandler {
 	@Override
 	public long pendingBytes() {
 		return this.outbound.waitingBytes();
+	}
+
+	@Override
+	public boolean isWritable() {
+		return this.closing == null && !this.congested;
 	}
 
 	@Override

@@ -341,6 +341,7 @@ public final class TcpServer implements AutoCloseable {
 	 * @return whether there are no connections any more
 	 */
 	public boolean drain(Duration grace) {
+		LeaderFollowersPool.promoteBeforeBlocking();
 		long deadlineNanos = System.nanoTime() + LeaderFollowersPool.nanos(grace);
 		beginDrain(deadlineNanos);
 		return awaitNoConnections(deadlineNanos);

@@ -35,6 +35,13 @@ public final class Outbound {
 
 	private boolean closed;
 
+	/** Frames that were gathered and not yet given to the socket. */
+	private @Nullable ByteBuffer held;
+
+	private int heldStart;
+
+	private int heldEnd;
+
 	/**
 	 * What became of a frame.
 	 */
@@ -69,6 +76,13 @@ public final class Outbound {
 		if (this.closed) {
 			return Sent.CLOSED;
 		}
+		Sent earlier = writeHeld(channel);
+		Sent now = writeOrKeep(channel, frame, limit);
+		// The write events are wanted because of the first of the two that waits.
+		return (earlier == Sent.BEGAN_TO_WAIT && now == Sent.WAITS) ? Sent.BEGAN_TO_WAIT : now;
+	}
+
+	private Sent writeOrKeep(WritableByteChannel channel, ByteBuffer frame, long limit) throws IOException {
 		long before = this.waitingBytes;
 		if (before == 0) {
 			write(channel, frame, Long.MAX_VALUE);
@@ -91,6 +105,54 @@ public final class Outbound {
 		}
 		this.waitingBytes = before + length;
 		return (before == 0) ? Sent.BEGAN_TO_WAIT : Sent.WAITS;
+	}
+
+	/**
+	 * Holds a frame back, to be written together with the ones that follow, at the latest
+	 * by {@link #release}.
+	 * @param gathered holds the frames, one behind the other; touched by nobody but this
+	 * object while they are held
+	 * @param start where the frame begins: where the one before it ends, if that is held
+	 * @param end where it ends
+	 * @return {@link Sent#WAITS} if it is held, {@link Sent#CLOSED}, or
+	 * {@link Sent#REFUSED} if it must be sent now, since others wait already
+	 */
+	public synchronized Sent hold(ByteBuffer gathered, int start, int end) {
+		if (this.closed) {
+			return Sent.CLOSED;
+		}
+		if (this.waitingBytes > 0) {
+			return Sent.REFUSED;
+		}
+		if (this.held == null) {
+			// The earlier ones may have been released by another thread.
+			this.held = gathered;
+			this.heldStart = start;
+		}
+		this.heldEnd = end;
+		return Sent.WAITS;
+	}
+
+	/**
+	 * Writes what was held back. Any thread: whoever takes over from a thread whose
+	 * handler does not return does it in its stead.
+	 * @param channel the non-blocking socket
+	 * @return {@link Sent#WRITTEN}, or {@link Sent#BEGAN_TO_WAIT} if the socket did not
+	 * take all of it
+	 * @throws IOException if the socket failed
+	 */
+	public synchronized Sent release(WritableByteChannel channel) throws IOException {
+		return writeHeld(channel);
+	}
+
+	private Sent writeHeld(WritableByteChannel channel) throws IOException {
+		ByteBuffer gathered = this.held;
+		if (gathered == null) {
+			return Sent.WRITTEN;
+		}
+		this.held = null;
+		// They have been accepted already: no limit.
+		return writeOrKeep(channel, gathered.limit(this.heldEnd).position(this.heldStart), Long.MAX_VALUE);
 	}
 
 	/**
@@ -186,6 +248,7 @@ public final class Outbound {
 	public synchronized long discard() {
 		this.closed = true;
 		this.waiting = null;
+		this.held = null;
 		long lost = this.waitingBytes;
 		this.waitingBytes = 0;
 		return lost;

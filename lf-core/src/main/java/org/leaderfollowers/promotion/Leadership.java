@@ -257,6 +257,17 @@ public final class Leadership {
 	}
 
 	/**
+	 * Whether a participant leads, runs a handler and was not taken over. Called by that
+	 * participant.
+	 * @param participant who leased the leadership
+	 * @return {@code false} if it was taken over, or never leased
+	 */
+	public boolean isLeasedBy(int participant) {
+		long current = this.word;
+		return (current & LEASED) != 0 && holderOf(current) == participant;
+	}
+
+	/**
 	 * How many leaderships there have been; leases are not counted. Any thread.
 	 * @return the number of the current or latest term
 	 */
@@ -268,7 +279,12 @@ public final class Leadership {
 		return (word & -STAMP) + STAMP;
 	}
 
-	private static int holderOf(long word) {
+	/**
+	 * Who leads, or has leased the leadership.
+	 * @param word what {@link #leaseWord()} returned
+	 * @return the participant's number
+	 */
+	public static int holderOf(long word) {
 		return (int) word & MAX_PARTICIPANT;
 	}
 
