@@ -30,6 +30,12 @@ public enum CloseReason {
 	/** The handler failed with an exception or an error. */
 	HANDLER_ERROR(true),
 
+	/**
+	 * The connections of the pool hold as much memory as they may, and this one wanted
+	 * more; replies that wait are lost.
+	 */
+	OVERLOADED(false),
+
 	/** Reading or writing failed, for example by a reset; replies may be lost. */
 	IO_ERROR(false),
 

@@ -82,9 +82,9 @@ final class DelimiterFraming implements Framing {
 
 	/**
 	 * How many of the next eight bytes come before the first one with which a delimiter
-	 * begins. Eight at a time: a byte of the exclusive or is 0 where the delimiter begins,
-	 * and adding 0x7F to its lower bits sets the highest bit of every other byte, without
-	 * a carry into its neighbour.
+	 * begins. Eight at a time: a byte of the exclusive or is 0 where the delimiter
+	 * begins, and adding 0x7F to its lower bits sets the highest bit of every other byte,
+	 * without a carry into its neighbour.
 	 */
 	private int leadingBytesOther(ByteBuffer buffer, int at) {
 		long bytes = buffer.getLong(at) ^ this.firstEightTimes;

@@ -44,6 +44,11 @@ public final class HandleSet {
 	 */
 	private static final int PREMATURE_RETURNS = 512;
 
+	/** And for so long. */
+	private static final long PREMATURE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
+	private static final int PREMATURE_RETURNS_IN_A_HURRY = 8;
+
 	private static final long NOT_STARVED = 0;
 
 	private static final long REBUILD_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -86,6 +91,8 @@ public final class HandleSet {
 	long dispatchedNanos;
 
 	private int prematureReturns;
+
+	private long prematureSinceNanos;
 
 	private long rebuiltNanos;
 
@@ -211,16 +218,34 @@ public final class HandleSet {
 				int count = this.selector.select(this.onReady, millis);
 				boolean woken = this.attention.endWait();
 				this.nowNanos = System.nanoTime();
-				boolean premature = count == 0 && !woken && this.nowNanos - now < wait;
-				this.prematureReturns = premature ? this.prematureReturns + 1 : 0;
-				if (this.prematureReturns >= PREMATURE_RETURNS) {
-					rebuild("it returned %d times in a row without an event".formatted(PREMATURE_RETURNS), null);
+				if (count == 0 && !woken && this.nowNanos - now < wait) {
+					returnedPrematurely(now);
+				}
+				else {
+					this.prematureReturns = 0;
 				}
 			}
 		}
 		catch (IOException | RuntimeException ex) {
 			this.attention.endWait();
 			rebuild("waiting failed", ex);
+		}
+	}
+
+	/**
+	 * While another thread is in the middle of closing a channel, the kernel reports the
+	 * channel and the JDK does not: waits end for nothing until that thread gets on. It
+	 * is given the processor. A selector that never waits again is another thing.
+	 */
+	private void returnedPrematurely(long waitedSinceNanos) {
+		if (this.prematureReturns++ == 0) {
+			this.prematureSinceNanos = waitedSinceNanos;
+		}
+		if (this.prematureReturns > PREMATURE_RETURNS && this.nowNanos - this.prematureSinceNanos >= PREMATURE_NANOS) {
+			rebuild("it returned %d times in a row without an event".formatted(this.prematureReturns), null);
+		}
+		else if (this.prematureReturns > PREMATURE_RETURNS_IN_A_HURRY) {
+			Thread.yield();
 		}
 	}
 

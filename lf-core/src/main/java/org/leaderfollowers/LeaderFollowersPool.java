@@ -18,6 +18,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.buffer.MemoryBudget;
 import org.leaderfollowers.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.logging.RateLimit;
 import org.leaderfollowers.promotion.Follower;
@@ -123,6 +124,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final LeaseWatch watch = new LeaseWatch();
 
+	private final MemoryBudget memory;
+
 	/** By number; index 0 is nobody. Written under the monitor. */
 	private final AtomicReferenceArray<@Nullable Participant> participants;
 
@@ -173,8 +176,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		this.quietNanos = QUIET_LEASES * this.leaseNanos;
 		this.starvation = new Starvation(this, this.leaseNanos);
 		this.listeners = builder.listeners.toArray(PoolListener[]::new);
+		this.memory = new MemoryBudget(builder.maxBufferedBytes);
 		int capacity = this.maxThreads + JOINERS;
-		this.followers = new Followers(capacity);
+		this.followers = builder.promotionOrder.followers(capacity);
 		this.participants = new AtomicReferenceArray<>(capacity + 1);
 		for (PromotionKind kind : PromotionKind.values()) {
 			this.promotions.put(kind, new LongAdder());
@@ -1259,6 +1263,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	// What it looks like from outside
 
+	/** What the connections hold together. */
+	MemoryBudget memory() {
+		return this.memory;
+	}
+
 	int maxThreads() {
 		return this.maxThreads;
 	}
@@ -1314,11 +1323,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		Map<PromotionKind, Long> counts = new EnumMap<>(PromotionKind.class);
 		this.promotions.forEach((kind, counter) -> counts.put(kind, counter.sum()));
 		return new PoolSnapshot(this.name, this.state, this.minThreads, this.maxThreads, this.keepAlive,
-				this.promotionPolicy, this.promotionOrder, Duration.ofNanos(this.leaseNanos), List.copyOf(members), List.copyOf(sets), Map.copyOf(counts),
-				this.handOffNanos.sum(), this.wakeUps.sum(), this.wastedWakeUps.sum(), this.threadsStarted.sum(),
-				this.threadStartFailures.sum(), this.starvation.leaderlessPeriods(),
-				this.starvation.leaderlessNanos(), this.starvation.starvations(),
-				Duration.ofNanos(longestStarvation()));
+				this.promotionPolicy, this.promotionOrder, Duration.ofNanos(this.leaseNanos), List.copyOf(members),
+				List.copyOf(sets), Map.copyOf(counts), this.handOffNanos.sum(), this.wakeUps.sum(),
+				this.wastedWakeUps.sum(), this.threadsStarted.sum(), this.threadStartFailures.sum(),
+				this.starvation.leaderlessPeriods(), this.starvation.leaderlessNanos(), this.starvation.starvations(),
+				Duration.ofNanos(longestStarvation()), this.memory.used(), this.memory.limit());
 	}
 
 	@Override
@@ -1352,6 +1361,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		private PromotionOrder promotionOrder = PromotionOrder.LIFO;
 
 		private Duration promotionLease = Duration.ofMillis(2);
+
+		private long maxBufferedBytes = Runtime.getRuntime().maxMemory() / 4;
 
 		private final List<PoolListener> listeners = new ArrayList<>();
 
@@ -1470,6 +1481,24 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		 */
 		public Builder promotionOrder(PromotionOrder order) {
 			this.promotionOrder = order;
+			return this;
+		}
+
+		/**
+		 * How much memory the connections of the pool may hold together for messages that
+		 * have begun to arrive and replies that wait for their peers. A connection that
+		 * needs more when it is used up is closed as {@link CloseReason#OVERLOADED}, so
+		 * that a flood does not exhaust the heap for everybody.
+		 * @param maxBufferedBytes bytes, at least 64 KiB; the default is a quarter of the
+		 * maximum heap
+		 * @return this builder
+		 */
+		public Builder maxBufferedBytes(long maxBufferedBytes) {
+			if (maxBufferedBytes < Participant.BUFFER_SIZE) {
+				throw new IllegalArgumentException("'maxBufferedBytes' must be at least %d, but is %d"
+					.formatted(Participant.BUFFER_SIZE, maxBufferedBytes));
+			}
+			this.maxBufferedBytes = maxBufferedBytes;
 			return this;
 		}
 

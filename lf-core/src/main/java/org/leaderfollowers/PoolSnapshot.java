@@ -34,12 +34,16 @@ import org.jspecify.annotations.Nullable;
  * @param starvations how many of those periods were longer than the lease
  * @param starvedFor for how long a handle set has had no leader now because every thread
  * is busy; zero if all have one
+ * @param bufferedBytes how much memory the connections hold for messages that have begun
+ * to arrive and replies that wait for their peers, in bytes
+ * @param maxBufferedBytes how much they may hold together, in bytes
  */
 public record PoolSnapshot(String name, State state, int minThreads, int maxThreads, Duration keepAlive,
-		PromotionPolicy promotionPolicy, PromotionOrder promotionOrder, Duration promotionLease, List<ThreadSnapshot> threads,
-		List<HandleSetSnapshot> handleSets, Map<PromotionKind, Long> promotions, long handOffNanos, long wakeUps,
-		long wastedWakeUps, long threadsStarted, long threadStartFailures, long leaderlessPeriods,
-		long leaderlessNanos, long starvations, Duration starvedFor) {
+		PromotionPolicy promotionPolicy, PromotionOrder promotionOrder, Duration promotionLease,
+		List<ThreadSnapshot> threads, List<HandleSetSnapshot> handleSets, Map<PromotionKind, Long> promotions,
+		long handOffNanos, long wakeUps, long wastedWakeUps, long threadsStarted, long threadStartFailures,
+		long leaderlessPeriods, long leaderlessNanos, long starvations, Duration starvedFor, long bufferedBytes,
+		long maxBufferedBytes) {
 
 	/**
 	 * How many threads play a role.

@@ -126,10 +126,11 @@ final class Starvation {
 		try {
 			long suppressed = this.log.tryAcquire();
 			if (suppressed >= 0) {
-				HandleSet.logger.warn("Pool '{}' had no thread left to wait for events for {}. Its threads (max {}) run: {}. "
-						+ "Other connections wait meanwhile: find what these handlers wait for, or raise the maximum "
-						+ "of threads (threads.max){}", this.pool.name(), Duration.ofNanos(nanos),
-						this.pool.maxThreads(), culprits(), RateLimit.heldBack(suppressed));
+				HandleSet.logger
+					.warn("Pool '{}' had no thread left to wait for events for {}. Its threads (max {}) run: {}. "
+							+ "Other connections wait meanwhile: find what these handlers wait for, or raise the maximum "
+							+ "of threads (threads.max){}", this.pool.name(), Duration.ofNanos(nanos),
+							this.pool.maxThreads(), culprits(), RateLimit.heldBack(suppressed));
 			}
 		}
 		catch (Throwable ex) {

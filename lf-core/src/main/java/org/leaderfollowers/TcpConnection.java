@@ -14,6 +14,7 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.buffer.MemoryBudget;
 import org.leaderfollowers.buffer.Outbound;
 import org.leaderfollowers.buffer.PartialMessage;
 import org.leaderfollowers.demultiplexing.HandleState.Claim;
@@ -100,7 +101,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 
 	private final InetSocketAddress remoteAddress;
 
-	private final Outbound outbound = new Outbound();
+	private final Outbound outbound;
 
 	private volatile @Nullable ConcurrentMap<String, Object> attributes;
 
@@ -181,6 +182,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		this.localAddress = localAddress;
 		this.remoteAddress = remoteAddress;
 		this.lastActivityNanos = System.nanoTime();
+		this.outbound = new Outbound(server.pool().memory());
 		this.handle = server.pool().newHandle(channel, this, SelectionKey.OP_READ, server.profiles());
 	}
 
@@ -255,7 +257,12 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		for (int reads = 0; more && reads < MAX_READS && this.closing == null && !this.stalled; reads++) {
 			PartialMessage kept = this.partial;
 			boolean large = kept != null && kept.size() > Participant.BUFFER_SIZE / 2;
-			ByteBuffer input = (kept != null && large) ? kept.appendable(Participant.BUFFER_SIZE, limit) : me.input();
+			ByteBuffer input = (kept != null && large)
+					? kept.appendable(Participant.BUFFER_SIZE, limit, this.server.pool().memory()) : me.input();
+			if (input == null) {
+				requestClose(CloseReason.OVERLOADED, null);
+				return;
+			}
 			if (kept != null && !large) {
 				kept.restore(input);
 			}
@@ -412,8 +419,9 @@ final class TcpConnection implements Connection, TimedEventHandler {
 
 	/** Keeps what was read and not dispatched, in memory of its own. */
 	private void keep(@Nullable PartialMessage kept, boolean large, ByteBuffer rest, int scanned) {
+		MemoryBudget memory = this.server.pool().memory();
 		if (!rest.hasRemaining()) {
-			this.partial = null;
+			discardPartial();
 		}
 		else if (kept != null && large && rest.position() == 0) {
 			kept.keepAll(scanned);
@@ -421,8 +429,16 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		else {
 			boolean sameMessage = kept != null && rest.position() == 0;
 			long started = (kept != null && sameMessage) ? kept.startedNanos() : System.nanoTime();
-			this.partial = PartialMessage.keep(sameMessage ? kept : null, rest, scanned, started,
-					this.server.frameLimit());
+			if (!sameMessage) {
+				discardPartial();
+			}
+			PartialMessage left = PartialMessage.keep(sameMessage ? kept : null, rest, scanned, started,
+					this.server.frameLimit(), memory);
+			if (left == null) {
+				discardPartial();
+				requestClose(CloseReason.OVERLOADED, null);
+			}
+			this.partial = left;
 		}
 		PartialMessage now = this.partial;
 		long timeout = this.server.timeouts().messageNanos();
@@ -430,6 +446,14 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		// Nearly always none, as before: a volatile store less.
 		if (deadline != this.messageDeadline) {
 			this.messageDeadline = deadline;
+		}
+	}
+
+	private void discardPartial() {
+		PartialMessage kept = this.partial;
+		if (kept != null) {
+			kept.discard(this.server.pool().memory());
+			this.partial = null;
 		}
 	}
 
@@ -510,7 +534,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 	private boolean settleClosing(Participant me) {
 		if (this.phase == OPEN) {
 			reportFailure(me);
-			this.partial = null;
+			discardPartial();
 			this.messageDeadline = NO_DEADLINE;
 			this.outbound.close();
 			this.phase = FLUSHING;
@@ -570,6 +594,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 			return;
 		}
 		this.phase = CLOSED;
+		discardPartial();
 		Closing why = this.closing;
 		CloseReason reason = (why != null) ? why.reason() : CloseReason.IO_ERROR;
 		this.outbound.discard();
@@ -588,6 +613,9 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		finally {
 			Thread.interrupted();
 			HandleSet.logger.debug("{} is closed: {}", this, reason);
+			if (reason == CloseReason.OVERLOADED) {
+				this.server.logOverloaded(this);
+			}
 			this.server.closed(this, reason);
 		}
 	}
@@ -811,6 +839,10 @@ final class TcpConnection implements Connection, TimedEventHandler {
 						"%s does not read: %d bytes wait for it, and no more than %d may. Send less, wait until it is writable again, or raise the maximum outbound size"
 							.formatted(this, this.outbound.waitingBytes(), this.server.maxOutboundSize()));
 			}
+			case OVERLOADED -> {
+				overloaded();
+				throw closedException(new Closing(CloseReason.OVERLOADED, null));
+			}
 			case CLOSED -> {
 				Closing now = this.closing;
 				throw closedException((now != null) ? now : new Closing(CloseReason.LOCAL, null));
@@ -847,14 +879,22 @@ final class TcpConnection implements Connection, TimedEventHandler {
 	 */
 	void releaseHeld() {
 		try {
-			if (this.outbound.release(this.channel) == Outbound.Sent.BEGAN_TO_WAIT) {
+			Outbound.Sent sent = this.outbound.release(this.channel);
+			if (sent == Outbound.Sent.BEGAN_TO_WAIT) {
 				this.handle.request(SelectableHandle.INTEREST | SelectableHandle.TIMER);
 				noteCongestion();
+			}
+			else if (sent == Outbound.Sent.OVERLOADED) {
+				overloaded();
 			}
 		}
 		catch (IOException ex) {
 			requestCloseByOwner(CloseReason.IO_ERROR, ex);
 		}
+	}
+
+	private void overloaded() {
+		requestCloseByOwner(CloseReason.OVERLOADED, null);
 	}
 
 	/** Promises the handler a call when the peer has caught up, if it is far behind. */
@@ -891,7 +931,8 @@ final class TcpConnection implements Connection, TimedEventHandler {
 				LAST_ACTIVITY.setOpaque(this, this.handle.handleSet().nowNanos());
 			}
 			mark = (this.phase == OPEN) ? this.server.lowWaterMark() : 0;
-			return (waiting <= mark && (this.handle.isPaused() || this.congested)) ? left | SelectableHandle.LOOK : left;
+			return (waiting <= mark && (this.handle.isPaused() || this.congested)) ? left | SelectableHandle.LOOK
+					: left;
 		}
 		catch (IOException ex) {
 			requestClose(CloseReason.IO_ERROR, ex);

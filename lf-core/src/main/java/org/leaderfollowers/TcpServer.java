@@ -95,6 +95,8 @@ public final class TcpServer implements AutoCloseable {
 
 	private final RateLimit rejectedLog = new RateLimit(TimeUnit.SECONDS.toNanos(10));
 
+	private final RateLimit overloadedLog = new RateLimit(TimeUnit.SECONDS.toNanos(10));
+
 	private final RateLimit failureLog = new RateLimit(TimeUnit.SECONDS.toNanos(1));
 
 	private volatile ServerSnapshot.State state = ServerSnapshot.State.NEW;
@@ -276,6 +278,16 @@ public final class TcpServer implements AutoCloseable {
 		Acceptor current = this.acceptor;
 		if (current != null) {
 			current.connectionClosed();
+		}
+	}
+
+	void logOverloaded(TcpConnection connection) {
+		long suppressed = this.overloadedLog.tryAcquire();
+		if (suppressed >= 0) {
+			HandleSet.logger.warn(
+					"{} is closed: the connections of pool '{}' hold {} bytes of messages and replies that are under way, and no more than {} are allowed (maxBufferedBytes){}",
+					connection, this.pool.name(), this.pool.memory().used(), this.pool.memory().limit(),
+					RateLimit.heldBack(suppressed));
 		}
 	}
 

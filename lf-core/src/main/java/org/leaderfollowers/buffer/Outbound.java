@@ -26,6 +26,8 @@ public final class Outbound {
 	/** The largest buffer that is allocated for several small frames. */
 	private static final int SHARED_BUFFER = 16 * 1024;
 
+	private final MemoryBudget budget;
+
 	private @Nullable ArrayDeque<ByteBuffer> waiting;
 
 	private volatile long waitingBytes;
@@ -59,9 +61,23 @@ public final class Outbound {
 		/** Not accepted: as much waits as may wait. */
 		REFUSED,
 
+		/**
+		 * Not accepted, or not entirely: there is no memory to keep it. Nothing is
+		 * accepted any more.
+		 */
+		OVERLOADED,
+
 		/** Not accepted: the connection is closed. */
 		CLOSED
 
+	}
+
+	/**
+	 * Creates the way of one connection.
+	 * @param budget where the memory of what waits is accounted for
+	 */
+	public Outbound(MemoryBudget budget) {
+		this.budget = budget;
 	}
 
 	/**
@@ -77,6 +93,9 @@ public final class Outbound {
 			return Sent.CLOSED;
 		}
 		Sent earlier = writeHeld(channel);
+		if (earlier == Sent.OVERLOADED) {
+			return earlier;
+		}
 		Sent now = writeOrKeep(channel, frame, limit);
 		// The write events are wanted because of the first of the two that waits.
 		return (earlier == Sent.BEGAN_TO_WAIT && now == Sent.WAITS) ? Sent.BEGAN_TO_WAIT : now;
@@ -96,7 +115,10 @@ public final class Outbound {
 		}
 		int length = frame.remaining();
 		try {
-			keep(frame, before);
+			if (!keep(frame, before)) {
+				this.closed = true;
+				return Sent.OVERLOADED;
+			}
 		}
 		catch (Throwable ex) {
 			// Out of memory. If a part was written, nothing may follow it.
@@ -137,8 +159,8 @@ public final class Outbound {
 	 * Writes what was held back. Any thread: whoever takes over from a thread whose
 	 * handler does not return does it in its stead.
 	 * @param channel the non-blocking socket
-	 * @return {@link Sent#WRITTEN}, or {@link Sent#BEGAN_TO_WAIT} if the socket did not
-	 * take all of it
+	 * @return {@link Sent#WRITTEN}, {@link Sent#BEGAN_TO_WAIT} if the socket did not take
+	 * all of it, or {@link Sent#OVERLOADED}
 	 * @throws IOException if the socket failed
 	 */
 	public synchronized Sent release(WritableByteChannel channel) throws IOException {
@@ -159,8 +181,9 @@ public final class Outbound {
 	 * Copies a frame behind what waits: into the spare room of the last buffer, or into a
 	 * new one with as much spare room as waits already. So many small frames share a
 	 * buffer, and the memory of what waits is at most about twice its size.
+	 * @return whether the budget allows it
 	 */
-	private void keep(ByteBuffer frame, long before) {
+	private boolean keep(ByteBuffer frame, long before) {
 		ArrayDeque<ByteBuffer> queue = this.waiting;
 		if (queue == null) {
 			queue = new ArrayDeque<>(4);
@@ -169,12 +192,16 @@ public final class Outbound {
 		int length = frame.remaining();
 		ByteBuffer last = queue.peekLast();
 		if (last == null || last.capacity() - last.limit() < length) {
-			last = ByteBuffer.allocate(Math.max(length, (int) Math.min(before, SHARED_BUFFER))).limit(0);
-			queue.addLast(last);
+			last = this.budget.allocate(Math.max(length, (int) Math.min(before, SHARED_BUFFER)));
+			if (last == null) {
+				return false;
+			}
+			queue.addLast(last.limit(0));
 		}
 		int end = last.limit();
 		last.limit(end + length).put(end, frame, frame.position(), length);
 		frame.position(frame.limit());
+		return true;
 	}
 
 	/**
@@ -201,6 +228,7 @@ public final class Outbound {
 				break;
 			}
 			queue.removeFirst();
+			this.budget.release(first.capacity());
 		}
 		if (written > 0) {
 			this.progressNanos = System.nanoTime();
@@ -247,7 +275,10 @@ public final class Outbound {
 	 */
 	public synchronized long discard() {
 		this.closed = true;
-		this.waiting = null;
+		if (this.waiting != null) {
+			this.waiting.forEach((buffer) -> this.budget.release(buffer.capacity()));
+			this.waiting = null;
+		}
 		this.held = null;
 		long lost = this.waitingBytes;
 		this.waitingBytes = 0;

@@ -31,17 +31,23 @@ public final class PartialMessage {
 	 * @param scanned how many of these bytes are known not to end the message
 	 * @param startedNanos when the first of these bytes came, {@link System#nanoTime()}
 	 * @param limit the most that will ever have to be kept, in bytes
-	 * @return what is kept now
+	 * @param budget where the memory is accounted for
+	 * @return what is kept now, or {@code null} if the budget does not allow it: the
+	 * previous one is to be discarded, too
 	 */
-	public static PartialMessage keep(@Nullable PartialMessage previous, ByteBuffer left, int scanned,
-			long startedNanos, int limit) {
+	public static @Nullable PartialMessage keep(@Nullable PartialMessage previous, ByteBuffer left, int scanned,
+			long startedNanos, int limit, MemoryBudget budget) {
 		int size = left.remaining();
 		PartialMessage partial = previous;
-		if (partial == null || partial.startedNanos != startedNanos) {
-			partial = new PartialMessage(ByteBuffer.allocate(capacityFor(size, limit)), startedNanos);
+		if (partial == null) {
+			ByteBuffer bytes = budget.allocate(capacityFor(size, limit));
+			if (bytes == null) {
+				return null;
+			}
+			partial = new PartialMessage(bytes, startedNanos);
 		}
-		else if (partial.bytes.capacity() < size) {
-			partial.bytes = ByteBuffer.allocate(capacityFor(size, limit));
+		else if (partial.bytes.capacity() < size && !partial.grow(capacityFor(size, limit), false, budget)) {
+			return null;
 		}
 		partial.bytes.clear();
 		partial.bytes.put(left);
@@ -52,6 +58,27 @@ public final class PartialMessage {
 	private static int capacityFor(int size, int limit) {
 		int doubled = (size < SMALLEST) ? SMALLEST : (int) Math.min(Integer.highestOneBit(size) * 2L, limit);
 		return Math.max(size, doubled);
+	}
+
+	private boolean grow(int capacity, boolean copy, MemoryBudget budget) {
+		ByteBuffer larger = budget.allocate(capacity);
+		if (larger == null) {
+			return false;
+		}
+		if (copy) {
+			larger.put(this.bytes.flip());
+		}
+		budget.release(this.bytes.capacity());
+		this.bytes = larger;
+		return true;
+	}
+
+	/**
+	 * Gives the memory back. Nothing else is to be called afterwards.
+	 * @param budget where the memory is accounted for
+	 */
+	public void discard(MemoryBudget budget) {
+		budget.release(this.bytes.capacity());
 	}
 
 	/**
@@ -76,16 +103,16 @@ public final class PartialMessage {
 	 * appends to them.
 	 * @param room how many more bytes to make room for, if the limit allows
 	 * @param limit the most that will ever have to be kept, in bytes
-	 * @return the buffer itself
+	 * @param budget where the memory is accounted for
+	 * @return the buffer itself, or {@code null} if the budget does not allow it to grow
 	 */
-	public ByteBuffer appendable(int room, int limit) {
+	public @Nullable ByteBuffer appendable(int room, int limit, MemoryBudget budget) {
 		if (this.bytes.remaining() < room && this.bytes.capacity() < limit) {
 			int wanted = (int) Math.min(Math.max(this.bytes.capacity() * 2L, this.bytes.position() + (long) room),
 					limit);
-			ByteBuffer larger = ByteBuffer.allocate(wanted);
-			this.bytes.flip();
-			larger.put(this.bytes);
-			this.bytes = larger;
+			if (!grow(wanted, true, budget)) {
+				return null;
+			}
 		}
 		return this.bytes;
 	}

@@ -2,6 +2,8 @@ package org.leaderfollowers.promotion;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The place of one thread among the {@link Followers}, and its private permit.
  * <table border="1">
@@ -16,12 +18,12 @@ import java.util.concurrent.atomic.AtomicInteger;
  * <td>OUT</td>
  * <td>WAITING</td>
  * <td>owner</td>
- * <td>it is about to push itself</td>
+ * <td>it is about to push itself onto the stack, or to link itself into a queue</td>
  * </tr>
  * <tr>
  * <td>WAITING</td>
  * <td>SIGNALLED</td>
- * <td>who popped it</td>
+ * <td>who popped or unlinked it</td>
  * <td>it is under way now</td>
  * </tr>
  * <tr>
@@ -32,27 +34,37 @@ import java.util.concurrent.atomic.AtomicInteger;
  * </tr>
  * <tr>
  * <td>WAITING</td>
+ * <td>OUT</td>
+ * <td>owner</td>
+ * <td>in a queue: it found a vacancy by itself, or its thread ends; it has unlinked
+ * itself</td>
+ * </tr>
+ * <tr>
+ * <td>WAITING</td>
  * <td>AWAY</td>
  * <td>owner</td>
- * <td>it found a vacancy by itself, or its thread ends; its place on the stack cannot be
+ * <td>on the stack: it found a vacancy by itself, or its thread ends; its place cannot be
  * cut out of the middle and stays, for the next thread if this one ends</td>
  * </tr>
  * <tr>
  * <td>AWAY</td>
  * <td>WAITING</td>
  * <td>owner</td>
- * <td>it waits again and is still on the stack: nothing to push</td>
+ * <td>on the stack: it waits again and is still there: nothing to push</td>
  * </tr>
  * <tr>
  * <td>AWAY</td>
  * <td>OUT</td>
  * <td>who popped it</td>
- * <td>nobody is there to be woken; the place is gone</td>
+ * <td>on the stack: nobody is there to be woken; the place is gone</td>
  * </tr>
  * </table>
- * "Who popped it" is one thread only: a place is popped once. It may come late, when the
- * owner has gone AWAY and is WAITING again; then the owner is signalled, which is right,
- * for it is no longer on the stack.
+ * On the stack a step is a compare-and-set. "Who popped it" is one thread only: a place
+ * is popped once. It may come late, when the owner has gone AWAY and is WAITING again;
+ * then the owner is signalled, which is right, for it is no longer on the stack.
+ * <p>
+ * In a queue every step from or to WAITING is made under the lock of the queue. A place
+ * is in it if and only if it is WAITING, for all who hold the lock.
  * <p>
  * A slot is given to a new thread together with its place, which may be on the stack
  * still: see {@link #handOver(Thread)}.
@@ -77,6 +89,15 @@ public final class Follower {
 	volatile int below;
 
 	/**
+	 * Which queue it is in, and its neighbours there. Guarded by the lock of the queue.
+	 */
+	int rank;
+
+	@Nullable Follower older;
+
+	@Nullable Follower newer;
+
+	/**
 	 * Creates a follower that is not waiting.
 	 * @param slot its slot, from 1 to the capacity of the {@link Followers}
 	 * @param thread the thread to wake
@@ -99,7 +120,7 @@ public final class Follower {
 		if (current != OUT && current != AWAY) {
 			return false;
 		}
-		// Who pops it now reads this only after the successor has begun to wait.
+		// Who pops or unlinks it reads this only after the successor has begun to wait.
 		this.thread = successor;
 		return true;
 	}
@@ -120,16 +141,18 @@ public final class Follower {
 		this.permit.set(WAITING);
 	}
 
+	void consumeSignal() {
+		this.permit.set(OUT);
+	}
+
+	// On the stack
+
 	boolean waitAgainInPlace() {
 		return this.permit.compareAndSet(AWAY, WAITING);
 	}
 
 	boolean goAway() {
 		return this.permit.compareAndSet(WAITING, AWAY);
-	}
-
-	void consumeSignal() {
-		this.permit.set(OUT);
 	}
 
 	/**
@@ -146,6 +169,16 @@ public final class Follower {
 			}
 			// The owner went from AWAY to WAITING between the two attempts.
 		}
+	}
+
+	// In a queue, under its lock
+
+	void signal() {
+		this.permit.set(SIGNALLED);
+	}
+
+	void endWaiting() {
+		this.permit.set(OUT);
 	}
 
 }

@@ -1,69 +1,81 @@
 package org.leaderfollowers.promotion;
 
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /**
- * The followers of a pool: a stack of waiting threads, each with a private permit, and
- * the rule that at most one of them is on its way at a time.
+ * The followers of a pool: the threads that wait to be promoted, each with a private
+ * permit, and the rule that at most one of them is on its way at a time.
  * <p>
- * LIFO order keeps the caches warm (the paper, activity 5.2): the thread that waited the
- * shortest is woken first, and the coldest expire at the bottom. The stack is a Treiber
- * stack whose top, version and <em>under way</em> mark share one atomic word, so that
- * popping a follower and marking it as under way are one step. The version makes reuse of
- * a slot harmless.
+ * Which of them is promoted is the promotion protocol (the paper, activity 5.2):
+ * {@link #lifo}, {@link #fifo} or {@link #byPriority}. It is a choice among those that
+ * wait. A thread that is awake takes a vacancy before any of them, whatever the order.
  * <p>
- * The word:
+ * The rules are the same in every order:
  * <table border="1">
- * <caption>Transitions of the stack word</caption>
+ * <caption>Steps, and what each must come before</caption>
  * <tr>
  * <th>step</th>
  * <th>by</th>
  * <th>why</th>
  * </tr>
  * <tr>
- * <td>push</td>
+ * <td>{@link #enqueue}</td>
  * <td>the follower itself</td>
  * <td>published as waiting <em>before</em> it looks for a vacancy once more: either it
- * sees the vacancy, or the one who vacated sees it on the stack</td>
+ * sees the vacancy, or the one who vacated sees it waiting</td>
  * </tr>
  * <tr>
- * <td>pop + mark under way</td>
+ * <td>{@link #signal}: take one that waits and mark it as under way</td>
  * <td>a thread that left a vacancy</td>
  * <td>refused while somebody is under way: that one will find the vacancy, a second
  * wake-up would be for nothing</td>
  * </tr>
  * <tr>
- * <td>clear the mark</td>
+ * <td>{@link #arrive}: clear the mark</td>
  * <td>whoever was under way</td>
  * <td><em>before</em> it tries to take a vacancy: a vacancy published after the attempt
  * is then signalled by whoever published it</td>
  * </tr>
+ * <tr>
+ * <td>{@link #leave}</td>
+ * <td>the follower itself</td>
+ * <td>it found a vacancy by itself, or its time is up. If it was signalled at the same
+ * moment it has arrived instead: the mark is its to clear</td>
+ * </tr>
  * </table>
  * The permit of each {@link Follower} has its own table there.
  */
-public final class Followers {
+public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 
-	private static final long TOP_MASK = 0xFFFFL;
-
-	private static final long UNDER_WAY = 1L << 16;
-
-	private static final int VERSION_SHIFT = 32;
-
-	/** {@code version << 32 | under way << 16 | top slot, 0 = empty}. */
-	private final AtomicLong word = new AtomicLong();
-
-	/** The followers by slot; index 0 is never used. */
-	private final AtomicReferenceArray<Follower> slots;
+	Followers() {
+	}
 
 	/**
-	 * Creates an empty stack.
-	 * @param capacity the highest slot in use, up to {@link Leadership#MAX_PARTICIPANT}
+	 * Followers of which the one that waited the shortest is promoted first. Lock-free.
+	 * @param capacity the highest slot in use, up to 32767
+	 * @return nobody waits yet
 	 */
-	public Followers(int capacity) {
-		this.slots = new AtomicReferenceArray<>(capacity + 1);
+	public static Followers lifo(int capacity) {
+		return new LifoFollowers(capacity);
+	}
+
+	/**
+	 * Followers of which the one that waited the longest is promoted first.
+	 * @return nobody waits yet
+	 */
+	public static Followers fifo() {
+		return new OrderedFollowers(false);
+	}
+
+	/**
+	 * Followers of which the one with the highest {@link Thread#getPriority() priority}
+	 * is promoted first, and among equals the one that waited the shortest. The priority
+	 * is the one that a thread has when it begins to wait.
+	 * @return nobody waits yet
+	 */
+	public static Followers byPriority() {
+		return new OrderedFollowers(true);
 	}
 
 	/**
@@ -86,67 +98,23 @@ public final class Followers {
 	}
 
 	/**
-	 * Wakes the follower that waited the shortest, unless somebody is under way.
+	 * Wakes the follower whose turn it is, unless somebody is under way.
 	 * @return what came of it
 	 */
-	public Signal signal() {
-		long current = this.word.get();
-		if ((current & UNDER_WAY) != 0) {
-			return Signal.ALREADY_UNDER_WAY;
-		}
-		boolean marked = false;
-		for (;;) {
-			int top = (int) (current & TOP_MASK);
-			Follower follower = (top != 0) ? this.slots.get(top) : null;
-			int below = (follower != null) ? follower.below : 0;
-			if (this.word.compareAndSet(current, nextVersion(current) | UNDER_WAY | below)) {
-				marked = true;
-				if (follower == null) {
-					return Signal.NOBODY_WAITS;
-				}
-				if (follower.popped()) {
-					LockSupport.unpark(follower.thread());
-					return Signal.WOKEN;
-				}
-				// It left by itself in the meantime: the next one, still under our mark.
-			}
-			current = this.word.get();
-			if (!marked && (current & UNDER_WAY) != 0) {
-				return Signal.ALREADY_UNDER_WAY;
-			}
-		}
-	}
+	public abstract Signal signal();
 
 	/**
-	 * Clears the mark of the one under way. It must look for vacancies afterwards, not
-	 * before.
+	 * Clears the mark of the one under way, who is the only one to call this. It must
+	 * look for vacancies afterwards, not before.
 	 */
-	public void arrive() {
-		long current;
-		do {
-			current = this.word.get();
-		}
-		while (!this.word.compareAndSet(current, current & ~UNDER_WAY));
-	}
+	public abstract void arrive();
 
 	/**
 	 * Publishes the caller as waiting. It must look for a vacancy after this and before
 	 * it {@link #await waits}.
 	 * @param follower the caller's
 	 */
-	public void enqueue(Follower follower) {
-		if (follower.waitAgainInPlace()) {
-			return;
-		}
-		follower.beginWaiting();
-		this.slots.set(follower.slot, follower);
-		long current;
-		do {
-			current = this.word.get();
-			follower.below = (int) (current & TOP_MASK);
-		}
-		while (!this.word.compareAndSet(current, nextVersion(current) | (current & UNDER_WAY) | follower.slot));
-	}
+	public abstract void enqueue(Follower follower);
 
 	/**
 	 * Takes the caller back from the waiting: it found a vacancy by itself, or its time
@@ -155,21 +123,14 @@ public final class Followers {
 	 * @return {@code false} if it was signalled at the same moment: it has arrived, and
 	 * what it was signalled for is its to find
 	 */
-	public boolean leave(Follower follower) {
-		if (follower.goAway()) {
-			return true;
-		}
-		follower.consumeSignal();
-		arrive();
-		return false;
-	}
+	public abstract boolean leave(Follower follower);
 
 	/**
 	 * Takes the caller back whatever state it is in, because its thread has failed. A
 	 * signal that it got is passed on by whoever finds the vacancy that its end leaves.
 	 * @param follower the caller's
 	 */
-	public void abandon(Follower follower) {
+	public final void abandon(Follower follower) {
 		if (follower.isWaiting() || follower.isSignalled()) {
 			leave(follower);
 		}
@@ -184,7 +145,7 @@ public final class Followers {
 	 * @return {@code true} if signalled, {@code false} if time is up or it was cancelled:
 	 * the caller is still published and must {@link #leave}
 	 */
-	public boolean await(Follower follower, long deadlineNanos, BooleanSupplier cancelled) {
+	public final boolean await(Follower follower, long deadlineNanos, BooleanSupplier cancelled) {
 		while (follower.isWaiting()) {
 			long left = deadlineNanos - System.nanoTime();
 			if (left <= 0 || cancelled.getAsBoolean()) {
@@ -200,19 +161,19 @@ public final class Followers {
 	}
 
 	/**
-	 * Whether the stack holds anybody, among them perhaps some that left by themselves.
-	 * @return whether nobody at all is on the stack
+	 * Whether there is nobody to be found by {@link #signal}. If not, those who are there
+	 * may be some that left by themselves; see {@link #waiting}.
+	 * @return whether nobody at all waits
 	 */
-	public boolean isEmpty() {
-		return (this.word.get() & TOP_MASK) == 0;
-	}
+	public abstract boolean isEmpty();
 
-	public int waiting() {
-		return 0;
-	}
-
-	private static long nextVersion(long word) {
-		return ((word >>> VERSION_SHIFT) + 1) << VERSION_SHIFT;
-	}
+	/**
+	 * How many threads wait: an estimate. It may be out of date when it is returned; and
+	 * in LIFO order it counts, beside those that wait, each one that left by itself until
+	 * somebody comes upon its place: a leader that was a follower, or a thread that has
+	 * ended.
+	 * @return from 0 to the number of slots in use
+	 */
+	public abstract int waiting();
 
 }

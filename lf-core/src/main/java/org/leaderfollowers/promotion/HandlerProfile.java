@@ -11,7 +11,13 @@ import java.util.concurrent.TimeUnit;
  * Running a handler of length d while leading makes everybody else wait for d, or for the
  * lease if that is shorter; promoting costs a wake-up, some microseconds. So what counts
  * is the mean wait that a dispatch inflicts, not how often a handler is long: two moving
- * averages, one of all dispatches and one of the long ones alone.
+ * averages, one of what long dispatches contribute to all, one of the short ones.
+ * <p>
+ * On a busy machine a thread is kept from its processor now and then, which looks like
+ * blocking and is not: another leader would not get the processor either. What is lost
+ * that way is in proportion to the time that is used, since the system shares it out in
+ * slices; what a handler waits for is not. So the long dispatches have to outweigh the
+ * short ones as well.
  * <p>
  * Any thread; a record that is lost to a race does no harm. A handler about which nothing
  * is known is taken for one that blocks.
@@ -33,6 +39,13 @@ public final class HandlerProfile {
 	 */
 	private static final long BLOCKS_NANOS = TimeUnit.MICROSECONDS.toNanos(18);
 
+	/**
+	 * How many times the mean of the short dispatches that must be. A slice of a
+	 * processor is of one to three milliseconds, and a dispatch counts for two at the
+	 * most.
+	 */
+	private static final int BLOCKS_TIMES_SHORT = 3;
+
 	/** Below this mean wait the handler has become short again. */
 	private static final long SHORT_NANOS = TimeUnit.MICROSECONDS.toNanos(6);
 
@@ -42,7 +55,7 @@ public final class HandlerProfile {
 	/** The latest of the long dispatches count for 1/128. */
 	private static final int LONG_SHIFT = 7;
 
-	/** The latest of all dispatches counts for 1/32. */
+	/** The latest of the short dispatches counts for 1/32. */
 	private static final int MEAN_SHIFT = 5;
 
 	private static final VarHandle BLOCKED;
@@ -62,7 +75,7 @@ public final class HandlerProfile {
 
 	private long blockedNanos = 2 * BLOCKS_NANOS;
 
-	private long meanNanos = 2 * WORTH_A_PROCESSOR_NANOS;
+	private long meanNanos;
 
 	private volatile boolean blocks = true;
 
@@ -73,18 +86,21 @@ public final class HandlerProfile {
 	public void record(long nanos) {
 		long blocked = (long) BLOCKED.getOpaque(this);
 		long mean = (long) MEAN.getOpaque(this);
-		long sample = (nanos >= LONG_NANOS) ? Math.min(nanos, MOST_NANOS) : 0;
-		if (sample != 0 || blocked != 0) {
-			// Rounded away from the old value when it falls, or it would never reach 0.
-			blocked += ((sample - blocked) >> LONG_SHIFT);
+		boolean isLong = nanos >= LONG_NANOS;
+		if (!isLong) {
+			mean += (nanos - mean) >> MEAN_SHIFT;
+			MEAN.setOpaque(this, mean);
+		}
+		if (isLong || blocked != 0) {
+			// Falls by 1 at least, since the shift rounds down: it reaches 0.
+			blocked += ((isLong ? Math.min(nanos, MOST_NANOS) : 0) - blocked) >> LONG_SHIFT;
 			BLOCKED.setOpaque(this, Math.max(0, blocked));
 			boolean was = this.blocks;
-			boolean is = was ? blocked >= SHORT_NANOS : blocked >= BLOCKS_NANOS;
+			boolean is = blocked >= (was ? SHORT_NANOS : BLOCKS_NANOS) && blocked >= BLOCKS_TIMES_SHORT * mean;
 			if (is != was) {
 				this.blocks = is;
 			}
 		}
-		MEAN.setOpaque(this, mean + ((Math.min(nanos, MOST_NANOS) - mean) >> MEAN_SHIFT));
 	}
 
 	/**
@@ -105,7 +121,7 @@ public final class HandlerProfile {
 	}
 
 	/**
-	 * The moving average of all dispatches. Any thread.
+	 * The moving average of the short dispatches. Any thread.
 	 * @return nanoseconds
 	 */
 	public long meanNanos() {

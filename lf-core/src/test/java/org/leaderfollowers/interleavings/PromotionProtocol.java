@@ -10,19 +10,41 @@ import java.util.stream.IntStream;
 import org.leaderfollowers.interleavings.InterleavingExplorer.Steps;
 
 /**
- * The promotion protocol in atomic steps: {@code Leadership}, {@code Followers} and
- * {@code Follower} as {@code LeaderFollowersPool} composes them. Each constant of
- * {@link Pc} is one access to a shared word; its comment names the line that it mirrors.
+ * The promotion protocol in atomic steps: {@code Leadership}, {@code LifoFollowers} or
+ * {@code OrderedFollowers}, and {@code Follower}, as {@code LeaderFollowersPool} composes
+ * them. Each constant of {@link Pc} is one access to a shared word; its comment names the
+ * line that it mirrors.
  * <p>
  * The version in the word of the stack and the term in the word of a leadership never
  * come down, so the model need not count them: a snapshot is <em>fresh</em> until
  * somebody changes the version (takes the next term), and a compare-and-set succeeds only
  * from a fresh one.
  * <p>
+ * The queues of {@code OrderedFollowers} are one list here, in the order in which they
+ * are promoted: by priority, joined threads come before the pool's own. Their lock is
+ * taken with the first access under it and released with the last, which loses nothing:
+ * in between, whoever wants the lock waits, and whoever does not may go on.
+ * <p>
  * A handler runs until it ends, if ever; events may come, if ever; waiting times may end,
  * if ever. So the exploration is not bounded in time, only in the number of threads.
  */
 final class PromotionProtocol implements InterleavingExplorer.Protocol {
+
+	/**
+	 * Which follower is promoted.
+	 */
+	enum Order {
+
+		/** {@code LifoFollowers}. */
+		LIFO,
+
+		/** {@code OrderedFollowers} by arrival. */
+		FIFO,
+
+		/** {@code OrderedFollowers} by priority. */
+		PRIORITY
+
+	}
 
 	/**
 	 * A rule of the protocol that is dropped.
@@ -75,7 +97,31 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		WAIT_AGAIN_IN_PLACE,
 
 		/** Closing the pool sets the state before it wakes anybody. */
-		STOP_BEFORE_WAKE_UP
+		STOP_BEFORE_WAKE_UP,
+
+		/** A signaller that has locked the queue looks at the mark once more. */
+		MARK_UNDER_LOCK,
+
+		/** The mark is set before the permit of the one that is signalled. */
+		MARK_BEFORE_PERMIT,
+
+		/**
+		 * One that leaves by itself finds out under the lock whether it was signalled.
+		 */
+		PERMIT_UNDER_LOCK,
+
+		/** One that leaves by itself is taken out of the queue. */
+		UNLINKED_AS_IT_LEAVES;
+
+		/** Whether the followers of an order have this rule. */
+		boolean isRuleOf(Order order) {
+			return switch (this) {
+				case VERSION, NEXT_AFTER_AWAY, WAIT_AGAIN_IN_PLACE -> order == Order.LIFO;
+				case MARK_UNDER_LOCK, MARK_BEFORE_PERMIT, PERMIT_UNDER_LOCK, UNLINKED_AS_IT_LEAVES ->
+					order != Order.LIFO;
+				default -> true;
+			};
+		}
 
 	}
 
@@ -116,9 +162,23 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		/** {@code giveUp}. */
 		GIVE_UP,
 
-		// Followers.signal
+		// LifoFollowers.signal
 
 		SIGNAL_READ, SIGNAL_BELOW, SIGNAL_CAS, SIGNAL_READ_AGAIN, POPPED_WAITING, POPPED_AWAY, UNPARK,
+
+		// OrderedFollowers.signal, after the first and before the last of these
+
+		/** Takes the lock, and looks at the mark again. */
+		SIGNAL_LOCKED,
+
+		/** {@code this.underWay = true}. */
+		SIGNAL_MARK,
+
+		/** {@code unlink}. */
+		SIGNAL_UNLINK,
+
+		/** {@code Follower.signal}. */
+		SIGNAL_PERMIT,
 
 		// signalFollower, startThread
 
@@ -152,13 +212,35 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		/** Only without {@link Without#MARK_CLEARED_FIRST}. */
 		LATE_CLEAR,
 
-		// Followers.enqueue
+		// LifoFollowers.enqueue
 
 		ENQUEUE_AGAIN, ENQUEUE_BEGIN, ENQUEUE_READ, ENQUEUE_BELOW, ENQUEUE_CAS,
 
-		// Followers.leave
+		// OrderedFollowers.enqueue
+
+		/** Takes the lock, {@code beginWaiting}. */
+		ENQUEUE_LOCKED,
+
+		/** {@code link}. */
+		ENQUEUE_LINK,
+
+		// LifoFollowers.leave
 
 		LEAVE_AWAY, LEAVE_CONSUME, LEAVE_ARRIVE,
+
+		// OrderedFollowers.leave, before the last two of these
+
+		/** Takes the lock, {@code isWaiting}. */
+		LEAVE_LOCKED,
+
+		/** {@code unlink}. */
+		LEAVE_UNLINK,
+
+		/** {@code endWaiting}. */
+		LEAVE_OUT,
+
+		/** Only without {@link Without#PERMIT_UNDER_LOCK}. */
+		LEAVE_LOOK,
 
 		// Followers.await
 
@@ -212,7 +294,11 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 
 	private static final int WAKE_UP = 8;
 
-	private static final int SHARED = 10;
+	private static final int DEPTH = 10;
+
+	private static final int LOCK = 11;
+
+	private static final int SHARED = 12;
 
 	// Of each thread
 
@@ -255,7 +341,9 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 
 	private static final int START_FAILED = 17;
 
-	private static final int LOCALS = 18;
+	private static final int SNAPSHOT_DEPTH = 18;
+
+	private static final int LOCALS = 19;
 
 	private static final int IN_PARTICIPATE = 1;
 
@@ -266,6 +354,8 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 	private static final int AS_LEADER = 1;
 
 	private static final int AS_EXPIRED = 2;
+
+	private final Order order;
 
 	private final int sets;
 
@@ -292,6 +382,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 	private final List<int[]> permutations = new ArrayList<>();
 
 	private PromotionProtocol(Builder builder) {
+		this.order = builder.order;
 		this.sets = builder.sets;
 		this.min = builder.min;
 		this.max = builder.max;
@@ -299,8 +390,9 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		this.keepAlive = builder.keepAlive;
 		this.failingStarts = builder.failingStarts;
 		this.closes = builder.closes;
-		this.fine = builder.fine || builder.without.contains(Without.VERSION)
-				|| builder.without.contains(Without.WAIT_AGAIN_IN_PLACE);
+		this.fine = builder.fine || builder.without.contains(Without.WAIT_AGAIN_IN_PLACE)
+				|| builder.without.contains(Without.MARK_BEFORE_PERMIT)
+				|| builder.without.contains(Without.PERMIT_UNDER_LOCK);
 		this.symmetric = builder.symmetric;
 		this.own = this.max + builder.spare;
 		this.without = builder.without;
@@ -409,6 +501,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 			}
 			case SIGNAL_READ, SIGNAL_READ_AGAIN, SIGNAL_BELOW, SIGNAL_CAS, POPPED_WAITING, POPPED_AWAY, UNPARK ->
 				signal(state, me, pc, steps);
+			case SIGNAL_LOCKED, SIGNAL_MARK, SIGNAL_UNLINK, SIGNAL_PERMIT -> signalInOrder(state, me, pc, steps);
 			case START_COUNT, START_THREAD, START_UNCOUNT, START_CLEAR, START_EMPTY, START_LIMIT, START_VACANT ->
 				startThread(state, me, pc, steps);
 			case NEXT_VACANCY -> {
@@ -444,7 +537,9 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 			}
 			case ENQUEUE_AGAIN, ENQUEUE_BEGIN, ENQUEUE_READ, ENQUEUE_BELOW, ENQUEUE_CAS ->
 				enqueue(state, me, pc, steps);
+			case ENQUEUE_LOCKED, ENQUEUE_LINK -> enqueueInOrder(state, me, pc, steps);
 			case LEAVE_AWAY, LEAVE_CONSUME, LEAVE_ARRIVE -> leave(state, me, pc, steps);
+			case LEAVE_LOOK, LEAVE_LOCKED, LEAVE_UNLINK, LEAVE_OUT -> leaveInOrder(state, me, pc, steps);
 			case AWAIT_CHECK -> {
 				byte[] next = steps.must(me + " await: isWaiting");
 				if (get(state, me, PERMIT) != WAITING) {
@@ -457,8 +552,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 			case AWAIT_CANCELLED -> {
 				byte[] next = steps.must(me + " await: cancelled?");
 				if (state[STOPPING] != 0) {
-					set(next, me, LEAVES_AS, AS_EXPIRED);
-					go(next, me, Pc.LEAVE_AWAY);
+					leaveAs(next, me, AS_EXPIRED);
 				}
 				else {
 					go(next, me, Pc.PARKED);
@@ -473,8 +567,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 							signalConsumed(next, me);
 						}
 						else {
-							set(next, me, LEAVES_AS, AS_EXPIRED);
-							go(next, me, Pc.LEAVE_AWAY);
+							leaveAs(next, me, AS_EXPIRED);
 						}
 					}
 				}
@@ -485,9 +578,8 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 				}
 				if (isJoiner(me) || this.keepAlive) {
 					byte[] next = steps.may(me + " has waited long enough");
-					set(next, me, LEAVES_AS, AS_EXPIRED);
+					leaveAs(next, me, AS_EXPIRED);
 					set(next, me, TIME_UP, isJoiner(me) ? 1 : 0);
-					go(next, me, Pc.LEAVE_AWAY);
 				}
 			}
 			case AWAIT_CONSUME -> {
@@ -571,6 +663,10 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 					signalled(next, me);
 					return;
 				}
+				if (this.order != Order.LIFO) {
+					go(next, me, Pc.SIGNAL_LOCKED);
+					return;
+				}
 				set(next, me, MARKED, marked ? 1 : 0);
 				snapshot(next, me);
 				if (this.fine) {
@@ -599,6 +695,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 				if (top != 0 && !this.fine) {
 					set(next, top, BELOW, 0);
 				}
+				next[DEPTH] -= (byte) ((top != 0) ? 1 : 0);
 				next[MARK] = 1;
 				newVersion(next);
 				forget(next, me, false);
@@ -653,6 +750,70 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		else {
 			set(next, me, SNAPSHOT_TOP, 0);
 			go(next, me, Pc.SIGNAL_READ_AGAIN);
+		}
+	}
+
+	private void signalInOrder(byte[] state, int me, Pc pc, Steps steps) {
+		int first = state[TOP];
+		boolean permitFirst = is(Without.MARK_BEFORE_PERMIT);
+		switch (pc) {
+			case SIGNAL_LOCKED -> {
+				if (state[LOCK] != 0) {
+					return;
+				}
+				byte[] next = steps.must(me + " signal: locks, reads the mark");
+				if (state[MARK] != 0 && !is(Without.ONE_UNDER_WAY) && !is(Without.MARK_UNDER_LOCK)) {
+					signalled(next, me);
+				}
+				else if (this.fine) {
+					next[LOCK] = (byte) me;
+					go(next, me, (permitFirst && first != 0) ? Pc.SIGNAL_UNLINK : Pc.SIGNAL_MARK);
+				}
+				else {
+					next[MARK] = 1;
+					if (first == 0) {
+						go(next, me, Pc.START_COUNT);
+					}
+					else {
+						unlink(next, first);
+						set(next, first, PERMIT, SIGNALLED);
+						signalled(next, me);
+					}
+				}
+			}
+			case SIGNAL_MARK -> {
+				byte[] next = steps.must(me + " signal: sets the mark");
+				next[MARK] = 1;
+				if (get(state, me, SNAPSHOT_TOP) != 0) {
+					next[LOCK] = 0;
+					go(next, me, Pc.UNPARK);
+				}
+				else if (first == 0) {
+					next[LOCK] = 0;
+					go(next, me, Pc.START_COUNT);
+				}
+				else {
+					go(next, me, Pc.SIGNAL_UNLINK);
+				}
+			}
+			case SIGNAL_UNLINK -> {
+				byte[] next = steps.must(me + " signal: unlinks " + first);
+				unlink(next, first);
+				set(next, me, SNAPSHOT_TOP, first);
+				go(next, me, Pc.SIGNAL_PERMIT);
+			}
+			default -> {
+				int signalled = get(state, me, SNAPSHOT_TOP);
+				byte[] next = steps.must(me + " signal: signals " + signalled);
+				set(next, signalled, PERMIT, SIGNALLED);
+				if (permitFirst) {
+					go(next, me, Pc.SIGNAL_MARK);
+				}
+				else {
+					next[LOCK] = 0;
+					go(next, me, Pc.UNPARK);
+				}
+			}
 		}
 	}
 
@@ -785,6 +946,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 				forget(next, me, true);
 				if (current) {
 					next[TOP] = (byte) me;
+					next[DEPTH]++;
 					newVersion(next);
 					enqueued(next, me);
 				}
@@ -792,6 +954,30 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 					go(next, me, Pc.ENQUEUE_READ);
 				}
 			}
+		}
+	}
+
+	private void enqueueInOrder(byte[] state, int me, Pc pc, Steps steps) {
+		if (pc == Pc.ENQUEUE_LOCKED) {
+			if (state[LOCK] != 0) {
+				return;
+			}
+			byte[] next = steps.must(me + " enqueue: locks, beginWaiting");
+			set(next, me, PERMIT, WAITING);
+			if (this.fine) {
+				next[LOCK] = (byte) me;
+				go(next, me, Pc.ENQUEUE_LINK);
+			}
+			else {
+				link(next, me);
+				enqueued(next, me);
+			}
+		}
+		else {
+			byte[] next = steps.must(me + " enqueue: links itself");
+			link(next, me);
+			next[LOCK] = 0;
+			enqueued(next, me);
 		}
 	}
 
@@ -833,16 +1019,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 					return;
 				}
 				set(next, me, PERMIT, AWAY);
-				set(next, me, LEAVES_AS, 0);
-				if (leads) {
-					lead(next, me);
-				}
-				else if (isJoiner(me)) {
-					exit(next, me);
-				}
-				else {
-					go(next, me, Pc.RETIRE);
-				}
+				left(next, me);
 			}
 			case LEAVE_CONSUME -> {
 				byte[] next = steps.must(me + " leave: consumeSignal");
@@ -862,6 +1039,64 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 					takeVacancy(next, me, IN_ARRIVE);
 				}
 			}
+		}
+	}
+
+	private void leaveInOrder(byte[] state, int me, Pc pc, Steps steps) {
+		switch (pc) {
+			case LEAVE_LOOK -> {
+				byte[] next = steps.must(me + " leave: isWaiting, without the lock");
+				go(next, me, (get(state, me, PERMIT) == WAITING) ? Pc.LEAVE_LOCKED : Pc.LEAVE_CONSUME);
+			}
+			case LEAVE_LOCKED -> {
+				if (state[LOCK] != 0) {
+					return;
+				}
+				byte[] next = steps.must(me + " leave: locks, isWaiting");
+				boolean waiting = get(state, me, PERMIT) == WAITING || is(Without.PERMIT_UNDER_LOCK);
+				if (this.fine) {
+					next[LOCK] = (byte) (waiting ? me : 0);
+					go(next, me, waiting ? Pc.LEAVE_UNLINK : Pc.LEAVE_CONSUME);
+				}
+				else if (waiting) {
+					if (!is(Without.UNLINKED_AS_IT_LEAVES)) {
+						unlink(next, me);
+					}
+					set(next, me, PERMIT, OUT);
+					left(next, me);
+				}
+				else {
+					set(next, me, PERMIT, OUT);
+					go(next, me, Pc.LEAVE_ARRIVE);
+				}
+			}
+			case LEAVE_UNLINK -> {
+				byte[] next = steps.must(me + " leave: unlinks itself");
+				if (!is(Without.UNLINKED_AS_IT_LEAVES)) {
+					unlink(next, me);
+				}
+				go(next, me, Pc.LEAVE_OUT);
+			}
+			default -> {
+				byte[] next = steps.must(me + " leave: endWaiting");
+				set(next, me, PERMIT, OUT);
+				next[LOCK] = 0;
+				left(next, me);
+			}
+		}
+	}
+
+	private void left(byte[] next, int me) {
+		boolean leads = get(next, me, LEAVES_AS) == AS_LEADER;
+		set(next, me, LEAVES_AS, 0);
+		if (leads) {
+			lead(next, me);
+		}
+		else if (isJoiner(me)) {
+			exit(next, me);
+		}
+		else {
+			go(next, me, Pc.RETIRE);
 		}
 	}
 
@@ -952,10 +1187,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		int where = get(next, me, TAKEN_IN);
 		set(next, me, TAKEN_IN, 0);
 		switch (where) {
-			case IN_FOLLOW -> {
-				set(next, me, LEAVES_AS, AS_LEADER);
-				go(next, me, Pc.LEAVE_AWAY);
-			}
+			case IN_FOLLOW -> leaveAs(next, me, AS_LEADER);
 			case IN_ARRIVE -> {
 				if (is(Without.MARK_CLEARED_FIRST)) {
 					go(next, me, Pc.LATE_CLEAR);
@@ -988,7 +1220,17 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 					foundNothing(next, me);
 				}
 			}
-			default -> go(next, me, Pc.ENQUEUE_AGAIN);
+			default -> go(next, me, (this.order == Order.LIFO) ? Pc.ENQUEUE_AGAIN : Pc.ENQUEUE_LOCKED);
+		}
+	}
+
+	private void leaveAs(byte[] next, int me, int why) {
+		set(next, me, LEAVES_AS, why);
+		if (this.order == Order.LIFO) {
+			go(next, me, Pc.LEAVE_AWAY);
+		}
+		else {
+			go(next, me, is(Without.PERMIT_UNDER_LOCK) ? Pc.LEAVE_LOOK : Pc.LEAVE_LOCKED);
 		}
 	}
 
@@ -1085,11 +1327,13 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		set(next, me, SNAPSHOT_TOP, next[TOP]);
 		set(next, me, SNAPSHOT_MARK, next[MARK]);
 		set(next, me, SNAPSHOT_FRESH, 1);
+		// Of use only without a version; it would but make more states of the same.
+		set(next, me, SNAPSHOT_DEPTH, is(Without.VERSION) ? next[DEPTH] : 0);
 	}
 
 	private boolean isCurrent(byte[] state, int me) {
-		boolean sameVersion = get(state, me, SNAPSHOT_FRESH) != 0
-				|| (is(Without.VERSION) && get(state, me, SNAPSHOT_TOP) == state[TOP]);
+		boolean sameVersion = get(state, me, SNAPSHOT_FRESH) != 0 || (is(Without.VERSION)
+				&& get(state, me, SNAPSHOT_TOP) == state[TOP] && get(state, me, SNAPSHOT_DEPTH) == state[DEPTH]);
 		return sameVersion && get(state, me, SNAPSHOT_MARK) == state[MARK];
 	}
 
@@ -1103,9 +1347,50 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		set(next, me, SNAPSHOT_TOP, 0);
 		set(next, me, SNAPSHOT_MARK, 0);
 		set(next, me, SNAPSHOT_FRESH, 0);
+		set(next, me, SNAPSHOT_DEPTH, 0);
 		set(next, me, SNAPSHOT_BELOW, 0);
 		if (!keepsBelow) {
 			set(next, me, TERM_FRESH, 0);
+		}
+	}
+
+	// The queue, linked from the one that is promoted next
+
+	private void link(byte[] next, int me) {
+		int before = 0;
+		int after = next[TOP];
+		while (after != 0 && isBefore(after, me)) {
+			before = after;
+			after = get(next, after, BELOW);
+		}
+		set(next, me, BELOW, after);
+		setNext(next, before, me);
+	}
+
+	/** Whether one that waits is promoted before one that begins to wait now. */
+	private boolean isBefore(int waiting, int me) {
+		return this.order == Order.FIFO || (isJoiner(waiting) && !isJoiner(me));
+	}
+
+	private void unlink(byte[] next, int me) {
+		int before = 0;
+		int place = next[TOP];
+		while (place != 0 && place != me) {
+			before = place;
+			place = get(next, place, BELOW);
+		}
+		if (place == me) {
+			setNext(next, before, get(next, me, BELOW));
+			set(next, me, BELOW, 0);
+		}
+	}
+
+	private static void setNext(byte[] next, int before, int place) {
+		if (before != 0) {
+			set(next, before, BELOW, place);
+		}
+		else {
+			next[TOP] = (byte) place;
 		}
 	}
 
@@ -1129,6 +1414,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 	private byte[] renumbered(byte[] state, int[] numbers) {
 		byte[] other = state.clone();
 		other[TOP] = (byte) numbers[state[TOP]];
+		other[LOCK] = (byte) numbers[state[LOCK]];
 		for (int set = 0; set < this.sets; set++) {
 			other[HOLDER + set] = (byte) numbers[state[HOLDER + set]];
 		}
@@ -1178,7 +1464,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 				return "the leader of " + set + " does not know";
 			}
 		}
-		if (marks != state[MARK] && !is(Without.MARK_CLEARED_FIRST)) {
+		if (marks != state[MARK] && !is(Without.MARK_CLEARED_FIRST) && !is(Without.MARK_BEFORE_PERMIT)) {
 			return "the mark is " + state[MARK] + ", but " + marks + " are under way";
 		}
 		int seen = 0;
@@ -1188,8 +1474,18 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 			}
 			seen |= 1 << place;
 			int permit = get(state, place, PERMIT);
-			if (permit != WAITING && permit != AWAY) {
+			if (permit != WAITING && (permit != AWAY || this.order != Order.LIFO)) {
 				return place + " is on the stack but neither waiting nor away";
+			}
+		}
+		if (this.order == Order.LIFO && state[DEPTH] != Integer.bitCount(seen) && !is(Without.VERSION)) {
+			return "the depth is " + state[DEPTH] + ", but " + Integer.bitCount(seen) + " are on the stack";
+		}
+		if (this.order != Order.LIFO && state[LOCK] == 0) {
+			for (int thread = 1; thread <= threads; thread++) {
+				if (get(state, thread, PERMIT) == WAITING && (seen & (1 << thread)) == 0) {
+					return thread + " waits but is not in the queue";
+				}
 			}
 		}
 		if (state[COUNT] > this.max) {
@@ -1206,7 +1502,9 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		return switch (pc(state, thread)) {
 			case SIGNAL_BELOW, SIGNAL_CAS, SIGNAL_READ_AGAIN, POPPED_WAITING, POPPED_AWAY ->
 				get(state, thread, MARKED) != 0;
-			case START_COUNT, START_THREAD, START_UNCOUNT, START_CLEAR, NEW_ARRIVE, AWAIT_ARRIVE, LEAVE_ARRIVE -> true;
+			case SIGNAL_UNLINK, SIGNAL_PERMIT, START_COUNT, START_THREAD, START_UNCOUNT, START_CLEAR, NEW_ARRIVE,
+					AWAIT_ARRIVE, LEAVE_ARRIVE ->
+				true;
 			default -> false;
 		};
 	}
@@ -1215,6 +1513,9 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 	public String violationAtRest(byte[] state) {
 		if (state[MARK] != 0) {
 			return "nobody is under way, but the mark says so";
+		}
+		if (state[LOCK] != 0) {
+			return "the queue stays locked";
 		}
 		if (state[STOPPING] != 0) {
 			for (int thread = 1; thread <= this.own + this.joiners; thread++) {
@@ -1256,8 +1557,9 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 
 	@Override
 	public String describe(byte[] state) {
-		StringBuilder description = new StringBuilder("top %d, mark %d, threads %d, leaders %s;".formatted(state[TOP],
-				state[MARK], state[COUNT], Arrays.toString(Arrays.copyOfRange(state, HOLDER, HOLDER + this.sets))));
+		StringBuilder description = new StringBuilder(
+				"top %d, mark %d, lock %d, threads %d, leaders %s;".formatted(state[TOP], state[MARK], state[LOCK],
+						state[COUNT], Arrays.toString(Arrays.copyOfRange(state, HOLDER, HOLDER + this.sets))));
 		for (int thread = 1; thread <= actors(); thread++) {
 			description.append(" %d: %s, permit %d, below %d, unparked %d;".formatted(thread, pc(state, thread),
 					get(state, thread, PERMIT), get(state, thread, BELOW), get(state, thread, UNPARKED)));
@@ -1296,6 +1598,8 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 	 */
 	static final class Builder {
 
+		private Order order = Order.LIFO;
+
 		private int sets = 1;
 
 		private int min = 1;
@@ -1317,6 +1621,11 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		private boolean symmetric;
 
 		private final Set<Without> without = EnumSet.noneOf(Without.class);
+
+		Builder order(Order order) {
+			this.order = order;
+			return this;
+		}
 
 		Builder handleSets(int handleSets) {
 			this.sets = handleSets;

@@ -1,8 +1,14 @@
 package org.leaderfollowers.interleavings;
 
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
+
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.leaderfollowers.interleavings.InterleavingExplorer.Exploration;
+import org.leaderfollowers.interleavings.PromotionProtocol.Order;
 import org.leaderfollowers.interleavings.PromotionProtocol.Without;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -48,30 +54,67 @@ class PromotionProtocolTests {
 
 		CLOSED_EVERY_ACCESS(PromotionProtocol.builder().threads(2, 2).closes().fine()),
 
-		CLOSED_WITH_A_JOINER(PromotionProtocol.builder().threads(1, 1).joiners(1).closes().symmetric());
+		CLOSED_WITH_A_JOINER(PromotionProtocol.builder().threads(1, 1).joiners(1).closes().symmetric()),
+
+		// With a lock there are fewer states, so there is room for more threads.
+
+		ONE_TO_THREE_THREADS_EVERY_ACCESS(PromotionProtocol.builder().threads(1, 3).keepAlive().fine().symmetric(),
+				Order.FIFO, Order.PRIORITY),
+
+		ONE_TO_FOUR_THREADS(PromotionProtocol.builder().threads(1, 4).keepAlive().symmetric(), Order.FIFO,
+				Order.PRIORITY),
+
+		ONE_TO_TWO_THREADS_AND_A_JOINER_EVERY_ACCESS(
+				PromotionProtocol.builder().threads(1, 2).keepAlive().joiners(1).fine().symmetric(), Order.FIFO,
+				Order.PRIORITY),
+
+		TWO_THREADS_AND_TWO_JOINERS(PromotionProtocol.builder().threads(2, 2).joiners(2).symmetric(), Order.FIFO,
+				Order.PRIORITY);
 
 		private final PromotionProtocol.Builder builder;
 
+		private final List<Order> orders;
+
 		Pool(PromotionProtocol.Builder builder) {
+			this(builder, Order.values());
+		}
+
+		Pool(PromotionProtocol.Builder builder, Order... orders) {
 			this.builder = builder;
+			this.orders = List.of(orders);
 		}
 
 	}
 
+	static Stream<Arguments> pools() {
+		return Arrays.stream(Order.values())
+			.flatMap((order) -> Arrays.stream(Pool.values())
+				.filter((pool) -> pool.orders.contains(order))
+				.map((pool) -> Arguments.of(order, pool)));
+	}
+
+	static Stream<Arguments> rules() {
+		return Arrays.stream(Order.values())
+			.flatMap((order) -> Arrays.stream(Without.values())
+				.filter((rule) -> rule.isRuleOf(order))
+				.map((rule) -> Arguments.of(order, rule)));
+	}
+
 	@ParameterizedTest
-	@EnumSource
-	void neverTwoLeadersAndNeverALostWakeUp(Pool pool) {
-		Exploration exploration = InterleavingExplorer.explore(pool.builder.build(), MAX_STATES);
-		logger.debug("{}: {}", pool, exploration);
+	@MethodSource("pools")
+	void neverTwoLeadersAndNeverALostWakeUp(Order order, Pool pool) {
+		Exploration exploration = InterleavingExplorer.explore(pool.builder.order(order).build(), MAX_STATES);
+		logger.debug("{} {}: {}", order, pool, exploration);
 		assertThat(exploration.violation()).as(exploration::toString).isNull();
 		assertThat(exploration.rests()).isPositive();
 	}
 
 	@ParameterizedTest
-	@EnumSource
-	void noRuleCanBeDropped(Without rule) {
-		Exploration exploration = InterleavingExplorer.explore(poolThatNeeds(rule).without(rule).build(), MAX_STATES);
-		logger.debug("without {}: {}", rule, exploration);
+	@MethodSource("rules")
+	void noRuleCanBeDropped(Order order, Without rule) {
+		PromotionProtocol protocol = poolThatNeeds(rule).order(order).without(rule).build();
+		Exploration exploration = InterleavingExplorer.explore(protocol, MAX_STATES);
+		logger.debug("{} without {}: {}", order, rule, exploration);
 		assertThat(exploration.violation()).isNotNull();
 	}
 
@@ -81,6 +124,7 @@ class PromotionProtocolTests {
 				PromotionProtocol.builder().handleSets(2).threads(2, 3).keepAlive();
 			case LIMIT_AFTER_MARK, LOOK_BEFORE_END ->
 				PromotionProtocol.builder().threads(1, 2).keepAlive().spareThreads(1);
+			case VERSION -> PromotionProtocol.builder().threads(4, 4).symmetric();
 			case WAIT_AGAIN_IN_PLACE -> PromotionProtocol.builder().threads(1, 2).keepAlive();
 			case END_OF_JOIN -> PromotionProtocol.builder().threads(1, 1).joiners(1);
 			case STOP_BEFORE_WAKE_UP -> PromotionProtocol.builder().threads(1, 2).closes();

@@ -7,14 +7,14 @@ import org.openjdk.jcstress.annotations.Expect;
 import org.openjdk.jcstress.annotations.JCStressTest;
 import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
-import org.openjdk.jcstress.infra.results.I_Result;
+import org.openjdk.jcstress.infra.results.II_Result;
 import org.openjdk.jcstress.infra.results.LLL_Result;
 import org.openjdk.jcstress.infra.results.LL_Result;
 import org.openjdk.jcstress.infra.results.L_Result;
 import org.openjdk.jcstress.infra.results.ZLL_Result;
 
 /**
- * Races of followers with those who wake them.
+ * Races of followers on a stack with those who wake them.
  */
 public class FollowersStress {
 
@@ -72,6 +72,39 @@ public class FollowersStress {
 		@Actor
 		public void follower(ZLL_Result result) {
 			result.r1 = this.followers.leave(this.follower);
+		}
+
+		@Actor
+		public void signaller(ZLL_Result result) {
+			result.r2 = this.followers.signal();
+		}
+
+		@Arbiter
+		public void outcome(ZLL_Result result) {
+			result.r3 = this.followers.signal();
+		}
+
+	}
+
+	/**
+	 * A follower looks whether it is signalled while another thread wakes it.
+	 */
+	@JCStressTest
+	@State
+	@Outcome(id = "true, WOKEN, NOBODY_WAITS", expect = Expect.ACCEPTABLE, desc = "it has arrived")
+	@Outcome(id = "false, WOKEN, ALREADY_UNDER_WAY", expect = Expect.ACCEPTABLE, desc = "it has yet to see it")
+	@Outcome(expect = Expect.FORBIDDEN, desc = "the mark is set for ever, or was cleared by nobody")
+	public static class AwaitAndSignal extends OneFollower {
+
+		public AwaitAndSignal() {
+			this.followers.enqueue(this.follower);
+		}
+
+		@Actor
+		public void follower(ZLL_Result result) {
+			for (int i = 0; i < 50 && !result.r1; i++) {
+				result.r1 = this.followers.await(this.follower, 0, () -> true);
+			}
 		}
 
 		@Actor
@@ -151,7 +184,7 @@ public class FollowersStress {
 	 */
 	@JCStressTest
 	@State
-	@Outcome(id = "2", expect = Expect.ACCEPTABLE, desc = "each was found once")
+	@Outcome(id = "2, 2", expect = Expect.ACCEPTABLE, desc = "each was found once, or counted")
 	@Outcome(expect = Expect.FORBIDDEN, desc = "one was lost, or found twice")
 	public static class EnqueueAndSignal extends OneFollower {
 
@@ -172,7 +205,8 @@ public class FollowersStress {
 		}
 
 		@Arbiter
-		public void outcome(I_Result result) {
+		public void outcome(II_Result result) {
+			result.r2 = this.found + this.followers.waiting();
 			this.followers.arrive();
 			while (this.followers.signal() == Signal.WOKEN) {
 				this.found++;
@@ -188,7 +222,7 @@ public class FollowersStress {
 	 */
 	@JCStressTest
 	@State
-	@Outcome(id = "2", expect = Expect.ACCEPTABLE, desc = "each was found once")
+	@Outcome(id = "2, 2", expect = Expect.ACCEPTABLE, desc = "each was counted and found once")
 	@Outcome(expect = Expect.FORBIDDEN, desc = "one was lost, or found twice")
 	public static class EnqueueTwice extends OneFollower {
 
@@ -205,7 +239,8 @@ public class FollowersStress {
 		}
 
 		@Arbiter
-		public void outcome(I_Result result) {
+		public void outcome(II_Result result) {
+			result.r2 = this.followers.waiting();
 			while (this.followers.signal() == Signal.WOKEN) {
 				result.r1++;
 				this.followers.arrive();
@@ -219,7 +254,7 @@ public class FollowersStress {
 	 */
 	public static class OneFollower {
 
-		final Followers followers = new Followers(2);
+		final Followers followers = Followers.lifo(2);
 
 		final Follower follower = new Follower(1, Thread.currentThread());
 

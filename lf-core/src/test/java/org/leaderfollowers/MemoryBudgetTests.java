@@ -1,0 +1,99 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+/**
+ * Tests that the connections of a pool together hold no more memory than they may, and
+ * give it back.
+ */
+@Timeout(60)
+class MemoryBudgetTests {
+
+	private static final int BUDGET = 1024 * 1024;
+
+	@RegisterExtension
+	private final Engine engine = new Engine();
+
+	@Test
+	void aFloodOfPartialMessagesIsBoundedAndGoneWithItsConnections() {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(BUDGET));
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.handler((connection, message) -> connection.send(message)));
+		List<Peer> flood = new ArrayList<>();
+		for (int i = 0; i < 40; i++) {
+			flood.add(this.engine.connect(server).send("x".repeat(60_000)));
+		}
+		Engine.eventually()
+			.untilAsserted(
+					() -> assertThat(server.snapshot().closedConnections().get(CloseReason.OVERLOADED)).isPositive());
+		assertThat(pool.snapshot().bufferedBytes()).isLessThanOrEqualTo(BUDGET);
+		assertThat(pool.snapshot().maxBufferedBytes()).isEqualTo(BUDGET);
+		assertThat(this.engine.log()).anyMatch((line) -> line.contains("maxBufferedBytes"));
+		// Who needs no memory is served meanwhile.
+		assertThat(this.engine.connect(server).send("hello\n").readLine()).isEqualTo("hello");
+		flood.forEach(Peer::close);
+		Engine.eventually().untilAsserted(() -> assertThat(pool.snapshot().bufferedBytes()).isZero());
+		assertThat(this.engine.connect(server).send("y".repeat(60_000) + "\n").readLine()).hasSize(60_000);
+	}
+
+	@Test
+	void repliesThatWaitAreAccountedForUntilTheyAreWritten() {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(64L * BUDGET));
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.maxOutboundSize(16 * BUDGET)
+			.handler((connection, message) -> {
+				byte[] reply = new byte[60_000];
+				Arrays.fill(reply, (byte) 'r');
+				for (int i = 0; i < 200; i++) {
+					connection.send(ByteBuffer.wrap(reply));
+				}
+			}));
+		Peer peer = this.engine.connect(server).send("go\n");
+		Engine.eventually().untilAsserted(() -> assertThat(pool.snapshot().bufferedBytes()).isPositive());
+		for (int i = 0; i < 200; i++) {
+			assertThat(peer.readLine()).hasSize(60_000);
+		}
+		Engine.eventually().untilAsserted(() -> assertThat(pool.snapshot().bufferedBytes()).isZero());
+	}
+
+	@Test
+	void aReplyThatCannotBeKeptClosesItsConnection() {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(BUDGET));
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.maxOutboundSize(64 * BUDGET)
+			.handler((connection, message) -> {
+				byte[] reply = new byte[60_000];
+				Arrays.fill(reply, (byte) 'r');
+				while (true) {
+					connection.send(ByteBuffer.wrap(reply));
+				}
+			}));
+		this.engine.connect(server).send("go\n");
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(server.snapshot().closedConnections().get(CloseReason.OVERLOADED)).isOne());
+		Engine.eventually().untilAsserted(() -> assertThat(pool.snapshot().bufferedBytes()).isZero());
+	}
+
+	@Test
+	void aBudgetThatHoldsNotOneBufferIsRefused() {
+		assertThatIllegalArgumentException().isThrownBy(() -> LeaderFollowersPool.builder().maxBufferedBytes(65_535))
+			.withMessageContaining("'maxBufferedBytes'");
+	}
+
+}
