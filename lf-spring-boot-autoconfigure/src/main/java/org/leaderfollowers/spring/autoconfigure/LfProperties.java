@@ -153,7 +153,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * How followers are promoted.
 	 *
 	 * @param policy When the leader promotes a follower.
-	 * @param order Which follower is promoted.
+	 * @param order Which follower is promoted, by how long it has waited or by the
+	 * priority of its thread.
 	 */
 	public record Promotion(@DefaultValue("eager") PromotionPolicy policy, @DefaultValue("lifo") PromotionOrder order) {
 	}

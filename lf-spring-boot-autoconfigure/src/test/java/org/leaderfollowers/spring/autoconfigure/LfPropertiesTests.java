@@ -10,6 +10,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
@@ -65,7 +66,7 @@ class LfPropertiesTests {
 	void everyPropertyOfAPoolReachesTheEngine() {
 		ConfiguredProperties<Pool> properties = TestProperties.bind("lf.pool", Pool.class, "threads.min=3",
 				"threads.max=8", "threads.keep-alive=9s", "threads.priority=7", "handle-sets=2",
-				"promotion.policy=EAGER", "promotion.order=lifo");
+				"promotion.policy=EAGER", "promotion.order=fifo");
 		LeaderFollowersPool.Builder builder = new PoolPropertiesMapper(properties).map("mine");
 		assertThat(builder).hasFieldOrPropertyWithValue("threadPriority", 7);
 		PoolSnapshot pool = builder.build().snapshot();
@@ -74,6 +75,7 @@ class LfPropertiesTests {
 		assertThat(pool.maxThreads()).isEqualTo(8);
 		assertThat(pool.keepAlive()).isEqualTo(Duration.ofSeconds(9));
 		assertThat(pool.handleSets()).hasSize(2);
+		assertThat(pool.promotionOrder()).isEqualTo(PromotionOrder.FIFO);
 	}
 
 	@Test
