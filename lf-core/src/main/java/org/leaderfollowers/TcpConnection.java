@@ -720,7 +720,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		TcpServer.Timeouts timeouts = this.server.timeouts();
 		long deadline = this.lingerDeadline;
 		if (timeouts.writeNanos() != 0 && hasPendingBytes()) {
-			deadline = TimedEventHandler.earlier(deadline, this.outbound.progressNanos() + timeouts.writeNanos());
+			deadline = TimedEventHandler.earlier(deadline, this.outbound.progressNanos(System.nanoTime()) + timeouts.writeNanos());
 		}
 		if (this.closing == null) {
 			if (isIdleTimed()) {
@@ -750,7 +750,7 @@ final class TcpConnection implements Connection, TimedEventHandler {
 
 	private boolean isWriteLate(long nowNanos) {
 		long timeout = this.server.timeouts().writeNanos();
-		return timeout != 0 && hasPendingBytes() && nowNanos - this.outbound.progressNanos() - timeout >= 0;
+		return timeout != 0 && hasPendingBytes() && nowNanos - this.outbound.progressNanos(nowNanos) - timeout >= 0;
 	}
 
 	private void requestTimerIfEarlier() {
@@ -925,9 +925,9 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		int left = events & ~SelectionKey.OP_WRITE;
 		long mark;
 		try {
-			long before = this.outbound.progressNanos();
+			long before = this.outbound.progressNanos(0);
 			long waiting = this.outbound.flush(this.channel, FLUSH_BUDGET);
-			if (this.outbound.progressNanos() != before) {
+			if (this.outbound.progressNanos(0) != before) {
 				LAST_ACTIVITY.setOpaque(this, this.handle.handleSet().nowNanos());
 			}
 			mark = (this.phase == OPEN) ? this.server.lowWaterMark() : 0;

@@ -28,21 +28,27 @@ public final class Outbound {
 
 	private final MemoryBudget budget;
 
-	private @Nullable ArrayDeque<ByteBuffer> waiting;
+	/** What waits for the socket; nothing for nearly all connections at any time. */
+	private volatile @Nullable Waiting waiting;
 
-	private volatile long waitingBytes;
-
-	/** When the socket last took something, meaningful while bytes wait. */
-	private volatile long progressNanos;
+	/** Frames that were gathered and not yet given to the socket, position to limit. */
+	private @Nullable ByteBuffer held;
 
 	private boolean closed;
 
-	/** Frames that were gathered and not yet given to the socket. */
-	private @Nullable ByteBuffer held;
+	/**
+	 * Bytes that wait, at least one. Changed under the monitor, looked at by anybody.
+	 */
+	private static final class Waiting {
 
-	private int heldStart;
+		final ArrayDeque<ByteBuffer> buffers = new ArrayDeque<>(4);
 
-	private int heldEnd;
+		volatile long bytes;
+
+		/** When the socket last took something. */
+		volatile long progressNanos = System.nanoTime();
+
+	}
 
 	/**
 	 * What became of a frame.
@@ -102,31 +108,30 @@ public final class Outbound {
 	}
 
 	private Sent writeOrKeep(WritableByteChannel channel, ByteBuffer frame, long limit) throws IOException {
-		long before = this.waitingBytes;
-		if (before == 0) {
+		Waiting current = this.waiting;
+		if (current == null) {
 			write(channel, frame, Long.MAX_VALUE);
 			if (!frame.hasRemaining()) {
 				return Sent.WRITTEN;
 			}
-			this.progressNanos = System.nanoTime();
 		}
-		else if (before >= limit) {
+		else if (current.bytes >= limit) {
 			return Sent.REFUSED;
 		}
-		int length = frame.remaining();
+		// If a part was written and the rest cannot be kept, nothing may follow it.
+		boolean kept = false;
 		try {
-			if (!keep(frame, before)) {
-				this.closed = true;
+			Waiting behind = (current != null) ? current : new Waiting();
+			kept = keep(frame, behind);
+			if (!kept) {
 				return Sent.OVERLOADED;
 			}
+			this.waiting = behind;
 		}
-		catch (Throwable ex) {
-			// Out of memory. If a part was written, nothing may follow it.
-			this.closed = true;
-			throw ex;
+		finally {
+			this.closed |= !kept;
 		}
-		this.waitingBytes = before + length;
-		return (before == 0) ? Sent.BEGAN_TO_WAIT : Sent.WAITS;
+		return (current == null) ? Sent.BEGAN_TO_WAIT : Sent.WAITS;
 	}
 
 	/**
@@ -143,15 +148,14 @@ public final class Outbound {
 		if (this.closed) {
 			return Sent.CLOSED;
 		}
-		if (this.waitingBytes > 0) {
+		if (this.waiting != null) {
 			return Sent.REFUSED;
 		}
+		gathered.limit(end);
 		if (this.held == null) {
 			// The earlier ones may have been released by another thread.
-			this.held = gathered;
-			this.heldStart = start;
+			this.held = gathered.position(start);
 		}
-		this.heldEnd = end;
 		return Sent.WAITS;
 	}
 
@@ -174,7 +178,7 @@ public final class Outbound {
 		}
 		this.held = null;
 		// They have been accepted already: no limit.
-		return writeOrKeep(channel, gathered.limit(this.heldEnd).position(this.heldStart), Long.MAX_VALUE);
+		return writeOrKeep(channel, gathered, Long.MAX_VALUE);
 	}
 
 	/**
@@ -183,24 +187,20 @@ public final class Outbound {
 	 * buffer, and the memory of what waits is at most about twice its size.
 	 * @return whether the budget allows it
 	 */
-	private boolean keep(ByteBuffer frame, long before) {
-		ArrayDeque<ByteBuffer> queue = this.waiting;
-		if (queue == null) {
-			queue = new ArrayDeque<>(4);
-			this.waiting = queue;
-		}
+	private boolean keep(ByteBuffer frame, Waiting behind) {
 		int length = frame.remaining();
-		ByteBuffer last = queue.peekLast();
+		ByteBuffer last = behind.buffers.peekLast();
 		if (last == null || last.capacity() - last.limit() < length) {
-			last = this.budget.allocate(Math.max(length, (int) Math.min(before, SHARED_BUFFER)));
+			last = this.budget.allocate(Math.max(length, (int) Math.min(behind.bytes, SHARED_BUFFER)));
 			if (last == null) {
 				return false;
 			}
-			queue.addLast(last.limit(0));
+			behind.buffers.addLast(last.limit(0));
 		}
 		int end = last.limit();
 		last.limit(end + length).put(end, frame, frame.position(), length);
 		frame.position(frame.limit());
+		behind.bytes += length;
 		return true;
 	}
 
@@ -213,13 +213,13 @@ public final class Outbound {
 	 * @throws IOException if the socket failed
 	 */
 	public synchronized long flush(WritableByteChannel channel, long budget) throws IOException {
-		ArrayDeque<ByteBuffer> queue = this.waiting;
-		if (queue == null) {
+		Waiting current = this.waiting;
+		if (current == null) {
 			return 0;
 		}
 		long written = 0;
 		while (written < budget) {
-			ByteBuffer first = queue.peekFirst();
+			ByteBuffer first = current.buffers.peekFirst();
 			if (first == null) {
 				break;
 			}
@@ -227,17 +227,18 @@ public final class Outbound {
 			if (first.hasRemaining()) {
 				break;
 			}
-			queue.removeFirst();
+			current.buffers.removeFirst();
 			this.budget.release(first.capacity());
 		}
 		if (written > 0) {
-			this.progressNanos = System.nanoTime();
-			this.waitingBytes -= written;
+			current.progressNanos = System.nanoTime();
+			current.bytes -= written;
 		}
-		if (queue.isEmpty()) {
+		if (current.buffers.isEmpty()) {
 			this.waiting = null;
+			return 0;
 		}
-		return this.waitingBytes;
+		return current.bytes;
 	}
 
 	private static int write(WritableByteChannel channel, ByteBuffer buffer, long budget) throws IOException {
@@ -275,14 +276,14 @@ public final class Outbound {
 	 */
 	public synchronized long discard() {
 		this.closed = true;
-		if (this.waiting != null) {
-			this.waiting.forEach((buffer) -> this.budget.release(buffer.capacity()));
-			this.waiting = null;
-		}
 		this.held = null;
-		long lost = this.waitingBytes;
-		this.waitingBytes = 0;
-		return lost;
+		Waiting lost = this.waiting;
+		if (lost == null) {
+			return 0;
+		}
+		lost.buffers.forEach((buffer) -> this.budget.release(buffer.capacity()));
+		this.waiting = null;
+		return lost.bytes;
 	}
 
 	/**
@@ -290,15 +291,19 @@ public final class Outbound {
 	 * @return bytes
 	 */
 	public long waitingBytes() {
-		return this.waitingBytes;
+		Waiting current = this.waiting;
+		return (current != null) ? current.bytes : 0;
 	}
 
 	/**
-	 * When the socket last took something; meaningful while bytes wait.
+	 * When the socket last took something, while bytes wait. Any thread, without the
+	 * monitor.
+	 * @param otherwise what to return if nothing waits
 	 * @return {@link System#nanoTime()}
 	 */
-	public long progressNanos() {
-		return this.progressNanos;
+	public long progressNanos(long otherwise) {
+		Waiting current = this.waiting;
+		return (current != null) ? current.progressNanos : otherwise;
 	}
 
 }
