@@ -720,7 +720,8 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		TcpServer.Timeouts timeouts = this.server.timeouts();
 		long deadline = this.lingerDeadline;
 		if (timeouts.writeNanos() != 0 && hasPendingBytes()) {
-			deadline = TimedEventHandler.earlier(deadline, this.outbound.progressNanos(System.nanoTime()) + timeouts.writeNanos());
+			deadline = TimedEventHandler.earlier(deadline,
+					this.outbound.progressNanos(System.nanoTime()) + timeouts.writeNanos());
 		}
 		if (this.closing == null) {
 			if (isIdleTimed()) {
