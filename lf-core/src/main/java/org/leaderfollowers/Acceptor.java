@@ -6,6 +6,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.logging.RateLimit;
 
 /**
@@ -16,7 +17,7 @@ import org.leaderfollowers.logging.RateLimit;
  * event stays: waiting again would spin. The acceptor then pauses, for longer each time,
  * and tries again early when a connection of this server is closed.
  */
-final class Acceptor implements TimedEventHandler {
+final class Acceptor implements EngineEventHandler {
 
 	/** Accepted for one event, so that connections already open are not kept waiting. */
 	private static final int MAX_ACCEPTS = 64;
@@ -161,6 +162,24 @@ final class Acceptor implements TimedEventHandler {
 		if (isSuspended() && own != null) {
 			own.request(SelectableHandle.LOOK);
 		}
+	}
+
+	@Override
+	public boolean lookAtOnce(SelectableHandle own) {
+		if (isSuspended()) {
+			// The descriptor that a closed connection gives back is what it waits for.
+			own.handleSet().freeClosedChannels();
+		}
+		// Accepting never blocks, so it need not wait behind events whose handlers may.
+		// No switch: its class would be loaded now, which fails without descriptors.
+		Claim claim = own.claimForLook();
+		if (claim == Claim.CLAIMED) {
+			handleEvent(own, EventType.ACCEPT);
+		}
+		else if (claim == Claim.OWNER_LOOKS_AGAIN) {
+			own.handleSet().deactivate(own);
+		}
+		return true;
 	}
 
 	@Override

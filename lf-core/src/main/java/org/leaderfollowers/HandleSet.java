@@ -316,22 +316,8 @@ public final class HandleSet {
 	}
 
 	private void look(SelectableHandle handle) {
-		if (!(handle.handler instanceof Acceptor acceptor)) {
+		if (!handle.handler.lookAtOnce(handle)) {
 			this.ready.add(handle, SelectableHandle.LOOK);
-			return;
-		}
-		if (acceptor.isSuspended()) {
-			// The descriptor that a closed connection gives back is what it waits for.
-			freeClosedChannels();
-		}
-		// Accepting never blocks, so it need not wait behind events whose handlers may.
-		// No switch: its class would be loaded now, which fails without descriptors.
-		HandleState.Claim claim = handle.claimForLook();
-		if (claim == HandleState.Claim.CLAIMED) {
-			acceptor.handleEvent(handle, EventType.ACCEPT);
-		}
-		else if (claim == HandleState.Claim.OWNER_LOOKS_AGAIN) {
-			deactivate(handle);
 		}
 	}
 
@@ -368,7 +354,7 @@ public final class HandleSet {
 		int operations = handle.active ? handle.operations : 0;
 		// Derived, not stored: a sender that adds bytes now requests another look at
 		// this.
-		if (handle.handler instanceof TcpConnection connection && connection.hasPendingBytes()) {
+		if (handle.handler.hasPendingBytes()) {
 			operations |= SelectionKey.OP_WRITE;
 		}
 		SelectionKey key = handle.key;
@@ -385,31 +371,28 @@ public final class HandleSet {
 	}
 
 	private void schedule(SelectableHandle handle) {
-		if (!(handle.handler instanceof TimedEventHandler timed)) {
-			return;
-		}
 		this.deadlines.cancel(handle);
 		// Before the handler is asked: an owner that sets a deadline which this misses
 		// sees that there is no timer, and requests one.
-		handle.timerDeadline = TimedEventHandler.NO_DEADLINE;
-		long deadline = timed.deadline(this.nowNanos);
-		if (deadline != TimedEventHandler.NO_DEADLINE) {
+		handle.timerDeadline = EngineEventHandler.NO_DEADLINE;
+		long deadline = handle.handler.deadline(this.nowNanos);
+		if (deadline != EngineEventHandler.NO_DEADLINE) {
 			handle.timerDeadline = deadline;
 			this.deadlines.schedule(handle, deadline);
 		}
 	}
 
 	private void expired(SelectableHandle handle) {
-		if (handle.isMarkedClosed() || !(handle.handler instanceof TimedEventHandler timed)) {
+		if (handle.isMarkedClosed()) {
 			return;
 		}
-		handle.timerDeadline = TimedEventHandler.NO_DEADLINE;
-		long deadline = timed.deadline(this.nowNanos);
-		if (deadline != TimedEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
-			timed.expire(this.nowNanos);
+		handle.timerDeadline = EngineEventHandler.NO_DEADLINE;
+		long deadline = handle.handler.deadline(this.nowNanos);
+		if (deadline != EngineEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
+			handle.handler.expire(this.nowNanos);
 			this.ready.add(handle, SelectableHandle.LOOK);
-			deadline = timed.deadline(this.nowNanos);
-			if (deadline != TimedEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
+			deadline = handle.handler.deadline(this.nowNanos);
+			if (deadline != EngineEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
 				// The one who looks decides, and requests a timer if there is a later
 				// one.
 				return;
@@ -477,12 +460,7 @@ public final class HandleSet {
 	}
 
 	private static void abandon(SelectableHandle handle) {
-		if (handle.handler instanceof TcpConnection connection) {
-			connection.abandon();
-		}
-		else {
-			handle.closeChannel();
-		}
+		handle.handler.abandon(handle);
 	}
 
 	PoolSnapshot.HandleSetSnapshot snapshot(@Nullable String leader) {

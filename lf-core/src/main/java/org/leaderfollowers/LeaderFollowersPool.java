@@ -295,10 +295,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			}
 			int events = set.ready.peekEvents();
 			SelectableHandle handle = set.ready.take();
-			if (handle.handler instanceof TcpConnection connection && (events & SelectionKey.OP_WRITE) != 0) {
-				// Writing what waits needs no claim: it must not wait for a handler that
-				// still works on an earlier message of the same connection.
-				events = connection.flush(events);
+			if ((events & SelectionKey.OP_WRITE) != 0) {
+				events = handle.handler.flush(events);
 				set.applyInterest(handle);
 			}
 			if (events != 0) {
@@ -557,8 +555,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	private void releaseHeld(int number) {
 		Participant participant = this.participants.get(number);
 		SelectableHandle handle = (participant != null) ? participant.handle() : null;
-		if (handle != null && handle.handler instanceof TcpConnection connection) {
-			connection.releaseHeld();
+		if (handle != null) {
+			handle.handler.releaseHeld();
 		}
 	}
 
@@ -895,7 +893,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * A handle owned by the caller, in the next handle set, not yet registered there.
 	 * @param profiles what is known of the handler: one for all handle sets, or one each
 	 */
-	SelectableHandle newHandle(SelectableChannel channel, EventHandler handler, int operations,
+	SelectableHandle newHandle(SelectableChannel channel, EngineEventHandler handler, int operations,
 			HandlerProfile... profiles) {
 		int index = Math.floorMod(this.nextHandleSet.getAndIncrement(), this.handleSets.length);
 		return new SelectableHandle(channel, this.handleSets[index], handler, profiles[index % profiles.length],

@@ -219,8 +219,7 @@ final class Participant {
 		return new PoolSnapshot.ThreadSnapshot(this.thread.getName(), seen,
 				Duration.ofNanos(Math.max(0, nowNanos - (long) SINCE.getOpaque(this))),
 				(current != null) ? current.handler.toString() : null,
-				(current != null && current.handler instanceof TcpConnection connection) ? connection.handlerName()
-						: null);
+				(current != null) ? current.handler.handlerName() : null);
 	}
 
 }

@@ -8,7 +8,7 @@ import java.nio.channels.SelectionKey;
  * {@code LF_Event_Handler} (activity 5.1). The handle was claimed by the leader, which
  * takes the place of the paper's deactivation.
  */
-final class PromotingEventHandler implements EventHandler {
+final class PromotingEventHandler implements EngineEventHandler {
 
 	private final LeaderFollowersPool pool;
 

@@ -41,7 +41,7 @@ final class SelectableHandle extends HandleState implements Handle {
 
 	private final HandleSet handleSet;
 
-	final EventHandler handler;
+	final EngineEventHandler handler;
 
 	/** How long the handler runs, as far as its handle set has seen. */
 	final HandlerProfile profile;
@@ -70,7 +70,7 @@ final class SelectableHandle extends HandleState implements Handle {
 	/** The events for which it was claimed. */
 	int claimedEvents;
 
-	SelectableHandle(SelectableChannel channel, HandleSet handleSet, EventHandler handler, HandlerProfile profile,
+	SelectableHandle(SelectableChannel channel, HandleSet handleSet, EngineEventHandler handler, HandlerProfile profile,
 			int operations) {
 		this.channel = channel;
 		this.handleSet = handleSet;

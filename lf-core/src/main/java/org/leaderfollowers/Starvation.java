@@ -162,8 +162,8 @@ final class Starvation {
 	}
 
 	private static String handlerName(SelectableHandle handle) {
-		return (handle.handler instanceof TcpConnection connection)
-				? connection.handlerName() + " of server '" + connection.server() + "'" : handle.handler.toString();
+		String name = handle.handler.handlerName();
+		return (name != null) ? name : handle.handler.toString();
 	}
 
 	long leaderlessPeriods() {

@@ -33,7 +33,7 @@ import org.leaderfollowers.demultiplexing.HandleState.Release;
  * told that nothing more comes, has not closed its side, since closing with unread input
  * would make the kernel reset the connection and destroy replies on their way; CLOSED.
  */
-final class TcpConnection implements Connection, TimedEventHandler {
+final class TcpConnection implements Connection, EngineEventHandler {
 
 	/** How long the peer may take to close its side, after which it is reset. */
 	private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -720,15 +720,15 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		TcpServer.Timeouts timeouts = this.server.timeouts();
 		long deadline = this.lingerDeadline;
 		if (timeouts.writeNanos() != 0 && hasPendingBytes()) {
-			deadline = TimedEventHandler.earlier(deadline,
+			deadline = EngineEventHandler.earlier(deadline,
 					this.outbound.progressNanos(System.nanoTime()) + timeouts.writeNanos());
 		}
 		if (this.closing == null) {
 			if (isIdleTimed()) {
-				deadline = TimedEventHandler.earlier(deadline, idleSinceNanos + timeouts.idleNanos());
+				deadline = EngineEventHandler.earlier(deadline, idleSinceNanos + timeouts.idleNanos());
 			}
 			if (messageDeadline != NO_DEADLINE) {
-				deadline = TimedEventHandler.earlier(deadline, messageDeadline);
+				deadline = EngineEventHandler.earlier(deadline, messageDeadline);
 			}
 		}
 		return deadline;
@@ -878,7 +878,8 @@ final class TcpConnection implements Connection, TimedEventHandler {
 	 * Writes the replies that were held back. By the owner, or by whoever has taken over
 	 * the leadership from it, since its handler does not return.
 	 */
-	void releaseHeld() {
+	@Override
+	public void releaseHeld() {
 		try {
 			Outbound.Sent sent = this.outbound.release(this.channel);
 			if (sent == Outbound.Sent.BEGAN_TO_WAIT) {
@@ -922,7 +923,8 @@ final class TcpConnection implements Connection, TimedEventHandler {
 	 * @return what is left to dispatch: not the room to write any more, but a look, if
 	 * somebody waited for the writing
 	 */
-	int flush(int events) {
+	@Override
+	public int flush(int events) {
 		int left = events & ~SelectionKey.OP_WRITE;
 		long mark;
 		try {
@@ -944,7 +946,8 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		}
 	}
 
-	boolean hasPendingBytes() {
+	@Override
+	public boolean hasPendingBytes() {
 		return this.outbound.waitingBytes() > 0;
 	}
 
@@ -969,6 +972,11 @@ final class TcpConnection implements Connection, TimedEventHandler {
 	void abort() {
 		requestClose(CloseReason.SHUTDOWN_TIMEOUT, null);
 		this.handle.request(SelectableHandle.LOOK);
+	}
+
+	@Override
+	public void abandon(SelectableHandle handle) {
+		abandon();
 	}
 
 	/**
@@ -1033,7 +1041,8 @@ final class TcpConnection implements Connection, TimedEventHandler {
 		return this.server == candidate;
 	}
 
-	String handlerName() {
+	@Override
+	public String handlerName() {
 		return this.server.handlerName();
 	}
 
