@@ -1,17 +1,28 @@
 package org.leaderfollowers.docs;
 
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InputStreamReader;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
+import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.test.context.SpringBootTest;
@@ -23,10 +34,21 @@ import static org.assertj.core.api.Assertions.assertThat;
  * What the guide shows does what the guide says.
  */
 @SpringBootTest(properties = { "spring.config.import=classpath:further-server.yaml", "lf.server.port=0",
-		"lf.servers.orders.port=0" }, classes = SnippetTests.Application.class)
+		"lf.servers.orders.port=0", "lf.servers.quotes.port=0", "lf.servers.quotes.max-outbound-size=64KB",
+		"lf.servers.reports.port=0", "lf.servers.reports.max-outbound-size=64KB", "lf.servers.lookups.port=0",
+		"lf.servers.lookups.pool=lookups", "lf.pools.lookups.threads.min=2", "lf.pools.lookups.promotion.lease=1m" },
+		classes = SnippetTests.Application.class)
 class SnippetTests {
 
 	private static final int TIMEOUT_MILLIS = 10_000;
+
+	/** More than the buffers of the system take. */
+	private static final int QUOTES = 20_000;
+
+	/** More than the buffers of the system take. */
+	private static final int ROWS = 500_000;
+
+	private static final int LESSONS = 1000;
 
 	@Test
 	void upperCaseHandlerAnswersInUpperCase(@Value("${local.lf.server.port}") int port) throws IOException {
@@ -53,6 +75,94 @@ class SnippetTests {
 		assertThat(exchange(port, "\u0000\u0002ab", 4)).isEqualTo("\u0000\u0002ab");
 	}
 
+	@Test
+	void subscriberThatFellBehindGetsTheLatestQuote(@Value("${local.lf.servers.quotes.port}") int port,
+			@Autowired QuoteHandler handler) throws IOException {
+		try (Socket socket = connectSlowly(port)) {
+			BufferedReader reader = reader(socket);
+			send(socket, "?\n");
+			assertThat(reader.readLine()).isEqualTo("none yet");
+			String outdated = "x".repeat(1000);
+			for (int i = 0; i < QUOTES; i++) {
+				handler.publish(outdated);
+			}
+			handler.publish("latest");
+			int count = 0;
+			String line = reader.readLine();
+			while (outdated.equals(line)) {
+				count++;
+				line = reader.readLine();
+			}
+			assertThat(line).isEqualTo("latest");
+			assertThat(count).isPositive().isLessThan(QUOTES);
+		}
+	}
+
+	@Test
+	void reportIsStreamedToAPeerThatReadsSlowly(@Value("${local.lf.servers.reports.port}") int port,
+			@Autowired LeaderFollowersServers servers, @Autowired LeaderFollowersPools pools) throws IOException {
+		try (Socket socket = connectSlowly(port)) {
+			send(socket, ROWS + "\n");
+			Awaitility.await()
+				.atMost(Duration.ofSeconds(30))
+				.until(() -> servers.get("reports").snapshot().sentBytes() > 0 && pools.get("default")
+					.snapshot()
+					.threads()
+					.stream()
+					.allMatch((thread) -> thread.handle() == null));
+			BufferedReader reader = reader(socket);
+			int rows = 0;
+			while (rows < ROWS && ("row " + (rows + 1)).equals(reader.readLine())) {
+				rows++;
+			}
+			assertThat(rows).isEqualTo(ROWS);
+			send(socket, "2\n1\n");
+			assertThat(reader.readLine()).isEqualTo("row 1");
+			assertThat(reader.readLine()).isEqualTo("row 2");
+			assertThat(reader.readLine()).isEqualTo("row 1");
+		}
+	}
+
+	@Test
+	void nobodyWaitsForALookup(@Value("${local.lf.servers.lookups.port}") int port, @Autowired SlowDirectory directory)
+			throws Exception {
+		try (Socket slow = connectSlowly(port); Socket fast = connectSlowly(port)) {
+			BufferedReader slowReader = reader(slow);
+			BufferedReader fastReader = reader(fast);
+			// Until the engine knows the handler as one that is short.
+			for (int i = 0; i < LESSONS; i++) {
+				send(slow, "known\n");
+				assertThat(slowReader.readLine()).isEqualTo("value of known");
+			}
+			send(slow, SlowDirectory.SLOW + "\n");
+			assertThat(directory.asked.await(TIMEOUT_MILLIS, TimeUnit.MILLISECONDS)).isTrue();
+			send(fast, "known\n");
+			assertThat(fastReader.readLine()).isEqualTo("value of known");
+			directory.answers.countDown();
+			assertThat(slowReader.readLine()).isEqualTo("value of " + SlowDirectory.SLOW);
+		}
+		finally {
+			directory.answers.countDown();
+		}
+	}
+
+	private static Socket connectSlowly(int port) throws IOException {
+		Socket socket = new Socket();
+		// Little, so that the peer has to wait.
+		socket.setReceiveBufferSize(8192);
+		socket.setSoTimeout(TIMEOUT_MILLIS);
+		socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), TIMEOUT_MILLIS);
+		return socket;
+	}
+
+	private static BufferedReader reader(Socket socket) throws IOException {
+		return new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
+	}
+
+	private static void send(Socket socket, String text) throws IOException {
+		socket.getOutputStream().write(text.getBytes(StandardCharsets.UTF_8));
+	}
+
 	private static String exchange(int port, String request, int replyLength) throws IOException {
 		try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
 			socket.setSoTimeout(TIMEOUT_MILLIS);
@@ -69,6 +179,38 @@ class SnippetTests {
 		@LfHandler(server = "orders")
 		MessageHandler orders() {
 			return (connection, message) -> connection.send(message);
+		}
+
+		@Bean
+		SlowDirectory directory() {
+			return new SlowDirectory();
+		}
+
+	}
+
+	/**
+	 * Knows every key, and thinks for long about one of them.
+	 */
+	static class SlowDirectory implements UnaryOperator<String> {
+
+		private static final String SLOW = "slow";
+
+		private final CountDownLatch asked = new CountDownLatch(1);
+
+		private final CountDownLatch answers = new CountDownLatch(1);
+
+		@Override
+		public String apply(String key) {
+			if (key.equals(SLOW)) {
+				this.asked.countDown();
+				try {
+					this.answers.await();
+				}
+				catch (InterruptedException ex) {
+					Thread.currentThread().interrupt();
+				}
+			}
+			return "value of " + key;
 		}
 
 	}

@@ -106,10 +106,12 @@ public class LeaderFollowersEndpoint {
 	 * @param handleSets the handle sets of the pool
 	 * @param promotions how many leaders there have been, by how they came to lead
 	 * @param handOffs how leadership was handed over
+	 * @param leaderless how long nobody could lead because every thread was busy
 	 */
 	public record PoolDescriptor(PoolSnapshot.State state, PoolConfigurationDescriptor configuration,
 			Map<ThreadRole, Integer> roles, List<ThreadDescriptor> threads, List<HandleSetDescriptor> handleSets,
-			Map<PromotionKind, Long> promotions, HandOffsDescriptor handOffs) implements OperationResponseBody {
+			Map<PromotionKind, Long> promotions, HandOffsDescriptor handOffs,
+			LeaderlessDescriptor leaderless) implements OperationResponseBody {
 
 		static PoolDescriptor of(PoolSnapshot pool) {
 			Instant now = Instant.now();
@@ -117,7 +119,8 @@ public class LeaderFollowersEndpoint {
 					inOrder(ThreadRole.class, pool::count),
 					pool.threads().stream().map((thread) -> ThreadDescriptor.of(thread, now)).toList(),
 					pool.handleSets().stream().map(HandleSetDescriptor::of).toList(),
-					counts(PromotionKind.class, pool.promotions()), HandOffsDescriptor.of(pool));
+					counts(PromotionKind.class, pool.promotions()), HandOffsDescriptor.of(pool),
+					LeaderlessDescriptor.of(pool));
 		}
 
 	}
@@ -135,7 +138,7 @@ public class LeaderFollowersEndpoint {
 		static PoolConfigurationDescriptor of(PoolSnapshot pool) {
 			return new PoolConfigurationDescriptor(
 					new ThreadLimitsDescriptor(pool.minThreads(), pool.maxThreads(), pool.keepAlive()),
-					pool.handleSets().size(), new PromotionDescriptor(pool.promotionPolicy(), pool.promotionOrder()));
+					pool.handleSets().size(), PromotionDescriptor.of(pool));
 		}
 
 	}
@@ -155,8 +158,14 @@ public class LeaderFollowersEndpoint {
 	 *
 	 * @param policy when the leader promotes a follower
 	 * @param order which follower is promoted
+	 * @param lease how long a leader may run a handler before a follower takes over
 	 */
-	public record PromotionDescriptor(PromotionPolicy policy, PromotionOrder order) {
+	public record PromotionDescriptor(PromotionPolicy policy, PromotionOrder order, Duration lease) {
+
+		static PromotionDescriptor of(PoolSnapshot pool) {
+			return new PromotionDescriptor(pool.promotionPolicy(), pool.promotionOrder(), pool.promotionLease());
+		}
+
 	}
 
 	/**
@@ -165,8 +174,9 @@ public class LeaderFollowersEndpoint {
 	 * @param name the name of the thread
 	 * @param role what it does
 	 * @param since when it began to do so
-	 * @param handle what it works on, if it is processing
-	 * @param handler who processes, if it is processing
+	 * @param handle what it works on, if it is processing or runs a handler while it
+	 * leads
+	 * @param handler who processes, if somebody does
 	 */
 	public record ThreadDescriptor(String name, ThreadRole role, Instant since, @Nullable String handle,
 			@Nullable String handler) {
@@ -213,7 +223,7 @@ public class LeaderFollowersEndpoint {
 	 * How leadership was handed over.
 	 *
 	 * @param count how often
-	 * @param totalTime how long there was no leader, all together
+	 * @param totalTime how long it took until the next leader was in place, all together
 	 * @param wakeUps how many followers were woken for it
 	 * @param wastedWakeUps how many of them found another leader in place already
 	 */
@@ -222,6 +232,23 @@ public class LeaderFollowersEndpoint {
 		static HandOffsDescriptor of(PoolSnapshot pool) {
 			return new HandOffsDescriptor(pool.promotions().values().stream().mapToLong(Long::longValue).sum(),
 					Duration.ofNanos(pool.handOffNanos()), pool.wakeUps(), pool.wastedWakeUps());
+		}
+
+	}
+
+	/**
+	 * How long handle sets had no leader because every thread was busy.
+	 *
+	 * @param periods how often that was so and has ended
+	 * @param totalTime how long those periods lasted, all together
+	 * @param starvations how many of them were longer than the lease
+	 * @param starvedFor for how long it has been so now, or zero if it is not
+	 */
+	public record LeaderlessDescriptor(long periods, Duration totalTime, long starvations, Duration starvedFor) {
+
+		static LeaderlessDescriptor of(PoolSnapshot pool) {
+			return new LeaderlessDescriptor(pool.leaderlessPeriods(), Duration.ofNanos(pool.leaderlessNanos()),
+					pool.starvations(), pool.starvedFor());
 		}
 
 	}

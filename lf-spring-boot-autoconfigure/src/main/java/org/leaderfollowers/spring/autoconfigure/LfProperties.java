@@ -155,8 +155,11 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param policy When the leader promotes a follower.
 	 * @param order Which follower is promoted, by how long it has waited or by the
 	 * priority of its thread.
+	 * @param lease Time that a leader may run a handler before a follower takes over,
+	 * from 100us to 1m.
 	 */
-	public record Promotion(@DefaultValue("eager") PromotionPolicy policy, @DefaultValue("lifo") PromotionOrder order) {
+	public record Promotion(@DefaultValue("adaptive") PromotionPolicy policy,
+			@DefaultValue("lifo") PromotionOrder order, @DefaultValue("2ms") Duration lease) {
 	}
 
 }

@@ -32,6 +32,7 @@ record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 		}
 		this.properties.set("promotion.policy", pool.promotion().policy(), builder::promotionPolicy);
 		this.properties.set("promotion.order", pool.promotion().order(), builder::promotionOrder);
+		this.properties.set("promotion.lease", pool.promotion().lease(), builder::promotionLease);
 		return builder;
 	}
 

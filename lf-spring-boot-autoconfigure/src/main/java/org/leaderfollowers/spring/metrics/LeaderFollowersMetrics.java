@@ -14,7 +14,9 @@ import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.binder.BaseUnits;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolListener;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PromotionKind;
 import org.leaderfollowers.ServerSnapshot;
@@ -26,7 +28,7 @@ import org.springframework.util.Assert;
 
 /**
  * Meters of the pools and servers of an application context. All of them are read from
- * snapshots when somebody looks, except for the hand-offs.
+ * snapshots when somebody looks, except for the timers.
  */
 public final class LeaderFollowersMetrics implements MeterBinder {
 
@@ -55,7 +57,7 @@ public final class LeaderFollowersMetrics implements MeterBinder {
 	public void bindTo(MeterRegistry registry) {
 		this.pools.forEach((pool) -> {
 			bindPool(registry, pool.name(), keep(new RecentSnapshot<>(pool::snapshot)));
-			bindHandOffs(registry, pool);
+			bindTimers(registry, pool);
 		});
 		this.servers.names()
 			.forEach((name) -> bindServer(registry, name,
@@ -83,14 +85,30 @@ public final class LeaderFollowersMetrics implements MeterBinder {
 				.tag("kind", lowerCase(kind))
 				.register(registry);
 		}
+		for (EventType type : EventType.values()) {
+			FunctionCounter.builder("lf.events", snapshot, snapshot.value((current) -> events(current, type)))
+				.description("Number of events that were taken from the handle sets of the pool by type")
+				.tag("pool", pool)
+				.tag("type", lowerCase(type))
+				.register(registry);
+		}
+		FunctionCounter.builder("lf.starvations", snapshot, snapshot.value(PoolSnapshot::starvations))
+			.description("Number of periods without a leader because every thread was busy that outlasted the lease")
+			.tag("pool", pool)
+			.register(registry);
 	}
 
-	private void bindHandOffs(MeterRegistry registry, LeaderFollowersPool pool) {
-		Timer timer = Timer.builder("lf.handoff")
-			.description("Time from giving up the leadership of a handle set until its next leader is in place")
+	private void bindTimers(MeterRegistry registry, LeaderFollowersPool pool) {
+		Timer handOff = Timer.builder("lf.handoff")
+			.description(
+					"Time from the end of a leadership or lease until the next leader of the handle set is in place")
 			.tag("pool", pool.name())
 			.register(registry);
-		pool.addListener((kind, vacancyNanos) -> timer.record(vacancyNanos, TimeUnit.NANOSECONDS));
+		Timer leaderless = Timer.builder("lf.leaderless")
+			.description("Time that a handle set had no leader because every thread was busy")
+			.tag("pool", pool.name())
+			.register(registry);
+		pool.addListener(new Timers(handOff, leaderless));
 	}
 
 	private void bindServer(MeterRegistry registry, String server, RecentSnapshot<ServerSnapshot> snapshot) {
@@ -131,12 +149,36 @@ public final class LeaderFollowersMetrics implements MeterBinder {
 			.register(registry);
 	}
 
+	private static double events(PoolSnapshot pool, EventType type) {
+		return pool.handleSets().stream().mapToDouble((set) -> count(set.events(), type)).sum();
+	}
+
 	private static <E extends Enum<E>> double count(Map<E, Long> counts, E key) {
 		return counts.getOrDefault(key, 0L);
 	}
 
 	private static String lowerCase(Enum<?> value) {
 		return value.name().toLowerCase(Locale.ROOT);
+	}
+
+	/**
+	 * What is timed by a new leader, at the moment that it leads.
+	 *
+	 * @param handOff how long a hand-off took
+	 * @param leaderless how long there was no thread to lead
+	 */
+	private record Timers(Timer handOff, Timer leaderless) implements PoolListener {
+
+		@Override
+		public void handedOff(PromotionKind kind, long vacancyNanos) {
+			this.handOff.record(vacancyNanos, TimeUnit.NANOSECONDS);
+		}
+
+		@Override
+		public void leaderless(long nanos) {
+			this.leaderless.record(nanos, TimeUnit.NANOSECONDS);
+		}
+
 	}
 
 }

@@ -62,6 +62,11 @@ public final class ObservedMessageHandler implements MessageHandler {
 	}
 
 	@Override
+	public void onWritable(Connection connection) throws Exception {
+		this.handler.onWritable(connection);
+	}
+
+	@Override
 	public void onClose(Connection connection, CloseReason reason) throws Exception {
 		this.handler.onClose(connection, reason);
 	}

@@ -35,7 +35,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT,
 		properties = { "management.endpoints.web.exposure.include=leaderfollowers", "lf.server.port=0",
 				"lf.server.address=127.0.0.1", "lf.pool.threads.min=2", "lf.pool.threads.max=5",
-				"lf.pools.spare.handle-sets=2" })
+				"lf.pools.spare.handle-sets=2", "lf.pools.spare.promotion.lease=500ms" })
 class LeaderFollowersEndpointTests {
 
 	private final HttpClient http = HttpClient.newHttpClient();
@@ -65,9 +65,13 @@ class LeaderFollowersEndpointTests {
 			assertThat(body).extractingJsonPathStringValue("$.pools.default.configuration.threads.keepAlive")
 				.isEqualTo("PT1M");
 			assertThat(body).extractingJsonPathStringValue("$.pools.default.configuration.promotion.policy")
-				.isEqualTo("EAGER");
+				.isEqualTo("ADAPTIVE");
 			assertThat(body).extractingJsonPathStringValue("$.pools.default.configuration.promotion.order")
 				.isEqualTo("LIFO");
+			assertThat(body).extractingJsonPathStringValue("$.pools.default.configuration.promotion.lease")
+				.isEqualTo("PT0.002S");
+			assertThat(body).extractingJsonPathStringValue("$.pools.spare.configuration.promotion.lease")
+				.isEqualTo("PT0.5S");
 			assertThat(body).extractingJsonPathNumberValue("$.pools.default.roles.PROCESSING").isEqualTo(1);
 			assertThat(body).extractingJsonPathNumberValue("$.pools.default.roles.LEADER").isEqualTo(1);
 			String processing = "$.pools.default.threads[?(@.role=='PROCESSING')]";
@@ -92,6 +96,11 @@ class LeaderFollowersEndpointTests {
 			assertThat(body).extractingJsonPathStringValue("$.pools.default.handOffs.totalTime")
 				.satisfies((time) -> assertThat(Duration.parse(time)).isGreaterThanOrEqualTo(Duration.ZERO));
 			assertThat(body).hasJsonPathNumberValue("$.pools.default.handOffs.wakeUps");
+			assertThat(body).hasJsonPathNumberValue("$.pools.default.leaderless.periods");
+			assertThat(body).extractingJsonPathStringValue("$.pools.default.leaderless.totalTime")
+				.satisfies((time) -> assertThat(Duration.parse(time)).isGreaterThanOrEqualTo(Duration.ZERO));
+			assertThat(body).hasJsonPathNumberValue("$.pools.default.leaderless.starvations");
+			assertThat(body).extractingJsonPathStringValue("$.pools.default.leaderless.starvedFor").isEqualTo("PT0S");
 			assertThat(body).extractingJsonPathStringValue("$.servers.default.state").isEqualTo("RUNNING");
 			assertThat(body).extractingJsonPathStringValue("$.servers.default.address").isEqualTo("127.0.0.1");
 			assertThat(body).extractingJsonPathNumberValue("$.servers.default.port").isEqualTo(this.port);

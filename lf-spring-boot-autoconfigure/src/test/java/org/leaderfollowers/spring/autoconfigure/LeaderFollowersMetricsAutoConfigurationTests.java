@@ -10,6 +10,7 @@ import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.LineClient;
@@ -52,6 +53,11 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 				registry.get("lf.promotions").tags("pool", "default", "kind", kind).functionCounter();
 			}
 			registry.get("lf.handoff").tag("pool", "default").timer();
+			registry.get("lf.leaderless").tag("pool", "default").timer();
+			registry.get("lf.starvations").tag("pool", "default").functionCounter();
+			for (String type : new String[] { "accept", "connect", "read", "write" }) {
+				registry.get("lf.events").tags("pool", "default", "type", type).functionCounter();
+			}
 			registry.get("lf.connections").tag("server", "default").gauge();
 			registry.get("lf.connections.accepted").tag("server", "default").functionCounter();
 			registry.get("lf.connections.rejected").tag("server", "default").functionCounter();
@@ -63,7 +69,7 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 				.allSatisfy((id) -> assertThat(id.getDescription()).isNotBlank())
 				.flatMap(Meter.Id::getTags)
 				.extracting((tag) -> tag.getKey())
-				.containsOnly("pool", "role", "kind", "server", "reason", "direction");
+				.containsOnly("pool", "role", "kind", "type", "server", "reason", "direction");
 		});
 	}
 
@@ -81,8 +87,11 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 						.isEqualTo(6);
 					assertThat(registry.get("lf.bytes").tag("direction", "sent").functionCounter().count())
 						.isEqualTo(6);
+					assertThat(registry.get("lf.events").tag("type", "accept").functionCounter().count()).isPositive();
 					assertThat(registry.get("lf.pool.threads").tag("role", "leader").gauge().value()).isEqualTo(1);
-					assertThat(registry.get("lf.pool.threads").tag("role", "follower").gauge().value()).isEqualTo(3);
+					// One more if the first event came before all of them were waiting.
+					assertThat(registry.get("lf.pool.threads").tag("role", "follower").gauge().value())
+						.isGreaterThanOrEqualTo(3);
 				});
 			}
 			Awaitility.await().untilAsserted(() -> {
@@ -147,8 +156,39 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 			.run((context) -> {
 				MeterRegistry registry = context.getBean(MeterRegistry.class);
 				assertThat(registry.find("lf.pool.threads").tag("pool", "own").gauges()).hasSize(3);
+				assertThat(registry.find("lf.events").tag("pool", "own").functionCounters()).hasSize(4);
 				assertThat(registry.find("lf.handoff").tag("pool", "own").timer()).isNotNull();
+				assertThat(registry.find("lf.leaderless").tag("pool", "own").timer()).isNotNull();
+				assertThat(registry.find("lf.starvations").tag("pool", "own").functionCounter()).isNotNull();
 			});
+	}
+
+	@Test
+	void eventsOfAllHandleSetsAreAddedUp() {
+		this.contextRunner.withPropertyValues("lf.pool.handle-sets=3").run((context) -> {
+			MeterRegistry registry = context.getBean(MeterRegistry.class);
+			int port = context.getBean(LeaderFollowersServers.class).get("default").port();
+			try (LineClient one = new LineClient(port);
+					LineClient two = new LineClient(port);
+					LineClient three = new LineClient(port)) {
+				for (LineClient client : new LineClient[] { one, two, three }) {
+					// What comes with the connection itself is read without an event.
+					assertThat(client.ask("hello")).isEqualTo("hello");
+					assertThat(client.ask("again")).isEqualTo("again");
+				}
+				LeaderFollowersPool pool = context.getBean(LeaderFollowersPools.class).get("default");
+				Awaitility.await().untilAsserted(() -> {
+					List<Long> reads = pool.snapshot()
+						.handleSets()
+						.stream()
+						.map((set) -> set.events().getOrDefault(EventType.READ, 0L))
+						.toList();
+					assertThat(reads).hasSize(3).allMatch((count) -> count > 0);
+					assertThat(registry.get("lf.events").tag("type", "read").functionCounter().count())
+						.isEqualTo(reads.stream().mapToLong(Long::longValue).sum());
+				});
+			}
+		});
 	}
 
 	@Test

@@ -1,15 +1,24 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
 import io.micrometer.common.KeyValues;
 import io.micrometer.observation.ObservationRegistry;
 import io.micrometer.observation.tck.TestObservationRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
 import org.leaderfollowers.spring.observation.MessageObservationContext;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
+import org.leaderfollowers.spring.observation.ObservedMessageHandler;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -95,6 +104,34 @@ class LeaderFollowersObservationAutoConfigurationTests {
 			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(LeaderFollowersServers.class));
 	}
 
+	@Test
+	void handlerIsToldThatItsPeerHasCaughtUp() {
+		PushingHandler handler = new PushingHandler();
+		this.contextRunner.withBean(ObservationRegistry.class, () -> this.registry)
+			.withBean("pushing", PushingHandler.class, () -> handler)
+			.withPropertyValues("lf.servers.push.port=0", "lf.servers.push.max-outbound-size=64KB")
+			.run((context) -> {
+				try (LineClient client = new LineClient(
+						context.getBean(LeaderFollowersServers.class).get("push").port())) {
+					client.send("go");
+					assertThat(handler.fellBehind.await(20, TimeUnit.SECONDS)).isTrue();
+					String line = client.read();
+					while (PushingHandler.LINE.equals(line)) {
+						line = client.read();
+					}
+					assertThat(line).isEqualTo("caught up");
+				}
+			});
+	}
+
+	@Test
+	void everyCallOfTheEngineIsPassedOn() {
+		assertThat(MessageHandler.class.getMethods()).allSatisfy((method) -> assertThat(
+				ObservedMessageHandler.class.getMethod(method.getName(), method.getParameterTypes())
+					.getDeclaringClass())
+			.isEqualTo(ObservedMessageHandler.class));
+	}
+
 	private void run(String line, ApplicationContextRunner runner) {
 		runner.withBean(ObservationRegistry.class, () -> this.registry).run((context) -> {
 			try (LineClient client = new LineClient(
@@ -103,6 +140,31 @@ class LeaderFollowersObservationAutoConfigurationTests {
 				client.read();
 			}
 		});
+	}
+
+	/**
+	 * Sends more than its peer reads, and then waits for it.
+	 */
+	@LfHandler(server = "push")
+	static class PushingHandler implements MessageHandler {
+
+		private static final String LINE = "x".repeat(8000);
+
+		private final CountDownLatch fellBehind = new CountDownLatch(1);
+
+		@Override
+		public void onMessage(Connection connection, ByteBuffer message) {
+			while (connection.isWritable()) {
+				connection.send(StandardCharsets.UTF_8.encode(LINE));
+			}
+			this.fellBehind.countDown();
+		}
+
+		@Override
+		public void onWritable(Connection connection) {
+			connection.send(StandardCharsets.UTF_8.encode("caught up"));
+		}
+
 	}
 
 	static class OwnConvention implements MessageObservationConvention {

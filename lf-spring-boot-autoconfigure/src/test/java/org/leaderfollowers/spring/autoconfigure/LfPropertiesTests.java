@@ -11,6 +11,7 @@ import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PromotionOrder;
+import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
@@ -66,7 +67,7 @@ class LfPropertiesTests {
 	void everyPropertyOfAPoolReachesTheEngine() {
 		ConfiguredProperties<Pool> properties = TestProperties.bind("lf.pool", Pool.class, "threads.min=3",
 				"threads.max=8", "threads.keep-alive=9s", "threads.priority=7", "handle-sets=2",
-				"promotion.policy=EAGER", "promotion.order=fifo");
+				"promotion.policy=EAGER", "promotion.order=fifo", "promotion.lease=250us");
 		LeaderFollowersPool.Builder builder = new PoolPropertiesMapper(properties).map("mine");
 		assertThat(builder).hasFieldOrPropertyWithValue("threadPriority", 7);
 		PoolSnapshot pool = builder.build().snapshot();
@@ -75,7 +76,9 @@ class LfPropertiesTests {
 		assertThat(pool.maxThreads()).isEqualTo(8);
 		assertThat(pool.keepAlive()).isEqualTo(Duration.ofSeconds(9));
 		assertThat(pool.handleSets()).hasSize(2);
+		assertThat(pool.promotionPolicy()).isEqualTo(PromotionPolicy.EAGER);
 		assertThat(pool.promotionOrder()).isEqualTo(PromotionOrder.FIFO);
+		assertThat(pool.promotionLease()).isEqualTo(Duration.ofNanos(250_000));
 	}
 
 	@Test
@@ -123,6 +126,10 @@ class LfPropertiesTests {
 					lf.pool.threads.priority              | 11      | Must be from 1 to 10.
 					lf.pool.handle-sets                   | 0       | Must be from 1 to 64.
 					lf.pool.handle-sets                   | 5       | Must not be greater than 'lf.pool.threads.min', which is 4: a handle set without a leader is not served.
+					lf.pool.promotion.lease               | -1ms    | Must be from 100 microseconds to 1 minute.
+					lf.pool.promotion.lease               | 0       | Must be from 100 microseconds to 1 minute.
+					lf.pool.promotion.lease               | 99us    | Must be from 100 microseconds to 1 minute.
+					lf.pool.promotion.lease               | 61s     | Must be from 100 microseconds to 1 minute.
 					""")
 	void outOfRange(String property, String value, String reason, CapturedOutput output) {
 		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, property + "=" + value);
@@ -154,6 +161,15 @@ class LfPropertiesTests {
 				"lf.pools.slow.threads.min=0");
 		assertThat(output).contains("Invalid value '0' for configuration property 'lf.pools.slow.threads.min'",
 				"Must be at least 1.");
+	}
+
+	@Test
+	void leaseOfAnotherPoolIsNamedByItsKey(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, "lf.server.port=0",
+				"lf.pools.slow.promotion.lease=1h");
+		assertThat(output).contains("APPLICATION FAILED TO START",
+				"Invalid value '1h' for configuration property 'lf.pools.slow.promotion.lease'",
+				"Must be from 100 microseconds to 1 minute.");
 	}
 
 	@Test
