@@ -6,8 +6,9 @@ package org.leaderfollowers;
  * <p>
  * A handler is registered with {@link LeaderFollowersPool#register}. While
  * {@code handleEvent} runs, the handle belongs to the calling thread and its events are
- * held back: a handler is never called for one handle by two threads at a time. A new
- * leader has been promoted before the call, so the handler may block.
+ * held back: a handler is never called for one handle by two threads at a time. It may
+ * block: another leader has been promoted before the call, or takes over when the lease
+ * runs out; see {@link PromotionPolicy}.
  */
 @FunctionalInterface
 public interface EventHandler {

@@ -259,11 +259,14 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			me.interrupted = true;
 		}
 		HandleSet set = me.leading;
-		if (set != null && set.ready.isEmpty() && isAnyVacant() && !signalFollower()) {
-			// Nobody else can lead the other handle set: this thread takes it in turn
-			// with its own.
-			giveUp(me, System.nanoTime());
-			set = null;
+		if (set != null && this.handleSets.length > 1 && set.ready.isEmpty()) {
+			endUnwatchedLeases(me);
+			if (isAnyVacant() && !signalFollower()) {
+				// Nobody else can lead the other handle set: this thread takes it in turn
+				// with its own.
+				giveUp(me, System.nanoTime());
+				set = null;
+			}
 		}
 		if (set == null) {
 			set = takeVacancy(me, PromotionKind.RECLAIMED);
@@ -417,6 +420,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 						// Nobody is there to lead instead. Whoever becomes idle watches,
 						// and sees the lease.
 						this.starvation.begin(set, nowNanos + this.leaseNanos);
+						if (!set.leadership.isLeasedBy(me.number)) {
+							// It was taken over before there was anything to end.
+							set.endStarvation(nowNanos);
+						}
+						rotateLeaders();
 					}
 					return;
 				}
@@ -558,6 +566,32 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if (handle != null) {
 			handle.handler.releaseHeld();
 		}
+	}
+
+	/**
+	 * Makes vacancies of leases that have run out and that nobody watches. While no
+	 * thread is left to watch, a leader that waits for moments only looks after them
+	 * instead.
+	 */
+	private void endUnwatchedLeases(Participant me) {
+		if (this.promotionPolicy != PromotionPolicy.ADAPTIVE || !this.watch.isVacant() || !isAnyLeased()) {
+			return;
+		}
+		long now = System.nanoTime();
+		for (HandleSet set : this.handleSets) {
+			if (takeOverIfRunOut(me, set, now)) {
+				set.leadership.giveUp(me.number, now);
+			}
+		}
+	}
+
+	private boolean takeOverIfRunOut(Participant me, HandleSet set, long nowNanos) {
+		long lease = set.leadership.leaseWord();
+		if (!hasLeaseRunOut(set, nowNanos) || !set.leadership.takeOver(lease, me.number)) {
+			return false;
+		}
+		releaseHeld(Leadership.holderOf(lease));
+		return true;
 	}
 
 	private boolean isAnyLeased() {
@@ -783,7 +817,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	/** How long a leader may wait for events of its handle set. */
 	long maxWaitNanos() {
-		return (this.handleSets.length > 1 && isAnyVacant()) ? ROTATION_NANOS : FOREVER_NANOS;
+		return (this.handleSets.length > 1 && isAnythingVacant()) ? ROTATION_NANOS : FOREVER_NANOS;
 	}
 
 	/** The one under way found one vacancy; the next one needs another thread. */
@@ -821,15 +855,15 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 		try {
 			long now = System.nanoTime();
-			if (me.leading == null && takeIdly(me, set, now)) {
-				try {
-					set.attend();
-				}
-				finally {
-					// For the next leader the leadership has been vacant all the time.
-					set.leadership.giveUp(me.number, now - Math.max(0, set.leadership.vacancyNanos(now)));
-					signalFollower();
-				}
+			if (me.leading != null) {
+				return;
+			}
+			if (set.leadership.take(me.number)) {
+				// For the next leader the leadership has been vacant all the time.
+				attend(me, set, now - Math.max(0, set.leadership.vacancyNanos(now)));
+			}
+			else if (takeOverIfRunOut(me, set, now)) {
+				attend(me, set, now);
 			}
 		}
 		finally {
@@ -839,10 +873,14 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 	}
 
-	private boolean takeIdly(Participant me, HandleSet set, long nowNanos) {
-		long lease = set.leadership.leaseWord();
-		return set.leadership.take(me.number)
-				|| (hasLeaseRunOut(set, nowNanos) && set.leadership.takeOver(lease, me.number));
+	private void attend(Participant me, HandleSet set, long vacantSinceNanos) {
+		try {
+			set.attend();
+		}
+		finally {
+			set.leadership.giveUp(me.number, vacantSinceNanos);
+			signalFollower();
+		}
 	}
 
 	private boolean hasLeaseRunOut(HandleSet set, long nowNanos) {

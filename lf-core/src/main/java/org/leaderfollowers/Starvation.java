@@ -1,6 +1,6 @@
 package org.leaderfollowers;
 
-import java.time.Duration;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
@@ -127,10 +127,11 @@ final class Starvation {
 			long suppressed = this.log.tryAcquire();
 			if (suppressed >= 0) {
 				HandleSet.logger
-					.warn("Pool '{}' had no thread left to wait for events for {}. Its threads (max {}) run: {}. "
+					.warn("Pool '{}' had no thread left to wait for events for {} s. Its threads (max {}) run: {}. "
 							+ "Other connections wait meanwhile: find what these handlers wait for, or raise the maximum "
-							+ "of threads (threads.max){}", this.pool.name(), Duration.ofNanos(nanos),
-							this.pool.maxThreads(), culprits(), RateLimit.heldBack(suppressed));
+							+ "of threads (threads.max){}", this.pool.name(),
+							String.format(Locale.ROOT, "%.1f", nanos / 1e9), this.pool.maxThreads(), culprits(),
+							RateLimit.heldBack(suppressed));
 			}
 		}
 		catch (Throwable ex) {
@@ -143,7 +144,7 @@ final class Starvation {
 		for (Participant participant : this.pool.living()) {
 			SelectableHandle handle = participant.handle();
 			if (handle != null) {
-				counts.merge(handlerName(handle), 1, Integer::sum);
+				counts.merge(handle.handler.description(), 1, Integer::sum);
 			}
 		}
 		if (counts.isEmpty()) {
@@ -159,11 +160,6 @@ final class Starvation {
 				.append(" x ")
 				.append(RateLimit.printable(entry.getKey())));
 		return text.toString();
-	}
-
-	private static String handlerName(SelectableHandle handle) {
-		String name = handle.handler.handlerName();
-		return (name != null) ? name : handle.handler.toString();
 	}
 
 	long leaderlessPeriods() {

@@ -469,7 +469,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	 * @return {@code false} if the caller still owns the handle and has to look again
 	 */
 	private boolean settle(Participant me) {
-		if (this.closing == null && this.server.isDraining() && !this.stalled) {
+		if (this.closing == null && this.server.isDraining() && !this.stalled && !this.congested) {
 			if (this.moreToRead || !this.readWhileDraining) {
 				// What came while a handler was running is still in the socket.
 				return false;
@@ -1044,6 +1044,11 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	@Override
 	public String handlerName() {
 		return this.server.handlerName();
+	}
+
+	@Override
+	public String description() {
+		return this.server.handlerName() + " of server '" + this.server.name() + "'";
 	}
 
 	@Override

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -335,6 +336,44 @@ class AdaptivePromotionTests {
 		Engine.eventually().untilTrue(full);
 		assertThat(peer.readToEnd().length).isPositive();
 		Engine.pass(relieved);
+	}
+
+	@Test
+	void aDrainLetsAHandlerFinishWhatItStreams() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		AtomicInteger sent = new AtomicInteger();
+		CountDownLatch full = new CountDownLatch(1);
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.fixedLength(1000))
+			.maxOutboundSize(100_000)
+			.handler(new MessageHandler() {
+
+				@Override
+				public void onMessage(Connection connection, ByteBuffer message) {
+					stream(connection);
+					full.countDown();
+				}
+
+				private void stream(Connection connection) {
+					while (connection.isWritable() && sent.get() < 20_000) {
+						connection.send(ByteBuffer.allocate(1000));
+						sent.incrementAndGet();
+					}
+				}
+
+				@Override
+				public void onWritable(Connection connection) {
+					stream(connection);
+				}
+
+			}));
+		Peer peer = this.engine.connect(server).send(new byte[1000]);
+		Engine.pass(full);
+		assertThat(sent.get()).isLessThan(20_000);
+		CompletableFuture<Boolean> drained = CompletableFuture.supplyAsync(() -> server.close(Duration.ofSeconds(60)));
+		Engine.eventually().until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
+		assertThat(peer.readToEnd()).hasSize(20_000_000);
+		assertThat(drained.get()).isTrue();
 	}
 
 }

@@ -107,11 +107,12 @@ public class LeaderFollowersEndpoint {
 	 * @param promotions how many leaders there have been, by how they came to lead
 	 * @param handOffs how leadership was handed over
 	 * @param leaderless how long nobody could lead because every thread was busy
+	 * @param bufferedBytes how much memory its connections hold together
 	 */
 	public record PoolDescriptor(PoolSnapshot.State state, PoolConfigurationDescriptor configuration,
 			Map<ThreadRole, Integer> roles, List<ThreadDescriptor> threads, List<HandleSetDescriptor> handleSets,
-			Map<PromotionKind, Long> promotions, HandOffsDescriptor handOffs,
-			LeaderlessDescriptor leaderless) implements OperationResponseBody {
+			Map<PromotionKind, Long> promotions, HandOffsDescriptor handOffs, LeaderlessDescriptor leaderless,
+			long bufferedBytes) implements OperationResponseBody {
 
 		static PoolDescriptor of(PoolSnapshot pool) {
 			Instant now = Instant.now();
@@ -120,7 +121,7 @@ public class LeaderFollowersEndpoint {
 					pool.threads().stream().map((thread) -> ThreadDescriptor.of(thread, now)).toList(),
 					pool.handleSets().stream().map(HandleSetDescriptor::of).toList(),
 					counts(PromotionKind.class, pool.promotions()), HandOffsDescriptor.of(pool),
-					LeaderlessDescriptor.of(pool));
+					LeaderlessDescriptor.of(pool), pool.bufferedBytes());
 		}
 
 	}
@@ -130,15 +131,16 @@ public class LeaderFollowersEndpoint {
 	 *
 	 * @param threads how many threads it may have
 	 * @param handleSets how many handle sets it has
+	 * @param maxBufferedBytes how much memory its connections may hold together
 	 * @param promotion how followers are promoted
 	 */
-	public record PoolConfigurationDescriptor(ThreadLimitsDescriptor threads, int handleSets,
+	public record PoolConfigurationDescriptor(ThreadLimitsDescriptor threads, int handleSets, long maxBufferedBytes,
 			PromotionDescriptor promotion) {
 
 		static PoolConfigurationDescriptor of(PoolSnapshot pool) {
 			return new PoolConfigurationDescriptor(
 					new ThreadLimitsDescriptor(pool.minThreads(), pool.maxThreads(), pool.keepAlive()),
-					pool.handleSets().size(), PromotionDescriptor.of(pool));
+					pool.handleSets().size(), pool.maxBufferedBytes(), PromotionDescriptor.of(pool));
 		}
 
 	}

@@ -5,6 +5,7 @@ import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Threads;
 
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.util.unit.DataSize;
 
 /**
  * Maps the properties of a pool to its builder.
@@ -29,6 +30,11 @@ record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 			throw this.properties.invalid("handle-sets", pool.handleSets(),
 					"Must not be greater than '%s', which is %d: a handle set without a leader is not served."
 						.formatted(this.properties.key("threads.min"), threads.min()));
+		}
+		DataSize maxBufferedSize = pool.maxBufferedSize();
+		if (maxBufferedSize != null) {
+			this.properties.set("max-buffered-size", maxBufferedSize,
+					(size) -> builder.maxBufferedBytes(size.toBytes()));
 		}
 		this.properties.set("promotion.policy", pool.promotion().policy(), builder::promotionPolicy);
 		this.properties.set("promotion.order", pool.promotion().order(), builder::promotionOrder);

@@ -77,6 +77,11 @@ public final class LeaderFollowersMetrics implements MeterBinder {
 				.tag("role", lowerCase(role))
 				.register(registry);
 		}
+		Gauge.builder("lf.buffered", snapshot, snapshot.value(PoolSnapshot::bufferedBytes))
+			.description("Memory of the connections for messages that have begun and replies that wait")
+			.baseUnit(BaseUnits.BYTES)
+			.tag("pool", pool)
+			.register(registry);
 		for (PromotionKind kind : PromotionKind.values()) {
 			FunctionCounter
 				.builder("lf.promotions", snapshot, snapshot.value((current) -> count(current.promotions(), kind)))

@@ -72,6 +72,9 @@ class LeaderFollowersEndpointTests {
 				.isEqualTo("PT0.002S");
 			assertThat(body).extractingJsonPathStringValue("$.pools.spare.configuration.promotion.lease")
 				.isEqualTo("PT0.5S");
+			assertThat(body).extractingJsonPathNumberValue("$.pools.default.configuration.maxBufferedBytes")
+				.satisfies((bytes) -> assertThat(bytes.longValue()).isEqualTo(Runtime.getRuntime().maxMemory() / 4));
+			assertThat(body).extractingJsonPathNumberValue("$.pools.default.bufferedBytes").isEqualTo(0);
 			assertThat(body).extractingJsonPathNumberValue("$.pools.default.roles.PROCESSING").isEqualTo(1);
 			assertThat(body).extractingJsonPathNumberValue("$.pools.default.roles.LEADER").isEqualTo(1);
 			String processing = "$.pools.default.threads[?(@.role=='PROCESSING')]";

@@ -46,7 +46,8 @@ class ConfigurationMetadataTests {
 				"lf.server.max-outbound-size", "lf.server.idle-timeout", "lf.server.message-timeout",
 				"lf.server.write-timeout", "lf.server.backlog", "lf.servers", "lf.pool.threads.min",
 				"lf.pool.threads.max", "lf.pool.threads.keep-alive", "lf.pool.threads.priority", "lf.pool.handle-sets",
-				"lf.pool.promotion.policy", "lf.pool.promotion.order", "lf.pool.promotion.lease", "lf.pools");
+				"lf.pool.max-buffered-size", "lf.pool.promotion.policy", "lf.pool.promotion.order",
+				"lf.pool.promotion.lease", "lf.pools");
 	}
 
 	@Test
@@ -56,8 +57,9 @@ class ConfigurationMetadataTests {
 			.filter((entry) -> !entry.getValue().containsKey("defaultValue"))
 			.map(Map.Entry::getKey)
 			.collect(Collectors.toCollection(TreeSet::new));
-		assertThat(withoutDefault).containsExactly("lf.pools", "lf.server.address", "lf.server.framing.delimiter",
-				"lf.server.framing.length", "lf.server.framing.length-field.bytes", "lf.servers");
+		assertThat(withoutDefault).containsExactly("lf.pool.max-buffered-size", "lf.pools", "lf.server.address",
+				"lf.server.framing.delimiter", "lf.server.framing.length", "lf.server.framing.length-field.bytes",
+				"lf.servers");
 		assertThat(this.properties.get("lf.server.port")).containsEntry("defaultValue", 7070);
 		assertThat(this.properties.get("lf.pool.promotion.policy")).containsEntry("defaultValue", "adaptive");
 		assertThat(this.properties.get("lf.pool.promotion.lease")).containsEntry("defaultValue", "2ms")

@@ -67,7 +67,7 @@ class LfPropertiesTests {
 	void everyPropertyOfAPoolReachesTheEngine() {
 		ConfiguredProperties<Pool> properties = TestProperties.bind("lf.pool", Pool.class, "threads.min=3",
 				"threads.max=8", "threads.keep-alive=9s", "threads.priority=7", "handle-sets=2",
-				"promotion.policy=EAGER", "promotion.order=fifo", "promotion.lease=250us");
+				"promotion.policy=EAGER", "promotion.order=fifo", "promotion.lease=250us", "max-buffered-size=3MB");
 		LeaderFollowersPool.Builder builder = new PoolPropertiesMapper(properties).map("mine");
 		assertThat(builder).hasFieldOrPropertyWithValue("threadPriority", 7);
 		PoolSnapshot pool = builder.build().snapshot();
@@ -79,6 +79,7 @@ class LfPropertiesTests {
 		assertThat(pool.promotionPolicy()).isEqualTo(PromotionPolicy.EAGER);
 		assertThat(pool.promotionOrder()).isEqualTo(PromotionOrder.FIFO);
 		assertThat(pool.promotionLease()).isEqualTo(Duration.ofNanos(250_000));
+		assertThat(pool.maxBufferedBytes()).isEqualTo(3 * 1024 * 1024);
 	}
 
 	@Test
@@ -126,6 +127,7 @@ class LfPropertiesTests {
 					lf.pool.threads.priority              | 11      | Must be from 1 to 10.
 					lf.pool.handle-sets                   | 0       | Must be from 1 to 64.
 					lf.pool.handle-sets                   | 5       | Must not be greater than 'lf.pool.threads.min', which is 4: a handle set without a leader is not served.
+					lf.pool.max-buffered-size             | 63KB    | Must be at least 65536.
 					lf.pool.promotion.lease               | -1ms    | Must be from 100 microseconds to 1 minute.
 					lf.pool.promotion.lease               | 0       | Must be from 100 microseconds to 1 minute.
 					lf.pool.promotion.lease               | 99us    | Must be from 100 microseconds to 1 minute.
