@@ -87,6 +87,13 @@ public final class HandleSet {
 
 	private long nowNanos;
 
+	/**
+	 * Whether the handler that the leader runs on a lease is long enough for another
+	 * thread to lead meanwhile. Written before the lease is published, read by threads
+	 * that have seen the lease.
+	 */
+	volatile boolean worthAProcessor;
+
 	/** When a handler was run last by a leader that leased the leadership. */
 	long dispatchedNanos;
 

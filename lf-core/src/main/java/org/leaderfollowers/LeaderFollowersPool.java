@@ -75,6 +75,12 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	static final long ROTATION_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
+	/**
+	 * How often a thread looks before it waits: some microseconds, about as long as a
+	 * leader needs from one handler to the next, and less than parking costs.
+	 */
+	private static final int SPINS = 100;
+
 	private static final int PROCESSORS = Runtime.getRuntime().availableProcessors();
 
 	private static final long FOREVER_NANOS = Long.MAX_VALUE / 4;
@@ -271,6 +277,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if (set == null) {
 			set = takeVacancy(me, PromotionKind.RECLAIMED);
 		}
+		if (set == null && PROCESSORS > 1) {
+			set = spin(me);
+		}
 		if (set == null) {
 			set = follow(me, deadlineNanos);
 		}
@@ -358,8 +367,12 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if (set == null) {
 			return;
 		}
-		if (this.promotionPolicy == PromotionPolicy.EAGER || profile.blocks()
-				|| (!set.ready.isEmpty() && profile.isWorthAProcessor() && isProcessorIdle())) {
+		boolean eager = this.promotionPolicy == PromotionPolicy.EAGER || profile.blocks();
+		set.worthAProcessor = !eager && profile.isWorthAProcessor();
+		if (eager) {
+			promote(me, now);
+		}
+		else if (set.worthAProcessor && !set.ready.isEmpty() && isProcessorIdle()) {
 			promote(me, now);
 		}
 		else {
@@ -649,6 +662,42 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				}
 				return set;
 			}
+			long lease = set.leadership.leaseWord();
+			if (lease != Leadership.NOT_LEASED && set.worthAProcessor && set.leadership.takeOver(lease, me.number)) {
+				// The lease has not run out. But this thread has a processor, and the
+				// leader has its own to be busy with: neither waits for the other.
+				long now = System.nanoTime();
+				beginToLead(me, set, now);
+				endStarvation(set, now);
+				me.latestSet = index;
+				releaseHeld(Leadership.holderOf(lease));
+				handedOff(kind, 0);
+				return set;
+			}
+		}
+		return null;
+	}
+
+	/**
+	 * Looks for moments whether a leader begins to run a handler that is worth another
+	 * processor: it is just between two of them, and being woken again would cost more.
+	 */
+	private @Nullable HandleSet spin(Participant me) {
+		for (int i = 0; i < SPINS; i++) {
+			boolean worthIt = false;
+			for (HandleSet set : this.handleSets) {
+				worthIt |= set.worthAProcessor;
+				if (set.leadership.isVacant() || (set.worthAProcessor && set.leadership.isLeased())) {
+					HandleSet taken = takeVacancy(me, PromotionKind.RECLAIMED);
+					if (taken != null) {
+						return taken;
+					}
+				}
+			}
+			if (!worthIt) {
+				return null;
+			}
+			Thread.onSpinWait();
 		}
 		return null;
 	}

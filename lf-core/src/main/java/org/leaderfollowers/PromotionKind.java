@@ -9,15 +9,17 @@ public enum PromotionKind {
 	EAGER,
 
 	/**
-	 * A follower took the leadership over from a leader that was still processing. Does
-	 * not occur with {@link PromotionPolicy#EAGER}, where no leader processes.
+	 * A follower took the leadership over from a leader that was still processing when
+	 * its lease ran out. Does not occur with {@link PromotionPolicy#EAGER}, where no
+	 * leader processes.
 	 */
 	TAKEOVER,
 
 	/**
 	 * A thread that had finished processing found the leadership vacant and took it
 	 * without waiting (the paper, section 7: it can become the leader immediately if
-	 * there is no current leader).
+	 * there is no current leader). With {@link PromotionPolicy#ADAPTIVE} also from a
+	 * leader that runs a handler which is worth a processor of its own.
 	 */
 	RECLAIMED
 
