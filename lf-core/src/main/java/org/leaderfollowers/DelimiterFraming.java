@@ -61,18 +61,14 @@ final class DelimiterFraming implements Framing {
 
 	/** The index of the first delimiter in the range, or -1. */
 	private int find(ByteBuffer buffer, int from, int to) {
-		byte first = this.delimiter[0];
 		int last = to - this.delimiter.length;
 		int i = from;
 		while (i <= last) {
-			if (i + Long.BYTES <= to) {
-				int skip = leadingBytesOther(buffer, i);
-				i += skip;
-				if (skip == Long.BYTES || i > last) {
-					continue;
-				}
+			i = findFirst(buffer, i, to);
+			if (i > last) {
+				return -1;
 			}
-			if (buffer.get(i) == first && restMatches(buffer, i)) {
+			if (restMatches(buffer, i)) {
 				return i;
 			}
 			i++;
@@ -81,17 +77,27 @@ final class DelimiterFraming implements Framing {
 	}
 
 	/**
-	 * How many of the next eight bytes come before the first one with which a delimiter
-	 * begins. Eight at a time: a byte of the exclusive or is 0 where the delimiter
-	 * begins, and adding 0x7F to its lower bits sets the highest bit of every other byte,
-	 * without a carry into its neighbour.
+	 * The index of the first byte in the range with which a delimiter begins, or the end
+	 * of the range. Eight bytes at a time: a byte of the exclusive or is 0 where the
+	 * delimiter begins, and adding 0x7F to its lower bits sets the highest bit of every
+	 * other byte, without a carry into its neighbour.
 	 */
-	private int leadingBytesOther(ByteBuffer buffer, int at) {
-		long bytes = buffer.getLong(at) ^ this.firstEightTimes;
-		long zeros = ~(((bytes & SEVEN_BITS) + SEVEN_BITS) | bytes | SEVEN_BITS);
-		int bits = (buffer.order() == ByteOrder.BIG_ENDIAN) ? Long.numberOfLeadingZeros(zeros)
-				: Long.numberOfTrailingZeros(zeros);
-		return bits / Byte.SIZE;
+	private int findFirst(ByteBuffer buffer, int from, int to) {
+		long pattern = this.firstEightTimes;
+		int i = from;
+		for (int lastEight = to - Long.BYTES; i <= lastEight; i += Long.BYTES) {
+			long bytes = buffer.getLong(i) ^ pattern;
+			long zeros = ~(((bytes & SEVEN_BITS) + SEVEN_BITS) | bytes | SEVEN_BITS);
+			if (zeros != 0) {
+				int bits = (buffer.order() == ByteOrder.BIG_ENDIAN) ? Long.numberOfLeadingZeros(zeros)
+						: Long.numberOfTrailingZeros(zeros);
+				return i + bits / Byte.SIZE;
+			}
+		}
+		while (i < to && buffer.get(i) != this.delimiter[0]) {
+			i++;
+		}
+		return i;
 	}
 
 	private boolean restMatches(ByteBuffer buffer, int at) {

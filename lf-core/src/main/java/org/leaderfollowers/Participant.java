@@ -7,6 +7,7 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.buffer.SpareBuffers;
 import org.leaderfollowers.promotion.Follower;
 
 /**
@@ -74,6 +75,9 @@ final class Participant {
 	/** Whether its thread has waited for the keep-alive time and ends. */
 	boolean retired;
 
+	/** For messages that arrive in parts. */
+	final SpareBuffers spareBuffers;
+
 	private @Nullable ByteBuffer input;
 
 	private @Nullable ByteBuffer output;
@@ -100,6 +104,7 @@ final class Participant {
 		this.thread = thread;
 		this.owned = owned;
 		this.follower = follower;
+		this.spareBuffers = new SpareBuffers(pool.memory());
 	}
 
 	/**

@@ -14,7 +14,6 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.buffer.MemoryBudget;
 import org.leaderfollowers.buffer.Outbound;
 import org.leaderfollowers.buffer.PartialMessage;
 import org.leaderfollowers.demultiplexing.HandleState.Claim;
@@ -258,7 +257,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			PartialMessage kept = this.partial;
 			boolean large = kept != null && kept.size() > Participant.BUFFER_SIZE / 2;
 			ByteBuffer input = (kept != null && large)
-					? kept.appendable(Participant.BUFFER_SIZE, limit, this.server.pool().memory()) : me.input();
+					? kept.appendable(Participant.BUFFER_SIZE, limit, me.spareBuffers) : me.input();
 			if (input == null) {
 				requestClose(CloseReason.OVERLOADED, null);
 				return;
@@ -290,7 +289,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 				releaseHeld();
 				this.stalled |= isHigh();
 			}
-			keep(kept, large, input, scanned);
+			keep(me, kept, large, input, scanned);
 		}
 		this.moreToRead = more;
 	}
@@ -418,10 +417,9 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	}
 
 	/** Keeps what was read and not dispatched, in memory of its own. */
-	private void keep(@Nullable PartialMessage kept, boolean large, ByteBuffer rest, int scanned) {
-		MemoryBudget memory = this.server.pool().memory();
+	private void keep(Participant me, @Nullable PartialMessage kept, boolean large, ByteBuffer rest, int scanned) {
 		if (!rest.hasRemaining()) {
-			discardPartial();
+			discardPartial(me);
 		}
 		else if (kept != null && large && rest.position() == 0) {
 			kept.keepAll(scanned);
@@ -429,14 +427,14 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		else {
 			boolean sameMessage = kept != null && rest.position() == 0;
 			long started = (kept != null && sameMessage) ? kept.startedNanos() : System.nanoTime();
-			if (!sameMessage) {
-				discardPartial();
-			}
 			PartialMessage left = PartialMessage.keep(sameMessage ? kept : null, rest, scanned, started,
-					this.server.frameLimit(), memory);
+					this.server.frameLimit(), me.spareBuffers);
 			if (left == null) {
-				discardPartial();
 				requestClose(CloseReason.OVERLOADED, null);
+			}
+			if (left != kept) {
+				// Not before: the rest may lie in its memory.
+				discardPartial(me);
 			}
 			this.partial = left;
 		}
@@ -449,11 +447,16 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		}
 	}
 
-	private void discardPartial() {
+	private void discardPartial(@Nullable Participant me) {
 		PartialMessage kept = this.partial;
 		if (kept != null) {
-			kept.discard(this.server.pool().memory());
 			this.partial = null;
+			if (me != null) {
+				kept.discard(me.spareBuffers);
+			}
+			else {
+				kept.discard(this.server.pool().memory());
+			}
 		}
 	}
 
@@ -534,7 +537,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	private boolean settleClosing(Participant me) {
 		if (this.phase == OPEN) {
 			reportFailure(me);
-			discardPartial();
+			discardPartial(me);
 			this.messageDeadline = NO_DEADLINE;
 			this.outbound.close();
 			this.phase = FLUSHING;
@@ -594,7 +597,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			return;
 		}
 		this.phase = CLOSED;
-		discardPartial();
+		discardPartial(me);
 		Closing why = this.closing;
 		CloseReason reason = (why != null) ? why.reason() : CloseReason.IO_ERROR;
 		this.outbound.discard();

@@ -32,7 +32,7 @@ public final class MemoryBudget {
 	 * @param bytes how much
 	 * @return whether it may be used; if not, nothing was reserved
 	 */
-	private boolean reserve(long bytes) {
+	boolean reserve(long bytes) {
 		if (this.used.addAndGet(bytes) <= this.limit) {
 			return true;
 		}

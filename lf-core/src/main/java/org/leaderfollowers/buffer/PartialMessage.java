@@ -31,22 +31,22 @@ public final class PartialMessage {
 	 * @param scanned how many of these bytes are known not to end the message
 	 * @param startedNanos when the first of these bytes came, {@link System#nanoTime()}
 	 * @param limit the most that will ever have to be kept, in bytes
-	 * @param budget where the memory is accounted for
+	 * @param buffers where the memory comes from
 	 * @return what is kept now, or {@code null} if the budget does not allow it: the
 	 * previous one is to be discarded, too
 	 */
 	public static @Nullable PartialMessage keep(@Nullable PartialMessage previous, ByteBuffer left, int scanned,
-			long startedNanos, int limit, MemoryBudget budget) {
+			long startedNanos, int limit, SpareBuffers buffers) {
 		int size = left.remaining();
 		PartialMessage partial = previous;
 		if (partial == null) {
-			ByteBuffer bytes = budget.allocate(capacityFor(size, limit));
+			ByteBuffer bytes = buffers.take(capacityFor(size, limit));
 			if (bytes == null) {
 				return null;
 			}
 			partial = new PartialMessage(bytes, startedNanos);
 		}
-		else if (partial.bytes.capacity() < size && !partial.grow(capacityFor(size, limit), false, budget)) {
+		else if (partial.bytes.capacity() < size && !partial.grow(capacityFor(size, limit), false, buffers)) {
 			return null;
 		}
 		partial.bytes.clear();
@@ -60,22 +60,31 @@ public final class PartialMessage {
 		return Math.max(size, doubled);
 	}
 
-	private boolean grow(int capacity, boolean copy, MemoryBudget budget) {
-		ByteBuffer larger = budget.allocate(capacity);
+	private boolean grow(int capacity, boolean copy, SpareBuffers buffers) {
+		ByteBuffer larger = buffers.take(capacity);
 		if (larger == null) {
 			return false;
 		}
 		if (copy) {
 			larger.put(this.bytes.flip());
 		}
-		budget.release(this.bytes.capacity());
+		buffers.giveBack(this.bytes);
 		this.bytes = larger;
 		return true;
 	}
 
 	/**
 	 * Gives the memory back. Nothing else is to be called afterwards.
-	 * @param budget where the memory is accounted for
+	 * @param buffers where it goes to
+	 */
+	public void discard(SpareBuffers buffers) {
+		buffers.giveBack(this.bytes);
+	}
+
+	/**
+	 * Gives the memory back without a thread to use it again. Nothing else is to be
+	 * called afterwards.
+	 * @param budget where it is accounted for
 	 */
 	public void discard(MemoryBudget budget) {
 		budget.release(this.bytes.capacity());
@@ -103,14 +112,14 @@ public final class PartialMessage {
 	 * appends to them.
 	 * @param room how many more bytes to make room for, if the limit allows
 	 * @param limit the most that will ever have to be kept, in bytes
-	 * @param budget where the memory is accounted for
+	 * @param buffers where the memory comes from
 	 * @return the buffer itself, or {@code null} if the budget does not allow it to grow
 	 */
-	public @Nullable ByteBuffer appendable(int room, int limit, MemoryBudget budget) {
+	public @Nullable ByteBuffer appendable(int room, int limit, SpareBuffers buffers) {
 		if (this.bytes.remaining() < room && this.bytes.capacity() < limit) {
 			int wanted = (int) Math.min(Math.max(this.bytes.capacity() * 2L, this.bytes.position() + (long) room),
 					limit);
-			if (!grow(wanted, true, budget)) {
+			if (!grow(wanted, true, buffers)) {
 				return null;
 			}
 		}
