@@ -1,0 +1,329 @@
+package org.leaderfollowers.benchmarks.comparison;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+import org.leaderfollowers.benchmarks.load.Load;
+import org.leaderfollowers.benchmarks.load.LoadResult;
+import org.leaderfollowers.benchmarks.results.Measurement;
+import org.leaderfollowers.benchmarks.results.Metric;
+import org.leaderfollowers.benchmarks.results.Scenario;
+
+/**
+ * All scenarios with the same work. The servers are started once and live until the end;
+ * those whose turn it is not have no connections and cost nothing. In every round, and
+ * for every scenario, each server is measured once, in an order that changes.
+ */
+final class Experiment {
+
+	private static final Path PROC = Path.of("/proc");
+
+	private static final boolean LINUX = Files.exists(PROC.resolve("self/stat"));
+
+	/** The load settles, and what was compiled for another one is compiled anew. */
+	private static final double LONGEST_SETTLING = 0.5;
+
+	/** Tracing thousands of threads takes longer to begin and end than to do. */
+	private static final int MOST_TRACED_CONNECTIONS = 1000;
+
+	private static final int MOST_ATTEMPTS = 5;
+
+	private static final double MICRO = 1e6;
+
+	private static final double NANOS_PER_MICRO = 1e3;
+
+	private final Plan plan;
+
+	private final String work;
+
+	private final Settings settings;
+
+	private final Generator generator;
+
+	private final Optional<SystemCalls> systemCalls;
+
+	private final Protocol protocol;
+
+	private final Map<String, Server> servers = new LinkedHashMap<>();
+
+	/** Servers that could not be started. */
+	private final Set<String> unusable = new HashSet<>();
+
+	/** Servers that failed, by scenario. */
+	private final Map<Scenario, Set<String>> failed = new HashMap<>();
+
+	Experiment(Plan plan, String work, Settings settings, Generator generator, Optional<SystemCalls> systemCalls,
+			Protocol protocol) {
+		this.plan = plan;
+		this.work = work;
+		this.settings = settings;
+		this.generator = generator;
+		this.systemCalls = systemCalls;
+		this.protocol = protocol;
+	}
+
+	void run() {
+		List<Scenario> idle = this.plan.scenarios(this.work).stream().filter(Scenario::idle).toList();
+		List<Scenario> scenarios = new ArrayList<>(this.plan.scenarios(this.work));
+		scenarios.removeAll(idle);
+		try {
+			// First: afterwards a server may keep memory for its next clients
+			idle.forEach((scenario) -> each(scenario, 0, (server) -> measureIdle(scenario, server)));
+			scenarios.forEach((scenario) -> each(scenario, 0, (server) -> warmUp(scenario, server, settling())));
+			for (int i = 0; i < this.settings.rounds(); i++) {
+				int round = i;
+				scenarios.forEach((scenario) -> each(scenario, round,
+						(server) -> this.protocol.add(measureInQuiet(scenario, server, round))));
+			}
+			this.systemCalls.ifPresent((tool) -> scenarios
+				.forEach((scenario) -> each(scenario, 0, (server) -> countSystemCalls(scenario, server, tool))));
+		}
+		finally {
+			this.servers.values().forEach(Server::close);
+		}
+	}
+
+	/**
+	 * Do something with each server of a scenario. One that fails is left out of the
+	 * scenario, and started anew for the next.
+	 */
+	private void each(Scenario scenario, int round, Task task) {
+		for (String name : inTurn(this.plan.servers(scenario), round)) {
+			if (!this.unusable.contains(name) && !failed(scenario).contains(name)) {
+				try {
+					task.perform(running(name));
+				}
+				catch (IOException ex) {
+					Server server = this.servers.remove(name);
+					if (server != null) {
+						server.close();
+						failed(scenario).add(name);
+						this.protocol.leaveOut(name + ", " + scenario.title(), ex);
+					}
+					else {
+						this.unusable.add(name);
+						this.protocol.leaveOut(name, ex);
+					}
+				}
+			}
+		}
+	}
+
+	/**
+	 * Servers in the order of a round: two rounds go forwards and backwards, the next two
+	 * begin one server later. Of any two, each comes before the other as often.
+	 */
+	static List<String> inTurn(List<String> names, int round) {
+		List<String> inTurn = new ArrayList<>(names);
+		Collections.rotate(inTurn, -(round / 2));
+		if (round % 2 != 0) {
+			Collections.reverse(inTurn);
+		}
+		return inTurn;
+	}
+
+	private Set<String> failed(Scenario scenario) {
+		return this.failed.computeIfAbsent(scenario, (key) -> new HashSet<>());
+	}
+
+	private Server running(String name) throws IOException {
+		Server server = this.servers.get(name);
+		if (server == null) {
+			server = Server.start(name, this.work, this.settings);
+			this.servers.put(name, server);
+			// The first answer loads classes, which requests would be blamed for
+			server.statistics(false);
+			warmUp(Scenario.closed(this.work, 64), server, this.settings.warmup());
+		}
+		return server;
+	}
+
+	/** In a closed loop: at a low rate it would take minutes until all is compiled. */
+	private void warmUp(Scenario scenario, Server server, double seconds) throws IOException {
+		this.generator
+			.run(load(new Scenario(this.work, scenario.connections(), scenario.payload(), scenario.pipeline(), 0),
+					server, 0, seconds));
+	}
+
+	private double settling() {
+		return Math.min(LONGEST_SETTLING, this.settings.seconds());
+	}
+
+	private Measurement measureInQuiet(Scenario scenario, Server server, int round) throws IOException {
+		Measurement quietest = measure(scenario, server, round);
+		for (int i = 1; i < MOST_ATTEMPTS && quietest.valid() && isDisturbed(quietest); i++) {
+			Measurement next = measure(scenario, server, round);
+			// A fault is not to get lost
+			if (!next.valid()) {
+				return next;
+			}
+			quietest = (others(next) < others(quietest)) ? next : quietest;
+		}
+		return quietest;
+	}
+
+	private boolean isDisturbed(Measurement measurement) {
+		return others(measurement) > this.settings.quietPercent();
+	}
+
+	private static double others(Measurement measurement) {
+		return measurement.values().getOrDefault(Metric.OTHERS_PERCENT, 0.0);
+	}
+
+	private Measurement measure(Scenario scenario, Server server, int round) throws IOException {
+		Observation start = new Observation(server);
+		Observation end = new Observation(server);
+		// The JVM's own count is outside of the period that the system counts
+		LoadResult result = this.generator.run(load(scenario, server, settling(), this.settings.seconds()), () -> {
+			start.readStatistics();
+			start.readSystem();
+		}, () -> {
+			end.readSystem();
+			end.readStatistics();
+		});
+		Map<Metric, Double> values = new EnumMap<>(Metric.class);
+		double rate = result.requestsPerSecond();
+		values.put(Metric.REQUESTS_PER_SECOND, rate);
+		values.put(Metric.P50_US, result.latencyUs(50));
+		values.put(Metric.P99_US, result.latencyUs(99));
+		values.put(Metric.P999_US, result.latencyUs(99.9));
+		values.put(Metric.MAX_US, result.latencyUs(100));
+		values.put(Metric.THREADS, end.statistic("threads"));
+		if (scenario.rate() > 0) {
+			values.put(Metric.UNSENT, (double) result.unsent());
+			values.put(Metric.GENERATOR_LATENESS_P99_US,
+					result.latenessNs().getValueAtPercentile(99) / NANOS_PER_MICRO);
+		}
+		if (result.requests() > 0) {
+			values.put(Metric.ALLOCATED_BYTES,
+					(end.statistic("allocated") - start.statistic("allocated")) / result.requests());
+			values.put(Metric.GENERATOR_CPU_US, result.cpuSeconds() / result.requests() * MICRO);
+			end.addRates(values, start, rate);
+		}
+		return new Measurement(scenario, server.name(), round, values, result.errors(), result.latencyNs());
+	}
+
+	private void measureIdle(Scenario scenario, Server server) throws IOException {
+		Observation before = new Observation(server);
+		Observation after = new Observation(server);
+		before.collectGarbage();
+		long errors = this.generator.idle(load(scenario, server, 0, 0), after::collectGarbage);
+		Map<Metric, Double> values = new EnumMap<>(Metric.class);
+		values.put(Metric.IDLE_HEAP_BYTES,
+				(after.statistic("heap") - before.statistic("heap")) / scenario.connections());
+		values.put(Metric.IDLE_DIRECT_BYTES,
+				(after.statistic("direct") - before.statistic("direct")) / scenario.connections());
+		values.put(Metric.THREADS, after.statistic("threads"));
+		this.protocol.add(new Measurement(scenario, server.name(), Measurement.SEPARATE_PASS, values, errors, null));
+	}
+
+	private void countSystemCalls(Scenario scenario, Server server, SystemCalls tool) throws IOException {
+		if (scenario.connections() > MOST_TRACED_CONNECTIONS) {
+			return;
+		}
+		List<LoadResult> results = new ArrayList<>();
+		Optional<SystemCalls.Count> count = tool.count(server.pid(),
+				() -> results.add(this.generator.run(load(scenario, server, 0, this.settings.seconds() / 2))));
+		if (count.isPresent() && results.get(0).total() > 0) {
+			double requests = results.get(0).total();
+			Map<Metric, Double> values = Map.of(Metric.SYSTEM_CALLS, count.get().all() / requests, Metric.FUTEX_CALLS,
+					count.get().futex() / requests);
+			this.protocol.add(new Measurement(scenario, server.name(), Measurement.SEPARATE_PASS, values,
+					results.get(0).errors(), null));
+		}
+	}
+
+	/** Idle connections have one request each, and no more. */
+	private static Load load(Scenario scenario, Server server, double warmup, double seconds) {
+		return new Load("127.0.0.1", server.port(), scenario.connections(), Math.max(1, scenario.pipeline()),
+				scenario.payload(), scenario.rate(), warmup, seconds, Load.DEFAULT_TIMEOUT);
+	}
+
+	/**
+	 * A look at a server.
+	 */
+	private final class Observation {
+
+		private final Server server;
+
+		private Map<String, Long> statistics = Map.of();
+
+		private Optional<ProcessSample> process = Optional.empty();
+
+		private Optional<OtherProcesses> others = Optional.empty();
+
+		private Observation(Server server) {
+			this.server = server;
+		}
+
+		private void readStatistics() throws IOException {
+			this.statistics = this.server.statistics(false);
+		}
+
+		private void collectGarbage() throws IOException {
+			this.statistics = this.server.statistics(true);
+		}
+
+		private void readSystem() throws IOException {
+			if (LINUX) {
+				this.process = Optional.of(ProcessSample.read(PROC.resolve(Long.toString(this.server.pid()))));
+				this.others = Optional.of(OtherProcesses.read(PROC,
+						Set.of(this.server.pid(), Experiment.this.generator.pid(), ProcessHandle.current().pid())));
+			}
+		}
+
+		private double statistic(String name) {
+			return this.statistics.get(name);
+		}
+
+		/**
+		 * What was counted between two looks. It is divided by the rate of the requests,
+		 * not by their number: the looks come a little after the period begins and ends.
+		 */
+		private void addRates(Map<Metric, Double> values, Observation start, double requestsPerSecond) {
+			if (this.process.isPresent() && start.process.isPresent()) {
+				ProcessSample.Rate rate = this.process.get().since(start.process.get());
+				values.put(Metric.CPU_US, rate.cpuSeconds() / requestsPerSecond * MICRO);
+				values.put(Metric.VOLUNTARY_SWITCHES, rate.voluntarySwitches() / requestsPerSecond);
+				values.put(Metric.INVOLUNTARY_SWITCHES, rate.involuntarySwitches() / requestsPerSecond);
+			}
+			if (this.others.isPresent() && start.others.isPresent()) {
+				values.put(Metric.OTHERS_PERCENT,
+						this.others.get().percentSince(start.others.get(), Runtime.getRuntime().availableProcessors()));
+			}
+		}
+
+	}
+
+	/**
+	 * Where all that happens is written down.
+	 */
+	interface Protocol {
+
+		void add(Measurement measurement);
+
+		void leaveOut(String what, IOException reason);
+
+	}
+
+	/**
+	 * What is done with a server.
+	 */
+	private interface Task {
+
+		void perform(Server server) throws IOException;
+
+	}
+
+}

@@ -1,0 +1,165 @@
+package org.leaderfollowers.benchmarks.comparison;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.benchmarks.load.Load;
+import org.leaderfollowers.benchmarks.load.LoadProcess;
+import org.leaderfollowers.benchmarks.load.LoadResult;
+
+/**
+ * The load generator in a process of its own. One serves the whole comparison, so that it
+ * is as warm for one server as for the other.
+ */
+final class Generator implements AutoCloseable {
+
+	/** It allocates nothing while it measures: the collector with the least to do. */
+	private static final List<String> VM_ARGUMENTS = List.of("-Xms256m", "-Xmx256m", "-XX:+UseSerialGC");
+
+	/** More than the generator itself waits for connections and replies. */
+	private static final Duration PATIENCE = Duration.ofSeconds(120);
+
+	private static final Action NOTHING = () -> {
+	};
+
+	private final Path log;
+
+	private final double warmup;
+
+	private ChildProcess process;
+
+	private boolean warm;
+
+	/**
+	 * Start the process.
+	 * @param log where it complains
+	 * @param warmup seconds that it is warmed up for
+	 * @throws IOException if it cannot be started
+	 */
+	Generator(Path log, double warmup) throws IOException {
+		this.log = log;
+		this.warmup = warmup;
+		this.process = start();
+	}
+
+	private ChildProcess start() throws IOException {
+		return new ChildProcess("the load generator", VM_ARGUMENTS, LoadProcess.class.getName(),
+				List.of("--commands=stdin"), this.log);
+	}
+
+	long pid() {
+		return this.process.pid();
+	}
+
+	/**
+	 * Run a load. A new process runs it twice, the first time for itself.
+	 * @param load the load
+	 * @param start what to do when the measured period begins
+	 * @param end what to do when it ends
+	 * @return the result
+	 * @throws IOException if the load cannot be run, or the beginning or the end failed
+	 */
+	LoadResult run(Load load, Action start, Action end) throws IOException {
+		if (!this.warm) {
+			this.warm = true;
+			runOnce(new Load(load.host(), load.port(), load.connections(), load.pipeline(), load.payload(), load.rate(),
+					0, this.warmup, load.timeout()), NOTHING, NOTHING);
+		}
+		return runOnce(load, start, end);
+	}
+
+	LoadResult run(Load load) throws IOException {
+		return run(load, NOTHING, NOTHING);
+	}
+
+	private LoadResult runOnce(Load load, Action start, Action end) throws IOException {
+		Duration timeout = PATIENCE.plusMillis((long) ((load.warmup() + load.seconds()) * 1000));
+		this.process.say(String.join(" ", load.arguments()));
+		IOException failure = null;
+		while (true) {
+			String line = read(timeout);
+			if (line.startsWith("RESULT ")) {
+				if (failure != null) {
+					throw failure;
+				}
+				return LoadResult.parse(line);
+			}
+			// Not thrown before the result: its line would be taken for the next one's
+			if (line.equals("START")) {
+				failure = attempt(start);
+			}
+			else if (line.equals("END")) {
+				failure = (failure != null) ? failure : attempt(end);
+				this.process.say("");
+			}
+		}
+	}
+
+	/**
+	 * Read a line. If it does not come, there is a new process: the next load is not to
+	 * read what the old one may still say.
+	 */
+	private String read(Duration timeout) throws IOException {
+		String line;
+		try {
+			line = this.process.read(timeout);
+		}
+		catch (IOException ex) {
+			this.process.close();
+			this.process = start();
+			this.warm = false;
+			throw ex;
+		}
+		if (line.startsWith("FAILED ")) {
+			throw new IOException("the load generator: " + line.substring("FAILED ".length()));
+		}
+		return line;
+	}
+
+	private static @Nullable IOException attempt(Action action) {
+		try {
+			action.run();
+			return null;
+		}
+		catch (IOException ex) {
+			return ex;
+		}
+	}
+
+	/**
+	 * Hold idle connections that have had one reply each.
+	 * @param load the connections
+	 * @param action what to do meanwhile
+	 * @return how many of them had another reply or none
+	 * @throws IOException if they cannot be opened, or the action failed
+	 */
+	long idle(Load load, Action action) throws IOException {
+		this.process.say(String.join(" ", load.arguments()) + " --idle=true");
+		String line = read(PATIENCE);
+		try {
+			action.run();
+		}
+		finally {
+			this.process.say("");
+		}
+		return Long.parseLong(line.substring(line.indexOf('=') + 1));
+	}
+
+	@Override
+	public void close() {
+		this.process.close();
+	}
+
+	/**
+	 * What is done at a moment of a load.
+	 */
+	interface Action {
+
+		void run() throws IOException;
+
+	}
+
+}

@@ -1,0 +1,211 @@
+package org.leaderfollowers.benchmarks.jmh;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+import org.leaderfollowers.promotion.Follower;
+import org.leaderfollowers.promotion.Followers;
+import org.leaderfollowers.promotion.Leadership;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Threads;
+import org.openjdk.jmh.annotations.Warmup;
+import org.openjdk.jmh.infra.ThreadParams;
+
+/**
+ * What promoting costs: next to nothing if the leader takes the role back itself, and the
+ * wake-up of a thread if a follower has to.
+ */
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 3, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(1)
+public class PromotionBenchmark {
+
+	/**
+	 * A leader that promotes, and finds the leadership vacant still when it is done.
+	 * @param alone the leadership
+	 * @return whether it could be taken
+	 */
+	@Benchmark
+	public boolean takeAndGiveUp(Alone alone) {
+		return alone.leadership.take(1) && alone.leadership.giveUp(1, 1);
+	}
+
+	/**
+	 * A leader that runs a short handler without promoting.
+	 * @param leased a leadership that has a leader
+	 * @return whether nobody took it over
+	 */
+	@Benchmark
+	public boolean leaseAndRegain(Leased leased) {
+		leased.leadership.lease(1, 1);
+		return leased.leadership.regain(1);
+	}
+
+	/**
+	 * Two threads that want the same leadership, each giving it up when it has got it.
+	 * @param contended the leadership
+	 * @param candidate the caller
+	 * @return whether the caller got it
+	 */
+	@Benchmark
+	@Threads(2)
+	public boolean takeAndGiveUpContended(Contended contended, Candidate candidate) {
+		return contended.leadership.take(candidate.number) && contended.leadership.giveUp(candidate.number, 1);
+	}
+
+	/**
+	 * From a thread that wakes a follower to its arrival, and back to the first thread.
+	 * @param rally the two threads
+	 */
+	@Benchmark
+	public void wakeFollowerAndBack(Rally rally) {
+		rally.playAndAwaitReturn();
+	}
+
+	/**
+	 * A leadership that one thread uses.
+	 */
+	@State(Scope.Thread)
+	public static class Alone {
+
+		final Leadership leadership = new Leadership();
+
+	}
+
+	/**
+	 * A leadership with a leader.
+	 */
+	@State(Scope.Thread)
+	public static class Leased {
+
+		final Leadership leadership = new Leadership();
+
+		@Setup
+		public void lead() {
+			this.leadership.take(1);
+		}
+
+	}
+
+	/**
+	 * A leadership that all threads of a benchmark use.
+	 */
+	@State(Scope.Benchmark)
+	public static class Contended {
+
+		final Leadership leadership = new Leadership();
+
+	}
+
+	/**
+	 * One who wants to lead.
+	 */
+	@State(Scope.Thread)
+	public static class Candidate {
+
+		int number;
+
+		@Setup
+		public void number(ThreadParams threads) {
+			this.number = threads.getThreadIndex() + 1;
+		}
+
+	}
+
+	/**
+	 * Two threads of which one waits as a follower while the other one is awake. Each
+	 * publishes whose turn it is before it signals, and looks at it after it is enqueued,
+	 * as threads of a pool do with a vacant leadership.
+	 */
+	@State(Scope.Benchmark)
+	public static class Rally {
+
+		private static final int HOME = 1;
+
+		private static final int AWAY = 2;
+
+		private static final long PATIENCE_NANOS = TimeUnit.HOURS.toNanos(1);
+
+		private Followers followers = newFollowers();
+
+		private volatile int turn = HOME;
+
+		private volatile boolean ended;
+
+		private Follower home = new Follower(HOME, Thread.currentThread());
+
+		private Thread opponent = new Thread(this::returnAll, "opponent");
+
+		@Setup(Level.Iteration)
+		public void begin() {
+			this.ended = false;
+			// Its places belong to the followers that were.
+			this.followers = newFollowers();
+			this.turn = HOME;
+			// JMH does not promise the same thread in each iteration.
+			this.home = new Follower(HOME, Thread.currentThread());
+			this.opponent = new Thread(this::returnAll, "opponent");
+			this.opponent.start();
+		}
+
+		@TearDown(Level.Iteration)
+		public void end() throws InterruptedException {
+			this.ended = true;
+			LockSupport.unpark(this.opponent);
+			this.opponent.join();
+		}
+
+		private static Followers newFollowers() {
+			return Followers.lifo(AWAY);
+		}
+
+		void playAndAwaitReturn() {
+			play(AWAY);
+			awaitTurn(this.home, HOME);
+		}
+
+		private void returnAll() {
+			Follower away = new Follower(AWAY, Thread.currentThread());
+			while (awaitTurn(away, AWAY)) {
+				play(HOME);
+			}
+		}
+
+		private void play(int next) {
+			this.turn = next;
+			if (this.followers.signal() == Followers.Signal.NOBODY_WAITS) {
+				// The mark is the caller's. Who waits next will look at the turn.
+				this.followers.arrive();
+			}
+		}
+
+		/** Returns {@code false} when the rally has ended. */
+		private boolean awaitTurn(Follower me, int mine) {
+			while (this.turn != mine) {
+				this.followers.enqueue(me);
+				if (this.turn == mine || this.ended
+						|| !this.followers.await(me, System.nanoTime() + PATIENCE_NANOS, () -> this.ended)) {
+					this.followers.leave(me);
+				}
+				if (this.ended) {
+					return false;
+				}
+			}
+			return true;
+		}
+
+	}
+
+}

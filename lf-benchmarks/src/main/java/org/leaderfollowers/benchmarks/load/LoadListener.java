@@ -1,0 +1,22 @@
+package org.leaderfollowers.benchmarks.load;
+
+import java.io.IOException;
+
+/**
+ * Told, by the thread that receives, when the measured period begins and ends, so that
+ * someone else can look at the server at the same moments.
+ */
+interface LoadListener {
+
+	void started();
+
+	void ended();
+
+	/**
+	 * Whether the load may stop. It goes on after the measured period until it may.
+	 * @return whether the end has been dealt with
+	 * @throws IOException if that cannot be known
+	 */
+	boolean released() throws IOException;
+
+}

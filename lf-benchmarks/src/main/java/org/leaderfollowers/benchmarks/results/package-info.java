@@ -1,0 +1,7 @@
+/**
+ * What was measured, and what can be said about it.
+ */
+@NullMarked
+package org.leaderfollowers.benchmarks.results;
+
+import org.jspecify.annotations.NullMarked;

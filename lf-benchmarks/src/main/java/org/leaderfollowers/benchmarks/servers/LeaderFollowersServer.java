@@ -1,0 +1,69 @@
+package org.leaderfollowers.benchmarks.servers;
+
+import java.time.Duration;
+
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PromotionPolicy;
+import org.leaderfollowers.TcpServer;
+
+/**
+ * Our engine, as a user would set it up.
+ */
+final class LeaderFollowersServer implements EchoServer {
+
+	private static final int MIN_THREADS = 4;
+
+	private static final int MAX_CONNECTIONS = 100_000;
+
+	private final LeaderFollowersPool pool;
+
+	private final TcpServer server;
+
+	LeaderFollowersServer(String policy, ServerOptions options, Runnable work) {
+		int minThreads = Math.max(Math.min(MIN_THREADS, options.threads()), options.handleSets());
+		LeaderFollowersPool.Builder builder = LeaderFollowersPool.builder()
+			.name("benchmark")
+			.threads(minThreads, Math.max(minThreads, options.threads()))
+			.promotionPolicy(PromotionPolicy.valueOf(policy));
+		if (options.handleSets() > 0) {
+			builder.handleSets(options.handleSets());
+		}
+		this.pool = builder.build();
+		this.server = TcpServer.builder(this.pool)
+			.address(Loopback.address())
+			.port(0)
+			.backlog(Loopback.BACKLOG)
+			.maxConnections(MAX_CONNECTIONS)
+			.maxMessageSize(options.maxMessage())
+			.framing(Framing.line())
+			.handler((connection, message) -> {
+				work.run();
+				connection.send(message);
+			})
+			.build();
+		this.server.start();
+	}
+
+	/** The engine of the class path may be older than the policy. */
+	static boolean hasPolicy(String policy) {
+		for (PromotionPolicy candidate : PromotionPolicy.values()) {
+			if (candidate.name().equals(policy)) {
+				return true;
+			}
+		}
+		return false;
+	}
+
+	@Override
+	public int port() {
+		return this.server.port();
+	}
+
+	@Override
+	public void close() {
+		// Its servers with it.
+		this.pool.close(Duration.ZERO);
+	}
+
+}

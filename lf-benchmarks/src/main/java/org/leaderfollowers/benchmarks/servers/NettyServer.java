@@ -1,0 +1,176 @@
+package org.leaderfollowers.benchmarks.servers;
+
+import java.net.InetSocketAddress;
+import java.util.concurrent.TimeUnit;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler.Sharable;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.ServerChannel;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollServerSocketChannel;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.handler.codec.LineBasedFrameDecoder;
+import io.netty.util.ResourceLeakDetector;
+import io.netty.util.concurrent.DefaultEventExecutorGroup;
+import io.netty.util.concurrent.EventExecutorGroup;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Netty, with its default number of loops: on the loop, where a handler must not block,
+ * or on a group of executors, which is Netty's answer for handlers that do.
+ */
+final class NettyServer implements EchoServer {
+
+	/** The default, an adaptive one, leaves some garbage for each message. */
+	private static final PooledByteBufAllocator ALLOCATOR = PooledByteBufAllocator.DEFAULT;
+
+	private static final long PATIENCE_SECONDS = 5;
+
+	private final EventLoopGroup loops;
+
+	private final @Nullable EventExecutorGroup executors;
+
+	/**
+	 * The connections whose handlers are on executors: unlike the loops, those do not
+	 * close what is left when they end.
+	 */
+	private final ChannelGroup served = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+
+	private final Channel listening;
+
+	private NettyServer(IoHandlerFactory transport, Class<? extends ServerChannel> channel,
+			@Nullable EventExecutorGroup executors, ServerOptions options, Runnable work) {
+		// It samples allocations to find those that are not released; not in production.
+		ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.DISABLED);
+		this.loops = new MultiThreadIoEventLoopGroup(transport);
+		this.executors = executors;
+		EchoHandler handler = new EchoHandler(work);
+		this.listening = new ServerBootstrap().group(this.loops)
+			.channel(channel)
+			.option(ChannelOption.SO_BACKLOG, Loopback.BACKLOG)
+			.childOption(ChannelOption.TCP_NODELAY, true)
+			.childOption(ChannelOption.ALLOCATOR, ALLOCATOR)
+			.childHandler(new ChannelInitializer<Channel>() {
+
+				// Deprecated, but there is nothing that takes its place.
+				@SuppressWarnings("deprecation")
+				@Override
+				protected void initChannel(Channel accepted) {
+					// One byte more: a carriage return may come before its line feed.
+					accepted.pipeline().addLast(new LineBasedFrameDecoder(options.maxMessage() + 1, false, true));
+					if (executors != null) {
+						NettyServer.this.served.add(accepted);
+						accepted.pipeline().addLast(executors, handler);
+					}
+					else {
+						accepted.pipeline().addLast(handler);
+					}
+				}
+
+			})
+			.bind(Loopback.anyPort())
+			.syncUninterruptibly()
+			.channel();
+	}
+
+	static EchoServer onEpoll(ServerOptions options, Runnable work) {
+		return new NettyServer(EpollIoHandler.newFactory(), EpollServerSocketChannel.class, null, options, work);
+	}
+
+	static EchoServer onEpollAndExecutors(ServerOptions options, Runnable work) {
+		return new NettyServer(EpollIoHandler.newFactory(), EpollServerSocketChannel.class,
+				new DefaultEventExecutorGroup(options.threads()), options, work);
+	}
+
+	static EchoServer onNio(ServerOptions options, Runnable work) {
+		return new NettyServer(NioIoHandler.newFactory(), NioServerSocketChannel.class, null, options, work);
+	}
+
+	static EchoServer onNioAndExecutors(ServerOptions options, Runnable work) {
+		return new NettyServer(NioIoHandler.newFactory(), NioServerSocketChannel.class,
+				new DefaultEventExecutorGroup(options.threads()), options, work);
+	}
+
+	static boolean hasEpoll() {
+		return Epoll.isAvailable();
+	}
+
+	@Override
+	public int port() {
+		return ((InetSocketAddress) this.listening.localAddress()).getPort();
+	}
+
+	@Override
+	public long ownDirectBytes() {
+		return ALLOCATOR.metric().usedDirectMemory();
+	}
+
+	@Override
+	public void close() {
+		this.listening.close().syncUninterruptibly();
+		this.served.close().awaitUninterruptibly(PATIENCE_SECONDS, TimeUnit.SECONDS);
+		this.loops.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+		if (this.executors != null) {
+			this.executors.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+		}
+	}
+
+	/**
+	 * Writes each line as it is answered, but flushes when all that was read is.
+	 */
+	@Sharable
+	private static final class EchoHandler extends ChannelInboundHandlerAdapter {
+
+		private final Runnable work;
+
+		EchoHandler(Runnable work) {
+			this.work = work;
+		}
+
+		@Override
+		public void channelRead(ChannelHandlerContext context, Object message) {
+			ByteBuf line = (ByteBuf) message;
+			this.work.run();
+			// The line has its end still, so that the reply needs no second buffer for
+			// it.
+			int end = line.writerIndex();
+			if (end > 1 && line.getByte(end - 2) == '\r') {
+				line.setByte(end - 2, '\n').writerIndex(end - 1);
+			}
+			context.write(line, context.voidPromise());
+		}
+
+		@Override
+		public void channelReadComplete(ChannelHandlerContext context) {
+			context.flush();
+		}
+
+		@Override
+		public void channelWritabilityChanged(ChannelHandlerContext context) {
+			context.channel().config().setAutoRead(context.channel().isWritable());
+			context.fireChannelWritabilityChanged();
+		}
+
+		@Override
+		public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+			context.close();
+		}
+
+	}
+
+}

@@ -1,0 +1,8 @@
+/**
+ * One server for each of the designs that the engine is compared with. All speak the same
+ * protocol and do the same work, so that only the design differs.
+ */
+@NullMarked
+package org.leaderfollowers.benchmarks.servers;
+
+import org.jspecify.annotations.NullMarked;

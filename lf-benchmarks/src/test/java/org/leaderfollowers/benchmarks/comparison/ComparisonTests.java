@@ -1,0 +1,53 @@
+package org.leaderfollowers.benchmarks.comparison;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.leaderfollowers.benchmarks.results.Measurement;
+import org.leaderfollowers.benchmarks.results.Metric;
+import org.leaderfollowers.benchmarks.results.ResultFile;
+import org.leaderfollowers.benchmarks.results.Results;
+import org.leaderfollowers.benchmarks.results.Scenario;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * A whole comparison, in small.
+ */
+@Timeout(120)
+class ComparisonTests {
+
+	@TempDir
+	Path directory;
+
+	@Test
+	void serversAreMeasuredAgainstEachOther() throws IOException {
+		Path output = this.directory.resolve("raw.csv");
+		ByteArrayOutputStream out = new ByteArrayOutputStream();
+		Comparison.run(new String[] { "--servers=nio,lf-eager@2,unheard-of", "--connections=3", "--rate=0,200",
+				"--rounds=2", "--seconds=0.1", "--warmup=0.1", "--system-calls=false", "--output=" + output,
+				"--docs=" + this.directory }, new PrintStream(out, true, StandardCharsets.UTF_8));
+		assertThat(out.toString(StandardCharsets.UTF_8)).contains("echo, 3 connections, 64 B, 200 requests/s\nmedian ");
+		Results results = ResultFile.read(List.of(output)).results();
+		// Not that they have replied in time: this machine may have other things to do
+		assertThat(results.measurements()).extracting(Measurement::errors).hasSize(2 * 2 * 2).containsOnly(0L);
+		for (Scenario scenario : List.of(Scenario.closed("none", 3), Scenario.open("none", 3, 200))) {
+			assertThat(results.servers(scenario)).containsExactlyInAnyOrder("nio", "lf-eager@2");
+		}
+		assertThat(results.measurements()).allSatisfy((measurement) -> assertThat(measurement.values())
+			.containsKeys(Metric.REQUESTS_PER_SECOND, Metric.P99_US, Metric.THREADS));
+		assertThat(output).content()
+			.contains("# left out: unheard-of (")
+			.contains("# command: java -jar lf-benchmarks.jar --servers=nio")
+			.doesNotContain(this.directory.toString());
+		assertThat(this.directory.resolve("benchmarks.adoc")).content().contains("`lf-eager@2`");
+	}
+
+}
