@@ -143,6 +143,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	private final AtomicInteger participating = new AtomicInteger();
 
+	/** Those of them that wait among the followers, or are about to. */
+	private final AtomicInteger parked = new AtomicInteger();
+
 	private final AtomicInteger threadNumbers = new AtomicInteger();
 
 	private final AtomicInteger nextHandleSet = new AtomicInteger();
@@ -446,7 +449,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	private boolean isProcessorIdle() {
-		int running = this.participating.get() - this.followers.waiting();
+		int running = this.participating.get() - this.parked.get();
 		for (HandleSet set : this.handleSets) {
 			running -= set.isWaitedOn() ? 1 : 0;
 		}
@@ -484,6 +487,16 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	private @Nullable HandleSet await(Participant me, long deadlineNanos) {
+		this.parked.incrementAndGet();
+		try {
+			return awaitAmongFollowers(me, deadlineNanos);
+		}
+		finally {
+			this.parked.decrementAndGet();
+		}
+	}
+
+	private @Nullable HandleSet awaitAmongFollowers(Participant me, long deadlineNanos) {
 		this.followers.enqueue(me.follower);
 		// Once more, now that everybody who leaves a vacancy can see this thread waiting.
 		HandleSet set = takeVacancy(me, PromotionKind.RECLAIMED);
