@@ -13,7 +13,6 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
@@ -59,7 +58,7 @@ public final class HandleSet {
 
 	private final LeaderFollowersPool pool;
 
-	final Leadership leadership = new Leadership();
+	final Leadership leadership;
 
 	final ReadyRing<SelectableHandle> ready = new ReadyRing<>();
 
@@ -109,10 +108,11 @@ public final class HandleSet {
 		for (EventType type : EventType.values()) {
 			this.events.put(type, new LongAdder());
 		}
-		this.nowNanos = System.nanoTime();
+		this.nowNanos = pool.clock.nanoTime();
+		this.leadership = new Leadership(this.nowNanos);
 		this.rebuiltNanos = this.nowNanos - REBUILD_INTERVAL_NANOS;
 		try {
-			this.selector = Selector.open();
+			this.selector = pool.selectorProvider.openSelector();
 			// The JDK initialises its closing of sockets when the first one is closed,
 			// for which it needs descriptors. If there are none then, no socket of this
 			// process can ever be closed (JDK 17).
@@ -201,7 +201,7 @@ public final class HandleSet {
 	 */
 	void await(long deadlineNanos) {
 		this.attention.drain(SelectableHandle.class, this.onRequest);
-		long now = System.nanoTime();
+		long now = this.pool.clock.nanoTime();
 		this.nowNanos = now;
 		this.deadlines.poll(now, this.onExpiry);
 		long wait = Math.min(this.deadlines.maxWaitNanos(now), deadlineNanos - now);
@@ -214,7 +214,7 @@ public final class HandleSet {
 				// is.
 				this.attention.endWait();
 				this.selector.selectNow(this.onReady);
-				this.nowNanos = System.nanoTime();
+				this.nowNanos = this.pool.clock.nanoTime();
 			}
 			else {
 				// After the announcement: whoever leaves another handle set without a
@@ -224,7 +224,7 @@ public final class HandleSet {
 				long millis = TimeUnit.NANOSECONDS.toMillis(wait) + 1;
 				int count = this.selector.select(this.onReady, millis);
 				boolean woken = this.attention.endWait();
-				this.nowNanos = System.nanoTime();
+				this.nowNanos = this.pool.clock.nanoTime();
 				if (count == 0 && !woken && this.nowNanos - now < wait) {
 					returnedPrematurely(now);
 				}
@@ -307,6 +307,18 @@ public final class HandleSet {
 			this.deadlines.cancel(handle);
 			return;
 		}
+		try {
+			grant(handle, requests);
+		}
+		catch (Error ex) {
+			// Out of memory, most likely. Nobody asks again for what was not done.
+			request(handle, requests);
+			throw ex;
+		}
+	}
+
+	/** What has been done already is not done again. */
+	private void grant(SelectableHandle handle, int requests) {
 		if ((requests & SelectableHandle.REGISTER) != 0) {
 			register(handle);
 		}
@@ -420,15 +432,15 @@ public final class HandleSet {
 			return;
 		}
 		if (this.nowNanos - this.rebuiltNanos < REBUILD_INTERVAL_NANOS) {
-			LockSupport.parkNanos(this, BROKEN_SELECTOR_PAUSE_NANOS);
-			this.nowNanos = System.nanoTime();
+			this.pool.clock.parkNanos(this, BROKEN_SELECTOR_PAUSE_NANOS);
+			this.nowNanos = this.pool.clock.nanoTime();
 			return;
 		}
 		this.rebuiltNanos = this.nowNanos;
 		logger.warn("The selector of handle set '{}' is replaced: {}", this.name, reason, cause);
 		Selector broken = this.selector;
 		try {
-			Selector replacement = Selector.open();
+			Selector replacement = this.pool.selectorProvider.openSelector();
 			for (SelectionKey key : broken.keys()) {
 				SelectableHandle handle = (SelectableHandle) key.attachment();
 				if (key.isValid()) {

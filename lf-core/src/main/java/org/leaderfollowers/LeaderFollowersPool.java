@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
+import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -21,6 +22,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.buffer.MemoryBudget;
 import org.leaderfollowers.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.logging.RateLimit;
+import org.leaderfollowers.promotion.Clock;
 import org.leaderfollowers.promotion.Follower;
 import org.leaderfollowers.promotion.Followers;
 import org.leaderfollowers.promotion.HandlerProfile;
@@ -128,6 +130,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final Followers followers;
 
+	final Clock clock;
+
+	final SelectorProvider selectorProvider;
+
 	private final LeaseWatch watch = new LeaseWatch();
 
 	private final MemoryBudget memory;
@@ -177,6 +183,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		this.name = builder.name;
 		this.minThreads = builder.minThreads;
 		this.maxThreads = builder.maxThreads;
+		this.clock = builder.clock;
+		this.selectorProvider = builder.selectorProvider;
 		this.keepAlive = builder.keepAlive;
 		this.threadPriority = builder.threadPriority;
 		this.promotionPolicy = builder.promotionPolicy;
@@ -256,7 +264,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				// Out of memory, most likely. The thread keeps what it leads, and goes
 				// on.
 				logFailure("A thread of pool '%s' failed", this.name, ex);
-				LockSupport.parkNanos(this, FAILURE_PAUSE_NANOS);
+				this.clock.parkNanos(this, FAILURE_PAUSE_NANOS);
 			}
 		}
 	}
@@ -273,7 +281,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			if (isAnyVacant() && !signalFollower()) {
 				// Nobody else can lead the other handle set: this thread takes it in turn
 				// with its own.
-				giveUp(me, System.nanoTime());
+				giveUp(me, this.clock.nanoTime());
 				set = null;
 			}
 		}
@@ -293,7 +301,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		// withdraws. It must not do so here: with nobody else idle it would take it
 		// again,
 		// and go round for ever.
-		return !me.retired && (me.owned || hasReady(me) || deadlineNanos - System.nanoTime() > 0);
+		return !me.retired && (me.owned || hasReady(me) || deadlineNanos - this.clock.nanoTime() > 0);
 	}
 
 	private static boolean hasReady(Participant me) {
@@ -327,7 +335,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		catch (Throwable ex) {
 			// Out of memory, for example. The thread keeps what it leads, and goes on.
 			logFailure("Leading handle set '%s' failed", set, ex);
-			LockSupport.parkNanos(this, FAILURE_PAUSE_NANOS);
+			this.clock.parkNanos(this, FAILURE_PAUSE_NANOS);
 		}
 	}
 
@@ -365,7 +373,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 		me.dispatching = true;
 		HandleSet set = me.leading;
-		long now = System.nanoTime();
+		long now = this.clock.nanoTime();
 		me.dispatchNanos = now;
 		if (set == null) {
 			return;
@@ -388,7 +396,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			return;
 		}
 		me.dispatching = false;
-		long now = System.nanoTime();
+		long now = this.clock.nanoTime();
 		handle.profile.record(now - me.dispatchNanos);
 		HandleSet set = me.leading;
 		if (set != null && me.leased) {
@@ -475,7 +483,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * for nothing, if time is up, or if the pool stops
 	 */
 	private @Nullable HandleSet follow(Participant me, long deadlineNanos) {
-		me.become(ThreadRole.FOLLOWER, System.nanoTime());
+		me.become(ThreadRole.FOLLOWER, this.clock.nanoTime());
 		try {
 			return await(me, deadlineNanos);
 		}
@@ -509,7 +517,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		// One that would not end anyhow need not look often.
 		long patience = (this.threads.get() > this.minThreads) ? nanos(this.keepAlive)
 				: Math.max(nanos(this.keepAlive), MIN_PATIENCE_NANOS);
-		long keepAliveNanos = System.nanoTime() + patience;
+		long keepAliveNanos = this.clock.nanoTime() + patience;
 		boolean surplusEnds = me.owned && keepAliveNanos - deadlineNanos < 0;
 		long untilNanos = surplusEnds ? keepAliveNanos : deadlineNanos;
 		boolean signalled;
@@ -545,7 +553,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	private boolean watchLeases(Participant me, long untilNanos) {
 		boolean signalled = false;
-		long now = System.nanoTime();
+		long now = this.clock.nanoTime();
 		while (!signalled && !isStopping() && untilNanos - now > 0) {
 			boolean quiet = true;
 			// A lease that begins from now on does not run out before this.
@@ -580,7 +588,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				}
 				this.watch.rouse();
 			}
-			now = System.nanoTime();
+			now = this.clock.nanoTime();
 		}
 		return signalled;
 	}
@@ -603,7 +611,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if (this.promotionPolicy != PromotionPolicy.ADAPTIVE || !this.watch.isVacant() || !isAnyLeased()) {
 			return;
 		}
-		long now = System.nanoTime();
+		long now = this.clock.nanoTime();
 		for (HandleSet set : this.handleSets) {
 			if (takeOverIfRunOut(me, set, now)) {
 				set.leadership.giveUp(me.number, now);
@@ -665,7 +673,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			int index = (me.latestSet + i) % count;
 			HandleSet set = this.handleSets[index];
 			if (set.leadership.take(me.number)) {
-				long now = System.nanoTime();
+				long now = this.clock.nanoTime();
 				beginToLead(me, set, now);
 				endStarvation(set, now);
 				me.latestSet = index;
@@ -679,7 +687,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			if (lease != Leadership.NOT_LEASED && set.worthAProcessor && set.leadership.takeOver(lease, me.number)) {
 				// The lease has not run out. But this thread has a processor, and the
 				// leader has its own to be busy with: neither waits for the other.
-				long now = System.nanoTime();
+				long now = this.clock.nanoTime();
 				beginToLead(me, set, now);
 				endStarvation(set, now);
 				me.latestSet = index;
@@ -759,7 +767,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if (me == null || me.pool != this || me.leading == null) {
 			return false;
 		}
-		boolean led = promote(me, System.nanoTime());
+		boolean led = promote(me, this.clock.nanoTime());
 		releaseHeld(me.number);
 		return led;
 	}
@@ -844,7 +852,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	private void beginStarvation() {
-		long now = System.nanoTime();
+		long now = this.clock.nanoTime();
 		for (HandleSet set : this.handleSets) {
 			if (set.leadership.isVacant()) {
 				this.starvation.begin(set, now);
@@ -858,7 +866,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	/** For how long a handle set has been without a leader at the most, or 0. */
 	long longestStarvation() {
-		long now = System.nanoTime();
+		long now = this.clock.nanoTime();
 		long longest = 0;
 		for (HandleSet set : this.handleSets) {
 			longest = Math.max(longest, set.starvedNanos(now));
@@ -902,7 +910,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * busy. Runs no code of the application. Any thread.
 	 */
 	void attendIfVacant(HandleSet set) {
-		if (isStopping() || (!set.leadership.isVacant() && !hasLeaseRunOut(set, System.nanoTime()))) {
+		if (isStopping() || (!set.leadership.isVacant() && !hasLeaseRunOut(set, this.clock.nanoTime()))) {
 			return;
 		}
 		Participant current = Participant.current();
@@ -916,7 +924,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			return;
 		}
 		try {
-			long now = System.nanoTime();
+			long now = this.clock.nanoTime();
 			if (me.leading != null) {
 				return;
 			}
@@ -1173,7 +1181,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			Participant previous = this.participants.get(number);
 			if (previous == null || (previous.hasWithdrawn() && previous.follower.handOver(thread))) {
 				// The place of an ended thread can be on the stack of followers still.
-				Follower follower = (previous != null) ? previous.follower : new Follower(number, thread);
+				Follower follower = (previous != null) ? previous.follower : new Follower(number, thread, this.clock);
 				Participant participant = new Participant(this, number, thread, owned, follower);
 				this.participants.set(number, participant);
 				this.participating.incrementAndGet();
@@ -1186,7 +1194,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	private void withdraw(Participant me) {
 		boolean last = false;
 		try {
-			giveUp(me, System.nanoTime());
+			giveUp(me, this.clock.nanoTime());
 		}
 		finally {
 			// First what must not be left undone, whatever fails: what wakes others is
@@ -1247,7 +1255,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		// All of them first: while one is drained, the others must not accept any more.
 		this.servers.forEach((server) -> server.beginDrain(deadlineNanos));
 		for (TcpServer server : this.servers) {
-			server.close(Duration.ofNanos(Math.max(0, deadlineNanos - System.nanoTime())));
+			server.close(Duration.ofNanos(Math.max(0, deadlineNanos - this.clock.nanoTime())));
 		}
 		synchronized (this) {
 			if (this.state != PoolSnapshot.State.STOPPED) {
@@ -1297,7 +1305,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		try {
 			int self = handler ? this.waitingHandlers : 0;
 			while (this.participating.get() > self || this.threads.get() > self) {
-				long left = deadlineNanos - System.nanoTime();
+				long left = deadlineNanos - this.clock.nanoTime();
 				if (left <= 0) {
 					return false;
 				}
@@ -1347,8 +1355,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		return current == PoolSnapshot.State.STOPPING || current == PoolSnapshot.State.STOPPED;
 	}
 
-	private static long deadlineAfter(@Nullable Duration timeout) {
-		return System.nanoTime() + ((timeout != null) ? nanos(timeout) : FOREVER_NANOS);
+	private long deadlineAfter(@Nullable Duration timeout) {
+		return this.clock.nanoTime() + ((timeout != null) ? nanos(timeout) : FOREVER_NANOS);
 	}
 
 	/**
@@ -1413,7 +1421,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				sets.add(set.snapshot(null));
 			}
 		}
-		long now = System.nanoTime();
+		long now = this.clock.nanoTime();
 		List<PoolSnapshot.ThreadSnapshot> members = new ArrayList<>();
 		for (Participant participant : living()) {
 			members.add(participant.snapshot(leaders.contains(participant.number), now));
@@ -1464,7 +1472,23 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 		private final List<PoolListener> listeners = new ArrayList<>();
 
+		private Clock clock = Clock.SYSTEM;
+
+		private SelectorProvider selectorProvider = SelectorProvider.provider();
+
 		private Builder() {
+		}
+
+		/** For tests: what time it is for the pool. */
+		Builder clock(Clock clock) {
+			this.clock = clock;
+			return this;
+		}
+
+		/** For tests: where handle sets get their selectors from. */
+		Builder selectorProvider(SelectorProvider selectorProvider) {
+			this.selectorProvider = selectorProvider;
+			return this;
 		}
 
 		/**

@@ -92,7 +92,7 @@ final class Participant {
 	private ThreadRole role = ThreadRole.FOLLOWER;
 
 	@SuppressWarnings("FieldMayBeFinal") // by SINCE
-	private long sinceNanos = System.nanoTime();
+	private long sinceNanos;
 
 	private @Nullable SelectableHandle handle;
 
@@ -104,6 +104,7 @@ final class Participant {
 		this.thread = thread;
 		this.owned = owned;
 		this.follower = follower;
+		this.sinceNanos = pool.clock.nanoTime();
 		this.spareBuffers = new SpareBuffers(pool.memory());
 	}
 

@@ -85,6 +85,8 @@ public final class Follower {
 
 	private volatile Thread thread;
 
+	final Clock clock;
+
 	/** The slot below on the stack; fixed while this one is on it. */
 	volatile int below;
 
@@ -103,8 +105,19 @@ public final class Follower {
 	 * @param thread the thread to wake
 	 */
 	public Follower(int slot, Thread thread) {
+		this(slot, thread, Clock.SYSTEM);
+	}
+
+	/**
+	 * Creates a follower that is not waiting.
+	 * @param slot its slot, from 1 to the capacity of the {@link Followers}
+	 * @param thread the thread to wake
+	 * @param clock tells it for how long it has waited
+	 */
+	public Follower(int slot, Thread thread, Clock clock) {
 		this.slot = slot;
 		this.thread = thread;
+		this.clock = clock;
 	}
 
 	/**

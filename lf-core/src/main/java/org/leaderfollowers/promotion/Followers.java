@@ -1,6 +1,5 @@
 package org.leaderfollowers.promotion;
 
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -140,18 +139,18 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 	 * Waits for a signal. On return with {@code true} the caller has arrived: it must
 	 * look for a vacancy.
 	 * @param follower the caller's
-	 * @param deadlineNanos when to give up, {@link System#nanoTime()}
+	 * @param deadlineNanos when to give up, by the clock of the follower
 	 * @param cancelled looked at after every wake-up
 	 * @return {@code true} if signalled, {@code false} if time is up or it was cancelled:
 	 * the caller is still published and must {@link #leave}
 	 */
 	public final boolean await(Follower follower, long deadlineNanos, BooleanSupplier cancelled) {
 		while (follower.isWaiting()) {
-			long left = deadlineNanos - System.nanoTime();
+			long left = deadlineNanos - follower.clock.nanoTime();
 			if (left <= 0 || cancelled.getAsBoolean()) {
 				return false;
 			}
-			LockSupport.parkNanos(this, left);
+			follower.clock.parkNanos(this, left);
 			// An interrupt must not turn the wait into a spin; it means nothing here.
 			Thread.interrupted();
 		}

@@ -110,7 +110,7 @@ public final class Leadership {
 	 * by watchers after: what they read is of the lease that they saw, or of a later one,
 	 * which their compare-and-set tells apart.
 	 */
-	private long leasedNanos = System.nanoTime();
+	private long leasedNanos;
 
 	/** Written by a new leader, read by whoever looks at the pool. */
 	private long term;
@@ -121,6 +121,19 @@ public final class Leadership {
 	private long vacatedNanos;
 
 	private boolean vacatedOnce;
+
+	/** Creates a leadership that nobody has. */
+	public Leadership() {
+		this(System.nanoTime());
+	}
+
+	/**
+	 * Creates a leadership that nobody has.
+	 * @param nowNanos the time, {@link System#nanoTime()}
+	 */
+	public Leadership(long nowNanos) {
+		this.leasedNanos = nowNanos;
+	}
 
 	/**
 	 * Takes the leadership if nobody has it.

@@ -1,0 +1,222 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.ProtocolFamily;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.DatagramChannel;
+import java.nio.channels.Pipe;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.AbstractSelectableChannel;
+import java.nio.channels.spi.AbstractSelectionKey;
+import java.nio.channels.spi.AbstractSelector;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.HashSet;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Consumer;
+
+/**
+ * The system's selectors, with a point at each of their methods that can fail.
+ */
+final class FaultySelectors extends SelectorProvider {
+
+	private final Runnable point;
+
+	private final Runnable keyPoint;
+
+	/**
+	 * Creates a provider of selectors that fail.
+	 * @param point called by selectors
+	 * @param keyPoint called by their keys
+	 */
+	FaultySelectors(Runnable point, Runnable keyPoint) {
+		this.point = point;
+		this.keyPoint = keyPoint;
+	}
+
+	@Override
+	public AbstractSelector openSelector() throws IOException {
+		return new Faulty(provider().openSelector());
+	}
+
+	@Override
+	public DatagramChannel openDatagramChannel() throws IOException {
+		return provider().openDatagramChannel();
+	}
+
+	@Override
+	public DatagramChannel openDatagramChannel(ProtocolFamily family) throws IOException {
+		return provider().openDatagramChannel(family);
+	}
+
+	@Override
+	public Pipe openPipe() throws IOException {
+		return provider().openPipe();
+	}
+
+	@Override
+	public ServerSocketChannel openServerSocketChannel() throws IOException {
+		return provider().openServerSocketChannel();
+	}
+
+	@Override
+	public SocketChannel openSocketChannel() throws IOException {
+		return provider().openSocketChannel();
+	}
+
+	private final class Key extends AbstractSelectionKey {
+
+		private final Faulty selector;
+
+		private final SelectionKey real;
+
+		Key(Faulty selector, SelectionKey real) {
+			this.selector = selector;
+			this.real = real;
+		}
+
+		@Override
+		public AbstractSelectableChannel channel() {
+			return (AbstractSelectableChannel) this.real.channel();
+		}
+
+		@Override
+		public Selector selector() {
+			return this.selector;
+		}
+
+		@Override
+		public int interestOps() {
+			return this.real.interestOps();
+		}
+
+		@Override
+		public SelectionKey interestOps(int ops) {
+			FaultySelectors.this.keyPoint.run();
+			this.real.interestOps(ops);
+			return this;
+		}
+
+		@Override
+		public int readyOps() {
+			FaultySelectors.this.keyPoint.run();
+			return this.real.readyOps();
+		}
+
+	}
+
+	private final class Faulty extends AbstractSelector {
+
+		private final Selector real;
+
+		/** Keys of which the channels still know. */
+		private final Queue<Key> registered = new ConcurrentLinkedQueue<>();
+
+		Faulty(Selector real) {
+			super(FaultySelectors.this);
+			this.real = real;
+		}
+
+		@Override
+		protected SelectionKey register(AbstractSelectableChannel channel, int ops, Object attachment) {
+			FaultySelectors.this.point.run();
+			try {
+				Key key = new Key(this, channel.register(this.real, ops));
+				key.real.attach(key);
+				key.attach(attachment);
+				this.registered.add(key);
+				return key;
+			}
+			catch (ClosedChannelException ex) {
+				throw new IllegalStateException("the caller holds its lock", ex);
+			}
+		}
+
+		@Override
+		public int select(Consumer<SelectionKey> action, long timeout) throws IOException {
+			FaultySelectors.this.point.run();
+			forget();
+			int count = this.real.select((key) -> action.accept((SelectionKey) key.attachment()), timeout);
+			FaultySelectors.this.point.run();
+			return count;
+		}
+
+		@Override
+		public int selectNow(Consumer<SelectionKey> action) throws IOException {
+			FaultySelectors.this.point.run();
+			forget();
+			int count = this.real.selectNow((key) -> action.accept((SelectionKey) key.attachment()));
+			FaultySelectors.this.point.run();
+			return count;
+		}
+
+		/**
+		 * A channel gives its descriptor back when the system's selector has forgotten
+		 * its last key; of ours nobody would tell it.
+		 */
+		private void forget() {
+			Key key;
+			while ((key = this.registered.poll()) != null) {
+				deregister(key);
+			}
+			synchronized (cancelledKeys()) {
+				cancelledKeys().clear();
+			}
+		}
+
+		@Override
+		public int selectNow() throws IOException {
+			forget();
+			return this.real.selectNow();
+		}
+
+		@Override
+		public int select(long timeout) throws IOException {
+			return this.real.select(timeout);
+		}
+
+		@Override
+		public int select() throws IOException {
+			return this.real.select();
+		}
+
+		@Override
+		public Selector wakeup() {
+			// Never fails: not even by running out of memory, since it needs none.
+			this.real.wakeup();
+			return this;
+		}
+
+		@Override
+		public Set<SelectionKey> keys() {
+			Set<SelectionKey> keys = new HashSet<>();
+			for (SelectionKey known : this.real.keys()) {
+				// Ours are not valid any more.
+				Key key = new Key(this, known);
+				key.attach(((Key) known.attachment()).attachment());
+				if (!known.isValid()) {
+					key.cancel();
+				}
+				keys.add(key);
+			}
+			return keys;
+		}
+
+		@Override
+		public Set<SelectionKey> selectedKeys() {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		protected void implCloseSelector() throws IOException {
+			forget();
+			this.real.close();
+		}
+
+	}
+
+}

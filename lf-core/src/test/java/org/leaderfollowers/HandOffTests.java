@@ -1,0 +1,335 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Steps through hand-offs of the leadership, with a clock that only the test moves and
+ * events that only the test makes.
+ * <p>
+ * What must not happen does not: whoever waits, waits for a time that has not come, for
+ * an event that is not made, or at a gate that is not open.
+ */
+@Timeout(120)
+class HandOffTests {
+
+	private static final Duration LEASE = Duration.ofMillis(2);
+
+	private static final Duration NANO = Duration.ofNanos(1);
+
+	/** As long as a thread waits at least that has nothing to look after. */
+	private static final long LONG = Duration.ofSeconds(20).toNanos();
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private final TestClock clock = new TestClock();
+
+	private final ScriptedSelectors selectors = new ScriptedSelectors(this.clock);
+
+	private LeaderFollowersPool pool(int min, int max, int handleSets) {
+		return this.engine.pool(LeaderFollowersPool.builder()
+			.threads(min, max)
+			.handleSets(handleSets)
+			.promotionLease(LEASE)
+			.clock(this.clock)
+			.selectorProvider(this.selectors));
+	}
+
+	/** An event source, its handle, and the handler, which passes a gate. */
+	private final class Events {
+
+		final ScriptedSelectors.Source source;
+
+		final SelectableHandle handle;
+
+		final BlockingQueue<Thread> running = new LinkedBlockingQueue<>();
+
+		private volatile CountDownLatch gate = new CountDownLatch(0);
+
+		Events(LeaderFollowersPool pool) throws IOException {
+			this.source = HandOffTests.this.selectors.new Source();
+			this.handle = (SelectableHandle) pool.register(this.source, (handle, type) -> {
+				CountDownLatch toPass = this.gate;
+				this.running.add(Thread.currentThread());
+				Engine.pass(toPass);
+			}, EventType.READ);
+			Engine.eventually().until(this.source::isActive);
+		}
+
+		/** The handler is known to be short. */
+		Events known() {
+			for (int i = 0; i < 2000; i++) {
+				this.handle.profile.record(0);
+			}
+			assertThat(this.handle.profile.blocks()).isFalse();
+			return this;
+		}
+
+		/** The handler will block from now on. */
+		CountDownLatch block() {
+			this.gate = HandOffTests.this.engine.gate();
+			return this.gate;
+		}
+
+		/** Lets the handler begin, and tells which thread runs it. */
+		Thread fire() throws InterruptedException {
+			this.source.fire();
+			Thread thread = this.running.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+			assertThat(thread).isNotNull();
+			return thread;
+		}
+
+		boolean isLeased() {
+			return this.handle.handleSet().leadership.isLeased();
+		}
+
+	}
+
+	private @Nullable Thread holder(LeaderFollowersPool pool, Events events) {
+		int number = events.handle.handleSet().leadership.holder();
+		return pool.living()
+			.stream()
+			.filter((participant) -> participant.number == number)
+			.map((participant) -> participant.thread)
+			.findFirst()
+			.orElse(null);
+	}
+
+	/** Waits until a handle set has a leader, which waits for events, and returns it. */
+	private Thread leader(LeaderFollowersPool pool, Events events) {
+		int set = pool.snapshot()
+			.handleSets()
+			.stream()
+			.map(PoolSnapshot.HandleSetSnapshot::name)
+			.toList()
+			.indexOf(events.handle.handleSet().name());
+		Engine.eventually().until(() -> {
+			int number = events.handle.handleSet().leadership.holder();
+			return pool.living()
+				.stream()
+				.anyMatch((participant) -> participant.number == number
+						&& this.selectors.isWaitedOn(set, participant.thread));
+		});
+		Thread leader = holder(pool, events);
+		assertThat(leader).isNotNull();
+		return leader;
+	}
+
+	/** Waits until all other threads wait to be promoted, and returns them. */
+	private List<Thread> followers(LeaderFollowersPool pool, int count, Thread... others) {
+		List<Thread> followers = new ArrayList<>();
+		Engine.eventually().until(() -> {
+			followers.clear();
+			for (Participant participant : pool.living()) {
+				if (!List.of(others).contains(participant.thread) && this.clock.waits(participant.thread) > 0) {
+					followers.add(participant.thread);
+				}
+			}
+			return followers.size() == count;
+		});
+		return followers;
+	}
+
+	/** The one of them that looks after leases. */
+	private Thread watcher(List<Thread> followers) {
+		Engine.eventually().until(() -> followers.stream().filter(this::looksSoon).count() == 1);
+		return followers.stream().filter(this::looksSoon).findFirst().orElseThrow();
+	}
+
+	private boolean looksSoon(Thread thread) {
+		long nanos = this.clock.waits(thread);
+		return nanos > 0 && nanos <= LEASE.toNanos();
+	}
+
+	private static long promotions(LeaderFollowersPool pool, PromotionKind kind) {
+		return pool.snapshot().promotions().get(kind);
+	}
+
+	private static void assertNoPromotions(LeaderFollowersPool pool) {
+		assertThat(pool.snapshot().promotions().values()).containsOnly(0L);
+		assertThat(pool.snapshot().wakeUps()).isZero();
+	}
+
+	@Test
+	void aHandlerThatReturnsInTimeIsNotNoticedByAnybody() throws Exception {
+		LeaderFollowersPool pool = pool(3, 3, 1);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		followers(pool, 2, leader);
+		for (int i = 0; i < 100; i++) {
+			assertThat(events.fire()).isEqualTo(leader);
+			assertThat(leader(pool, events)).isEqualTo(leader);
+			this.clock.advance(Duration.ofNanos(100_000));
+		}
+		assertNoPromotions(pool);
+		assertThat(events.handle.handleSet().leadership.term()).isOne();
+	}
+
+	@Test
+	void theWatcherTakesOverWhenTheLeaseRunsOutAndNotBefore() throws Exception {
+		LeaderFollowersPool pool = pool(3, 3, 1);
+		Events events = new Events(pool).known();
+		Events others = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		Thread watcher = watcher(followers(pool, 2, leader));
+		CountDownLatch gate = events.block();
+		this.clock.advance(Duration.ofMillis(1));
+		assertThat(events.fire()).isEqualTo(leader);
+		assertThat(events.isLeased()).isTrue();
+		// The watcher looks when its wait ends, in the middle of the lease, and waits for
+		// the rest of it.
+		this.clock.advance(Duration.ofMillis(1));
+		Engine.eventually().until(() -> this.clock.waits(watcher) == Duration.ofMillis(1).toNanos());
+		this.clock.advance(Duration.ofMillis(1).minus(NANO));
+		assertThat(this.clock.waits(watcher)).isOne();
+		assertThat(events.isLeased()).isTrue();
+		assertNoPromotions(pool);
+		this.clock.advance(NANO);
+		Engine.eventually().until(() -> holder(pool, events) == watcher);
+		assertThat(leader(pool, events)).isEqualTo(watcher);
+		assertThat(promotions(pool, PromotionKind.TAKEOVER)).isOne();
+		assertThat(others.fire()).isEqualTo(watcher);
+		Thread successor = leader(pool, events);
+		followers(pool, 1, successor, leader);
+		// It returns, finds that it was taken over from, and waits. Nobody is woken.
+		long wakeUps = pool.snapshot().wakeUps();
+		gate.countDown();
+		assertThat(followers(pool, 2, successor)).contains(leader);
+		assertThat(holder(pool, events)).isEqualTo(successor);
+		assertThat(pool.snapshot().wakeUps()).isEqualTo(wakeUps);
+		assertThat(promotions(pool, PromotionKind.TAKEOVER)).isOne();
+	}
+
+	@Test
+	void aLeaderPromotesBeforeAHandlerOfWhichNothingIsKnown() throws Exception {
+		LeaderFollowersPool pool = pool(2, 2, 1);
+		Events events = new Events(pool);
+		Thread leader = leader(pool, events);
+		Thread follower = followers(pool, 1, leader).get(0);
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(leader);
+		// Without the clock's moving.
+		Engine.eventually().until(() -> holder(pool, events) == follower);
+		assertThat(leader(pool, events)).isEqualTo(follower);
+		assertThat(promotions(pool, PromotionKind.EAGER)).isOne();
+		assertThat(pool.snapshot().wakeUps()).isOne();
+		gate.countDown();
+		assertThat(followers(pool, 1, follower)).containsExactly(leader);
+		assertThat(holder(pool, events)).isEqualTo(follower);
+		assertThat(pool.snapshot().wakeUps()).isOne();
+	}
+
+	@Test
+	void theWatcherSleepsWhileNoHandlerIsRunAndIsRousedByABusyLeader() throws Exception {
+		LeaderFollowersPool pool = pool(2, 3, 1);
+		Events events = new Events(pool).known();
+		Thread first = leader(pool, events);
+		Thread watcher = watcher(followers(pool, 1, first));
+		for (int i = 0; i < 8; i++) {
+			this.clock.advance(LEASE);
+			Engine.eventually().until(() -> this.clock.waits(watcher) > 0);
+			assertThat(looksSoon(watcher)).isTrue();
+		}
+		this.clock.advance(LEASE);
+		Engine.eventually().until(() -> this.clock.waits(watcher) > LONG);
+		// Nobody has anything to do but at the end of the keep-alive time.
+		this.clock.advance(Duration.ofSeconds(10));
+		assertThat(this.clock.waits(watcher)).isGreaterThan(LONG);
+		assertThat(this.clock.waits(first)).isGreaterThan(LONG);
+		assertNoPromotions(pool);
+		// Somebody who begins to wait after the watcher is promoted before it.
+		Thread second = new Thread(() -> pool.join(Duration.ofDays(1)));
+		second.start();
+		Engine.eventually().until(() -> this.clock.waits(second) > LONG);
+		// A single event is not worth a watcher: the leader promotes.
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(first);
+		assertThat(leader(pool, events)).isEqualTo(second);
+		gate.countDown();
+		followers(pool, 2, second);
+		assertThat(this.clock.waits(watcher)).isGreaterThan(LONG);
+		// The next one is.
+		gate = events.block();
+		this.clock.advance(Duration.ofMillis(1));
+		assertThat(events.fire()).isEqualTo(second);
+		Engine.eventually().until(() -> looksSoon(watcher));
+		assertThat(events.isLeased()).isTrue();
+		this.clock.advance(LEASE);
+		Engine.eventually().until(() -> holder(pool, events) == watcher);
+		assertThat(promotions(pool, PromotionKind.TAKEOVER)).isOne();
+		gate.countDown();
+		followers(pool, 2, leader(pool, events));
+	}
+
+	@Test
+	void aPoolOfOneThreadKeepsItsLeaderHoweverLongTheHandlerRuns() throws Exception {
+		LeaderFollowersPool pool = pool(1, 1, 1);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(leader);
+		this.clock.advance(LEASE.multipliedBy(1000));
+		assertThat(events.isLeased()).isTrue();
+		assertThat(pool.snapshot().starvedFor()).isEqualTo(LEASE.multipliedBy(999));
+		gate.countDown();
+		assertThat(leader(pool, events)).isEqualTo(leader);
+		assertNoPromotions(pool);
+		assertThat(pool.snapshot().starvedFor()).isZero();
+		assertThat(pool.snapshot().starvations()).isOne();
+		assertThat(pool.snapshot().leaderlessNanos()).isEqualTo(LEASE.multipliedBy(999).toNanos());
+	}
+
+	@ParameterizedTest(name = "handlers are known to be short: {0}")
+	@ValueSource(booleans = { false, true })
+	void theLastFreeThreadGoesRoundTheHandleSets(boolean known) throws Exception {
+		LeaderFollowersPool pool = pool(2, 2, 2);
+		List<Events> sets = new ArrayList<>();
+		for (int i = 0; i < 4; i++) {
+			Events events = new Events(pool);
+			sets.add(known ? events.known() : events);
+		}
+		// Handles are dealt to the handle sets in turn.
+		Thread blocked = leader(pool, sets.get(0));
+		Thread free = leader(pool, sets.get(1));
+		CountDownLatch gate = sets.get(0).block();
+		assertThat(sets.get(0).fire()).isEqualTo(blocked);
+		for (int round = 0; round < 3; round++) {
+			for (Events events : List.of(sets.get(2), sets.get(3), sets.get(1))) {
+				events.source.fire();
+				goRoundUntil(events);
+				assertThat(events.running.poll()).isEqualTo(free);
+			}
+		}
+		gate.countDown();
+		leader(pool, sets.get(0));
+		leader(pool, sets.get(1));
+	}
+
+	/**
+	 * Moves the clock whenever the free thread waits for it, which it does for moments
+	 * only.
+	 */
+	private void goRoundUntil(Events events) {
+		Engine.eventually().until(() -> {
+			this.clock.advance(Duration.ofMillis(1));
+			return !events.running.isEmpty();
+		});
+	}
+
+}
