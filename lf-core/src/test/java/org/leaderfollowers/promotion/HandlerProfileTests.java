@@ -77,7 +77,7 @@ class HandlerProfileTests {
 
 	@Test
 	void whatIsLongerThanAWakeUpIsWorthAProcessor() {
-		record(1000, 20 * MICROS);
+		record(1000, 25 * MICROS);
 		assertThat(this.profile.isWorthAProcessor()).isTrue();
 		assertThat(this.profile.blocks()).isFalse();
 	}

@@ -99,13 +99,17 @@ final class Generator implements AutoCloseable {
 	}
 
 	/**
-	 * Read a line. If it does not come, there is a new process: the next load is not to
-	 * read what the old one may still say.
+	 * Read a line. If it does not come or tells of a failure, there is a new process: the
+	 * next load is neither to read what the old one may still say, nor to be answered to
+	 * what the old one has not read yet.
 	 */
 	private String read(Duration timeout) throws IOException {
-		String line;
 		try {
-			line = this.process.read(timeout);
+			String line = this.process.read(timeout);
+			if (line.startsWith("FAILED ")) {
+				throw new IOException("the load generator: " + line.substring("FAILED ".length()));
+			}
+			return line;
 		}
 		catch (IOException ex) {
 			this.process.close();
@@ -113,10 +117,6 @@ final class Generator implements AutoCloseable {
 			this.warm = false;
 			throw ex;
 		}
-		if (line.startsWith("FAILED ")) {
-			throw new IOException("the load generator: " + line.substring("FAILED ".length()));
-		}
-		return line;
 	}
 
 	private static @Nullable IOException attempt(Action action) {
