@@ -208,7 +208,9 @@ public final class HandleSet {
 		// A thread that was interrupted by its last handler would not wait at all.
 		Thread.interrupted();
 		try {
-			this.longWait = true;
+			if (!this.longWait) {
+				this.longWait = true;
+			}
 			if (!this.ready.isEmpty() || wait <= 0 || !this.attention.beginWait() || this.pool.isStopping()) {
 				// Something is to be done already; still let the kernel tell what else
 				// is.

@@ -379,11 +379,12 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			return;
 		}
 		boolean eager = this.promotionPolicy == PromotionPolicy.EAGER || profile.blocks();
-		set.worthAProcessor = !eager && profile.isWorthAProcessor();
-		if (eager) {
-			promote(me, now);
+		boolean worthAProcessor = !eager && profile.isWorthAProcessor();
+		if (worthAProcessor != set.worthAProcessor) {
+			// Nearly always as before: a volatile store less.
+			set.worthAProcessor = worthAProcessor;
 		}
-		else if (set.worthAProcessor && !set.ready.isEmpty() && isProcessorIdle()) {
+		if (eager || (worthAProcessor && !set.ready.isEmpty() && isProcessorIdle())) {
 			promote(me, now);
 		}
 		else {
@@ -396,6 +397,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			return;
 		}
 		me.dispatching = false;
+		if (this.promotionPolicy == PromotionPolicy.EAGER) {
+			// Nothing is to be learned, and nothing was leased.
+			return;
+		}
 		long now = this.clock.nanoTime();
 		handle.profile.record(now - me.dispatchNanos);
 		HandleSet set = me.leading;
@@ -672,27 +677,23 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			// takes the next set in turn, or the last ones would starve.
 			int index = (me.latestSet + i) % count;
 			HandleSet set = this.handleSets[index];
-			if (set.leadership.take(me.number)) {
+			// A lease that has not run out, too, if its handler is a long one: this
+			// thread
+			// has a processor, and the leader has its own to be busy with.
+			long lease = set.worthAProcessor ? set.leadership.leaseWord() : Leadership.NOT_LEASED;
+			boolean shared = lease != Leadership.NOT_LEASED && set.leadership.takeOver(lease, me.number);
+			if (shared || set.leadership.take(me.number)) {
 				long now = this.clock.nanoTime();
 				beginToLead(me, set, now);
 				endStarvation(set, now);
 				me.latestSet = index;
-				long vacancy = set.leadership.vacancyNanos(now);
+				if (shared) {
+					releaseHeld(Leadership.holderOf(lease));
+				}
+				long vacancy = shared ? 0 : set.leadership.vacancyNanos(now);
 				if (vacancy >= 0) {
 					handedOff(kind, vacancy);
 				}
-				return set;
-			}
-			long lease = set.leadership.leaseWord();
-			if (lease != Leadership.NOT_LEASED && set.worthAProcessor && set.leadership.takeOver(lease, me.number)) {
-				// The lease has not run out. But this thread has a processor, and the
-				// leader has its own to be busy with: neither waits for the other.
-				long now = this.clock.nanoTime();
-				beginToLead(me, set, now);
-				endStarvation(set, now);
-				me.latestSet = index;
-				releaseHeld(Leadership.holderOf(lease));
-				handedOff(kind, 0);
 				return set;
 			}
 		}
