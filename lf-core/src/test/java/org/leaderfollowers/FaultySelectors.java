@@ -1,18 +1,12 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
-import java.net.ProtocolFamily;
 import java.nio.channels.ClosedChannelException;
-import java.nio.channels.DatagramChannel;
-import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
-import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.AbstractSelectableChannel;
 import java.nio.channels.spi.AbstractSelectionKey;
 import java.nio.channels.spi.AbstractSelector;
-import java.nio.channels.spi.SelectorProvider;
 import java.util.HashSet;
 import java.util.Queue;
 import java.util.Set;
@@ -22,7 +16,7 @@ import java.util.function.Consumer;
 /**
  * The system's selectors, with a point at each of their methods that can fail.
  */
-final class FaultySelectors extends SelectorProvider {
+final class FaultySelectors extends TestSelectors {
 
 	private final Runnable point;
 
@@ -41,31 +35,6 @@ final class FaultySelectors extends SelectorProvider {
 	@Override
 	public AbstractSelector openSelector() throws IOException {
 		return new Faulty(provider().openSelector());
-	}
-
-	@Override
-	public DatagramChannel openDatagramChannel() throws IOException {
-		return provider().openDatagramChannel();
-	}
-
-	@Override
-	public DatagramChannel openDatagramChannel(ProtocolFamily family) throws IOException {
-		return provider().openDatagramChannel(family);
-	}
-
-	@Override
-	public Pipe openPipe() throws IOException {
-		return provider().openPipe();
-	}
-
-	@Override
-	public ServerSocketChannel openServerSocketChannel() throws IOException {
-		return provider().openServerSocketChannel();
-	}
-
-	@Override
-	public SocketChannel openSocketChannel() throws IOException {
-		return provider().openSocketChannel();
 	}
 
 	private final class Key extends AbstractSelectionKey {

@@ -1,17 +1,11 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
-import java.net.ProtocolFamily;
-import java.nio.channels.DatagramChannel;
-import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
-import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.AbstractSelectableChannel;
 import java.nio.channels.spi.AbstractSelectionKey;
 import java.nio.channels.spi.AbstractSelector;
-import java.nio.channels.spi.SelectorProvider;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -26,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * Selectors whose events are made by the test, and whose time is that of a
  * {@link TestClock}.
  */
-final class ScriptedSelectors extends SelectorProvider {
+final class ScriptedSelectors extends TestSelectors {
 
 	private final TestClock clock;
 
@@ -46,31 +40,6 @@ final class ScriptedSelectors extends SelectorProvider {
 		Scripted selector = new Scripted();
 		this.selectors.add(selector);
 		return selector;
-	}
-
-	@Override
-	public DatagramChannel openDatagramChannel() throws IOException {
-		return provider().openDatagramChannel();
-	}
-
-	@Override
-	public DatagramChannel openDatagramChannel(ProtocolFamily family) throws IOException {
-		return provider().openDatagramChannel(family);
-	}
-
-	@Override
-	public Pipe openPipe() throws IOException {
-		return provider().openPipe();
-	}
-
-	@Override
-	public ServerSocketChannel openServerSocketChannel() throws IOException {
-		return provider().openServerSocketChannel();
-	}
-
-	@Override
-	public SocketChannel openSocketChannel() throws IOException {
-		return provider().openSocketChannel();
 	}
 
 	/** A channel that is ready to be read when the test says so. */

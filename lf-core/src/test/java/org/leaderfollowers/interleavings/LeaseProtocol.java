@@ -1,11 +1,9 @@
 package org.leaderfollowers.interleavings;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.IntStream;
 
 import org.leaderfollowers.interleavings.InterleavingExplorer.Steps;
 
@@ -426,7 +424,7 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 
 	private final Set<Without> without;
 
-	private final List<int[]> permutations = new ArrayList<>();
+	private final List<int[]> permutations;
 
 	private LeaseProtocol(Builder builder) {
 		this.sets = builder.sets;
@@ -443,7 +441,7 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		this.fine = builder.fine;
 		this.symmetric = builder.symmetric;
 		this.without = builder.without;
-		permute(IntStream.rangeClosed(0, actors()).toArray(), 1);
+		this.permutations = Permutations.of(this.own, actors());
 	}
 
 	static Builder builder() {
@@ -1664,24 +1662,6 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 			}
 		}
 		return other;
-	}
-
-	private void permute(int[] numbers, int next) {
-		if (next > this.own) {
-			this.permutations.add(numbers.clone());
-			return;
-		}
-		for (int i = next; i <= this.own; i++) {
-			swap(numbers, next, i);
-			permute(numbers, next + 1);
-			swap(numbers, next, i);
-		}
-	}
-
-	private static void swap(int[] numbers, int one, int other) {
-		int number = numbers[one];
-		numbers[one] = numbers[other];
-		numbers[other] = number;
 	}
 
 	// What has to hold

@@ -1,11 +1,9 @@
 package org.leaderfollowers.interleavings;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.IntStream;
 
 import org.leaderfollowers.interleavings.InterleavingExplorer.Steps;
 
@@ -379,7 +377,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 
 	private final Set<Without> without;
 
-	private final List<int[]> permutations = new ArrayList<>();
+	private final List<int[]> permutations;
 
 	private PromotionProtocol(Builder builder) {
 		this.order = builder.order;
@@ -396,7 +394,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		this.symmetric = builder.symmetric;
 		this.own = this.max + builder.spare;
 		this.without = builder.without;
-		permute(IntStream.rangeClosed(0, this.own + this.joiners).toArray(), 1);
+		this.permutations = Permutations.of(this.own, this.own + this.joiners);
 	}
 
 	static Builder builder() {
@@ -1426,24 +1424,6 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 			set(other, number, SNAPSHOT_BELOW, numbers[get(state, thread, SNAPSHOT_BELOW)]);
 		}
 		return other;
-	}
-
-	private void permute(int[] numbers, int next) {
-		if (next > this.own) {
-			this.permutations.add(numbers.clone());
-			return;
-		}
-		for (int i = next; i <= this.own; i++) {
-			swap(numbers, next, i);
-			permute(numbers, next + 1);
-			swap(numbers, next, i);
-		}
-	}
-
-	private static void swap(int[] numbers, int one, int other) {
-		int number = numbers[one];
-		numbers[one] = numbers[other];
-		numbers[other] = number;
 	}
 
 	// What has to hold
