@@ -69,7 +69,7 @@ final class Acceptor implements EngineEventHandler {
 				close(own);
 				return;
 			}
-			boolean more = accept();
+			boolean more = !this.server.isPaused() && accept();
 			if (this.closeRequested) {
 				// The peers whose connections the kernel has established already are
 				// served.
@@ -80,7 +80,7 @@ final class Acceptor implements EngineEventHandler {
 				return;
 			}
 		}
-		while (!(isSuspended() ? pause(own) : own.releaseOrLookAgain()));
+		while (!(acceptsNothing() ? pause(own) : own.releaseOrLookAgain()));
 	}
 
 	private void close(SelectableHandle own) {
@@ -96,10 +96,22 @@ final class Acceptor implements EngineEventHandler {
 			return false;
 		}
 		own.request(SelectableHandle.TIMER);
-		if (this.closeRequested || !isSuspended()) {
+		if (this.closeRequested || !acceptsNothing()) {
 			own.request(SelectableHandle.LOOK);
 		}
 		return true;
+	}
+
+	private boolean acceptsNothing() {
+		return isSuspended() || this.server.isPaused();
+	}
+
+	/** The server is not paused any more. */
+	void resume() {
+		SelectableHandle own = this.handle;
+		if (own != null) {
+			own.request(SelectableHandle.LOOK);
+		}
 	}
 
 	/** Accepts what there is. Returns whether there may be more. */

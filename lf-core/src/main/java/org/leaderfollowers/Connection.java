@@ -65,6 +65,20 @@ public interface Connection {
 	boolean isWritable();
 
 	/**
+	 * Takes no further message of this connection until the suspension is ended, for
+	 * example because the reply to the last one is still to come from elsewhere, and
+	 * replies are to be sent in the order of the messages. Nothing is read meanwhile, so
+	 * that a peer that goes on sending is slowed down, and a drain waits. If neither side
+	 * sends anything for the idle timeout, the connection is closed all the same.
+	 * <p>
+	 * Called by the handler of this connection, it holds up the very next message; by
+	 * another thread, one may still be handled.
+	 * @return to be resumed once. If a connection is suspended several times, all of them
+	 * have to be
+	 */
+	Suspension suspend();
+
+	/**
 	 * The address of the client.
 	 * @return address and port; still known when the connection is closed
 	 */

@@ -112,7 +112,13 @@ public interface Framing {
 
 		private int frameLength;
 
-		Frame() {
+		/**
+		 * Creates a frame, to try a framing or to use one outside of a server. Within,
+		 * the engine brings it.
+		 * @param maxMessageSize the maximum message size, in bytes of payload
+		 */
+		public Frame(int maxMessageSize) {
+			this.maxMessageSize = maxMessageSize;
 		}
 
 		void begin(int maxMessageSize, int scanned) {
@@ -140,15 +146,28 @@ public interface Framing {
 			}
 		}
 
-		int payloadOffset() {
+		/**
+		 * Where the payload of a complete message begins.
+		 * @return bytes from the position of the input
+		 */
+		public int payloadOffset() {
 			return this.payloadOffset;
 		}
 
-		int payloadLength() {
+		/**
+		 * The length of the payload of a complete message, or, if it is known already, of
+		 * an incomplete one.
+		 * @return bytes
+		 */
+		public int payloadLength() {
 			return this.payloadLength;
 		}
 
-		int frameLength() {
+		/**
+		 * How much of the input a complete message takes.
+		 * @return bytes, framing included
+		 */
+		public int frameLength() {
 			return this.frameLength;
 		}
 

@@ -52,7 +52,7 @@ final class Participant {
 	/** Whether the pool started the thread, and may end it. */
 	final boolean owned;
 
-	final Framing.Frame frame = new Framing.Frame();
+	final Framing.Frame frame = new Framing.Frame(0);
 
 	/** What it leads. Only its own thread touches this. */
 	@Nullable HandleSet leading;

@@ -1,9 +1,9 @@
 package org.leaderfollowers;
 
 /**
- * Is told of the hand-offs of a pool, for meters. The methods are called by the new
- * leader before it waits: they must be quick, and never block. What they throw is
- * ignored.
+ * Is told of the hand-offs of a pool, for meters. Unless it says otherwise, a method is
+ * called by the new leader before it waits: it must be quick, and never block. What it
+ * throws is ignored.
  */
 @FunctionalInterface
 public interface PoolListener {
@@ -14,6 +14,15 @@ public interface PoolListener {
 	 * @param vacancyNanos how long there was no leader, in nanoseconds
 	 */
 	void handedOff(PromotionKind kind, long vacancyNanos);
+
+	/**
+	 * A handle set has had no leader for 100 ms, or for the lease if that is longer,
+	 * because every thread is busy, and has none yet. Called by a thread that is not of
+	 * the pool, once until the starvation has ended.
+	 * @param nanos for how long already, in nanoseconds
+	 */
+	default void starved(long nanos) {
+	}
 
 	/**
 	 * A handle set has a leader again that had none because every thread was busy.

@@ -23,11 +23,12 @@ import org.jspecify.annotations.Nullable;
  * @param receivedMessages how many messages were given to the handler
  * @param acceptingSuspended whether accepting pauses because the system is out of
  * descriptors or memory
+ * @param paused whether it was asked to take on nothing new
  */
 public record ServerSnapshot(String name, State state, String pool, @Nullable String address, int port, String framing,
 		String handler, int openConnections, long acceptedConnections, long rejectedConnections,
 		Map<CloseReason, Long> closedConnections, long receivedBytes, long sentBytes, long receivedMessages,
-		boolean acceptingSuspended) {
+		boolean acceptingSuspended, boolean paused) {
 
 	/**
 	 * The life of a server.

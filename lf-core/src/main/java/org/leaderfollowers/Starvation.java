@@ -102,13 +102,18 @@ final class Starvation {
 
 	private void watch() {
 		int inVain = 0;
+		boolean told = false;
 		while (inVain < LOOKS_IN_VAIN && !this.pool.isStopping()) {
 			LockSupport.parkNanos(this, LOOK_NANOS);
 			long starvedNanos = this.pool.longestStarvation();
 			inVain = (starvedNanos > 0) ? 0 : inVain + 1;
 			if (starvedNanos > worthALine()) {
 				tell(starvedNanos);
+				if (!told) {
+					tellListeners(starvedNanos);
+				}
 			}
+			told = starvedNanos > 0 && (told || starvedNanos > worthALine());
 		}
 		this.herald.set(null);
 		if (this.pool.longestStarvation() > 0 && !this.pool.isStopping()) {
@@ -136,6 +141,17 @@ final class Starvation {
 		}
 		catch (Throwable ex) {
 			// Out of memory, most likely; a leader must not end because of a line.
+		}
+	}
+
+	private void tellListeners(long nanos) {
+		for (PoolListener listener : this.pool.listeners()) {
+			try {
+				listener.starved(nanos);
+			}
+			catch (Throwable ex) {
+				HandleSet.logger.debug("{} failed", listener, ex);
+			}
 		}
 	}
 

@@ -12,6 +12,7 @@ import java.nio.channels.SocketChannel;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.buffer.Outbound;
@@ -76,12 +77,15 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	private static final VarHandle ATTRIBUTES;
 
+	private static final VarHandle SUSPENSIONS;
+
 	static {
 		try {
 			MethodHandles.Lookup lookup = MethodHandles.lookup();
 			CLOSING = lookup.findVarHandle(TcpConnection.class, "closing", Closing.class);
 			LAST_ACTIVITY = lookup.findVarHandle(TcpConnection.class, "lastActivityNanos", long.class);
 			ATTRIBUTES = lookup.findVarHandle(TcpConnection.class, "attributes", ConcurrentMap.class);
+			SUSPENSIONS = lookup.findVarHandle(TcpConnection.class, "suspensions", int.class);
 		}
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
@@ -124,6 +128,10 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	/** Whether the handler may still send although the connection closes: in onError. */
 	private volatile boolean lastWords;
 
+	/** How many suspensions have not been resumed. */
+	@SuppressWarnings("FieldMayBeFinal") // by SUSPENSIONS
+	private volatile int suspensions;
+
 	/** Whether its handler closes the server. Guarded by the monitor of the server. */
 	boolean endsServer;
 
@@ -132,8 +140,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	private boolean opened;
 
 	/**
-	 * Whether no messages are taken now: until the peer has read what waits for it, or
-	 * until others had their turn.
+	 * Whether no messages are taken now: until the peer has read what waits for it, until
+	 * others had their turn, or until the suspensions have been resumed.
 	 */
 	private boolean stalled;
 
@@ -235,11 +243,21 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	/** Reads what there is and dispatches the messages that are complete. */
 	private void receive(Participant me) {
 		boolean keptFirst = false;
+		if (isSuspended()) {
+			this.stalled = true;
+			this.messageDeadline = NO_DEADLINE;
+			return;
+		}
 		if (this.stalled) {
 			if (this.outbound.waitingBytes() > this.server.lowWaterMark()) {
 				return;
 			}
 			this.stalled = false;
+			if (this.lastMessage) {
+				// It was suspended, and has been answered meanwhile.
+				requestClose(CloseReason.SHUTDOWN, null);
+				return;
+			}
 			if (this.partial != null) {
 				// It waited for its peer to read, not for its rest.
 				this.partial.restart(System.nanoTime());
@@ -387,6 +405,10 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			dispatch(input);
 			this.moreFollows = false;
 			input.limit(end).position(frameEnd);
+			if (isSuspended()) {
+				this.stalled = true;
+				return 0;
+			}
 			if (this.lastMessage) {
 				requestClose(CloseReason.SHUTDOWN, null);
 			}
@@ -527,8 +549,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		if (this.handle.pause() == Release.LOOK_AGAIN) {
 			return false;
 		}
-		// It may have been written between the last check and the pause.
-		if (this.outbound.waitingBytes() <= mark) {
+		// It may have been written, or resumed, between the last check and the pause.
+		if (this.outbound.waitingBytes() <= mark && (this.closing != null || !isSuspended())) {
 			this.handle.request(SelectableHandle.LOOK);
 		}
 		return true;
@@ -996,6 +1018,21 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		else {
 			this.handle.closeChannel();
 		}
+	}
+
+	@Override
+	public Suspension suspend() {
+		SUSPENSIONS.getAndAdd(this, 1);
+		AtomicBoolean resumed = new AtomicBoolean();
+		return () -> {
+			if (resumed.compareAndSet(false, true) && (int) SUSPENSIONS.getAndAdd(this, -1) == 1) {
+				this.handle.request(SelectableHandle.LOOK);
+			}
+		};
+	}
+
+	private boolean isSuspended() {
+		return this.suspensions != 0;
 	}
 
 	@Override

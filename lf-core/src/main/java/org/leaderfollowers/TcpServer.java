@@ -37,7 +37,7 @@ import org.leaderfollowers.promotion.HandlerProfile;
  * Several servers may share a pool. A server is started once and closed once; all methods
  * may be called by any thread.
  */
-public final class TcpServer implements AutoCloseable {
+public final class TcpServer implements Server {
 
 	private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
 
@@ -105,6 +105,8 @@ public final class TcpServer implements AutoCloseable {
 
 	private volatile @Nullable Acceptor acceptor;
 
+	private volatile boolean paused;
+
 	/** Open connections whose handlers close this server. Guarded by the monitor. */
 	private int endingHandlers;
 
@@ -144,12 +146,7 @@ public final class TcpServer implements AutoCloseable {
 		return new Builder(pool);
 	}
 
-	/**
-	 * Binds the port and begins to accept. When this method returns, clients can connect.
-	 * @throws UncheckedIOException if the address cannot be bound, with the
-	 * {@link java.net.BindException} or {@link java.net.SocketException} as its cause
-	 * @throws IllegalStateException if the server was started or closed before
-	 */
+	@Override
 	public void start() {
 		synchronized (this) {
 			if (this.state != ServerSnapshot.State.NEW) {
@@ -313,21 +310,12 @@ public final class TcpServer implements AutoCloseable {
 
 	// The end
 
-	/**
-	 * Drains the server and closes it, within 30 seconds.
-	 * @see #close(Duration)
-	 */
 	@Override
 	public void close() {
 		close(CLOSE_TIMEOUT);
 	}
 
-	/**
-	 * Drains the server, and closes what could not be drained in time. The pool is left
-	 * as it is.
-	 * @param grace how long to drain; {@link Duration#ZERO} closes at once
-	 * @return whether every message received was answered
-	 */
+	@Override
 	public boolean close(Duration grace) {
 		boolean drained = drain(grace);
 		if (!drained) {
@@ -352,6 +340,7 @@ public final class TcpServer implements AutoCloseable {
 	 * @param grace how long to wait for that; connections that need longer stay open
 	 * @return whether there are no connections any more
 	 */
+	@Override
 	public boolean drain(Duration grace) {
 		LeaderFollowersPool.promoteBeforeBlocking();
 		long deadlineNanos = System.nanoTime() + LeaderFollowersPool.nanos(grace);
@@ -424,33 +413,42 @@ public final class TcpServer implements AutoCloseable {
 				? connection : null;
 	}
 
+	@Override
+	public void pause() {
+		this.paused = true;
+	}
+
+	@Override
+	public void resume() {
+		this.paused = false;
+		Acceptor current = this.acceptor;
+		if (current != null) {
+			current.resume();
+		}
+	}
+
+	@Override
+	public boolean isPaused() {
+		return this.paused;
+	}
+
 	boolean isDraining() {
 		return this.state != ServerSnapshot.State.RUNNING;
 	}
 
 	// What it looks like from outside
 
-	/**
-	 * The name of the server.
-	 * @return {@code default} unless it was given another
-	 */
+	@Override
 	public String name() {
 		return this.name;
 	}
 
-	/**
-	 * The pool that serves the connections.
-	 * @return the pool
-	 */
+	@Override
 	public LeaderFollowersPool pool() {
 		return this.pool;
 	}
 
-	/**
-	 * The port that the server is bound to.
-	 * @return from 1 to 65535
-	 * @throws IllegalStateException if the server is not bound
-	 */
+	@Override
 	public int port() {
 		InetSocketAddress bound = this.address;
 		if (bound == null) {
@@ -459,19 +457,13 @@ public final class TcpServer implements AutoCloseable {
 		return bound.getPort();
 	}
 
-	/**
-	 * The address that the server is bound to, or is to be bound to.
-	 * @return address and port
-	 */
+	@Override
 	public InetSocketAddress address() {
 		InetSocketAddress bound = this.address;
 		return (bound != null) ? bound : this.requestedAddress;
 	}
 
-	/**
-	 * Looks at the server. Any thread; cheap enough for a meter.
-	 * @return what it is doing
-	 */
+	@Override
 	public ServerSnapshot snapshot() {
 		InetSocketAddress bound = this.address;
 		Acceptor current = this.acceptor;
@@ -483,7 +475,7 @@ public final class TcpServer implements AutoCloseable {
 				(bound != null) ? bound.getAddress().getHostAddress() : null, (bound != null) ? bound.getPort() : -1,
 				this.framing.toString(), this.handlerName, this.open.get(), this.accepted.sum(), this.rejected.sum(),
 				Map.copyOf(reasons), this.receivedBytes.sum(), this.sentBytes.sum(), this.receivedMessages.sum(),
-				current != null && current.isSuspended());
+				current != null && current.isSuspended(), this.paused);
 	}
 
 	Framing framing() {

@@ -48,7 +48,7 @@ class FramingTests {
 
 		private final Framing framing;
 
-		private final Framing.Frame frame = new Framing.Frame();
+		private final Framing.Frame frame = new Framing.Frame(0);
 
 		private byte[] kept = new byte[0];
 
@@ -237,7 +237,7 @@ class FramingTests {
 				garbage[0] = 0;
 				garbage[1] = 0;
 			}
-			Framing.Frame frame = new Framing.Frame();
+			Framing.Frame frame = new Framing.Frame(0);
 			ByteBuffer input = ByteBuffer.wrap(garbage);
 			while (input.hasRemaining()) {
 				frame.begin(MAX, 0);
@@ -304,7 +304,7 @@ class FramingTests {
 	void lengthFieldsOfAllSizesAreUnsigned() {
 		for (int size = 1; size <= 4; size++) {
 			Framing framing = Framing.lengthField(size);
-			Framing.Frame frame = new Framing.Frame();
+			Framing.Frame frame = new Framing.Frame(0);
 			byte[] head = new byte[size];
 			Arrays.fill(head, (byte) 0xFF);
 			frame.begin(1 << 30, 0);
@@ -347,7 +347,7 @@ class FramingTests {
 
 	@Test
 	void aLengthThatMakesANegativeBodyIsMalformed() {
-		Framing.Frame frame = new Framing.Frame();
+		Framing.Frame frame = new Framing.Frame(0);
 		frame.begin(MAX, 0);
 		assertThatExceptionOfType(FramingException.class).isThrownBy(
 				() -> Framing.lengthField(2).inclusive(true).decode(ByteBuffer.wrap(new byte[] { 0, 1 }), frame));
@@ -376,7 +376,7 @@ class FramingTests {
 
 	@Test
 	void rawTakesWhatIsThereUpToTheMaximum() {
-		Framing.Frame frame = new Framing.Frame();
+		Framing.Frame frame = new Framing.Frame(0);
 		frame.begin(10, 0);
 		assertThat(Framing.raw().decode(ByteBuffer.wrap(new byte[25]), frame)).isTrue();
 		assertThat(frame.frameLength()).isEqualTo(10);
@@ -385,7 +385,7 @@ class FramingTests {
 
 	@Test
 	void aFrameForgetsThePreviousMessage() {
-		Framing.Frame frame = new Framing.Frame();
+		Framing.Frame frame = new Framing.Frame(0);
 		frame.begin(MAX, 0);
 		frame.incomplete(0, Integer.MAX_VALUE);
 		frame.begin(MAX, 0);
@@ -396,7 +396,7 @@ class FramingTests {
 
 	@Test
 	void aFrameOutsideOfItsInputIsRefused() {
-		Framing.Frame frame = new Framing.Frame();
+		Framing.Frame frame = new Framing.Frame(0);
 		int[][] nonsense = { { 0, 0, 0 }, { 0, 1, 11 }, { -1, 1, 5 }, { 0, -1, 5 }, { 5, 1, 5 }, { 0, 6, 5 },
 				{ Integer.MAX_VALUE, 1, 5 }, { 1, Integer.MAX_VALUE, 5 }, { 0, 0, -1 }, { 0, 0, Integer.MIN_VALUE },
 				{ Integer.MIN_VALUE, Integer.MAX_VALUE, 5 } };
@@ -417,7 +417,7 @@ class FramingTests {
 
 	@Test
 	void aDeclaredLengthBeyondAnIntIsNotTakenForASmallOne() {
-		Framing.Frame frame = new Framing.Frame();
+		Framing.Frame frame = new Framing.Frame(0);
 		for (long declared : new long[] { 1L << 31, 1L << 32, (1L << 32) + 5, Long.MAX_VALUE }) {
 			frame.begin(MAX, 0);
 			frame.incomplete(0, declared);

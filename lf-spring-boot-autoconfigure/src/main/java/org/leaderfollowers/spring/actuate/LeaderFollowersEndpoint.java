@@ -19,7 +19,7 @@ import org.leaderfollowers.PromotionKind;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.ServerSnapshot;
-import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.Server;
 import org.leaderfollowers.ThreadRole;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
@@ -65,7 +65,7 @@ public class LeaderFollowersEndpoint {
 			pools.put(pool.name(), PoolDescriptor.of(pool.snapshot()));
 		}
 		Map<String, ServerDescriptor> servers = new LinkedHashMap<>();
-		for (TcpServer server : this.servers) {
+		for (Server server : this.servers) {
 			servers.put(server.name(), ServerDescriptor.of(server.snapshot()));
 		}
 		return new LeaderFollowersDescriptor(pools, servers);

@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.function.Supplier;
 
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.Server;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
@@ -32,9 +33,9 @@ import org.springframework.context.annotation.Bean;
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for Leader/Followers servers. Beans
  * that are annotated with {@link LfHandler @LfHandler} handle the messages, properties
- * configure servers and pools. A {@link LeaderFollowersPool} or {@link TcpServer} bean
- * takes the place of the pool or server that would be configured under its
- * {@linkplain TcpServer#name() name}.
+ * configure servers and pools. A {@link LeaderFollowersPool} or {@link Server} bean takes
+ * the place of the pool or server that would be configured under its
+ * {@linkplain Server#name() name}.
  */
 @AutoConfiguration
 @ConditionalOnClass(TcpServer.class)
@@ -73,7 +74,7 @@ public final class LeaderFollowersAutoConfiguration {
 		handlers.find()
 			.forEach((handler) -> poolBeans.forEach((pool) -> beanFactory.registerDependentBean(handler.name(), pool)));
 		return new LeaderFollowersServers(
-				new ServerRegistrations(properties, pools, beanFactory.getBeansOfType(TcpServer.class),
+				new ServerRegistrations(properties, pools, beanFactory.getBeansOfType(Server.class),
 						namesOfParent(beanFactory), handlers, decorators.orderedStream().toList())
 					.create());
 	}

@@ -31,7 +31,7 @@ class ServerRegistrations {
 
 	private final LeaderFollowersPools pools;
 
-	private final Map<String, TcpServer> serverBeans;
+	private final Map<String, org.leaderfollowers.Server> serverBeans;
 
 	private final Set<String> servedByParent;
 
@@ -39,8 +39,9 @@ class ServerRegistrations {
 
 	private final List<MessageHandlerDecorator> decorators;
 
-	ServerRegistrations(LfProperties properties, LeaderFollowersPools pools, Map<String, TcpServer> serverBeans,
-			Set<String> servedByParent, HandlerBeans handlerBeans, List<MessageHandlerDecorator> decorators) {
+	ServerRegistrations(LfProperties properties, LeaderFollowersPools pools,
+			Map<String, org.leaderfollowers.Server> serverBeans, Set<String> servedByParent, HandlerBeans handlerBeans,
+			List<MessageHandlerDecorator> decorators) {
 		this.properties = ConfiguredProperties.byName("lf.server", properties.server(), "lf.servers",
 				properties.servers());
 		this.pools = pools;

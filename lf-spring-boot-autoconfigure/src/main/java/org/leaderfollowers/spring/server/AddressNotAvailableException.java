@@ -1,6 +1,6 @@
 package org.leaderfollowers.spring.server;
 
-import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.Server;
 
 /**
  * Thrown when a server cannot be started because the machine does not have its address.
@@ -8,7 +8,7 @@ import org.leaderfollowers.TcpServer;
 @SuppressWarnings("serial")
 public class AddressNotAvailableException extends ServerBindException {
 
-	AddressNotAvailableException(Throwable cause, TcpServer server, ServerRegistration registration) {
+	AddressNotAvailableException(Throwable cause, Server server, ServerRegistration registration) {
 		super("Address %s is not available".formatted(server.address().getHostString()), cause, server, registration);
 	}
 

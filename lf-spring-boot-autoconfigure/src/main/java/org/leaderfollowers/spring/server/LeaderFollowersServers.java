@@ -15,7 +15,7 @@ import java.util.function.Consumer;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
-import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.Server;
 
 import org.springframework.util.Assert;
 
@@ -23,10 +23,10 @@ import org.springframework.util.Assert;
  * The servers of an application context, by name. They are started and stopped together,
  * by {@link ServerStartStopLifecycle} and {@link ServerGracefulShutdownLifecycle}.
  * <p>
- * A {@link TcpServer} lives once, a context can be stopped and started again. So do not
- * keep the server that {@link #get(String)} returns for long.
+ * A {@link Server} lives once, a context can be stopped and started again. So do not keep
+ * the server that {@link #get(String)} returns for long.
  */
-public final class LeaderFollowersServers implements Iterable<TcpServer> {
+public final class LeaderFollowersServers implements Iterable<Server> {
 
 	private static final Log logger = LogFactory.getLog(LeaderFollowersServers.class);
 
@@ -53,7 +53,7 @@ public final class LeaderFollowersServers implements Iterable<TcpServer> {
 	 * @return the server, which may be not started yet, or stopped already
 	 * @throws UnknownServerException if there is no server of this name
 	 */
-	public TcpServer get(String name) {
+	public Server get(String name) {
 		ManagedServer server = this.servers.get(name);
 		if (server == null) {
 			throw new UnknownServerException(name, names(), null);
@@ -74,14 +74,14 @@ public final class LeaderFollowersServers implements Iterable<TcpServer> {
 	 * started.
 	 */
 	@Override
-	public Iterator<TcpServer> iterator() {
+	public Iterator<Server> iterator() {
 		return this.servers.values().stream().map(ManagedServer::current).iterator();
 	}
 
 	/**
 	 * Starts all servers or none.
 	 */
-	void start(Consumer<TcpServer> started) {
+	void start(Consumer<Server> started) {
 		Deque<ManagedServer> running = new ArrayDeque<>();
 		try {
 			for (ManagedServer server : this.servers.values()) {

@@ -9,7 +9,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.ServerSnapshot.State;
-import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.Server;
 
 /**
  * A server that can be started again after it was stopped.
@@ -25,7 +25,7 @@ class ManagedServer {
 
 	private final ServerRegistration registration;
 
-	private volatile TcpServer current;
+	private volatile Server current;
 
 	ManagedServer(ServerRegistration registration) {
 		this.registration = registration;
@@ -36,7 +36,7 @@ class ManagedServer {
 		return this.current.name();
 	}
 
-	TcpServer current() {
+	Server current() {
 		return this.current;
 	}
 

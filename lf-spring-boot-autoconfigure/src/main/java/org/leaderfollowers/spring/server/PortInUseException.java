@@ -1,6 +1,6 @@
 package org.leaderfollowers.spring.server;
 
-import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.Server;
 
 /**
  * Thrown when a server cannot be started because something else listens on its port.
@@ -8,7 +8,7 @@ import org.leaderfollowers.TcpServer;
 @SuppressWarnings("serial")
 public class PortInUseException extends ServerBindException {
 
-	PortInUseException(Throwable cause, TcpServer server, ServerRegistration registration) {
+	PortInUseException(Throwable cause, Server server, ServerRegistration registration) {
 		super("Port %d is already in use".formatted(server.address().getPort()), cause, server, registration);
 	}
 

@@ -1,6 +1,6 @@
 package org.leaderfollowers.spring.server;
 
-import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.Server;
 
 /**
  * Thrown when a server cannot be started because the process must not listen on its port.
@@ -8,7 +8,7 @@ import org.leaderfollowers.TcpServer;
 @SuppressWarnings("serial")
 public class PortNotPermittedException extends ServerBindException {
 
-	PortNotPermittedException(Throwable cause, TcpServer server, ServerRegistration registration) {
+	PortNotPermittedException(Throwable cause, Server server, ServerRegistration registration) {
 		super("Listening on port %d is not permitted".formatted(server.address().getPort()), cause, server,
 				registration);
 	}

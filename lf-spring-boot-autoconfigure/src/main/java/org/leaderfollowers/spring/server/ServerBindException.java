@@ -5,7 +5,7 @@ import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.util.Locale;
 
-import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.Server;
 
 /**
  * Thrown when a server cannot listen on its address. The subclasses tell why.
@@ -21,7 +21,7 @@ public abstract class ServerBindException extends RuntimeException {
 
 	private final ServerRegistration registration;
 
-	ServerBindException(String message, Throwable cause, TcpServer server, ServerRegistration registration) {
+	ServerBindException(String message, Throwable cause, Server server, ServerRegistration registration) {
 		super(message, cause);
 		this.server = server.name();
 		this.address = server.address();
@@ -55,7 +55,7 @@ public abstract class ServerBindException extends RuntimeException {
 	 * Java has one exception for all of them; only the system's message tells them apart.
 	 * @return the exception to throw, which is the given one if the reason is another
 	 */
-	static RuntimeException of(UncheckedIOException failure, TcpServer server, ServerRegistration registration) {
+	static RuntimeException of(UncheckedIOException failure, Server server, ServerRegistration registration) {
 		if (failure.getCause() instanceof BindException cause && cause.getMessage() != null) {
 			String message = cause.getMessage().toLowerCase(Locale.ROOT);
 			if (message.contains("in use")) {

@@ -2,7 +2,7 @@ package org.leaderfollowers.spring.server;
 
 import java.util.function.Supplier;
 
-import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.Server;
 
 import org.springframework.util.Assert;
 
@@ -11,13 +11,14 @@ import org.springframework.util.Assert;
  */
 public final class ServerRegistration {
 
-	private final Supplier<TcpServer> factory;
+	private final Supplier<? extends Server> factory;
 
 	private final String configuration;
 
 	private final boolean configuredByProperties;
 
-	private ServerRegistration(Supplier<TcpServer> factory, String configuration, boolean configuredByProperties) {
+	private ServerRegistration(Supplier<? extends Server> factory, String configuration,
+			boolean configuredByProperties) {
 		this.factory = factory;
 		this.configuration = configuration;
 		this.configuredByProperties = configuredByProperties;
@@ -30,7 +31,7 @@ public final class ServerRegistration {
 	 * and is to be started once more
 	 * @return the registration
 	 */
-	public static ServerRegistration ofProperties(String prefix, Supplier<TcpServer> factory) {
+	public static ServerRegistration ofProperties(String prefix, Supplier<? extends Server> factory) {
 		Assert.hasText(prefix, "'prefix' must not be empty");
 		Assert.notNull(factory, "'factory' must not be null");
 		return new ServerRegistration(factory, prefix, true);
@@ -42,13 +43,13 @@ public final class ServerRegistration {
 	 * @param server the bean
 	 * @return the registration
 	 */
-	public static ServerRegistration ofBean(String beanName, TcpServer server) {
+	public static ServerRegistration ofBean(String beanName, Server server) {
 		Assert.hasText(beanName, "'beanName' must not be empty");
 		Assert.notNull(server, "'server' must not be null");
 		return new ServerRegistration(() -> server, beanName, false);
 	}
 
-	TcpServer get() {
+	Server get() {
 		return this.factory.get();
 	}
 

@@ -18,6 +18,7 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.Server;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
@@ -81,7 +82,7 @@ class ServerLifecycleTests {
 			gate.awaitMessage();
 			Thread closing = new Thread(context::close);
 			closing.start();
-			TcpServer server = context.getBean(LeaderFollowersServers.class).get("default");
+			Server server = context.getBean(LeaderFollowersServers.class).get("default");
 			Awaitility.await().atMost(PATIENCE).until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
 			assertThatExceptionOfType(ConnectException.class).isThrownBy(() -> new LineClient(server.port()));
 			gate.open();
@@ -102,7 +103,7 @@ class ServerLifecycleTests {
 	void shutdownTakesNoLongerThanItsPhase(CapturedOutput output) throws Exception {
 		ConfigurableApplicationContext context = run(Gated.class, "lf.server.port=0",
 				"spring.lifecycle.timeout-per-shutdown-phase=50ms");
-		TcpServer server = context.getBean(LeaderFollowersServers.class).get("default");
+		Server server = context.getBean(LeaderFollowersServers.class).get("default");
 		try (LineClient client = new LineClient(server.port())) {
 			client.send("one");
 			context.getBean(Gate.class).awaitMessage();
@@ -120,11 +121,11 @@ class ServerLifecycleTests {
 	@Test
 	void contextCanBeStoppedAndStartedAgain() throws Exception {
 		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0")) {
-			TcpServer first = context.getBean(LeaderFollowersServers.class).get("default");
+			Server first = context.getBean(LeaderFollowersServers.class).get("default");
 			context.stop();
 			assertThat(first.snapshot().state()).isEqualTo(ServerSnapshot.State.STOPPED);
 			context.start();
-			TcpServer second = context.getBean(LeaderFollowersServers.class).get("default");
+			Server second = context.getBean(LeaderFollowersServers.class).get("default");
 			assertThat(second).isNotSameAs(first);
 			assertThat(port(context)).isEqualTo(second.port());
 			try (LineClient client = new LineClient(port(context))) {
