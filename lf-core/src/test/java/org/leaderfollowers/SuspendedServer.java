@@ -41,9 +41,7 @@ final class SuspendedServer {
 			}
 		}
 		System.out.println("port " + server.port());
-		while (!server.snapshot().acceptingSuspended()) {
-			Thread.sleep(10);
-		}
+		Engine.eventually().until(() -> server.snapshot().acceptingSuspended());
 		System.out.println("suspended");
 	}
 
