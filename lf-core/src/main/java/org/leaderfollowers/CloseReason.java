@@ -12,6 +12,24 @@ public enum CloseReason {
 	/** The peer closed; all replies were written. */
 	PEER(true),
 
+	/**
+	 * The peer closed, and TLS does not confirm that this was the end of what it sent: it
+	 * did not say so, or somebody cut the connection. All replies were written.
+	 */
+	TRUNCATED(true),
+
+	/**
+	 * The connection could not be established, for example because the TLS handshake
+	 * failed. The handler was never called.
+	 */
+	HANDSHAKE_FAILED(true),
+
+	/**
+	 * The connection was not established within the handshake timeout. The handler was
+	 * never called.
+	 */
+	HANDSHAKE_TIMEOUT(true),
+
 	/** Nothing was received or sent for the idle timeout. */
 	IDLE_TIMEOUT(true),
 
@@ -24,7 +42,7 @@ public enum CloseReason {
 	/** A message exceeds the maximum message size. */
 	MESSAGE_TOO_LARGE(true),
 
-	/** The input is not what the framing allows. */
+	/** The input is not what the framing, or TLS beneath it, allows. */
 	MALFORMED(true),
 
 	/** The handler failed with an exception or an error. */

@@ -4,6 +4,10 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.concurrent.ConcurrentMap;
 
+import javax.net.ssl.SSLSession;
+
+import org.jspecify.annotations.Nullable;
+
 /**
  * A connection of a client to a {@link TcpServer}. All methods may be called by any
  * thread, inside and outside of a handler, and none of them blocks.
@@ -83,6 +87,24 @@ public interface Connection {
 	 * @return address and port; still known when the connection is closed
 	 */
 	InetSocketAddress remoteAddress();
+
+	/**
+	 * The address of the other end of the socket.
+	 * @return that of the {@linkplain #remoteAddress() client}, unless something between,
+	 * a load balancer for example, has told on whose behalf it connected
+	 */
+	default InetSocketAddress transportAddress() {
+		return remoteAddress();
+	}
+
+	/**
+	 * What was agreed upon with the client by TLS: protocol, cipher suite, and the
+	 * certificates of both. Any thread.
+	 * @return {@code null} if the connection is not encrypted
+	 */
+	default @Nullable SSLSession sslSession() {
+		return null;
+	}
 
 	/**
 	 * The address that the client connected to.

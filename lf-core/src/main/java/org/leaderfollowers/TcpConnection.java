@@ -14,11 +14,17 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
+import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLSession;
+
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.buffer.MemoryBudget;
 import org.leaderfollowers.buffer.Outbound;
 import org.leaderfollowers.buffer.PartialMessage;
 import org.leaderfollowers.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.demultiplexing.HandleState.Release;
+import org.leaderfollowers.transport.Linger;
+import org.leaderfollowers.transport.Transport;
 
 /**
  * The framed connection: the concrete event handler that reads messages, calls the
@@ -34,16 +40,6 @@ import org.leaderfollowers.demultiplexing.HandleState.Release;
  * would make the kernel reset the connection and destroy replies on their way; CLOSED.
  */
 final class TcpConnection implements Connection, EngineEventHandler {
-
-	/** How long the peer may take to close its side, after which it is reset. */
-	private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
-
-	/**
-	 * How much of a peer that goes on sending is read for nobody. What it may have had
-	 * under way when it was told to stop is in this; the rest of a flood is not worth
-	 * reading.
-	 */
-	private static final int LINGER_BYTES = 1024 * 1024;
 
 	/** More than a system usually receives for a socket that nobody reads. */
 	private static final int LARGEST_RECEIVE_BUFFER = 8 * 1024 * 1024;
@@ -94,7 +90,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	private final TcpServer server;
 
-	private final SocketChannel channel;
+	private final Transport transport;
 
 	private final SelectableHandle handle;
 
@@ -111,14 +107,18 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	/** Why the connection closes, from the first moment that this is known. */
 	private volatile @Nullable Closing closing;
 
-	/** When the message that is kept in {@link #partial} has to be complete. */
+	/**
+	 * When the message that is kept in {@link #partial} has to be complete, or before
+	 * anything was received of the application's, when the connection has to be
+	 * established.
+	 */
 	private volatile long messageDeadline = NO_DEADLINE;
 
 	/** Opaque: only the idle timeout reads it, and it only moves forward. */
 	@SuppressWarnings("FieldMayBeFinal") // by LAST_ACTIVITY
 	private long lastActivityNanos;
 
-	private volatile long lingerDeadline = NO_DEADLINE;
+	private volatile @Nullable Linger linger;
 
 	private volatile int phase = OPEN;
 
@@ -153,8 +153,6 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	private boolean endOfInput;
 
-	private int discardedBytes;
-
 	/** Whether the socket held more than was read when others got their turn. */
 	private boolean moreToRead;
 
@@ -181,15 +179,17 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	private record Closing(CloseReason reason, @Nullable Throwable cause) {
 	}
 
-	TcpConnection(TcpServer server, SocketChannel channel, long id, InetSocketAddress localAddress,
+	TcpConnection(TcpServer server, SocketChannel channel, Transport transport, long id, InetSocketAddress localAddress,
 			InetSocketAddress remoteAddress) {
 		this.server = server;
-		this.channel = channel;
+		this.transport = transport;
 		this.id = id;
 		this.localAddress = localAddress;
 		this.remoteAddress = remoteAddress;
 		this.lastActivityNanos = System.nanoTime();
 		this.outbound = new Outbound(server.pool().memory());
+		long timeout = server.timeouts().handshakeNanos();
+		this.messageDeadline = (timeout != 0) ? this.lastActivityNanos + timeout : NO_DEADLINE;
 		this.handle = server.pool().newHandle(channel, this, SelectionKey.OP_READ, server.profiles());
 	}
 
@@ -209,13 +209,14 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		}
 		try {
 			do {
-				if (!this.opened) {
+				if (!this.opened && this.closing == null && establish(me)) {
 					this.opened = true;
-					this.active = true;
+					this.messageDeadline = NO_DEADLINE;
+					this.server.established(this);
 					beginDispatch(me);
 					call(() -> this.server.handler().onOpen(this));
 				}
-				if (this.closing == null) {
+				if (this.opened && this.closing == null) {
 					relieve(me);
 					receive(me);
 				}
@@ -227,6 +228,57 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			// memory for a buffer, for example. Others must not suffer from it.
 			requestClose(CloseReason.IO_ERROR, ex);
 			terminate(me);
+		}
+	}
+
+	/**
+	 * Gets on with what comes before the first message.
+	 * @return whether the connection is there for the application
+	 */
+	private boolean establish(Participant me) {
+		this.active = true;
+		this.stalled = false;
+		try {
+			for (;;) {
+				switch (this.transport.establish()) {
+					case DONE -> {
+						return true;
+					}
+					case WANTS_READ -> {
+						return false;
+					}
+					case WANTS_WRITE -> {
+						this.stalled = true;
+						return false;
+					}
+					case HAS_TASKS -> runTasks();
+					case ENDED -> {
+						this.endOfInput = true;
+						requestClose(CloseReason.PEER, null);
+						return false;
+					}
+				}
+			}
+		}
+		catch (MemoryBudget.ExhaustedException ex) {
+			requestClose(CloseReason.OVERLOADED, null);
+			return false;
+		}
+		catch (IOException ex) {
+			requestClose(CloseReason.HANDSHAKE_FAILED, ex);
+			return false;
+		}
+	}
+
+	/** Does what may block, and therefore not while leading. */
+	private void runTasks() {
+		LeaderFollowersPool.promoteBeforeBlocking();
+		try {
+			this.transport.runTasks();
+		}
+		finally {
+			// They are code of the application, too: a trust manager, for example.
+			Thread.interrupted();
 		}
 	}
 
@@ -297,7 +349,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 				if (count <= 0) {
 					return;
 				}
-				more = count == room;
+				more = count == room || this.transport.hasMoreInput();
 			}
 			keptFirst = false;
 			input.flip();
@@ -310,6 +362,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			keep(me, kept, large, input, scanned);
 		}
 		this.moreToRead = more;
+		// No event tells of it: others get their turn, then it is looked at again.
+		this.stalled |= this.transport.hasMoreInput();
 	}
 
 	private boolean isHigh() {
@@ -319,7 +373,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	private int receiveBufferSize() {
 		try {
 			// What the system tells may be less than it lets the buffer grow to.
-			return Math.max(this.channel.getOption(StandardSocketOptions.SO_RCVBUF), LARGEST_RECEIVE_BUFFER);
+			SocketChannel channel = (SocketChannel) this.handle.channel();
+			return Math.max(channel.getOption(StandardSocketOptions.SO_RCVBUF), LARGEST_RECEIVE_BUFFER);
 		}
 		catch (IOException ex) {
 			// Closed, which the read that follows finds as well.
@@ -336,7 +391,18 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		input.limit(input.position() + room);
 		int count;
 		try {
-			count = this.channel.read(input);
+			count = this.transport.read(input);
+			if (count == 0) {
+				count = readWhatItNeeds(input);
+			}
+		}
+		catch (SSLException ex) {
+			requestClose(CloseReason.MALFORMED, ex);
+			return -1;
+		}
+		catch (MemoryBudget.ExhaustedException ex) {
+			requestClose(CloseReason.OVERLOADED, null);
+			return -1;
 		}
 		catch (IOException ex) {
 			requestClose(CloseReason.IO_ERROR, ex);
@@ -352,8 +418,36 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		}
 		else if (count < 0) {
 			this.endOfInput = true;
-			requestClose(CloseReason.PEER, null);
+			requestClose(this.transport.isTruncated() ? CloseReason.TRUNCATED : CloseReason.PEER, null);
 		}
+		return count;
+	}
+
+	/** The transport had nothing to return: does what it needs in order to. */
+	private int readWhatItNeeds(ByteBuffer input) throws IOException {
+		int count;
+		do {
+			switch (this.transport.readNeeds()) {
+				case HAS_TASKS -> runTasks();
+				case WANTS_FLUSH -> {
+					if (this.outbound.waitingBytes() > 0) {
+						this.stalled = true;
+						return 0;
+					}
+					this.transport.endInput();
+				}
+				case WANTS_WRITE -> {
+					this.stalled = true;
+					return 0;
+				}
+				default -> {
+					this.stalled |= this.transport.hasMoreInput();
+					return 0;
+				}
+			}
+			count = this.transport.read(input);
+		}
+		while (count == 0);
 		return count;
 	}
 
@@ -494,7 +588,10 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	 * @return {@code false} if the caller still owns the handle and has to look again
 	 */
 	private boolean settle(Participant me) {
-		if (this.closing == null && this.server.isDraining() && !this.stalled && !this.congested) {
+		if (this.closing == null && this.server.isDraining() && !this.opened) {
+			requestClose(CloseReason.SHUTDOWN, null);
+		}
+		else if (this.closing == null && this.server.isDraining() && !this.stalled && !this.congested) {
 			if (this.moreToRead || !this.readWhileDraining) {
 				// What came while a handler was running is still in the socket.
 				return false;
@@ -510,10 +607,19 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			return settleClosing(me);
 		}
 		if (this.stalled) {
-			return pauseUntil(this.server.lowWaterMark());
+			boolean all = this.transport.readNeeds() == Transport.Progress.WANTS_FLUSH;
+			return pauseUntil(all ? 0 : this.server.lowWaterMark());
 		}
 		requestTimerIfEarlier();
+		requestRoomToWrite();
 		return this.handle.releaseOrLookAgain();
+	}
+
+	/** If the transport has something to write of which the handle set knows nothing. */
+	private void requestRoomToWrite() {
+		if (this.transport.wantsWrite()) {
+			this.handle.request(SelectableHandle.INTEREST);
+		}
 	}
 
 	/**
@@ -531,7 +637,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			requestClose(CloseReason.IDLE_TIMEOUT, null);
 		}
 		if (this.messageDeadline != NO_DEADLINE && nowNanos - this.messageDeadline >= 0 && !this.moreToRead) {
-			requestClose(CloseReason.MESSAGE_TIMEOUT, null);
+			requestClose(this.opened ? CloseReason.MESSAGE_TIMEOUT : CloseReason.HANDSHAKE_TIMEOUT, null);
 		}
 	}
 
@@ -540,17 +646,19 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	 */
 	private boolean isIdleTimed() {
 		TcpServer.Timeouts timeouts = this.server.timeouts();
-		return timeouts.idleNanos() != 0 && (timeouts.writeNanos() == 0 || !hasPendingBytes());
+		return timeouts.idleNanos() != 0 && (timeouts.writeNanos() == 0 || this.outbound.waitingBytes() == 0);
 	}
 
 	/** Takes no more events until no more than the mark waits for the peer. */
 	private boolean pauseUntil(long mark) {
 		requestTimerIfEarlier();
+		requestRoomToWrite();
 		if (this.handle.pause() == Release.LOOK_AGAIN) {
 			return false;
 		}
 		// It may have been written, or resumed, between the last check and the pause.
-		if (this.outbound.waitingBytes() <= mark && (this.closing != null || !isSuspended())) {
+		if (this.outbound.waitingBytes() <= mark && !this.transport.wantsWrite()
+				&& (this.closing != null || !isSuspended())) {
 			this.handle.request(SelectableHandle.LOOK);
 		}
 		return true;
@@ -573,44 +681,29 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			if (this.outbound.waitingBytes() > 0) {
 				return pauseUntil(0);
 			}
-			if (this.endOfInput || !shutdownOutput()) {
+			this.linger = new Linger(this.transport, System.nanoTime());
+			this.phase = LINGERING;
+		}
+		return linger(me);
+	}
+
+	private boolean linger(Participant me) {
+		Linger current = this.linger;
+		if (current == null) {
+			throw new IllegalStateException("nothing to wait for");
+		}
+		switch (current.proceed(me.input(), this.endOfInput, System.nanoTime())) {
+			case WANTS_READ -> {
+				requestTimerIfEarlier();
+				return this.handle.releaseOrLookAgain();
+			}
+			case WANTS_WRITE -> {
+				return pauseUntil(0);
+			}
+			default -> {
 				terminate(me);
 				return true;
 			}
-			this.lingerDeadline = System.nanoTime() + LINGER_NANOS;
-			this.phase = LINGERING;
-		}
-		if (!discardInput(me) || System.nanoTime() - this.lingerDeadline >= 0) {
-			terminate(me);
-			return true;
-		}
-		requestTimerIfEarlier();
-		return this.handle.releaseOrLookAgain();
-	}
-
-	private boolean shutdownOutput() {
-		try {
-			this.channel.shutdownOutput();
-			return true;
-		}
-		catch (IOException ex) {
-			return false;
-		}
-	}
-
-	/** Reads for nobody. Returns whether the peer may send more. */
-	private boolean discardInput(Participant me) {
-		try {
-			int count;
-			do {
-				count = this.channel.read(me.input());
-				this.discardedBytes += Math.max(0, count);
-			}
-			while (count > 0 && this.discardedBytes < LINGER_BYTES);
-			return count >= 0 && this.discardedBytes < LINGER_BYTES;
-		}
-		catch (IOException ex) {
-			return false;
 		}
 	}
 
@@ -623,13 +716,17 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		Closing why = this.closing;
 		CloseReason reason = (why != null) ? why.reason() : CloseReason.IO_ERROR;
 		this.outbound.discard();
+		this.transport.release();
 		this.handle.closeByOwner();
 		try {
-			if (me != null) {
-				beginDispatch(me);
-			}
 			if (this.opened) {
+				if (me != null) {
+					beginDispatch(me);
+				}
 				this.server.handler().onClose(this, reason);
+			}
+			else if (why != null) {
+				this.server.logNotEstablished(this, reason, why.cause());
 			}
 		}
 		catch (Throwable ex) {
@@ -738,13 +835,16 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		// While a thread works on it, the connection is neither idle nor late. The owner
 		// requests a timer before it releases, if it needs one before this.
 		boolean begun = this.messageDeadline != NO_DEADLINE;
-		return earliestDeadline(nowNanos, begun ? nowNanos + this.server.timeouts().messageNanos() : NO_DEADLINE);
+		TcpServer.Timeouts timeouts = this.server.timeouts();
+		long timeout = this.opened ? timeouts.messageNanos() : timeouts.handshakeNanos();
+		return earliestDeadline(nowNanos, begun ? nowNanos + timeout : NO_DEADLINE);
 	}
 
 	private long earliestDeadline(long idleSinceNanos, long messageDeadline) {
 		TcpServer.Timeouts timeouts = this.server.timeouts();
-		long deadline = this.lingerDeadline;
-		if (timeouts.writeNanos() != 0 && hasPendingBytes()) {
+		Linger lingering = this.linger;
+		long deadline = (lingering != null) ? lingering.deadlineNanos() : NO_DEADLINE;
+		if (timeouts.writeNanos() != 0 && this.outbound.waitingBytes() > 0) {
 			deadline = EngineEventHandler.earlier(deadline,
 					this.outbound.progressNanos(System.nanoTime()) + timeouts.writeNanos());
 		}
@@ -776,7 +876,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	private boolean isWriteLate(long nowNanos) {
 		long timeout = this.server.timeouts().writeNanos();
-		return timeout != 0 && hasPendingBytes() && nowNanos - this.outbound.progressNanos(nowNanos) - timeout >= 0;
+		return timeout != 0 && this.outbound.waitingBytes() > 0
+				&& nowNanos - this.outbound.progressNanos(nowNanos) - timeout >= 0;
 	}
 
 	private void requestTimerIfEarlier() {
@@ -835,7 +936,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			length = frame.remaining();
 		}
 		try {
-			sent = this.outbound.send(this.channel, frame, this.server.maxOutboundSize());
+			sent = this.outbound.send(this.transport, frame, this.server.maxOutboundSize());
 		}
 		catch (IOException ex) {
 			requestCloseByOwner(CloseReason.IO_ERROR, ex);
@@ -906,7 +1007,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	@Override
 	public void releaseHeld() {
 		try {
-			Outbound.Sent sent = this.outbound.release(this.channel);
+			Outbound.Sent sent = this.outbound.release(this.transport);
 			if (sent == Outbound.Sent.BEGAN_TO_WAIT) {
 				this.handle.request(SelectableHandle.INTEREST | SelectableHandle.TIMER);
 				noteCongestion();
@@ -954,7 +1055,10 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		long mark;
 		try {
 			long before = this.outbound.progressNanos(0);
-			long waiting = this.outbound.flush(this.channel, FLUSH_BUDGET);
+			long waiting = this.outbound.flush(this.transport, FLUSH_BUDGET);
+			if (this.transport.wantsWrite()) {
+				this.transport.flush();
+			}
 			if (this.outbound.progressNanos(0) != before) {
 				LAST_ACTIVITY.setOpaque(this, this.handle.handleSet().nowNanos());
 			}
@@ -973,7 +1077,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	@Override
 	public boolean hasPendingBytes() {
-		return this.outbound.waitingBytes() > 0;
+		return this.outbound.waitingBytes() > 0 || this.transport.wantsWrite();
 	}
 
 	// What the application sees
@@ -1053,6 +1157,11 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	@Override
 	public InetSocketAddress remoteAddress() {
 		return this.remoteAddress;
+	}
+
+	@Override
+	public @Nullable SSLSession sslSession() {
+		return this.transport.session();
 	}
 
 	@Override

@@ -23,6 +23,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.logging.RateLimit;
 import org.leaderfollowers.promotion.HandlerProfile;
+import org.leaderfollowers.transport.PlainTransport;
 
 /**
  * A TCP server whose connections are served by a {@link LeaderFollowersPool}.
@@ -45,6 +46,9 @@ public final class TcpServer implements Server {
 
 	/** The largest maximum message size: a frame and its overhead fit into an array. */
 	private static final int LARGEST_MESSAGE = 1 << 30;
+
+	/** What is logged of an exception that a peer can provoke, in characters. */
+	private static final int LONGEST_CAUSE = 300;
 
 	private final String name;
 
@@ -97,6 +101,8 @@ public final class TcpServer implements Server {
 
 	private final RateLimit overloadedLog = new RateLimit(TimeUnit.SECONDS.toNanos(10));
 
+	private final RateLimit notEstablishedLog = new RateLimit(TimeUnit.SECONDS.toNanos(10));
+
 	private final RateLimit failureLog = new RateLimit(TimeUnit.SECONDS.toNanos(1));
 
 	private volatile ServerSnapshot.State state = ServerSnapshot.State.NEW;
@@ -113,7 +119,7 @@ public final class TcpServer implements Server {
 	/**
 	 * The timeouts in nanoseconds, 0 where there is none.
 	 */
-	record Timeouts(long idleNanos, long messageNanos, long writeNanos) {
+	record Timeouts(long idleNanos, long messageNanos, long writeNanos, long handshakeNanos) {
 	}
 
 	private TcpServer(Builder builder, Framing framing, MessageHandler handler) {
@@ -131,7 +137,8 @@ public final class TcpServer implements Server {
 		this.maxConnections = builder.maxConnections;
 		this.maxOutboundSize = builder.maxOutboundSize;
 		this.timeouts = new Timeouts(LeaderFollowersPool.nanos(builder.idleTimeout),
-				LeaderFollowersPool.nanos(builder.messageTimeout), LeaderFollowersPool.nanos(builder.writeTimeout));
+				LeaderFollowersPool.nanos(builder.messageTimeout), LeaderFollowersPool.nanos(builder.writeTimeout),
+				LeaderFollowersPool.nanos(builder.handshakeTimeout));
 		for (CloseReason reason : CloseReason.values()) {
 			this.closed.put(reason, new LongAdder());
 		}
@@ -208,8 +215,9 @@ public final class TcpServer implements Server {
 			channel.configureBlocking(false);
 			channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
 			channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-			connection = new TcpConnection(this, channel, this.connectionIds.incrementAndGet(),
-					(InetSocketAddress) channel.getLocalAddress(), (InetSocketAddress) channel.getRemoteAddress());
+			connection = new TcpConnection(this, channel, new PlainTransport(channel),
+					this.connectionIds.incrementAndGet(), (InetSocketAddress) channel.getLocalAddress(),
+					(InetSocketAddress) channel.getRemoteAddress());
 			this.connections.add(connection);
 		}
 		catch (IOException | RuntimeException ex) {
@@ -286,6 +294,31 @@ public final class TcpServer implements Server {
 					connection, this.pool.name(), this.pool.memory().used(), this.pool.memory().limit(),
 					RateLimit.heldBack(suppressed));
 		}
+	}
+
+	void established(TcpConnection connection) {
+		// Nothing is counted for a connection that needs no handshake.
+	}
+
+	void logNotEstablished(TcpConnection connection, CloseReason reason, @Nullable Throwable cause) {
+		if (reason != CloseReason.HANDSHAKE_FAILED && reason != CloseReason.HANDSHAKE_TIMEOUT) {
+			return;
+		}
+		long suppressed = this.notEstablishedLog.tryAcquire();
+		if (suppressed >= 0) {
+			HandleSet.logger
+				.warn("{} was not established: {}{}", connection,
+						(cause != null) ? describe(cause)
+								: "its handshake took longer than the handshake timeout of "
+										+ Duration.ofNanos(this.timeouts.handshakeNanos()),
+						RateLimit.heldBack(suppressed));
+		}
+	}
+
+	private static String describe(Throwable cause) {
+		String text = RateLimit.printable(cause.getMessage());
+		return cause.getClass().getSimpleName() + ": "
+				+ ((text.length() > LONGEST_CAUSE) ? text.substring(0, LONGEST_CAUSE) + "..." : text);
 	}
 
 	void logUnhandled(TcpConnection connection, Throwable failure) {
@@ -563,6 +596,8 @@ public final class TcpServer implements Server {
 
 		private Duration writeTimeout = Duration.ofSeconds(30);
 
+		private Duration handshakeTimeout = Duration.ofSeconds(10);
+
 		private Builder(LeaderFollowersPool pool) {
 			this.pool = Objects.requireNonNull(pool, "'pool' must not be null");
 		}
@@ -706,6 +741,18 @@ public final class TcpServer implements Server {
 		 */
 		public Builder writeTimeout(Duration writeTimeout) {
 			this.writeTimeout = notNegative("writeTimeout", writeTimeout);
+			return this;
+		}
+
+		/**
+		 * How long a connection may take from being accepted to being established, if
+		 * there is anything to do in between. A connection that is not established in
+		 * time is closed, and the handler never hears of it.
+		 * @param handshakeTimeout 0 for ever; the default is 10 seconds
+		 * @return this builder
+		 */
+		public Builder handshakeTimeout(Duration handshakeTimeout) {
+			this.handshakeTimeout = notNegative("handshakeTimeout", handshakeTimeout);
 			return this;
 		}
 

@@ -1,5 +1,6 @@
 package org.leaderfollowers.buffer;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -14,6 +15,19 @@ import org.jspecify.annotations.Nullable;
  * Any thread. A reservation is a single atomic addition, taken back if it was too much.
  */
 public final class MemoryBudget {
+
+	/**
+	 * The budget does not allow something without which a connection cannot go on.
+	 */
+	@SuppressWarnings("serial")
+	public static final class ExhaustedException extends IOException {
+
+		/** Nobody looks at the stack trace. */
+		public ExhaustedException() {
+			super("No memory is left for the connections of the pool");
+		}
+
+	}
 
 	private final long limit;
 
@@ -45,7 +59,7 @@ public final class MemoryBudget {
 	 * @param capacity how much, in bytes
 	 * @return a buffer, or {@code null} if the budget does not allow it
 	 */
-	@Nullable ByteBuffer allocate(int capacity) {
+	public @Nullable ByteBuffer allocate(int capacity) {
 		if (!reserve(capacity)) {
 			return null;
 		}

@@ -1,0 +1,147 @@
+package org.leaderfollowers.transport;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.transport.Transport.Progress;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIOException;
+
+class TransportTests {
+
+	private SocketPair sockets;
+
+	private Transport transport;
+
+	@BeforeEach
+	void connect() throws IOException {
+		this.sockets = new SocketPair();
+		this.transport = new PlainTransport(this.sockets.own);
+	}
+
+	@AfterEach
+	void close() throws IOException {
+		this.sockets.close();
+	}
+
+	/** Ends with an exclamation mark, and is made of small letters. */
+	private static final class Greeting implements Preamble {
+
+		private final int maxLength;
+
+		Greeting(int maxLength) {
+			this.maxLength = maxLength;
+		}
+
+		@Override
+		public int maxLength() {
+			return this.maxLength;
+		}
+
+		@Override
+		public boolean decode(ByteBuffer input) throws IOException {
+			for (int i = input.position(); i < input.limit(); i++) {
+				if (input.get(i) == '!') {
+					input.position(i + 1);
+					return true;
+				}
+				if (!Character.isLowerCase(input.get(i))) {
+					throw new IOException("This is no greeting");
+				}
+			}
+			return false;
+		}
+
+	}
+
+	private static byte[] bytes(String text) {
+		return text.getBytes(StandardCharsets.US_ASCII);
+	}
+
+	/** Reads with a buffer that is much too small, so that every read is continued. */
+	private String readAll() throws IOException {
+		StringBuilder text = new StringBuilder();
+		ByteBuffer buffer = ByteBuffer.allocate(2);
+		while (this.transport.read(buffer) > 0) {
+			text.append(StandardCharsets.US_ASCII.decode(buffer.flip()));
+			buffer.clear();
+		}
+		return text.toString();
+	}
+
+	@Test
+	void aPlainTransportIsEstablishedAtOnce() throws IOException {
+		assertThat(this.transport.establish()).isEqualTo(Progress.DONE);
+		assertThat(this.transport.hasMoreInput()).isFalse();
+		assertThat(this.transport.wantsWrite()).isFalse();
+		assertThat(this.transport.session()).isNull();
+	}
+
+	@Test
+	void aPreambleMayBeSplitAnywhere() throws IOException {
+		byte[] all = bytes("hello!rest");
+		for (int split = 1; split < all.length; split++) {
+			close();
+			connect();
+			this.transport.expect(new Greeting(64));
+			this.sockets.send(Arrays.copyOf(all, split));
+			Progress progress = this.transport.establish();
+			assertThat(progress).isEqualTo((split < 6) ? Progress.WANTS_READ : Progress.DONE);
+			assertThat(this.transport.hasMoreInput()).isEqualTo(split > 6 || split < 6);
+			this.sockets.send(Arrays.copyOfRange(all, split, all.length));
+			assertThat(this.transport.establish()).isEqualTo(Progress.DONE);
+			assertThat(readAll()).as("split at %d", split).isEqualTo("rest");
+			assertThat(this.transport.hasMoreInput()).isFalse();
+		}
+	}
+
+	@Test
+	void aLongPreambleIsReadWithABufferThatGrows() throws IOException {
+		this.transport.expect(new Greeting(2000));
+		this.sockets.send(bytes("a".repeat(1998) + "!rest"));
+		assertThat(this.transport.establish()).isEqualTo(Progress.DONE);
+		assertThat(readAll()).isEqualTo("rest");
+	}
+
+	@Test
+	void aPreambleThatNeverEndsIsRefused() throws IOException {
+		this.transport.expect(new Greeting(300));
+		this.sockets.send(bytes("a".repeat(400)));
+		assertThatIOException().isThrownBy(() -> this.transport.establish()).withMessageContaining("300 bytes");
+	}
+
+	@Test
+	void whatIsNoPreambleIsRefused() throws IOException {
+		this.transport.expect(new Greeting(300));
+		this.sockets.send(bytes("GET / HTTP/1.1"));
+		assertThatIOException().isThrownBy(() -> this.transport.establish()).withMessage("This is no greeting");
+	}
+
+	@Test
+	void aPeerThatSaysNothingAndClosesIsNoFailure() throws IOException {
+		this.transport.expect(new Greeting(64));
+		assertThat(this.transport.establish()).isEqualTo(Progress.WANTS_READ);
+		this.sockets.peer.close();
+		this.sockets.awaitInput();
+		assertThat(this.transport.establish()).isEqualTo(Progress.ENDED);
+	}
+
+	@Test
+	void aPeerThatClosesInTheMiddleIsAFailure() throws IOException {
+		this.transport.expect(new Greeting(64));
+		this.sockets.send(bytes("hel"));
+		assertThat(this.transport.establish()).isEqualTo(Progress.WANTS_READ);
+		this.sockets.peer.close();
+		this.sockets.awaitInput();
+		assertThatExceptionOfType(EOFException.class).isThrownBy(() -> this.transport.establish());
+	}
+
+}
