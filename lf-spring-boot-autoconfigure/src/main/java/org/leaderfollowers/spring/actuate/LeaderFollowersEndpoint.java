@@ -259,6 +259,7 @@ public class LeaderFollowersEndpoint {
 	 * A server.
 	 *
 	 * @param state whether the server runs
+	 * @param paused whether it was asked to take on nothing new
 	 * @param address the address that it is bound to, or {@code null} if it is not
 	 * @param port the port that it is bound to, or {@code null} if it is not
 	 * @param framing how messages are told apart
@@ -268,14 +269,14 @@ public class LeaderFollowersEndpoint {
 	 * @param bytes how much was received and sent
 	 * @param messages how many messages were received
 	 */
-	public record ServerDescriptor(ServerSnapshot.State state, @Nullable String address, @Nullable Integer port,
-			String framing, String handler, String pool, ConnectionsDescriptor connections, BytesDescriptor bytes,
-			MessagesDescriptor messages) {
+	public record ServerDescriptor(ServerSnapshot.State state, boolean paused, @Nullable String address,
+			@Nullable Integer port, String framing, String handler, String pool, ConnectionsDescriptor connections,
+			BytesDescriptor bytes, MessagesDescriptor messages) {
 
 		static ServerDescriptor of(ServerSnapshot server) {
-			return new ServerDescriptor(server.state(), server.address(), (server.port() > 0) ? server.port() : null,
-					server.framing(), server.handler(), server.pool(), ConnectionsDescriptor.of(server),
-					new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
+			return new ServerDescriptor(server.state(), server.paused(), server.address(),
+					(server.port() > 0) ? server.port() : null, server.framing(), server.handler(), server.pool(),
+					ConnectionsDescriptor.of(server), new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
 					new MessagesDescriptor(server.receivedMessages()));
 		}
 

@@ -14,8 +14,13 @@ import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
  * Maps the properties of a server to its framing.
  *
  * @param properties the properties to map
+ * @param beans framings of the application
  */
-record FramingPropertiesMapper(ConfiguredProperties<Server> properties) {
+record FramingPropertiesMapper(ConfiguredProperties<Server> properties, FramingBeans beans) {
+
+	private static final String TYPE = "framing.type";
+
+	private static final String BEAN = "framing.bean";
 
 	private static final String DELIMITER = "framing.delimiter";
 
@@ -28,7 +33,16 @@ record FramingPropertiesMapper(ConfiguredProperties<Server> properties) {
 		rejectUnused(DELIMITER, framing.delimiter(), FramingType.DELIMITER);
 		rejectUnused(LENGTH, framing.length(), FramingType.FIXED_LENGTH);
 		rejectUnused(LENGTH_FIELD, framing.lengthField(), FramingType.LENGTH_FIELD);
-		return switch (framing.type()) {
+		String bean = framing.bean();
+		if (bean != null) {
+			if (framing.type() != null) {
+				throw this.properties.invalid(TYPE, name(framing.type()),
+						"Is not used, because '%s' names the framing '%s'. Remove one of them."
+							.formatted(this.properties.key(BEAN), bean));
+			}
+			return this.beans.get(this.properties, BEAN, bean);
+		}
+		return switch (type()) {
 			case LINE -> Framing.line();
 			case DELIMITER -> delimiter(framing.delimiter());
 			case FIXED_LENGTH -> fixedLength(framing.length());
@@ -37,10 +51,15 @@ record FramingPropertiesMapper(ConfiguredProperties<Server> properties) {
 		};
 	}
 
+	private FramingType type() {
+		FramingType type = this.properties.values().framing().type();
+		return (type != null) ? type : FramingType.LINE;
+	}
+
 	private void rejectUnused(String property, @Nullable Object value, FramingType type) {
-		if (value != null && this.properties.values().framing().type() != type) {
+		if (value != null && type() != type) {
 			throw this.properties.invalid(property, value,
-					"Is used only if '%s' is '%s'.".formatted(this.properties.key("framing.type"), name(type)));
+					"Is used only if '%s' is '%s'.".formatted(this.properties.key(TYPE), name(type)));
 		}
 	}
 
@@ -50,8 +69,8 @@ record FramingPropertiesMapper(ConfiguredProperties<Server> properties) {
 
 	private <V> V required(String property, @Nullable V value, FramingType type) {
 		if (value == null) {
-			throw this.properties.invalid(property, null, "A value is required, because '%s' is '%s'."
-				.formatted(this.properties.key("framing.type"), name(type)));
+			throw this.properties.invalid(property, null,
+					"A value is required, because '%s' is '%s'.".formatted(this.properties.key(TYPE), name(type)));
 		}
 		return value;
 	}

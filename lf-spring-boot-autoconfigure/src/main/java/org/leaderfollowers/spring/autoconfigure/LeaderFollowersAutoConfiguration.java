@@ -12,10 +12,16 @@ import org.leaderfollowers.Server;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
+import org.leaderfollowers.spring.event.EventPublication;
+import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
+import org.leaderfollowers.spring.server.LeaderFollowersPoolBuilderCustomizer;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.server.PauseAndResume;
+import org.leaderfollowers.spring.server.ReadinessLifecycle;
 import org.leaderfollowers.spring.server.ServerGracefulShutdownLifecycle;
 import org.leaderfollowers.spring.server.ServerStartStopLifecycle;
+import org.leaderfollowers.spring.server.TcpServerBuilderCustomizer;
 
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -27,6 +33,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.SearchStrategy;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.util.LambdaSafe;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 
@@ -45,27 +52,35 @@ public final class LeaderFollowersAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean
-	LeaderFollowersPools leaderFollowersPools(LfProperties properties, ObjectProvider<LeaderFollowersPool> poolBeans) {
+	LeaderFollowersPools leaderFollowersPools(LfProperties properties, ObjectProvider<LeaderFollowersPool> poolBeans,
+			ObjectProvider<LeaderFollowersPoolBuilderCustomizer> customizers) {
+		List<LeaderFollowersPoolBuilderCustomizer> ordered = customizers.orderedStream().toList();
 		Map<String, ConfiguredProperties<Pool>> configured = ConfiguredProperties.byName("lf.pool", properties.pool(),
 				"lf.pools", properties.pools());
 		Map<String, Supplier<LeaderFollowersPool>> builders = new LinkedHashMap<>();
-		configured.forEach((name, pool) -> builders.put(name, () -> build(name, pool)));
+		configured.forEach((name, pool) -> builders.put(name, () -> build(name, pool, ordered)));
 		builders.computeIfAbsent(ConfiguredProperties.DEFAULT_NAME,
-				(name) -> () -> build(name, ConfiguredProperties.defaults("lf.pool", Pool.class)));
+				(name) -> () -> build(name, ConfiguredProperties.defaults("lf.pool", Pool.class), ordered));
 		LeaderFollowersPools pools = new LeaderFollowersPools(poolBeans.stream().toList(), builders);
 		// Now, so that invalid values are found even if nothing uses the pool.
 		configured.keySet().forEach(pools::get);
 		return pools;
 	}
 
-	private static LeaderFollowersPool build(String name, ConfiguredProperties<Pool> properties) {
-		return new PoolPropertiesMapper(properties).map(name).build();
+	private static LeaderFollowersPool build(String name, ConfiguredProperties<Pool> properties,
+			List<LeaderFollowersPoolBuilderCustomizer> customizers) {
+		LeaderFollowersPool.Builder builder = new PoolPropertiesMapper(properties).map(name);
+		LambdaSafe.callbacks(LeaderFollowersPoolBuilderCustomizer.class, customizers, name, builder)
+			.withLogger(LeaderFollowersAutoConfiguration.class)
+			.invoke((customizer) -> customizer.customize(name, builder));
+		return builder.build();
 	}
 
 	@Bean
 	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
 	LeaderFollowersServers leaderFollowersServers(LfProperties properties, LeaderFollowersPools pools,
-			ConfigurableListableBeanFactory beanFactory, ObjectProvider<MessageHandlerDecorator> decorators) {
+			ConfigurableListableBeanFactory beanFactory, ObjectProvider<MessageHandlerDecorator> decorators,
+			ObjectProvider<TcpServerBuilderCustomizer> customizers, ApplicationContext applicationContext) {
 		HandlerBeans handlers = new HandlerBeans(beanFactory);
 		// Threads that run handlers end before the beans that the handlers use.
 		Set<String> poolBeans = new LinkedHashSet<>(
@@ -73,10 +88,12 @@ public final class LeaderFollowersAutoConfiguration {
 		poolBeans.addAll(List.of(beanFactory.getBeanNamesForType(LeaderFollowersPools.class, true, false)));
 		handlers.find()
 			.forEach((handler) -> poolBeans.forEach((pool) -> beanFactory.registerDependentBean(handler.name(), pool)));
-		return new LeaderFollowersServers(
-				new ServerRegistrations(properties, pools, beanFactory.getBeansOfType(Server.class),
-						namesOfParent(beanFactory), handlers, decorators.orderedStream().toList())
-					.create());
+		EventPublication events = new EventPublication(applicationContext);
+		ServerAssembly assembly = new ServerAssembly(new FramingBeans(beanFactory), decorators.orderedStream().toList(),
+				customizers.orderedStream().toList(), events);
+		return new LeaderFollowersServers(new ServerRegistrations(properties, pools,
+				beanFactory.getBeansOfType(Server.class), namesOfParent(beanFactory), handlers, assembly)
+			.create(), events);
 	}
 
 	private static Set<String> namesOfParent(ConfigurableListableBeanFactory beanFactory) {
@@ -91,6 +108,21 @@ public final class LeaderFollowersAutoConfiguration {
 	ServerStartStopLifecycle leaderFollowersServerStartStopLifecycle(LeaderFollowersServers servers,
 			ApplicationContext applicationContext) {
 		return new ServerStartStopLifecycle(servers, applicationContext);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	ReadinessLifecycle leaderFollowersReadinessLifecycle(LfProperties properties, LeaderFollowersServers servers,
+			ApplicationContext applicationContext) {
+		return new ReadinessLifecycle(servers,
+				ShutdownPropertiesMapper.delay(properties.shutdown(), applicationContext.getEnvironment()),
+				applicationContext);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	PauseAndResume leaderFollowersPauseAndResume(LeaderFollowersServers servers) {
+		return new PauseAndResume(servers);
 	}
 
 	@Bean

@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.autoconfigure;
 
 import io.micrometer.observation.ObservationRegistry;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
 import org.leaderfollowers.spring.observation.ObservedMessageHandler;
 
@@ -11,6 +12,7 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.context.annotation.Bean;
+import org.springframework.core.annotation.Order;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for the observation of the messages
@@ -24,6 +26,7 @@ import org.springframework.context.annotation.Bean;
 public final class LeaderFollowersObservationAutoConfiguration {
 
 	@Bean
+	@Order(MessageHandlerDecorator.OBSERVATION_ORDER)
 	MessageHandlerDecorator leaderFollowersObservationDecorator(ObservationRegistry registry,
 			ObjectProvider<MessageObservationConvention> convention) {
 		return (handler, server, handlerName) -> registry.isNoop() ? handler

@@ -21,10 +21,12 @@ import org.springframework.util.unit.DataSize;
  * @param servers Further servers, by name.
  * @param pool Pool named 'default'.
  * @param pools Further pools, by name.
+ * @param shutdown Shutdown of the servers.
  */
 @ConfigurationProperties(prefix = "lf", ignoreUnknownFields = false)
 public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Server server,
-		@DefaultValue Map<String, Server> servers, @Nullable Pool pool, @DefaultValue Map<String, Pool> pools) {
+		@DefaultValue Map<String, Server> servers, @Nullable Pool pool, @DefaultValue Map<String, Pool> pools,
+		@DefaultValue Shutdown shutdown) {
 
 	/**
 	 * A server.
@@ -59,15 +61,16 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	/**
 	 * How the messages of a server are told apart.
 	 *
-	 * @param type Kind of framing.
+	 * @param type Kind of framing. Lines, unless there is a bean.
+	 * @param bean Name of a bean of type Framing to use instead of a built-in framing.
 	 * @param delimiter Delimiter at the end of each message, with escapes such as '\r\n',
 	 * or bytes in hexadecimal such as '0x0d0a'. Required for the type 'delimiter'.
 	 * @param length Length of each message in bytes. Required for the type
 	 * 'fixed-length'.
 	 * @param lengthField Length field in front of each message.
 	 */
-	public record Framing(@DefaultValue("line") FramingType type, @Nullable String delimiter, @Nullable Integer length,
-			@Nullable LengthField lengthField) {
+	public record Framing(@Nullable FramingType type, @Nullable String bean, @Nullable String delimiter,
+			@Nullable Integer length, @Nullable LengthField lengthField) {
 	}
 
 	/**
@@ -163,6 +166,14 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 */
 	public record Promotion(@DefaultValue("adaptive") PromotionPolicy policy,
 			@DefaultValue("lifo") PromotionOrder order, @DefaultValue("2ms") Duration lease) {
+	}
+
+	/**
+	 * How the servers are shut down.
+	 *
+	 * @param delay Time to go on serving when readiness is down, before draining begins.
+	 */
+	public record Shutdown(@DefaultValue("0s") Duration delay) {
 	}
 
 }

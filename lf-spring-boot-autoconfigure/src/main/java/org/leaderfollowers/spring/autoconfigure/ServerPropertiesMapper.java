@@ -12,8 +12,9 @@ import org.springframework.util.unit.DataSize;
  * Maps the properties of a server to its builder.
  *
  * @param properties the properties to map
+ * @param framings framings of the application
  */
-record ServerPropertiesMapper(ConfiguredProperties<Server> properties) {
+record ServerPropertiesMapper(ConfiguredProperties<Server> properties, FramingBeans framings) {
 
 	TcpServer.Builder map(String name, LeaderFollowersPool pool) {
 		TcpServer.Builder builder = TcpServer.builder(pool).name(name);
@@ -28,7 +29,7 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties) {
 		if (server.address() != null) {
 			builder.address(server.address());
 		}
-		builder.framing(new FramingPropertiesMapper(this.properties).map());
+		builder.framing(new FramingPropertiesMapper(this.properties, this.framings).map());
 		set("max-message-size", server.maxMessageSize(), builder::maxMessageSize);
 		Integer length = server.framing().length();
 		if (length != null && length > server.maxMessageSize().toBytes()) {

@@ -10,8 +10,6 @@ import java.util.Set;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.leaderfollowers.LeaderFollowersPool;
-import org.leaderfollowers.MessageHandler;
-import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.ServerRegistration;
@@ -37,18 +35,18 @@ class ServerRegistrations {
 
 	private final HandlerBeans handlerBeans;
 
-	private final List<MessageHandlerDecorator> decorators;
+	private final ServerAssembly assembly;
 
 	ServerRegistrations(LfProperties properties, LeaderFollowersPools pools,
 			Map<String, org.leaderfollowers.Server> serverBeans, Set<String> servedByParent, HandlerBeans handlerBeans,
-			List<MessageHandlerDecorator> decorators) {
+			ServerAssembly assembly) {
 		this.properties = ConfiguredProperties.byName("lf.server", properties.server(), "lf.servers",
 				properties.servers());
 		this.pools = pools;
 		this.serverBeans = serverBeans;
 		this.servedByParent = servedByParent;
 		this.handlerBeans = handlerBeans;
-		this.decorators = decorators;
+		this.assembly = assembly;
 	}
 
 	List<ServerRegistration> create() {
@@ -112,14 +110,7 @@ class ServerRegistrations {
 
 	private ServerRegistration registration(String name, ConfiguredProperties<Server> properties,
 			HandlerBean handlerBean) {
-		MessageHandler handler = handlerBean.get();
-		for (MessageHandlerDecorator decorator : this.decorators) {
-			handler = decorator.decorate(handler, name, handlerBean.name());
-		}
-		TcpServer.Builder builder = new ServerPropertiesMapper(properties).map(name, pool(properties))
-			.handler(handler)
-			.handlerName(handlerBean.name());
-		return ServerRegistration.ofProperties(properties.prefix(), builder::build);
+		return this.assembly.registration(name, properties, pool(properties), handlerBean.get(), handlerBean.name());
 	}
 
 	private LeaderFollowersPool pool(ConfiguredProperties<Server> properties) {

@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.server;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Deque;
@@ -15,8 +16,15 @@ import java.util.function.Consumer;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Server;
+import org.leaderfollowers.spring.event.EventPublication;
+import org.leaderfollowers.spring.event.ServerPausedEvent;
+import org.leaderfollowers.spring.event.ServerResumedEvent;
+import org.leaderfollowers.spring.event.ServerStartedEvent;
+import org.leaderfollowers.spring.event.ServerStoppedEvent;
 
+import org.springframework.context.ApplicationEvent;
 import org.springframework.util.Assert;
 
 /**
@@ -32,13 +40,17 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 
 	private final Map<String, ManagedServer> servers = new LinkedHashMap<>();
 
+	private final @Nullable EventPublication events;
+
 	/**
 	 * Creates the servers of an application context.
 	 * @param registrations the servers, in the order in which they are to be started
+	 * @param events where to publish what happens to them, or {@code null} for nowhere
 	 * @throws IllegalArgumentException if two of them have the same name
 	 */
-	public LeaderFollowersServers(Collection<ServerRegistration> registrations) {
+	public LeaderFollowersServers(Collection<ServerRegistration> registrations, @Nullable EventPublication events) {
 		Assert.notNull(registrations, "'registrations' must not be null");
+		this.events = events;
 		for (ServerRegistration registration : registrations) {
 			ManagedServer server = new ManagedServer(registration);
 			ManagedServer other = this.servers.putIfAbsent(server.name(), server);
@@ -62,6 +74,45 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	}
 
 	/**
+	 * Lets a server take on nothing new until it is resumed, and publishes a
+	 * {@link ServerPausedEvent}. Its port stays bound and what is open is served; clients
+	 * that come now wait in the queues of the system, as far as those have room. Does
+	 * nothing if the server is paused already. A server that is stopped and started again
+	 * is not paused any more.
+	 * @param name the name of the server
+	 * @throws UnknownServerException if there is no server of this name
+	 */
+	public void pause(String name) {
+		Server server = get(name);
+		if (!server.isPaused()) {
+			server.pause();
+			logger.info("Server '%s' is paused: it takes on nothing new".formatted(name));
+			publish(new ServerPausedEvent(server));
+		}
+	}
+
+	/**
+	 * Lets a server take on what waits and what comes, and publishes a
+	 * {@link ServerResumedEvent}. Does nothing if the server is not paused.
+	 * @param name the name of the server
+	 * @throws UnknownServerException if there is no server of this name
+	 */
+	public void resume(String name) {
+		Server server = get(name);
+		if (server.isPaused()) {
+			server.resume();
+			logger.info("Server '%s' is resumed".formatted(name));
+			publish(new ServerResumedEvent(server));
+		}
+	}
+
+	private void publish(ApplicationEvent event) {
+		if (this.events != null) {
+			this.events.publish(event);
+		}
+	}
+
+	/**
 	 * Returns the names of all servers.
 	 * @return the names in the order in which the servers are started
 	 */
@@ -82,18 +133,32 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * Starts all servers or none.
 	 */
 	void start(Consumer<Server> started) {
+		if (this.events != null) {
+			this.events.listenersAreKnown();
+		}
 		Deque<ManagedServer> running = new ArrayDeque<>();
 		try {
+			List<Server> begun = new ArrayList<>();
 			for (ManagedServer server : this.servers.values()) {
 				running.push(server);
-				server.start();
+				if (server.start()) {
+					begun.add(server.current());
+				}
 				started.accept(server.current());
+				if (this.events != null) {
+					this.events.watch(server.current().pool());
+				}
 			}
+			begun.forEach((server) -> publish(new ServerStartedEvent(server)));
 		}
 		catch (RuntimeException | Error ex) {
 			running.forEach(ManagedServer::stop);
 			throw ex;
 		}
+	}
+
+	boolean isAnyRunning() {
+		return this.servers.values().stream().anyMatch(ManagedServer::isRunning);
 	}
 
 	/**
@@ -133,7 +198,11 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	void stop() {
 		Deque<ManagedServer> stopping = new ArrayDeque<>();
 		this.servers.values().forEach(stopping::push);
-		stopping.forEach(ManagedServer::stop);
+		for (ManagedServer server : stopping) {
+			if (server.stop()) {
+				publish(new ServerStoppedEvent(server.current()));
+			}
+		}
 	}
 
 }

@@ -7,6 +7,7 @@ import java.time.temporal.ChronoUnit;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.ServerSnapshot.State;
 import org.leaderfollowers.Server;
@@ -25,19 +26,35 @@ class ManagedServer {
 
 	private final ServerRegistration registration;
 
-	private volatile Server current;
+	private volatile @Nullable Server current;
 
 	ManagedServer(ServerRegistration registration) {
 		this.registration = registration;
-		this.current = registration.get();
+		if (!registration.isBuiltWhenNeeded()) {
+			this.current = registration.get();
+		}
 	}
 
 	String name() {
-		return this.current.name();
+		return this.registration.server();
 	}
 
+	/**
+	 * Builds the server when it is first needed, which is its start unless somebody asks
+	 * for it before.
+	 */
 	Server current() {
-		return this.current;
+		Server server = this.current;
+		return (server != null) ? server : build(null);
+	}
+
+	private synchronized Server build(@Nullable Server outlived) {
+		Server server = this.current;
+		if (server == outlived || server == null) {
+			server = this.registration.get();
+			this.current = server;
+		}
+		return server;
 	}
 
 	boolean isRunning() {
@@ -45,41 +62,52 @@ class ManagedServer {
 	}
 
 	private State state() {
-		return this.current.snapshot().state();
+		Server server = this.current;
+		return (server != null) ? server.snapshot().state() : State.NEW;
 	}
 
-	void start() {
+	/**
+	 * Starts the server.
+	 * @return whether it did not run before
+	 */
+	boolean start() {
 		if (isRunning()) {
 			// A bean that was started by its own configuration.
-			return;
+			return false;
 		}
-		if (state() != State.NEW) {
-			this.current = this.registration.get();
-		}
+		Server started = (state() != State.NEW) ? build(this.current) : current();
 		try {
-			this.current.start();
+			started.start();
 		}
 		catch (UncheckedIOException ex) {
-			throw ServerBindException.of(ex, this.current, this.registration);
+			throw ServerBindException.of(ex, started, this.registration);
 		}
-		ServerSnapshot server = this.current.snapshot();
-		logger.info("Server '%s' started on port %d of %s (framing '%s', handler '%s', pool '%s')".formatted(
-				server.name(), server.port(), addressDescription(), server.framing(), server.handler(), server.pool()));
+		ServerSnapshot server = started.snapshot();
+		logger.info(
+				"Server '%s' started on port %d of %s (framing '%s', handler '%s', pool '%s')".formatted(server.name(),
+						server.port(), addressDescription(started), server.framing(), server.handler(), server.pool()));
+		return true;
 	}
 
-	private String addressDescription() {
-		InetAddress address = this.current.address().getAddress();
+	private static String addressDescription(Server server) {
+		InetAddress address = server.address().getAddress();
 		return address.isAnyLocalAddress() ? "all addresses" : address.getHostAddress();
 	}
 
 	boolean drain() {
-		return this.current.drain(UNLIMITED);
+		return current().drain(UNLIMITED);
 	}
 
-	void stop() {
-		if (state() != State.NEW) {
-			this.current.close(Duration.ZERO);
+	/**
+	 * Stops the server.
+	 * @return whether it was not stopped before
+	 */
+	boolean stop() {
+		State state = state();
+		if (state != State.NEW) {
+			current().close(Duration.ZERO);
 		}
+		return state != State.NEW && state != State.STOPPED;
 	}
 
 }

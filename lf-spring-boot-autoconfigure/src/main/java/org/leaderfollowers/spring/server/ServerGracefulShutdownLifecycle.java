@@ -14,7 +14,7 @@ public final class ServerGracefulShutdownLifecycle implements SmartLifecycle {
 	/**
 	 * The phase of the web server, so that both are drained at the same time.
 	 */
-	private static final int PHASE = SmartLifecycle.DEFAULT_PHASE - 1024;
+	static final int PHASE = SmartLifecycle.DEFAULT_PHASE - 1024;
 
 	private final LeaderFollowersServers servers;
 

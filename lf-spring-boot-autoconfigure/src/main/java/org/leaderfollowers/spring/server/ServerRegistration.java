@@ -11,14 +11,17 @@ import org.springframework.util.Assert;
  */
 public final class ServerRegistration {
 
+	private final String server;
+
 	private final Supplier<? extends Server> factory;
 
 	private final String configuration;
 
 	private final boolean configuredByProperties;
 
-	private ServerRegistration(Supplier<? extends Server> factory, String configuration,
+	private ServerRegistration(String server, Supplier<? extends Server> factory, String configuration,
 			boolean configuredByProperties) {
+		this.server = server;
 		this.factory = factory;
 		this.configuration = configuration;
 		this.configuredByProperties = configuredByProperties;
@@ -26,15 +29,17 @@ public final class ServerRegistration {
 
 	/**
 	 * Registers a server that is configured by properties.
+	 * @param server the name of the server
 	 * @param prefix the prefix of the properties, without a dot at its end
-	 * @param factory builds a new server. It is called again when the server was stopped
-	 * and is to be started once more
+	 * @param factory builds a new server of this name. It is called when the server is
+	 * needed, and again when the server was stopped and is to be started once more
 	 * @return the registration
 	 */
-	public static ServerRegistration ofProperties(String prefix, Supplier<? extends Server> factory) {
+	public static ServerRegistration ofProperties(String server, String prefix, Supplier<? extends Server> factory) {
+		Assert.hasText(server, "'server' must not be empty");
 		Assert.hasText(prefix, "'prefix' must not be empty");
 		Assert.notNull(factory, "'factory' must not be null");
-		return new ServerRegistration(factory, prefix, true);
+		return new ServerRegistration(server, factory, prefix, true);
 	}
 
 	/**
@@ -46,11 +51,25 @@ public final class ServerRegistration {
 	public static ServerRegistration ofBean(String beanName, Server server) {
 		Assert.hasText(beanName, "'beanName' must not be empty");
 		Assert.notNull(server, "'server' must not be null");
-		return new ServerRegistration(() -> server, beanName, false);
+		return new ServerRegistration(server.name(), () -> server, beanName, false);
+	}
+
+	/**
+	 * Whether there is no server before {@link #get}.
+	 */
+	boolean isBuiltWhenNeeded() {
+		return this.configuredByProperties;
+	}
+
+	String server() {
+		return this.server;
 	}
 
 	Server get() {
-		return this.factory.get();
+		Server built = this.factory.get();
+		Assert.state(built.name().equals(this.server),
+				() -> "The server '%s' must keep its name, but was built as '%s'".formatted(this.server, built.name()));
+		return built;
 	}
 
 	/**

@@ -1,5 +1,9 @@
 package org.leaderfollowers.spring.server;
 
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+
+import org.springframework.boot.thread.Threading;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.util.Assert;
@@ -11,6 +15,8 @@ import org.springframework.util.Assert;
  */
 public final class ServerStartStopLifecycle implements SmartLifecycle {
 
+	private static final Log logger = LogFactory.getLog(ServerStartStopLifecycle.class);
+
 	/**
 	 * The phase of the web server.
 	 */
@@ -19,6 +25,8 @@ public final class ServerStartStopLifecycle implements SmartLifecycle {
 	private final LeaderFollowersServers servers;
 
 	private final LocalServerPorts ports;
+
+	private final boolean virtualThreads;
 
 	private volatile boolean running;
 
@@ -32,10 +40,15 @@ public final class ServerStartStopLifecycle implements SmartLifecycle {
 		Assert.notNull(applicationContext, "'applicationContext' must not be null");
 		this.servers = servers;
 		this.ports = new LocalServerPorts(applicationContext);
+		this.virtualThreads = Threading.VIRTUAL.isActive(applicationContext.getEnvironment());
 	}
 
 	@Override
 	public void start() {
+		if (this.virtualThreads && !this.servers.names().isEmpty()) {
+			logger.info("Virtual threads are enabled, but the pools of the servers keep their platform threads: "
+					+ "handlers may block on those as well");
+		}
 		this.servers.start((server) -> this.ports.set(server.name(), server.port()));
 		this.running = true;
 	}

@@ -105,6 +105,7 @@ class LeaderFollowersEndpointTests {
 			assertThat(body).hasJsonPathNumberValue("$.pools.default.leaderless.starvations");
 			assertThat(body).extractingJsonPathStringValue("$.pools.default.leaderless.starvedFor").isEqualTo("PT0S");
 			assertThat(body).extractingJsonPathStringValue("$.servers.default.state").isEqualTo("RUNNING");
+			assertThat(body).extractingJsonPathBooleanValue("$.servers.default.paused").isFalse();
 			assertThat(body).extractingJsonPathStringValue("$.servers.default.address").isEqualTo("127.0.0.1");
 			assertThat(body).extractingJsonPathNumberValue("$.servers.default.port").isEqualTo(this.port);
 			assertThat(body).extractingJsonPathStringValue("$.servers.default.framing").isEqualTo("line");

@@ -39,15 +39,16 @@ class ConfigurationMetadataTests {
 	@Test
 	void everyKeyIsThere() {
 		assertThat(this.properties).containsOnlyKeys("lf.enabled", "lf.server.port", "lf.server.address",
-				"lf.server.pool", "lf.server.framing.type", "lf.server.framing.delimiter", "lf.server.framing.length",
-				"lf.server.framing.length-field.bytes", "lf.server.framing.length-field.offset",
-				"lf.server.framing.length-field.adjustment", "lf.server.framing.length-field.inclusive",
-				"lf.server.framing.length-field.byte-order", "lf.server.max-message-size", "lf.server.max-connections",
-				"lf.server.max-outbound-size", "lf.server.idle-timeout", "lf.server.message-timeout",
-				"lf.server.write-timeout", "lf.server.backlog", "lf.servers", "lf.pool.threads.min",
-				"lf.pool.threads.max", "lf.pool.threads.keep-alive", "lf.pool.threads.priority", "lf.pool.handle-sets",
-				"lf.pool.max-buffered-size", "lf.pool.promotion.policy", "lf.pool.promotion.order",
-				"lf.pool.promotion.lease", "lf.pools");
+				"lf.server.pool", "lf.server.framing.type", "lf.server.framing.bean", "lf.server.framing.delimiter",
+				"lf.server.framing.length", "lf.server.framing.length-field.bytes",
+				"lf.server.framing.length-field.offset", "lf.server.framing.length-field.adjustment",
+				"lf.server.framing.length-field.inclusive", "lf.server.framing.length-field.byte-order",
+				"lf.server.max-message-size", "lf.server.max-connections", "lf.server.max-outbound-size",
+				"lf.server.idle-timeout", "lf.server.message-timeout", "lf.server.write-timeout", "lf.server.backlog",
+				"lf.servers", "lf.pool.threads.min", "lf.pool.threads.max", "lf.pool.threads.keep-alive",
+				"lf.pool.threads.priority", "lf.pool.handle-sets", "lf.pool.max-buffered-size",
+				"lf.pool.promotion.policy", "lf.pool.promotion.order", "lf.pool.promotion.lease", "lf.pools",
+				"lf.shutdown.delay");
 	}
 
 	@Test
@@ -58,8 +59,8 @@ class ConfigurationMetadataTests {
 			.map(Map.Entry::getKey)
 			.collect(Collectors.toCollection(TreeSet::new));
 		assertThat(withoutDefault).containsExactly("lf.pool.max-buffered-size", "lf.pools", "lf.server.address",
-				"lf.server.framing.delimiter", "lf.server.framing.length", "lf.server.framing.length-field.bytes",
-				"lf.servers");
+				"lf.server.framing.bean", "lf.server.framing.delimiter", "lf.server.framing.length",
+				"lf.server.framing.length-field.bytes", "lf.servers");
 		assertThat(this.properties.get("lf.server.port")).containsEntry("defaultValue", 7070);
 		assertThat(this.properties.get("lf.pool.promotion.policy")).containsEntry("defaultValue", "adaptive");
 		assertThat(this.properties.get("lf.pool.promotion.lease")).containsEntry("defaultValue", "2ms")

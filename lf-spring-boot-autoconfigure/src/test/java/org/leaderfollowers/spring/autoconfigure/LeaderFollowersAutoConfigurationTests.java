@@ -413,7 +413,7 @@ class LeaderFollowersAutoConfigurationTests {
 
 		@Bean
 		LeaderFollowersServers myServers() {
-			return new LeaderFollowersServers(List.of());
+			return new LeaderFollowersServers(List.of(), null);
 		}
 
 		@Bean

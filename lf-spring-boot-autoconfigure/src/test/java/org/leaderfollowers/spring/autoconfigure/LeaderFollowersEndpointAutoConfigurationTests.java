@@ -82,7 +82,7 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 		this.contextRunner
 			.withBean("mine", LeaderFollowersEndpoint.class,
 					() -> new LeaderFollowersEndpoint(new LeaderFollowersPools(List.of(), Map.of()),
-							new LeaderFollowersServers(List.of())))
+							new LeaderFollowersServers(List.of(), null)))
 			.run((context) -> assertThat(context).hasSingleBean(LeaderFollowersEndpoint.class).hasBean("mine"));
 	}
 

@@ -225,7 +225,7 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 	@Test
 	void beansOfTheUserTakeTheirPlace() {
 		LeaderFollowersMetrics metrics = new LeaderFollowersMetrics(new LeaderFollowersPools(List.of(), Map.of()),
-				new LeaderFollowersServers(List.of()));
+				new LeaderFollowersServers(List.of(), null));
 		this.contextRunner.withBean("myMetrics", LeaderFollowersMetrics.class, () -> metrics)
 			.run((context) -> assertThat(context).getBean(LeaderFollowersMetrics.class).isSameAs(metrics));
 	}

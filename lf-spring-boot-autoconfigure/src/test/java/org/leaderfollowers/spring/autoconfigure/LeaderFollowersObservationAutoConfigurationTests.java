@@ -16,6 +16,7 @@ import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
+import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.observation.MessageObservationContext;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
 import org.leaderfollowers.spring.observation.ObservedMessageHandler;

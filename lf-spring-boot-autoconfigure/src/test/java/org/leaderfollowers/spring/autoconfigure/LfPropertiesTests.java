@@ -16,6 +16,7 @@ import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 
+import org.springframework.beans.factory.support.StaticListableBeanFactory;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
@@ -27,10 +28,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 @ExtendWith(OutputCaptureExtension.class)
 class LfPropertiesTests {
 
+	private static final FramingBeans NO_FRAMINGS = new FramingBeans(new StaticListableBeanFactory());
+
 	@Test
 	void defaultsOfAServerAreThoseOfTheEngine() {
 		LeaderFollowersPool pool = LeaderFollowersPool.builder().build();
-		TcpServer.Builder mapped = new ServerPropertiesMapper(ConfiguredProperties.defaults("lf.server", Server.class))
+		TcpServer.Builder mapped = new ServerPropertiesMapper(ConfiguredProperties.defaults("lf.server", Server.class),
+				NO_FRAMINGS)
 			.map("default", pool);
 		assertThat(mapped).usingRecursiveComparison()
 			.ignoringFields("pool")
@@ -245,8 +249,8 @@ class LfPropertiesTests {
 
 	private static TcpServer.Builder server(String... properties) {
 		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().build()) {
-			return new ServerPropertiesMapper(TestProperties.bind("lf.server", Server.class, properties)).map("default",
-					pool);
+			return new ServerPropertiesMapper(TestProperties.bind("lf.server", Server.class, properties), NO_FRAMINGS)
+				.map("default", pool);
 		}
 	}
 

@@ -30,7 +30,7 @@ class ServerBindExceptionTests {
 		.handler(new EchoHandler())
 		.build();
 
-	private final ServerRegistration byProperties = ServerRegistration.ofProperties("lf.servers.orders",
+	private final ServerRegistration byProperties = ServerRegistration.ofProperties("orders", "lf.servers.orders",
 			() -> this.server);
 
 	private final ServerRegistration byBean = ServerRegistration.ofBean("orderServer", this.server);

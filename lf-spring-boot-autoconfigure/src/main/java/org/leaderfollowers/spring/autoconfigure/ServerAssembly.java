@@ -1,0 +1,52 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.util.List;
+
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
+import org.leaderfollowers.spring.event.EventPublication;
+import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
+import org.leaderfollowers.spring.server.ServerRegistration;
+import org.leaderfollowers.spring.server.TcpServerBuilderCustomizer;
+
+import org.springframework.boot.util.LambdaSafe;
+
+/**
+ * Puts a server together: properties, handler and what surrounds it, customizers.
+ *
+ * @param framings framings of the application
+ * @param decorators what surrounds the handlers, the outermost first
+ * @param customizers what changes the builders, in order
+ * @param events where the events of connections are published
+ */
+record ServerAssembly(FramingBeans framings, List<MessageHandlerDecorator> decorators,
+		List<TcpServerBuilderCustomizer> customizers, EventPublication events) {
+
+	ServerRegistration registration(String name, ConfiguredProperties<Server> properties, LeaderFollowersPool pool,
+			MessageHandler handler, String handlerName) {
+		ServerPropertiesMapper mapper = new ServerPropertiesMapper(properties, this.framings);
+		// Now, so that invalid values are found before anything is started.
+		mapper.map(name, pool);
+		MessageHandler decorated = decorate(handler, name, handlerName);
+		return ServerRegistration.ofProperties(name, properties.prefix(), () -> {
+			TcpServer.Builder builder = mapper.map(name, pool)
+				.handler(this.events.decorate(decorated))
+				.handlerName(handlerName);
+			LambdaSafe.callbacks(TcpServerBuilderCustomizer.class, this.customizers, name, builder)
+				.withLogger(ServerAssembly.class)
+				.invoke((customizer) -> customizer.customize(name, builder));
+			return builder.build();
+		});
+	}
+
+	private MessageHandler decorate(MessageHandler handler, String server, String handlerName) {
+		MessageHandler decorated = handler;
+		for (int i = this.decorators.size() - 1; i >= 0; i--) {
+			decorated = this.decorators.get(i).decorate(decorated, server, handlerName);
+		}
+		return decorated;
+	}
+
+}

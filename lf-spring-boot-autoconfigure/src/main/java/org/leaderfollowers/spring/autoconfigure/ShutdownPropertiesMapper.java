@@ -1,0 +1,37 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Shutdown;
+
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.convert.DurationStyle;
+import org.springframework.core.env.Environment;
+
+/**
+ * Checks the properties of the shutdown.
+ */
+final class ShutdownPropertiesMapper {
+
+	private static final String PHASE_TIMEOUT = "spring.lifecycle.timeout-per-shutdown-phase";
+
+	private ShutdownPropertiesMapper() {
+	}
+
+	static Duration delay(Shutdown shutdown, Environment environment) {
+		ConfiguredProperties<Shutdown> properties = new ConfiguredProperties<>("lf.shutdown", shutdown);
+		Duration delay = shutdown.delay();
+		if (delay.isNegative()) {
+			throw properties.invalid("delay", delay, "Must not be negative.");
+		}
+		Duration timeout = Binder.get(environment).bind(PHASE_TIMEOUT, Duration.class).orElse(Duration.ofSeconds(30));
+		if (delay.compareTo(timeout) >= 0 && !delay.isZero()) {
+			throw properties.invalid("delay", delay,
+					"Must be less than '%s', which is %s: no phase of the shutdown takes longer."
+						.formatted(PHASE_TIMEOUT, DurationStyle.SIMPLE.print(timeout, ChronoUnit.MILLIS)));
+		}
+		return delay;
+	}
+
+}

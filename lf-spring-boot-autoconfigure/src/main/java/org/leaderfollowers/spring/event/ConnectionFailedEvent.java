@@ -1,0 +1,32 @@
+package org.leaderfollowers.spring.event;
+
+import org.leaderfollowers.Connection;
+
+/**
+ * Published when something failed on a connection and its handler was told. The
+ * connection is closed afterwards.
+ */
+@SuppressWarnings("serial")
+public final class ConnectionFailedEvent extends ConnectionEvent {
+
+	private final Throwable failure;
+
+	/**
+	 * Creates a new event.
+	 * @param connection the connection
+	 * @param failure what failed
+	 */
+	public ConnectionFailedEvent(Connection connection, Throwable failure) {
+		super(connection);
+		this.failure = failure;
+	}
+
+	/**
+	 * Returns what failed.
+	 * @return an exception or error of the handler, the framing or the socket
+	 */
+	public Throwable getFailure() {
+		return this.failure;
+	}
+
+}

@@ -1,0 +1,34 @@
+package org.leaderfollowers.spring.event;
+
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.context.ApplicationEvent;
+
+/**
+ * To be published by the application to resume a server, or all servers of the context:
+ * the same as a call of {@code LeaderFollowersServers}, for those who do not know it.
+ */
+@SuppressWarnings("serial")
+public final class ResumeServerEvent extends ApplicationEvent {
+
+	private final @Nullable String server;
+
+	/**
+	 * Creates a new event.
+	 * @param source who wants it
+	 * @param server the name of the server to be resumed, or {@code null} for all of them
+	 */
+	public ResumeServerEvent(Object source, @Nullable String server) {
+		super(source);
+		this.server = server;
+	}
+
+	/**
+	 * Returns the server to be resumed.
+	 * @return its name, or {@code null} for all of them
+	 */
+	public @Nullable String getServer() {
+		return this.server;
+	}
+
+}

@@ -1,0 +1,19 @@
+package org.leaderfollowers.spring.event;
+
+import org.leaderfollowers.Server;
+
+/**
+ * Published when a server was resumed: it takes on what waits and what comes.
+ */
+@SuppressWarnings("serial")
+public final class ServerResumedEvent extends ServerEvent {
+
+	/**
+	 * Creates a new event.
+	 * @param server the server
+	 */
+	public ServerResumedEvent(Server server) {
+		super(server);
+	}
+
+}

@@ -1,0 +1,66 @@
+package org.leaderfollowers.spring.interceptor;
+
+import java.nio.ByteBuffer;
+
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.MessageHandler;
+
+/**
+ * {@link MessageHandlerInterceptor} that does the same around every call of a handler,
+ * whichever method it is: for example sets what is bound to the thread, and removes it
+ * again. It is to these servers what a {@link org.springframework.core.task.TaskDecorator
+ * TaskDecorator} is to an executor:
+ *
+ * <pre>
+ * &#064;Bean
+ * HandlerCallInterceptor tenant() {
+ *     return (connection, call) -&gt; {
+ *         Tenant.set(connection.attributes().get("tenant"));
+ *         try {
+ *             call.proceed();
+ *         }
+ *         finally {
+ *             Tenant.clear();
+ *         }
+ *     };
+ * }
+ * </pre>
+ */
+@FunctionalInterface
+public interface HandlerCallInterceptor extends MessageHandlerInterceptor {
+
+	/**
+	 * A method of the handler is about to be called.
+	 * @param connection the connection that it is called for
+	 * @param call what to go on with
+	 * @throws Exception what it throws counts as thrown by the handler
+	 */
+	void aroundCall(Connection connection, HandlerCall call) throws Exception;
+
+	@Override
+	default void onOpen(Connection connection, MessageHandler next) throws Exception {
+		aroundCall(connection, () -> next.onOpen(connection));
+	}
+
+	@Override
+	default void onMessage(Connection connection, ByteBuffer message, MessageHandler next) throws Exception {
+		aroundCall(connection, () -> next.onMessage(connection, message));
+	}
+
+	@Override
+	default void onWritable(Connection connection, MessageHandler next) throws Exception {
+		aroundCall(connection, () -> next.onWritable(connection));
+	}
+
+	@Override
+	default void onClose(Connection connection, CloseReason reason, MessageHandler next) throws Exception {
+		aroundCall(connection, () -> next.onClose(connection, reason));
+	}
+
+	@Override
+	default void onError(Connection connection, Throwable failure, MessageHandler next) throws Exception {
+		aroundCall(connection, () -> next.onError(connection, failure));
+	}
+
+}

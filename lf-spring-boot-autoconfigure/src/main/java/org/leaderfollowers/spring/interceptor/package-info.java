@@ -1,0 +1,7 @@
+/**
+ * What surrounds the calls of the handlers of a server.
+ */
+@NullMarked
+package org.leaderfollowers.spring.interceptor;
+
+import org.jspecify.annotations.NullMarked;

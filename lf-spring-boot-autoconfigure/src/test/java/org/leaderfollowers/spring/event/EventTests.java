@@ -1,0 +1,324 @@
+package org.leaderfollowers.spring.event;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.Server;
+import org.leaderfollowers.spring.EchoHandler;
+import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.ApplicationEvent;
+import org.springframework.context.ApplicationListener;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.event.EventListener;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * What is published, when, and what is not.
+ */
+@ExtendWith(OutputCaptureExtension.class)
+class EventTests {
+
+	private final Queue<String> heard = new ConcurrentLinkedQueue<>();
+
+	private final ApplicationContextRunner contextRunner = new ApplicationContextRunner()
+		.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class))
+		.withUserConfiguration(Echo.class)
+		.withBean("heard", Queue.class, () -> this.heard)
+		.withPropertyValues("lf.server.port=0");
+
+	@Test
+	void lifeOfAServerIsPublished() {
+		this.contextRunner.withBean(ServerListener.class).run((context) -> {
+			assertThat(this.heard).containsExactly("ServerStartedEvent[server=default]");
+			ConfigurableApplicationContext source = context.getSourceApplicationContext();
+			source.stop();
+			source.start();
+			assertThat(this.heard).containsExactly("ServerStartedEvent[server=default]",
+					"ServerStoppedEvent[server=default]", "ServerStartedEvent[server=default]");
+			source.close();
+			assertThat(this.heard).hasSize(4).endsWith("ServerStoppedEvent[server=default]");
+		});
+	}
+
+	@Test
+	void pauseAndResumeArePublishedOnce() {
+		this.contextRunner.withBean(ServerListener.class).run((context) -> {
+			LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
+			Server server = servers.get("default");
+			servers.pause("default");
+			servers.pause("default");
+			assertThat(server.isPaused()).isTrue();
+			servers.resume("default");
+			servers.resume("default");
+			assertThat(server.isPaused()).isFalse();
+			assertThat(this.heard).containsExactly("ServerStartedEvent[server=default]",
+					"ServerPausedEvent[server=default]", "ServerResumedEvent[server=default]");
+		});
+	}
+
+	@Test
+	void serversArePausedAndResumedByEvents() {
+		this.contextRunner.run((context) -> {
+			Server server = context.getBean(LeaderFollowersServers.class).get("default");
+			context.publishEvent(new PauseServerEvent(this, "default"));
+			assertThat(server.isPaused()).isTrue();
+			try (LineClient waiting = new LineClient(server.port())) {
+				waiting.send("hello");
+				context.publishEvent(new ResumeServerEvent(this, null));
+				assertThat(waiting.read()).isEqualTo("hello");
+			}
+			context.publishEvent(new PauseServerEvent(this, null));
+			assertThat(server.isPaused()).isTrue();
+		});
+	}
+
+	@Test
+	void eventForAServerThatDoesNotExistIsReported(CapturedOutput output) {
+		this.contextRunner.run((context) -> {
+			context.publishEvent(new PauseServerEvent(this, "defualt"));
+			assertThat(output).contains(
+					"An event asks for the server 'defualt' to be paused or resumed, which this context does not have. "
+							+ "Did you mean 'default'? Known servers: default");
+		});
+	}
+
+	@Test
+	void lifeOfAConnectionIsPublished() {
+		this.contextRunner.withBean(ConnectionListener.class).run((context) -> {
+			try (LineClient client = client(context)) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+				client.send("fail");
+				assertThat(client.read()).isNull();
+			}
+			Awaitility.await().untilAsserted(() -> assertThat(this.heard).hasSize(3));
+			assertThat(this.heard).containsExactly("ConnectionOpenedEvent[server=default, connection=1]",
+					"ConnectionFailedEvent[server=default, connection=1] As asked for",
+					"ConnectionClosedEvent[server=default, connection=1] HANDLER_ERROR");
+		});
+	}
+
+	@Test
+	void listenerOfTheParentHearsConnections() {
+		new ApplicationContextRunner().withBean("heard", Queue.class, () -> this.heard)
+			.withBean(ConnectionListener.class)
+			.run((parent) -> this.contextRunner.withParent(parent.getSourceApplicationContext()).run((context) -> {
+				client(context).close();
+				Awaitility.await()
+					.untilAsserted(() -> assertThat(this.heard)
+						.contains("ConnectionOpenedEvent[server=default, connection=1]"));
+			}));
+	}
+
+	@Test
+	void listenerThatIsDeclaredByItsClassHearsConnections() {
+		this.contextRunner.withBean(OpenedListener.class).run((context) -> {
+			client(context).close();
+			Awaitility.await().untilAsserted(() -> assertThat(this.heard).containsExactly("opened"));
+		});
+	}
+
+	@Test
+	void unlessSomebodyListensTheHandlerIsCalledDirectly() {
+		this.contextRunner.withBean(ServerListener.class)
+			.withBean(EverythingListener.class)
+			.run((context) -> assertThat(context.getBean(LeaderFollowersServers.class).get("default"))
+				.hasFieldOrPropertyWithValue("handler", context.getBean("echo")));
+	}
+
+	@Test
+	void serverThatIsAskedForTooEarlyPublishesToo() {
+		this.contextRunner.withBean(EarlyBird.class).withBean(ConnectionListener.class).run((context) -> {
+			client(context).close();
+			Awaitility.await()
+				.untilAsserted(
+						() -> assertThat(this.heard).contains("ConnectionOpenedEvent[server=default, connection=1]"));
+		});
+	}
+
+	@Test
+	void whatAListenerThrowsCountsAsThrownByTheHandler() {
+		this.contextRunner.withBean(BrokenListener.class).run((context) -> {
+			try (LineClient client = client(context)) {
+				assertThat(client.read()).isNull();
+			}
+			try (LineClient client = client(context)) {
+				assertThat(client.read()).as("others are served").isNull();
+			}
+		});
+	}
+
+	@Test
+	void starvedPoolIsPublishedOnce() {
+		this.contextRunner.withBean(StarvationListener.class)
+			.withPropertyValues("lf.pool.threads.min=1", "lf.pool.threads.max=1", "lf.servers.blocking.port=0")
+			.withUserConfiguration(Blocking.class)
+			.run((context) -> {
+				CountDownLatch open = context.getBean(CountDownLatch.class);
+				try (LineClient client = new LineClient(
+						context.getBean(LeaderFollowersServers.class).get("blocking").port())) {
+					client.send("block");
+					Awaitility.await().untilAsserted(() -> assertThat(this.heard).containsExactly("starved default"));
+					open.countDown();
+					assertThat(client.read()).isEqualTo("block");
+				}
+				assertThat(this.heard).hasSize(1);
+			});
+	}
+
+	private static LineClient client(ApplicationContext context) throws Exception {
+		return new LineClient(context.getBean(LeaderFollowersServers.class).get("default").port());
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Echo {
+
+		@Bean
+		@LfHandler
+		MessageHandler echo() {
+			return new EchoHandler();
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Blocking {
+
+		@Bean
+		CountDownLatch open() {
+			return new CountDownLatch(1);
+		}
+
+		@Bean
+		@LfHandler("blocking")
+		MessageHandler blocking(CountDownLatch open) {
+			return new MessageHandler() {
+
+				@Override
+				public void onMessage(Connection connection, ByteBuffer message) throws Exception {
+					assertThat(open.await(20, TimeUnit.SECONDS)).isTrue();
+					connection.send(message);
+				}
+
+			};
+		}
+
+	}
+
+	static class ServerListener {
+
+		private final Queue<String> heard;
+
+		ServerListener(Queue<String> heard) {
+			this.heard = heard;
+		}
+
+		@EventListener
+		void on(ServerEvent event) {
+			this.heard.add(event.toString());
+		}
+
+	}
+
+	static class ConnectionListener {
+
+		private final Queue<String> heard;
+
+		ConnectionListener(Queue<String> heard) {
+			this.heard = heard;
+		}
+
+		@EventListener
+		void on(ConnectionOpenedEvent event) {
+			this.heard.add(event.toString());
+		}
+
+		@EventListener
+		void on(ConnectionFailedEvent event) {
+			this.heard.add(event + " " + event.getFailure().getMessage());
+		}
+
+		@EventListener
+		void on(ConnectionClosedEvent event) {
+			this.heard.add(event + " " + event.getReason());
+		}
+
+	}
+
+	static class OpenedListener implements ApplicationListener<ConnectionOpenedEvent> {
+
+		private final Queue<String> heard;
+
+		OpenedListener(Queue<String> heard) {
+			this.heard = heard;
+		}
+
+		@Override
+		public void onApplicationEvent(ConnectionOpenedEvent event) {
+			this.heard.add("opened");
+		}
+
+	}
+
+	static class EverythingListener implements ApplicationListener<ApplicationEvent> {
+
+		@Override
+		public void onApplicationEvent(ApplicationEvent event) {
+		}
+
+	}
+
+	static class BrokenListener {
+
+		@EventListener
+		void on(ConnectionOpenedEvent event) {
+			throw new IllegalStateException("As asked for");
+		}
+
+	}
+
+	static class StarvationListener {
+
+		private final Queue<String> heard;
+
+		StarvationListener(Queue<String> heard) {
+			this.heard = heard;
+		}
+
+		@EventListener
+		void on(PoolStarvedEvent event) {
+			assertThat(event.getDuration()).isGreaterThan(Duration.ZERO);
+			this.heard.add("starved " + event.getPool().name());
+		}
+
+	}
+
+	static class EarlyBird {
+
+		EarlyBird(LeaderFollowersServers servers) {
+			assertThat(servers.get("default").name()).isEqualTo("default");
+		}
+
+	}
+
+}
