@@ -7,6 +7,7 @@ import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
@@ -15,6 +16,7 @@ import java.util.function.UnaryOperator;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.TcpServer;
@@ -33,10 +35,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 /**
  * What the guide shows does what the guide says.
  */
-@SpringBootTest(properties = { "spring.config.import=classpath:further-server.yaml", "lf.server.port=0",
-		"lf.servers.orders.port=0", "lf.servers.quotes.port=0", "lf.servers.quotes.max-outbound-size=64KB",
-		"lf.servers.reports.port=0", "lf.servers.reports.max-outbound-size=64KB", "lf.servers.lookups.port=0",
-		"lf.servers.lookups.pool=lookups", "lf.pools.lookups.threads.min=2", "lf.pools.lookups.promotion.lease=1m" },
+@SpringBootTest(properties = { "spring.config.import=classpath:further-server.yaml,classpath:redis.yaml",
+		"lf.servers.redis.port=0", "lf.server.port=0", "lf.servers.orders.port=0", "lf.servers.quotes.port=0",
+		"lf.servers.quotes.max-outbound-size=64KB", "lf.servers.reports.port=0",
+		"lf.servers.reports.max-outbound-size=64KB", "lf.servers.lookups.port=0", "lf.servers.lookups.pool=lookups",
+		"lf.pools.lookups.threads.min=2", "lf.pools.lookups.promotion.lease=1m" },
 		classes = SnippetTests.Application.class)
 class SnippetTests {
 
@@ -68,6 +71,29 @@ class SnippetTests {
 	void ownFramingTellsMessagesApart(@Value("${local.lf.servers.devices.port}") int port) throws IOException {
 		assertThat(exchange(port, "\u0002a\u0003\u0002bc\u0003", 7)).isEqualTo("\u0002a\u0003\u0002bc\u0003");
 		assertThat(exchange(port, "a", 1)).as("refused").isEmpty();
+	}
+
+	@Test
+	void toolsOfRedisAreUnderstood(@Value("${local.lf.servers.redis.port}") int port) throws IOException {
+		String request = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\nv\r\n$\r\nget k\r\n*2\r\n$4\r\nincr\r\n$1\r\nn\r\n*1\r\n$3\r\nfoo\r\n";
+		String reply = "+OK\r\n$4\r\nv\r\n$\r\n:1\r\n-ERR unknown command or wrong number of arguments\r\n";
+		assertThat(exchange(port, request, reply.length())).isEqualTo(reply);
+		assertThat(exchange(port, "*1\r\n+PING\r\n", 1)).as("refused").isEmpty();
+		assertThat(exchange(port, "*1\r\n$2000000\r\n", 1)).as("too large").isEmpty();
+	}
+
+	@Test
+	void requestsOfRedisAreFoundAtEverySplitPoint() {
+		RespFraming framing = new RespFraming();
+		for (String request : new String[] { "*2\r\n$3\r\nGET\r\n$0\r\n\r\n", "PING\r\n", "*1\r\n$4\r\nPING\r\n" }) {
+			ByteBuffer bytes = StandardCharsets.ISO_8859_1.encode(request + "*");
+			for (int length = 1; length <= bytes.limit(); length++) {
+				Framing.Frame frame = new Framing.Frame(100);
+				boolean complete = framing.decode(bytes.duplicate().limit(length), frame);
+				assertThat(complete).as("%s of %s", length, request).isEqualTo(length >= request.length());
+				assertThat(complete ? frame.frameLength() : request.length()).isEqualTo(request.length());
+			}
+		}
 	}
 
 	@Test
