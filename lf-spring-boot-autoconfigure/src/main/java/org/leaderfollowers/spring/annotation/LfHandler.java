@@ -13,19 +13,22 @@ import org.springframework.stereotype.Component;
 
 /**
  * Marks a bean as the concrete event handler of a server: what the application does with
- * the messages of its clients. The bean must implement {@link MessageHandler}, and each
- * server has exactly one.
+ * the messages of its clients. Each server has exactly one. The bean has methods that are
+ * annotated with {@link OnMessage @OnMessage} and, if it wants, {@link OnOpen @OnOpen},
+ * {@link OnClose @OnClose} and {@link OnError @OnError}; or it implements
+ * {@link MessageHandler}, which costs least. A message handler may have annotated methods
+ * for what it does not implement.
  * <p>
  * On a class, the annotation makes it a component as well; it can also be put on a
  * {@code @Bean} method:
  *
  * <pre>
  * &#064;LfHandler
- * class Echo implements MessageHandler {
+ * class Echo {
  *
- *     &#064;Override
- *     public void onMessage(Connection connection, ByteBuffer message) {
- *         connection.send(message);
+ *     &#064;OnMessage
+ *     String echo(String message) {
+ *         return message;
  *     }
  *
  * }

@@ -1,11 +1,13 @@
 package org.leaderfollowers.spring.autoconfigure;
 
-import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.handler.HandlerFactory;
+import org.leaderfollowers.spring.handler.HandlerSource;
 
-import org.springframework.aop.support.AopUtils;
+import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.util.ClassUtils;
 import org.springframework.util.StringUtils;
 
 /**
@@ -20,12 +22,13 @@ record HandlerBean(String name, String server, ConfigurableListableBeanFactory b
 	/**
 	 * Returns the bean itself, or the proxy around it.
 	 */
-	MessageHandler get() {
+	HandlerSource get() {
 		Object bean = this.beanFactory.getBean(this.name);
-		if (bean instanceof MessageHandler handler) {
-			return handler;
+		Class<?> type = ClassUtils.getUserClass(AopProxyUtils.ultimateTargetClass(bean));
+		if (!HandlerFactory.isHandler(type)) {
+			throw new NotMessageHandlerException(describe(), type);
 		}
-		throw new NotMessageHandlerException(describe(), AopUtils.getTargetClass(bean));
+		return new HandlerSource(bean, type, this.name, describe());
 	}
 
 	/**
@@ -33,8 +36,7 @@ record HandlerBean(String name, String server, ConfigurableListableBeanFactory b
 	 */
 	void checkType() {
 		Class<?> type = this.beanFactory.getType(this.name, false);
-		if (type != null && !type.isInterface() && type != Object.class
-				&& !MessageHandler.class.isAssignableFrom(type)) {
+		if (type != null && !type.isInterface() && type != Object.class && !HandlerFactory.isHandler(type)) {
 			throw new NotMessageHandlerException(describe(), type);
 		}
 	}

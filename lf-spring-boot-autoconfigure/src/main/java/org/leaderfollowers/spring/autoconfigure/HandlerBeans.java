@@ -6,9 +6,12 @@ import java.util.Set;
 
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnMessage;
+import org.leaderfollowers.spring.handler.HandlerFactory;
 
 import org.springframework.aop.scope.ScopedProxyUtils;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.core.annotation.AnnotationUtils;
 
 /**
  * Finds the beans that are annotated with {@link LfHandler @LfHandler}, by their
@@ -36,11 +39,18 @@ record HandlerBeans(ConfigurableListableBeanFactory beanFactory) {
 	}
 
 	/**
-	 * Finds message handlers that somebody may have forgotten to annotate.
+	 * Finds handlers that somebody may have forgotten to annotate.
 	 */
 	List<String> findUnmarked() {
 		Set<String> names = new LinkedHashSet<>(
 				List.of(this.beanFactory.getBeanNamesForType(MessageHandler.class, true, false)));
+		for (String name : this.beanFactory.getBeanDefinitionNames()) {
+			Class<?> type = this.beanFactory.getType(name, false);
+			if (type != null && AnnotationUtils.isCandidateClass(type, OnMessage.class)
+					&& HandlerFactory.isHandler(type)) {
+				names.add(name);
+			}
+		}
 		find().forEach((handler) -> names.remove(handler.name()));
 		names.removeIf(ScopedProxyUtils::isScopedTarget);
 		return names.stream().map((name) -> HandlerBean.describe(name, this.beanFactory)).toList();

@@ -13,6 +13,7 @@ import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
 import org.leaderfollowers.spring.event.EventPublication;
+import org.leaderfollowers.spring.handler.HandlerFactory;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.server.LeaderFollowersPoolBuilderCustomizer;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
@@ -36,6 +37,7 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.boot.util.LambdaSafe;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for Leader/Followers servers. Beans
@@ -48,6 +50,7 @@ import org.springframework.context.annotation.Bean;
 @ConditionalOnClass(TcpServer.class)
 @ConditionalOnBooleanProperty(name = "lf.enabled", matchIfMissing = true)
 @EnableConfigurationProperties(LfProperties.class)
+@Import(HandlerConfiguration.class)
 public final class LeaderFollowersAutoConfiguration {
 
 	@Bean
@@ -79,8 +82,9 @@ public final class LeaderFollowersAutoConfiguration {
 	@Bean
 	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
 	LeaderFollowersServers leaderFollowersServers(LfProperties properties, LeaderFollowersPools pools,
-			ConfigurableListableBeanFactory beanFactory, ObjectProvider<MessageHandlerDecorator> decorators,
-			ObjectProvider<TcpServerBuilderCustomizer> customizers, ApplicationContext applicationContext) {
+			ConfigurableListableBeanFactory beanFactory, HandlerFactory handlerFactory,
+			ObjectProvider<MessageHandlerDecorator> decorators, ObjectProvider<TcpServerBuilderCustomizer> customizers,
+			ApplicationContext applicationContext) {
 		HandlerBeans handlers = new HandlerBeans(beanFactory);
 		// Threads that run handlers end before the beans that the handlers use.
 		Set<String> poolBeans = new LinkedHashSet<>(
@@ -89,8 +93,8 @@ public final class LeaderFollowersAutoConfiguration {
 		handlers.find()
 			.forEach((handler) -> poolBeans.forEach((pool) -> beanFactory.registerDependentBean(handler.name(), pool)));
 		EventPublication events = new EventPublication(applicationContext);
-		ServerAssembly assembly = new ServerAssembly(new FramingBeans(beanFactory), decorators.orderedStream().toList(),
-				customizers.orderedStream().toList(), events);
+		ServerAssembly assembly = new ServerAssembly(new FramingBeans(beanFactory), handlerFactory,
+				decorators.orderedStream().toList(), customizers.orderedStream().toList(), events);
 		return new LeaderFollowersServers(new ServerRegistrations(properties, pools,
 				beanFactory.getBeansOfType(Server.class), namesOfParent(beanFactory), handlers, assembly)
 			.create(), events);

@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.autoconfigure;
 
 import java.net.InetAddress;
+import java.nio.charset.Charset;
 import java.time.Duration;
 import java.util.Map;
 
@@ -36,6 +37,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param address Network address to listen on. Listens on all addresses if not set.
 	 * @param pool Name of the pool that serves the connections.
 	 * @param framing Framing of the messages.
+	 * @param charset Charset of messages that are text.
 	 * @param maxMessageSize Maximum size of a message, framing excluded. A connection
 	 * that sends a larger one is closed.
 	 * @param maxConnections Maximum number of open connections. Further ones are closed
@@ -52,10 +54,11 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * accepted.
 	 */
 	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
-			@DefaultValue Framing framing, @DefaultValue("64KB") DataSize maxMessageSize,
-			@DefaultValue("10000") int maxConnections, @DefaultValue("1MB") DataSize maxOutboundSize,
-			@DefaultValue("10m") Duration idleTimeout, @DefaultValue("30s") Duration messageTimeout,
-			@DefaultValue("30s") Duration writeTimeout, @DefaultValue("1024") int backlog) {
+			@DefaultValue Framing framing, @DefaultValue("UTF-8") Charset charset,
+			@DefaultValue("64KB") DataSize maxMessageSize, @DefaultValue("10000") int maxConnections,
+			@DefaultValue("1MB") DataSize maxOutboundSize, @DefaultValue("10m") Duration idleTimeout,
+			@DefaultValue("30s") Duration messageTimeout, @DefaultValue("30s") Duration writeTimeout,
+			@DefaultValue("1024") int backlog) {
 	}
 
 	/**

@@ -24,18 +24,18 @@ class MissingHandlerFailureAnalyzer extends AbstractFailureAnalyzer<MissingHandl
 				"Server '%s' has no handler for its messages.".formatted(cause.getServer()));
 		appendList(description, "It is configured by the following properties:",
 				this.propertyNames.startingWith(cause.getPrefix()));
-		appendList(description, "The following beans implement MessageHandler, but are not annotated with @LfHandler:",
+		appendList(description, "The following beans could handle messages, but are not annotated with @LfHandler:",
 				cause.getUnmarkedHandlers());
 		return new FailureAnalysis(description.toString(),
 				"""
 						%s a handler, for example:
 
 						    %s
-						    class MyHandler implements MessageHandler {
+						    class MyHandler {
 
-						        @Override
-						        public void onMessage(Connection connection, ByteBuffer message) {
-						            connection.send(message);
+						        @OnMessage
+						        String handle(String message) {
+						            return message;
 						        }
 
 						    }

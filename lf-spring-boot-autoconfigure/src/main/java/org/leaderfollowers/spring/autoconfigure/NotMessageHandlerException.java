@@ -11,7 +11,7 @@ class NotMessageHandlerException extends RuntimeException {
 	private final Class<?> type;
 
 	NotMessageHandlerException(String bean, Class<?> type) {
-		super("The bean %s, is no MessageHandler but a %s".formatted(bean, type.getName()));
+		super("The bean %s, is no handler but a %s".formatted(bean, type.getName()));
 		this.bean = bean;
 		this.type = type;
 	}

@@ -15,9 +15,11 @@ class NotMessageHandlerFailureAnalyzer extends AbstractFailureAnalyzer<NotMessag
 	protected FailureAnalysis analyze(Throwable rootFailure, NotMessageHandlerException cause) {
 		String type = cause.getType().getName();
 		return new FailureAnalysis(
-				"The bean %s, is annotated with @LfHandler, but its type %s does not implement %s."
+				"The bean %s, is annotated with @LfHandler, but its type %s has no method that is annotated with @OnMessage, and does not implement %s either."
 					.formatted(cause.getBean(), type, MessageHandler.class.getName()),
-				"Let %s implement MessageHandler, or remove the annotation @LfHandler.".formatted(type), cause);
+				"Annotate a method of %s with @OnMessage, let it implement MessageHandler, or remove the annotation @LfHandler."
+					.formatted(type),
+				cause);
 	}
 
 }

@@ -7,6 +7,8 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 import org.leaderfollowers.spring.event.EventPublication;
+import org.leaderfollowers.spring.handler.HandlerFactory;
+import org.leaderfollowers.spring.handler.HandlerSource;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.server.ServerRegistration;
 import org.leaderfollowers.spring.server.TcpServerBuilderCustomizer;
@@ -17,23 +19,25 @@ import org.springframework.boot.util.LambdaSafe;
  * Puts a server together: properties, handler and what surrounds it, customizers.
  *
  * @param framings framings of the application
+ * @param handlers makes handlers of beans
  * @param decorators what surrounds the handlers, the outermost first
  * @param customizers what changes the builders, in order
  * @param events where the events of connections are published
  */
-record ServerAssembly(FramingBeans framings, List<MessageHandlerDecorator> decorators,
+record ServerAssembly(FramingBeans framings, HandlerFactory handlers, List<MessageHandlerDecorator> decorators,
 		List<TcpServerBuilderCustomizer> customizers, EventPublication events) {
 
 	ServerRegistration registration(String name, ConfiguredProperties<Server> properties, LeaderFollowersPool pool,
-			MessageHandler handler, String handlerName) {
+			HandlerSource handler) {
 		ServerPropertiesMapper mapper = new ServerPropertiesMapper(properties, this.framings);
 		// Now, so that invalid values are found before anything is started.
 		mapper.map(name, pool);
-		MessageHandler decorated = decorate(handler, name, handlerName);
+		MessageHandler decorated = this.handlers.create(handler, properties.values().charset(),
+				(bean) -> decorate(bean, name, handler.name()));
 		return ServerRegistration.ofProperties(name, properties.prefix(), () -> {
 			TcpServer.Builder builder = mapper.map(name, pool)
 				.handler(this.events.decorate(decorated))
-				.handlerName(handlerName);
+				.handlerName(handler.name());
 			LambdaSafe.callbacks(TcpServerBuilderCustomizer.class, this.customizers, name, builder)
 				.withLogger(ServerAssembly.class)
 				.invoke((customizer) -> customizer.customize(name, builder));

@@ -110,7 +110,7 @@ class ServerRegistrations {
 
 	private ServerRegistration registration(String name, ConfiguredProperties<Server> properties,
 			HandlerBean handlerBean) {
-		return this.assembly.registration(name, properties, pool(properties), handlerBean.get(), handlerBean.name());
+		return this.assembly.registration(name, properties, pool(properties), handlerBean.get());
 	}
 
 	private LeaderFollowersPool pool(ConfiguredProperties<Server> properties) {

@@ -74,11 +74,11 @@ class HandlerFailureTests {
 				Add a handler, for example:
 
 				    @LfHandler(server = "orders")
-				    class MyHandler implements MessageHandler {
+				    class MyHandler {
 
-				        @Override
-				        public void onMessage(Connection connection, ByteBuffer message) {
-				            connection.send(message);
+				        @OnMessage
+				        String handle(String message) {
+				            return message;
 				        }
 
 				    }
@@ -96,13 +96,13 @@ class HandlerFailureTests {
 
 					- lf.server.port
 
-				The following beans implement MessageHandler, but are not annotated with @LfHandler:
+				The following beans could handle messages, but are not annotated with @LfHandler:
 
 					- 'forgotten', defined by method 'forgotten' in %s$NotAnnotated""".formatted(HERE), """
 				Annotate one of these beans with @LfHandler, or add a handler, for example:
 
 				    @LfHandler
-				    class MyHandler implements MessageHandler {
+				    class MyHandler {
 				""");
 	}
 
@@ -111,16 +111,16 @@ class HandlerFailureTests {
 		FailingApplication.run(NoMessageHandler.class, "lf.server.port=0");
 		assertAnalysis(output, """
 				The bean 'text', defined by method 'text' in %s$NoMessageHandler, is annotated with @LfHandler, \
-				but its type java.lang.String does not implement org.leaderfollowers.MessageHandler.""".formatted(HERE),
-				"""
-						Let java.lang.String implement MessageHandler, or remove the annotation @LfHandler.""");
+				but its type java.lang.String has no method that is annotated with @OnMessage, \
+				and does not implement org.leaderfollowers.MessageHandler either.""".formatted(HERE), """
+				Annotate a method of java.lang.String with @OnMessage, let it implement MessageHandler, \
+				or remove the annotation @LfHandler.""");
 	}
 
 	@Test
 	void handlerThatIsNoneBesidesOneThatIs(CapturedOutput output) {
 		FailingApplication.run(NoneAndOne.class, "lf.server.port=0");
-		assertThat(output).contains("its type java.lang.String does not implement")
-			.doesNotContain("must have one handler");
+		assertThat(output).contains("its type java.lang.String has no method").doesNotContain("must have one handler");
 	}
 
 	@Test

@@ -1,0 +1,34 @@
+package org.leaderfollowers.spring.annotation;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+
+import org.springframework.core.annotation.AliasFor;
+
+/**
+ * Tells for an {@link LfHandler @LfHandler} bean which property of a JSON message tells
+ * its type, if that is not {@code type}. {@link OnMessage#type()} has the values.
+ */
+@Target(ElementType.TYPE)
+@Retention(RetentionPolicy.RUNTIME)
+@Documented
+public @interface Discriminator {
+
+	/**
+	 * Alias for {@link #property()}.
+	 * @return the name of the property
+	 */
+	@AliasFor("property")
+	String value() default "type";
+
+	/**
+	 * The property of the outermost JSON object.
+	 * @return the name of the property
+	 */
+	@AliasFor("value")
+	String property() default "type";
+
+}

@@ -1,0 +1,255 @@
+package org.leaderfollowers.spring.handler;
+
+import java.lang.reflect.Method;
+import java.net.InetAddress;
+import java.net.SocketAddress;
+import java.nio.ByteBuffer;
+import java.security.Principal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+import javax.net.ssl.SSLSession;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
+
+import org.springframework.core.DefaultParameterNameDiscoverer;
+import org.springframework.core.MethodParameter;
+import org.springframework.core.ResolvableType;
+import org.springframework.core.annotation.AnnotatedMethod;
+import org.springframework.messaging.Message;
+import org.springframework.messaging.MessageHeaders;
+import org.springframework.messaging.handler.annotation.Header;
+import org.springframework.messaging.handler.annotation.Headers;
+import org.springframework.messaging.handler.annotation.Payload;
+import org.springframework.validation.Validator;
+
+/**
+ * Finds out at start what supplies the arguments of methods.
+ */
+final class Arguments {
+
+	/** What is never meant to be made of a message. */
+	private static final List<Class<?>> NO_PAYLOADS = List.of(Throwable.class, CloseReason.class, SSLSession.class,
+			SocketAddress.class, InetAddress.class, Principal.class, Message.class, MessageHeaders.class);
+
+	private final Class<?> beanType;
+
+	private final PayloadReaders readers;
+
+	private final HeaderArguments headers;
+
+	private final @Nullable Validator validator;
+
+	private final Mistakes mistakes;
+
+	Arguments(Class<?> beanType, PayloadReaders readers, HeaderArguments headers, @Nullable Validator validator,
+			Mistakes mistakes) {
+		this.beanType = beanType;
+		this.readers = readers;
+		this.headers = headers;
+		this.validator = validator;
+		this.mistakes = mistakes;
+	}
+
+	/**
+	 * Finds what supplies the arguments of a method.
+	 * @param converted whether the payload has been converted before the call
+	 * @return one for each parameter; useless if there were mistakes
+	 */
+	Argument[] find(Method method, Phase phase, boolean converted) {
+		MethodParameter[] parameters = parameters(method);
+		MethodParameter payload = (phase == Phase.MESSAGE) ? payload(method, parameters) : null;
+		List<Argument> arguments = new ArrayList<>();
+		for (MethodParameter parameter : parameters) {
+			Argument argument = (parameter == payload) ? payloadArgument(method, parameter, converted)
+					: argument(method, phase, parameter);
+			if (argument != null) {
+				arguments.add(argument);
+			}
+		}
+		return arguments.toArray(new Argument[0]);
+	}
+
+	/**
+	 * Finds the type of the payload of a method.
+	 * @return the type, or {@code null} if the method does not take it
+	 */
+	@Nullable ResolvableType payloadType(Method method) {
+		for (MethodParameter parameter : parameters(method)) {
+			if (parameter.hasParameterAnnotation(Payload.class) || isCandidate(parameter)) {
+				return ResolvableType.forMethodParameter(parameter.nestedIfOptional());
+			}
+		}
+		return null;
+	}
+
+	MethodParameter[] parameters(Method method) {
+		MethodParameter[] parameters = new BeanMethod(method, this.beanType).getMethodParameters();
+		for (MethodParameter parameter : parameters) {
+			parameter.initParameterNameDiscovery(new DefaultParameterNameDiscoverer());
+		}
+		return parameters;
+	}
+
+	private @Nullable MethodParameter payload(Method method, MethodParameter[] parameters) {
+		List<MethodParameter> found = List.of(parameters)
+			.stream()
+			.filter((parameter) -> parameter.hasParameterAnnotation(Payload.class))
+			.toList();
+		if (found.isEmpty()) {
+			found = List.of(parameters).stream().filter(Arguments::isCandidate).toList();
+		}
+		if (found.size() > 1) {
+			this.mistakes.add(method,
+					"has several parameters that could be the payload: "
+							+ String.join(", ", found.stream().map(Arguments::describe).toList()),
+					"Annotate one of them with @Payload, and the others with @Header, or remove them.");
+		}
+		return found.isEmpty() ? null : found.get(0);
+	}
+
+	private static boolean isCandidate(MethodParameter parameter) {
+		Class<?> type = parameter.getParameterType();
+		return type != Connection.class && !parameter.hasParameterAnnotation(Header.class)
+				&& !parameter.hasParameterAnnotation(Headers.class)
+				&& NO_PAYLOADS.stream().noneMatch((other) -> other.isAssignableFrom(type));
+	}
+
+	private @Nullable Argument argument(Method method, Phase phase, MethodParameter parameter) {
+		Class<?> type = parameter.getParameterType();
+		Header header = parameter.getParameterAnnotation(Header.class);
+		if (header != null) {
+			return this.headers.find(method, parameter, header);
+		}
+		if (type == Connection.class) {
+			return (connection, message, event) -> connection;
+		}
+		if (phase == Phase.CLOSE && type == CloseReason.class) {
+			return (connection, message, event) -> event;
+		}
+		if (phase == Phase.ERROR && Throwable.class.isAssignableFrom(type)) {
+			return (connection, message, event) -> ErrorMethods.find(type, event);
+		}
+		if (parameter.hasParameterAnnotation(Payload.class) || !(phase == Phase.MESSAGE && isCandidate(parameter))) {
+			this.mistakes.add(method, "has the parameter %s, which nothing can supply to a method for %s"
+				.formatted(describe(parameter), phase), remedy(phase, type));
+		}
+		return null;
+	}
+
+	private static String remedy(Phase phase, Class<?> type) {
+		if (SocketAddress.class.isAssignableFrom(type) || InetAddress.class.isAssignableFrom(type)) {
+			return "Annotate it with @Header(LfHeaders.REMOTE_ADDRESS) or @Header(LfHeaders.LOCAL_ADDRESS).";
+		}
+		if (Map.class.isAssignableFrom(type)) {
+			return "Take the Connection and use its attributes(), or annotate a parameter with @Header(\"<name>\").";
+		}
+		return "Remove the parameter. There can be: the Connection, "
+				+ "parameters annotated with @Header for attributes and addresses of the connection, and "
+				+ switch (phase) {
+					case OPEN -> "nothing else: no message has arrived yet.";
+					case MESSAGE -> "the payload.";
+					case CLOSE -> "the CloseReason.";
+					case ERROR -> "the exception.";
+				};
+	}
+
+	private @Nullable Argument payloadArgument(Method method, MethodParameter parameter, boolean converted) {
+		PayloadValidation validation = validation(method, parameter);
+		Argument argument;
+		if (converted) {
+			argument = (connection, message, event) -> event;
+		}
+		else {
+			argument = convertedArgument(method, parameter);
+		}
+		if (argument == null || validation == null) {
+			return argument;
+		}
+		Argument unchecked = argument;
+		return (connection, message, event) -> {
+			Object payload = unchecked.get(connection, message, event);
+			validation.validate((payload instanceof Optional<?> optional) ? optional.orElse(null) : payload);
+			return payload;
+		};
+	}
+
+	private @Nullable Argument convertedArgument(Method method, MethodParameter parameter) {
+		MethodParameter nested = parameter.nestedIfOptional();
+		ResolvableType type = ResolvableType.forMethodParameter(nested);
+		PayloadReader reader = this.readers.find(type, nested);
+		if (reader == null) {
+			this.mistakes.add(method,
+					"has the payload %s, but nothing can convert a message to it".formatted(describe(parameter)),
+					"Add the dependency 'org.springframework.boot:spring-boot-starter-jackson' for JSON, "
+							+ "define a bean of type org.springframework.messaging.converter.MessageConverter, "
+							+ "or take the payload as String, byte[] or ByteBuffer.");
+			return null;
+		}
+		Argument argument = (connection, message, event) -> reader.read(connection, required(message));
+		Payload annotation = parameter.getParameterAnnotation(Payload.class);
+		boolean optional = parameter.isOptional() || (annotation != null && !annotation.required());
+		boolean anyBytes = type.toClass() == String.class || type.toClass() == CharSequence.class
+				|| type.toClass() == byte[].class || type.toClass() == ByteBuffer.class;
+		if (parameter.getParameterType() == Optional.class) {
+			return (connection, message, event) -> required(message).hasRemaining()
+					? Optional.ofNullable(argument.get(connection, message, event)) : Optional.empty();
+		}
+		if (optional && !anyBytes && !parameter.getParameterType().isPrimitive()) {
+			return (connection, message, event) -> required(message).hasRemaining()
+					? argument.get(connection, message, event) : null;
+		}
+		return argument;
+	}
+
+	private @Nullable PayloadValidation validation(Method method, MethodParameter parameter) {
+		Object[] groups = PayloadValidation.groups(parameter);
+		if (groups == null) {
+			return null;
+		}
+		if (this.validator == null) {
+			this.mistakes.add(method,
+					"wants the payload %s to be validated, but there is no validator".formatted(describe(parameter)),
+					"Add the dependency 'org.springframework.boot:spring-boot-starter-validation', or define one bean of type org.springframework.validation.Validator.");
+			return null;
+		}
+		return PayloadValidation.of(this.validator, parameter, groups);
+	}
+
+	private static <T> T required(@Nullable T value) {
+		if (value == null) {
+			throw new IllegalStateException("no message to convert");
+		}
+		return value;
+	}
+
+	static String describe(MethodParameter parameter) {
+		String type = ResolvableType.forMethodParameter(parameter).toString().replaceAll("[\\w.]+\\.(?=\\w)", "");
+		String name = parameter.getParameterName();
+		return "'%s'".formatted((name != null) ? type + " " + name : type);
+	}
+
+	/**
+	 * A method of a class that may have inherited it, from a generic one for example.
+	 */
+	private static final class BeanMethod extends AnnotatedMethod {
+
+		private final Class<?> beanType;
+
+		BeanMethod(Method method, Class<?> beanType) {
+			super(method);
+			this.beanType = beanType;
+		}
+
+		@Override
+		protected Class<?> getContainingClass() {
+			return this.beanType;
+		}
+
+	}
+
+}

@@ -1,0 +1,237 @@
+package org.leaderfollowers.spring.handler;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.reflect.Method;
+import java.nio.charset.Charset;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.UnaryOperator;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.annotation.OnError;
+
+import org.springframework.core.MethodParameter;
+import org.springframework.util.Assert;
+import org.springframework.util.ClassUtils;
+import org.springframework.validation.Validator;
+
+/**
+ * Makes the handlers of servers from beans: from those that have annotated methods, and
+ * from {@link MessageHandler}s. Whatever can be resolved or refused at start is.
+ */
+public final class HandlerFactory {
+
+	private final PayloadConverters converters;
+
+	private final @Nullable Validator validator;
+
+	private final List<LfErrorHandler> errorHandlers;
+
+	/**
+	 * Creates a factory.
+	 * @param converters what converts messages and replies
+	 * @param validator what validates messages, if there is anything
+	 * @param errorHandlers asked about failures, in this order
+	 */
+	public HandlerFactory(PayloadConverters converters, @Nullable Validator validator,
+			List<LfErrorHandler> errorHandlers) {
+		Assert.notNull(converters, "'converters' must not be null");
+		Assert.notNull(errorHandlers, "'errorHandlers' must not be null");
+		this.converters = converters;
+		this.validator = validator;
+		this.errorHandlers = List.copyOf(errorHandlers);
+	}
+
+	/**
+	 * Whether a class can be that of a handler at all: it implements
+	 * {@link MessageHandler}, or has annotated methods.
+	 * @param type the class of a bean
+	 * @return {@code false} if neither
+	 */
+	public static boolean isHandler(Class<?> type) {
+		return MessageHandler.class.isAssignableFrom(type) || !HandlerMethods.of(type).isEmpty();
+	}
+
+	/**
+	 * Makes the handler of a server.
+	 * @param source the bean
+	 * @param charset the charset of text
+	 * @param decoration what is put around the calls of the bean, inside of the handling
+	 * of failures
+	 * @return the handler
+	 * @throws InvalidHandlerException if the bean cannot handle messages
+	 */
+	public MessageHandler create(HandlerSource source, Charset charset, UnaryOperator<MessageHandler> decoration) {
+		Assert.notNull(source, "'source' must not be null");
+		Assert.notNull(charset, "'charset' must not be null");
+		Assert.notNull(decoration, "'decoration' must not be null");
+		return new Build(source, charset).create(decoration);
+	}
+
+	/**
+	 * The making of one handler.
+	 */
+	private final class Build {
+
+		private final HandlerSource source;
+
+		private final HandlerMethods methods;
+
+		private final Mistakes mistakes = new Mistakes();
+
+		private final InvocableMethods invocables;
+
+		private final Text text;
+
+		private final PayloadReaders readers;
+
+		private final Arguments arguments;
+
+		private final ReplyTypes replyTypes;
+
+		private @Nullable ServerMessageHandler created;
+
+		Build(HandlerSource source, Charset charset) {
+			this.source = source;
+			this.methods = HandlerMethods.of(source.type());
+			this.invocables = new InvocableMethods(source.bean(), this.mistakes);
+			this.text = new Text(charset);
+			PayloadConverters converters = HandlerFactory.this.converters;
+			this.readers = new PayloadReaders(converters, this.text);
+			this.arguments = new Arguments(source.type(), this.readers,
+					new HeaderArguments(converters.conversionService(), this.mistakes), HandlerFactory.this.validator,
+					this.mistakes);
+			this.replyTypes = new ReplyTypes(source.type(), converters, this.mistakes);
+		}
+
+		MessageHandler create(UnaryOperator<MessageHandler> decoration) {
+			if (this.source.bean() instanceof MessageHandler bean && this.methods.isEmpty()
+					&& HandlerFactory.this.errorHandlers.isEmpty()) {
+				// It costs nothing that there are other ways to handle messages.
+				return decoration.apply(bean);
+			}
+			Replies replies = new Replies(HandlerFactory.this.converters, this.text, this::failed);
+			Failures failures = new Failures(errorMethods(), HandlerFactory.this.errorHandlers,
+					new FailureLog(this.source.name()));
+			MessageHandler handler = handler(replies, failures);
+			if (!this.mistakes.isEmpty()) {
+				throw new InvalidHandlerException(this.source.description(), this.source.type(), this.mistakes.found());
+			}
+			this.created = new ServerMessageHandler(decoration.apply(handler), replies, failures);
+			return this.created;
+		}
+
+		private void failed(Connection connection, Throwable failure) {
+			if (this.created != null) {
+				this.created.failed(connection, failure);
+			}
+		}
+
+		private MessageHandler handler(Replies replies, Failures failures) {
+			MessageHandler bean = (this.source.bean() instanceof MessageHandler handler) ? handler : null;
+			if (bean != null && this.methods.isEmpty()) {
+				return bean;
+			}
+			HandlerMethod open = single(Phase.OPEN, this.methods.open().keySet().stream().toList());
+			HandlerMethod close = single(Phase.CLOSE, this.methods.close().keySet().stream().toList());
+			MessageDispatch message = new MessageMethods(this.methods, this.arguments, this.readers,
+					HandlerFactory.this.converters.json(), this.text, this.mistakes, this::bind)
+				.dispatch(bean);
+			if (bean != null) {
+				checkOnce("onOpen", Phase.OPEN, this.methods.open(), Connection.class);
+				checkOnce("onClose", Phase.CLOSE, this.methods.close(), Connection.class, CloseReason.class);
+				checkOnce("onError", Phase.ERROR, this.methods.error(), Connection.class, Throwable.class);
+			}
+			return new AnnotatedMessageHandler(open, message, close, bean, replies, failures);
+		}
+
+		private @Nullable HandlerMethod single(Phase phase, List<Method> candidates) {
+			List<HandlerMethod> bound = new ArrayList<>();
+			for (Method method : candidates) {
+				bound.add(bind(method, phase, false));
+			}
+			if (bound.size() > 1) {
+				this.mistakes.add("Class " + this.source.type().getSimpleName(),
+						"has %d methods that are annotated with %s: %s".formatted(bound.size(), phase,
+								names(candidates)),
+						"Keep one of them.");
+			}
+			return bound.isEmpty() ? null : bound.get(0);
+		}
+
+		private static String names(List<Method> methods) {
+			return String.join(", ", methods.stream().map(Mistakes::describe).toList());
+		}
+
+		private void checkOnce(String name, Phase phase, Map<Method, ?> annotated, Class<?>... parameters) {
+			if (annotated.isEmpty()) {
+				return;
+			}
+			Method own = ClassUtils.getMethodIfAvailable(this.source.type(), name, parameters);
+			if (own != null && own.getDeclaringClass() != MessageHandler.class) {
+				this.mistakes.add(own, "implements MessageHandler, but %s is annotated with %s"
+					.formatted(names(List.copyOf(annotated.keySet())), phase), "Keep one of the two.");
+			}
+		}
+
+		/** Never fails: what is wrong is collected. */
+		HandlerMethod bind(Method method, Phase phase, boolean converted) {
+			Argument[] arguments = this.arguments.find(method, phase, converted);
+			this.replyTypes.check(method, phase);
+			MethodHandle handle = this.invocables.handle(method);
+			return new HandlerMethod((handle != null) ? handle : InvocableMethods.NONE, arguments,
+					Mistakes.describe(method));
+		}
+
+		private ErrorMethods errorMethods() {
+			ErrorMethods errorMethods = new ErrorMethods();
+			this.methods.error().forEach((method, annotation) -> {
+				ErrorMethods.ErrorMethod bound = new ErrorMethods.ErrorMethod(bind(method, Phase.ERROR, false),
+						annotation.close());
+				for (Class<? extends Throwable> type : errorTypes(method, annotation)) {
+					ErrorMethods.ErrorMethod other = errorMethods.add(type, bound);
+					if (other != null) {
+						this.mistakes.add(
+								method, "is annotated with @OnError for %s, and so is %s"
+									.formatted(type.getSimpleName(), other.method()),
+								"Keep one of them, or let each be for a type of its own.");
+					}
+				}
+			});
+			return errorMethods;
+		}
+
+		@SuppressWarnings("unchecked")
+		private List<Class<? extends Throwable>> errorTypes(Method method, OnError annotation) {
+			List<Class<? extends Throwable>> types = new ArrayList<>(List.of(annotation.value()));
+			for (MethodParameter parameter : this.arguments.parameters(method)) {
+				Class<?> type = parameter.getParameterType();
+				if (!Throwable.class.isAssignableFrom(type)) {
+					continue;
+				}
+				if (annotation.value().length == 0) {
+					types.add((Class<? extends Throwable>) type);
+				}
+				for (Class<? extends Throwable> declared : annotation.value()) {
+					if (!type.isAssignableFrom(declared)) {
+						this.mistakes.add(method,
+								"is annotated with @OnError for %s, which its parameter %s cannot take"
+									.formatted(declared.getSimpleName(), Arguments.describe(parameter)),
+								"Let the parameter be a supertype of all exceptions that the method is for.");
+					}
+				}
+			}
+			if (types.isEmpty()) {
+				this.mistakes.add(method, "is annotated with @OnError, but does not tell for which exceptions",
+						"Add a parameter of the type of the exception, or write @OnError(<type>.class).");
+			}
+			return types;
+		}
+
+	}
+
+}

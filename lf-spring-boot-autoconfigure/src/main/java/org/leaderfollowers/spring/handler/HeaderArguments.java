@@ -1,0 +1,121 @@
+package org.leaderfollowers.spring.handler;
+
+import java.lang.reflect.Method;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Connection;
+
+import org.springframework.core.MethodParameter;
+import org.springframework.core.ResolvableType;
+import org.springframework.core.convert.ConversionException;
+import org.springframework.core.convert.ConversionService;
+import org.springframework.core.convert.TypeDescriptor;
+import org.springframework.messaging.handler.annotation.Header;
+import org.springframework.messaging.handler.annotation.ValueConstants;
+import org.springframework.util.ClassUtils;
+
+/**
+ * Finds out at start what supplies {@link Header @Header} parameters.
+ */
+final class HeaderArguments {
+
+	private static final Map<String, Function<Connection, @Nullable Object>> KNOWN = known();
+
+	private final ConversionService conversionService;
+
+	private final Mistakes mistakes;
+
+	HeaderArguments(ConversionService conversionService, Mistakes mistakes) {
+		this.conversionService = conversionService;
+		this.mistakes = mistakes;
+	}
+
+	private static Map<String, Function<Connection, @Nullable Object>> known() {
+		Map<String, Function<Connection, @Nullable Object>> known = new LinkedHashMap<>();
+		known.put(LfHeaders.CONNECTION_ID, Connection::id);
+		known.put(LfHeaders.SERVER, Connection::server);
+		known.put(LfHeaders.REMOTE_ADDRESS, Connection::remoteAddress);
+		known.put(LfHeaders.LOCAL_ADDRESS, Connection::localAddress);
+		return known;
+	}
+
+	@Nullable Argument find(Method method, MethodParameter parameter, Header header) {
+		String name = header.name().isEmpty() ? parameter.getParameterName() : header.name();
+		String described = Arguments.describe(parameter);
+		if (name == null) {
+			this.mistakes.add(method,
+					"has the parameter %s, but the name of the header is unknown".formatted(described),
+					"Write @Header(\"<name>\"), or compile with -parameters.");
+			return null;
+		}
+		Function<Connection, @Nullable Object> source = KNOWN.get(name);
+		if (source == null && name.startsWith(LfHeaders.PREFIX)) {
+			this.mistakes.add(method,
+					"has the parameter %s for the header '%s', which does not exist".formatted(described, name),
+					"Use a constant of LfHeaders, or a name that does not begin with '%s' for an attribute of the connection. There are: %s."
+						.formatted(LfHeaders.PREFIX, String.join(", ", KNOWN.keySet())));
+			return null;
+		}
+		MethodParameter nested = parameter.nestedIfOptional();
+		TypeDescriptor target = new TypeDescriptor(ResolvableType.forMethodParameter(nested), null,
+				nested.getParameterAnnotations());
+		Class<?> type = ClassUtils.resolvePrimitiveIfNecessary(nested.getNestedParameterType());
+		boolean hasDefault = !ValueConstants.DEFAULT_NONE.equals(header.defaultValue());
+		boolean optional = hasDefault || !header.required() || parameter.isOptional();
+		if (optional && !hasDefault && parameter.getParameterType().isPrimitive()) {
+			this.mistakes
+				.add(method,
+						"has the parameter %s, which is primitive and cannot be null when the header '%s' is missing"
+							.formatted(described, name),
+						"Give it a default value, or use the wrapper class or Optional.");
+			return null;
+		}
+		Object defaultValue;
+		try {
+			defaultValue = hasDefault ? this.conversionService.convert(header.defaultValue(),
+					TypeDescriptor.valueOf(String.class), target) : null;
+		}
+		catch (ConversionException ex) {
+			this.mistakes.add(method, "has the parameter %s, to which its default value '%s' cannot be converted"
+				.formatted(described, header.defaultValue()), "Correct the default value.");
+			return null;
+		}
+		Function<Connection, @Nullable Object> from = (source != null) ? source
+				: (connection) -> connection.attributes().get(name);
+		String missing = "Connection attribute '%s' is missing, which the parameter %s of %s needs".formatted(name,
+				described, method.getDeclaringClass().getSimpleName() + "." + Mistakes.describe(method));
+		boolean wrapped = parameter.getParameterType() == Optional.class;
+		return (connection, message, event) -> {
+			Object value = from.apply(connection);
+			if (value == null) {
+				if (!optional) {
+					throw new MissingHeaderException(name, missing);
+				}
+				value = defaultValue;
+			}
+			else if (!type.isInstance(value)) {
+				value = convert(value, type, target);
+			}
+			return wrapped ? Optional.ofNullable(value) : value;
+		};
+	}
+
+	private @Nullable Object convert(Object value, Class<?> type, TypeDescriptor target) {
+		if (value instanceof InetSocketAddress address) {
+			if (type == String.class) {
+				return address.getAddress().getHostAddress() + ":" + address.getPort();
+			}
+			if (type.isAssignableFrom(InetAddress.class)) {
+				return address.getAddress();
+			}
+		}
+		return this.conversionService.convert(value, TypeDescriptor.forObject(value), target);
+	}
+
+}

@@ -1,0 +1,108 @@
+package org.leaderfollowers.spring.handler;
+
+import java.lang.reflect.Type;
+
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+import tools.jackson.core.TokenStreamLocation;
+import tools.jackson.core.TreeNode;
+import tools.jackson.databind.ObjectReader;
+import tools.jackson.databind.ObjectWriter;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.exc.InvalidTypeIdException;
+import tools.jackson.databind.json.JsonMapper;
+
+import org.springframework.util.Assert;
+
+/**
+ * Converts messages from and to JSON. The only class here that needs Jackson.
+ */
+public final class JsonConverter {
+
+	private final JsonMapper mapper;
+
+	private final ObjectWriter writer;
+
+	/**
+	 * Creates a converter.
+	 * @param mapper the mapper to use. Replies are written without indentation whatever
+	 * it says, since the line is the most common framing
+	 */
+	public JsonConverter(JsonMapper mapper) {
+		Assert.notNull(mapper, "'mapper' must not be null");
+		this.mapper = mapper;
+		this.writer = mapper.writer().without(SerializationFeature.INDENT_OUTPUT);
+	}
+
+	Reader reader(Type type) {
+		ObjectReader reader = this.mapper.readerFor(this.mapper.constructType(type));
+		return (json) -> {
+			try {
+				return reader.readValue(json);
+			}
+			catch (JacksonException ex) {
+				throw failure(json, type.getTypeName(), ex);
+			}
+		};
+	}
+
+	byte[] write(Object value) {
+		return this.writer.writeValueAsBytes(value);
+	}
+
+	/** Whether it is JSON already, and one value although it can be iterated over. */
+	static boolean isTree(Object value) {
+		return value instanceof TreeNode;
+	}
+
+	/**
+	 * Finds a property of the outermost object.
+	 * @return its value as text, or {@code null} if there is none or it is no scalar
+	 */
+	@Nullable String property(byte[] json, String name) {
+		try (JsonParser parser = this.mapper.createParser(json)) {
+			if (parser.nextToken() != JsonToken.START_OBJECT) {
+				return null;
+			}
+			while (parser.nextToken() == JsonToken.PROPERTY_NAME) {
+				boolean found = name.equals(parser.currentName());
+				JsonToken value = parser.nextToken();
+				if (found) {
+					return (value.isScalarValue() && value != JsonToken.VALUE_NULL) ? parser.getString() : null;
+				}
+				parser.skipChildren();
+			}
+			return null;
+		}
+		catch (JacksonException ex) {
+			throw failure(json, "an object", ex);
+		}
+	}
+
+	/** Whether a message says that it is of a type that nobody knows. */
+	static boolean isUnknownType(Throwable failure) {
+		return failure.getCause() instanceof InvalidTypeIdException;
+	}
+
+	/** What Jackson says quotes the message; where it failed does not. */
+	private static PayloadConversionException failure(byte[] json, String target, JacksonException cause) {
+		TokenStreamLocation location = cause.getLocation();
+		String where = (location != null && location.getLineNr() > 0)
+				? ", at line %d, column %d".formatted(location.getLineNr(), location.getColumnNr()) : "";
+		return new PayloadConversionException("A message of %d bytes is not the JSON of %s%s (%s)"
+			.formatted(json.length, target, where, cause.getClass().getSimpleName()), cause);
+	}
+
+	/**
+	 * Converts JSON to one type.
+	 */
+	@FunctionalInterface
+	interface Reader {
+
+		@Nullable Object read(byte[] json);
+
+	}
+
+}

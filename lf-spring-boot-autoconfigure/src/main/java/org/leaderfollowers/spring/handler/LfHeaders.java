@@ -1,0 +1,32 @@
+package org.leaderfollowers.spring.handler;
+
+/**
+ * What a connection tells about itself, as names for
+ * {@link org.springframework.messaging.handler.annotation.Header @Header} parameters. Any
+ * other name is that of an {@linkplain org.leaderfollowers.Connection#attributes()
+ * attribute} of the connection.
+ */
+public final class LfHeaders {
+
+	/** What the names of this class begin with: {@value}. */
+	public static final String PREFIX = "lf_";
+
+	/** The number of the connection within its server, a {@code long}. */
+	public static final String CONNECTION_ID = PREFIX + "connectionId";
+
+	/** The name of the server, a {@code String}. */
+	public static final String SERVER = PREFIX + "server";
+
+	/**
+	 * The address of the client: an {@link java.net.InetSocketAddress}, an
+	 * {@link java.net.InetAddress}, or a {@code String} such as {@code 192.0.2.1:4711}.
+	 */
+	public static final String REMOTE_ADDRESS = PREFIX + "remoteAddress";
+
+	/** The address that the client connected to, of the same types. */
+	public static final String LOCAL_ADDRESS = PREFIX + "localAddress";
+
+	private LfHeaders() {
+	}
+
+}

@@ -1,0 +1,198 @@
+package org.leaderfollowers.spring.handler;
+
+import java.nio.ByteBuffer;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Connection;
+
+/**
+ * Chooses the method for a message and calls it.
+ */
+@FunctionalInterface
+interface MessageDispatch {
+
+	/**
+	 * Handles a message.
+	 * @return the reply
+	 */
+	@Nullable Object dispatch(Connection connection, ByteBuffer message) throws Throwable;
+
+	/**
+	 * Chooses by the first bytes of a message; the longest prefix first.
+	 */
+	final class ByPrefix implements MessageDispatch {
+
+		private final List<Prefix> prefixes;
+
+		private final @Nullable HandlerMethod otherwise;
+
+		private final String unmatched;
+
+		/**
+		 * The messages that a method is for.
+		 *
+		 * @param bytes how they begin
+		 * @param strip whether these bytes are no part of the payload
+		 * @param method the method
+		 */
+		record Prefix(byte[] bytes, boolean strip, HandlerMethod method) {
+
+			boolean matches(ByteBuffer message) {
+				if (message.remaining() < this.bytes.length) {
+					return false;
+				}
+				int start = message.position();
+				for (int i = 0; i < this.bytes.length; i++) {
+					if (message.get(start + i) != this.bytes[i]) {
+						return false;
+					}
+				}
+				return true;
+			}
+
+		}
+
+		ByPrefix(List<Prefix> prefixes, @Nullable HandlerMethod otherwise, String unmatched) {
+			this.prefixes = prefixes.stream()
+				.sorted(Comparator.comparingInt((Prefix prefix) -> prefix.bytes().length).reversed())
+				.toList();
+			this.otherwise = otherwise;
+			this.unmatched = unmatched;
+		}
+
+		@Override
+		public @Nullable Object dispatch(Connection connection, ByteBuffer message) throws Throwable {
+			for (Prefix prefix : this.prefixes) {
+				if (prefix.matches(message)) {
+					if (prefix.strip()) {
+						// The mark with it: reset leads back to where the payload begins.
+						message.position(message.position() + prefix.bytes().length).mark();
+					}
+					return prefix.method().invoke(connection, message, null);
+				}
+			}
+			if (this.otherwise == null) {
+				throw new UnmatchedMessageException(this.unmatched, null);
+			}
+			return this.otherwise.invoke(connection, message, null);
+		}
+
+	}
+
+	/**
+	 * Chooses by a property of a JSON message.
+	 */
+	final class ByType implements MessageDispatch {
+
+		private final PayloadReaders readers;
+
+		private final JsonConverter json;
+
+		private final String property;
+
+		private final Map<String, HandlerMethod> methods;
+
+		private final @Nullable HandlerMethod otherwise;
+
+		private final String unmatched;
+
+		ByType(PayloadReaders readers, JsonConverter json, String property, Map<String, HandlerMethod> methods,
+				@Nullable HandlerMethod otherwise, String unmatched) {
+			this.readers = readers;
+			this.json = json;
+			this.property = property;
+			this.methods = Map.copyOf(methods);
+			this.otherwise = otherwise;
+			this.unmatched = unmatched;
+		}
+
+		@Override
+		public @Nullable Object dispatch(Connection connection, ByteBuffer message) throws Throwable {
+			String type = this.json.property(this.readers.json(message.duplicate()), this.property);
+			HandlerMethod method = (type != null) ? this.methods.get(type) : null;
+			if (method == null) {
+				method = this.otherwise;
+			}
+			if (method == null) {
+				throw new UnmatchedMessageException(this.unmatched, type);
+			}
+			return method.invoke(connection, message, null);
+		}
+
+	}
+
+	/**
+	 * Converts the message to whatever it says that it is, and chooses by the class of
+	 * that.
+	 */
+	final class ByPayloadClass implements MessageDispatch {
+
+		private final PayloadReader reader;
+
+		private final Map<Class<?>, HandlerMethod> methods;
+
+		private final @Nullable HandlerMethod otherwise;
+
+		private final String unmatched;
+
+		/** By the classes of payloads, of which there are few. */
+		private final Map<Class<?>, HandlerMethod> found = new ConcurrentHashMap<>();
+
+		ByPayloadClass(PayloadReader reader, Map<Class<?>, HandlerMethod> methods, @Nullable HandlerMethod otherwise,
+				String unmatched) {
+			this.reader = reader;
+			this.methods = Map.copyOf(methods);
+			this.otherwise = otherwise;
+			this.unmatched = unmatched;
+		}
+
+		@Override
+		public @Nullable Object dispatch(Connection connection, ByteBuffer message) throws Throwable {
+			Object payload;
+			try {
+				payload = this.reader.read(connection, message.duplicate());
+			}
+			catch (PayloadConversionException ex) {
+				if (!JsonConverter.isUnknownType(ex)) {
+					throw ex;
+				}
+				payload = null;
+			}
+			HandlerMethod method = (payload != null) ? find(payload.getClass()) : null;
+			if (method != null) {
+				return method.invoke(connection, message, payload);
+			}
+			if (this.otherwise == null) {
+				throw new UnmatchedMessageException(this.unmatched, null);
+			}
+			return this.otherwise.invoke(connection, message, null);
+		}
+
+		private @Nullable HandlerMethod find(Class<?> type) {
+			HandlerMethod method = this.found.get(type);
+			if (method == null) {
+				method = nearest(type);
+				if (method != null) {
+					this.found.put(type, method);
+				}
+			}
+			return method;
+		}
+
+		private @Nullable HandlerMethod nearest(Class<?> type) {
+			return this.methods.keySet()
+				.stream()
+				.filter((candidate) -> candidate.isAssignableFrom(type))
+				// The one that all other candidates are supertypes of, if there is one.
+				.min((left, right) -> left.isAssignableFrom(right) ? (right.isAssignableFrom(left) ? 0 : 1) : -1)
+				.map(this.methods::get)
+				.orElse(null);
+		}
+
+	}
+
+}

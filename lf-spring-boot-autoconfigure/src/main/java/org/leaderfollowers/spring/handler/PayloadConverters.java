@@ -1,0 +1,66 @@
+package org.leaderfollowers.spring.handler;
+
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Connection;
+
+import org.springframework.core.convert.ConversionService;
+import org.springframework.messaging.converter.CompositeMessageConverter;
+import org.springframework.messaging.converter.MessageConverter;
+import org.springframework.util.Assert;
+
+/**
+ * What converts between messages and objects that are neither bytes nor text.
+ */
+public final class PayloadConverters {
+
+	private final @Nullable MessageConverter messageConverter;
+
+	private final @Nullable JsonConverter json;
+
+	private final ConversionService conversionService;
+
+	/**
+	 * Creates a set of converters.
+	 * @param messageConverters asked first, in this order
+	 * @param json for what these do not convert, if there is Jackson
+	 * @param conversionService for simple types such as numbers, which are text
+	 */
+	public PayloadConverters(Collection<MessageConverter> messageConverters, @Nullable JsonConverter json,
+			ConversionService conversionService) {
+		Assert.notNull(messageConverters, "'messageConverters' must not be null");
+		Assert.notNull(conversionService, "'conversionService' must not be null");
+		this.messageConverter = messageConverters.isEmpty() ? null
+				: new CompositeMessageConverter(List.copyOf(messageConverters));
+		this.json = json;
+		this.conversionService = conversionService;
+	}
+
+	/** Asked before JSON; one object for all that the application has. */
+	@Nullable MessageConverter messageConverter() {
+		return this.messageConverter;
+	}
+
+	@Nullable JsonConverter json() {
+		return this.json;
+	}
+
+	ConversionService conversionService() {
+		return this.conversionService;
+	}
+
+	/** Whether objects in general can be converted. */
+	boolean convertObjects() {
+		return this.messageConverter != null || this.json != null;
+	}
+
+	/** The headers of a message that is given to a {@link MessageConverter}. */
+	static Map<String, Object> headers(Connection connection) {
+		return Map.of(LfHeaders.SERVER, connection.server(), LfHeaders.CONNECTION_ID, connection.id(),
+				LfHeaders.REMOTE_ADDRESS, connection.remoteAddress());
+	}
+
+}

@@ -1,0 +1,119 @@
+package org.leaderfollowers.spring.handler;
+
+import java.util.Iterator;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.SlowConsumerException;
+import org.leaderfollowers.Suspension;
+
+/**
+ * A reply of several messages: as many are made as the peer reads, and no thread waits
+ * for it meanwhile.
+ * <p>
+ * Whoever has reason to believe that there is something to do calls {@link #proceed}: the
+ * thread that has the reply, the one that finds that the peer has caught up, and the one
+ * that closes the connection. One of them does it, and does it again if others have
+ * called in the meantime.
+ */
+final class ReplySequence {
+
+	private final Replies replies;
+
+	private final Connection connection;
+
+	private final Iterator<?> messages;
+
+	private final AutoCloseable source;
+
+	/** The next message is not handled before the last of these was sent. */
+	private final Suspension suspension;
+
+	private final AtomicInteger calls = new AtomicInteger();
+
+	// Of the thread that proceeds
+
+	private boolean ended;
+
+	/** Made already, but not taken by the connection. */
+	private @Nullable Object refused;
+
+	ReplySequence(Replies replies, Connection connection, Iterator<?> messages, AutoCloseable source) {
+		this.replies = replies;
+		this.connection = connection;
+		this.messages = messages;
+		this.source = source;
+		this.suspension = connection.suspend();
+	}
+
+	Connection connection() {
+		return this.connection;
+	}
+
+	void proceed() {
+		if (this.calls.getAndIncrement() != 0) {
+			return;
+		}
+		int seen = 1;
+		do {
+			if (!this.ended) {
+				sendWhatThePeerReads();
+			}
+			seen = this.calls.addAndGet(-seen);
+		}
+		while (seen != 0);
+	}
+
+	private void sendWhatThePeerReads() {
+		try {
+			while (this.connection.isWritable()) {
+				Object message = this.refused;
+				if (message == null) {
+					if (!this.messages.hasNext()) {
+						end(null);
+						return;
+					}
+					message = this.messages.next();
+				}
+				this.refused = message;
+				try {
+					this.replies.sendOne(this.connection, message);
+					this.refused = null;
+				}
+				catch (SlowConsumerException ex) {
+					// Somebody else has sent so much meanwhile. It is written later.
+				}
+			}
+			if (!this.connection.isOpen()) {
+				end(null);
+			}
+		}
+		catch (Throwable ex) {
+			end(ex);
+		}
+	}
+
+	private void end(@Nullable Throwable failure) {
+		this.ended = true;
+		Throwable failed = failure;
+		try {
+			this.source.close();
+		}
+		catch (Throwable ex) {
+			if (failed == null) {
+				failed = ex;
+			}
+			else {
+				failed.addSuppressed(ex);
+			}
+		}
+		try {
+			this.replies.ended(this, failed);
+		}
+		finally {
+			this.suspension.resume();
+		}
+	}
+
+}

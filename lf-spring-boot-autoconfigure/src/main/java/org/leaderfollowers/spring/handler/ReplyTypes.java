@@ -1,0 +1,70 @@
+package org.leaderfollowers.spring.handler;
+
+import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.Iterator;
+import java.util.Optional;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+import java.util.stream.BaseStream;
+import java.util.stream.Stream;
+
+import org.springframework.beans.BeanUtils;
+import org.springframework.core.ReactiveAdapterRegistry;
+import org.springframework.core.ResolvableType;
+
+/**
+ * Checks at start whether what a method returns can be sent.
+ *
+ * @param beanType the class of the bean, which tells what its type variables are
+ * @param converters what converts replies
+ * @param mistakes where to say what cannot be sent
+ */
+record ReplyTypes(Class<?> beanType, PayloadConverters converters, Mistakes mistakes) {
+
+	void check(Method method, Phase phase) {
+		ResolvableType type = ResolvableType.forMethodReturnType(method, this.beanType);
+		boolean nothing = type.toClass() == void.class || type.toClass() == Void.class;
+		if (phase == Phase.CLOSE && !nothing) {
+			this.mistakes.add(method, "returns a value, but nothing can be sent when the connection is closed",
+					"Let it return void.");
+		}
+		else if (isReactive(type.toClass())) {
+			this.mistakes.add(method, "returns a %s, which is not supported".formatted(type.toClass().getSimpleName()),
+					"Return a CompletableFuture for one reply that comes later, or a Stream for several.");
+		}
+		else if (!canWrite(type)) {
+			this.mistakes.add(method, "returns a %s, but nothing can convert it to a message".formatted(type),
+					"Add the dependency 'org.springframework.boot:spring-boot-starter-jackson' for JSON, "
+							+ "define a bean of type org.springframework.messaging.converter.MessageConverter, "
+							+ "or return a String, byte[] or ByteBuffer.");
+		}
+	}
+
+	private static boolean isReactive(Class<?> type) {
+		return !CompletionStage.class.isAssignableFrom(type) && (Flow.Publisher.class.isAssignableFrom(type)
+				|| (type != Object.class && ReactiveAdapterRegistry.getSharedInstance().getAdapter(type) != null));
+	}
+
+	private boolean canWrite(ResolvableType type) {
+		Class<?> raw = type.toClass();
+		if (this.converters.convertObjects() || raw == Object.class || raw == void.class || raw == Void.class
+				|| raw == byte[].class || ByteBuffer.class.isAssignableFrom(raw)
+				|| CharSequence.class.isAssignableFrom(raw) || isText(raw)) {
+			return true;
+		}
+		if (Optional.class == raw || CompletionStage.class.isAssignableFrom(raw) || Stream.class.isAssignableFrom(raw)
+				|| Iterable.class.isAssignableFrom(raw) || Iterator.class.isAssignableFrom(raw)) {
+			ResolvableType content = type.as(raw).getGeneric(0);
+			return content == ResolvableType.NONE || canWrite(content);
+		}
+		return BaseStream.class.isAssignableFrom(raw);
+	}
+
+	/** Whether values of a type are sent as text, as converters between them are. */
+	static boolean isText(Class<?> type) {
+		return BeanUtils.isSimpleValueType(type) || Path.class.isAssignableFrom(type);
+	}
+
+}

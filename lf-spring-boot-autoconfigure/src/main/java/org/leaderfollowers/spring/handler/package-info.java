@@ -1,0 +1,7 @@
+/**
+ * How annotated methods handle messages and failures.
+ */
+@NullMarked
+package org.leaderfollowers.spring.handler;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,211 @@
+package org.leaderfollowers.spring.handler;
+
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.spring.annotation.Discriminator;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnMessage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Which of several methods is called.
+ */
+class DispatchTests {
+
+	@Test
+	void longestPrefixWins() {
+		HandlerRunner.talk(HandlerRunner.of(ByPrefix.class), (client, context) -> {
+			assertThat(client.ask("PUT a b")).isEqualTo("put:a b");
+			assertThat(client.ask("PUTX a b")).isEqualTo("putx: a b");
+			assertThat(client.ask("0200abc")).isEqualTo("iso:0200abc");
+			assertThat(client.ask("0210abc")).isEqualTo("iso:0210abc");
+			assertThat(client.ask("QUIT")).isEqualTo("bye");
+			assertThat(client.ask("secret")).isEqualTo(
+					"UnmatchedMessageException: A message begins with none of the prefixes of the @OnMessage methods: "
+							+ "0200, 0210, PUT , PUTX, QUIT");
+			assertThat(client.ask("PU")).startsWith("UnmatchedMessageException");
+		});
+	}
+
+	@Test
+	void defaultMethodGetsTheWholeMessage() {
+		HandlerRunner.talk(HandlerRunner.of(PrefixOrDefault.class), (client, context) -> {
+			assertThat(client.ask("PUT a")).isEqualTo("put:a");
+			assertThat(client.ask("GET a")).isEqualTo("default:GET a");
+		});
+	}
+
+	@Test
+	void typeOfAJsonMessage() {
+		HandlerRunner.talk(HandlerRunner.of(ByType.class), (client, context) -> {
+			assertThat(client.ask("{\"type\":\"place\",\"item\":\"tea\"}")).isEqualTo("place tea");
+			assertThat(client.ask("{\"item\":\"tea\",\"nested\":{\"type\":\"x\"},\"type\":\"order\"}"))
+				.isEqualTo("place tea");
+			assertThat(client.ask("{\"type\":7}")).isEqualTo("seven {\"type\":7}");
+			for (String unmatched : new String[] { "{\"type\":\"secret\"}", "{}", "{\"type\":null}", "{\"type\":{}}",
+					"[]", "1" }) {
+				assertThat(client.ask(unmatched)).as(unmatched)
+					.isEqualTo("UnmatchedMessageException: The property 'type' of a message is none of the types "
+							+ "of the @OnMessage methods: place, order, 7");
+			}
+			assertThat(client.ask("secret")).startsWith("PayloadConversionException").doesNotContain("secret");
+		});
+	}
+
+	@Test
+	void otherPropertyAndDefaultMethod() {
+		HandlerRunner.talk(HandlerRunner.of(ByKind.class), (client, context) -> {
+			assertThat(client.ask("{\"kind\":\"place\",\"item\":\"tea\"}")).isEqualTo("place tea");
+			assertThat(client.ask("{\"kind\":\"other\"}")).isEqualTo("default {\"kind\":\"other\"}");
+		});
+	}
+
+	@Test
+	void classOfThePayload() {
+		HandlerRunner.talk(HandlerRunner.of(ByClass.class), (client, context) -> {
+			assertThat(client.ask("{\"@type\":\"circle\",\"radius\":2}")).isEqualTo("circle 2");
+			assertThat(client.ask("{\"@type\":\"square\",\"side\":3}")).isEqualTo("square 3");
+			assertThat(client.ask("{\"@type\":\"cube\",\"side\":3}")).isEqualTo("square of Cube");
+			assertThat(client.ask("{\"@type\":\"line\"}")).isEqualTo(
+					"UnmatchedMessageException: The payload of a message has none of the classes of the @OnMessage methods: "
+							+ "Circle, Square");
+			assertThat(client.ask("{\"@type\":\"secret\"}")).startsWith("UnmatchedMessageException");
+			assertThat(client.ask("{\"@type\":\"circle\",\"radius\":\"wide\"}"))
+				.startsWith("PayloadConversionException");
+		});
+	}
+
+	@LfHandler
+	static class ByPrefix {
+
+		@OnMessage(prefix = "PUT ")
+		String put(String rest) {
+			return "put:" + rest;
+		}
+
+		@OnMessage(prefix = "PUTX")
+		String putx(String rest) {
+			return "putx:" + rest;
+		}
+
+		@OnMessage(prefix = { "0200", "0210" }, stripPrefix = false)
+		String iso(String message) {
+			return "iso:" + message;
+		}
+
+		@OnMessage(prefix = "QUIT")
+		String quit() {
+			return "bye";
+		}
+
+		@OnError
+		String failed(Exception ex) {
+			return PayloadTests.failure(ex);
+		}
+
+	}
+
+	@LfHandler
+	static class PrefixOrDefault {
+
+		@OnMessage(prefix = "PUT ")
+		String put(String rest) {
+			return "put:" + rest;
+		}
+
+		@OnMessage(isDefault = true)
+		String other(String message) {
+			return "default:" + message;
+		}
+
+	}
+
+	record Order(String item) {
+	}
+
+	@LfHandler
+	static class ByType {
+
+		@OnMessage({ "place", "order" })
+		String place(Order order) {
+			return "place " + order.item();
+		}
+
+		@OnMessage(type = "7")
+		String seven(String json) {
+			return "seven " + json;
+		}
+
+		@OnError
+		String failed(Exception ex) {
+			return PayloadTests.failure(ex);
+		}
+
+	}
+
+	@LfHandler
+	@Discriminator("kind")
+	static class ByKind {
+
+		@OnMessage("place")
+		String place(Order order) {
+			return "place " + order.item();
+		}
+
+		@OnMessage(isDefault = true)
+		String other(String json) {
+			return "default " + json;
+		}
+
+	}
+
+	@JsonTypeInfo(use = JsonTypeInfo.Id.NAME)
+	@JsonSubTypes({ @JsonSubTypes.Type(value = Circle.class, name = "circle"),
+			@JsonSubTypes.Type(value = Square.class, name = "square"),
+			@JsonSubTypes.Type(value = Cube.class, name = "cube"),
+			@JsonSubTypes.Type(value = Line.class, name = "line") })
+	interface Shape {
+
+	}
+
+	record Circle(int radius) implements Shape {
+	}
+
+	static class Square implements Shape {
+
+		public int side;
+
+	}
+
+	static class Cube extends Square {
+
+	}
+
+	record Line() implements Shape {
+	}
+
+	@LfHandler
+	static class ByClass {
+
+		@OnMessage
+		String circle(Circle circle) {
+			return "circle " + circle.radius();
+		}
+
+		@OnMessage
+		String square(Square square) {
+			return (square.getClass() == Square.class) ? "square " + square.side
+					: "square of " + square.getClass().getSimpleName();
+		}
+
+		@OnError
+		String failed(Exception ex) {
+			return PayloadTests.failure(ex);
+		}
+
+	}
+
+}

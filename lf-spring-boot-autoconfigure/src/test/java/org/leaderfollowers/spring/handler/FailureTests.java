@@ -1,0 +1,374 @@
+package org.leaderfollowers.spring.handler;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+import jakarta.validation.Valid;
+import jakarta.validation.constraints.Min;
+import jakarta.validation.constraints.NotBlank;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.FramingException;
+import org.leaderfollowers.spring.EchoHandler;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnClose;
+import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnMessage;
+
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
+import org.springframework.validation.annotation.Validated;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
+
+/**
+ * What becomes of failures.
+ */
+@ExtendWith(OutputCaptureExtension.class)
+class FailureTests {
+
+	@Test
+	void nearestMethodHandlesAFailure() {
+		HandlerRunner.talk(HandlerRunner.of(Choosy.class), (client, context) -> {
+			assertThat(client.ask("not found")).isEqualTo("io: not found");
+			assertThat(client.ask("closed")).isEqualTo("any io: closed");
+			assertThat(client.ask("wrapped")).isEqualTo("io: wrapped");
+			assertThat(client.ask("explicit")).isEqualTo("explicit");
+			assertThat(client.ask("error")).isEqualTo("error: error");
+			assertThat(client.ask("silent")).isEqualTo("io: not found");
+		});
+	}
+
+	@Test
+	void methodCanCloseTheConnection() {
+		HandlerRunner.talk(HandlerRunner.of(Choosy.class), (client, context) -> {
+			assertThat(client.ask("leave")).isEqualTo("bye");
+			assertThat(client.read()).isNull();
+			assertThat(context.getBean(Choosy.class).closed.poll(20, TimeUnit.SECONDS)).isEqualTo(CloseReason.LOCAL);
+		});
+	}
+
+	@Test
+	void whatNobodyHandlesIsLoggedOnceAndCloses(CapturedOutput output) {
+		HandlerRunner.talk(HandlerRunner.of(Choosy.class), (client, context) -> {
+			assertThat(client.ask("unhandled")).isEqualTo("<closed>");
+			assertThat(context.getBean(Choosy.class).closed.poll(20, TimeUnit.SECONDS))
+				.isEqualTo(CloseReason.HANDLER_ERROR);
+		});
+		assertThat(output)
+			.containsOnlyOnce("Connection 1 of server 'default' is closed, since 'failureTests.Choosy' failed")
+			.containsOnlyOnce("java.lang.IllegalStateException: unhandled");
+	}
+
+	@Test
+	void failureOfTheMessageIsLoggedWithoutIt(CapturedOutput output) {
+		HandlerRunner.talk(HandlerRunner.of(Orders.class),
+				(client, context) -> assertThat(client.ask("{\"item\":\"secret\",\"quantity\":\"secret\"}"))
+					.isEqualTo("<closed>"));
+		HandlerRunner.talk(HandlerRunner.of(Orders.class), (client,
+				context) -> assertThat(client.ask("{\"item\":\"secret\",\"quantity\":-77}")).isEqualTo("<closed>"));
+		assertThat(output).contains("did not handle PayloadConversionException: A message of")
+			.contains("did not handle PayloadValidationException: The payload 'item' is not valid: quantity (Min)")
+			.doesNotContain("secret")
+			.doesNotContain("-77");
+	}
+
+	@Test
+	void methodThatFailsItselfLeavesTheFailureUnhandled(CapturedOutput output) {
+		HandlerRunner.talk(HandlerRunner.of(Choosy.class), (client, context) -> {
+			assertThat(client.ask("arithmetic")).isEqualTo("<closed>");
+			assertThat(context.getBean(Choosy.class).closed.poll(20, TimeUnit.SECONDS))
+				.isEqualTo(CloseReason.HANDLER_ERROR);
+		});
+		assertThat(output).contains("java.lang.ArithmeticException: arithmetic")
+			.contains("Suppressed: java.lang.UnsupportedOperationException: in the error method");
+	}
+
+	@Test
+	void failureOfTheFramingIsHandledAndCloses() {
+		HandlerRunner.talk(HandlerRunner.of(Choosy.class).withPropertyValues("lf.server.max-message-size=10B"),
+				(client, context) -> {
+					assertThat(client.ask("x".repeat(50))).isEqualTo("framing");
+					assertThat(client.read()).isNull();
+					assertThat(context.getBean(Choosy.class).closed.poll(20, TimeUnit.SECONDS))
+						.isEqualTo(CloseReason.MESSAGE_TOO_LARGE);
+				});
+	}
+
+	@Test
+	void errorHandlersAreAskedInTheirOrderAfterTheMethods() {
+		HandlerRunner.talk(HandlerRunner.of(Choosy.class, Last.class, First.class), (client, context) -> {
+			assertThat(client.ask("not found")).isEqualTo("io: not found");
+			assertThat(client.ask("unhandled")).isEqualTo("{\"by\":\"last\",\"what\":\"unhandled\"}");
+			assertThat(context.getBean(First.class).asked).containsExactly("unhandled");
+			assertThat(client.ask("not found")).isEqualTo("io: not found");
+		});
+	}
+
+	@Test
+	void errorHandlersHandleFailuresOfMessageHandlers() {
+		HandlerRunner.talk(HandlerRunner.of(First.class, Last.class).withBean(AnnotatedEcho.class),
+				(client, context) -> {
+					assertThat(client.ask("hello")).isEqualTo("hello");
+					assertThat(client.ask("fail")).isEqualTo("{\"by\":\"last\",\"what\":\"As asked for\"}");
+					assertThat(client.ask("hello")).isEqualTo("hello");
+				});
+	}
+
+	@Test
+	void errorHandlerIsAskedOnceAboutWhatNobodyHandles(CapturedOutput output) {
+		HandlerRunner.talk(HandlerRunner.of(First.class).withBean(AnnotatedEcho.class), (client, context) -> {
+			assertThat(client.ask("fail")).isEqualTo("<closed>");
+			assertThat(context.getBean(First.class).asked).containsExactly("As asked for");
+		});
+		assertThat(output).containsOnlyOnce("java.lang.IllegalStateException: As asked for");
+	}
+
+	@Test
+	void errorHandlerCanClose() {
+		HandlerRunner.talk(HandlerRunner.of(Closing.class).withBean(AnnotatedEcho.class), (client, context) -> {
+			assertThat(client.ask("fail")).isEqualTo("good bye");
+			assertThat(client.read()).isNull();
+		});
+	}
+
+	@Test
+	void payloadsAreValidated() {
+		HandlerRunner.talk(HandlerRunner.of(Validating.class), (client, context) -> {
+			assertThat(client.ask("{\"item\":\"tea\",\"quantity\":1}")).isEqualTo("tea");
+			assertThat(client.ask("{\"item\":\" \",\"quantity\":0}"))
+				.isEqualTo("The payload 'item' is not valid: item (NotBlank), quantity (Min) 2 errors");
+		});
+		HandlerRunner.talk(HandlerRunner.of(ValidatingGroup.class), (client, context) -> {
+			assertThat(client.ask("{\"item\":\" \",\"quantity\":0}")).isEqualTo("accepted");
+			assertThat(client.ask("{\"item\":\" \",\"quantity\":1000}")).isEqualTo("too many");
+		});
+	}
+
+	@Test
+	void missingHeaderIsAFailure() {
+		HandlerRunner.talk(HandlerRunner.of(NeedsUser.class), (client, context) -> {
+			assertThat(client.ask("x")).isEqualTo("Connection attribute 'user' is missing, "
+					+ "which the parameter 'String user' of NeedsUser.handle(String, Connection) needs");
+			assertThat(client.ask("y")).isEqualTo("somebody");
+		});
+	}
+
+	@Test
+	void eachKindOfFailureIsLoggedAtOnceAndThenRarely(CapturedOutput output) {
+		AtomicLong clock = new AtomicLong();
+		FailureLog log = new FailureLog("orders", clock::get);
+		Connection connection = mock();
+		given(connection.toString()).willReturn("Connection 1");
+		for (int i = 0; i < 5; i++) {
+			log.log(connection, new UnmatchedMessageException("first", null));
+			log.log(connection, new FramingException("second\nline"));
+		}
+		assertThat(output.toString().lines().filter((line) -> line.contains("UnmatchedMessageException: first")))
+			.hasSize(1);
+		assertThat(output).containsOnlyOnce("FramingException: second?line");
+		clock.addAndGet(TimeUnit.SECONDS.toNanos(10));
+		// At the same place in the code, so of the same kind.
+		for (int i = 0; i < 2; i++) {
+			log.log(connection, new UnmatchedMessageException("third", null));
+		}
+		assertThat(output).containsOnlyOnce("third");
+	}
+
+	@Test
+	void kindsOfFailuresAreBounded(CapturedOutput output) {
+		FailureLog log = new FailureLog("orders", () -> 0);
+		Connection connection = mock();
+		for (int i = 0; i < 1000; i++) {
+			FramingException failure = new FramingException("malformed");
+			failure.setStackTrace(
+					new StackTraceElement[] { new StackTraceElement("Framing", "decode", "Framing.java", i) });
+			log.log(connection, failure);
+		}
+		assertThat(output.toString().lines().filter((line) -> line.contains("malformed"))).hasSize(101);
+	}
+
+	@LfHandler
+	static class Choosy {
+
+		private final BlockingQueue<CloseReason> closed = new LinkedBlockingQueue<>();
+
+		@OnMessage
+		String fail(String how, Connection connection) throws Exception {
+			switch (how) {
+				case "not found" -> throw new FileNotFoundException(how);
+				case "closed" -> throw new IOException(how);
+				case "wrapped" -> throw new IllegalStateException(new RuntimeException(new FileNotFoundException(how)));
+				case "explicit" -> throw new NumberFormatException(how);
+				case "error" -> throw new AssertionError(how);
+				case "leave" -> throw new SecurityException(how);
+				case "arithmetic" -> throw new ArithmeticException(how);
+				case "silent" -> {
+					return fail("not found", connection);
+				}
+				default -> throw new IllegalStateException(how);
+			}
+		}
+
+		@OnError
+		String notFound(FileNotFoundException ex) {
+			return "io: " + ex.getMessage();
+		}
+
+		@OnError
+		String io(Connection connection, IOException ex) {
+			return "any io: " + ex.getMessage();
+		}
+
+		@OnError({ NumberFormatException.class, ClassCastException.class })
+		String explicit() {
+			return "explicit";
+		}
+
+		@OnError
+		String error(AssertionError ex) {
+			return "error: " + ex.getMessage();
+		}
+
+		@OnError
+		String framing(FramingException ex) {
+			return "framing";
+		}
+
+		@OnError
+		String arithmetic(ArithmeticException ex) {
+			throw new UnsupportedOperationException("in the error method");
+		}
+
+		@OnError(value = SecurityException.class, close = true)
+		String leave() {
+			return "bye";
+		}
+
+		@OnClose
+		void closed(CloseReason reason) {
+			this.closed.add(reason);
+		}
+
+	}
+
+	record Problem(String by, String what) {
+	}
+
+	@Order(Ordered.HIGHEST_PRECEDENCE)
+	static class First implements LfErrorHandler {
+
+		private final BlockingQueue<String> asked = new LinkedBlockingQueue<>();
+
+		@Override
+		public @Nullable ErrorReply handle(Connection connection, Throwable failure) {
+			this.asked.add(String.valueOf(failure.getMessage()));
+			return null;
+		}
+
+	}
+
+	@Order(Ordered.LOWEST_PRECEDENCE)
+	static class Last implements LfErrorHandler {
+
+		@Override
+		public ErrorReply handle(Connection connection, Throwable failure) {
+			return ErrorReply.of(new Problem("last", String.valueOf(failure.getMessage())));
+		}
+
+	}
+
+	static class Closing implements LfErrorHandler {
+
+		@Override
+		public ErrorReply handle(Connection connection, Throwable failure) {
+			return ErrorReply.of("good bye").thenClose();
+		}
+
+	}
+
+	@LfHandler
+	static class AnnotatedEcho extends EchoHandler {
+
+	}
+
+	interface Large {
+
+	}
+
+	record Item(@NotBlank String item, @Min(1) int quantity,
+			@jakarta.validation.constraints.Null(groups = Large.class) @Nullable String none) {
+	}
+
+	record LargeOrder(@NotBlank String item,
+			@jakarta.validation.constraints.Max(value = 100, groups = Large.class) int quantity) {
+	}
+
+	@LfHandler
+	static class Orders {
+
+		@OnMessage
+		String place(@Valid Item order) {
+			return order.item();
+		}
+
+	}
+
+	@LfHandler
+	static class Validating {
+
+		@OnMessage
+		String place(@Valid Item order) {
+			return order.item();
+		}
+
+		@OnError
+		String invalid(PayloadValidationException ex) {
+			return ex.getMessage() + " " + ex.getErrors().getErrorCount() + " errors";
+		}
+
+	}
+
+	@LfHandler
+	static class ValidatingGroup {
+
+		@OnMessage
+		String place(@Validated(Large.class) LargeOrder order) {
+			return "accepted";
+		}
+
+		@OnError
+		String invalid(PayloadValidationException ex) {
+			return "too many";
+		}
+
+	}
+
+	@LfHandler
+	static class NeedsUser {
+
+		@OnMessage
+		String handle(@org.springframework.messaging.handler.annotation.Header String user, Connection connection) {
+			return user;
+		}
+
+		@OnError
+		String missing(MissingHeaderException ex, Connection connection) {
+			connection.attributes().put(ex.getHeader(), "somebody");
+			return String.valueOf(ex.getMessage());
+		}
+
+	}
+
+}

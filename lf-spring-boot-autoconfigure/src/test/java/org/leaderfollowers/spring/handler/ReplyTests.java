@@ -1,0 +1,294 @@
+package org.leaderfollowers.spring.handler;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+import org.awaitility.Awaitility;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnClose;
+import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnMessage;
+import org.leaderfollowers.spring.annotation.OnOpen;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * What a method returns, and what the client gets.
+ */
+class ReplyTests {
+
+	/** More than the buffers of the system take. */
+	private static final int MANY = 400_000;
+
+	@Test
+	void nothingIsReplied() {
+		HandlerRunner.talk(HandlerRunner.of(Choosy.class), (client, context) -> {
+			client.send("void");
+			client.send("null");
+			client.send("empty");
+			client.send("empty future");
+			client.send("no elements");
+			assertThat(client.ask("reply")).isEqualTo("reply");
+			assertThat(client.ask("optional")).isEqualTo("optional");
+			assertThat(client.ask("builder")).isEqualTo("builder");
+		});
+	}
+
+	@Test
+	void severalMessagesAreReplied() {
+		HandlerRunner.talk(HandlerRunner.of(Choosy.class), (client, context) -> {
+			for (String request : List.of("list", "stream", "future of list", "iterator")) {
+				assertThat(client.ask(request)).isEqualTo("1");
+				assertThat(client.read()).isEqualTo("[2,3]");
+				assertThat(client.read()).isEqualTo("four");
+			}
+			assertThat(client.ask("array")).isEqualTo("[1,2]");
+			assertThat(client.ask("ints")).isEqualTo("0");
+			assertThat(client.read()).isEqualTo("1");
+		});
+	}
+
+	@Test
+	void greetingIsSent() {
+		HandlerRunner.talk(HandlerRunner.of(Greeting.class), (client, context) -> {
+			assertThat(client.read()).isEqualTo("welcome to default");
+			assertThat(client.ask("hello")).isEqualTo("hello");
+			client.close();
+			Awaitility.await()
+				.untilAsserted(
+						() -> assertThat(context.getBean(Greeting.class).closed).containsExactly(CloseReason.PEER));
+		});
+	}
+
+	@Test
+	void repliesThatComeLaterKeepTheirOrder() {
+		HandlerRunner.talk(HandlerRunner.of(Later.class), (client, context) -> {
+			Later handler = context.getBean(Later.class);
+			client.send("1");
+			client.send("2");
+			client.send("now");
+			Awaitility.await().until(() -> handler.asked.size() == 1);
+			handler.asked.remove().complete("one");
+			assertThat(client.read()).isEqualTo("one");
+			Awaitility.await().until(() -> handler.asked.size() == 1);
+			handler.asked.remove().complete("two");
+			assertThat(client.read()).isEqualTo("two");
+			assertThat(client.read()).isEqualTo("now");
+		});
+	}
+
+	@Test
+	void failureThatComesLaterIsHandled() {
+		HandlerRunner.talk(HandlerRunner.of(Later.class), (client, context) -> {
+			Later handler = context.getBean(Later.class);
+			client.send("1");
+			Awaitility.await().until(() -> handler.asked.size() == 1);
+			handler.asked.remove().completeExceptionally(new IllegalArgumentException("no"));
+			assertThat(client.read()).isEqualTo("failed: no");
+			assertThat(client.ask("composed")).isEqualTo("failed: composed");
+			assertThat(client.ask("now")).isEqualTo("now");
+			client.send("2");
+			Awaitility.await().until(() -> handler.asked.size() == 1);
+			handler.asked.remove().completeExceptionally(new IllegalStateException("nobody handles it"));
+			assertThat(client.read()).isNull();
+		});
+	}
+
+	@Test
+	void drainWaitsForRepliesThatComeLater() {
+		HandlerRunner.talk(HandlerRunner.of(Later.class), (client, context) -> {
+			Later handler = context.getBean(Later.class);
+			client.send("1");
+			Awaitility.await().until(() -> handler.asked.size() == 1);
+			CompletableFuture<Boolean> drained = CompletableFuture.supplyAsync(
+					() -> context.getBean(LeaderFollowersServers.class).get("default").drain(Duration.ofSeconds(20)));
+			assertThat(drained.isDone()).isFalse();
+			handler.asked.remove().complete("one");
+			assertThat(client.read()).isEqualTo("one");
+			assertThat(drained.get()).isTrue();
+		});
+	}
+
+	@Test
+	void aPeerThatReadsSlowlyGetsAllOfALongReply() {
+		HandlerRunner.of(Counting.class).withPropertyValues("lf.server.max-outbound-size=64KB").run((context) -> {
+			Counting handler = context.getBean(Counting.class);
+			try (Socket socket = slowSocket(context.getBean(LeaderFollowersServers.class).get("default").port())) {
+				socket.getOutputStream().write("count\nend\n".getBytes());
+				Awaitility.await().until(() -> isStalled(handler));
+				assertThat(handler.made).hasValueLessThan(MANY);
+				assertThat(handler.closed).hasValue(0);
+				BufferedReader reader = new BufferedReader(new InputStreamReader(socket.getInputStream()));
+				for (int i = 0; i < MANY; i++) {
+					assertThat(reader.readLine()).isEqualTo("row " + i);
+				}
+				assertThat(reader.readLine()).isEqualTo("end");
+				assertThat(handler.closed).hasValue(1);
+			}
+		});
+	}
+
+	@Test
+	void longReplyIsClosedWhenItsPeerLeaves() {
+		HandlerRunner.of(Counting.class).withPropertyValues("lf.server.max-outbound-size=64KB").run((context) -> {
+			Counting handler = context.getBean(Counting.class);
+			try (Socket socket = slowSocket(context.getBean(LeaderFollowersServers.class).get("default").port())) {
+				socket.getOutputStream().write("count\n".getBytes());
+				Awaitility.await().until(() -> isStalled(handler));
+				socket.setSoLinger(true, 0);
+			}
+			Awaitility.await().untilAsserted(() -> assertThat(handler.closed).hasValue(1));
+			assertThat(handler.made).hasValueLessThan(MANY);
+		});
+	}
+
+	@Test
+	void replyThatFailsInTheMiddleIsHandledAndClosed() {
+		HandlerRunner.talk(HandlerRunner.of(Counting.class), (client, context) -> {
+			assertThat(client.ask("fail")).isEqualTo("first");
+			assertThat(client.read()).isEqualTo("failed: in the middle");
+			assertThat(client.ask("end")).isEqualTo("end");
+			assertThat(context.getBean(Counting.class).closed).hasValue(1);
+		});
+	}
+
+	/** Whether the peer has fallen behind, so that no further rows are made. */
+	private static boolean isStalled(Counting handler) {
+		Connection connection = handler.connection;
+		return connection != null && !connection.isWritable();
+	}
+
+	private static Socket slowSocket(int port) throws Exception {
+		Socket socket = new Socket();
+		socket.setReceiveBufferSize(8192);
+		socket.setSoTimeout(20_000);
+		socket.connect(new InetSocketAddress("localhost", port));
+		return socket;
+	}
+
+	@LfHandler
+	static class Choosy {
+
+		@OnMessage
+		@Nullable Object reply(String request) {
+			List<Object> several = List.of(1, List.of(2, 3), "four");
+			return switch (request) {
+				case "void", "null" -> null;
+				case "empty" -> Optional.empty();
+				case "empty future" -> CompletableFuture.completedFuture(null);
+				case "no elements" -> List.of();
+				case "optional" -> Optional.of("optional");
+				case "builder" -> new StringBuilder("builder");
+				case "list" -> several;
+				case "stream" -> several.stream();
+				case "iterator" -> several.iterator();
+				case "future of list" -> CompletableFuture.supplyAsync(() -> several);
+				case "array" -> new int[] { 1, 2 };
+				case "ints" -> IntStream.range(0, 2);
+				default -> request;
+			};
+		}
+
+	}
+
+	@LfHandler
+	static class Greeting {
+
+		private final Queue<CloseReason> closed = new ConcurrentLinkedQueue<>();
+
+		@OnOpen
+		String welcome(Connection connection) {
+			return "welcome to " + connection.server();
+		}
+
+		@OnMessage
+		String echo(String text) {
+			return text;
+		}
+
+		@OnClose
+		void closed(CloseReason reason) {
+			this.closed.add(reason);
+		}
+
+	}
+
+	@LfHandler
+	static class Later {
+
+		private final Queue<CompletableFuture<String>> asked = new ConcurrentLinkedQueue<>();
+
+		@OnMessage
+		CompletionStage<String> ask(String text) {
+			if (text.equals("now")) {
+				return CompletableFuture.completedFuture(text);
+			}
+			if (text.equals("composed")) {
+				return CompletableFuture.runAsync(() -> {
+					throw new IllegalArgumentException(text);
+				}).thenApply((nothing) -> "never");
+			}
+			CompletableFuture<String> future = new CompletableFuture<>();
+			this.asked.add(future);
+			return future;
+		}
+
+		@OnError
+		String failed(IllegalArgumentException ex) {
+			return "failed: " + ex.getMessage();
+		}
+
+	}
+
+	@LfHandler
+	static class Counting {
+
+		private volatile @Nullable Connection connection;
+
+		private final AtomicInteger made = new AtomicInteger();
+
+		private final AtomicInteger closed = new AtomicInteger();
+
+		@OnMessage
+		Stream<String> count(String request, Connection connection) {
+			this.connection = connection;
+			return switch (request) {
+				case "count" -> IntStream.range(0, MANY).mapToObj((i) -> {
+					this.made.incrementAndGet();
+					return "row " + i;
+				}).onClose(this.closed::incrementAndGet);
+				case "fail" -> Stream.of("first", "second").map((text) -> {
+					if (text.equals("second")) {
+						throw new IllegalArgumentException("in the middle");
+					}
+					return text;
+				}).onClose(this.closed::incrementAndGet);
+				default -> Stream.of(request);
+			};
+		}
+
+		@OnError
+		String failed(IllegalArgumentException ex) {
+			return "failed: " + ex.getMessage();
+		}
+
+	}
+
+}
