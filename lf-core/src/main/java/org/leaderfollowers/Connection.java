@@ -9,8 +9,9 @@ import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection of a client to a {@link TcpServer}. All methods may be called by any
- * thread, inside and outside of a handler, and none of them blocks.
+ * A connection of a client to a {@link TcpServer}, or one datagram that a client has sent
+ * to a {@link UdpServer}, which tells what the methods mean then. All methods may be
+ * called by any thread, inside and outside of a handler, and none of them blocks.
  */
 public interface Connection {
 
@@ -36,7 +37,9 @@ public interface Connection {
 	 * @throws SlowConsumerException if as many bytes wait as may wait: the message is not
 	 * accepted
 	 * @throws IllegalArgumentException if the framing cannot express the payload, for
-	 * example a line that contains a line feed
+	 * example a line that contains a line feed, or if it is too large for a datagram
+	 * @throws ReplyRatioException if it is a reply to a datagram and would take more than
+	 * is allowed for that
 	 */
 	void send(ByteBuffer message);
 

@@ -2,7 +2,7 @@ package org.leaderfollowers;
 
 /**
  * The hook for raw events of a {@link Handle}, for event sources that are not served by a
- * {@link TcpServer}.
+ * {@link Server}.
  * <p>
  * A handler is registered with {@link LeaderFollowersPool#register}. While
  * {@code handleEvent} runs, the handle belongs to the calling thread and its events are

@@ -5,7 +5,8 @@ import java.nio.channels.SelectableChannel;
 /**
  * An event source that can be waited on: a listening socket, a connection, a datagram
  * socket. Handles are iterative (the paper, activity 1.1): one thread at a time works on
- * one.
+ * one. The handle of a {@link UdpServer} is concurrent: one thread at a time reads from
+ * it, and as many as there are work on what they have read.
  */
 public interface Handle {
 

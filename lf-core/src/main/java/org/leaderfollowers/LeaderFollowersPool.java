@@ -52,7 +52,7 @@ import org.slf4j.Logger;
  * <li>a handle set has at most one leader;</li>
  * <li>while a thread of the pool is idle, every handle set has a leader, or a thread is
  * on its way to become it;</li>
- * <li>a handle is worked on by at most one thread.</li>
+ * <li>a handle is claimed by at most one thread.</li>
  * </ol>
  * The pool starts its threads when the first server or handle needs them, and ends
  * surplus ones that have waited for the keep-alive time. Threads are platform threads and
@@ -156,7 +156,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final AtomicInteger nextHandleSet = new AtomicInteger();
 
-	private final List<TcpServer> servers = new CopyOnWriteArrayList<>();
+	private final List<Server> servers = new CopyOnWriteArrayList<>();
 
 	/** Handlers that wait for the end of their own pool. Guarded by the monitor. */
 	private int waitingHandlers;
@@ -368,6 +368,14 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * the first time for an event.
 	 */
 	void beginDispatch(Participant me, HandlerProfile profile) {
+		beginDispatch(me, profile, false);
+	}
+
+	/**
+	 * The same.
+	 * @param more whether the handle itself is likely to have more for another thread
+	 */
+	void beginDispatch(Participant me, HandlerProfile profile, boolean more) {
 		if (me.dispatching) {
 			return;
 		}
@@ -384,7 +392,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			// Nearly always as before: a volatile store less.
 			set.worthAProcessor = worthAProcessor;
 		}
-		if (eager || (worthAProcessor && !set.ready.isEmpty() && isProcessorIdle())) {
+		if (eager || (worthAProcessor && (more || !set.ready.isEmpty()) && isProcessorIdle())) {
 			promote(me, now);
 		}
 		else {
@@ -392,7 +400,12 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 	}
 
-	private void endDispatch(Participant me, SelectableHandle handle) {
+	/**
+	 * Code of the application has run: learns how long it took, and finds out whether the
+	 * calling thread still leads. Called again before the next dispatch of an event, or
+	 * else when the event has been processed.
+	 */
+	void endDispatch(Participant me, SelectableHandle handle) {
 		if (!me.dispatching) {
 			return;
 		}
@@ -1226,11 +1239,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	// The end
 
-	void serves(TcpServer server) {
+	void serves(Server server) {
 		this.servers.add(server);
 	}
 
-	void servesNoMore(TcpServer server) {
+	void servesNoMore(Server server) {
 		this.servers.remove(server);
 	}
 
@@ -1254,8 +1267,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		promoteBeforeBlocking();
 		long deadlineNanos = deadlineAfter(grace);
 		// All of them first: while one is drained, the others must not accept any more.
-		this.servers.forEach((server) -> server.beginDrain(deadlineNanos));
-		for (TcpServer server : this.servers) {
+		this.servers.forEach((server) -> beginDrain(server, deadlineNanos));
+		for (Server server : this.servers) {
 			server.close(Duration.ofNanos(Math.max(0, deadlineNanos - this.clock.nanoTime())));
 		}
 		synchronized (this) {
@@ -1292,6 +1305,15 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 		closeHandleSets();
 		return ended;
+	}
+
+	private static void beginDrain(Server server, long deadlineNanos) {
+		if (server instanceof TcpServer tcp) {
+			tcp.beginDrain(deadlineNanos);
+		}
+		else if (server instanceof UdpServer udp) {
+			udp.beginDrain();
+		}
 	}
 
 	private synchronized boolean awaitEnd(long deadlineNanos) {

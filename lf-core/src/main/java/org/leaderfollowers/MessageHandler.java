@@ -14,6 +14,9 @@ import java.nio.ByteBuffer;
  * <p>
  * Whatever a method throws is given to {@link #onError} and closes the connection after
  * the replies that were accepted have been written; other connections do not notice.
+ * <p>
+ * The datagrams of a {@link UdpServer} are handled in parallel. Only {@code onMessage}
+ * and {@code onError} are called for them.
  */
 @FunctionalInterface
 public interface MessageHandler {

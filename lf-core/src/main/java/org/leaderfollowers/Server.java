@@ -9,7 +9,7 @@ import java.time.Duration;
  * transport. A server is started once and closed once; all methods may be called by any
  * thread.
  */
-public sealed interface Server extends AutoCloseable permits TcpServer {
+public sealed interface Server extends AutoCloseable permits TcpServer, UdpServer {
 
 	/**
 	 * The name of the server.

@@ -794,6 +794,9 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		if (connection instanceof TcpConnection tcp) {
 			tcp.server.logUnhandled(tcp, failure);
 		}
+		else if (connection instanceof Datagram datagram) {
+			datagram.logUnhandled(failure);
+		}
 		else {
 			HandleSet.logger.warn("{} failed and is closed", connection, failure);
 		}

@@ -508,7 +508,7 @@ public final class TcpServer implements Server {
 				(bound != null) ? bound.getAddress().getHostAddress() : null, (bound != null) ? bound.getPort() : -1,
 				this.framing.toString(), this.handlerName, this.open.get(), this.accepted.sum(), this.rejected.sum(),
 				Map.copyOf(reasons), this.receivedBytes.sum(), this.sentBytes.sum(), this.receivedMessages.sum(),
-				current != null && current.isSuspended(), this.paused);
+				current != null && current.isSuspended(), this.paused, TransportType.TCP, null);
 	}
 
 	Framing framing() {

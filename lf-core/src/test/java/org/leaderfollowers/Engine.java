@@ -95,6 +95,12 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 		return server;
 	}
 
+	UdpServer start(UdpServer.Builder builder) {
+		UdpServer server = builder.address(InetAddress.getLoopbackAddress()).port(0).build();
+		server.start();
+		return server;
+	}
+
 	TcpServer lines(LeaderFollowersPool pool, MessageHandler handler) {
 		return start(TcpServer.builder(pool).framing(Framing.line()).handler(handler));
 	}

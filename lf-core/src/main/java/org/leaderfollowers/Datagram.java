@@ -1,0 +1,269 @@
+package org.leaderfollowers;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.net.Inet6Address;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One datagram, which stands for a connection: to its sender, for as long as somebody
+ * keeps it.
+ * <p>
+ * It is <em>under way</em> while its handler runs or a suspension of it has not ended:
+ * the server counts it and a drain waits for it. Replies can be sent later as well, until
+ * the socket is closed.
+ */
+final class Datagram implements Connection {
+
+	private static final int IPV4_PAYLOAD = 65_507;
+
+	private static final int IPV6_PAYLOAD = 65_527;
+
+	/** What IPv4 and UDP add to a payload; IPv6 adds 20 more, in both directions. */
+	private static final int HEADERS = 28;
+
+	private static final int HANDLER = 1 << 30;
+
+	private static final VarHandle HOLDS;
+
+	private static final VarHandle REPLIED;
+
+	private static final VarHandle CLOSING;
+
+	private static final VarHandle ATTRIBUTES;
+
+	static {
+		try {
+			MethodHandles.Lookup lookup = MethodHandles.lookup();
+			HOLDS = lookup.findVarHandle(Datagram.class, "holds", int.class);
+			REPLIED = lookup.findVarHandle(Datagram.class, "replied", long.class);
+			CLOSING = lookup.findVarHandle(Datagram.class, "closing", CloseReason.class);
+			ATTRIBUTES = lookup.findVarHandle(Datagram.class, "attributes", ConcurrentMap.class);
+		}
+		catch (ReflectiveOperationException ex) {
+			throw new ExceptionInInitializerError(ex);
+		}
+	}
+
+	private final UdpServer server;
+
+	private final long id;
+
+	private final int length;
+
+	private final InetSocketAddress remoteAddress;
+
+	private volatile @Nullable ConcurrentMap<String, Object> attributes;
+
+	private volatile @Nullable CloseReason closing;
+
+	/**
+	 * {@link #HANDLER} while its handler runs, and one for each suspension. It is under
+	 * way until this is 0.
+	 */
+	@SuppressWarnings("FieldMayBeFinal") // by HOLDS
+	private volatile int holds = HANDLER;
+
+	/** What the replies take on the wire. */
+	@SuppressWarnings("FieldMayBeFinal") // by REPLIED
+	private volatile long replied;
+
+	/** Since when it is suspended, or 0 if it never was. */
+	private volatile long suspendedNanos;
+
+	Datagram(UdpServer server, long id, int length, InetSocketAddress remoteAddress) {
+		this.server = server;
+		this.id = id;
+		this.length = length;
+		this.remoteAddress = remoteAddress;
+	}
+
+	@Override
+	public void send(ByteBuffer message) {
+		CloseReason why = this.closing;
+		if (why != null) {
+			throw closedException(why);
+		}
+		int size = message.remaining();
+		int most = (this.remoteAddress.getAddress() instanceof Inet6Address) ? IPV6_PAYLOAD : IPV4_PAYLOAD;
+		if (size > most) {
+			throw new IllegalArgumentException(
+					"A reply of %d bytes does not fit into a datagram, which holds %d at the most: divide it"
+						.formatted(size, most));
+		}
+		reserve(size);
+		if (!this.server.reply(message, this.remoteAddress)) {
+			throw closedException(this.server.closeReason());
+		}
+	}
+
+	/** Counts a reply against what may be sent for this datagram. */
+	private void reserve(int size) {
+		long allowed = (long) this.server.maxReplyRatio() * (HEADERS + this.length);
+		long before;
+		long after;
+		do {
+			before = this.replied;
+			after = before + HEADERS + size;
+			if (after > allowed) {
+				this.server.replyRefused();
+				throw new ReplyRatioException(
+						"%s was not answered with %d bytes: replies may take %d times as much as the datagram of %d bytes (maxReplyRatio), which is %d bytes with %d of headers for each datagram, and %d are used up. Send less, or raise the ratio if the senders can be trusted"
+							.formatted(this, size, this.server.maxReplyRatio(), this.length, allowed, HEADERS, before));
+			}
+		}
+		while (!REPLIED.compareAndSet(this, before, after));
+	}
+
+	private ConnectionClosedException closedException(CloseReason why) {
+		return new ConnectionClosedException("%s is closed (%s): the reply was not sent".formatted(this, why), why,
+				null)
+			.of(this);
+	}
+
+	/** The first reason counts. */
+	void close(CloseReason reason) {
+		CLOSING.compareAndSet(this, null, reason);
+	}
+
+	@Override
+	public void close() {
+		close(CloseReason.LOCAL);
+	}
+
+	// Under way
+
+	@Override
+	public Suspension suspend() {
+		int current;
+		do {
+			current = this.holds;
+			if (current == 0 || this.closing != null) {
+				// Its handler has returned, or nothing can be sent any more: nobody waits
+				// for what comes later.
+				return () -> {
+				};
+			}
+		}
+		while (!HOLDS.compareAndSet(this, current, current + 1));
+		AtomicBoolean resumed = new AtomicBoolean();
+		this.server.suspended(this);
+		return () -> {
+			if (resumed.compareAndSet(false, true)) {
+				resume();
+			}
+		};
+	}
+
+	private void resume() {
+		int current;
+		do {
+			current = this.holds;
+			if ((current & ~HANDLER) == 0) {
+				// It timed out before.
+				return;
+			}
+		}
+		while (!HOLDS.compareAndSet(this, current, current - 1));
+		if (current == 1) {
+			this.server.finished(this);
+		}
+	}
+
+	/** The handler has returned. */
+	void handled() {
+		if ((int) HOLDS.getAndAdd(this, -HANDLER) == HANDLER) {
+			this.server.finished(this);
+		}
+	}
+
+	/**
+	 * Its suspensions are not waited for any more; its handler is, if that still runs.
+	 */
+	void timeOut() {
+		// First, so that nobody suspends it again.
+		close(CloseReason.IDLE_TIMEOUT);
+		int before = (int) HOLDS.getAndBitwiseAnd(this, HANDLER);
+		if (before != 0 && (before & HANDLER) == 0) {
+			this.server.finished(this);
+		}
+	}
+
+	/** Whether it was ever suspended. */
+	boolean wasSuspended() {
+		return this.suspendedNanos != 0;
+	}
+
+	long suspendedNanos() {
+		return this.suspendedNanos;
+	}
+
+	void suspendedNanos(long nowNanos) {
+		this.suspendedNanos = nowNanos | 1;
+	}
+
+	// What the application sees
+
+	@Override
+	public long id() {
+		return this.id;
+	}
+
+	@Override
+	public boolean isOpen() {
+		return this.closing == null && this.server.isOpen();
+	}
+
+	@Override
+	public long pendingBytes() {
+		return 0;
+	}
+
+	@Override
+	public boolean isWritable() {
+		return isOpen();
+	}
+
+	@Override
+	public InetSocketAddress remoteAddress() {
+		return this.remoteAddress;
+	}
+
+	@Override
+	public InetSocketAddress localAddress() {
+		return this.server.address();
+	}
+
+	@Override
+	public ConcurrentMap<String, Object> attributes() {
+		ConcurrentMap<String, Object> current = this.attributes;
+		if (current == null) {
+			current = new ConcurrentHashMap<>(4);
+			if (!ATTRIBUTES.compareAndSet(this, null, current)) {
+				current = this.attributes;
+			}
+		}
+		return (current != null) ? current : new ConcurrentHashMap<>();
+	}
+
+	@Override
+	public String server() {
+		return this.server.name();
+	}
+
+	void logUnhandled(Throwable failure) {
+		this.server.logUnhandled(this, failure);
+	}
+
+	@Override
+	public String toString() {
+		return "Datagram " + this.id + " of server '" + this.server.name() + "'";
+	}
+
+}

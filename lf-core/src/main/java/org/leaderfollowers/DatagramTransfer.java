@@ -1,0 +1,30 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.SocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How datagrams get into and out of a socket: the system's calls, or what a test puts in
+ * their place to make them fail.
+ */
+interface DatagramTransfer {
+
+	/** The system's calls. */
+	DatagramTransfer SYSTEM = new DatagramTransfer() {
+	};
+
+	/** See {@link DatagramChannel#receive(ByteBuffer)}. */
+	default @Nullable SocketAddress receive(DatagramChannel channel, ByteBuffer target) throws IOException {
+		return channel.receive(target);
+	}
+
+	/** See {@link DatagramChannel#send(ByteBuffer, SocketAddress)}. */
+	default int send(DatagramChannel channel, ByteBuffer source, SocketAddress target) throws IOException {
+		return channel.send(source, target);
+	}
+
+}

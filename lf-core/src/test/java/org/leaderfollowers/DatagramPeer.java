@@ -1,0 +1,96 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+
+/**
+ * A client that sends datagrams, with the JDK's blocking socket.
+ */
+final class DatagramPeer implements AutoCloseable {
+
+	private final DatagramSocket socket;
+
+	private final InetSocketAddress server;
+
+	DatagramPeer(UdpServer server) {
+		this(new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port()));
+	}
+
+	DatagramPeer(InetSocketAddress server) {
+		try {
+			this.server = server;
+			this.socket = new DatagramSocket(new InetSocketAddress(server.getAddress(), 0));
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	int port() {
+		return this.socket.getLocalPort();
+	}
+
+	DatagramPeer send(String text) {
+		return send(text.getBytes(StandardCharsets.ISO_8859_1));
+	}
+
+	DatagramPeer send(byte[] bytes) {
+		try {
+			this.socket.send(new DatagramPacket(bytes, bytes.length, this.server));
+			return this;
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	/** The next datagram, waited for as long as a test may last. */
+	String receive() {
+		String text = receive(Engine.DEADLINE);
+		if (text == null) {
+			throw new AssertionError("No datagram came in time");
+		}
+		return text;
+	}
+
+	/** The next datagram, or {@code null} if none comes in time. */
+	String receive(Duration timeout) {
+		try {
+			this.socket.setSoTimeout((int) Math.max(1, timeout.toMillis()));
+			DatagramPacket packet = new DatagramPacket(new byte[65_536], 65_536);
+			this.socket.receive(packet);
+			return new String(packet.getData(), 0, packet.getLength(), StandardCharsets.ISO_8859_1);
+		}
+		catch (SocketTimeoutException ex) {
+			return null;
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	/** Sends again and again until there is an answer: datagrams may be lost. */
+	String ask(String text) {
+		long end = System.nanoTime() + Engine.DEADLINE.toNanos();
+		while (System.nanoTime() - end < 0) {
+			String answer = send(text).receive(Duration.ofSeconds(1));
+			if (answer != null) {
+				return answer;
+			}
+		}
+		throw new AssertionError("No answer came in time");
+	}
+
+	@Override
+	public void close() {
+		this.socket.close();
+	}
+
+}
