@@ -11,15 +11,16 @@ import java.nio.ByteBuffer;
 public interface Preamble {
 
 	/**
-	 * The most that it can be.
-	 * @return bytes, at least 1
+	 * How many further bytes it has at the least. No more than that are read at once, so
+	 * what follows it is never read with it.
+	 * @return bytes; at least 1 as long as it is not complete
 	 */
-	int maxLength();
+	int missing();
 
 	/**
-	 * Looks at all that was received so far.
-	 * @param input from the first byte of the connection on. If the preamble is complete,
-	 * the position is moved behind it; what follows belongs to what comes next
+	 * Takes what was received.
+	 * @param input what follows the bytes of the call before, no more than were missing;
+	 * to be read entirely
 	 * @return whether it is complete
 	 * @throws IOException if this is no such preamble. The message says why, in words
 	 * that do not depend on the peer

@@ -25,15 +25,14 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract class Transport implements ByteChannel {
 
-	/** How much room the first look at a preamble gets, in bytes. */
-	private static final int FIRST_LOOK = 256;
+	/** The most that is read of a preamble at once, in bytes. */
+	private static final int PREAMBLE_READ = 128;
 
 	private final SocketChannel socket;
 
 	private @Nullable Preamble preamble;
 
-	/** What was received and is to be read before the socket, position to limit. */
-	private @Nullable ByteBuffer start;
+	private boolean preambleHasBegun;
 
 	/**
 	 * What a transport needs in order to go on.
@@ -101,58 +100,33 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	private Progress readPreamble(Preamble first) throws IOException {
-		ByteBuffer input = this.start;
-		this.start = null;
-		if (input == null) {
-			input = ByteBuffer.allocate(Math.min(FIRST_LOOK, first.maxLength())).limit(0);
-		}
+		ByteBuffer input = ByteBuffer.allocate(PREAMBLE_READ);
 		for (;;) {
-			int count = more(input, first.maxLength());
+			int count;
+			try {
+				count = this.socket.read(input.clear().limit(Math.min(first.missing(), PREAMBLE_READ)));
+			}
+			catch (IOException ex) {
+				if (this.preambleHasBegun) {
+					throw ex;
+				}
+				// Some health checks connect and end with a reset.
+				return Progress.ENDED;
+			}
 			if (count < 0) {
-				if (input.hasRemaining()) {
+				if (this.preambleHasBegun) {
 					throw new EOFException("The peer closed in the middle of its preamble");
 				}
 				return Progress.ENDED;
 			}
-			if (input.hasRemaining() && first.decode(input)) {
-				pushBack(input);
-				return Progress.DONE;
-			}
 			if (count == 0) {
-				this.start = input;
 				return Progress.WANTS_READ;
 			}
-			if (input.remaining() >= first.maxLength()) {
-				throw new IOException(
-						"The preamble is longer than the %d bytes it may have".formatted(first.maxLength()));
-			}
-			if (input.limit() == input.capacity()) {
-				// It grows with what has arrived.
-				input = ByteBuffer.allocate(Math.min(input.capacity() * 2, first.maxLength())).put(input).flip();
+			this.preambleHasBegun = true;
+			if (first.decode(input.flip())) {
+				return Progress.DONE;
 			}
 		}
-	}
-
-	/** Appends what the socket has to a buffer that is being read. */
-	private int more(ByteBuffer input, int most) throws IOException {
-		int end = input.limit();
-		input.limit(Math.min(input.capacity(), most)).mark().position(end);
-		int count = 0;
-		try {
-			count = this.socket.read(input);
-		}
-		finally {
-			input.reset().limit(end + Math.max(0, count));
-		}
-		return count;
-	}
-
-	/**
-	 * Has something read again, before anything else. Owner.
-	 * @param bytes from position to limit; kept as it is
-	 */
-	public final void pushBack(ByteBuffer bytes) {
-		this.start = bytes.hasRemaining() ? bytes : null;
 	}
 
 	/**
@@ -172,17 +146,7 @@ public abstract class Transport implements ByteChannel {
 	 * @throws IOException if the socket failed
 	 */
 	protected final int receive(ByteBuffer destination) throws IOException {
-		ByteBuffer first = this.start;
-		return (first == null) ? this.socket.read(destination) : receive(first, destination);
-	}
-
-	private int receive(ByteBuffer first, ByteBuffer destination) {
-		int count = Math.min(first.remaining(), destination.remaining());
-		destination.put(destination.position(), first, first.position(), count);
-		destination.position(destination.position() + count);
-		first.position(first.position() + count);
-		pushBack(first);
-		return count;
+		return this.socket.read(destination);
 	}
 
 	/**
@@ -191,7 +155,7 @@ public abstract class Transport implements ByteChannel {
 	 * @return whether to read again, when there is room
 	 */
 	public boolean hasMoreInput() {
-		return this.start != null;
+		return false;
 	}
 
 	/**
@@ -276,7 +240,6 @@ public abstract class Transport implements ByteChannel {
 	 * written or read afterwards.
 	 */
 	public void release() {
-		this.start = null;
 	}
 
 	/**
