@@ -19,8 +19,9 @@ public enum CloseReason {
 	TRUNCATED(true),
 
 	/**
-	 * The connection could not be established, for example because the TLS handshake
-	 * failed. The handler was never called.
+	 * The connection could not be established, because the TLS handshake failed or the
+	 * header of the PROXY protocol is not valid, for example. The handler was never
+	 * called.
 	 */
 	HANDSHAKE_FAILED(true),
 

@@ -86,7 +86,8 @@ public interface Connection {
 	Suspension suspend();
 
 	/**
-	 * The address of the client.
+	 * The address of the client: what a trusted proxy tells by the PROXY protocol, or
+	 * else the other end of the socket.
 	 * @return address and port; still known when the connection is closed
 	 */
 	InetSocketAddress remoteAddress();
@@ -110,7 +111,8 @@ public interface Connection {
 	}
 
 	/**
-	 * The address that the client connected to.
+	 * The address that the client connected to: that of a trusted proxy if it tells so by
+	 * the PROXY protocol, or else this end of the socket.
 	 * @return address and port; still known when the connection is closed
 	 */
 	InetSocketAddress localAddress();

@@ -23,6 +23,8 @@ import org.leaderfollowers.buffer.Outbound;
 import org.leaderfollowers.buffer.PartialMessage;
 import org.leaderfollowers.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.demultiplexing.HandleState.Release;
+import org.leaderfollowers.proxy.ProxyHeader;
+import org.leaderfollowers.proxy.ProxyHeaderDecoder;
 import org.leaderfollowers.transport.Linger;
 import org.leaderfollowers.transport.Transport;
 
@@ -98,9 +100,14 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	private final InetSocketAddress localAddress;
 
-	private final InetSocketAddress remoteAddress;
+	private final InetSocketAddress transportAddress;
 
 	private final Outbound outbound;
+
+	/** Is asked until the connection is established, and tells the header then. */
+	private @Nullable ProxyHeaderDecoder proxyDecoder;
+
+	private volatile @Nullable ProxyHeader proxyHeader;
 
 	private volatile @Nullable ConcurrentMap<String, Object> attributes;
 
@@ -180,17 +187,26 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	}
 
 	TcpConnection(TcpServer server, SocketChannel channel, Transport transport, long id, InetSocketAddress localAddress,
-			InetSocketAddress remoteAddress) {
+			InetSocketAddress transportAddress) {
 		this.server = server;
 		this.transport = transport;
 		this.id = id;
 		this.localAddress = localAddress;
-		this.remoteAddress = remoteAddress;
+		this.transportAddress = transportAddress;
 		this.lastActivityNanos = System.nanoTime();
 		this.outbound = new Outbound(server.pool().memory());
 		long timeout = server.timeouts().handshakeNanos();
 		this.messageDeadline = (timeout != 0) ? this.lastActivityNanos + timeout : NO_DEADLINE;
 		this.handle = server.pool().newHandle(channel, this, SelectionKey.OP_READ, server.profiles());
+	}
+
+	/**
+	 * Has the header of the PROXY protocol read first. Before the connection is opened.
+	 */
+	void expectProxyHeader() {
+		ProxyHeaderDecoder decoder = new ProxyHeaderDecoder();
+		this.proxyDecoder = decoder;
+		this.transport.expect(decoder);
 	}
 
 	/** Gives the new connection to its handle set, whose leader opens it. */
@@ -242,6 +258,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			for (;;) {
 				switch (this.transport.establish()) {
 					case DONE -> {
+						takeProxyHeader();
 						return true;
 					}
 					case WANTS_READ -> {
@@ -267,6 +284,14 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		catch (IOException ex) {
 			requestClose(CloseReason.HANDSHAKE_FAILED, ex);
 			return false;
+		}
+	}
+
+	private void takeProxyHeader() {
+		ProxyHeaderDecoder decoder = this.proxyDecoder;
+		if (decoder != null) {
+			this.proxyDecoder = null;
+			this.proxyHeader = decoder.header();
 		}
 	}
 
@@ -1159,7 +1184,14 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	@Override
 	public InetSocketAddress remoteAddress() {
-		return this.remoteAddress;
+		ProxyHeader header = this.proxyHeader;
+		InetSocketAddress source = (header != null) ? header.source() : null;
+		return (source != null) ? source : this.transportAddress;
+	}
+
+	@Override
+	public InetSocketAddress transportAddress() {
+		return this.transportAddress;
 	}
 
 	@Override
@@ -1169,7 +1201,9 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	@Override
 	public InetSocketAddress localAddress() {
-		return this.localAddress;
+		ProxyHeader header = this.proxyHeader;
+		InetSocketAddress destination = (header != null) ? header.destination() : null;
+		return (destination != null) ? destination : this.localAddress;
 	}
 
 	@Override

@@ -23,6 +23,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.logging.RateLimit;
 import org.leaderfollowers.promotion.HandlerProfile;
+import org.leaderfollowers.proxy.ProxyHeaderException;
 import org.leaderfollowers.transport.PlainTransport;
 
 /**
@@ -76,6 +77,10 @@ public final class TcpServer implements Server {
 
 	private final Timeouts timeouts;
 
+	private final TrustedNetworks trustedNetworks;
+
+	private final boolean directClients;
+
 	/**
 	 * Closed connections leave it last, so it is empty when all handlers have returned.
 	 */
@@ -98,6 +103,8 @@ public final class TcpServer implements Server {
 	private final LongAdder receivedMessages = new LongAdder();
 
 	private final RateLimit rejectedLog = new RateLimit(TimeUnit.SECONDS.toNanos(10));
+
+	private final RateLimit untrustedLog = new RateLimit(TimeUnit.SECONDS.toNanos(10));
 
 	private final RateLimit overloadedLog = new RateLimit(TimeUnit.SECONDS.toNanos(10));
 
@@ -139,6 +146,8 @@ public final class TcpServer implements Server {
 		this.timeouts = new Timeouts(LeaderFollowersPool.nanos(builder.idleTimeout),
 				LeaderFollowersPool.nanos(builder.messageTimeout), LeaderFollowersPool.nanos(builder.writeTimeout),
 				LeaderFollowersPool.nanos(builder.handshakeTimeout));
+		this.trustedNetworks = builder.trustedNetworks;
+		this.directClients = builder.directClients || builder.trustedNetworks.isEmpty();
 		for (CloseReason reason : CloseReason.values()) {
 			this.closed.put(reason, new LongAdder());
 		}
@@ -212,12 +221,20 @@ public final class TcpServer implements Server {
 				reject(channel);
 				return;
 			}
+			InetSocketAddress peer = (InetSocketAddress) channel.getRemoteAddress();
+			boolean proxied = !this.trustedNetworks.isEmpty() && this.trustedNetworks.contains(peer.getAddress());
+			if (!proxied && !this.directClients) {
+				rejectUntrusted(channel, peer);
+				return;
+			}
 			channel.configureBlocking(false);
 			channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
 			channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
 			connection = new TcpConnection(this, channel, new PlainTransport(channel),
-					this.connectionIds.incrementAndGet(), (InetSocketAddress) channel.getLocalAddress(),
-					(InetSocketAddress) channel.getRemoteAddress());
+					this.connectionIds.incrementAndGet(), (InetSocketAddress) channel.getLocalAddress(), peer);
+			if (proxied) {
+				connection.expectProxyHeader();
+			}
 			this.connections.add(connection);
 		}
 		catch (IOException | RuntimeException ex) {
@@ -243,6 +260,18 @@ public final class TcpServer implements Server {
 			HandleSet.logger.warn(
 					"Server '{}' turned a connection away: {} are open, which is the maximum number of connections (maxConnections){}",
 					this.name, this.maxConnections, RateLimit.heldBack(suppressed));
+		}
+	}
+
+	private void rejectUntrusted(SocketChannel channel, InetSocketAddress peer) {
+		this.rejected.increment();
+		closeQuietly(channel);
+		long suppressed = this.untrustedLog.tryAcquire();
+		if (suppressed >= 0) {
+			HandleSet.logger.warn(
+					"Server '{}' turned a connection from {} away: it only serves those of its trusted networks {}, which tell the client's address by the PROXY protocol. If this is a load balancer, add its network; if clients may connect directly, allow it (directClients){}",
+					this.name, peer.getAddress().getHostAddress(), this.trustedNetworks,
+					RateLimit.heldBack(suppressed));
 		}
 	}
 
@@ -307,7 +336,8 @@ public final class TcpServer implements Server {
 		long suppressed = this.notEstablishedLog.tryAcquire();
 		if (suppressed >= 0) {
 			HandleSet.logger
-				.warn("{} was not established: {}{}", connection,
+				.warn("{} from {} was not established: {}{}", connection,
+						connection.transportAddress().getAddress().getHostAddress(),
 						(cause != null) ? describe(cause)
 								: "its handshake took longer than the handshake timeout of "
 										+ Duration.ofNanos(this.timeouts.handshakeNanos()),
@@ -316,6 +346,9 @@ public final class TcpServer implements Server {
 	}
 
 	private static String describe(Throwable cause) {
+		if (cause instanceof ProxyHeaderException) {
+			return "the header of the PROXY protocol is not valid: " + cause.getMessage();
+		}
 		String text = RateLimit.printable(cause.getMessage());
 		return cause.getClass().getSimpleName() + ": "
 				+ ((text.length() > LONGEST_CAUSE) ? text.substring(0, LONGEST_CAUSE) + "..." : text);
@@ -598,6 +631,10 @@ public final class TcpServer implements Server {
 
 		private Duration handshakeTimeout = Duration.ofSeconds(10);
 
+		private TrustedNetworks trustedNetworks = TrustedNetworks.none();
+
+		private boolean directClients;
+
 		private Builder(LeaderFollowersPool pool) {
 			this.pool = Objects.requireNonNull(pool, "'pool' must not be null");
 		}
@@ -753,6 +790,38 @@ public final class TcpServer implements Server {
 		 */
 		public Builder handshakeTimeout(Duration handshakeTimeout) {
 			this.handshakeTimeout = notNegative("handshakeTimeout", handshakeTimeout);
+			return this;
+		}
+
+		/**
+		 * Expects the PROXY protocol, version 1 or 2, from load balancers and other
+		 * proxies, so that {@link Connection#remoteAddress()} tells the client behind
+		 * them. Each connection from one of the trusted networks has to begin with the
+		 * protocol's header, within the {@linkplain #handshakeTimeout handshake timeout};
+		 * if it does not, it is closed, and the handler never hears of it. Connections
+		 * from elsewhere are turned away, unless {@linkplain #directClients direct
+		 * clients} are allowed.
+		 * <p>
+		 * Whether there is a header is decided by the address of the sender alone and
+		 * never guessed from what it sends, or every client could pretend to be another.
+		 * @param trusted the networks of all that send the header, and of nobody else;
+		 * {@link TrustedNetworks#none()}, the default, for no PROXY protocol
+		 * @return this builder
+		 */
+		public Builder proxyProtocol(TrustedNetworks trusted) {
+			this.trustedNetworks = Objects.requireNonNull(trusted, "'trusted' must not be null");
+			return this;
+		}
+
+		/**
+		 * Whether clients that do not come from a trusted network are served, as without
+		 * the PROXY protocol: a header that they send is input like any other. Has no
+		 * effect without {@linkplain #proxyProtocol trusted networks}.
+		 * @param directClients the default is {@code false}: they are turned away
+		 * @return this builder
+		 */
+		public Builder directClients(boolean directClients) {
+			this.directClients = directClients;
 			return this;
 		}
 

@@ -66,7 +66,7 @@ class TrustedNetworksTests {
 	}
 
 	@ParameterizedTest
-	@CsvSource(delimiter = '|',
+	@CsvSource(delimiter = '|', quoteCharacter = '"',
 			textBlock = """
 					localhost              | 'localhost' is not an IP address. Write for example 10.0.0.0/8, 192.0.2.17 or fd00::/8; names are not looked up
 					10.0.0/8               | '10.0.0' is not an IP address
@@ -87,7 +87,7 @@ class TrustedNetworksTests {
 					""")
 	void aMistakeIsExplained(String network, String message) {
 		assertThatIllegalArgumentException().isThrownBy(() -> TrustedNetworks.of(network))
-			.withMessageContaining("'%s' is not a network", network)
+			.withMessageStartingWith("'%s' is not a network".formatted(network))
 			.withMessageContaining(message);
 	}
 

@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.zip.CRC32C;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.transport.Preamble;
 
 /**
  * Decodes the header of the PROXY protocol at the beginning of one connection, however it
@@ -18,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * it arrives, so that even the longest header, of 65,551 bytes, needs no memory. Not for
  * several threads at once.
  */
-public final class ProxyHeaderDecoder {
+public final class ProxyHeaderDecoder implements Preamble {
 
 	private static final byte[] V1_BEGIN = "PROXY ".getBytes(StandardCharsets.US_ASCII);
 
@@ -92,11 +93,7 @@ public final class ProxyHeaderDecoder {
 
 	private ProxyHeader header = ProxyHeader.WITHOUT_ADDRESSES;
 
-	/**
-	 * How many further bytes the header has at the least. Who reads no more than that
-	 * from a socket never reads what is behind the header.
-	 * @return bytes; 0 if the header is complete
-	 */
+	@Override
 	public int missing() {
 		return switch (this.step) {
 			case BEGIN -> V1_SHORTEST - this.size;
@@ -125,22 +122,15 @@ public final class ProxyHeaderDecoder {
 	}
 
 	/**
-	 * Whether any byte of the header has arrived.
-	 * @return {@code false} as long as nothing was decoded
-	 */
-	public boolean hasBegun() {
-		return this.size > 0;
-	}
-
-	/**
 	 * Decodes what has arrived.
-	 * @param input from position to limit; the position is moved behind what belongs to
-	 * the header
+	 * @param input from position to limit. If it has more than is missing, the position
+	 * is moved behind what belongs to the header
 	 * @return whether the header is complete
 	 * @throws ProxyHeaderException if it is not valid; the decoder is not to be used any
 	 * more
 	 */
-	public boolean decode(ByteBuffer input) {
+	@Override
+	public boolean decode(ByteBuffer input) throws ProxyHeaderException {
 		while (this.step != Step.COMPLETE && input.hasRemaining()) {
 			switch (this.step) {
 				case BEGIN -> begin(input.get());
@@ -174,12 +164,13 @@ public final class ProxyHeaderDecoder {
 		this.kept[this.size++] = b;
 	}
 
-	private void begin(byte b) {
+	private void begin(byte b) throws ProxyHeaderException {
 		boolean text = ((this.size == 0) ? b : this.kept[0]) == V1_BEGIN[0];
 		byte[] expected = text ? V1_BEGIN : V2_SIGNATURE;
 		if (b != expected[this.size]) {
 			String found = (this.size == 0 && b == TLS_HANDSHAKE) ? "TLS" : "something else";
-			throw new ProxyHeaderException("it begins with " + found);
+			throw new ProxyHeaderException("there is none, the connection begins with " + found
+					+ ". Either its sender is to send one, or it is not to be trusted");
 		}
 		keep(b);
 		if (this.size == expected.length) {
@@ -190,7 +181,7 @@ public final class ProxyHeaderDecoder {
 
 	// Version 1
 
-	private void line(byte b) {
+	private void line(byte b) throws ProxyHeaderException {
 		boolean afterReturn = this.kept[this.size - 1] == '\r';
 		if (afterReturn != (b == '\n')) {
 			throw new ProxyHeaderException("the line of version 1 has a single carriage return or line feed");
@@ -209,7 +200,7 @@ public final class ProxyHeaderDecoder {
 		}
 	}
 
-	private static ProxyHeader parse(String line) {
+	private static ProxyHeader parse(String line) throws ProxyHeaderException {
 		String[] parts = line.split(" ", -1);
 		switch (parts[0]) {
 			case "UNKNOWN" -> {
@@ -228,7 +219,8 @@ public final class ProxyHeaderDecoder {
 		}
 	}
 
-	private static InetSocketAddress v1Address(boolean ipv4, String which, String address, String port) {
+	private static InetSocketAddress v1Address(boolean ipv4, String which, String address, String port)
+			throws ProxyHeaderException {
 		byte[] bytes = ipv4 ? IpLiteral.parseIpv4(address) : IpLiteral.parseIpv6(address);
 		if (bytes == null) {
 			throw new ProxyHeaderException(
@@ -243,7 +235,7 @@ public final class ProxyHeaderDecoder {
 
 	// Version 2
 
-	private void v2Begin(byte b) {
+	private void v2Begin(byte b) throws ProxyHeaderException {
 		keep(b);
 		if (this.size == V2_SIGNATURE.length + 1 && b != V2_LOCAL && b != V2_PROXY) {
 			throw new ProxyHeaderException(((b & 0xF0) == (V2_LOCAL & 0xF0)) ? "the command is neither LOCAL nor PROXY"
@@ -263,7 +255,7 @@ public final class ProxyHeaderDecoder {
 	}
 
 	/** The length of the addresses, 0 if they are to be ignored. */
-	private int block() {
+	private int block() throws ProxyHeaderException {
 		if (this.kept[V2_SIGNATURE.length] == V2_LOCAL) {
 			return 0;
 		}
@@ -281,7 +273,7 @@ public final class ProxyHeaderDecoder {
 	}
 
 	/** Goes on with a step if there is anything left for it. */
-	private void next(Step step) {
+	private void next(Step step) throws ProxyHeaderException {
 		this.step = (this.left == 0) ? Step.COMPLETE : step;
 		if (step == Step.V2_TLV_BEGIN) {
 			this.tlv = 0;
@@ -300,7 +292,7 @@ public final class ProxyHeaderDecoder {
 		return new ProxyHeaderException("a type-length-value vector does not end where the header does");
 	}
 
-	private void addresses(byte b) {
+	private void addresses(byte b) throws ProxyHeaderException {
 		this.left--;
 		if (this.block == UNIX_BLOCK) {
 			calculated().update(b);
@@ -336,7 +328,7 @@ public final class ProxyHeaderDecoder {
 		return crc;
 	}
 
-	private void tlvBegin(byte b) {
+	private void tlvBegin(byte b) throws ProxyHeaderException {
 		this.left--;
 		calculated().update(b);
 		this.tlv = this.tlv << 8 | b & 0xFF;
@@ -359,7 +351,7 @@ public final class ProxyHeaderDecoder {
 		}
 	}
 
-	private void checksum(byte b) {
+	private void checksum(byte b) throws ProxyHeaderException {
 		this.left--;
 		// It was calculated with zeros in its place.
 		calculated().update(0);
@@ -370,7 +362,7 @@ public final class ProxyHeaderDecoder {
 	}
 
 	/** Skips a value, or all the rest. */
-	private void skip(ByteBuffer input) {
+	private void skip(ByteBuffer input) throws ProxyHeaderException {
 		boolean value = this.step == Step.V2_TLV_VALUE;
 		int count = Math.min(input.remaining(), value ? this.tlvLeft : this.left);
 		int end = input.position() + count;

@@ -1,19 +1,19 @@
 package org.leaderfollowers.proxy;
 
+import java.io.IOException;
 import java.io.Serial;
 
 /**
  * The input does not begin with a valid header of the PROXY protocol.
  */
-public class ProxyHeaderException extends RuntimeException {
+public class ProxyHeaderException extends IOException {
 
 	@Serial
 	private static final long serialVersionUID = 1L;
 
 	/**
 	 * Creates the exception.
-	 * @param message what is wrong, to be put behind a colon, without anything that was
-	 * received
+	 * @param message what is wrong, in words that do not depend on the peer
 	 */
 	public ProxyHeaderException(String message) {
 		super(message);

@@ -74,12 +74,12 @@ class ProxyHeaderDecoderTests {
 	static Stream<Arguments> invalid() {
 		byte[] wrongChecksum = withChecksum(v2Ipv4(tlv(3, new byte[4])), 16 + 12 + 3);
 		wrongChecksum[17] ^= 1;
-		return Stream.of(arguments("it begins with something else", ascii("GET / HTTP/1.1\r\n\r\n")),
-				arguments("it begins with something else", ascii("PROXX")),
-				arguments("it begins with something else", ascii("PROXY\tTCP4")),
-				arguments("it begins with something else", ascii("proxy TCP4")),
-				arguments("it begins with something else", ascii("\r\n\r\n\0\r\nQUIT\r")),
-				arguments("it begins with TLS", new byte[] { 0x16, 3, 1 }),
+		return Stream.of(arguments("begins with something else", ascii("GET / HTTP/1.1\r\n\r\n")),
+				arguments("begins with something else", ascii("PROXX")),
+				arguments("begins with something else", ascii("PROXY\tTCP4")),
+				arguments("begins with something else", ascii("proxy TCP4")),
+				arguments("begins with something else", ascii("\r\n\r\n\0\r\nQUIT\r")),
+				arguments("begins with TLS", new byte[] { 0x16, 3, 1 }),
 				arguments("single carriage return or line feed", ascii("PROXY UNKNOWN\n")),
 				arguments("single carriage return or line feed", ascii("PROXY UNKNOWN\rX")),
 				arguments("single carriage return or line feed", ascii("PROXY UNKNOWN\r\r\n")),
@@ -131,7 +131,7 @@ class ProxyHeaderDecoderTests {
 
 	@ParameterizedTest
 	@MethodSource
-	void valid(String expected, byte[] header) {
+	void valid(String expected, byte[] header) throws Exception {
 		ProxyHeaderDecoder decoder = new ProxyHeaderDecoder();
 		ByteBuffer input = ByteBuffer.wrap(join(header, BEHIND));
 		assertThat(decoder.decode(input)).isTrue();
@@ -144,7 +144,7 @@ class ProxyHeaderDecoderTests {
 
 	@ParameterizedTest
 	@MethodSource("valid")
-	void everySplit(String expected, byte[] header) {
+	void everySplit(String expected, byte[] header) throws Exception {
 		// All splits of a long header would take a minute.
 		int step = Math.max(1, header.length / 500);
 		for (int split = 0; split <= header.length; split += step) {
@@ -159,20 +159,18 @@ class ProxyHeaderDecoderTests {
 
 	@ParameterizedTest
 	@MethodSource("valid")
-	void byteByByte(String expected, byte[] header) {
+	void byteByByte(String expected, byte[] header) throws Exception {
 		ProxyHeaderDecoder decoder = new ProxyHeaderDecoder();
-		assertThat(decoder.hasBegun()).isFalse();
 		for (int i = 0; i < header.length; i++) {
 			assertThat(decoder.missing()).isBetween(1, header.length - i);
 			assertThat(decoder.decode(ByteBuffer.wrap(header, i, 1))).isEqualTo(i == header.length - 1);
-			assertThat(decoder.hasBegun()).isTrue();
 		}
 		assertThat(text(decoder.header())).isEqualTo(expected);
 	}
 
 	@ParameterizedTest
 	@MethodSource("valid")
-	void whoReadsWhatIsMissingNeverReadsFurther(String expected, byte[] header) {
+	void whoReadsWhatIsMissingNeverReadsFurther(String expected, byte[] header) throws Exception {
 		ProxyHeaderDecoder decoder = new ProxyHeaderDecoder();
 		int at = 0;
 		int reads = 0;
@@ -205,7 +203,7 @@ class ProxyHeaderDecoderTests {
 
 	@ParameterizedTest
 	@MethodSource("valid")
-	void everyBeginningIsIncomplete(String expected, byte[] header) {
+	void everyBeginningIsIncomplete(String expected, byte[] header) throws Exception {
 		ProxyHeaderDecoder decoder = new ProxyHeaderDecoder();
 		assertThat(decoder.decode(ByteBuffer.wrap(header, 0, header.length - 1))).isFalse();
 		assertThatIllegalStateException().isThrownBy(decoder::header);
@@ -213,7 +211,7 @@ class ProxyHeaderDecoderTests {
 
 	@ParameterizedTest
 	@ValueSource(strings = { "G", "\u0016", "\n", "\r\r", "PR_", "PROXY_" })
-	void garbageIsRefusedAtTheFirstWrongByte(String garbage) {
+	void garbageIsRefusedAtTheFirstWrongByte(String garbage) throws Exception {
 		ProxyHeaderDecoder decoder = new ProxyHeaderDecoder();
 		byte[] bytes = ascii(garbage);
 		decoder.decode(ByteBuffer.wrap(bytes, 0, bytes.length - 1));
@@ -229,7 +227,7 @@ class ProxyHeaderDecoderTests {
 	}
 
 	@Test
-	void directInputAndInputBehindOtherInput() {
+	void directInputAndInputBehindOtherInput() throws Exception {
 		byte[] header = v2Ipv4(tlv(4, new byte[10]));
 		ByteBuffer direct = ByteBuffer.allocateDirect(header.length + 10);
 		direct.position(7).put(header).put((byte) 1).flip().position(7);
