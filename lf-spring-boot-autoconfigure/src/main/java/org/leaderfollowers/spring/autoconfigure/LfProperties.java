@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.autoconfigure;
 import java.net.InetAddress;
 import java.nio.charset.Charset;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
@@ -50,15 +51,32 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * Use 0 for no timeout.
 	 * @param writeTimeout Time that a client may take to accept the next byte of what
 	 * waits for it. Use 0 for no timeout.
+	 * @param handshakeTimeout Time that a connection may take until it is established,
+	 * from when it is accepted. Use 0 for no timeout.
 	 * @param backlog Maximum number of connections that the system keeps until they are
 	 * accepted.
+	 * @param proxyProtocol PROXY protocol of load balancers.
 	 */
 	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
 			@DefaultValue Framing framing, @DefaultValue("UTF-8") Charset charset,
-			@DefaultValue("64KB") DataSize maxMessageSize, @DefaultValue("10000") int maxConnections,
-			@DefaultValue("1MB") DataSize maxOutboundSize, @DefaultValue("10m") Duration idleTimeout,
-			@DefaultValue("30s") Duration messageTimeout, @DefaultValue("30s") Duration writeTimeout,
-			@DefaultValue("1024") int backlog) {
+			@DefaultValue("64KB") DataSize maxMessageSize,
+			@DefaultValue("10000") int maxConnections, @DefaultValue("1MB") DataSize maxOutboundSize,
+			@DefaultValue("10m") Duration idleTimeout, @DefaultValue("30s") Duration messageTimeout,
+			@DefaultValue("30s") Duration writeTimeout, @DefaultValue("10s") Duration handshakeTimeout,
+			@DefaultValue("1024") int backlog, @DefaultValue ProxyProtocol proxyProtocol) {
+	}
+
+	/**
+	 * What load balancers tell about the clients behind them.
+	 *
+	 * @param trustedNetworks Networks of the load balancers, which have to send the
+	 * header of the PROXY protocol. Addresses or networks such as '10.0.0.0/8'. No PROXY
+	 * protocol if empty.
+	 * @param directClients Whether clients from other networks are served. They are
+	 * turned away otherwise.
+	 */
+	public record ProxyProtocol(@DefaultValue List<String> trustedNetworks,
+			@DefaultValue("false") boolean directClients) {
 	}
 
 	/**

@@ -4,6 +4,7 @@ import java.util.function.Consumer;
 
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.TrustedNetworks;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 
 import org.springframework.util.unit.DataSize;
@@ -41,7 +42,11 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, FramingBe
 		this.properties.set("idle-timeout", server.idleTimeout(), builder::idleTimeout);
 		this.properties.set("message-timeout", server.messageTimeout(), builder::messageTimeout);
 		this.properties.set("write-timeout", server.writeTimeout(), builder::writeTimeout);
+		this.properties.set("handshake-timeout", server.handshakeTimeout(), builder::handshakeTimeout);
 		this.properties.set("backlog", server.backlog(), builder::backlog);
+		this.properties.set("proxy-protocol.trusted-networks", server.proxyProtocol().trustedNetworks(),
+				(networks) -> builder.proxyProtocol(TrustedNetworks.of(networks)));
+		builder.directClients(server.proxyProtocol().directClients());
 		return builder;
 	}
 

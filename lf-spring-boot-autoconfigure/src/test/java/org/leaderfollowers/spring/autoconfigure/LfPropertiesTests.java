@@ -13,6 +13,7 @@ import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.TrustedNetworks;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 
@@ -54,7 +55,8 @@ class LfPropertiesTests {
 	void everyPropertyOfAServerReachesTheEngine() {
 		TcpServer.Builder builder = server("port=1234", "address=127.0.0.1", "framing.type=raw", "max-message-size=1KB",
 				"max-connections=2", "max-outbound-size=3KB", "idle-timeout=4s", "message-timeout=0",
-				"write-timeout=5m", "backlog=6");
+				"write-timeout=5m", "backlog=6", "handshake-timeout=7s",
+				"proxy-protocol.trusted-networks=10.0.0.0/8, fd00::/8", "proxy-protocol.direct-clients=true");
 		assertThat(builder).hasFieldOrPropertyWithValue("port", 1234)
 			.hasFieldOrPropertyWithValue("framing", Framing.raw())
 			.hasFieldOrPropertyWithValue("maxMessageSize", 1024)
@@ -63,7 +65,10 @@ class LfPropertiesTests {
 			.hasFieldOrPropertyWithValue("idleTimeout", Duration.ofSeconds(4))
 			.hasFieldOrPropertyWithValue("messageTimeout", Duration.ZERO)
 			.hasFieldOrPropertyWithValue("writeTimeout", Duration.ofMinutes(5))
-			.hasFieldOrPropertyWithValue("backlog", 6);
+			.hasFieldOrPropertyWithValue("backlog", 6)
+			.hasFieldOrPropertyWithValue("handshakeTimeout", Duration.ofSeconds(7))
+			.hasFieldOrPropertyWithValue("trustedNetworks", TrustedNetworks.of("10.0.0.0/8", "fd00::/8"))
+			.hasFieldOrPropertyWithValue("directClients", true);
 		assertThat(builder).extracting("address").hasToString("/127.0.0.1");
 	}
 
@@ -121,6 +126,7 @@ class LfPropertiesTests {
 					lf.server.idle-timeout                | -1s     | Must not be negative.
 					lf.server.message-timeout             | -1s     | Must not be negative.
 					lf.server.write-timeout               | -1s     | Must not be negative.
+					lf.server.handshake-timeout           | -1s     | Must not be negative.
 					lf.server.framing.length              | 5       | Is used only if 'lf.server.framing.type' is 'fixed-length'.
 					lf.server.framing.delimiter           | ;       | Is used only if 'lf.server.framing.type' is 'delimiter'.
 					lf.pool.threads.min                   | 0       | Must be at least 1.
@@ -142,6 +148,35 @@ class LfPropertiesTests {
 		assertThat(output).contains("APPLICATION FAILED TO START")
 			.contains("Invalid value '%s' for configuration property '%s'".formatted(value, property))
 			.contains(reason);
+	}
+
+	@ParameterizedTest
+	@CsvSource(delimiter = '|', textBlock = """
+			balancer.example      | 'balancer.example' is not an IP address. Write for example 10.0.0.0/8
+			10.0.0.0/33           | must be a number from 0 to 32.
+			127.0.0.1,10.0.0.7/8  | Write 10.0.0.0/8 for the network, or 10.0.0.7 for the address alone.
+			""", quoteCharacter = '"')
+	void aTrustedNetworkThatIsNoneTellsWhich(String networks, String reason, CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
+				"lf.server.proxy-protocol.trusted-networks=" + networks);
+		assertThat(output).contains("APPLICATION FAILED TO START",
+				"for configuration property 'lf.server.proxy-protocol.trusted-networks'", reason);
+	}
+
+	@Test
+	void theProxyProtocolIsNotSwitchedOnByItself(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
+				"lf.server.proxy-protocol=true");
+		assertThat(output).contains("APPLICATION FAILED TO START", "Property: lf.server.proxy-protocol");
+	}
+
+	@Test
+	void trustedNetworksCanBeWrittenAsAListAndTakenBack() {
+		assertThat(
+				server("proxy-protocol.trusted-networks[0]=10.0.0.0/8", "proxy-protocol.trusted-networks[1]=192.0.2.1"))
+			.hasFieldOrPropertyWithValue("trustedNetworks", TrustedNetworks.of("10.0.0.0/8", "192.0.2.1"));
+		assertThat(server("proxy-protocol.trusted-networks=")).hasFieldOrPropertyWithValue("trustedNetworks",
+				TrustedNetworks.none());
 	}
 
 	@Test
