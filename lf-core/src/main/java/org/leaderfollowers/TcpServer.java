@@ -544,11 +544,19 @@ public final class TcpServer implements Server {
 				current != null && current.isSuspended(), this.paused, TransportType.TCP, null);
 	}
 
-	Framing framing() {
+	/**
+	 * How the server tells messages apart.
+	 * @return the framing that it was built with
+	 */
+	public Framing framing() {
 		return this.framing;
 	}
 
-	MessageHandler handler() {
+	/**
+	 * Who handles the messages.
+	 * @return the handler that the server was built with
+	 */
+	public MessageHandler handler() {
 		return this.handler;
 	}
 
@@ -564,7 +572,11 @@ public final class TcpServer implements Server {
 		return this.backlog;
 	}
 
-	int maxMessageSize() {
+	/**
+	 * The size of the largest message that the server takes.
+	 * @return bytes of payload
+	 */
+	public int maxMessageSize() {
 		return this.maxMessageSize;
 	}
 
@@ -573,7 +585,11 @@ public final class TcpServer implements Server {
 		return this.frameLimit;
 	}
 
-	int maxOutboundSize() {
+	/**
+	 * How much may wait for a peer that does not read.
+	 * @return bytes, framing included
+	 */
+	public int maxOutboundSize() {
 		return this.maxOutboundSize;
 	}
 
