@@ -3,8 +3,10 @@ package org.leaderfollowers.spring.autoconfigure;
 import java.net.InetAddress;
 import java.nio.charset.Charset;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.PromotionOrder;
@@ -29,6 +31,18 @@ import org.springframework.util.unit.DataSize;
 public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Server server,
 		@DefaultValue Map<String, Server> servers, @Nullable Pool pool, @DefaultValue Map<String, Pool> pools,
 		@DefaultValue Shutdown shutdown) {
+
+	/**
+	 * The same properties without some of the servers, for tests that leave handlers out.
+	 * @param names says by its name whether a server stays
+	 * @return a copy
+	 */
+	public LfProperties onlyServers(Predicate<String> names) {
+		Map<String, Server> left = new LinkedHashMap<>(this.servers);
+		left.keySet().removeIf(names.negate());
+		return new LfProperties(this.enabled, names.test(ConfiguredProperties.DEFAULT_NAME) ? this.server : null, left,
+				this.pool, this.pools, this.shutdown);
+	}
 
 	/**
 	 * A server.

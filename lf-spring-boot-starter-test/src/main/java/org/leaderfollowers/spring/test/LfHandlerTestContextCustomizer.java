@@ -1,0 +1,66 @@
+package org.leaderfollowers.spring.test;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+import org.leaderfollowers.spring.server.ServerGracefulShutdownLifecycle;
+import org.leaderfollowers.spring.server.ServerStartStopLifecycle;
+import org.leaderfollowers.spring.test.LfHandlerTest.ServerEnvironment;
+
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.support.BeanDefinitionRegistry;
+import org.springframework.boot.context.properties.bind.Bindable;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.MapPropertySource;
+import org.springframework.test.context.ContextCustomizer;
+import org.springframework.test.context.MergedContextConfiguration;
+
+/**
+ * Gives the servers of a {@link LfHandlerTest @LfHandlerTest} what the annotation says:
+ * random ports, or no start at all. Two tests that want the same share a context.
+ *
+ * @param serverEnvironment what the annotation says
+ */
+record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) implements ContextCustomizer {
+
+	private static final String PROPERTY_SOURCE = "lfHandlerTestPorts";
+
+	@Override
+	public void customizeContext(ConfigurableApplicationContext context, MergedContextConfiguration mergedConfig) {
+		ConfigurableListableBeanFactory beanFactory = context.getBeanFactory();
+		beanFactory.addBeanPostProcessor(new HandledServersOnly(beanFactory));
+		if (this.serverEnvironment != ServerEnvironment.DEFINED_PORT) {
+			// In memory as well: a server is not built without a port.
+			useRandomPorts(context.getEnvironment());
+		}
+		if (this.serverEnvironment == ServerEnvironment.IN_MEMORY) {
+			context.addBeanFactoryPostProcessor(LfHandlerTestContextCustomizer::removeLifecycles);
+		}
+	}
+
+	private static void useRandomPorts(ConfigurableEnvironment environment) {
+		Map<String, Object> ports = new LinkedHashMap<>();
+		Map<String, Object> servers = Binder.get(environment)
+			.bind("lf.servers", Bindable.mapOf(String.class, Object.class))
+			.orElse(Map.of());
+		servers.keySet().forEach((name) -> ports.put("lf.servers." + name + ".port", 0));
+		if (!servers.containsKey("default")) {
+			ports.put("lf.server.port", 0);
+		}
+		environment.getPropertySources().addFirst(new MapPropertySource(PROPERTY_SOURCE, ports));
+	}
+
+	private static void removeLifecycles(ConfigurableListableBeanFactory beanFactory) {
+		remove(ServerStartStopLifecycle.class, beanFactory);
+		remove(ServerGracefulShutdownLifecycle.class, beanFactory);
+	}
+
+	private static void remove(Class<?> type, ConfigurableListableBeanFactory beanFactory) {
+		for (String name : beanFactory.getBeanNamesForType(type, true, false)) {
+			((BeanDefinitionRegistry) beanFactory).removeBeanDefinition(name);
+		}
+	}
+
+}

@@ -1,0 +1,68 @@
+package org.leaderfollowers.spring.test;
+
+import java.util.LinkedHashSet;
+import java.util.Set;
+
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.spring.annotation.LfHandler;
+
+import org.springframework.boot.context.TypeExcludeFilter;
+import org.springframework.boot.test.context.filter.annotation.StandardAnnotationCustomizableTypeExcludeFilter;
+import org.springframework.core.convert.converter.Converter;
+import org.springframework.core.convert.converter.GenericConverter;
+import org.springframework.format.Formatter;
+import org.springframework.util.ClassUtils;
+
+/**
+ * {@link TypeExcludeFilter} for {@link LfHandlerTest @LfHandlerTest}.
+ */
+class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExcludeFilter<LfHandlerTest> {
+
+	private static final Class<?>[] ALL_HANDLERS = {};
+
+	private static final String[] OPTIONAL_INCLUDES = { "org.leaderfollowers.spring.handler.LfErrorHandler",
+			"org.leaderfollowers.spring.interceptor.HandlerCallInterceptor",
+			"org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor",
+			"org.leaderfollowers.spring.observation.MessageObservationConvention",
+			"org.leaderfollowers.spring.server.LeaderFollowersPoolBuilderCustomizer",
+			"org.leaderfollowers.spring.server.TcpServerBuilderCustomizer",
+			"org.springframework.boot.jackson.JacksonComponent",
+			"org.springframework.messaging.converter.MessageConverter", "tools.jackson.databind.JacksonModule" };
+
+	private static final Set<Class<?>> KNOWN_INCLUDES = knownIncludes();
+
+	private final Class<?>[] handlers;
+
+	LfHandlerTypeExcludeFilter(Class<?> testClass) {
+		super(testClass);
+		this.handlers = getAnnotation().getValue("handlers", Class[].class).orElse(ALL_HANDLERS);
+	}
+
+	private static Set<Class<?>> knownIncludes() {
+		Set<Class<?>> includes = new LinkedHashSet<>(
+				Set.of(Framing.class, Converter.class, GenericConverter.class, Formatter.class));
+		ClassLoader classLoader = LfHandlerTypeExcludeFilter.class.getClassLoader();
+		for (String name : OPTIONAL_INCLUDES) {
+			if (ClassUtils.isPresent(name, classLoader)) {
+				includes.add(ClassUtils.resolveClassName(name, classLoader));
+			}
+		}
+		return Set.copyOf(includes);
+	}
+
+	@Override
+	protected Set<Class<?>> getKnownIncludes() {
+		if (this.handlers.length > 0) {
+			return KNOWN_INCLUDES;
+		}
+		Set<Class<?>> includes = new LinkedHashSet<>(KNOWN_INCLUDES);
+		includes.add(LfHandler.class);
+		return includes;
+	}
+
+	@Override
+	protected Set<Class<?>> getComponentIncludes() {
+		return Set.of(this.handlers);
+	}
+
+}

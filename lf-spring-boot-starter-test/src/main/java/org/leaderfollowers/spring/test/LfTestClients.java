@@ -1,0 +1,161 @@
+package org.leaderfollowers.spring.test;
+
+import java.net.InetAddress;
+
+import org.leaderfollowers.Server;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.server.UnknownServerException;
+import org.leaderfollowers.spring.test.client.InMemoryTestClient;
+import org.leaderfollowers.spring.test.client.LfTestClient;
+import org.leaderfollowers.spring.test.client.TcpTestClient;
+import org.leaderfollowers.spring.test.client.UdpTestClient;
+
+import org.springframework.core.env.Environment;
+import org.springframework.util.StringUtils;
+
+/**
+ * Makes clients of the servers of an application: they know address, port, framing and
+ * TLS of their server. There is a bean of this type in every test of an application that
+ * has servers:
+ *
+ * <pre>
+ * &#064;Test
+ * void answers(&#064;Autowired LfTestClients clients) {
+ *     try (LfTestClient client = clients.connect("orders")) {
+ *         client.send("...");
+ *         assertThat(client).receives("...");
+ *     }
+ * }
+ * </pre>
+ *
+ * The clients are to be closed by the test.
+ */
+public final class LfTestClients {
+
+	private static final String DEFAULT = "default";
+
+	private final LeaderFollowersServers servers;
+
+	private final Environment environment;
+
+	LfTestClients(LeaderFollowersServers servers, Environment environment) {
+		this.servers = servers;
+		this.environment = environment;
+	}
+
+	/**
+	 * Connects to the server named {@code default}.
+	 * @return a connected client
+	 * @throws UnknownServerException if there is no such server
+	 */
+	public TcpTestClient connect() {
+		return connect(DEFAULT);
+	}
+
+	/**
+	 * Connects to a server.
+	 * @param server the name of the server
+	 * @return a connected client
+	 * @throws UnknownServerException if there is no server of this name
+	 */
+	public TcpTestClient connect(String server) {
+		return tcp(server).connect();
+	}
+
+	/**
+	 * Begins to build a client of a TCP server. If the server has TLS, the client trusts
+	 * whatever certificate it shows, and has none itself.
+	 * @param name the name of the server
+	 * @return a builder that knows address, port and framing of the server, and whether
+	 * it has TLS
+	 * @throws UnknownServerException if there is no server of this name
+	 */
+	public TcpTestClient.Builder tcp(String name) {
+		TcpServer server = tcpServer(name);
+		TcpTestClient.Builder builder = LfTestClient.tcp(port(server))
+			.address(address(server))
+			.framing(server.framing());
+		return hasTls(name) ? builder.tls() : builder;
+	}
+
+	/**
+	 * Begins to build a client of a UDP server.
+	 * @param name the name of the server
+	 * @return a builder that knows address and port of the server
+	 * @throws UnknownServerException if there is no server of this name
+	 */
+	public UdpTestClient.Builder udp(String name) {
+		Server server = this.servers.get(name);
+		if (server instanceof TcpServer) {
+			throw new IllegalStateException("The server '%s' is not a UDP server: use 'tcp'".formatted(name));
+		}
+		return LfTestClient.udp(port(server)).address(address(server));
+	}
+
+	/**
+	 * Opens a connection in memory to the handler of the server named {@code default}.
+	 * @return a client
+	 * @throws UnknownServerException if there is no such server
+	 */
+	public InMemoryTestClient openInMemory() {
+		return openInMemory(DEFAULT);
+	}
+
+	/**
+	 * Opens a connection in memory to the handler of a server.
+	 * @param server the name of the server
+	 * @return a client
+	 * @throws UnknownServerException if there is no server of this name
+	 */
+	public InMemoryTestClient openInMemory(String server) {
+		return inMemory(server).open();
+	}
+
+	/**
+	 * Begins to build a client that calls the handler of a server on the thread of the
+	 * test: the very handler that the server calls, with everything that is wrapped
+	 * around the bean. The server need not be started.
+	 * @param name the name of the server
+	 * @return a builder that knows handler, framing and sizes of the server
+	 * @throws UnknownServerException if there is no server of this name
+	 */
+	public InMemoryTestClient.Builder inMemory(String name) {
+		TcpServer server = tcpServer(name);
+		return LfTestClient.inMemory(server.handler())
+			.server(name)
+			.framing(server.framing())
+			.maxMessageSize(server.maxMessageSize())
+			.maxOutboundSize(server.maxOutboundSize());
+	}
+
+	private TcpServer tcpServer(String name) {
+		if (this.servers.get(name) instanceof TcpServer server) {
+			return server;
+		}
+		throw new IllegalStateException("The server '%s' is not a TCP server: use 'udp'".formatted(name));
+	}
+
+	private static int port(Server server) {
+		try {
+			return server.port();
+		}
+		catch (IllegalStateException ex) {
+			throw new IllegalStateException(
+					"The server '%s' is not started, so there is no port to connect to: use 'openInMemory', or a test that starts servers"
+						.formatted(server.name()),
+					ex);
+		}
+	}
+
+	private static InetAddress address(Server server) {
+		InetAddress address = server.address().getAddress();
+		return address.isAnyLocalAddress() ? InetAddress.getLoopbackAddress() : address;
+	}
+
+	private boolean hasTls(String name) {
+		return StringUtils.hasText(this.environment.getProperty("lf.servers.%s.ssl.bundle".formatted(name)))
+				|| (name.equals(DEFAULT) && StringUtils.hasText(this.environment.getProperty("lf.server.ssl.bundle")));
+	}
+
+}

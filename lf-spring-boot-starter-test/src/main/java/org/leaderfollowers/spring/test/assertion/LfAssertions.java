@@ -1,0 +1,58 @@
+package org.leaderfollowers.spring.test.assertion;
+
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.Server;
+import org.leaderfollowers.ServerSnapshot;
+
+/**
+ * Entry point to the assertions for pools and servers. To be imported statically, besides
+ * those of AssertJ:
+ *
+ * <pre>
+ * assertThat(pool).hasExactlyOneLeader();
+ * assertThat(server).eventually().hasOpenConnections(0);
+ * </pre>
+ */
+public final class LfAssertions {
+
+	private LfAssertions() {
+	}
+
+	/**
+	 * Begins to look at a pool.
+	 * @param actual the pool
+	 * @return assertions, each of which takes a new snapshot
+	 */
+	public static LeaderFollowersPoolAssert assertThat(LeaderFollowersPool actual) {
+		return new LeaderFollowersPoolAssert(actual);
+	}
+
+	/**
+	 * Begins to look at what a pool was doing at a moment.
+	 * @param actual the snapshot of the pool
+	 * @return assertions
+	 */
+	public static PoolSnapshotAssert assertThat(PoolSnapshot actual) {
+		return new PoolSnapshotAssert(actual);
+	}
+
+	/**
+	 * Begins to look at a server.
+	 * @param actual the server
+	 * @return assertions, each of which takes a new snapshot
+	 */
+	public static ServerAssert assertThat(Server actual) {
+		return new ServerAssert(actual);
+	}
+
+	/**
+	 * Begins to look at what a server was doing at a moment.
+	 * @param actual the snapshot of the server
+	 * @return assertions
+	 */
+	public static ServerSnapshotAssert assertThat(ServerSnapshot actual) {
+		return new ServerSnapshotAssert(actual);
+	}
+
+}

@@ -1,0 +1,8 @@
+package org.leaderfollowers.spring.test.app;
+
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+
+@SpringBootApplication
+class TestApplication {
+
+}

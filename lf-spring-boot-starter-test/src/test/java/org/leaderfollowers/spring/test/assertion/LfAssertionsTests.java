@@ -1,0 +1,154 @@
+package org.leaderfollowers.spring.test.assertion;
+
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.ThreadRole;
+import org.leaderfollowers.spring.test.client.LfTestClient;
+import org.leaderfollowers.spring.test.client.TcpTestClient;
+
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.leaderfollowers.spring.test.assertion.LfAssertions.assertThat;
+
+/**
+ * Tests for {@link LfAssertions}: they hold when they should, and tell what is when they
+ * do not.
+ */
+@Timeout(60)
+class LfAssertionsTests {
+
+	private static final Duration SHORT = Duration.ofMillis(50);
+
+	private final CountDownLatch release = new CountDownLatch(1);
+
+	private final LeaderFollowersPool pool = LeaderFollowersPool.builder().name("tested").threads(2, 2).build();
+
+	private final TcpServer server = TcpServer.builder(this.pool)
+		.port(0)
+		.framing(Framing.line())
+		.handlerName("waiter")
+		.handler((connection, message) -> {
+			this.release.await();
+			connection.send(message);
+		})
+		.build();
+
+	@AfterEach
+	void close() {
+		this.release.countDown();
+		this.pool.close();
+	}
+
+	@Test
+	void poolThatHasNotStartedHasNoLeader() {
+		assertThat(this.pool).hasThreads(0).isIdle();
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.pool).hasExactlyOneLeader())
+			.withMessageContaining("Expecting pool 'tested' to have exactly one leader, but handle set")
+			.withMessageContaining("It is NEW");
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.pool).isRunning())
+			.withMessageContaining("to be RUNNING, but it is NEW");
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.pool).isStarved());
+	}
+
+	@Test
+	void idlePoolHasOneLeader() {
+		this.server.start();
+		assertThat(this.pool).eventually()
+			.hasExactlyOneLeader()
+			.hasThreads(2)
+			.hasThreads(ThreadRole.LEADER, 1)
+			.hasThreads(ThreadRole.FOLLOWER, 1)
+			.isIdle()
+			.isRunning();
+		assertThat(this.pool).hasNoStarvation();
+		assertThat(this.pool.snapshot()).hasExactlyOneLeader();
+		assertThatExceptionOfType(AssertionError.class)
+			.isThrownBy(() -> assertThat(this.pool).as("spare").hasThreads(ThreadRole.FOLLOWER, 5))
+			.withMessageContaining("[spare]")
+			.withMessageContaining("to have 5 threads in the role FOLLOWER, but it has 1")
+			.withMessageContaining("thread lf-tested-1");
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.pool).isProcessing(1))
+			.withMessageContaining("to process 1 events, but it processes 0");
+	}
+
+	@Test
+	void busyPoolIsStarved() {
+		this.server.start();
+		try (TcpTestClient one = LfTestClient.connect(this.server.port());
+				TcpTestClient two = LfTestClient.connect(this.server.port())) {
+			one.send("1");
+			two.send("2");
+			assertThat(this.pool).eventually().isProcessing(2).isStarved();
+			assertThatExceptionOfType(AssertionError.class)
+				.isThrownBy(() -> assertThat(this.pool).within(SHORT).hasExactlyOneLeader())
+				.withMessageContaining("Not within 0.05s")
+				.withMessageContaining("has none")
+				.withMessageContaining("leader none")
+				.withMessageContaining("runs waiter");
+			assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.pool).hasNoStarvation())
+				.withMessageContaining("never to have been without a thread to lead");
+			assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.pool).isIdle());
+			this.release.countDown();
+			assertThat(this.pool).eventually().isIdle().hasExactlyOneLeader();
+		}
+	}
+
+	@Test
+	void serverTellsWhatItHasDone() {
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.server).isRunning())
+			.withMessageContaining("Expecting server 'default' to be RUNNING, but it is NEW");
+		this.release.countDown();
+		this.server.start();
+		try (TcpTestClient client = LfTestClient.connect(this.server.port())) {
+			client.exchange("a");
+			assertThat(this.server).isRunning()
+				.isNotPaused()
+				.hasOpenConnections(1)
+				.hasAcceptedConnections(1)
+				.hasRejectedConnections(0)
+				.hasReceivedMessages(1);
+			assertThatExceptionOfType(AssertionError.class)
+				.isThrownBy(() -> assertThat(this.server).within(SHORT).hasOpenConnections(2))
+				.withMessageContaining("to have 2 open connections, but it has 1")
+				.withMessageContaining("It is RUNNING, has accepted 1 connections");
+			assertThatExceptionOfType(AssertionError.class)
+				.isThrownBy(() -> assertThat(this.server).hasReceivedMessages(7));
+			assertThatExceptionOfType(AssertionError.class)
+				.isThrownBy(() -> assertThat(this.server).hasAcceptedConnections(7));
+			assertThatExceptionOfType(AssertionError.class)
+				.isThrownBy(() -> assertThat(this.server).hasRejectedConnections(7));
+		}
+		assertThat(this.server).eventually().hasClosedConnections(CloseReason.PEER, 1).hasOpenConnections(0);
+		assertThatExceptionOfType(AssertionError.class)
+			.isThrownBy(() -> assertThat(this.server).hasClosedConnections(CloseReason.PEER, 2))
+			.withMessageContaining("to have closed 2 connections for PEER, but it closed 1")
+			.withMessageContaining("closed {PEER=1}");
+		this.server.pause();
+		assertThat(this.server.snapshot()).isPaused();
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.server).isNotPaused());
+		this.server.resume();
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.server).isPaused());
+		this.server.close();
+		assertThat(this.server).isStopped();
+		this.pool.close();
+		assertThat(this.pool).isStopped();
+	}
+
+	@Test
+	void nothingIsNotAPool() {
+		assertThatExceptionOfType(AssertionError.class)
+			.isThrownBy(() -> assertThat((PoolSnapshot) null).hasExactlyOneLeader())
+			.withMessageContaining("not to be null");
+		assertThatIllegalArgumentException().isThrownBy(() -> assertThat(this.pool).within(Duration.ofSeconds(-1)));
+	}
+
+}

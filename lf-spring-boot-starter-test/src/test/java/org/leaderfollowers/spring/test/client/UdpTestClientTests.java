@@ -1,0 +1,88 @@
+package org.leaderfollowers.spring.test.client;
+
+import java.io.IOException;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * Tests for {@link UdpTestClient}.
+ */
+@Timeout(30)
+class UdpTestClientTests {
+
+	private static final Duration SHORT = Duration.ofMillis(200);
+
+	@Test
+	void sendsAndReceivesDatagrams() throws IOException {
+		try (DatagramSocket server = server(); UdpTestClient client = LfTestClient.udp(server.getLocalPort()).open()) {
+			client.send("a", "b\n");
+			DatagramPacket first = receive(server);
+			assertThat(text(first)).isEqualTo("a");
+			assertThat(first.getSocketAddress()).isEqualTo(client.localAddress());
+			assertThat(text(receive(server))).isEqualTo("b\n");
+			for (String reply : new String[] { "A", "", "B\n" }) {
+				byte[] bytes = reply.getBytes(StandardCharsets.UTF_8);
+				server.send(new DatagramPacket(bytes, bytes.length, first.getSocketAddress()));
+			}
+			assertThat(client).receives("A", "", "B\n").receivesNothing();
+		}
+	}
+
+	@Test
+	void doesNotWaitForEver() throws IOException {
+		try (DatagramSocket server = server();
+				UdpTestClient client = LfTestClient.udp(server.getLocalPort()).timeout(SHORT).open()) {
+			client.send("a");
+			assertThatExceptionOfType(AssertionError.class).isThrownBy(client::receive)
+				.withMessage("UDP client of port %d expected a message within 0.2s, but received nothing",
+						server.getLocalPort());
+		}
+	}
+
+	@Test
+	void tellsThatNobodyListens() throws IOException {
+		int port;
+		try (DatagramSocket closed = server()) {
+			port = closed.getLocalPort();
+		}
+		try (UdpTestClient client = LfTestClient.udp(port).timeout(SHORT).open()) {
+			assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> client.exchange("a"))
+				.withMessageContaining("UDP client of port " + port);
+		}
+	}
+
+	@Test
+	void hasNoConnectionToClose() throws IOException {
+		try (DatagramSocket server = server(); UdpTestClient client = LfTestClient.udp(server.getLocalPort()).open()) {
+			assertThatExceptionOfType(UnsupportedOperationException.class)
+				.isThrownBy(() -> assertThat(client).isClosedByServer())
+				.withMessageContaining("it sends datagrams");
+		}
+	}
+
+	private static DatagramSocket server() throws IOException {
+		DatagramSocket socket = new DatagramSocket(0, InetAddress.getLoopbackAddress());
+		socket.setSoTimeout(10_000);
+		return socket;
+	}
+
+	private static DatagramPacket receive(DatagramSocket socket) throws IOException {
+		DatagramPacket packet = new DatagramPacket(new byte[1500], 1500);
+		socket.receive(packet);
+		return packet;
+	}
+
+	private static String text(DatagramPacket packet) {
+		return new String(packet.getData(), 0, packet.getLength(), StandardCharsets.UTF_8);
+	}
+
+}
