@@ -73,11 +73,11 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 */
 	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
 			@DefaultValue Framing framing, @DefaultValue("UTF-8") Charset charset,
-			@DefaultValue("64KB") DataSize maxMessageSize,
-			@DefaultValue("10000") int maxConnections, @DefaultValue("1MB") DataSize maxOutboundSize,
-			@DefaultValue("10m") Duration idleTimeout, @DefaultValue("30s") Duration messageTimeout,
-			@DefaultValue("30s") Duration writeTimeout, @DefaultValue("10s") Duration handshakeTimeout,
-			@DefaultValue("1024") int backlog, @DefaultValue ProxyProtocol proxyProtocol) {
+			@DefaultValue("64KB") DataSize maxMessageSize, @DefaultValue("10000") int maxConnections,
+			@DefaultValue("1MB") DataSize maxOutboundSize, @DefaultValue("10m") Duration idleTimeout,
+			@DefaultValue("30s") Duration messageTimeout, @DefaultValue("30s") Duration writeTimeout,
+			@DefaultValue("10s") Duration handshakeTimeout, @DefaultValue("1024") int backlog,
+			@DefaultValue ProxyProtocol proxyProtocol) {
 	}
 
 	/**

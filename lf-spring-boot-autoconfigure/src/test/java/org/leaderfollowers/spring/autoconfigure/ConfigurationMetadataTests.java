@@ -43,13 +43,13 @@ class ConfigurationMetadataTests {
 				"lf.server.framing.length", "lf.server.framing.length-field.bytes",
 				"lf.server.framing.length-field.offset", "lf.server.framing.length-field.adjustment",
 				"lf.server.framing.length-field.inclusive", "lf.server.framing.length-field.byte-order",
-				"lf.server.charset", "lf.server.max-message-size", "lf.server.max-connections", "lf.server.max-outbound-size",
-				"lf.server.idle-timeout", "lf.server.message-timeout", "lf.server.write-timeout", "lf.server.backlog",
-				"lf.server.handshake-timeout", "lf.server.proxy-protocol.trusted-networks",
-				"lf.server.proxy-protocol.direct-clients", "lf.servers", "lf.pool.threads.min", "lf.pool.threads.max",
-				"lf.pool.threads.keep-alive", "lf.pool.threads.priority", "lf.pool.handle-sets",
-				"lf.pool.max-buffered-size", "lf.pool.promotion.policy", "lf.pool.promotion.order",
-				"lf.pool.promotion.lease", "lf.pools", "lf.shutdown.delay");
+				"lf.server.charset", "lf.server.max-message-size", "lf.server.max-connections",
+				"lf.server.max-outbound-size", "lf.server.idle-timeout", "lf.server.message-timeout",
+				"lf.server.write-timeout", "lf.server.backlog", "lf.server.handshake-timeout",
+				"lf.server.proxy-protocol.trusted-networks", "lf.server.proxy-protocol.direct-clients", "lf.servers",
+				"lf.pool.threads.min", "lf.pool.threads.max", "lf.pool.threads.keep-alive", "lf.pool.threads.priority",
+				"lf.pool.handle-sets", "lf.pool.max-buffered-size", "lf.pool.promotion.policy",
+				"lf.pool.promotion.order", "lf.pool.promotion.lease", "lf.pools", "lf.shutdown.delay");
 	}
 
 	@Test
