@@ -1,12 +1,10 @@
 package org.leaderfollowers.sample;
 
-import java.nio.ByteBuffer;
-
-import org.leaderfollowers.Connection;
 import org.leaderfollowers.FramingException;
-import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.sample.TransactionResult.Invalid;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnMessage;
 
 /**
  * The concrete event handler of the paper's database server: receives a transaction
@@ -15,27 +13,22 @@ import org.leaderfollowers.spring.annotation.LfHandler;
  */
 // tag::handler[]
 @LfHandler
-class OltpHandler implements MessageHandler {
-
-	private final OltpProtocol protocol;
+class OltpHandler {
 
 	private final TransactionProcessor transactions;
 
-	OltpHandler(OltpProtocol protocol, TransactionProcessor transactions) {
-		this.protocol = protocol;
+	OltpHandler(TransactionProcessor transactions) {
 		this.transactions = transactions;
 	}
 
-	@Override
-	public void onMessage(Connection connection, ByteBuffer message) {
-		TransactionResult result;
-		try {
-			result = this.transactions.process(this.protocol.read(message));
-		}
-		catch (InvalidRequestException ex) {
-			result = new Invalid(ex.getMessage());
-		}
-		connection.send(this.protocol.write(result));
+	@OnMessage
+	TransactionResult process(TransactionRequest request) {
+		return this.transactions.process(request);
+	}
+
+	@OnError
+	TransactionResult invalid(InvalidRequestException ex) {
+		return new Invalid(ex.getMessage());
 	}
 	// end::handler[]
 
@@ -43,12 +36,9 @@ class OltpHandler implements MessageHandler {
 	 * A line that exceeds {@code lf.server.max-message-size} is answered as well, but
 	 * then the connection closes: nobody knows where the next request begins.
 	 */
-	@Override
-	public void onError(Connection connection, Throwable failure) throws Exception {
-		if (failure instanceof FramingException) {
-			connection.send(this.protocol.write(new Invalid("The line is too long for a request")));
-		}
-		MessageHandler.super.onError(connection, failure);
+	@OnError
+	TransactionResult tooLong(FramingException ex) {
+		return new Invalid("The line is too long for a request");
 	}
 
 	// tag::handler[]

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
+import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.StreamReadFeature;
 import tools.jackson.core.TokenStreamLocation;
@@ -16,16 +17,22 @@ import tools.jackson.databind.ObjectWriter;
 import tools.jackson.databind.exc.UnrecognizedPropertyException;
 import tools.jackson.databind.json.JsonMapper;
 
+import org.springframework.messaging.Message;
+import org.springframework.messaging.MessageHeaders;
+import org.springframework.messaging.converter.MessageConverter;
+import org.springframework.messaging.support.GenericMessage;
 import org.springframework.stereotype.Component;
 
 /**
  * The protocol: a JSON object for each request and for each result, without line feeds.
+ * Being a message converter, it makes the argument of the handler, and the reply of what
+ * that returns.
  * <p>
  * It is strict, because it moves money: what is not understood as a whole is not carried
  * out. Nothing of a malformed line is repeated in its reply.
  */
 @Component
-class OltpProtocol {
+class OltpProtocol implements MessageConverter {
 
 	private static final String NO_REQUEST = "A request is one JSON object with account, teller, branch and delta, and nothing else";
 
@@ -46,18 +53,18 @@ class OltpProtocol {
 		this.writer = mapper.writerFor(TransactionResult.class);
 	}
 
-	/**
-	 * Reads a request.
-	 * @param message the line, from position to limit
-	 * @return the request
-	 * @throws InvalidRequestException if the line is no such request
-	 */
-	TransactionRequest read(ByteBuffer message) {
+	@Override
+	public @Nullable Object fromMessage(Message<?> message, Class<?> targetClass) {
+		return (targetClass == TransactionRequest.class && message.getPayload() instanceof byte[] line) ? read(line)
+				: null;
+	}
+
+	private TransactionRequest read(byte[] line) {
 		try {
 			// Decoded first, and strictly: Jackson would guess other encodings than
 			// UTF-8.
-			String line = StandardCharsets.UTF_8.newDecoder().decode(message).toString();
-			TransactionRequest request = this.reader.readValue(line);
+			String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(line)).toString();
+			TransactionRequest request = this.reader.readValue(text);
 			if (request != null) {
 				return request;
 			}
@@ -85,13 +92,10 @@ class OltpProtocol {
 		return (location != null) ? "Malformed JSON at column " + location.getColumnNr() : "Malformed JSON";
 	}
 
-	/**
-	 * Writes a result.
-	 * @param result the result
-	 * @return the line
-	 */
-	ByteBuffer write(TransactionResult result) {
-		return ByteBuffer.wrap(this.writer.writeValueAsBytes(result));
+	@Override
+	public @Nullable Message<?> toMessage(Object payload, @Nullable MessageHeaders headers) {
+		return (payload instanceof TransactionResult result)
+				? new GenericMessage<>(this.writer.writeValueAsBytes(result)) : null;
 	}
 
 }

@@ -1,6 +1,5 @@
 package org.leaderfollowers.sample;
 
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 
@@ -12,6 +11,8 @@ import org.leaderfollowers.sample.TransactionResult.Committed;
 import org.leaderfollowers.sample.TransactionResult.Invalid;
 import org.leaderfollowers.sample.TransactionResult.Rejected;
 import tools.jackson.databind.json.JsonMapper;
+
+import org.springframework.messaging.support.GenericMessage;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -41,12 +42,10 @@ class OltpProtocolTests {
 	}
 
 	@Test
-	void readsFromPositionToLimit() {
-		byte[] line = OltpClient.request(42, 3, 1, 5).getBytes(StandardCharsets.UTF_8);
-		ByteBuffer lent = ByteBuffer.allocateDirect(1024).put("before".getBytes(StandardCharsets.UTF_8));
-		int start = lent.position();
-		lent.put(line).put("}after".getBytes(StandardCharsets.UTF_8)).position(start).limit(start + line.length);
-		assertThat(this.protocol.read(lent.asReadOnlyBuffer())).isEqualTo(new TransactionRequest(42, 3, 1, 5));
+	void convertsNothingElse() {
+		assertThat(this.protocol.fromMessage(new GenericMessage<>(new byte[0]), String.class)).isNull();
+		assertThat(this.protocol.fromMessage(new GenericMessage<>("{}"), TransactionRequest.class)).isNull();
+		assertThat(this.protocol.toMessage("a reply", null)).isNull();
 	}
 
 	@ParameterizedTest
@@ -104,8 +103,7 @@ class OltpProtocolTests {
 	@ValueSource(strings = { "ff", "fffe", "fefffe", "00", "0000007b", "7b22ff223a317d", "7b22c3223a317d", "efbbbf",
 			"7b22eda080223a317d", "1b5b324a", "7b226163636f756e74223a34320d0d7d" })
 	void refusesBytesThatAreNoJson(String hex) {
-		assertThatExceptionOfType(InvalidRequestException.class)
-			.isThrownBy(() -> this.protocol.read(ByteBuffer.wrap(HexFormat.of().parseHex(hex))));
+		assertThatExceptionOfType(InvalidRequestException.class).isThrownBy(() -> read(HexFormat.of().parseHex(hex)));
 	}
 
 	@Test
@@ -135,11 +133,15 @@ class OltpProtocolTests {
 	}
 
 	private TransactionRequest read(String line) {
-		return this.protocol.read(ByteBuffer.wrap(line.getBytes(StandardCharsets.UTF_8)));
+		return read(line.getBytes(StandardCharsets.UTF_8));
+	}
+
+	private TransactionRequest read(byte[] line) {
+		return (TransactionRequest) this.protocol.fromMessage(new GenericMessage<>(line), TransactionRequest.class);
 	}
 
 	private String write(TransactionResult result) {
-		return StandardCharsets.UTF_8.decode(this.protocol.write(result)).toString();
+		return new String((byte[]) this.protocol.toMessage(result, null).getPayload(), StandardCharsets.UTF_8);
 	}
 
 	private void assertInvalid(String line, String reason) {
