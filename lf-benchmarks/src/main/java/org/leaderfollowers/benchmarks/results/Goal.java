@@ -36,6 +36,8 @@ public record Goal(String load, String demand, Function<Results, Check> check) {
 	public static final List<Goal> ALL = List.of(ratio(ECHO, Metric.CPU_US, Servers.NIO, LESS, 1.10),
 			ratio(ECHO, Metric.CPU_US, Servers.NETTY, LESS, 1.0),
 			ratio(ECHO, Metric.REQUESTS_PER_SECOND, Servers.NETTY, MORE, 1.0),
+			ratioOf(Servers.ON_MESSAGE, ECHO, Metric.CPU_US, Servers.ADAPTIVE, LESS, 1.3),
+			ratioOf(Servers.METERED, ECHO, Metric.CPU_US, Servers.ADAPTIVE, LESS, 1.05),
 			ratio(Scenario.open("none", 64, 20_000), Metric.CPU_US, Servers.NETTY, LESS, 1.05),
 			ratio(Scenario.open("none", 64, 60_000), Metric.CPU_US, Servers.NETTY, LESS, 1.05),
 			ratio(BLOCKING, Metric.REQUESTS_PER_SECOND, Servers.VIRTUAL, MORE, 1.15),
@@ -100,6 +102,12 @@ public record Goal(String load, String demand, Function<Results, Check> check) {
 	private static Goal ratio(Scenario scenario, Metric metric, String reference, String relation, double limit) {
 		return new Goal(scenario.title(), demand(metric, relation, limit, reference),
 				(results) -> judge(results.ratio(scenario, Servers.ADAPTIVE, reference, metric), relation, limit));
+	}
+
+	private static Goal ratioOf(String server, Scenario scenario, Metric metric, String reference, String relation,
+			double limit) {
+		return new Goal(scenario.title(), "of " + server + ": " + demand(metric, relation, limit, reference),
+				(results) -> judge(results.ratio(scenario, server, reference, metric), relation, limit));
 	}
 
 	private static Goal ratioToBest(Scenario scenario, Metric metric, Function<Results, List<String>> candidates,

@@ -21,6 +21,14 @@ public final class Servers {
 	/** This engine, promoting before every dispatch, with two handle sets. */
 	public static final String EAGER_TWO_SETS = "lf-eager@2";
 
+	/**
+	 * This engine in a Spring application, whose handler is a method from text to text.
+	 */
+	public static final String ON_MESSAGE = "lf-on-message";
+
+	/** This engine in a Spring application with meters. */
+	public static final String METERED = "lf-metered";
+
 	/** The pattern as a textbook has it. */
 	public static final String TEXTBOOK = "textbook-lf";
 
@@ -55,9 +63,9 @@ public final class Servers {
 	public static final String SPRING_INTEGRATION = "spring-integration";
 
 	/** All, in the order of the tables. */
-	public static final List<String> ALL = List.of(ADAPTIVE, ADAPTIVE_TWO_SETS, EAGER, EAGER_TWO_SETS, TEXTBOOK,
-			HALF_SYNC, NIO, NETTY, NETTY_NIO, NETTY_EXECUTOR, NETTY_NIO_EXECUTOR, VIRTUAL, THREADS, GRIZZLY,
-			SPRING_INTEGRATION);
+	public static final List<String> ALL = List.of(ADAPTIVE, ADAPTIVE_TWO_SETS, EAGER, EAGER_TWO_SETS, ON_MESSAGE,
+			METERED, TEXTBOOK, HALF_SYNC, NIO, NETTY, NETTY_NIO, NETTY_EXECUTOR, NETTY_NIO_EXECUTOR, VIRTUAL, THREADS,
+			GRIZZLY, SPRING_INTEGRATION);
 
 	private Servers() {
 	}
@@ -95,6 +103,8 @@ public final class Servers {
 		return switch (server) {
 			case ADAPTIVE -> "This engine: promotes when it has learned that the handler takes long";
 			case EAGER -> "This engine, promoting before every dispatch";
+			case ON_MESSAGE -> "This engine in a Spring application: an @OnMessage method from String to String";
+			case METERED -> "This engine in a Spring application with meters and observations";
 			case TEXTBOOK -> "Leader/Followers as in the paper: deactivate, promote, process, reactivate";
 			case HALF_SYNC -> "Half-sync/half-reactive: one thread reads, others take the requests from a queue";
 			case NIO -> "A loop over a selector in one thread, and nothing else";

@@ -18,6 +18,14 @@ public enum ServerKind {
 	LF_ADAPTIVE("lf-adaptive", (options, work) -> new LeaderFollowersServer("ADAPTIVE", options, work),
 			() -> LeaderFollowersServer.hasPolicy("ADAPTIVE"), "the engine has no promotion policy ADAPTIVE"),
 
+	/**
+	 * Our engine in a Spring application, whose handler is a method from text to text.
+	 */
+	LF_ON_MESSAGE("lf-on-message", SpringBootServer::withMethod),
+
+	/** Our engine in a Spring application with meters. */
+	LF_METERED("lf-metered", SpringBootServer::withMeters),
+
 	/** A bare loop in one thread. */
 	NIO("nio", NioServer::new),
 
