@@ -26,9 +26,12 @@ import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.beans.factory.annotation.Value;
-import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.SpringBootConfiguration;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.ComponentScan;
+import org.springframework.context.annotation.FilterType;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -198,7 +201,11 @@ class SnippetTests {
 		}
 	}
 
-	@SpringBootApplication
+	@SpringBootConfiguration
+	@EnableAutoConfiguration
+	// What has a package of its own has a test of its own.
+	@ComponentScan(excludeFilters = @ComponentScan.Filter(type = FilterType.REGEX,
+			pattern = "org\\.leaderfollowers\\.docs\\.[a-z]+\\..*"))
 	static class Application {
 
 		@Bean

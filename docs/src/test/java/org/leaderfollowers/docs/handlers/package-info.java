@@ -1,0 +1,7 @@
+/**
+ * The handlers of the chapters about handlers and errors, compiled and tested.
+ */
+@NullMarked
+package org.leaderfollowers.docs.handlers;
+
+import org.jspecify.annotations.NullMarked;
