@@ -164,13 +164,6 @@ class LfPropertiesTests {
 	}
 
 	@Test
-	void theProxyProtocolIsNotSwitchedOnByItself(CapturedOutput output) {
-		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
-				"lf.server.proxy-protocol=true");
-		assertThat(output).contains("APPLICATION FAILED TO START", "Property: lf.server.proxy-protocol");
-	}
-
-	@Test
 	void trustedNetworksCanBeWrittenAsAListAndTakenBack() {
 		assertThat(
 				server("proxy-protocol.trusted-networks[0]=10.0.0.0/8", "proxy-protocol.trusted-networks[1]=192.0.2.1"))
