@@ -1,5 +1,7 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.lang.reflect.Method;
+
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.handler.HandlerFactory;
 import org.leaderfollowers.spring.handler.HandlerSource;
@@ -8,6 +10,7 @@ import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.util.ClassUtils;
+import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.util.StringUtils;
 
 /**
@@ -55,6 +58,12 @@ record HandlerBean(String name, String server, ConfigurableListableBeanFactory b
 		BeanDefinition definition = beanFactory.getMergedBeanDefinition(name);
 		String resource = definition.getResourceDescription();
 		if (!StringUtils.hasText(resource)) {
+			// Registered by code, some of which is generated ahead of time.
+			Method method = (definition instanceof RootBeanDefinition root) ? root.getResolvedFactoryMethod() : null;
+			if (method != null) {
+				return "'%s', defined by method '%s' in %s".formatted(name, method.getName(),
+						method.getDeclaringClass().getName());
+			}
 			return "'%s', made from %s".formatted(name, definition.getBeanClassName());
 		}
 		if (StringUtils.hasText(definition.getFactoryMethodName())) {

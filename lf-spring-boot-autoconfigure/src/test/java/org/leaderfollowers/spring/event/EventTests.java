@@ -143,7 +143,8 @@ class EventTests {
 		this.contextRunner.withBean(ServerListener.class)
 			.withBean(EverythingListener.class)
 			.run((context) -> assertThat(context.getBean(LeaderFollowersServers.class).get("default"))
-				.hasFieldOrPropertyWithValue("handler", context.getBean("echo")));
+				.extracting("handler.handler")
+				.isSameAs(context.getBean("echo")));
 	}
 
 	@Test

@@ -1,0 +1,251 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+import java.util.function.BiConsumer;
+
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.EchoHandler;
+import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnMessage;
+import org.leaderfollowers.spring.autoconfigure.FramingBeanTests.Semicolon;
+import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.aot.hint.MemberCategory;
+import org.springframework.aot.hint.RuntimeHints;
+import org.springframework.aot.hint.predicate.RuntimeHintsPredicates;
+import org.springframework.aot.test.generate.TestGenerationContext;
+import org.springframework.boot.actuate.autoconfigure.endpoint.EndpointAutoConfiguration;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.boot.test.util.TestPropertyValues;
+import org.springframework.context.ApplicationContextInitializer;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.context.aot.ApplicationContextAotGenerator;
+import org.springframework.context.support.GenericApplicationContext;
+import org.springframework.core.annotation.Order;
+import org.springframework.core.test.tools.CompileWithForkedClassLoader;
+import org.springframework.core.test.tools.Compiled;
+import org.springframework.core.test.tools.TestCompiler;
+import org.springframework.javapoet.ClassName;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * What an application does whose context was processed ahead of time, as for a native
+ * image.
+ */
+class AheadOfTimeTests {
+
+	private static final String[] PROPERTIES = { "lf.server.port=0", "lf.servers.orders.port=0",
+			"lf.servers.quotes.port=0", "lf.servers.orders.framing.bean=semicolon",
+			"lf.servers.orders.max-connections=3", "lf.pools.slow.threads.max=7",
+			"management.endpoints.jmx.exposure.include=leaderfollowers", "spring.jmx.enabled=true" };
+
+	@Test
+	@CompileWithForkedClassLoader
+	void handlersInterceptorsAndFramingsAreFound() {
+		compile(Application.class, (hints, context) -> {
+			context.refresh();
+			LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
+			assertThat(servers.names()).containsExactlyInAnyOrder("default", "orders", "quotes");
+			assertThat(servers.get("orders").snapshot().framing()).isEqualTo("semicolon framing");
+			assertThat(servers.get("orders")).hasFieldOrPropertyWithValue("maxConnections", 3);
+			try (LineClient client = new LineClient(servers.get("default").port());
+					LineClient quotes = new LineClient(servers.get("quotes").port());
+					LineClient orders = new LineClient(servers.get("orders").port())) {
+				assertThat(client.ask("hello")).isEqualTo("outer inner hello");
+				assertThat(quotes.ask("{\"symbol\":\"X\"}")).isEqualTo("{\"symbol\":\"X\",\"price\":42}");
+				assertThat(orders.ask("hello;\n;")).isEqualTo("orders outer inner hello;orders outer inner ");
+			}
+			catch (Exception ex) {
+				throw new IllegalStateException(ex);
+			}
+			context.close();
+		});
+	}
+
+	@Test
+	@CompileWithForkedClassLoader
+	void failuresStillNameTheBean() {
+		compile(Misplaced.class,
+				(hints, context) -> assertThatExceptionOfType(Exception.class).isThrownBy(context::refresh)
+					.havingRootCause()
+					.satisfies((failure) -> assertThat(failure).hasMessageContaining("There is no server named 'lost'")
+						.extracting("handler")
+						.isEqualTo("'misplaced', defined by method 'misplaced' in " + Misplaced.class.getName())));
+	}
+
+	@Test
+	@CompileWithForkedClassLoader
+	void methodsOfHandlersAndWhatTheyConvertHaveHints() {
+		compile(Application.class, (hints, context) -> {
+			for (Method method : Quotes.class.getDeclaredMethods()) {
+				if (!method.isSynthetic()) {
+					assertThat(RuntimeHintsPredicates.reflection().onMethodInvocation(method)).accepts(hints);
+				}
+			}
+			assertThat(RuntimeHintsPredicates.reflection()
+				.onConstructorInvocation(Query.class.getDeclaredConstructors()[0])).accepts(hints);
+			assertThat(RuntimeHintsPredicates.reflection()
+				.onMethodInvocation(Quote.class.getRecordComponents()[1].getAccessor())).accepts(hints);
+			assertThat(RuntimeHintsPredicates.reflection().onType(Connection.class)).rejects(hints);
+		});
+	}
+
+	@Test
+	@CompileWithForkedClassLoader
+	void whatIsReflectedUponHasHints() {
+		compile(Application.class, (hints, context) -> {
+			for (Class<?> type : LfProperties.class.getDeclaredClasses()) {
+				if (type.isRecord()) {
+					assertThat(RuntimeHintsPredicates.reflection()
+						.onConstructorInvocation(type.getDeclaredConstructors()[0])).as(type.getName()).accepts(hints);
+				}
+			}
+			for (Class<?> type : LeaderFollowersEndpoint.class.getDeclaredClasses()) {
+				if (type.isRecord()) {
+					for (var component : type.getRecordComponents()) {
+						assertThat(RuntimeHintsPredicates.reflection().onMethodInvocation(component.getAccessor()))
+							.as(type.getName() + "." + component.getName())
+							.accepts(hints);
+					}
+				}
+			}
+			assertThat(RuntimeHintsPredicates.reflection()
+				.onType(CloseReason.class)
+				.withMemberCategory(MemberCategory.ACCESS_DECLARED_FIELDS)).accepts(hints);
+			assertThat(RuntimeHintsPredicates.reflection().onType(Application.class)).accepts(hints);
+		});
+	}
+
+	private static void compile(Class<?> configuration, BiConsumer<RuntimeHints, GenericApplicationContext> test) {
+		AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext();
+		context.register(configuration);
+		TestPropertyValues.of(PROPERTIES).applyTo(context);
+		TestGenerationContext generation = new TestGenerationContext();
+		ClassName initializer = new ApplicationContextAotGenerator().processAheadOfTime(context, generation);
+		generation.writeGeneratedContent();
+		TestCompiler.forSystem().with(generation).compile((compiled) -> {
+			GenericApplicationContext fresh = new GenericApplicationContext();
+			fresh.setClassLoader(compiled.getClassLoader());
+			TestPropertyValues.of(PROPERTIES).applyTo(fresh);
+			instance(compiled, initializer).initialize(fresh);
+			test.accept(generation.getRuntimeHints(), fresh);
+		});
+	}
+
+	@SuppressWarnings("unchecked")
+	private static ApplicationContextInitializer<GenericApplicationContext> instance(Compiled compiled,
+			ClassName initializer) {
+		return compiled.getInstance(ApplicationContextInitializer.class, initializer.toString());
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@ImportAutoConfiguration({ LeaderFollowersAutoConfiguration.class, EndpointAutoConfiguration.class,
+			LeaderFollowersEndpointAutoConfiguration.class })
+	@Import({ Echo.class, Quotes.class })
+	static class Application {
+
+		@Bean
+		@LfHandler("orders")
+		MessageHandler orders() {
+			return new EchoHandler("orders ");
+		}
+
+		@Bean
+		Framing semicolon() {
+			return new Semicolon();
+		}
+
+		@Bean
+		@Order(2)
+		MessageHandlerInterceptor first() {
+			return new Prefix("outer ");
+		}
+
+		@Bean
+		@Order(1)
+		MessageHandlerInterceptor second() {
+			return new Prefix("inner ");
+		}
+
+	}
+
+	@LfHandler("quotes")
+	static class Quotes {
+
+		@OnMessage
+		Optional<Quote> quote(Query query, Connection connection) {
+			return Optional.of(new Quote(query.symbol(), 42));
+		}
+
+		@OnError
+		String failed(IllegalStateException failure) {
+			return "failed";
+		}
+
+	}
+
+	record Query(String symbol) {
+	}
+
+	record Quote(String symbol, int price) {
+	}
+
+	@LfHandler
+	static class Echo extends EchoHandler {
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@ImportAutoConfiguration(LeaderFollowersAutoConfiguration.class)
+	static class Misplaced {
+
+		@Bean
+		@LfHandler("lost")
+		MessageHandler misplaced() {
+			return new EchoHandler();
+		}
+
+	}
+
+	/**
+	 * Puts something in front of each message. The innermost one is called last, so what
+	 * it adds comes first.
+	 */
+	static class Prefix implements MessageHandlerInterceptor {
+
+		private final String prefix;
+
+		Prefix(String prefix) {
+			this.prefix = prefix;
+		}
+
+		@Override
+		public boolean supports(String server) {
+			return !server.equals("quotes");
+		}
+
+		@Override
+		public void onMessage(Connection connection, ByteBuffer message, MessageHandler next) throws Exception {
+			String text = StandardCharsets.UTF_8.decode(message).toString();
+			next.onMessage(connection, StandardCharsets.UTF_8.encode(this.prefix + text));
+		}
+
+	}
+
+}
