@@ -1,13 +1,14 @@
 package org.leaderfollowers.spring.test.assertion;
 
+import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
 
 /**
- * Entry point to the assertions for pools and servers. To be imported statically, besides
- * those of AssertJ:
+ * Entry point to the assertions for pools, servers and framings. To be imported
+ * statically, besides those of AssertJ:
  *
  * <pre>
  * assertThat(pool).hasExactlyOneLeader();
@@ -53,6 +54,15 @@ public final class LfAssertions {
 	 */
 	public static ServerSnapshotAssert assertThat(ServerSnapshot actual) {
 		return new ServerSnapshotAssert(actual);
+	}
+
+	/**
+	 * Begins to look at a framing.
+	 * @param actual the framing
+	 * @return assertions
+	 */
+	public static FramingAssert assertThat(Framing actual) {
+		return new FramingAssert(actual);
 	}
 
 }

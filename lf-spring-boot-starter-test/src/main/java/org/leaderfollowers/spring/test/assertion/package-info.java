@@ -1,5 +1,5 @@
 /**
- * Assertions for pools and servers.
+ * Assertions for pools, servers and framings.
  */
 @NullMarked
 package org.leaderfollowers.spring.test.assertion;

@@ -9,9 +9,10 @@ import org.leaderfollowers.Framing.Frame;
 import org.leaderfollowers.FramingException;
 
 /**
- * Tells the messages in a stream of bytes apart, as the engine does. Not thread-safe.
+ * Tells the messages in a stream of bytes apart, as the engine does, and is as strict
+ * about what a framing says. For one thread at a time.
  */
-final class FrameReader {
+public final class FrameReader {
 
 	/**
 	 * As in a server, what is decoded does not begin at index 0: a framing that takes the
@@ -30,14 +31,25 @@ final class FrameReader {
 
 	private Frame frame;
 
-	FrameReader(Framing framing, int maxMessageSize) {
+	/**
+	 * Creates a reader that has nothing to read yet.
+	 * @param framing tells the messages apart
+	 * @param maxMessageSize the maximum message size, in bytes of payload
+	 */
+	public FrameReader(Framing framing, int maxMessageSize) {
 		this.framing = framing;
 		this.maxMessageSize = maxMessageSize;
 		this.frameLimit = framing.maxFrameLength(maxMessageSize);
 		this.frame = new Frame(maxMessageSize);
 	}
 
-	void append(byte[] source, int offset, int length) {
+	/**
+	 * Adds bytes that were received.
+	 * @param source where they are
+	 * @param offset the index of the first of them
+	 * @param length how many
+	 */
+	public void append(byte[] source, int offset, int length) {
 		if (this.bytes.remaining() < length) {
 			int size = this.bytes.position();
 			int capacity = Math.max(Math.addExact(size, length), Math.multiplyExact(2, size));
@@ -46,7 +58,11 @@ final class FrameReader {
 		this.bytes.put(source, offset, length);
 	}
 
-	int available() {
+	/**
+	 * How much was added and not taken.
+	 * @return bytes
+	 */
+	public int available() {
 		return this.bytes.position() - HEAD;
 	}
 
@@ -59,10 +75,12 @@ final class FrameReader {
 
 	/**
 	 * Takes the first message, if it is whole.
-	 * @throws FramingException if there can be no message any more
-	 * @throws TooLargeException if the message is larger than allowed
+	 * @return its payload, or {@code null} if it is not whole
+	 * @throws FramingException if there can be no message any more, or it is larger than
+	 * allowed
+	 * @throws IllegalStateException if what the framing says does not fit the input
 	 */
-	byte @Nullable [] next() {
+	public byte @Nullable [] next() {
 		int available = available();
 		if (available == 0) {
 			return null;
