@@ -22,9 +22,9 @@ import static org.assertj.core.api.Assertions.assertThat;
  * What the chapters about handlers and errors show does what they say.
  */
 @SpringBootTest(
-		properties = { "lf.server.port=0", "lf.servers.orders.port=0", "lf.servers.commands.port=0",
-				"lf.servers.accounts.port=0", "lf.servers.telemetry.port=0", "lf.servers.rates.port=0",
-				"lf.servers.meters.port=0", "lf.servers.meters.max-message-size=100B" },
+		properties = { "lf.server.port=0", "lf.servers.echo.port=0", "lf.servers.orders.port=0",
+				"lf.servers.commands.port=0", "lf.servers.accounts.port=0", "lf.servers.telemetry.port=0",
+				"lf.servers.rates.port=0", "lf.servers.meters.port=0", "lf.servers.meters.max-message-size=100B" },
 		classes = HandlerSnippetTests.Application.class)
 class HandlerSnippetTests {
 
@@ -34,6 +34,11 @@ class HandlerSnippetTests {
 	@Test
 	void greeter() throws IOException {
 		assertConversation("default", "world", "Hello, world");
+	}
+
+	@Test
+	void echo() throws IOException {
+		assertConversation("echo", "hello", "hello");
 	}
 
 	@Test

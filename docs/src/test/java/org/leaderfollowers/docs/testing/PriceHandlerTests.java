@@ -1,4 +1,4 @@
-package org.leaderfollowers.guide.testing;
+package org.leaderfollowers.docs.testing;
 
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.CloseReason;

@@ -1,4 +1,4 @@
-package org.leaderfollowers.guide.testing;
+package org.leaderfollowers.docs.testing;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;

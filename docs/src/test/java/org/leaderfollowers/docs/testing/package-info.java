@@ -2,6 +2,6 @@
  * The application that the chapter on tests tests.
  */
 @NullMarked
-package org.leaderfollowers.guide.testing;
+package org.leaderfollowers.docs.testing;
 
 import org.jspecify.annotations.NullMarked;
