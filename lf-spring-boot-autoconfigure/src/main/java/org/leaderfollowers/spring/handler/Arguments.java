@@ -113,7 +113,7 @@ final class Arguments {
 	}
 
 	private static boolean isCandidate(MethodParameter parameter) {
-		Class<?> type = parameter.getParameterType();
+		Class<?> type = parameter.nestedIfOptional().getNestedParameterType();
 		return type != Connection.class && !parameter.hasParameterAnnotation(Header.class)
 				&& !parameter.hasParameterAnnotation(Headers.class)
 				&& NO_PAYLOADS.stream().noneMatch((other) -> other.isAssignableFrom(type));
@@ -128,6 +128,9 @@ final class Arguments {
 		if (type == Connection.class) {
 			return (connection, message, event) -> connection;
 		}
+		if (parameter.nestedIfOptional().getNestedParameterType() == SSLSession.class) {
+			return sslSession(method, parameter);
+		}
 		if (phase == Phase.CLOSE && type == CloseReason.class) {
 			return (connection, message, event) -> event;
 		}
@@ -141,6 +144,20 @@ final class Arguments {
 		return null;
 	}
 
+	private static Argument sslSession(Method method, MethodParameter parameter) {
+		boolean optional = parameter.isOptional();
+		boolean wrapped = parameter.getParameterType() == Optional.class;
+		String missing = "The connection has no TLS session, which the parameter %s of %s needs".formatted(
+				describe(parameter), method.getDeclaringClass().getSimpleName() + "." + Mistakes.describe(method));
+		return (connection, message, event) -> {
+			SSLSession session = connection.sslSession();
+			if (session == null && !optional) {
+				throw new MissingHeaderException("sslSession", missing);
+			}
+			return wrapped ? Optional.ofNullable(session) : session;
+		};
+	}
+
 	private static String remedy(Phase phase, Class<?> type) {
 		if (SocketAddress.class.isAssignableFrom(type) || InetAddress.class.isAssignableFrom(type)) {
 			return "Annotate it with @Header(LfHeaders.REMOTE_ADDRESS) or @Header(LfHeaders.LOCAL_ADDRESS).";
@@ -148,7 +165,7 @@ final class Arguments {
 		if (Map.class.isAssignableFrom(type)) {
 			return "Take the Connection and use its attributes(), or annotate a parameter with @Header(\"<name>\").";
 		}
-		return "Remove the parameter. There can be: the Connection, "
+		return "Remove the parameter. There can be: the Connection, its SSLSession, "
 				+ "parameters annotated with @Header for attributes and addresses of the connection, and "
 				+ switch (phase) {
 					case OPEN -> "nothing else: no message has arrived yet.";

@@ -42,6 +42,7 @@ final class HeaderArguments {
 		known.put(LfHeaders.SERVER, Connection::server);
 		known.put(LfHeaders.REMOTE_ADDRESS, Connection::remoteAddress);
 		known.put(LfHeaders.LOCAL_ADDRESS, Connection::localAddress);
+		known.put(LfHeaders.TRANSPORT_ADDRESS, Connection::transportAddress);
 		return known;
 	}
 

@@ -26,6 +26,12 @@ public final class LfHeaders {
 	/** The address that the client connected to, of the same types. */
 	public static final String LOCAL_ADDRESS = PREFIX + "localAddress";
 
+	/**
+	 * The address of the other end of the socket, of the same types: that of a load
+	 * balancer, if the PROXY protocol has told the address of the client.
+	 */
+	public static final String TRANSPORT_ADDRESS = PREFIX + "transportAddress";
+
 	private LfHeaders() {
 	}
 

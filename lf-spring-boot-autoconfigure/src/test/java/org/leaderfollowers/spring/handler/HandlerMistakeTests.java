@@ -56,8 +56,9 @@ class HandlerMistakeTests {
 					"- Method failed(): Add a parameter of the type of the exception, or write @OnError(<type>.class).")
 			.contains("- Method opened(): Let it be package-private, protected or public.")
 			.contains("- Method closed(): Let it return void.")
-			.contains("- Method message(CloseReason): Remove the parameter. There can be: the Connection, "
-					+ "parameters annotated with @Header for attributes and addresses of the connection, and the payload.");
+			.contains(
+					"- Method message(CloseReason): Remove the parameter. There can be: the Connection, its SSLSession, "
+							+ "parameters annotated with @Header for attributes and addresses of the connection, and the payload.");
 	}
 
 	@Test
@@ -144,7 +145,7 @@ class HandlerMistakeTests {
 	void payloadWhereThereIsNoMessage() {
 		assertMistake(OpenPayload.class,
 				"Method opened(String) has the parameter 'String text', which nothing can supply to a method for @OnOpen.",
-				"Remove the parameter. There can be: the Connection, parameters annotated with @Header for attributes and addresses of the connection, and nothing else: no message has arrived yet.");
+				"Remove the parameter. There can be: the Connection, its SSLSession, parameters annotated with @Header for attributes and addresses of the connection, and nothing else: no message has arrived yet.");
 	}
 
 	@Test
@@ -163,7 +164,7 @@ class HandlerMistakeTests {
 			.contains(
 					"Method wrongDefault(int) has the parameter 'int count', to which its default value 'many' cannot be converted.");
 		assertThat(analysis.getAction()).contains(
-				"Use a constant of LfHeaders, or a name that does not begin with 'lf_' for an attribute of the connection. There are: lf_connectionId, lf_server, lf_remoteAddress, lf_localAddress.");
+				"Use a constant of LfHeaders, or a name that does not begin with 'lf_' for an attribute of the connection. There are: lf_connectionId, lf_server, lf_remoteAddress, lf_localAddress, lf_transportAddress.");
 	}
 
 	@Test

@@ -9,6 +9,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 
+import javax.net.ssl.SSLSession;
+
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.Connection;
@@ -192,6 +194,15 @@ class PayloadTests {
 		});
 	}
 
+	@Test
+	void tlsSessionMayBeMissing() {
+		HandlerRunner.talk(HandlerRunner.of(Secure.class), (client, context) -> {
+			assertThat(client.ask("optional")).matches("no session, 127.0.0.1:\\d+");
+			assertThat(client.ask("required")).isEqualTo("MissingHeaderException: The connection has no TLS session, "
+					+ "which the parameter 'SSLSession session' of Secure.required(SSLSession) needs");
+		});
+	}
+
 	static String failure(Exception ex) {
 		return ex.getClass().getSimpleName() + ": " + ex.getMessage();
 	}
@@ -366,6 +377,22 @@ class PayloadTests {
 			connection.attributes().put("last", text);
 			connection.attributes().merge("count", 1, (left, right) -> (int) left + (int) right);
 			return String.join(" ", text, server, String.valueOf(id), address, last, String.valueOf(count.orElse(0)));
+		}
+
+	}
+
+	@LfHandler
+	static class Secure extends Failing {
+
+		@OnMessage(prefix = "optional")
+		String optional(Optional<SSLSession> session, @Nullable SSLSession same,
+				@Header(LfHeaders.TRANSPORT_ADDRESS) String address) {
+			return (session.isEmpty() && same == null) ? "no session, " + address : "session";
+		}
+
+		@OnMessage(prefix = "required")
+		String required(SSLSession session) {
+			return session.getProtocol();
 		}
 
 	}
