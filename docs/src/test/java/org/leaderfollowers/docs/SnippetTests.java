@@ -38,11 +38,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 /**
  * What the guide shows does what the guide says.
  */
-@SpringBootTest(properties = { "spring.config.import=classpath:further-server.yaml,classpath:redis.yaml",
-		"lf.servers.redis.port=0", "lf.server.port=0", "lf.servers.orders.port=0", "lf.servers.quotes.port=0",
-		"lf.servers.quotes.max-outbound-size=64KB", "lf.servers.reports.port=0",
-		"lf.servers.reports.max-outbound-size=64KB", "lf.servers.lookups.port=0", "lf.servers.lookups.pool=lookups",
-		"lf.pools.lookups.threads.min=2", "lf.pools.lookups.promotion.lease=1m" },
+@SpringBootTest(properties = {
+		"spring.config.import=classpath:further-server.yaml,classpath:redis.yaml,classpath:load-balancer.yaml",
+		"lf.servers.redis.port=0", "lf.servers.terminals.port=0",
+		"lf.servers.terminals.proxy-protocol.trusted-networks=127.0.0.0/8", "lf.server.port=0",
+		"lf.servers.orders.port=0", "lf.servers.quotes.port=0", "lf.servers.quotes.max-outbound-size=64KB",
+		"lf.servers.reports.port=0", "lf.servers.reports.max-outbound-size=64KB", "lf.servers.lookups.port=0",
+		"lf.servers.lookups.pool=lookups", "lf.pools.lookups.threads.min=2", "lf.pools.lookups.promotion.lease=1m" },
 		classes = SnippetTests.Application.class)
 class SnippetTests {
 
@@ -102,6 +104,15 @@ class SnippetTests {
 	@Test
 	void furtherServerHasItsOwnFraming(@Value("${local.lf.servers.orders.port}") int port) throws IOException {
 		assertThat(exchange(port, "\u0000\u0002ab", 4)).isEqualTo("\u0000\u0002ab");
+	}
+
+	@Test
+	void serverBehindALoadBalancerKnowsItsClients(@Value("${local.lf.servers.terminals.port}") int port)
+			throws IOException {
+		String reply = "You are 203.0.113.9, and came through 127.0.0.1\n";
+		assertThat(exchange(port, "PROXY TCP4 203.0.113.9 198.51.100.1 40000 7070\r\nwho?\n", reply.length()))
+			.isEqualTo(reply);
+		assertThat(exchange(port, "who?\n", 1)).as("without a header").isEmpty();
 	}
 
 	@Test
