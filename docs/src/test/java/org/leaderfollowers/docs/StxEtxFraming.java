@@ -5,7 +5,10 @@ import java.nio.ByteBuffer;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.FramingException;
 
+import org.springframework.stereotype.Component;
+
 // tag::framing[]
+@Component("stxEtx")
 class StxEtxFraming implements Framing {
 
 	private static final byte STX = 0x02;
