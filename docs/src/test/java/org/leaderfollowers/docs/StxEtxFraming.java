@@ -9,7 +9,7 @@ import org.springframework.stereotype.Component;
 
 // tag::framing[]
 @Component("stxEtx")
-class StxEtxFraming implements Framing {
+public class StxEtxFraming implements Framing {
 
 	private static final byte STX = 0x02;
 

@@ -1,4 +1,4 @@
-package org.leaderfollowers.docs;
+package org.leaderfollowers.docs.lifecycle;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -11,6 +11,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.docs.StxEtxFraming;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
@@ -98,8 +99,7 @@ class LifecycleSnippetTests {
 
 	@Configuration(proxyBeanMethods = false)
 	@EnableAutoConfiguration
-	@Import({ LifecycleConfiguration.class, ConnectionAudit.class, Maintenance.class, StxEtxFraming.class,
-			UpperCaseHandler.class })
+	@Import({ LifecycleConfiguration.class, ConnectionAudit.class, Maintenance.class, StxEtxFraming.class })
 	static class Application {
 
 		@Bean
@@ -107,6 +107,12 @@ class LifecycleSnippetTests {
 		MessageHandler orders() {
 			return (connection, message) -> connection
 				.send(StandardCharsets.UTF_8.encode(String.valueOf(MDC.get("connection"))));
+		}
+
+		@Bean
+		@LfHandler
+		MessageHandler configuredForAllTests() {
+			return (connection, message) -> connection.send(message);
 		}
 
 		@Bean

@@ -1,4 +1,4 @@
-package org.leaderfollowers.docs;
+package org.leaderfollowers.docs.lifecycle;
 
 import org.leaderfollowers.spring.event.PauseServerEvent;
 import org.leaderfollowers.spring.event.ResumeServerEvent;

@@ -1,4 +1,4 @@
-package org.leaderfollowers.docs;
+package org.leaderfollowers.docs.lifecycle;
 
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;

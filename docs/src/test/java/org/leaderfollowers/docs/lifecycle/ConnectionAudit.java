@@ -1,4 +1,4 @@
-package org.leaderfollowers.docs;
+package org.leaderfollowers.docs.lifecycle;
 
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
