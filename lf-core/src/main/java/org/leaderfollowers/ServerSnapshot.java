@@ -27,11 +27,28 @@ import org.jspecify.annotations.Nullable;
  * @param paused whether it was asked to take on nothing new
  * @param transport what carries the messages
  * @param datagrams more about the datagrams, or {@code null} if the transport is another
+ * @param tls what there is to tell of TLS, or {@code null} if the server does not speak
+ * it
  */
 public record ServerSnapshot(String name, State state, String pool, @Nullable String address, int port, String framing,
 		String handler, int openConnections, long acceptedConnections, long rejectedConnections,
 		Map<CloseReason, Long> closedConnections, long receivedBytes, long sentBytes, long receivedMessages,
-		boolean acceptingSuspended, boolean paused, TransportType transport, @Nullable Datagrams datagrams) {
+		boolean acceptingSuspended, boolean paused, TransportType transport, @Nullable Datagrams datagrams,
+		@Nullable Tls tls) {
+
+	/**
+	 * What a server that speaks TLS was doing.
+	 *
+	 * @param generation the number of the configuration that new connections get, from 1;
+	 * see {@link TcpServer#tls(ServerTls)}
+	 * @param openConnections how many connections are open, by the number of their
+	 * configuration; only those that have any
+	 * @param completedHandshakes how many handshakes have succeeded
+	 * @param failedHandshakes how many have failed or taken too long
+	 */
+	public record Tls(int generation, Map<Integer, Integer> openConnections, long completedHandshakes,
+			long failedHandshakes) {
+	}
 
 	/**
 	 * The life of a server.

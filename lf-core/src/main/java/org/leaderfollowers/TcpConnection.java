@@ -228,7 +228,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 				if (!this.opened && this.closing == null && establish(me)) {
 					this.opened = true;
 					this.messageDeadline = NO_DEADLINE;
-					this.server.established(this);
+					this.server.established();
 					beginDispatch(me);
 					call(() -> this.server.handler().onOpen(this));
 				}
@@ -1221,6 +1221,10 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	@Override
 	public String server() {
 		return this.server.name();
+	}
+
+	Transport transport() {
+		return this.transport;
 	}
 
 	boolean isOf(TcpServer candidate) {

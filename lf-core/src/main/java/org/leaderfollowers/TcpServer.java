@@ -25,6 +25,8 @@ import org.leaderfollowers.logging.RateLimit;
 import org.leaderfollowers.promotion.HandlerProfile;
 import org.leaderfollowers.proxy.ProxyHeaderException;
 import org.leaderfollowers.transport.PlainTransport;
+import org.leaderfollowers.transport.TlsTransport;
+import org.leaderfollowers.transport.Transport;
 
 /**
  * A TCP server whose connections are served by a {@link LeaderFollowersPool}.
@@ -80,6 +82,8 @@ public final class TcpServer implements Server {
 	private final TrustedNetworks trustedNetworks;
 
 	private final boolean directClients;
+
+	private final @Nullable TlsGenerations tls;
 
 	/**
 	 * Closed connections leave it last, so it is empty when all handlers have returned.
@@ -148,6 +152,7 @@ public final class TcpServer implements Server {
 				LeaderFollowersPool.nanos(builder.handshakeTimeout));
 		this.trustedNetworks = builder.trustedNetworks;
 		this.directClients = builder.directClients || builder.trustedNetworks.isEmpty();
+		this.tls = (builder.tls != null) ? new TlsGenerations(builder.tls, this.pool.memory()) : null;
 		for (CloseReason reason : CloseReason.values()) {
 			this.closed.put(reason, new LongAdder());
 		}
@@ -212,10 +217,29 @@ public final class TcpServer implements Server {
 		}
 	}
 
+	/**
+	 * Replaces the TLS of the server: connections that are accepted from now on get this
+	 * one, for example with a renewed certificate. Connections that are open keep theirs,
+	 * and {@linkplain ServerSnapshot#tls() the snapshot} tells how many have which.
+	 * @param tls from now on
+	 * @throws IllegalStateException if the server was built without TLS: its clients
+	 * would not understand it
+	 */
+	public void tls(ServerTls tls) {
+		Objects.requireNonNull(tls, "'tls' must not be null");
+		if (this.tls == null) {
+			throw new IllegalStateException(
+					"Server '%s' does not speak TLS, so there is nothing to replace: call tls(...) before build()"
+						.formatted(this.name));
+		}
+		this.tls.replace(tls);
+	}
+
 	// Called by the acceptor and the connections
 
 	void accepted(SocketChannel channel) {
 		TcpConnection connection;
+		Transport transport = null;
 		try {
 			if (this.open.get() >= this.maxConnections) {
 				reject(channel);
@@ -230,8 +254,9 @@ public final class TcpServer implements Server {
 			channel.configureBlocking(false);
 			channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
 			channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-			connection = new TcpConnection(this, channel, new PlainTransport(channel),
-					this.connectionIds.incrementAndGet(), (InetSocketAddress) channel.getLocalAddress(), peer);
+			transport = (this.tls != null) ? this.tls.open(channel) : new PlainTransport(channel);
+			connection = new TcpConnection(this, channel, transport, this.connectionIds.incrementAndGet(),
+					(InetSocketAddress) channel.getLocalAddress(), peer);
 			if (proxied) {
 				connection.expectProxyHeader();
 			}
@@ -241,10 +266,12 @@ public final class TcpServer implements Server {
 			// Reset by its peer before it was served.
 			HandleSet.logger.debug("Server '{}' lost a connection while accepting it", this.name, ex);
 			closeQuietly(channel);
+			transportClosed(transport, null);
 			return;
 		}
 		catch (Error ex) {
 			closeQuietly(channel);
+			transportClosed(transport, null);
 			throw ex;
 		}
 		this.accepted.increment();
@@ -300,6 +327,7 @@ public final class TcpServer implements Server {
 		if (!this.connections.remove(connection)) {
 			return;
 		}
+		transportClosed(connection.transport(), reason);
 		LongAdder counter = this.closed.get(reason);
 		if (counter != null) {
 			counter.increment();
@@ -325,8 +353,19 @@ public final class TcpServer implements Server {
 		}
 	}
 
-	void established(TcpConnection connection) {
-		// Nothing is counted for a connection that needs no handshake.
+	void established() {
+		if (this.tls != null) {
+			this.tls.established();
+		}
+	}
+
+	private void transportClosed(@Nullable Transport transport, @Nullable CloseReason reason) {
+		if (this.tls != null && transport instanceof TlsTransport own) {
+			this.tls.closed(own);
+			if (reason == CloseReason.HANDSHAKE_FAILED || reason == CloseReason.HANDSHAKE_TIMEOUT) {
+				this.tls.failed();
+			}
+		}
 	}
 
 	void logNotEstablished(TcpConnection connection, CloseReason reason, @Nullable Throwable cause) {
@@ -541,7 +580,8 @@ public final class TcpServer implements Server {
 				(bound != null) ? bound.getAddress().getHostAddress() : null, (bound != null) ? bound.getPort() : -1,
 				this.framing.toString(), this.handlerName, this.open.get(), this.accepted.sum(), this.rejected.sum(),
 				Map.copyOf(reasons), this.receivedBytes.sum(), this.sentBytes.sum(), this.receivedMessages.sum(),
-				current != null && current.isSuspended(), this.paused, TransportType.TCP, null);
+				current != null && current.isSuspended(), this.paused, TransportType.TCP, null,
+				(this.tls != null) ? this.tls.snapshot() : null);
 	}
 
 	/**
@@ -650,6 +690,8 @@ public final class TcpServer implements Server {
 		private TrustedNetworks trustedNetworks = TrustedNetworks.none();
 
 		private boolean directClients;
+
+		private @Nullable ServerTls tls;
 
 		private Builder(LeaderFollowersPool pool) {
 			this.pool = Objects.requireNonNull(pool, "'pool' must not be null");
@@ -794,6 +836,16 @@ public final class TcpServer implements Server {
 		 */
 		public Builder writeTimeout(Duration writeTimeout) {
 			this.writeTimeout = notNegative("writeTimeout", writeTimeout);
+			return this;
+		}
+
+		/**
+		 * Has the server speak TLS.
+		 * @param tls with which keys, and how; the default is to speak in the clear
+		 * @return this builder
+		 */
+		public Builder tls(ServerTls tls) {
+			this.tls = Objects.requireNonNull(tls, "'tls' must not be null");
 			return this;
 		}
 

@@ -557,7 +557,7 @@ public final class UdpServer implements Server {
 				(bound != null) ? bound.getAddress().getHostAddress() : null, (bound != null) ? bound.getPort() : -1,
 				"datagram", this.handlerName, 0, 0, 0, Map.of(), this.receivedBytes.sum(), this.sentBytes.sum(),
 				this.receivedMessages.sum(), current != null && current.isSuspended(), this.paused, TransportType.UDP,
-				datagrams);
+				datagrams, null);
 	}
 
 	MessageHandler handler() {

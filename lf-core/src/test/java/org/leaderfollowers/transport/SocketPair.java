@@ -4,17 +4,24 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 
-import org.awaitility.Awaitility;
+import static org.assertj.core.api.Assertions.assertThat;
 
 /**
  * Two sockets that are connected: a non-blocking one for a transport, a blocking one for
  * its peer.
  */
 final class SocketPair implements Closeable {
+
+	private static final long DEADLINE_MILLIS = 30_000;
+
+	private static final int RECEIVE_BUFFER = 64 * 1024;
 
 	final SocketChannel own;
 
@@ -23,7 +30,10 @@ final class SocketPair implements Closeable {
 	SocketPair() throws IOException {
 		try (ServerSocketChannel listener = ServerSocketChannel.open()) {
 			listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-			this.peer = SocketChannel.open(listener.getLocalAddress());
+			this.peer = SocketChannel.open();
+			// Fixed, or it would grow as long as nobody reads.
+			this.peer.setOption(StandardSocketOptions.SO_RCVBUF, RECEIVE_BUFFER);
+			this.peer.connect(listener.getLocalAddress());
 			this.own = listener.accept();
 			this.own.configureBlocking(false);
 		}
@@ -37,9 +47,9 @@ final class SocketPair implements Closeable {
 
 	/** Waits until there is something to read, or the end. */
 	void awaitInput() throws IOException {
-		try (var selector = this.own.provider().openSelector()) {
-			this.own.register(selector, java.nio.channels.SelectionKey.OP_READ);
-			Awaitility.await().until(() -> selector.selectNow() > 0 || !selector.selectedKeys().isEmpty());
+		try (Selector selector = this.own.provider().openSelector()) {
+			this.own.register(selector, SelectionKey.OP_READ);
+			assertThat(selector.select(DEADLINE_MILLIS)).isOne();
 		}
 	}
 

@@ -1,0 +1,146 @@
+package org.leaderfollowers;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLParameters;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a {@link TcpServer} speaks TLS: whose keys it uses, whom it trusts, what it
+ * negotiates. Immutable; each method returns another one.
+ *
+ * <pre>
+ * ServerTls tls = ServerTls.of(sslContext).clientAuth(ClientAuth.NEED).protocols("TLSv1.3");
+ * TcpServer server = TcpServer.builder(pool).tls(tls). ...
+ * </pre>
+ *
+ * Key managers and trust managers of the context may block: they are never called by a
+ * thread that leads.
+ *
+ * @see TcpServer#tls(ServerTls)
+ */
+public final class ServerTls {
+
+	private final SSLContext context;
+
+	private final ClientAuth clientAuth;
+
+	private final @Nullable List<String> protocols;
+
+	private final @Nullable List<String> cipherSuites;
+
+	private ServerTls(SSLContext context, ClientAuth clientAuth, @Nullable List<String> protocols,
+			@Nullable List<String> cipherSuites) {
+		this.context = context;
+		this.clientAuth = clientAuth;
+		this.protocols = protocols;
+		this.cipherSuites = cipherSuites;
+	}
+
+	/**
+	 * TLS with the keys and the trust of a context, the protocols and cipher suites that
+	 * it enables, and no certificates of clients.
+	 * @param context initialised
+	 * @return how to speak TLS
+	 * @throws IllegalArgumentException if the context is not initialised
+	 */
+	public static ServerTls of(SSLContext context) {
+		Objects.requireNonNull(context, "'context' must not be null");
+		try {
+			context.createSSLEngine();
+		}
+		catch (IllegalStateException | UnsupportedOperationException ex) {
+			throw new IllegalArgumentException(
+					"The SSL context (%s) cannot be used: %s. Call its init(...) first, or use SSLContext.getDefault()"
+						.formatted(context.getProtocol(), ex.getMessage()),
+					ex);
+		}
+		return new ServerTls(context, ClientAuth.NONE, null, null);
+	}
+
+	/**
+	 * Whether clients have to show a certificate.
+	 * @param clientAuth the default is {@link ClientAuth#NONE}
+	 * @return this with another value
+	 */
+	public ServerTls clientAuth(ClientAuth clientAuth) {
+		Objects.requireNonNull(clientAuth, "'clientAuth' must not be null");
+		return new ServerTls(this.context, clientAuth, this.protocols, this.cipherSuites);
+	}
+
+	/**
+	 * Which versions of TLS are spoken.
+	 * @param protocols names of the JDK, for example {@code TLSv1.3}; the default is what
+	 * the context enables
+	 * @return this with other values
+	 * @throws IllegalArgumentException if there is none, or one that is not supported
+	 */
+	public ServerTls protocols(String... protocols) {
+		return new ServerTls(this.context, this.clientAuth,
+				supported("protocols", protocols, this.context.getSupportedSSLParameters().getProtocols()),
+				this.cipherSuites);
+	}
+
+	/**
+	 * Which cipher suites may be used.
+	 * @param cipherSuites names of the JDK, the preferred one first, for example
+	 * {@code TLS_AES_256_GCM_SHA384}; the default is what the context enables
+	 * @return this with other values
+	 * @throws IllegalArgumentException if there is none, or one that is not supported
+	 */
+	public ServerTls cipherSuites(String... cipherSuites) {
+		return new ServerTls(this.context, this.clientAuth, this.protocols,
+				supported("cipherSuites", cipherSuites, this.context.getSupportedSSLParameters().getCipherSuites()));
+	}
+
+	private static List<String> supported(String name, String[] wanted, String[] supported) {
+		if (wanted.length == 0) {
+			throw new IllegalArgumentException(
+					"'%s' must not be empty: name at least one, or leave them to the SSL context".formatted(name));
+		}
+		List<String> known = Arrays.asList(supported);
+		for (String one : wanted) {
+			if (!known.contains(one)) {
+				throw new IllegalArgumentException(
+						"'%s' must be supported by the SSL context, but '%s' is not. These are: %s".formatted(name, one,
+								String.join(", ", known)));
+			}
+		}
+		return List.of(wanted);
+	}
+
+	/** For one connection. */
+	SSLEngine newEngine() {
+		SSLEngine engine = this.context.createSSLEngine();
+		engine.setUseClientMode(false);
+		SSLParameters parameters = engine.getSSLParameters();
+		if (this.protocols != null) {
+			parameters.setProtocols(this.protocols.toArray(String[]::new));
+		}
+		if (this.cipherSuites != null) {
+			parameters.setCipherSuites(this.cipherSuites.toArray(String[]::new));
+		}
+		// Each of the two setters undoes the other.
+		if (this.clientAuth == ClientAuth.NEED) {
+			parameters.setNeedClientAuth(true);
+		}
+		else {
+			parameters.setWantClientAuth(this.clientAuth == ClientAuth.WANT);
+		}
+		engine.setSSLParameters(parameters);
+		return engine;
+	}
+
+	@Override
+	public String toString() {
+		return "TLS (client authentication %s, protocols %s, cipher suites %s)".formatted(this.clientAuth,
+				(this.protocols != null) ? this.protocols : "of the context",
+				(this.cipherSuites != null) ? this.cipherSuites : "of the context");
+	}
+
+}
