@@ -1,8 +1,11 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.UnknownHostException;
+import java.net.ServerSocket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -168,6 +171,16 @@ class ProxyProtocolTests {
 	}
 
 	@Test
+	void aHeaderThatEndsInTheMiddleIsLogged() {
+		TcpServer server = start();
+		this.engine.connect(server).send(V1, 0, 20).close();
+		awaitClosed(server, CloseReason.HANDSHAKE_FAILED, 1);
+		assertThat(this.engine.log()).singleElement()
+			.asString()
+			.contains("the peer closed before the header of the PROXY protocol was complete");
+	}
+
+	@Test
 	void manyConnectionsWithoutAValidHeaderAreCountedAndLoggedOnce() {
 		TcpServer server = start();
 		for (int i = 0; i < 50; i++) {
@@ -282,11 +295,11 @@ class ProxyProtocolTests {
 		}
 	}
 
-	private static boolean hasIpv6() throws UnknownHostException {
-		try (java.net.ServerSocket socket = new java.net.ServerSocket(0, 1, InetAddress.getByName("::1"))) {
+	private static boolean hasIpv6() {
+		try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getByName("::1"))) {
 			return socket.isBound();
 		}
-		catch (java.io.IOException ex) {
+		catch (IOException ex) {
 			return false;
 		}
 	}
@@ -300,6 +313,30 @@ class ProxyProtocolTests {
 		assertThat(server.close(Engine.DEADLINE)).isTrue();
 		silent.awaitClosed();
 		begun.awaitClosed();
+	}
+
+	@Test
+	void connectionsWhoseHeadersDoNotComeKeepNoThreadAndDoNotSpin() {
+		TcpServer server = start();
+		byte[] header = ProxyHeaders.v2Ipv4(ProxyHeaders.tlv(4, new byte[1000]));
+		for (int i = 0; i < 100; i++) {
+			this.engine.connect(server).send(header, 0, i * 10);
+		}
+		Engine.eventually().until(() -> server.snapshot().openConnections() == 100);
+		Engine.awaitIdle(server.pool());
+		long before = cpuNanos(server.pool());
+		Engine.elapse(Duration.ofMillis(500));
+		assertThat(cpuNanos(server.pool()) - before).isLessThan(50_000_000);
+		assertThat(server.snapshot().openConnections()).isEqualTo(100);
+	}
+
+	private static long cpuNanos(LeaderFollowersPool pool) {
+		List<String> names = Engine.threadsOf(pool);
+		ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+		return Arrays.stream(threads.dumpAllThreads(false, false))
+			.filter((thread) -> names.contains(thread.getThreadName()))
+			.mapToLong((thread) -> threads.getThreadCpuTime(thread.getThreadId()))
+			.sum();
 	}
 
 	@Test
@@ -334,7 +371,7 @@ class ProxyProtocolTests {
 			try (Peer peer = new Peer(server.address(), 0)) {
 				peer.send(input);
 			}
-			catch (java.io.IOException ex) {
+			catch (IOException ex) {
 				throw new AssertionError("Could not connect", ex);
 			}
 		}

@@ -1,8 +1,11 @@
 package org.leaderfollowers;
 
+import java.math.BigInteger;
 import java.net.Inet6Address;
 import java.net.InetAddress;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Random;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,6 +30,32 @@ class TrustedNetworksTests {
 			"::ffff:0:0/96,8.8.8.8,true" })
 	void contains(String network, String address, boolean expected) throws Exception {
 		assertThat(TrustedNetworks.of(network).contains(InetAddress.getByName(address))).isEqualTo(expected);
+	}
+
+	@Test
+	void containsWhatHasTheSameLeadingBits() throws Exception {
+		Random random = new Random(8);
+		int inside = 0;
+		for (int i = 0; i < 20_000; i++) {
+			byte[] address = new byte[random.nextBoolean() ? 4 : 16];
+			random.nextBytes(address);
+			int bits = address.length * 8;
+			int ignored = random.nextInt(bits + 1);
+			BigInteger network = new BigInteger(1, address).shiftRight(ignored);
+			byte[] first = Arrays.copyOf(address, address.length);
+			byte[] masked = network.shiftLeft(ignored).toByteArray();
+			Arrays.fill(first, (byte) 0);
+			int length = Math.min(masked.length, first.length);
+			System.arraycopy(masked, masked.length - length, first, first.length - length, length);
+			int flipped = random.nextInt(bits);
+			address[flipped / 8] ^= (byte) (0x80 >> flipped % 8);
+			boolean expected = new BigInteger(1, address).shiftRight(ignored).equals(network);
+			String text = InetAddress.getByAddress(first).getHostAddress() + "/" + (bits - ignored);
+			assertThat(TrustedNetworks.of(text).contains(InetAddress.getByAddress(address))).as(text)
+				.isEqualTo(expected);
+			inside += expected ? 1 : 0;
+		}
+		assertThat(inside).isBetween(5000, 15_000);
 	}
 
 	@Test

@@ -382,4 +382,9 @@ public final class ProxyHeaderDecoder implements Preamble {
 		}
 	}
 
+	@Override
+	public String toString() {
+		return "the header of the PROXY protocol";
+	}
+
 }

@@ -27,4 +27,11 @@ public interface Preamble {
 	 */
 	boolean decode(ByteBuffer input) throws IOException;
 
+	/**
+	 * What this is, for people.
+	 * @return words in the middle of a sentence, with their article
+	 */
+	@Override
+	String toString();
+
 }

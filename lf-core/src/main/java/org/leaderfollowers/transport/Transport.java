@@ -115,7 +115,7 @@ public abstract class Transport implements ByteChannel {
 			}
 			if (count < 0) {
 				if (this.preambleHasBegun) {
-					throw new EOFException("The peer closed in the middle of its preamble");
+					throw new EOFException("the peer closed before %s was complete".formatted(first));
 				}
 				return Progress.ENDED;
 			}

@@ -59,6 +59,11 @@ class TransportTests {
 			return false;
 		}
 
+		@Override
+		public String toString() {
+			return "the greeting";
+		}
+
 	}
 
 	private static byte[] bytes(String text) {
@@ -153,7 +158,8 @@ class TransportTests {
 		assertThat(this.transport.establish()).isEqualTo(Progress.WANTS_READ);
 		this.sockets.peer.close();
 		this.sockets.awaitInput();
-		assertThatExceptionOfType(EOFException.class).isThrownBy(() -> this.transport.establish());
+		assertThatExceptionOfType(EOFException.class).isThrownBy(() -> this.transport.establish())
+			.withMessage("the peer closed before the greeting was complete");
 	}
 
 }
