@@ -21,6 +21,7 @@ import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ThreadRole;
+import org.leaderfollowers.TransportType;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -262,21 +263,27 @@ public class LeaderFollowersEndpoint {
 	 * @param paused whether it was asked to take on nothing new
 	 * @param address the address that it is bound to, or {@code null} if it is not
 	 * @param port the port that it is bound to, or {@code null} if it is not
+	 * @param transport what carries the messages
 	 * @param framing how messages are told apart
 	 * @param handler the name of the handler bean
 	 * @param pool the name of the pool that serves the connections
-	 * @param connections how many connections there are and have been
+	 * @param connections how many connections there are and have been, or {@code null} if
+	 * the transport has none
+	 * @param datagrams how many datagrams there are and have been, or {@code null} if the
+	 * transport has none
 	 * @param bytes how much was received and sent
 	 * @param messages how many messages were received
 	 */
 	public record ServerDescriptor(ServerSnapshot.State state, boolean paused, @Nullable String address,
-			@Nullable Integer port, String framing, String handler, String pool, ConnectionsDescriptor connections,
-			BytesDescriptor bytes, MessagesDescriptor messages) {
+			@Nullable Integer port, TransportType transport, String framing, String handler, String pool,
+			@Nullable ConnectionsDescriptor connections, @Nullable DatagramsDescriptor datagrams, BytesDescriptor bytes,
+			MessagesDescriptor messages) {
 
 		static ServerDescriptor of(ServerSnapshot server) {
 			return new ServerDescriptor(server.state(), server.paused(), server.address(),
-					(server.port() > 0) ? server.port() : null, server.framing(), server.handler(), server.pool(),
-					ConnectionsDescriptor.of(server), new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
+					(server.port() > 0) ? server.port() : null, server.transport(), server.framing(), server.handler(),
+					server.pool(), (server.transport() == TransportType.TCP) ? ConnectionsDescriptor.of(server) : null,
+					DatagramsDescriptor.of(server), new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
 					new MessagesDescriptor(server.receivedMessages()));
 		}
 
@@ -301,6 +308,43 @@ public class LeaderFollowersEndpoint {
 					server.acceptingSuspended());
 		}
 
+	}
+
+	/**
+	 * The datagrams of a server.
+	 *
+	 * @param inFlight how many are being handled or suspended
+	 * @param limitReached how often no more were read for a while, since as many as
+	 * allowed were being handled or suspended
+	 * @param truncated how many were dropped because they were larger than allowed
+	 * @param rejected how many were dropped because their sender was forged
+	 * @param receiveFailures how often receiving failed
+	 * @param receivingSuspended whether receiving pauses because it failed
+	 * @param replies how many replies there have been
+	 */
+	public record DatagramsDescriptor(int inFlight, long limitReached, long truncated, long rejected,
+			long receiveFailures, boolean receivingSuspended, RepliesDescriptor replies) {
+
+		static @Nullable DatagramsDescriptor of(ServerSnapshot server) {
+			ServerSnapshot.Datagrams datagrams = server.datagrams();
+			return (datagrams != null)
+					? new DatagramsDescriptor(
+							datagrams.inFlight(), datagrams.limitReached(), datagrams.truncated(), datagrams.rejected(),
+							datagrams.receiveFailures(), server.acceptingSuspended(), new RepliesDescriptor(
+									datagrams.sentReplies(), datagrams.refusedReplies(), datagrams.droppedReplies()))
+					: null;
+		}
+
+	}
+
+	/**
+	 * The replies to datagrams.
+	 *
+	 * @param sent how many the system took
+	 * @param refused how many were too large for what they answered
+	 * @param dropped how many the system did not take
+	 */
+	public record RepliesDescriptor(long sent, long refused, long dropped) {
 	}
 
 	/**

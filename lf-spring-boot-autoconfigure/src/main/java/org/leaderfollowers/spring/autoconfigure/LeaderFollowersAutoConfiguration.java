@@ -23,6 +23,7 @@ import org.leaderfollowers.spring.server.ReadinessLifecycle;
 import org.leaderfollowers.spring.server.ServerGracefulShutdownLifecycle;
 import org.leaderfollowers.spring.server.ServerStartStopLifecycle;
 import org.leaderfollowers.spring.server.TcpServerBuilderCustomizer;
+import org.leaderfollowers.spring.server.UdpServerBuilderCustomizer;
 
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -84,7 +85,7 @@ public final class LeaderFollowersAutoConfiguration {
 	LeaderFollowersServers leaderFollowersServers(LfProperties properties, LeaderFollowersPools pools,
 			ConfigurableListableBeanFactory beanFactory, HandlerFactory handlerFactory,
 			ObjectProvider<MessageHandlerDecorator> decorators, ObjectProvider<TcpServerBuilderCustomizer> customizers,
-			ApplicationContext applicationContext) {
+			ObjectProvider<UdpServerBuilderCustomizer> udpCustomizers, ApplicationContext applicationContext) {
 		HandlerBeans handlers = new HandlerBeans(beanFactory);
 		// Threads that run handlers end before the beans that the handlers use.
 		Set<String> poolBeans = new LinkedHashSet<>(
@@ -94,7 +95,8 @@ public final class LeaderFollowersAutoConfiguration {
 			.forEach((handler) -> poolBeans.forEach((pool) -> beanFactory.registerDependentBean(handler.name(), pool)));
 		EventPublication events = new EventPublication(applicationContext);
 		ServerAssembly assembly = new ServerAssembly(new FramingBeans(beanFactory), handlerFactory,
-				decorators.orderedStream().toList(), customizers.orderedStream().toList(), events);
+				decorators.orderedStream().toList(), customizers.orderedStream().toList(),
+				udpCustomizers.orderedStream().toList(), events);
 		return new LeaderFollowersServers(new ServerRegistrations(properties, pools,
 				beanFactory.getBeansOfType(Server.class), namesOfParent(beanFactory), handlers, assembly)
 			.create(), events);

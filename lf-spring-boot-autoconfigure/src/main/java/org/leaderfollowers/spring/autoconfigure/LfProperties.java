@@ -11,6 +11,7 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
+import org.leaderfollowers.TransportType;
 
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -51,10 +52,11 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * but 'default'.
 	 * @param address Network address to listen on. Listens on all addresses if not set.
 	 * @param pool Name of the pool that serves the connections.
+	 * @param transport What carries the messages, streams or datagrams.
 	 * @param framing Framing of the messages.
 	 * @param charset Charset of messages that are text.
 	 * @param maxMessageSize Maximum size of a message, framing excluded. A connection
-	 * that sends a larger one is closed.
+	 * that sends a larger one is closed, a larger datagram is dropped.
 	 * @param maxConnections Maximum number of open connections. Further ones are closed
 	 * as soon as they are accepted.
 	 * @param maxOutboundSize Maximum amount of data that waits for a client that does not
@@ -70,14 +72,15 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param backlog Maximum number of connections that the system keeps until they are
 	 * accepted.
 	 * @param proxyProtocol PROXY protocol of load balancers.
+	 * @param udp What there is for datagrams only.
 	 */
 	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
-			@DefaultValue Framing framing, @DefaultValue("UTF-8") Charset charset,
-			@DefaultValue("64KB") DataSize maxMessageSize, @DefaultValue("10000") int maxConnections,
-			@DefaultValue("1MB") DataSize maxOutboundSize, @DefaultValue("10m") Duration idleTimeout,
-			@DefaultValue("30s") Duration messageTimeout, @DefaultValue("30s") Duration writeTimeout,
-			@DefaultValue("10s") Duration handshakeTimeout, @DefaultValue("1024") int backlog,
-			@DefaultValue ProxyProtocol proxyProtocol) {
+			@DefaultValue("tcp") TransportType transport, @DefaultValue Framing framing,
+			@DefaultValue("UTF-8") Charset charset, @DefaultValue("64KB") DataSize maxMessageSize,
+			@DefaultValue("10000") int maxConnections, @DefaultValue("1MB") DataSize maxOutboundSize,
+			@DefaultValue("10m") Duration idleTimeout, @DefaultValue("30s") Duration messageTimeout,
+			@DefaultValue("30s") Duration writeTimeout, @DefaultValue("10s") Duration handshakeTimeout,
+			@DefaultValue("1024") int backlog, @DefaultValue ProxyProtocol proxyProtocol, @DefaultValue Udp udp) {
 	}
 
 	/**
@@ -91,6 +94,25 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 */
 	public record ProxyProtocol(@DefaultValue List<String> trustedNetworks,
 			@DefaultValue("false") boolean directClients) {
+	}
+
+	/**
+	 * What there is for servers with the transport 'udp' only.
+	 *
+	 * @param maxInFlight Maximum number of datagrams that are being handled or suspended.
+	 * While there are as many, none is read.
+	 * @param maxReplyRatio Maximum size of the replies to a datagram, as a multiple of
+	 * its own size, headers included. Use 0 for no replies at all.
+	 * @param suspensionTimeout Time that a datagram may be suspended until it is replied
+	 * to. Use 0 for no timeout.
+	 * @param receiveBufferSize Size of the buffer that the system keeps received
+	 * datagrams in until they are read. Decided by the system if not set.
+	 * @param sendBufferSize Size of the buffer that the system keeps replies in until
+	 * they are sent. Decided by the system if not set.
+	 */
+	public record Udp(@DefaultValue("1024") int maxInFlight, @DefaultValue("3") int maxReplyRatio,
+			@DefaultValue("30s") Duration suspensionTimeout, @Nullable DataSize receiveBufferSize,
+			@Nullable DataSize sendBufferSize) {
 	}
 
 	/**

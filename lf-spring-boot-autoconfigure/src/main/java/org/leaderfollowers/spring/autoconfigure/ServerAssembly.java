@@ -5,6 +5,8 @@ import java.util.List;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.TransportType;
+import org.leaderfollowers.UdpServer;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 import org.leaderfollowers.spring.event.EventPublication;
 import org.leaderfollowers.spring.handler.HandlerFactory;
@@ -12,6 +14,7 @@ import org.leaderfollowers.spring.handler.HandlerSource;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.server.ServerRegistration;
 import org.leaderfollowers.spring.server.TcpServerBuilderCustomizer;
+import org.leaderfollowers.spring.server.UdpServerBuilderCustomizer;
 
 import org.springframework.boot.util.LambdaSafe;
 
@@ -21,19 +24,31 @@ import org.springframework.boot.util.LambdaSafe;
  * @param framings framings of the application
  * @param handlers makes handlers of beans
  * @param decorators what surrounds the handlers, the outermost first
- * @param customizers what changes the builders, in order
+ * @param customizers what changes the builders of TCP servers, in order
+ * @param udpCustomizers what changes the builders of UDP servers, in order
  * @param events where the events of connections are published
  */
 record ServerAssembly(FramingBeans framings, HandlerFactory handlers, List<MessageHandlerDecorator> decorators,
-		List<TcpServerBuilderCustomizer> customizers, EventPublication events) {
+		List<TcpServerBuilderCustomizer> customizers, List<UdpServerBuilderCustomizer> udpCustomizers,
+		EventPublication events) {
 
 	ServerRegistration registration(String name, ConfiguredProperties<Server> properties, LeaderFollowersPool pool,
 			HandlerSource handler) {
 		ServerPropertiesMapper mapper = new ServerPropertiesMapper(properties, this.framings);
+		boolean udp = properties.values().transport() == TransportType.UDP;
 		// Now, so that invalid values are found before anything is started.
-		mapper.map(name, pool);
+		if (udp) {
+			mapper.mapUdp(name, pool);
+		}
+		else {
+			mapper.map(name, pool);
+		}
 		MessageHandler decorated = this.handlers.create(handler, properties.values().charset(),
 				(bean) -> decorate(bean, name, handler.name()));
+		if (udp) {
+			return ServerRegistration.ofProperties(name, properties.prefix(),
+					() -> buildUdp(name, mapper.mapUdp(name, pool), decorated, handler.name()));
+		}
 		return ServerRegistration.ofProperties(name, properties.prefix(), () -> {
 			TcpServer.Builder builder = mapper.map(name, pool)
 				.handler(this.events.decorate(decorated))
@@ -43,6 +58,14 @@ record ServerAssembly(FramingBeans framings, HandlerFactory handlers, List<Messa
 				.invoke((customizer) -> customizer.customize(name, builder));
 			return builder.build();
 		});
+	}
+
+	private UdpServer buildUdp(String name, UdpServer.Builder builder, MessageHandler handler, String handlerName) {
+		builder.handler(this.events.decorate(handler)).handlerName(handlerName);
+		LambdaSafe.callbacks(UdpServerBuilderCustomizer.class, this.udpCustomizers, name, builder)
+			.withLogger(ServerAssembly.class)
+			.invoke((customizer) -> customizer.customize(name, builder));
+		return builder.build();
 	}
 
 	private MessageHandler decorate(MessageHandler handler, String server, String handlerName) {

@@ -1,11 +1,14 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.net.InetAddress;
 import java.util.function.Consumer;
 
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.TrustedNetworks;
+import org.leaderfollowers.UdpServer;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Udp;
 
 import org.springframework.util.unit.DataSize;
 
@@ -18,18 +21,10 @@ import org.springframework.util.unit.DataSize;
 record ServerPropertiesMapper(ConfiguredProperties<Server> properties, FramingBeans framings) {
 
 	TcpServer.Builder map(String name, LeaderFollowersPool pool) {
+		new TransportProperties(this.properties).check();
 		TcpServer.Builder builder = TcpServer.builder(pool).name(name);
 		Server server = this.properties.values();
-		if (server.port() != null) {
-			this.properties.set("port", server.port(), builder::port);
-		}
-		else if (!name.equals(ConfiguredProperties.DEFAULT_NAME)) {
-			throw this.properties.invalid("port", null, "A port is required: only the server '%s' has one by default. "
-				.formatted(ConfiguredProperties.DEFAULT_NAME) + "Use 0 for any free port.");
-		}
-		if (server.address() != null) {
-			builder.address(server.address());
-		}
+		listen(name, builder::port, builder::address);
 		builder.framing(new FramingPropertiesMapper(this.properties, this.framings).map());
 		set("max-message-size", server.maxMessageSize(), builder::maxMessageSize);
 		Integer length = server.framing().length();
@@ -48,6 +43,38 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, FramingBe
 				(networks) -> builder.proxyProtocol(TrustedNetworks.of(networks)));
 		builder.directClients(server.proxyProtocol().directClients());
 		return builder;
+	}
+
+	UdpServer.Builder mapUdp(String name, LeaderFollowersPool pool) {
+		new TransportProperties(this.properties).check();
+		UdpServer.Builder builder = UdpServer.builder(pool).name(name);
+		listen(name, builder::port, builder::address);
+		set("max-message-size", this.properties.values().maxMessageSize(), builder::maxMessageSize);
+		Udp udp = this.properties.values().udp();
+		this.properties.set("udp.max-in-flight", udp.maxInFlight(), builder::maxInFlight);
+		this.properties.set("udp.max-reply-ratio", udp.maxReplyRatio(), builder::maxReplyRatio);
+		this.properties.set("udp.suspension-timeout", udp.suspensionTimeout(), builder::suspensionTimeout);
+		if (udp.receiveBufferSize() != null) {
+			set("udp.receive-buffer-size", udp.receiveBufferSize(), builder::receiveBufferSize);
+		}
+		if (udp.sendBufferSize() != null) {
+			set("udp.send-buffer-size", udp.sendBufferSize(), builder::sendBufferSize);
+		}
+		return builder;
+	}
+
+	private void listen(String name, Consumer<Integer> port, Consumer<InetAddress> address) {
+		Server server = this.properties.values();
+		if (server.port() != null) {
+			this.properties.set("port", server.port(), port);
+		}
+		else if (!name.equals(ConfiguredProperties.DEFAULT_NAME)) {
+			throw this.properties.invalid("port", null, "A port is required: only the server '%s' has one by default. "
+				.formatted(ConfiguredProperties.DEFAULT_NAME) + "Use 0 for any free port.");
+		}
+		if (server.address() != null) {
+			address.accept(server.address());
+		}
 	}
 
 	private void set(String property, DataSize value, Consumer<Integer> setter) {

@@ -20,7 +20,9 @@ import org.leaderfollowers.PoolListener;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PromotionKind;
 import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.ServerSnapshot.Datagrams;
 import org.leaderfollowers.ThreadRole;
+import org.leaderfollowers.TransportType;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -117,6 +119,17 @@ public final class LeaderFollowersMetrics implements MeterBinder {
 	}
 
 	private void bindServer(MeterRegistry registry, String server, RecentSnapshot<ServerSnapshot> snapshot) {
+		if (this.servers.get(server).snapshot().transport() == TransportType.UDP) {
+			bindDatagrams(registry, server, snapshot);
+		}
+		else {
+			bindConnections(registry, server, snapshot);
+		}
+		bindBytes(registry, server, "received", snapshot, snapshot.value(ServerSnapshot::receivedBytes));
+		bindBytes(registry, server, "sent", snapshot, snapshot.value(ServerSnapshot::sentBytes));
+	}
+
+	private void bindConnections(MeterRegistry registry, String server, RecentSnapshot<ServerSnapshot> snapshot) {
 		Gauge.builder("lf.connections", snapshot, snapshot.value(ServerSnapshot::openConnections))
 			.description("Number of open connections")
 			.tag("server", server)
@@ -140,8 +153,44 @@ public final class LeaderFollowersMetrics implements MeterBinder {
 				.tag("reason", lowerCase(reason))
 				.register(registry);
 		}
-		bindBytes(registry, server, "received", snapshot, snapshot.value(ServerSnapshot::receivedBytes));
-		bindBytes(registry, server, "sent", snapshot, snapshot.value(ServerSnapshot::sentBytes));
+	}
+
+	private void bindDatagrams(MeterRegistry registry, String server, RecentSnapshot<ServerSnapshot> snapshot) {
+		Gauge.builder("lf.datagrams", snapshot, snapshot.value(datagrams(Datagrams::inFlight)))
+			.description("Number of datagrams that are being handled or suspended")
+			.tag("server", server)
+			.register(registry);
+		FunctionCounter.builder("lf.datagrams.limit", snapshot, snapshot.value(datagrams(Datagrams::limitReached)))
+			.description("Number of times that no more datagrams were read since as many as allowed were being handled")
+			.tag("server", server)
+			.register(registry);
+		bindRejected(registry, server, "truncated", snapshot, snapshot.value(datagrams(Datagrams::truncated)));
+		bindRejected(registry, server, "forged", snapshot, snapshot.value(datagrams(Datagrams::rejected)));
+		bindReplies(registry, server, "sent", snapshot, snapshot.value(datagrams(Datagrams::sentReplies)));
+		bindReplies(registry, server, "refused", snapshot, snapshot.value(datagrams(Datagrams::refusedReplies)));
+		bindReplies(registry, server, "dropped", snapshot, snapshot.value(datagrams(Datagrams::droppedReplies)));
+	}
+
+	private void bindRejected(MeterRegistry registry, String server, String reason,
+			RecentSnapshot<ServerSnapshot> snapshot, ToDoubleFunction<RecentSnapshot<ServerSnapshot>> value) {
+		FunctionCounter.builder("lf.datagrams.rejected", snapshot, value)
+			.description("Number of datagrams that were dropped because they were too large or their sender was forged")
+			.tag("server", server)
+			.tag("reason", reason)
+			.register(registry);
+	}
+
+	private void bindReplies(MeterRegistry registry, String server, String outcome,
+			RecentSnapshot<ServerSnapshot> snapshot, ToDoubleFunction<RecentSnapshot<ServerSnapshot>> value) {
+		FunctionCounter.builder("lf.datagrams.replies", snapshot, value)
+			.description("Number of replies to datagrams by what became of them")
+			.tag("server", server)
+			.tag("outcome", outcome)
+			.register(registry);
+	}
+
+	private static ToDoubleFunction<ServerSnapshot> datagrams(ToDoubleFunction<Datagrams> value) {
+		return (server) -> (server.datagrams() != null) ? value.applyAsDouble(server.datagrams()) : 0;
 	}
 
 	private void bindBytes(MeterRegistry registry, String server, String direction,

@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.ServerSnapshot.State;
 import org.leaderfollowers.Server;
+import org.leaderfollowers.TransportType;
 
 /**
  * A server that can be started again after it was stopped.
@@ -83,9 +84,10 @@ class ManagedServer {
 			throw ServerBindException.of(ex, started, this.registration);
 		}
 		ServerSnapshot server = started.snapshot();
-		logger.info(
-				"Server '%s' started on port %d of %s (framing '%s', handler '%s', pool '%s')".formatted(server.name(),
-						server.port(), addressDescription(started), server.framing(), server.handler(), server.pool()));
+		String transport = (server.transport() == TransportType.UDP) ? "UDP port" : "port";
+		String framing = (server.transport() == TransportType.UDP) ? "" : "framing '%s', ".formatted(server.framing());
+		logger.info("Server '%s' started on %s %d of %s (%shandler '%s', pool '%s')".formatted(server.name(), transport,
+				server.port(), addressDescription(started), framing, server.handler(), server.pool()));
 		return true;
 	}
 
