@@ -6,6 +6,8 @@ import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
 
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -21,6 +23,9 @@ import org.leaderfollowers.TransportType;
 import org.leaderfollowers.UdpServer;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint.ServerDescriptor;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 import org.leaderfollowers.spring.metrics.LeaderFollowersMetrics;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
@@ -60,6 +65,22 @@ class UdpServerTests {
 			assertThat(context.getEnvironment().getProperty("local.lf.server.port", Integer.class))
 				.isEqualTo(server.port());
 		});
+	}
+
+	@Test
+	void methodsServeDatagrams() {
+		new ApplicationContextRunner().withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class))
+			.withBean(Shouting.class)
+			.withPropertyValues("lf.server.port=0", "lf.server.address=127.0.0.1", "lf.server.transport=udp")
+			.run((context) -> {
+				assertThat(ask(context, "hello")).isEqualTo("HELLO");
+				assertThat(ask(context, "fail")).isEqualTo("failed");
+				assertThat(ask(context, "later")).isEqualTo("LATER");
+				Awaitility.await()
+					.untilAsserted(
+							() -> assertThat(server(context).datagrams()).extracting(ServerSnapshot.Datagrams::inFlight)
+								.isEqualTo(0));
+			});
 	}
 
 	@Test
@@ -224,6 +245,25 @@ class UdpServerTests {
 			socket.receive(packet);
 			return new String(packet.getData(), 0, packet.getLength(), StandardCharsets.US_ASCII);
 		}
+	}
+
+	@LfHandler
+	static class Shouting {
+
+		@OnMessage
+		CompletableFuture<String> shout(String text) {
+			return switch (text) {
+				case "fail" -> throw new IllegalStateException("failed");
+				case "later" -> CompletableFuture.supplyAsync(() -> "LATER");
+				default -> CompletableFuture.completedFuture(text.toUpperCase(Locale.ROOT));
+			};
+		}
+
+		@OnError
+		String failed(IllegalStateException failure) {
+			return "failed";
+		}
+
 	}
 
 }
