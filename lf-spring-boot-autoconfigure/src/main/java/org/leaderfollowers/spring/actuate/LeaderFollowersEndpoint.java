@@ -6,6 +6,7 @@ import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.Function;
 
 import org.jspecify.annotations.Nullable;
@@ -273,18 +274,20 @@ public class LeaderFollowersEndpoint {
 	 * transport has none
 	 * @param bytes how much was received and sent
 	 * @param messages how many messages were received
+	 * @param tls what there is to tell of TLS, or {@code null} if the server does not
+	 * speak it
 	 */
 	public record ServerDescriptor(ServerSnapshot.State state, boolean paused, @Nullable String address,
 			@Nullable Integer port, TransportType transport, String framing, String handler, String pool,
 			@Nullable ConnectionsDescriptor connections, @Nullable DatagramsDescriptor datagrams, BytesDescriptor bytes,
-			MessagesDescriptor messages) {
+			MessagesDescriptor messages, @Nullable TlsDescriptor tls) {
 
 		static ServerDescriptor of(ServerSnapshot server) {
 			return new ServerDescriptor(server.state(), server.paused(), server.address(),
 					(server.port() > 0) ? server.port() : null, server.transport(), server.framing(), server.handler(),
 					server.pool(), (server.transport() == TransportType.TCP) ? ConnectionsDescriptor.of(server) : null,
 					DatagramsDescriptor.of(server), new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
-					new MessagesDescriptor(server.receivedMessages()));
+					new MessagesDescriptor(server.receivedMessages()), TlsDescriptor.of(server.tls()));
 		}
 
 	}
@@ -362,6 +365,33 @@ public class LeaderFollowersEndpoint {
 	 * @param received how many were received
 	 */
 	public record MessagesDescriptor(long received) {
+	}
+
+	/**
+	 * The TLS of a server.
+	 *
+	 * @param generation the number of the configuration that new connections get, from 1.
+	 * It grows when the SSL bundle is reloaded
+	 * @param connections how many connections are open, by the generation of their
+	 * configuration
+	 * @param handshakes how handshakes ended
+	 */
+	public record TlsDescriptor(int generation, Map<Integer, Integer> connections, HandshakesDescriptor handshakes) {
+
+		static @Nullable TlsDescriptor of(ServerSnapshot.@Nullable Tls tls) {
+			return (tls != null) ? new TlsDescriptor(tls.generation(), new TreeMap<>(tls.openConnections()),
+					new HandshakesDescriptor(tls.completedHandshakes(), tls.failedHandshakes())) : null;
+		}
+
+	}
+
+	/**
+	 * The handshakes of a server.
+	 *
+	 * @param completed how many succeeded
+	 * @param failed how many failed or took too long
+	 */
+	public record HandshakesDescriptor(long completed, long failed) {
 	}
 
 	private static <E extends Enum<E>> Map<E, Long> counts(Class<E> type, Map<E, Long> counts) {

@@ -34,7 +34,9 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProp
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.SearchStrategy;
+import org.springframework.boot.autoconfigure.ssl.SslAutoConfiguration;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.ssl.SslBundles;
 import org.springframework.boot.util.LambdaSafe;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
@@ -47,7 +49,7 @@ import org.springframework.context.annotation.Import;
  * the place of the pool or server that would be configured under its
  * {@linkplain Server#name() name}.
  */
-@AutoConfiguration
+@AutoConfiguration(after = SslAutoConfiguration.class)
 @ConditionalOnClass(TcpServer.class)
 @ConditionalOnBooleanProperty(name = "lf.enabled", matchIfMissing = true)
 @EnableConfigurationProperties(LfProperties.class)
@@ -85,7 +87,8 @@ public final class LeaderFollowersAutoConfiguration {
 	LeaderFollowersServers leaderFollowersServers(LfProperties properties, LeaderFollowersPools pools,
 			ConfigurableListableBeanFactory beanFactory, HandlerFactory handlerFactory,
 			ObjectProvider<MessageHandlerDecorator> decorators, ObjectProvider<TcpServerBuilderCustomizer> customizers,
-			ObjectProvider<UdpServerBuilderCustomizer> udpCustomizers, ApplicationContext applicationContext) {
+			ObjectProvider<UdpServerBuilderCustomizer> udpCustomizers, ObjectProvider<SslBundles> sslBundles,
+			ApplicationContext applicationContext) {
 		HandlerBeans handlers = new HandlerBeans(beanFactory);
 		// Threads that run handlers end before the beans that the handlers use.
 		Set<String> poolBeans = new LinkedHashSet<>(
@@ -94,7 +97,8 @@ public final class LeaderFollowersAutoConfiguration {
 		handlers.find()
 			.forEach((handler) -> poolBeans.forEach((pool) -> beanFactory.registerDependentBean(handler.name(), pool)));
 		EventPublication events = new EventPublication(applicationContext);
-		ServerAssembly assembly = new ServerAssembly(new FramingBeans(beanFactory), handlerFactory,
+		ServerAssembly assembly = new ServerAssembly(new FramingBeans(beanFactory),
+				SslPropertiesMapper.of(sslBundles.getIfAvailable()), handlerFactory,
 				decorators.orderedStream().toList(), customizers.orderedStream().toList(),
 				udpCustomizers.orderedStream().toList(), events);
 		return new LeaderFollowersServers(new ServerRegistrations(properties, pools,

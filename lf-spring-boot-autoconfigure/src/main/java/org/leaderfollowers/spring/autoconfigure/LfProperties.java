@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.function.Predicate;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.ClientAuth;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.TransportType;
@@ -54,6 +55,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param pool Name of the pool that serves the connections.
 	 * @param transport What carries the messages, streams or datagrams.
 	 * @param framing Framing of the messages.
+	 * @param ssl TLS of the connections.
 	 * @param charset Charset of messages that are text.
 	 * @param maxMessageSize Maximum size of a message, framing excluded. A connection
 	 * that sends a larger one is closed, a larger datagram is dropped.
@@ -75,7 +77,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param udp What there is for datagrams only.
 	 */
 	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
-			@DefaultValue("tcp") TransportType transport, @DefaultValue Framing framing,
+			@DefaultValue("tcp") TransportType transport, @DefaultValue Framing framing, @DefaultValue Ssl ssl,
 			@DefaultValue("UTF-8") Charset charset, @DefaultValue("64KB") DataSize maxMessageSize,
 			@DefaultValue("10000") int maxConnections, @DefaultValue("1MB") DataSize maxOutboundSize,
 			@DefaultValue("10m") Duration idleTimeout, @DefaultValue("30s") Duration messageTimeout,
@@ -128,6 +130,16 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 */
 	public record Framing(@Nullable FramingType type, @Nullable String bean, @Nullable String delimiter,
 			@Nullable Integer length, @Nullable LengthField lengthField) {
+	}
+
+	/**
+	 * How a server speaks TLS.
+	 *
+	 * @param enabled Whether to speak TLS. Enabled automatically if there is a bundle.
+	 * @param bundle Name of the SSL bundle with the keys of the server.
+	 * @param clientAuth Whether clients have to show a certificate.
+	 */
+	public record Ssl(@Nullable Boolean enabled, @Nullable String bundle, @DefaultValue("none") ClientAuth clientAuth) {
 	}
 
 	/**

@@ -22,14 +22,16 @@ import org.springframework.boot.util.LambdaSafe;
  * Puts a server together: properties, handler and what surrounds it, customizers.
  *
  * @param framings framings of the application
+ * @param ssl makes servers speak TLS
  * @param handlers makes handlers of beans
  * @param decorators what surrounds the handlers, the outermost first
  * @param customizers what changes the builders of TCP servers, in order
  * @param udpCustomizers what changes the builders of UDP servers, in order
  * @param events where the events of connections are published
  */
-record ServerAssembly(FramingBeans framings, HandlerFactory handlers, List<MessageHandlerDecorator> decorators,
-		List<TcpServerBuilderCustomizer> customizers, List<UdpServerBuilderCustomizer> udpCustomizers,
+record ServerAssembly(FramingBeans framings, SslPropertiesMapper ssl, HandlerFactory handlers,
+		List<MessageHandlerDecorator> decorators, List<TcpServerBuilderCustomizer> customizers,
+		List<UdpServerBuilderCustomizer> udpCustomizers,
 		EventPublication events) {
 
 	ServerRegistration registration(String name, ConfiguredProperties<Server> properties, LeaderFollowersPool pool,
@@ -42,6 +44,7 @@ record ServerAssembly(FramingBeans framings, HandlerFactory handlers, List<Messa
 		}
 		else {
 			mapper.map(name, pool);
+			this.ssl.check(properties);
 		}
 		MessageHandler decorated = this.handlers.create(handler, properties.values().charset(),
 				(bean) -> decorate(bean, name, handler.name()));
@@ -56,7 +59,7 @@ record ServerAssembly(FramingBeans framings, HandlerFactory handlers, List<Messa
 			LambdaSafe.callbacks(TcpServerBuilderCustomizer.class, this.customizers, name, builder)
 				.withLogger(ServerAssembly.class)
 				.invoke((customizer) -> customizer.customize(name, builder));
-			return builder.build();
+			return this.ssl.build(properties, builder);
 		});
 	}
 
