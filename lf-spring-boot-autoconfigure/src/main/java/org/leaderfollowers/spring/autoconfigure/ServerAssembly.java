@@ -31,8 +31,7 @@ import org.springframework.boot.util.LambdaSafe;
  */
 record ServerAssembly(FramingBeans framings, SslPropertiesMapper ssl, HandlerFactory handlers,
 		List<MessageHandlerDecorator> decorators, List<TcpServerBuilderCustomizer> customizers,
-		List<UdpServerBuilderCustomizer> udpCustomizers,
-		EventPublication events) {
+		List<UdpServerBuilderCustomizer> udpCustomizers, EventPublication events) {
 
 	ServerRegistration registration(String name, ConfiguredProperties<Server> properties, LeaderFollowersPool pool,
 			HandlerSource handler) {

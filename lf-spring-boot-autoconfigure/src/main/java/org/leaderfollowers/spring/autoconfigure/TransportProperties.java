@@ -30,6 +30,9 @@ record TransportProperties(ConfiguredProperties<Server> properties) {
 		tcp.put("framing.delimiter", (server) -> server.framing().delimiter());
 		tcp.put("framing.length", (server) -> server.framing().length());
 		tcp.put("framing.length-field", (server) -> server.framing().lengthField());
+		tcp.put("ssl.enabled", (server) -> server.ssl().enabled());
+		tcp.put("ssl.bundle", (server) -> server.ssl().bundle());
+		tcp.put("ssl.client-auth", (server) -> server.ssl().clientAuth());
 		tcp.put("max-connections", Server::maxConnections);
 		tcp.put("max-outbound-size", Server::maxOutboundSize);
 		tcp.put("idle-timeout", Server::idleTimeout);

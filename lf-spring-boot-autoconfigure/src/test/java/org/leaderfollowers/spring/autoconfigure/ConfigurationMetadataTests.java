@@ -45,7 +45,14 @@ class ConfigurationMetadataTests {
 				"lf.server.framing.length-field.inclusive", "lf.server.framing.length-field.byte-order",
 				"lf.server.charset", "lf.server.max-message-size", "lf.server.max-connections",
 				"lf.server.max-outbound-size", "lf.server.idle-timeout", "lf.server.message-timeout",
-				"lf.server.write-timeout", "lf.server.backlog", "lf.server.handshake-timeout", "lf.server.proxy-protocol.trusted-networks", "lf.server.proxy-protocol.direct-clients", "lf.server.udp.max-in-flight", "lf.server.udp.max-reply-ratio", "lf.server.udp.suspension-timeout", "lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers", "lf.pool.threads.min", "lf.pool.threads.max", "lf.pool.threads.keep-alive", "lf.pool.threads.priority", "lf.pool.handle-sets", "lf.pool.max-buffered-size", "lf.pool.promotion.policy", "lf.pool.promotion.order", "lf.pool.promotion.lease", "lf.pools", "lf.server.ssl.enabled", "lf.server.ssl.bundle", "lf.server.ssl.client-auth", "lf.shutdown.delay");
+				"lf.server.write-timeout", "lf.server.backlog", "lf.server.handshake-timeout",
+				"lf.server.proxy-protocol.trusted-networks", "lf.server.proxy-protocol.direct-clients",
+				"lf.server.udp.max-in-flight", "lf.server.udp.max-reply-ratio", "lf.server.udp.suspension-timeout",
+				"lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers",
+				"lf.pool.threads.min", "lf.pool.threads.max", "lf.pool.threads.keep-alive", "lf.pool.threads.priority",
+				"lf.pool.handle-sets", "lf.pool.max-buffered-size", "lf.pool.promotion.policy",
+				"lf.pool.promotion.order", "lf.pool.promotion.lease", "lf.pools", "lf.server.ssl.enabled",
+				"lf.server.ssl.bundle", "lf.server.ssl.client-auth", "lf.shutdown.delay");
 	}
 
 	@Test
