@@ -35,8 +35,8 @@ import org.springframework.test.context.junit.jupiter.SpringExtension;
  * <li>{@code @JacksonComponent}, if Jackson is available</li>
  * </ul>
  * and to beans of the types {@code Framing}, {@code LfErrorHandler},
- * {@code MessageHandlerInterceptor}, {@code HandlerCallInterceptor}, the customizers of
- * servers and pools, {@code MessageObservationConvention}, {@code Converter},
+ * {@code MessageHandlerDecorator}, which interceptors are, the customizers of servers and
+ * pools, {@code MessageObservationConvention}, {@code Converter},
  * {@code GenericConverter}, {@code Formatter}, {@code MessageConverter} and
  * {@code JacksonModule}, as far as these are available. What else a handler needs is made
  * by the test, with {@link MockitoBean @MockitoBean} or {@link Import @Import}.

@@ -5,6 +5,10 @@ import java.util.Set;
 
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.handler.LfErrorHandler;
+import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
+import org.leaderfollowers.spring.server.LeaderFollowersPoolBuilderCustomizer;
+import org.leaderfollowers.spring.server.TcpServerBuilderCustomizer;
 
 import org.springframework.boot.context.TypeExcludeFilter;
 import org.springframework.boot.test.context.filter.annotation.StandardAnnotationCustomizableTypeExcludeFilter;
@@ -20,12 +24,8 @@ class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExclu
 
 	private static final Class<?>[] ALL_HANDLERS = {};
 
-	private static final String[] OPTIONAL_INCLUDES = { "org.leaderfollowers.spring.handler.LfErrorHandler",
-			"org.leaderfollowers.spring.interceptor.HandlerCallInterceptor",
-			"org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor",
+	private static final String[] OPTIONAL_INCLUDES = {
 			"org.leaderfollowers.spring.observation.MessageObservationConvention",
-			"org.leaderfollowers.spring.server.LeaderFollowersPoolBuilderCustomizer",
-			"org.leaderfollowers.spring.server.TcpServerBuilderCustomizer",
 			"org.springframework.boot.jackson.JacksonComponent",
 			"org.springframework.messaging.converter.MessageConverter", "tools.jackson.databind.JacksonModule" };
 
@@ -39,8 +39,9 @@ class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExclu
 	}
 
 	private static Set<Class<?>> knownIncludes() {
-		Set<Class<?>> includes = new LinkedHashSet<>(
-				Set.of(Framing.class, Converter.class, GenericConverter.class, Formatter.class));
+		Set<Class<?>> includes = new LinkedHashSet<>(Set.of(Framing.class, LfErrorHandler.class,
+				MessageHandlerDecorator.class, LeaderFollowersPoolBuilderCustomizer.class,
+				TcpServerBuilderCustomizer.class, Converter.class, GenericConverter.class, Formatter.class));
 		ClassLoader classLoader = LfHandlerTypeExcludeFilter.class.getClassLoader();
 		for (String name : OPTIONAL_INCLUDES) {
 			if (ClassUtils.isPresent(name, classLoader)) {

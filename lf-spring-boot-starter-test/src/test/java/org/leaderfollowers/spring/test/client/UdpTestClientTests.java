@@ -9,6 +9,8 @@ import java.time.Duration;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.UdpServer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -34,6 +36,21 @@ class UdpTestClientTests {
 				server.send(new DatagramPacket(bytes, bytes.length, first.getSocketAddress()));
 			}
 			assertThat(client).receives("A", "", "B\n").receivesNothing();
+		}
+	}
+
+	@Test
+	void talksToAServer() {
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().name("udp").threads(2, 4).build()) {
+			UdpServer server = UdpServer.builder(pool)
+				.port(0)
+				.handler((datagram, message) -> datagram.send(message))
+				.build();
+			server.start();
+			try (UdpTestClient client = LfTestClient.udp(server.port()).open()) {
+				client.send("hello");
+				assertThat(client).receives("hello").receivesNothing();
+			}
 		}
 	}
 
