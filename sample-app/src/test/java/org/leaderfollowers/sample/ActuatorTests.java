@@ -1,6 +1,5 @@
 package org.leaderfollowers.sample;
 
-import java.io.IOException;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
@@ -12,11 +11,12 @@ import org.awaitility.Awaitility;
 import org.awaitility.core.ThrowingRunnable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.leaderfollowers.spring.test.LocalLfServerPort;
+import org.leaderfollowers.spring.test.client.TcpTestClient;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 import org.springframework.beans.factory.annotation.Autowired;
-import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.test.web.server.LocalServerPort;
 import org.springframework.web.client.RestClient;
 
@@ -35,7 +35,7 @@ class ActuatorTests {
 	@Autowired
 	private JsonMapper mapper;
 
-	@Value("${local.lf.server.port}")
+	@LocalLfServerPort
 	private int port;
 
 	@LocalServerPort
@@ -52,13 +52,13 @@ class ActuatorTests {
 	}
 
 	@Test
-	void showsThatProcessingThreadsDoNotStopTheLeader() throws IOException, SQLException {
-		try (OltpClient client = new OltpClient(this.port); OltpClient other = new OltpClient(this.port)) {
+	void showsThatProcessingThreadsDoNotStopTheLeader() throws SQLException {
+		try (TcpTestClient client = Oltp.connect(this.port); TcpTestClient other = Oltp.connect(this.port)) {
 			try (Connection lock = this.dataSource.getConnection(); Statement statement = lock.createStatement()) {
 				lock.setAutoCommit(false);
 				statement.execute("SELECT * FROM branch WHERE id = 1 FOR UPDATE");
-				client.send(OltpClient.request(9000, 1, 1, 0));
-				other.send(OltpClient.request(9001, 2, 1, 0));
+				client.send(Oltp.request(9000, 1, 1, 0));
+				other.send(Oltp.request(9001, 2, 1, 0));
 				await(() -> assertRoles(1, 2));
 				assertThat(pool().at("/threads")).anySatisfy((thread) -> {
 					assertThat(thread.at("/role").asString()).isEqualTo("PROCESSING");
@@ -83,9 +83,9 @@ class ActuatorTests {
 	}
 
 	@Test
-	void hasMeters() throws IOException {
-		try (OltpClient client = new OltpClient(this.port)) {
-			assertThat(client.ask(OltpClient.request(9000, 1, 1, 0))).contains("COMMITTED");
+	void hasMeters() {
+		try (TcpTestClient client = Oltp.connect(this.port)) {
+			assertThat(client.exchange(Oltp.request(9000, 1, 1, 0))).contains("COMMITTED");
 			// A message is counted when its reply has been sent.
 			await(() -> assertThat(get("prometheus")).contains("lf_pool_threads{", "lf_connections{",
 					"lf_messages_seconds_count{", "lf_bytes_total{", "lf_promotions_total{",

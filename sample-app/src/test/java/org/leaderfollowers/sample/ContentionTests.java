@@ -8,9 +8,10 @@ import javax.sql.DataSource;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.leaderfollowers.spring.test.LocalLfServerPort;
+import org.leaderfollowers.spring.test.client.TcpTestClient;
 
 import org.springframework.beans.factory.annotation.Autowired;
-import org.springframework.beans.factory.annotation.Value;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -24,29 +25,29 @@ abstract class ContentionTests {
 	@Autowired
 	private DataSource dataSource;
 
-	@Value("${local.lf.server.port}")
+	@LocalLfServerPort
 	private int port;
 
 	@Test
 	void rejectsAfterLastAttemptAndLivesOn() throws Exception {
-		try (OltpClient client = new OltpClient(this.port); OltpClient other = new OltpClient(this.port)) {
+		try (TcpTestClient client = Oltp.connect(this.port); TcpTestClient other = Oltp.connect(this.port)) {
 			try (Connection lock = lock("branch", 2)) {
-				assertThat(client.ask(OltpClient.request(10_042, 13, 2, 5))).isEqualTo(
-						OltpClient.rejected("Too many others move the same balances; nothing was changed, try again"));
+				assertThat(client.exchange(Oltp.request(10_042, 13, 2, 5)))
+					.isEqualTo(Oltp.rejected("Too many others move the same balances; nothing was changed, try again"));
 				// Nothing is left locked or changed.
-				assertThat(other.ask(OltpClient.request(10_042, 13, 1, 6))).contains("COMMITTED", "\"balance\":6,");
+				assertThat(other.exchange(Oltp.request(10_042, 13, 1, 6))).contains("COMMITTED", "\"balance\":6,");
 				lock.rollback();
 			}
-			assertThat(client.ask(OltpClient.request(10_042, 13, 2, 5))).contains("COMMITTED", "\"balance\":11,");
+			assertThat(client.exchange(Oltp.request(10_042, 13, 2, 5))).contains("COMMITTED", "\"balance\":11,");
 		}
 	}
 
 	@Test
 	void lockedRowDoesNotStopTheOthers() throws Exception {
-		try (OltpClient client = new OltpClient(this.port); OltpClient other = new OltpClient(this.port)) {
+		try (TcpTestClient client = Oltp.connect(this.port); TcpTestClient other = Oltp.connect(this.port)) {
 			try (Connection lock = lock("account", 1)) {
-				client.send(OltpClient.request(1, 1, 1, 5));
-				assertThat(other.ask(OltpClient.request(2, 2, 1, 6))).contains("COMMITTED");
+				client.send(Oltp.request(1, 1, 1, 5));
+				assertThat(other.exchange(Oltp.request(2, 2, 1, 6))).contains("COMMITTED");
 				lock.rollback();
 			}
 			assertThat(client.receive()).contains("\"account\":1,");

@@ -37,7 +37,7 @@ class OltpProtocolTests {
 
 	@Test
 	void readsWholeRangeOfLong() {
-		assertThat(read(OltpClient.request(Long.MAX_VALUE, 0, -1, Long.MIN_VALUE)))
+		assertThat(read(Oltp.request(Long.MAX_VALUE, 0, -1, Long.MIN_VALUE)))
 			.isEqualTo(new TransactionRequest(Long.MAX_VALUE, 0, -1, Long.MIN_VALUE));
 	}
 
@@ -113,7 +113,7 @@ class OltpProtocolTests {
 				"'account' must be given, as a whole number of at most 64 bits");
 		assertInvalid("{\"x\":" + "[".repeat(4000), "Malformed JSON");
 		assertInvalid("{\"account\":" + "9".repeat(4000) + "}", "Malformed JSON");
-		assertInvalid(OltpClient.request(42, 3, 1, 5).replace("}", ",\"" + "x".repeat(4000) + "\":1}"), NO_REQUEST);
+		assertInvalid(Oltp.request(42, 3, 1, 5).replace("}", ",\"" + "x".repeat(4000) + "\":1}"), NO_REQUEST);
 	}
 
 	@Test

@@ -1,6 +1,5 @@
 package org.leaderfollowers.sample;
 
-import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,10 +17,11 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.leaderfollowers.sample.TransactionResult.Committed;
+import org.leaderfollowers.spring.test.LocalLfServerPort;
+import org.leaderfollowers.spring.test.client.TcpTestClient;
 import tools.jackson.databind.json.JsonMapper;
 
 import org.springframework.beans.factory.annotation.Autowired;
-import org.springframework.beans.factory.annotation.Value;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -39,7 +39,7 @@ class OltpTests {
 	@Autowired
 	private JsonMapper mapper;
 
-	@Value("${local.lf.server.port}")
+	@LocalLfServerPort
 	private int port;
 
 	private long transactions;
@@ -66,17 +66,15 @@ class OltpTests {
 	}
 
 	@Test
-	void answersAsDocumented() throws IOException {
-		try (OltpClient client = new OltpClient(this.port)) {
-			assertThat(client.ask(OltpClient.request(42, 3, 1, 100_000))).matches(
+	void answersAsDocumented() {
+		try (TcpTestClient client = Oltp.connect(this.port)) {
+			assertThat(client.exchange(Oltp.request(42, 3, 1, 100_000))).matches(
 					"\\Q{\"status\":\"COMMITTED\",\"account\":42,\"balance\":100000,\"transaction\":\\E[1-9][0-9]*}");
 			long last = lastTransaction();
-			assertThat(client.ask(OltpClient.request(42, 3, 1, -1500)))
-				.isEqualTo(OltpClient.committed(42, 98_500, last + 1));
-			assertThat(client.ask(OltpClient.request(42, 11, 1, 1)))
-				.isEqualTo(OltpClient.rejected("There is no teller 11"));
-			assertThat(client.ask("deposit 5")).isEqualTo(OltpClient.invalid("Malformed JSON at column 1"));
-			assertThat(client.ask(OltpClient.request(42, 3, 1, 0) + "\r")).contains("\"balance\":98500,");
+			assertThat(client.exchange(Oltp.request(42, 3, 1, -1500))).isEqualTo(Oltp.committed(42, 98_500, last + 1));
+			assertThat(client.exchange(Oltp.request(42, 11, 1, 1))).isEqualTo(Oltp.rejected("There is no teller 11"));
+			assertThat(client.exchange("deposit 5")).isEqualTo(Oltp.invalid("Malformed JSON at column 1"));
+			assertThat(client.exchange(Oltp.request(42, 3, 1, 0) + "\r")).contains("\"balance\":98500,");
 		}
 		assertThat(transactions()).isEqualTo(3);
 	}
@@ -94,66 +92,65 @@ class OltpTests {
 			10001                | 11  | 2  | 5                    | There is no account 10001
 			7                    | 3   | 1  | -9223372036854775808 | The balance of account 7 would be out of range
 			""")
-	void changesNothingWhenRejected(long account, long teller, long branch, long delta, String reason)
-			throws IOException {
+	void changesNothingWhenRejected(long account, long teller, long branch, long delta, String reason) {
 		// So that every balance is near the end of the range that the last row exceeds.
 		execute(7, 3, 1, -1);
 		List<Long> before = balances();
 		this.transactions = count("history");
-		try (OltpClient client = new OltpClient(this.port)) {
+		try (TcpTestClient client = Oltp.connect(this.port)) {
 			for (int i = 0; i < 2; i++) {
-				assertThat(client.ask(OltpClient.request(account, teller, branch, delta)))
-					.isEqualTo(OltpClient.rejected(reason));
+				assertThat(client.exchange(Oltp.request(account, teller, branch, delta)))
+					.isEqualTo(Oltp.rejected(reason));
 			}
 			assertThat(balances()).isEqualTo(before);
 			assertThat(transactions()).isZero();
-			assertThat(client.ask(OltpClient.request(7, 3, 1, 1))).contains("COMMITTED");
+			assertThat(client.exchange(Oltp.request(7, 3, 1, 1))).contains("COMMITTED");
 		}
 	}
 
 	@Test
-	void livesOnAfterInvalidLines() throws IOException {
+	void livesOnAfterInvalidLines() {
 		List<Long> before = balances();
-		try (OltpClient client = new OltpClient(this.port)) {
-			client.send("", "hello", "{}", "[".repeat(60_000), OltpClient.request(8, 3, 1, 0) + "}");
-			client.send(new byte[] { (byte) 0xff, (byte) 0xfe, 0, '\n' });
+		try (TcpTestClient client = Oltp.connect(this.port)) {
+			client.send("", "hello", "{}", "[".repeat(60_000), Oltp.request(8, 3, 1, 0) + "}");
+			client.sendRaw(new byte[] { (byte) 0xff, (byte) 0xfe, 0, '\n' });
 			for (int i = 0; i < 6; i++) {
 				assertThat(client.receive()).startsWith("{\"status\":\"INVALID\",\"reason\":\"");
 			}
 			assertThat(balances()).isEqualTo(before);
-			assertThat(client.ask(OltpClient.request(8, 3, 1, 0))).contains("COMMITTED");
+			assertThat(client.exchange(Oltp.request(8, 3, 1, 0))).contains("COMMITTED");
 		}
 		assertThat(transactions()).isEqualTo(1);
 	}
 
 	@Test
-	void readsNothingButUtf8() throws IOException {
-		try (OltpClient client = new OltpClient(this.port)) {
-			byte[] utf16 = OltpClient.request(10, 3, 1, 5).getBytes(StandardCharsets.UTF_16);
-			client.send(utf16);
-			client.send(new byte[] { '\n' });
-			assertThat(client.receive()).isEqualTo(OltpClient.invalid("The line is not UTF-8"));
+	void readsNothingButUtf8() {
+		try (TcpTestClient client = Oltp.connect(this.port)) {
+			byte[] utf16 = Oltp.request(10, 3, 1, 5).getBytes(StandardCharsets.UTF_16);
+			client.sendRaw(utf16);
+			client.sendRaw(new byte[] { '\n' });
+			assertThat(client.receive()).isEqualTo(Oltp.invalid("The line is not UTF-8"));
 		}
 	}
 
 	@Test
-	void answersAndClosesWhenLineIsTooLong() throws IOException {
-		try (OltpClient client = new OltpClient(this.port)) {
-			client.send(OltpClient.request(9, 3, 1, 0));
-			client.send("x".repeat(66_000).getBytes(StandardCharsets.UTF_8));
+	void answersAndClosesWhenLineIsTooLong() {
+		try (TcpTestClient client = Oltp.connect(this.port)) {
+			client.send(Oltp.request(9, 3, 1, 0));
+			client.sendRaw("x".repeat(66_000));
 			assertThat(client.receive()).contains("COMMITTED");
-			assertThat(client.receive()).isEqualTo(OltpClient.invalid("The line is too long for a request"));
-			assertThat(client.receive()).isNull();
+			assertThat(client.receive()).isEqualTo(Oltp.invalid("The line is too long for a request"));
+			assertThat(client).isClosedByServer();
 		}
 	}
 
 	@Test
-	void answersBurstInOrder() throws IOException {
+	void answersBurstInOrder() {
 		int burst = 500;
 		String[] requests = IntStream.range(0, burst)
-			.mapToObj((i) -> OltpClient.request(1000 + i, 1 + i % 10, 1, i))
+			.mapToObj((i) -> Oltp.request(1000 + i, 1 + i % 10, 1, i))
 			.toArray(String[]::new);
-		try (OltpClient client = new OltpClient(this.port)) {
+		try (TcpTestClient client = Oltp.connect(this.port)) {
 			client.send(requests);
 			long last = 0;
 			for (int i = 0; i < burst; i++) {
@@ -199,19 +196,19 @@ class OltpTests {
 		}
 	}
 
-	private List<Committed> deposit(long account, int teller, long cents, int times) throws IOException {
+	private List<Committed> deposit(long account, int teller, long cents, int times) {
 		List<Committed> results = new ArrayList<>();
-		try (OltpClient client = new OltpClient(this.port)) {
+		try (TcpTestClient client = Oltp.connect(this.port)) {
 			for (int i = 0; i < times; i++) {
-				results.add(committed(client.ask(OltpClient.request(account, teller, 1, cents))));
+				results.add(committed(client.exchange(Oltp.request(account, teller, 1, cents))));
 			}
 		}
 		return results;
 	}
 
-	private void execute(long account, long teller, long branch, long delta) throws IOException {
-		try (OltpClient client = new OltpClient(this.port)) {
-			committed(client.ask(OltpClient.request(account, teller, branch, delta)));
+	private void execute(long account, long teller, long branch, long delta) {
+		try (TcpTestClient client = Oltp.connect(this.port)) {
+			committed(client.exchange(Oltp.request(account, teller, branch, delta)));
 		}
 	}
 

@@ -1,6 +1,7 @@
 package org.leaderfollowers.sample;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.DisabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
+import org.leaderfollowers.spring.test.client.TcpTestClient;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -83,7 +85,7 @@ class ShutdownTests {
 		terminateWhileProcessing(clients, clients, (port, idle) -> {
 			// Nobody else gets in, and who does not wait for a reply is sent away.
 			Awaitility.await().atMost(Duration.ofSeconds(30)).untilAsserted(() -> assertRefused(port));
-			assertThat(idle.receive()).isNull();
+			assertThat(idle).isClosedByServer();
 		});
 	}
 
@@ -97,15 +99,15 @@ class ShutdownTests {
 
 	private void terminateWhileProcessing(int clients, int processing, WhileDraining whileDraining) throws Exception {
 		int port = awaitPort();
-		List<OltpClient> waiting = new ArrayList<>();
-		try (OltpClient idle = new OltpClient(port)) {
+		List<TcpTestClient> waiting = new ArrayList<>();
+		try (TcpTestClient idle = Oltp.connect(port)) {
 			try (Connection lock = connect(); Statement statement = lock.createStatement()) {
 				lock.setAutoCommit(false);
 				statement.execute("SELECT * FROM branch WHERE id = 1 FOR UPDATE");
 				for (int i = 1; i <= clients; i++) {
-					OltpClient client = new OltpClient(port);
+					TcpTestClient client = Oltp.connect(port);
 					waiting.add(client);
-					String request = OltpClient.request(i, 1 + i % 10, 1, 1);
+					String request = Oltp.request(i, 1 + i % 10, 1, 1);
 					client.send(Collections.nCopies(BURST, request).toArray(String[]::new));
 				}
 				Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> blockedTransactions() == processing);
@@ -115,16 +117,16 @@ class ShutdownTests {
 				lock.rollback();
 			}
 			for (int i = 1; i <= clients; i++) {
-				OltpClient client = waiting.get(i - 1);
+				TcpTestClient client = waiting.get(i - 1);
 				for (int balance = 1; balance <= BURST; balance++) {
 					assertThat(client.receive()).contains("COMMITTED",
 							"\"account\":%d,\"balance\":%d,".formatted(i, balance));
 				}
-				assertThat(client.receive()).isNull();
+				assertThat(client).isClosedByServer();
 			}
 		}
 		finally {
-			for (OltpClient client : waiting) {
+			for (TcpTestClient client : waiting) {
 				client.close();
 			}
 		}
@@ -146,7 +148,8 @@ class ShutdownTests {
 	}
 
 	private void assertRefused(int port) {
-		assertThatExceptionOfType(ConnectException.class).isThrownBy(() -> new OltpClient(port).close());
+		assertThatExceptionOfType(UncheckedIOException.class).isThrownBy(() -> Oltp.connect(port).close())
+			.withCauseInstanceOf(ConnectException.class);
 	}
 
 	private long blockedTransactions() throws SQLException {
@@ -173,7 +176,7 @@ class ShutdownTests {
 	@FunctionalInterface
 	private interface WhileDraining {
 
-		void check(int port, OltpClient idle) throws Exception;
+		void check(int port, TcpTestClient idle) throws Exception;
 
 	}
 

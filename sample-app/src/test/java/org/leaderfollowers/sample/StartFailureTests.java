@@ -3,8 +3,8 @@ package org.leaderfollowers.sample;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.leaderfollowers.spring.test.LocalLfServerPort;
 
-import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -20,7 +20,7 @@ import static org.assertj.core.api.Assertions.assertThatException;
 @Timeout(60)
 class StartFailureTests {
 
-	@Value("${local.lf.server.port}")
+	@LocalLfServerPort
 	private int port;
 
 	@Test

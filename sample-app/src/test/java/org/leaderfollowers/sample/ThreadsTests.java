@@ -1,7 +1,5 @@
 package org.leaderfollowers.sample;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.FutureTask;
@@ -10,6 +8,7 @@ import java.util.stream.Collectors;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.leaderfollowers.spring.test.client.TcpTestClient;
 
 import org.springframework.boot.SpringApplication;
 import org.springframework.context.ConfigurableApplicationContext;
@@ -45,11 +44,8 @@ class ThreadsTests {
 		try (ConfigurableApplicationContext context = SpringApplication.run(SampleApplication.class,
 				"--lf.server.port=0", "--server.port=0")) {
 			int port = context.getEnvironment().getRequiredProperty("local.lf.server.port", Integer.class);
-			try (OltpClient client = new OltpClient(port)) {
-				assertThat(client.ask(OltpClient.request(1, 1, 1, 0))).contains("COMMITTED");
-			}
-			catch (IOException ex) {
-				throw new UncheckedIOException(ex);
+			try (TcpTestClient client = Oltp.connect(port)) {
+				assertThat(client.exchange(Oltp.request(1, 1, 1, 0))).contains("COMMITTED");
 			}
 			assertThat(threads()).anyMatch((thread) -> thread.getName().startsWith("lf-"))
 				.anyMatch((thread) -> thread.getName().startsWith("http-nio-"));
