@@ -115,6 +115,9 @@ class UdpServerTests {
 			framing.delimiter          | ;
 			framing.length             | 5
 			framing.length-field.bytes | 2
+			ssl.enabled                | true
+			ssl.bundle                 | mine
+			ssl.client-auth            | need
 			max-connections            | 5
 			max-outbound-size          | 5KB
 			idle-timeout               | 5s
