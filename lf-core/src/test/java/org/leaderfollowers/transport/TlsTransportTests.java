@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 
+import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLHandshakeException;
@@ -30,6 +31,8 @@ class TlsTransportTests {
 
 	private final MemoryBudget budget = new MemoryBudget(1024 * 1024);
 
+	private final SSLContext context = Certificates.server();
+
 	private SocketPair sockets;
 
 	private TlsTransport transport;
@@ -41,7 +44,7 @@ class TlsTransportTests {
 			close();
 		}
 		this.sockets = new SocketPair();
-		SSLEngine engine = Certificates.server().createSSLEngine();
+		SSLEngine engine = this.context.createSSLEngine();
 		engine.setUseClientMode(false);
 		this.transport = new TlsTransport(this.sockets.own, engine, this.buffers, this.budget, 1);
 		this.client = new ClientEngine(Certificates.client(), protocol);
@@ -155,7 +158,9 @@ class TlsTransportTests {
 				length = splitFlight(flight, split);
 				listenUntil(() -> !this.client.isHandshaking());
 				assertThat(read()).as("flight %d split at %d", flight, split).isEqualTo("ping");
-				split++;
+				// Deep in a long flight, what a byte means to the transport does not
+				// change.
+				split += (split < 80 || length - split < 20) ? 1 : 7;
 			}
 			while (split < length);
 			total += length;
