@@ -175,7 +175,17 @@ public final class TlsTransport extends Transport {
 				}
 				case NEED_UNWRAP -> {
 					if (!listen(input)) {
-						int count = fill(input);
+						int count;
+						try {
+							count = fill(input);
+						}
+						catch (IOException ex) {
+							if (this.heardOf) {
+								throw ex;
+							}
+							// Some health checks connect and end with a reset.
+							count = -1;
+						}
 						if (count < 0 && !this.heardOf) {
 							return Progress.ENDED;
 						}
