@@ -216,7 +216,8 @@ final class Arguments {
 			return (connection, message, event) -> required(message).hasRemaining()
 					? Optional.ofNullable(argument.get(connection, message, event)) : Optional.empty();
 		}
-		if (optional && !anyBytes && !parameter.getParameterType().isPrimitive()) {
+		if (optional && !anyBytes
+				&& (!parameter.getParameterType().isPrimitive() || InvocableMethods.isKotlin(method))) {
 			return (connection, message, event) -> required(message).hasRemaining()
 					? argument.get(connection, message, event) : null;
 		}

@@ -14,6 +14,7 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.OnError;
 
+import org.springframework.core.KotlinDetector;
 import org.springframework.core.MethodParameter;
 import org.springframework.util.Assert;
 import org.springframework.util.ClassUtils;
@@ -180,9 +181,13 @@ public final class HandlerFactory {
 
 		/** Never fails: what is wrong is collected. */
 		HandlerMethod bind(Method method, Phase phase, boolean converted) {
-			Argument[] arguments = this.arguments.find(method, phase, converted);
-			this.replyTypes.check(method, phase);
 			MethodHandle handle = this.invocables.handle(method);
+			Argument[] arguments = new Argument[0];
+			// What Kotlin adds to the parameters of the others is nobody's mistake.
+			if (!KotlinDetector.isSuspendingFunction(method)) {
+				arguments = this.arguments.find(method, phase, converted);
+				this.replyTypes.check(method, phase);
+			}
 			return new HandlerMethod((handle != null) ? handle : InvocableMethods.NONE, arguments,
 					Mistakes.describe(method));
 		}

@@ -69,7 +69,8 @@ final class HeaderArguments {
 		Class<?> type = ClassUtils.resolvePrimitiveIfNecessary(nested.getNestedParameterType());
 		boolean hasDefault = !ValueConstants.DEFAULT_NONE.equals(header.defaultValue());
 		boolean optional = hasDefault || !header.required() || parameter.isOptional();
-		if (optional && !hasDefault && parameter.getParameterType().isPrimitive()) {
+		if (optional && !hasDefault && parameter.getParameterType().isPrimitive()
+				&& !(InvocableMethods.isKotlin(method) && parameter.isOptional())) {
 			this.mistakes
 				.add(method,
 						"has the parameter %s, which is primitive and cannot be null when the header '%s' is missing"

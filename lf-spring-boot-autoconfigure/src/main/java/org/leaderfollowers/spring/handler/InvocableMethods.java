@@ -37,7 +37,9 @@ record InvocableMethods(Object bean, Mistakes mistakes) {
 		try {
 			ReflectionUtils.makeAccessible(invocable);
 			MethodHandle handle = MethodHandles.lookup().unreflect(invocable).asFixedArity().bindTo(this.bean);
-			return handle.asType(handle.type().generic()).asSpreader(Object[].class, invocable.getParameterCount());
+			MethodHandle spread = handle.asType(handle.type().generic())
+				.asSpreader(Object[].class, invocable.getParameterCount());
+			return isKotlin(method) ? KotlinDefaults.bind(method, this.bean, spread) : spread;
 		}
 		catch (IllegalAccessException | RuntimeException ex) {
 			// A module that is not open, for example.
@@ -45,6 +47,10 @@ record InvocableMethods(Object bean, Mistakes mistakes) {
 					"Make the method and its class public, or open the package to Spring.");
 			return null;
 		}
+	}
+
+	static boolean isKotlin(Method method) {
+		return KotlinDetector.isKotlinReflectPresent() && KotlinDetector.isKotlinType(method.getDeclaringClass());
 	}
 
 	private @Nullable Method invocable(Method method) {

@@ -218,6 +218,13 @@ class HandlerMistakeTests {
 	}
 
 	@Test
+	void suspendingFunction() {
+		assertMistake(SuspendingHandler.class,
+				"Method handle(String, Continuation) is a suspending function, which is not supported.",
+				"Return a CompletableFuture, for example by the function future of kotlinx-coroutines.");
+	}
+
+	@Test
 	void methodsThatAProxyDoesNotHave() {
 		FailureAnalysis analysis = analyze(this.runner.withUserConfiguration(OnlyClass.class)
 			.withBean(Proxies.class, () -> new Proxies(false, new AtomicInteger())));
