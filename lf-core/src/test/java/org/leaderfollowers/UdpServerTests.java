@@ -601,6 +601,35 @@ class UdpServerTests {
 				.doesNotContain("secret"));
 	}
 
+	@Test
+	void aFailureThatCannotBeLoggedHarmsNobody() {
+		UdpServer server = start(this.engine.pool(2, 4), new MessageHandler() {
+			@Override
+			public void onMessage(Connection datagram, ByteBuffer message) {
+				if (message.remaining() > 1) {
+					throw new IllegalStateException("failed");
+				}
+				datagram.send(message);
+			}
+
+			@Override
+			public void onError(Connection datagram, Throwable failure) {
+				throw new IllegalStateException() {
+					@Override
+					public String getMessage() {
+						throw new IllegalStateException("fails to tell");
+					}
+				};
+			}
+		});
+		try (DatagramPeer peer = new DatagramPeer(server)) {
+			peer.send("bad");
+			Engine.eventually().until(() -> server.snapshot().receivedMessages() == 1);
+			assertThat(peer.ask("x")).isEqualTo("x");
+		}
+		Engine.eventually().until(() -> datagrams(server).inFlight() == 0);
+	}
+
 	// Suspension
 
 	@Test
