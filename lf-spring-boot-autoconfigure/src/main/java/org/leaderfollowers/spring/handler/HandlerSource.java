@@ -1,7 +1,5 @@
 package org.leaderfollowers.spring.handler;
 
-import org.springframework.util.Assert;
-
 /**
  * A bean that handles messages.
  *
@@ -11,12 +9,5 @@ import org.springframework.util.Assert;
  * @param description the bean and where it is defined, for people
  */
 public record HandlerSource(Object bean, Class<?> type, String name, String description) {
-
-	public HandlerSource {
-		Assert.notNull(bean, "'bean' must not be null");
-		Assert.notNull(type, "'type' must not be null");
-		Assert.notNull(name, "'name' must not be null");
-		Assert.notNull(description, "'description' must not be null");
-	}
 
 }

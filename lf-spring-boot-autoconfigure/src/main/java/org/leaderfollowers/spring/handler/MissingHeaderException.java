@@ -10,6 +10,7 @@ public class MissingHeaderException extends IllegalStateException {
 	@Serial
 	private static final long serialVersionUID = 1L;
 
+	/** The name of what is missing. */
 	private final String header;
 
 	/**

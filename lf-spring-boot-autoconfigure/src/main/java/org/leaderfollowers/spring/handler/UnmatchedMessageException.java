@@ -14,6 +14,7 @@ public class UnmatchedMessageException extends RuntimeException {
 	@Serial
 	private static final long serialVersionUID = 1L;
 
+	/** What the message is, if it says so. */
 	private final @Nullable String type;
 
 	/**
