@@ -198,7 +198,9 @@ final class DatagramReceiver implements EngineEventHandler {
 		try {
 			if (draining && !this.readWhileDraining) {
 				this.readWhileDraining = true;
-				this.drainBudget = this.server.isPaused() ? 0 : this.channel.getOption(StandardSocketOptions.SO_RCVBUF);
+				// Linux grants twice what it is said to have granted.
+				this.drainBudget = this.server.isPaused() ? 0
+						: 2L * this.channel.getOption(StandardSocketOptions.SO_RCVBUF);
 			}
 			for (int reads = 0; reads < MAX_READS; reads++) {
 				if (draining && this.drainBudget <= 0) {

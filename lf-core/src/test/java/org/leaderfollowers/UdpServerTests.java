@@ -756,7 +756,7 @@ class UdpServerTests {
 			datagram.send(message);
 		});
 		try (DatagramPeer peer = new DatagramPeer(server)) {
-			for (int i = 0; i < 50; i++) {
+			for (int i = 0; i < 240; i++) {
 				peer.send("x" + i);
 			}
 			inside.await();
@@ -765,10 +765,10 @@ class UdpServerTests {
 			Engine.eventually().until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
 			gate.countDown();
 			Set<String> answers = ConcurrentHashMap.newKeySet();
-			for (int i = 0; i < 50; i++) {
+			for (int i = 0; i < 240; i++) {
 				answers.add(peer.receive());
 			}
-			assertThat(answers).hasSize(50);
+			assertThat(answers).hasSize(240);
 			assertThat(drained.get(30, TimeUnit.SECONDS)).isTrue();
 			rebind(server.address());
 		}
@@ -810,8 +810,9 @@ class UdpServerTests {
 				.satisfies((ex) -> assertThat(((ConnectionClosedException) ex).reason())
 					.isEqualTo(CloseReason.SHUTDOWN_TIMEOUT));
 		}
-		assertThat(this.engine.log()).singleElement()
-			.satisfies((line) -> assertThat(line).startsWith("WARN Server 'default' is closed with 2 datagrams"));
+		// On a slow machine a line on the starvation, too.
+		assertThat(this.engine.log())
+			.anyMatch((line) -> line.startsWith("WARN Server 'default' is closed with 2 datagrams"));
 	}
 
 	@ParameterizedTest
