@@ -51,6 +51,16 @@ public interface Connection {
 	void close();
 
 	/**
+	 * Closes the connection as if its handler had thrown the failure: for replies that
+	 * come later and fail. {@link MessageHandler#onError} is called by a thread of the
+	 * pool, for a datagram by the calling thread, and the reason is
+	 * {@link CloseReason#HANDLER_ERROR}. Does nothing if the connection is closed
+	 * already, or if the failure tells that it was.
+	 * @param failure what failed
+	 */
+	void fail(Throwable failure);
+
+	/**
 	 * Whether the connection can still be used.
 	 * @return {@code false} from the moment that a close was asked for or detected
 	 */

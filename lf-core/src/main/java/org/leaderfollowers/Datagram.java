@@ -5,6 +5,7 @@ import java.lang.invoke.VarHandle;
 import java.net.Inet6Address;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -135,6 +136,14 @@ final class Datagram implements Connection {
 	@Override
 	public void close() {
 		close(CloseReason.LOCAL);
+	}
+
+	@Override
+	public void fail(Throwable failure) {
+		Objects.requireNonNull(failure, "'failure' must not be null");
+		if (isOpen()) {
+			this.server.handlerFailed(this, failure);
+		}
 	}
 
 	// Under way

@@ -262,38 +262,13 @@ final class DatagramReceiver implements EngineEventHandler {
 			this.server.handler().onMessage(datagram, message);
 		}
 		catch (Throwable ex) {
-			handlerFailed(datagram, ex);
+			this.server.handlerFailed(datagram, ex);
 		}
 		finally {
 			// An interrupt meant for the handler must not reach the next one.
 			Thread.interrupted();
 			datagram.handled();
 			pool.endDispatch(me, this.handle);
-		}
-	}
-
-	private void handlerFailed(Datagram datagram, Throwable failure) {
-		if (failure instanceof ConnectionClosedException closed && closed.isOf(datagram)) {
-			return;
-		}
-		try {
-			this.server.handler().onError(datagram, failure);
-		}
-		catch (Throwable ex) {
-			onErrorFailed(datagram, ex);
-		}
-		datagram.close(CloseReason.HANDLER_ERROR);
-	}
-
-	private void onErrorFailed(Datagram datagram, Throwable failure) {
-		try {
-			if (!(failure instanceof ConnectionClosedException closed && closed.isOf(datagram))) {
-				this.server.logUnhandled(datagram, failure);
-			}
-		}
-		catch (Throwable ex) {
-			// Out of memory, or a failure that cannot even be logged. It must not get any
-			// further: the socket belongs to others by now.
 		}
 	}
 

@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
@@ -1118,6 +1119,14 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	@Override
 	public void close() {
 		requestCloseByOwner(CloseReason.LOCAL, null);
+	}
+
+	@Override
+	public void fail(Throwable failure) {
+		Objects.requireNonNull(failure, "'failure' must not be null");
+		if (!(failure instanceof ConnectionClosedException closed && closed.isOf(this))) {
+			requestCloseByOwner(CloseReason.HANDLER_ERROR, failure);
+		}
 	}
 
 	/** Has the owner look at it because the server drains. */

@@ -282,6 +282,31 @@ public final class UdpServer implements Server {
 		}
 	}
 
+	void handlerFailed(Datagram datagram, Throwable failure) {
+		if (failure instanceof ConnectionClosedException closed && closed.isOf(datagram)) {
+			return;
+		}
+		try {
+			this.handler.onError(datagram, failure);
+		}
+		catch (Throwable ex) {
+			onErrorFailed(datagram, ex);
+		}
+		datagram.close(CloseReason.HANDLER_ERROR);
+	}
+
+	private void onErrorFailed(Datagram datagram, Throwable failure) {
+		try {
+			if (!(failure instanceof ConnectionClosedException closed && closed.isOf(datagram))) {
+				logUnhandled(datagram, failure);
+			}
+		}
+		catch (Throwable ex) {
+			// Out of memory, or a failure that cannot even be logged. It must not get any
+			// further: the socket belongs to others by now.
+		}
+	}
+
 	void logUnhandled(Datagram datagram, Throwable failure) {
 		long suppressed = this.failureLog.tryAcquire();
 		if (suppressed < 0) {

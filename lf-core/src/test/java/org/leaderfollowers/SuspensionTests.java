@@ -184,6 +184,29 @@ class SuspensionTests {
 	}
 
 	@Test
+	void aReplyThatFailsLaterFailsTheConnection() {
+		Recorder recorder = new Recorder() {
+			@Override
+			void message(Connection connection, ByteBuffer message) {
+				SuspensionTests.this.later.add(new Later(connection, "", connection.suspend()));
+			}
+
+			@Override
+			void error(Connection connection, Throwable failure) {
+				connection.send(Engine.bytes("sorry: " + failure.getMessage()));
+			}
+		};
+		TcpServer server = this.engine.lines(this.engine.pool(1, 4), recorder);
+		Peer peer = this.engine.connect(server).send("later\nnever\n");
+		Connection connection = awaitLater().connection();
+		connection.fail(new IllegalStateException("no rate"));
+		connection.fail(new IllegalStateException("too late"));
+		assertThat(peer.readTextToEnd()).isEqualTo("sorry: no rate\n");
+		assertThat(recorder.awaitClose(1)).containsExactly("open", "later", "error IllegalStateException",
+				"close HANDLER_ERROR");
+	}
+
+	@Test
 	void aSuspendedConnectionIsClosedWhenItIsAskedTo() {
 		Recorder recorder = handler();
 		TcpServer server = this.engine.lines(this.engine.pool(1, 4), recorder);

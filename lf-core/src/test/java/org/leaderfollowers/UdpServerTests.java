@@ -691,6 +691,36 @@ class UdpServerTests {
 	}
 
 	@Test
+	void aReplyThatFailsLaterIsToldToTheHandler() throws Exception {
+		BlockingQueue<Connection> waiting = new LinkedBlockingQueue<>();
+		UdpServer server = start(this.engine.pool(2, 4), new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection datagram, ByteBuffer message) {
+				Suspension suspension = datagram.suspend();
+				datagram.attributes().put("suspension", suspension);
+				waiting.add(datagram);
+			}
+
+			@Override
+			public void onError(Connection datagram, Throwable failure) {
+				datagram.send(Engine.bytes("sorry: " + failure.getMessage()));
+			}
+
+		});
+		try (DatagramPeer peer = new DatagramPeer(server)) {
+			peer.send("1");
+			Connection datagram = waiting.take();
+			datagram.fail(new IllegalStateException("no rate"));
+			datagram.fail(new IllegalStateException("too late"));
+			assertThat(peer.receive()).isEqualTo("sorry: no rate");
+			assertThat(datagram.isOpen()).isFalse();
+			((Suspension) datagram.attributes().get("suspension")).resume();
+			Engine.eventually().until(() -> datagrams(server).inFlight() == 0);
+		}
+	}
+
+	@Test
 	void aHandlerThatWaitsLongerThanItsSuspensionCountsStill() throws Exception {
 		CountDownLatch gate = this.engine.gate();
 		BlockingQueue<Connection> waiting = new LinkedBlockingQueue<>();

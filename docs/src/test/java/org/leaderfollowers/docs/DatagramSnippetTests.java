@@ -6,6 +6,7 @@ import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -59,6 +60,7 @@ class DatagramSnippetTests {
 			send(socket, "readings", new byte[513]);
 		}
 		Awaitility.await()
+			.atMost(Duration.ofSeconds(60))
 			.untilAsserted(() -> assertThat(this.servers.get("readings").snapshot().datagrams())
 				.extracting(ServerSnapshot.Datagrams::truncated)
 				.isEqualTo(1L));

@@ -6,6 +6,7 @@ import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.concurrent.atomic.AtomicReference;
 
 import org.awaitility.Awaitility;
@@ -55,6 +56,7 @@ class LifecycleSnippetTests {
 			assertThat(ask(socket, "who")).startsWith("orders-");
 		}
 		Awaitility.await()
+			.atMost(Duration.ofSeconds(60))
 			.untilAsserted(() -> assertThat(audit.entries()).anyMatch((entry) -> entry.startsWith("opened orders "))
 				.contains("closed orders PEER"));
 	}

@@ -70,19 +70,8 @@ final class ServerMessageHandler implements MessageHandler {
 	 * came later.
 	 */
 	void failed(Connection connection, Throwable failure) {
-		if (handle(connection, failure) || !connection.isOpen()) {
-			return;
-		}
-		try {
-			connection.attributes().values().remove(failure);
-			this.handler.onError(connection, failure);
-		}
-		catch (Throwable ex) {
-			failure.addSuppressed(ex);
-			this.failures.log(connection, failure);
-		}
-		finally {
-			connection.close();
+		if (!handle(connection, failure)) {
+			connection.fail(failure);
 		}
 	}
 

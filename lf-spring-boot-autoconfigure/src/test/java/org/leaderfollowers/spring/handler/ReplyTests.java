@@ -8,9 +8,12 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Queue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -18,6 +21,7 @@ import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -27,11 +31,15 @@ import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
  * What a method returns, and what the client gets.
  */
+@ExtendWith(OutputCaptureExtension.class)
 class ReplyTests {
 
 	/** More than the buffers of the system take. */
@@ -95,7 +103,7 @@ class ReplyTests {
 	}
 
 	@Test
-	void failureThatComesLaterIsHandled() {
+	void failureThatComesLaterIsHandled(CapturedOutput output) {
 		HandlerRunner.talk(HandlerRunner.of(Later.class), (client, context) -> {
 			Later handler = context.getBean(Later.class);
 			client.send("1");
@@ -108,7 +116,9 @@ class ReplyTests {
 			Awaitility.await().until(() -> handler.asked.size() == 1);
 			handler.asked.remove().completeExceptionally(new IllegalStateException("nobody handles it"));
 			assertThat(client.read()).isNull();
+			assertThat(handler.closed.poll(60, TimeUnit.SECONDS)).isEqualTo(CloseReason.HANDLER_ERROR);
 		});
+		assertThat(output).containsOnlyOnce("java.lang.IllegalStateException: nobody handles it");
 	}
 
 	@Test
@@ -235,6 +245,8 @@ class ReplyTests {
 
 		private final Queue<CompletableFuture<String>> asked = new ConcurrentLinkedQueue<>();
 
+		private final BlockingQueue<CloseReason> closed = new LinkedBlockingQueue<>();
+
 		@OnMessage
 		CompletionStage<String> ask(String text) {
 			if (text.equals("now")) {
@@ -253,6 +265,11 @@ class ReplyTests {
 		@OnError
 		String failed(IllegalArgumentException ex) {
 			return "failed: " + ex.getMessage();
+		}
+
+		@OnClose
+		void closed(CloseReason reason) {
+			this.closed.add(reason);
 		}
 
 	}

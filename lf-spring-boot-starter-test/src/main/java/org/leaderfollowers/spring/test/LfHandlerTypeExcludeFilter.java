@@ -9,6 +9,7 @@ import org.leaderfollowers.spring.handler.LfErrorHandler;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.server.LeaderFollowersPoolBuilderCustomizer;
 import org.leaderfollowers.spring.server.TcpServerBuilderCustomizer;
+import org.leaderfollowers.spring.server.UdpServerBuilderCustomizer;
 
 import org.springframework.boot.context.TypeExcludeFilter;
 import org.springframework.boot.test.context.filter.annotation.StandardAnnotationCustomizableTypeExcludeFilter;
@@ -39,9 +40,10 @@ class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExclu
 	}
 
 	private static Set<Class<?>> knownIncludes() {
-		Set<Class<?>> includes = new LinkedHashSet<>(Set.of(Framing.class, LfErrorHandler.class,
-				MessageHandlerDecorator.class, LeaderFollowersPoolBuilderCustomizer.class,
-				TcpServerBuilderCustomizer.class, Converter.class, GenericConverter.class, Formatter.class));
+		Set<Class<?>> includes = new LinkedHashSet<>(
+				Set.of(Framing.class, LfErrorHandler.class, MessageHandlerDecorator.class,
+						LeaderFollowersPoolBuilderCustomizer.class, TcpServerBuilderCustomizer.class,
+						UdpServerBuilderCustomizer.class, Converter.class, GenericConverter.class, Formatter.class));
 		ClassLoader classLoader = LfHandlerTypeExcludeFilter.class.getClassLoader();
 		for (String name : OPTIONAL_INCLUDES) {
 			if (ClassUtils.isPresent(name, classLoader)) {

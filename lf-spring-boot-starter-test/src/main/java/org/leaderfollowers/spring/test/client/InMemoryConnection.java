@@ -519,6 +519,17 @@ final class InMemoryConnection implements Connection {
 	}
 
 	@Override
+	public void fail(Throwable failure) {
+		locked(() -> {
+			if (this.refusals.contains(failure)) {
+				return;
+			}
+			requestClose(CloseReason.HANDLER_ERROR, failure);
+		});
+		work();
+	}
+
+	@Override
 	public boolean isOpen() {
 		this.lock.lock();
 		try {
