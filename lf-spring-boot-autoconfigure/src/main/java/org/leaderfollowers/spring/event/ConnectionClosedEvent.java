@@ -6,6 +6,8 @@ import org.leaderfollowers.Connection;
 /**
  * Published when a connection is closed and its handler was told, whether or not a
  * {@link ConnectionOpenedEvent} was published before.
+ *
+ * @serial exclude
  */
 @SuppressWarnings("serial")
 public final class ConnectionClosedEvent extends ConnectionEvent {

@@ -5,6 +5,8 @@ import org.leaderfollowers.Connection;
 /**
  * Published when something failed on a connection and its handler was told. The
  * connection is closed afterwards.
+ *
+ * @serial exclude
  */
 @SuppressWarnings("serial")
 public final class ConnectionFailedEvent extends ConnectionEvent {

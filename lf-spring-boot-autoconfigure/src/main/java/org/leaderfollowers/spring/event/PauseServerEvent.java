@@ -7,6 +7,8 @@ import org.springframework.context.ApplicationEvent;
 /**
  * To be published by the application to pause a server, or all servers of the context:
  * the same as a call of {@code LeaderFollowersServers}, for those who do not know it.
+ *
+ * @serial exclude
  */
 @SuppressWarnings("serial")
 public final class PauseServerEvent extends ApplicationEvent {

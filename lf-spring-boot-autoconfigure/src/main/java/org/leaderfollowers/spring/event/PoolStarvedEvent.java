@@ -8,6 +8,8 @@ import org.leaderfollowers.LeaderFollowersPool;
  * Published when a pool has had no thread left to wait for events for 100 ms, or for its
  * lease if that is longer, and has none yet. Published by a thread that is not of the
  * pool, once until the starvation has ended.
+ *
+ * @serial exclude
  */
 @SuppressWarnings("serial")
 public final class PoolStarvedEvent extends LfEvent {
