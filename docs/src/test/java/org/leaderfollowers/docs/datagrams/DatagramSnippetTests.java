@@ -1,4 +1,4 @@
-package org.leaderfollowers.docs;
+package org.leaderfollowers.docs.datagrams;
 
 import java.io.IOException;
 import java.net.DatagramPacket;
