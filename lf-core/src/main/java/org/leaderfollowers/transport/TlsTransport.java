@@ -52,6 +52,18 @@ public final class TlsTransport extends Transport {
 	/** How often the socket is read before others get their turn. */
 	private static final int MAX_FILLS = 16;
 
+	/**
+	 * Records that a handshake may be made of. The engine ignores some alerts and all
+	 * that is empty, so a peer could send them without end.
+	 */
+	private static final int MAX_HANDSHAKE_RECORDS = 1024;
+
+	/**
+	 * Records in a row that may have nothing for the application: updates of keys, each
+	 * of which costs as much as many records, alerts that are ignored, empty ones.
+	 */
+	private static final int MAX_BARREN_RECORDS = 32;
+
 	/** What is kept of a record has at least this capacity, in bytes. */
 	private static final int SMALLEST_REST = 64;
 
@@ -79,6 +91,11 @@ public final class TlsTransport extends Transport {
 	private boolean heardOf;
 
 	private boolean tls13;
+
+	private int handshakeRecords;
+
+	/** Records in a row that had nothing, while nothing was written either. */
+	private int barrenRecords;
 
 	private Progress readNeeds = Progress.WANTS_READ;
 
@@ -109,6 +126,12 @@ public final class TlsTransport extends Transport {
 	private boolean outputEnded;
 
 	private boolean released;
+
+	/**
+	 * Whether anything was written since the last record that had nothing: who only
+	 * listens may update keys, if there is much to listen to.
+	 */
+	private volatile boolean written;
 
 	/** Whether {@link #pending} is there. Written under the monitor. */
 	private volatile boolean wantsWrite;
@@ -221,6 +244,10 @@ public final class TlsTransport extends Transport {
 			SSLEngineResult result = unwrap(input, none);
 			switch (result.getStatus()) {
 				case OK -> {
+					if (++this.handshakeRecords > MAX_HANDSHAKE_RECORDS) {
+						throw new SSLHandshakeException(
+								"The handshake has more than %d records".formatted(MAX_HANDSHAKE_RECORDS));
+					}
 					if (result.bytesProduced() > 0
 							|| (result.bytesConsumed() == 0 && changesNothing(HandshakeStatus.NEED_UNWRAP))) {
 						throw stuck();
@@ -398,6 +425,7 @@ public final class TlsTransport extends Transport {
 				if (result.bytesConsumed() == 0 && result.bytesProduced() == 0 && changesNothing(before)) {
 					throw stuck();
 				}
+				count(result);
 				return true;
 			}
 			case CLOSED -> {
@@ -425,14 +453,34 @@ public final class TlsTransport extends Transport {
 		ByteBuffer plain = this.buffers.take();
 		try {
 			SSLEngineResult result = unwrap(input, plain);
-			if (result.getStatus() != SSLEngineResult.Status.OK) {
-				throw stuck();
+			switch (result.getStatus()) {
+				case OK -> {
+					count(result);
+					this.decrypted = copy(plain.flip());
+					takeDecrypted(destination);
+				}
+				case CLOSED -> this.endOfInput = true;
+				default -> throw stuck();
 			}
-			this.decrypted = copy(plain.flip());
-			takeDecrypted(destination);
 		}
 		finally {
 			this.buffers.giveBack(plain);
+		}
+	}
+
+	/** Counts the records that have nothing for the application. */
+	private void count(SSLEngineResult result) throws SSLException {
+		if (result.bytesProduced() > 0) {
+			this.barrenRecords = 0;
+			return;
+		}
+		if (this.written) {
+			this.written = false;
+			this.barrenRecords = 0;
+		}
+		if (++this.barrenRecords > MAX_BARREN_RECORDS) {
+			throw new SSLException("The peer sent more than %d records in a row that had nothing to say"
+				.formatted(MAX_BARREN_RECORDS));
 		}
 	}
 
@@ -591,6 +639,9 @@ public final class TlsTransport extends Transport {
 			finally {
 				this.buffers.giveBack(output);
 			}
+		}
+		if (!this.written) {
+			this.written = true;
 		}
 		return source.position() - start;
 	}

@@ -395,6 +395,46 @@ class TlsTransportTests {
 		}
 	}
 
+	private byte[] keyUpdate() throws IOException {
+		this.client.engine.beginHandshake();
+		return this.client.speak();
+	}
+
+	@Test
+	void aPeerThatDoesNothingButUpdateItsKeysIsAFailure() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		for (int i = 0; i < 32; i++) {
+			this.sockets.send(keyUpdate());
+			assertThat(read()).isEmpty();
+		}
+		this.sockets.send(keyUpdate());
+		assertThatExceptionOfType(SSLException.class).isThrownBy(this::read)
+			.withMessageContaining("more than 32 records in a row");
+	}
+
+	@Test
+	void aPeerThatListensMayUpdateItsKeys() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		for (int i = 0; i < 100; i++) {
+			this.sockets.send(keyUpdate());
+			assertThat(read()).isEmpty();
+			String news = "news" + i;
+			this.transport.write(bytes(news));
+			listenUntil(() -> this.client.heard().endsWith(news));
+		}
+	}
+
+	@Test
+	void anEndForWhichThereIsNoRoomIsAnEnd() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		this.sockets.send(this.client.close());
+		assertThat(read(1)).isEqualTo("<end>");
+		assertThat(this.transport.isTruncated()).isFalse();
+	}
+
 	@Test
 	void aPeerThatUpdatesItsKeysWithoutReadingIsNotReadAnyMore() throws IOException {
 		connect("TLSv1.3");
