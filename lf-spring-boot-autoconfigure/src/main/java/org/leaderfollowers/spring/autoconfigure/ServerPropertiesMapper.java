@@ -41,6 +41,10 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, FramingBe
 		this.properties.set("backlog", server.backlog(), builder::backlog);
 		this.properties.set("proxy-protocol.trusted-networks", server.proxyProtocol().trustedNetworks(),
 				(networks) -> builder.proxyProtocol(TrustedNetworks.of(networks)));
+		if (server.proxyProtocol().directClients() && server.proxyProtocol().trustedNetworks().isEmpty()) {
+			throw this.properties.invalid("proxy-protocol.direct-clients", true,
+					"Is used only if '%s' is set.".formatted(this.properties.key("proxy-protocol.trusted-networks")));
+		}
 		builder.directClients(server.proxyProtocol().directClients());
 		return builder;
 	}

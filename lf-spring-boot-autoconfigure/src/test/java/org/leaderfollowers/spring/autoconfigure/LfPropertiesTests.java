@@ -129,6 +129,7 @@ class LfPropertiesTests {
 					lf.server.handshake-timeout           | -1s     | Must not be negative.
 					lf.server.framing.length              | 5       | Is used only if 'lf.server.framing.type' is 'fixed-length'.
 					lf.server.framing.delimiter           | ;       | Is used only if 'lf.server.framing.type' is 'delimiter'.
+					lf.server.proxy-protocol.direct-clients | true  | Is used only if 'lf.server.proxy-protocol.trusted-networks' is set.
 					lf.pool.threads.min                   | 0       | Must be at least 1.
 					lf.pool.threads.min                   | 65      | Must not be greater than 'lf.pool.threads.max', which is 64.
 					lf.pool.threads.max                   | 3       | Must not be less than 'lf.pool.threads.min', which is 4.
