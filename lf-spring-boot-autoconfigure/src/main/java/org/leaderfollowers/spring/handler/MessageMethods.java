@@ -102,8 +102,7 @@ final class MessageMethods {
 					"Write the types into the @OnMessage annotations, or remove @Discriminator.");
 		}
 		if (byType && byPrefix) {
-			this.mistakes.add(this.subject, "has methods annotated with @OnMessage for types and others for prefixes",
-					"Choose all of them by type, or all by prefix.");
+			typesAndPrefixes(annotated);
 			return NONE;
 		}
 		Method otherwise = defaultMethod(annotated);
@@ -118,6 +117,21 @@ final class MessageMethods {
 			return (connection, message) -> method.invoke(connection, message, null);
 		}
 		return byPayloadClass(annotated, otherwise);
+	}
+
+	private void typesAndPrefixes(Map<Method, OnMessage> annotated) {
+		boolean inOneMethod = false;
+		for (Map.Entry<Method, OnMessage> entry : annotated.entrySet()) {
+			if (entry.getValue().type().length > 0 && entry.getValue().prefix().length > 0) {
+				inOneMethod = true;
+				this.mistakes.add(entry.getKey(), "is annotated with @OnMessage for a type and for a prefix",
+						"Remove the type or the prefix.");
+			}
+		}
+		if (!inOneMethod) {
+			this.mistakes.add(this.subject, "has methods annotated with @OnMessage for types and others for prefixes",
+					"Choose all of them by type, or all by prefix.");
+		}
 	}
 
 	private @Nullable Method defaultMethod(Map<Method, OnMessage> annotated) {

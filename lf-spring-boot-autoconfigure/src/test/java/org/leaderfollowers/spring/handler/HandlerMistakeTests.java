@@ -121,6 +121,13 @@ class HandlerMistakeTests {
 	}
 
 	@Test
+	void typeAndPrefixOfOneMethod() {
+		assertMistake(TypeAndPrefix.class,
+				"Method one(String) is annotated with @OnMessage for a type and for a prefix.",
+				"Remove the type or the prefix.");
+	}
+
+	@Test
 	void discriminatorWithoutTypes() {
 		assertMistake(NoTypes.class,
 				"Class NoTypes is annotated with @Discriminator, but no method is annotated with @OnMessage(\"<type>\").",
@@ -396,6 +403,15 @@ class HandlerMistakeTests {
 
 		@OnMessage(prefix = "b")
 		void two(String text) {
+		}
+
+	}
+
+	@LfHandler
+	static class TypeAndPrefix {
+
+		@OnMessage(value = "a", prefix = "b")
+		void one(String text) {
 		}
 
 	}
