@@ -14,7 +14,7 @@ class PortInUseFailureAnalyzer extends AbstractFailureAnalyzer<PortInUseExceptio
 		int port = cause.getAddress().getPort();
 		return new FailureAnalysis(
 				"Server '%s' could not be started: port %d is already in use.".formatted(cause.getServer(), port),
-				"Stop the process that listens on port %d, or set %s to another port. 0 stands for any free port."
+				"Stop what listens on port %d, another process or another server of this application, or set %s to another port. 0 stands for any free port."
 					.formatted(port, cause.where("port")),
 				cause);
 	}

@@ -45,8 +45,9 @@ class ServerBindExceptionTests {
 		FailureAnalysis analysis = analyze(new PortInUseFailureAnalyzer(), "Address already in use", this.byBean);
 		assertThat(analysis.getDescription())
 			.isEqualTo("Server 'orders' could not be started: port 80 is already in use.");
-		assertThat(analysis.getAction()).isEqualTo("Stop the process that listens on port 80, "
-				+ "or set the port of the bean 'orderServer' to another port. 0 stands for any free port.");
+		assertThat(analysis.getAction())
+			.isEqualTo("Stop what listens on port 80, another process or another server of this application, "
+					+ "or set the port of the bean 'orderServer' to another port. 0 stands for any free port.");
 	}
 
 	@Test
