@@ -50,6 +50,7 @@ public final class BundleReload {
 	 * @param content the bundle that it was built with
 	 */
 	public synchronized void follow(TcpServer server, BundleTls tls, SslBundle content) {
+		tls.warnOfUnlimitedTrust(content);
 		Follower follower = new Follower(server, tls);
 		this.followers.put(server.name(), follower);
 		if (this.watched.add(tls.bundle())) {

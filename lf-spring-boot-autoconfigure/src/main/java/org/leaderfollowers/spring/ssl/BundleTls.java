@@ -30,7 +30,6 @@ public record BundleTls(String bundle, ClientAuth clientAuth) {
 		try {
 			problem = KeyPossession.problem(content);
 			if (problem == null) {
-				warnOfUnlimitedTrust(content);
 				return withOptions(ServerTls.of(content.createSslContext()).clientAuth(this.clientAuth),
 						content.getOptions());
 			}
@@ -55,7 +54,10 @@ public record BundleTls(String bundle, ClientAuth clientAuth) {
 		return result;
 	}
 
-	private void warnOfUnlimitedTrust(SslBundle content) {
+	/**
+	 * Not part of {@link #create}, which is called to check a bundle as well.
+	 */
+	void warnOfUnlimitedTrust(SslBundle content) {
 		if (this.clientAuth != ClientAuth.NONE && content.getStores().getKeyStore() != null
 				&& content.getStores().getTrustStore() == null) {
 			logger.warn("Clients are asked for certificates, but the SSL bundle '%s' has no trust store: "

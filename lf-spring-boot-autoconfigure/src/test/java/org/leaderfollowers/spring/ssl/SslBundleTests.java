@@ -211,6 +211,7 @@ class SslBundleTests {
 		run(registry, "lf.server.ssl.bundle=web", "lf.server.ssl.client-auth=want").close();
 		assertThat(output).contains("Clients are asked for certificates, but the SSL bundle 'web' has no trust store: "
 				+ "those of every authority that the JDK trusts will be accepted");
+		assertThat(output.toString().split("has no trust store", -1)).as("told once").hasSize(2);
 	}
 
 	@Test
