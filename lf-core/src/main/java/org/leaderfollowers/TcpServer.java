@@ -124,6 +124,9 @@ public final class TcpServer implements Server {
 
 	private volatile boolean paused;
 
+	/** Whether connections were closed that were not done. Stays true. */
+	private volatile boolean aborted;
+
 	/** Open connections whose handlers close this server. Guarded by the monitor. */
 	private int endingHandlers;
 
@@ -423,10 +426,13 @@ public final class TcpServer implements Server {
 	@Override
 	public boolean close(Duration grace) {
 		boolean drained = drain(grace);
-		if (!drained) {
+		int left = this.open.get();
+		if (!drained && left > 0) {
+			// Before the connections end: whoever drains must not take that for success.
+			this.aborted = true;
 			HandleSet.logger.warn(
-					"Server '{}' is closed with {} connections that were not done within {}; their replies may be lost",
-					this.name, this.open.get(), grace);
+					"Server '{}' is closed with {} connections that were not done{}; their replies may be lost",
+					this.name, left, grace.isZero() ? "" : " within " + grace);
 			abort();
 		}
 		synchronized (this) {
@@ -443,14 +449,17 @@ public final class TcpServer implements Server {
 	 * and closes each connection when that is done. A message that has begun to arrive
 	 * may be completed. A handler may call this method: it is not waited for then.
 	 * @param grace how long to wait for that; connections that need longer stay open
-	 * @return whether there are no connections any more
+	 * @return whether everything was answered and there are no connections any more.
+	 * {@code false} as well if the server was closed meanwhile, with connections that
+	 * were not done
 	 */
 	@Override
 	public boolean drain(Duration grace) {
 		LeaderFollowersPool.promoteBeforeBlocking();
 		long deadlineNanos = System.nanoTime() + LeaderFollowersPool.nanos(grace);
+		boolean abortedBefore = this.aborted;
 		beginDrain(deadlineNanos);
-		return awaitNoConnections(deadlineNanos);
+		return awaitNoConnections(deadlineNanos) && this.aborted == abortedBefore;
 	}
 
 	/** Stops accepting, and has every connection looked at. */

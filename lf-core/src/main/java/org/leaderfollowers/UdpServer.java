@@ -441,8 +441,8 @@ public final class UdpServer implements Server {
 		DatagramReceiver current = this.receiver;
 		if (!drained && current != null && !current.isClosed()) {
 			HandleSet.logger.warn(
-					"Server '{}' is closed with {} datagrams that were not done within {}; their replies are lost",
-					this.name, current.inFlight(), grace);
+					"Server '{}' is closed with {} datagrams that were not done{}; their replies are lost", this.name,
+					current.inFlight(), grace.isZero() ? "" : " within " + grace);
 			this.aborted = true;
 			current.abort(System.nanoTime() + ABORT_TIMEOUT.toNanos());
 		}

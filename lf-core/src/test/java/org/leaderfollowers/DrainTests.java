@@ -81,6 +81,21 @@ class DrainTests {
 		assertThat(server.snapshot().openConnections()).isZero();
 	}
 
+	/** No handler runs, so that the connections end as soon as they are told to. */
+	@Test
+	void aDrainThatAnotherThreadCutsShortIsNoSuccess() throws Exception {
+		TcpServer server = this.engine.lines(this.engine.pool(2, 4), (connection, message) -> connection.suspend());
+		Peer peer = this.engine.connect(server).send("never answered\n");
+		Engine.eventually().until(() -> server.snapshot().receivedMessages() == 1);
+		CompletableFuture<Boolean> drained = CompletableFuture.supplyAsync(() -> server.drain(Engine.DEADLINE));
+		Engine.eventually().until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
+		assertThat(server.close(Duration.ZERO)).isFalse();
+		assertThat(drained.get(30, TimeUnit.SECONDS)).isFalse();
+		assertThat(server.snapshot().openConnections()).isZero();
+		assertThat(server.drain(Duration.ZERO)).as("nothing is left").isTrue();
+		assertThat(peer.readTextToEnd()).isEmpty();
+	}
+
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 4 })
 	void requestsInTheBufferOfTheKernelAreAnswered(int threads) throws Exception {
