@@ -116,9 +116,9 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	private volatile @Nullable Closing closing;
 
 	/**
-	 * When the message that is kept in {@link #partial} has to be complete, or before
-	 * anything was received of the application's, when the connection has to be
-	 * established.
+	 * When the message that is kept in {@link #partial} has to be complete, or what the
+	 * transport holds a part of, or before anything was received of the application's,
+	 * when the connection has to be established.
 	 */
 	private volatile long messageDeadline = NO_DEADLINE;
 
@@ -175,6 +175,9 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	/** Whether the message that has begun is the last one that is taken. */
 	private boolean lastMessage;
+
+	/** Which part of the transport's it is that {@link #messageDeadline} is for. */
+	private long timedPartNanos;
 
 	/** Whether anything was received since the handle was claimed or looked at again. */
 	private boolean active;
@@ -627,6 +630,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			}
 		}
 		if (this.closing == null) {
+			timePart();
 			checkTimeouts(System.nanoTime());
 		}
 		if (this.closing != null) {
@@ -645,6 +649,28 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	private void requestRoomToWrite() {
 		if (this.transport.wantsWrite()) {
 			this.handle.request(SelectableHandle.INTEREST);
+		}
+	}
+
+	/**
+	 * What the transport has not got the rest of takes memory like a message that has
+	 * begun, and is given as much time.
+	 */
+	private void timePart() {
+		long timeout = this.server.timeouts().messageNanos();
+		if (!this.opened || this.partial != null || timeout == 0) {
+			return;
+		}
+		boolean timed = this.messageDeadline != NO_DEADLINE;
+		if (this.stalled || !this.transport.holdsPart()) {
+			if (timed) {
+				this.messageDeadline = NO_DEADLINE;
+			}
+		}
+		else if (!timed || this.timedPartNanos != this.transport.partSinceNanos()) {
+			// Begun just now, or not read for a while.
+			this.timedPartNanos = this.transport.partSinceNanos();
+			this.messageDeadline = System.nanoTime() + timeout;
 		}
 	}
 

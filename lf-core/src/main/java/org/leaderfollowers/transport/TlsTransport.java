@@ -82,6 +82,12 @@ public final class TlsTransport extends Transport {
 	/** What was received and is not decrypted, position to limit. */
 	private @Nullable ByteBuffer received;
 
+	/** Since when {@link #received} is there, if it is the beginning of one record. */
+	private long partSinceNanos;
+
+	/** Whether a record was taken since the input was borrowed. */
+	private boolean recordTaken;
+
 	/** What was decrypted and did not fit, position to limit. */
 	private @Nullable ByteBuffer decrypted;
 
@@ -550,7 +556,9 @@ public final class TlsTransport extends Transport {
 
 	private SSLEngineResult unwrap(ByteBuffer input, ByteBuffer plain) throws SSLException {
 		try {
-			return this.engine.unwrap(input, plain);
+			SSLEngineResult result = this.engine.unwrap(input, plain);
+			this.recordTaken |= result.bytesConsumed() > 0;
+			return result;
 		}
 		catch (RuntimeException ex) {
 			throw new SSLException("TLS failed on what the peer sent", ex);
@@ -561,6 +569,7 @@ public final class TlsTransport extends Transport {
 	private ByteBuffer borrowInput() {
 		ByteBuffer input = this.buffers.take();
 		ByteBuffer earlier = this.received;
+		this.recordTaken = false;
 		if (earlier != null) {
 			input.put(earlier.array(), earlier.position(), earlier.remaining());
 		}
@@ -581,6 +590,9 @@ public final class TlsTransport extends Transport {
 	private void keep(ByteBuffer input) throws MemoryBudget.ExhaustedException {
 		int rest = input.remaining();
 		ByteBuffer earlier = this.received;
+		if (rest > 0 && (earlier == null || this.recordTaken)) {
+			this.partSinceNanos = System.nanoTime();
+		}
 		if (earlier != null && (rest == 0 || rest > earlier.capacity())) {
 			this.received = null;
 			this.budget.release(earlier.capacity());
@@ -594,6 +606,16 @@ public final class TlsTransport extends Transport {
 			}
 			earlier.clear().put(input).flip();
 		}
+	}
+
+	@Override
+	public boolean holdsPart() {
+		return this.received != null;
+	}
+
+	@Override
+	public long partSinceNanos() {
+		return this.partSinceNanos;
 	}
 
 	private ByteBuffer copy(ByteBuffer bytes) throws MemoryBudget.ExhaustedException {

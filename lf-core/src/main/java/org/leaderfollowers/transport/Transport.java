@@ -159,6 +159,23 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
+	 * Whether it keeps the beginning of something that it can make nothing of until the
+	 * rest has arrived. Owner.
+	 * @return whether {@link #partSinceNanos()} is to be asked
+	 */
+	public boolean holdsPart() {
+		return false;
+	}
+
+	/**
+	 * Since when it {@linkplain #holdsPart() keeps} this beginning. Owner.
+	 * @return {@link System#nanoTime()}
+	 */
+	public long partSinceNanos() {
+		return 0;
+	}
+
+	/**
 	 * What {@link #read} needs after it had nothing to return.
 	 * @return {@link Progress#WANTS_READ} unless something else has to be done first
 	 */

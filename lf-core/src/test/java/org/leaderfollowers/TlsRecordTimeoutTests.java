@@ -1,0 +1,68 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.transport.Certificates;
+import org.leaderfollowers.transport.ClientEngine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * A record of TLS that has begun is a message that has begun: it takes memory.
+ */
+class TlsRecordTimeoutTests {
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private final Recorder recorder = new Recorder();
+
+	private static Socket shakeHands(ClientEngine client, int port) throws IOException {
+		Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
+		socket.setSoTimeout((int) Engine.DEADLINE.toMillis());
+		client.begin();
+		OutputStream output = socket.getOutputStream();
+		InputStream input = socket.getInputStream();
+		byte[] buffer = new byte[16 * 1024];
+		output.write(client.speak());
+		while (client.isHandshaking()) {
+			int count = input.read(buffer);
+			assertThat(count).isPositive();
+			client.hear(ByteBuffer.wrap(buffer, 0, count));
+			byte[] flight = client.speak();
+			while (flight.length > 0) {
+				output.write(flight);
+				// What it left until it had said something.
+				client.hear(ByteBuffer.allocate(0));
+				flight = client.speak();
+			}
+		}
+		return socket;
+	}
+
+	@Test
+	void aRecordThatIsNotCompletedIsAMessageThatIsNotCompleted() throws IOException {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.handler(this.recorder)
+			.messageTimeout(Duration.ofMillis(200))
+			.tls(ServerTls.of(Certificates.server())));
+		ClientEngine client = new ClientEngine(Certificates.client(), "TLSv1.3");
+		try (Socket socket = shakeHands(client, server.port())) {
+			socket.getOutputStream().write(client.say("hello\n"));
+			Engine.eventually().until(() -> this.recorder.of(1).contains("hello"));
+			byte[] record = client.say("never complete\n");
+			socket.getOutputStream().write(record, 0, record.length - 1);
+			assertThat(this.recorder.awaitClose(1)).containsExactly("open", "hello", "close MESSAGE_TIMEOUT");
+		}
+	}
+
+}
