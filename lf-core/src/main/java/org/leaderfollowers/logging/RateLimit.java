@@ -1,6 +1,7 @@
 package org.leaderfollowers.logging;
 
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
 
 import org.jspecify.annotations.Nullable;
 
@@ -9,6 +10,12 @@ import org.jspecify.annotations.Nullable;
  * hostile peer nor a broken handler can fill a disk. Any thread.
  */
 public final class RateLimit {
+
+	/**
+	 * Of all of Unicode: what begins a new line, moves the cursor of a terminal, or has
+	 * it show text in another order.
+	 */
+	private static final Pattern HARMFUL = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]");
 
 	private final long intervalNanos;
 
@@ -55,7 +62,7 @@ public final class RateLimit {
 	 * @return the text with a question mark for each control character
 	 */
 	public static String printable(@Nullable String text) {
-		return String.valueOf(text).replaceAll("\\p{Cntrl}", "?");
+		return HARMFUL.matcher(String.valueOf(text)).replaceAll("?");
 	}
 
 }

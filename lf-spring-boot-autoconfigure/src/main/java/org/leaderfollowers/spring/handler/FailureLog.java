@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
+import java.util.regex.Pattern;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -25,6 +26,12 @@ final class FailureLog {
 	private static final int MAX_KINDS = 100;
 
 	private static final long INTERVAL_NANOS = Duration.ofSeconds(10).toNanos();
+
+	/**
+	 * Of all of Unicode: what begins a new line, moves the cursor of a terminal, or has
+	 * it show text in another order.
+	 */
+	private static final Pattern HARMFUL = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]");
 
 	private static final String OTHER_KINDS = "";
 
@@ -80,7 +87,7 @@ final class FailureLog {
 	}
 
 	private static String printable(Object text) {
-		return String.valueOf(text).replaceAll("\\p{Cntrl}", "?");
+		return HARMFUL.matcher(String.valueOf(text)).replaceAll("?");
 	}
 
 	/**

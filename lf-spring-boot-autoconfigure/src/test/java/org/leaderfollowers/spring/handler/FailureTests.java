@@ -173,11 +173,11 @@ class FailureTests {
 		given(connection.toString()).willReturn("Connection 1");
 		for (int i = 0; i < 5; i++) {
 			log.log(connection, new UnmatchedMessageException("first", null));
-			log.log(connection, new FramingException("second\nline"));
+			log.log(connection, new FramingException("second\n\u009bline"));
 		}
 		assertThat(output.toString().lines().filter((line) -> line.contains("UnmatchedMessageException: first")))
 			.hasSize(1);
-		assertThat(output).containsOnlyOnce("FramingException: second?line");
+		assertThat(output).containsOnlyOnce("FramingException: second??line");
 		clock.addAndGet(TimeUnit.SECONDS.toNanos(10));
 		// At the same place in the code, so of the same kind.
 		for (int i = 0; i < 2; i++) {
