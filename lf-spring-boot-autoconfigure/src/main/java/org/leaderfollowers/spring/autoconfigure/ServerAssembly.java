@@ -45,7 +45,7 @@ record ServerAssembly(FramingBeans framings, SslPropertiesMapper ssl, HandlerFac
 			mapper.map(name, pool);
 			this.ssl.check(properties);
 		}
-		MessageHandler decorated = this.handlers.create(handler, properties.values().charset(),
+		MessageHandler decorated = this.handlers.create(handler, properties.values().charset(), !udp,
 				(bean) -> decorate(bean, name, handler.name()));
 		if (udp) {
 			return ServerRegistration.ofProperties(name, properties.prefix(),

@@ -61,16 +61,18 @@ public final class HandlerFactory {
 	 * Makes the handler of a server.
 	 * @param source the bean
 	 * @param charset the charset of text
+	 * @param connections whether the server has connections, which are opened and closed
 	 * @param decoration what is put around the calls of the bean, inside of the handling
 	 * of failures
 	 * @return the handler
 	 * @throws InvalidHandlerException if the bean cannot handle messages
 	 */
-	public MessageHandler create(HandlerSource source, Charset charset, UnaryOperator<MessageHandler> decoration) {
+	public MessageHandler create(HandlerSource source, Charset charset, boolean connections,
+			UnaryOperator<MessageHandler> decoration) {
 		Assert.notNull(source, "'source' must not be null");
 		Assert.notNull(charset, "'charset' must not be null");
 		Assert.notNull(decoration, "'decoration' must not be null");
-		return new Build(source, charset).create(decoration);
+		return new Build(source, charset, connections).create(decoration);
 	}
 
 	/**
@@ -81,6 +83,8 @@ public final class HandlerFactory {
 		private final HandlerSource source;
 
 		private final HandlerMethods methods;
+
+		private final boolean connections;
 
 		private final Mistakes mistakes = new Mistakes();
 
@@ -96,8 +100,9 @@ public final class HandlerFactory {
 
 		private @Nullable ServerMessageHandler created;
 
-		Build(HandlerSource source, Charset charset) {
+		Build(HandlerSource source, Charset charset, boolean connections) {
 			this.source = source;
+			this.connections = connections;
 			this.methods = HandlerMethods.of(source.type());
 			this.invocables = new InvocableMethods(source.bean(), this.mistakes);
 			this.text = new Text(charset);
@@ -126,6 +131,11 @@ public final class HandlerFactory {
 			return this.created;
 		}
 
+		private void neverCalled(Method method) {
+			this.mistakes.add(method, "would never be called: the server is for datagrams, which have no connections",
+					"Remove the method, or serve another server with it.");
+		}
+
 		private void failed(Connection connection, Throwable failure) {
 			if (this.created != null) {
 				this.created.failed(connection, failure);
@@ -136,6 +146,10 @@ public final class HandlerFactory {
 			MessageHandler bean = (this.source.bean() instanceof MessageHandler handler) ? handler : null;
 			if (bean != null && this.methods.isEmpty()) {
 				return bean;
+			}
+			if (!this.connections) {
+				this.methods.open().keySet().forEach(this::neverCalled);
+				this.methods.close().keySet().forEach(this::neverCalled);
 			}
 			HandlerMethod open = single(Phase.OPEN, this.methods.open().keySet().stream().toList());
 			HandlerMethod close = single(Phase.CLOSE, this.methods.close().keySet().stream().toList());

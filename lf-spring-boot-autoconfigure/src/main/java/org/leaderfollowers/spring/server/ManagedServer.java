@@ -86,8 +86,9 @@ class ManagedServer {
 		ServerSnapshot server = started.snapshot();
 		String transport = (server.transport() == TransportType.UDP) ? "UDP port" : "port";
 		String framing = (server.transport() == TransportType.UDP) ? "" : "framing '%s', ".formatted(server.framing());
-		logger.info("Server '%s' started on %s %d of %s (%shandler '%s', pool '%s')".formatted(server.name(), transport,
-				server.port(), addressDescription(started), framing, server.handler(), server.pool()));
+		String tls = (server.tls() != null) ? "TLS, " : "";
+		logger.info("Server '%s' started on %s %d of %s (%s%shandler '%s', pool '%s')".formatted(server.name(),
+				transport, server.port(), addressDescription(started), tls, framing, server.handler(), server.pool()));
 		return true;
 	}
 

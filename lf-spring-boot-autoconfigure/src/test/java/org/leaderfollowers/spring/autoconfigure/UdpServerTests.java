@@ -25,7 +25,9 @@ import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint.ServerDescriptor;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnClose;
 import org.leaderfollowers.spring.annotation.OnMessage;
+import org.leaderfollowers.spring.annotation.OnOpen;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 import org.leaderfollowers.spring.metrics.LeaderFollowersMetrics;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
@@ -134,6 +136,15 @@ class UdpServerTests {
 		assertThat(output).contains("APPLICATION FAILED TO START",
 				"for configuration property 'lf.server.%s'".formatted(property.replace(".bytes", "")),
 				"Is used only if 'lf.server.transport' is 'tcp'.");
+	}
+
+	@Test
+	void methodsThatWouldNeverBeCalledFailTheStart(CapturedOutput output) {
+		FailingApplication.run(Connected.class, "lf.server.transport=udp");
+		assertThat(output).contains("APPLICATION FAILED TO START", "Method opened() would never be called",
+				"Method closed() would never be called",
+				"would never be called: the server is for datagrams, which have no connections",
+				"Remove the method, or serve another server with it.");
 	}
 
 	@ParameterizedTest
@@ -265,6 +276,24 @@ class UdpServerTests {
 		@OnError
 		String failed(IllegalStateException failure) {
 			return "failed";
+		}
+
+	}
+
+	@LfHandler
+	static class Connected {
+
+		@OnOpen
+		void opened() {
+		}
+
+		@OnMessage
+		String handle(String message) {
+			return message;
+		}
+
+		@OnClose
+		void closed() {
 		}
 
 	}

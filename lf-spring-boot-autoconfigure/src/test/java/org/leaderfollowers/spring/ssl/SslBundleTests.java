@@ -76,13 +76,14 @@ class SslBundleTests {
 	}
 
 	@Test
-	void serverSpeaksTls() throws Exception {
+	void serverSpeaksTls(CapturedOutput output) throws Exception {
 		write(first);
 		try (ConfigurableApplicationContext context = run(Echo.class, pem("lf.server.ssl.bundle=web"));
 				TlsClient client = new TlsClient(port(context))) {
 			assertThat(client.ask("hello")).isEqualTo("hello");
 			assertThat(client.certificate()).isEqualTo(first.certificate());
 		}
+		assertThat(output).contains("(TLS, framing 'line', handler");
 	}
 
 	@Test
