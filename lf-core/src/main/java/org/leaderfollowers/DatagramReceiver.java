@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.DatagramChannel;
 import java.nio.channels.SelectionKey;
+import java.util.Arrays;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -67,6 +68,13 @@ final class DatagramReceiver implements EngineEventHandler {
 
 	/** How often a closing thread looks whether the handle set has a leader. */
 	private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+	/**
+	 * All that are open. Servers of datagrams only ever send replies, so what one of them
+	 * seems to have sent to another is forged, or comes of that: they would answer each
+	 * other without end.
+	 */
+	private static volatile DatagramReceiver[] receivers = {};
 
 	private final UdpServer server;
 
@@ -138,7 +146,20 @@ final class DatagramReceiver implements EngineEventHandler {
 			.collect(Collectors.toUnmodifiableSet()) : Set.of(bound);
 	}
 
+	private static synchronized void add(DatagramReceiver receiver) {
+		DatagramReceiver[] longer = Arrays.copyOf(receivers, receivers.length + 1);
+		longer[receivers.length] = receiver;
+		receivers = longer;
+	}
+
+	private static synchronized void remove(DatagramReceiver receiver) {
+		receivers = Arrays.stream(receivers)
+			.filter((candidate) -> candidate != receiver)
+			.toArray(DatagramReceiver[]::new);
+	}
+
 	void open() {
+		add(this);
 		this.handle.release();
 		this.handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
 	}
@@ -246,12 +267,19 @@ final class DatagramReceiver implements EngineEventHandler {
 
 	/**
 	 * Whether a datagram cannot have come from where it says: an answer would come back
-	 * to this socket, again and again, or reach many.
+	 * to this process, again and again, or reach many.
 	 */
 	private boolean isForged(InetSocketAddress sender) {
 		InetAddress address = sender.getAddress();
-		return address.isMulticastAddress() || address.isAnyLocalAddress()
-				|| (sender.getPort() == this.ownPort && this.ownAddresses.contains(address));
+		if (address.isMulticastAddress() || address.isAnyLocalAddress()) {
+			return true;
+		}
+		for (DatagramReceiver receiver : receivers) {
+			if (sender.getPort() == receiver.ownPort && receiver.ownAddresses.contains(address)) {
+				return true;
+			}
+		}
+		return false;
 	}
 
 	private void dispatch(Participant me, Datagram datagram, ByteBuffer message, boolean more) {
@@ -332,6 +360,7 @@ final class DatagramReceiver implements EngineEventHandler {
 		// Now, by the leader that this is: when closing returns, the port can be bound
 		// again.
 		this.handle.handleSet().freeClosedChannels();
+		remove(this);
 		this.closed.countDown();
 		this.server.changed();
 	}
@@ -509,6 +538,7 @@ final class DatagramReceiver implements EngineEventHandler {
 		else {
 			handle.closeChannel();
 		}
+		remove(this);
 		this.closed.countDown();
 		this.server.changed();
 	}
