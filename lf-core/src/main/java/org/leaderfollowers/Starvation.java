@@ -152,6 +152,8 @@ final class Starvation {
 			catch (Throwable ex) {
 				HandleSet.logger.debug("{} failed", listener, ex);
 			}
+			// Or this thread would not park any more.
+			Thread.interrupted();
 		}
 	}
 

@@ -1017,6 +1017,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			case REFUSED -> {
 				// What was held back until now may have begun to wait.
 				this.handle.request(SelectableHandle.INTEREST | SelectableHandle.TIMER);
+				noteCongestion();
 				throw new SlowConsumerException(
 						"%s does not read: %d bytes wait for it, and no more than %d may. Send less, wait until it is writable again, or raise the maximum outbound size"
 							.formatted(this, this.outbound.waitingBytes(), this.server.maxOutboundSize()));
