@@ -30,6 +30,8 @@ final class TlsPeer implements Closeable {
 	TlsPeer(SSLContext context, int port, int receiveBuffer, String serverName, String... protocols) {
 		try {
 			Socket plain = new Socket();
+			// Or each handshake would wait for a delayed acknowledgement.
+			plain.setTcpNoDelay(true);
 			if (receiveBuffer > 0) {
 				plain.setReceiveBufferSize(receiveBuffer);
 			}
