@@ -174,10 +174,10 @@ class SuspensionTests {
 		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 4))
 			.framing(Framing.line())
 			.handler(recorder)
-			.messageTimeout(Duration.ofMillis(300)));
+			.messageTimeout(Duration.ofSeconds(3)));
 		Peer peer = this.engine.connect(server).send("later\nbeg");
 		Later reply = awaitLater();
-		Engine.elapse(Duration.ofMillis(600));
+		Engine.elapse(Duration.ofSeconds(4));
 		reply.answer();
 		assertThat(peer.readLine()).isEqualTo("later");
 		assertThat(peer.send("un\n").readLine()).isEqualTo("begun");
