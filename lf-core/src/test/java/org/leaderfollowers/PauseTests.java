@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -79,6 +80,7 @@ class PauseTests {
 	@Test
 	void aListenerIsToldOncePerStarvationWhileItLasts() {
 		List<Long> starved = new CopyOnWriteArrayList<>();
+		AtomicReference<Thread> herald = new AtomicReference<>();
 		LeaderFollowersPool pool = this.engine
 			.pool(LeaderFollowersPool.builder().threads(1, 1).listener(new PoolListener() {
 
@@ -88,6 +90,8 @@ class PauseTests {
 
 				@Override
 				public void starved(long nanos) {
+					herald.set(Thread.currentThread());
+					Thread.currentThread().interrupt();
 					starved.add(nanos);
 				}
 
@@ -102,6 +106,8 @@ class PauseTests {
 			int count = i + 1;
 			peer.send(i + "\n");
 			Engine.eventually().until(() -> starved.size() == count);
+			// Or it would look again and again without a pause.
+			Engine.eventually().until(() -> !herald.get().isInterrupted());
 			Engine.eventually().until(() -> pool.snapshot().starvedFor().compareTo(Duration.ofMillis(400)) > 0);
 			assertThat(starved).hasSize(count).allMatch((nanos) -> nanos >= Duration.ofMillis(100).toNanos());
 			gates[i].countDown();
