@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.CountDownLatch;
@@ -33,6 +34,8 @@ final class Acceptor implements EngineEventHandler {
 
 	private final ServerSocketChannel channel;
 
+	private final HandledWork work;
+
 	private final CountDownLatch closed = new CountDownLatch(1);
 
 	private @Nullable SelectableHandle handle;
@@ -53,6 +56,7 @@ final class Acceptor implements EngineEventHandler {
 	Acceptor(TcpServer server, ServerSocketChannel channel) {
 		this.server = server;
 		this.channel = channel;
+		this.work = new HandledWork(toString(), server.name(), null);
 	}
 
 	void open(SelectableHandle handle) {
@@ -66,6 +70,9 @@ final class Acceptor implements EngineEventHandler {
 		SelectableHandle own = (SelectableHandle) handle;
 		do {
 			if (!own.channel().isOpen()) {
+				if (!this.closeRequested) {
+					this.server.listeningFailed(new ClosedChannelException());
+				}
 				close(own);
 				return;
 			}
@@ -234,6 +241,17 @@ final class Acceptor implements EngineEventHandler {
 			own.closeChannel();
 			own.request(SelectableHandle.LOOK);
 		}
+	}
+
+	@Override
+	public HandledWork work() {
+		return this.work;
+	}
+
+	@Override
+	public void closedByFailure(Throwable failure) {
+		this.server.listeningFailed(failure);
+		this.closed.countDown();
 	}
 
 	@Override

@@ -8,6 +8,7 @@ import java.net.SocketException;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.DatagramChannel;
 import java.nio.channels.SelectionKey;
 import java.util.Arrays;
@@ -99,6 +100,8 @@ final class DatagramReceiver implements EngineEventHandler {
 
 	private final AtomicInteger inFlight = new AtomicInteger();
 
+	private final HandledWork work;
+
 	private final CountDownLatch closed = new CountDownLatch(1);
 
 	/** When to try again, or {@link #NO_DEADLINE} if reading is not suspended. */
@@ -130,6 +133,7 @@ final class DatagramReceiver implements EngineEventHandler {
 	DatagramReceiver(UdpServer server, DatagramChannel channel) throws IOException {
 		this.server = server;
 		this.channel = channel;
+		this.work = new HandledWork(toString(), server.name(), server.handlerName());
 		this.transfer = server.transfer();
 		this.maxInFlight = server.maxInFlight();
 		this.resumeAt = Math.max(0, this.maxInFlight - 1 - this.maxInFlight / 4);
@@ -287,7 +291,13 @@ final class DatagramReceiver implements EngineEventHandler {
 		try {
 			pool.beginDispatch(me, this.handle.profile, more);
 			this.server.messageReceived();
-			this.server.handler().onMessage(datagram, message);
+			long began = System.nanoTime();
+			try {
+				this.server.handler().onMessage(datagram, message);
+			}
+			finally {
+				this.server.handled(System.nanoTime() - began);
+			}
 		}
 		catch (Throwable ex) {
 			this.server.handlerFailed(datagram, ex);
@@ -308,6 +318,9 @@ final class DatagramReceiver implements EngineEventHandler {
 	 */
 	private boolean settle() {
 		if (isOver()) {
+			if (!this.aborted && !this.inputEnded) {
+				this.server.listeningFailed(new ClosedChannelException());
+			}
 			close();
 			return true;
 		}
@@ -544,8 +557,17 @@ final class DatagramReceiver implements EngineEventHandler {
 	}
 
 	@Override
-	public String handlerName() {
-		return this.server.handlerName();
+	public HandledWork work() {
+		return this.work;
+	}
+
+	@Override
+	public void closedByFailure(Throwable failure) {
+		this.server.listeningFailed(failure);
+		this.inputEnded = true;
+		remove(this);
+		this.closed.countDown();
+		this.server.changed();
 	}
 
 	@Override

@@ -1,7 +1,5 @@
 package org.leaderfollowers;
 
-import org.jspecify.annotations.Nullable;
-
 /**
  * A concrete event handler of the engine itself. It is dispatched to by the leader while
  * it leads, and releases its handle itself. Before it calls the application, the pool
@@ -73,10 +71,23 @@ interface EngineEventHandler extends EventHandler {
 	}
 
 	/**
-	 * The handler of the application behind it, if there is one.
+	 * It has thrown, or could not be registered, and its handle has been closed
+	 * therefore.
+	 * @param failure what it has thrown
 	 */
-	default @Nullable String handlerName() {
-		return null;
+	default void closedByFailure(Throwable failure) {
+	}
+
+	/**
+	 * What is processed when this is dispatched to. It may be kept longer than this.
+	 */
+	HandledWork work();
+
+	/**
+	 * Which one of these it is, or {@link HandledWork#UNNUMBERED}.
+	 */
+	default long workNumber() {
+		return HandledWork.UNNUMBERED;
 	}
 
 	/**

@@ -8,6 +8,7 @@ import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
+import java.time.Duration;
 import java.util.ConcurrentModificationException;
 import java.util.EnumMap;
 import java.util.Map;
@@ -20,6 +21,8 @@ import org.leaderfollowers.demultiplexing.AttentionQueue;
 import org.leaderfollowers.demultiplexing.Deadlines;
 import org.leaderfollowers.demultiplexing.HandleState;
 import org.leaderfollowers.demultiplexing.ReadyRing;
+import org.leaderfollowers.latency.LatencyHistogram;
+import org.leaderfollowers.promotion.HandOffRing;
 import org.leaderfollowers.promotion.Leadership;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -58,7 +61,16 @@ public final class HandleSet {
 
 	private final LeaderFollowersPool pool;
 
+	/** Which of the pool's it is, from 0. */
+	final int index;
+
 	final Leadership leadership;
+
+	/** Written by new leaders. */
+	final HandOffRing<HandledWork> handOffs = new HandOffRing<>();
+
+	/** How long there was no leader. Written by new leaders. */
+	final LatencyHistogram vacancies = new LatencyHistogram();
 
 	final ReadyRing<SelectableHandle> ready = new ReadyRing<>();
 
@@ -96,14 +108,23 @@ public final class HandleSet {
 	/** When a handler was run last by a leader that leased the leadership. */
 	long dispatchedNanos;
 
+	/** Who led before the leadership fell vacant. */
+	private @Nullable String leftBy;
+
+	/** What the old leader went off to process. */
+	private @Nullable HandledWork leftFor;
+
+	private long leftForNumber;
+
 	private int prematureReturns;
 
 	private long prematureSinceNanos;
 
 	private long rebuiltNanos;
 
-	HandleSet(String name, LeaderFollowersPool pool) {
+	HandleSet(String name, int index, LeaderFollowersPool pool) {
 		this.name = name;
+		this.index = index;
 		this.pool = pool;
 		for (EventType type : EventType.values()) {
 			this.events.put(type, new LongAdder());
@@ -142,6 +163,25 @@ public final class HandleSet {
 
 	void wakeLeader() {
 		this.attention.wakeLeader();
+	}
+
+	/**
+	 * Notes who gives the leadership up, and for what. Called by a leader that has not
+	 * leased it before it does so, or by one that has taken it over.
+	 * @param leader who led until now
+	 * @param handle what that one processes, or {@code null} if nothing
+	 */
+	void leftBy(Participant leader, @Nullable SelectableHandle handle) {
+		this.leftBy = leader.thread.getName();
+		this.leftFor = (handle != null) ? handle.handler.work() : null;
+		this.leftForNumber = (handle != null) ? handle.handler.workNumber() : HandledWork.UNNUMBERED;
+	}
+
+	/** Notes that the leadership has changed hands. Called by the new leader. */
+	void handedOff(Participant leader, PromotionKind kind, long vacancyNanos, long nowNanos) {
+		this.vacancies.recordAlone(vacancyNanos);
+		this.handOffs.add(nowNanos, vacancyNanos, kind.ordinal(), this.leftBy, leader.thread.getName(), this.leftFor,
+				this.leftForNumber);
 	}
 
 	/** Any thread. */
@@ -353,6 +393,7 @@ public final class HandleSet {
 		catch (RuntimeException ex) {
 			handle.closeChannel();
 			this.pool.logFailure("%s could not be registered and is closed", handle, ex);
+			handle.handler.closedByFailure(ex);
 		}
 		// Its owner finds the channel closed.
 		this.ready.add(handle, SelectableHandle.LOOK);
@@ -484,7 +525,12 @@ public final class HandleSet {
 		handle.handler.abandon(handle);
 	}
 
-	PoolSnapshot.HandleSetSnapshot snapshot(@Nullable String leader) {
+	/**
+	 * What the set looks like.
+	 * @param leader who leads it
+	 * @param nowNanos the time
+	 */
+	PoolSnapshot.HandleSetSnapshot snapshot(@Nullable String leader, long nowNanos) {
 		int registered = 0;
 		int active = 0;
 		try {
@@ -500,7 +546,15 @@ public final class HandleSet {
 		Map<EventType, Long> counts = new EnumMap<>(EventType.class);
 		this.events.forEach((type, counter) -> counts.put(type, counter.sum()));
 		return new PoolSnapshot.HandleSetSnapshot(this.name, leader, this.leadership.term(), registered, active,
-				registered - active, counts);
+				registered - active, counts, (leader != null) ? Duration.ZERO : vacantFor(nowNanos),
+				this.ready.glance());
+	}
+
+	/** For a set that is known to have no leader. */
+	private Duration vacantFor(long nowNanos) {
+		long nanos = this.leadership.isVacant() ? nowNanos - this.leadership.vacatedNanos() : starvedNanos(nowNanos);
+		// It may have been given up after the time was taken.
+		return Duration.ofNanos(Math.max(1, nanos));
 	}
 
 	@Override

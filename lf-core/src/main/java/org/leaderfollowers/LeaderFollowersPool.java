@@ -4,6 +4,7 @@ import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
@@ -21,6 +22,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.buffer.MemoryBudget;
 import org.leaderfollowers.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.latency.LatencyHistogram;
 import org.leaderfollowers.logging.RateLimit;
 import org.leaderfollowers.promotion.Clock;
 import org.leaderfollowers.promotion.Follower;
@@ -165,7 +167,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final Map<PromotionKind, LongAdder> promotions = new EnumMap<>(PromotionKind.class);
 
-	private final LongAdder handOffNanos = new LongAdder();
+	private final HandOffJournal handOffs;
 
 	private final LongAdder wakeUps = new LongAdder();
 
@@ -202,8 +204,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 		this.handleSets = new HandleSet[builder.handleSets];
 		for (int i = 0; i < this.handleSets.length; i++) {
-			this.handleSets[i] = new HandleSet(this.name + "-" + i, this);
+			this.handleSets[i] = new HandleSet(this.name + "-" + i, i, this);
 		}
+		this.handOffs = new HandOffJournal(this.handleSets);
 	}
 
 	/**
@@ -349,10 +352,14 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		catch (Throwable ex) {
 			// The handlers of the engine catch what applications throw; this is their
 			// own.
-			if (!handle.isMarkedClosed()) {
+			boolean closes = !handle.isMarkedClosed();
+			if (closes) {
 				handle.closeByOwner();
 			}
 			logFailure("%s failed; its handle is closed", handle, ex);
+			if (closes) {
+				handle.handler.closedByFailure(ex);
+			}
 		}
 		finally {
 			me.worksOn(null);
@@ -582,11 +589,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				quiet &= lease == Leadership.NOT_LEASED && now - began > this.quietNanos;
 				long end = began + this.leaseNanos;
 				if (lease != Leadership.NOT_LEASED && end - now <= 0) {
-					if (set.leadership.takeOver(lease, me.number)) {
+					if (takeOver(me, set, lease)) {
 						beginToLead(me, set, now);
 						endStarvation(set, now);
 						releaseHeld(Leadership.holderOf(lease));
-						handedOff(PromotionKind.TAKEOVER, now - end);
+						handedOff(me, set, PromotionKind.TAKEOVER, now - end, now);
 						return false;
 					}
 				}
@@ -609,6 +616,24 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			now = this.clock.nanoTime();
 		}
 		return signalled;
+	}
+
+	/**
+	 * Takes a leadership over, and notes from whom.
+	 * @param leaseWord the lease
+	 */
+	private boolean takeOver(Participant me, HandleSet set, long leaseWord) {
+		Participant leader = this.participants.get(Leadership.holderOf(leaseWord));
+		// Before: as long as the lease lasts, the leader works on this and nothing else,
+		// or on nothing any more.
+		SelectableHandle handle = (leader != null) ? leader.handle() : null;
+		if (!set.leadership.takeOver(leaseWord, me.number)) {
+			return false;
+		}
+		if (leader != null) {
+			set.leftBy(leader, handle);
+		}
+		return true;
 	}
 
 	/** What a handler has sent does not wait until it returns. */
@@ -639,7 +664,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private boolean takeOverIfRunOut(Participant me, HandleSet set, long nowNanos) {
 		long lease = set.leadership.leaseWord();
-		if (!hasLeaseRunOut(set, nowNanos) || !set.leadership.takeOver(lease, me.number)) {
+		if (!hasLeaseRunOut(set, nowNanos) || !takeOver(me, set, lease)) {
 			return false;
 		}
 		releaseHeld(Leadership.holderOf(lease));
@@ -694,7 +719,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			// thread
 			// has a processor, and the leader has its own to be busy with.
 			long lease = set.worthAProcessor ? set.leadership.leaseWord() : Leadership.NOT_LEASED;
-			boolean shared = lease != Leadership.NOT_LEASED && set.leadership.takeOver(lease, me.number);
+			boolean shared = lease != Leadership.NOT_LEASED && takeOver(me, set, lease);
 			if (shared || set.leadership.take(me.number)) {
 				long now = this.clock.nanoTime();
 				beginToLead(me, set, now);
@@ -705,7 +730,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				}
 				long vacancy = shared ? 0 : set.leadership.vacancyNanos(now);
 				if (vacancy >= 0) {
-					handedOff(kind, vacancy);
+					handedOff(me, set, kind, vacancy, now);
 				}
 				return set;
 			}
@@ -749,12 +774,12 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 	}
 
-	private void handedOff(PromotionKind kind, long vacancyNanos) {
+	private void handedOff(Participant me, HandleSet set, PromotionKind kind, long vacancyNanos, long nowNanos) {
+		set.handedOff(me, kind, vacancyNanos, nowNanos);
 		LongAdder counter = this.promotions.get(kind);
 		if (counter != null) {
 			counter.increment();
 		}
-		this.handOffNanos.add(vacancyNanos);
 		for (PoolListener listener : this.listeners) {
 			try {
 				listener.handedOff(kind, vacancyNanos);
@@ -814,10 +839,15 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if (set == null) {
 			return false;
 		}
+		boolean leads = !me.leased || set.leadership.regain(me.number);
 		me.leading = null;
 		me.leased = false;
 		me.become(ThreadRole.PROCESSING, nowNanos);
-		// Not if it was taken over meanwhile.
+		if (!leads) {
+			// It was taken over meanwhile.
+			return false;
+		}
+		set.leftBy(me, me.handle());
 		return set.leadership.giveUp(me.number, nowNanos);
 	}
 
@@ -1428,35 +1458,89 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/**
+	 * Looks at the latest hand-offs without stopping the pool: a few hundred of each
+	 * handle set, as far as they have not been {@linkplain #drainHandOffs() drained}.
+	 * Whoever looks often sees them all. Any thread.
+	 * @return oldest first
+	 */
+	public List<HandOff> handOffs() {
+		return this.handOffs.peek();
+	}
+
+	/**
+	 * Looks at the latest hand-offs as {@link #handOffs()} does, and forgets them. Any
+	 * thread.
+	 * @return oldest first
+	 */
+	public List<HandOff> drainHandOffs() {
+		return this.handOffs.drain();
+	}
+
+	/**
 	 * Looks at the pool without stopping it. Any thread.
 	 * @return what it is doing
 	 */
 	public PoolSnapshot snapshot() {
-		Set<Integer> leaders = new HashSet<>();
-		List<PoolSnapshot.HandleSetSnapshot> sets = new ArrayList<>();
+		Instant time = Instant.now();
+		long now = this.clock.nanoTime();
+		// The words of the handle sets decide who leads; all else is put in accordance
+		// with what they said when they were read.
+		Participant[] leaders = new Participant[this.handleSets.length];
+		Set<Participant> leading = new HashSet<>();
 		for (HandleSet set : this.handleSets) {
-			int holder = set.leadership.holder();
-			Participant leader = (holder != Leadership.VACANT) ? this.participants.get(holder) : null;
-			if (leader != null && leaders.add(holder)) {
-				sets.add(set.snapshot(leader.thread.getName()));
-			}
-			else {
-				sets.add(set.snapshot(null));
+			Participant leader = leaderOf(set, now);
+			if (leader != null && leading.add(leader)) {
+				leaders[set.index] = leader;
 			}
 		}
-		long now = this.clock.nanoTime();
 		List<PoolSnapshot.ThreadSnapshot> members = new ArrayList<>();
-		for (Participant participant : living()) {
-			members.add(participant.snapshot(leaders.contains(participant.number), now));
+		for (int number = 1; number < this.participants.length(); number++) {
+			Participant participant = this.participants.get(number);
+			if (participant != null && (leading.remove(participant) || !participant.hasWithdrawn())) {
+				members.add(participant.snapshot(isAmong(participant, leaders), now));
+			}
+		}
+		List<PoolSnapshot.HandleSetSnapshot> sets = new ArrayList<>();
+		for (HandleSet set : this.handleSets) {
+			Participant leader = leaders[set.index];
+			// Its place may have been given to another thread since.
+			boolean listed = leader != null && !leading.contains(leader);
+			sets.add(set.snapshot((leader != null && listed) ? leader.thread.getName() : null, now));
 		}
 		Map<PromotionKind, Long> counts = new EnumMap<>(PromotionKind.class);
 		this.promotions.forEach((kind, counter) -> counts.put(kind, counter.sum()));
+		LatencySnapshot vacancies = vacancies();
 		return new PoolSnapshot(this.name, this.state, this.minThreads, this.maxThreads, this.keepAlive,
 				this.promotionPolicy, this.promotionOrder, Duration.ofNanos(this.leaseNanos), List.copyOf(members),
-				List.copyOf(sets), Map.copyOf(counts), this.handOffNanos.sum(), this.wakeUps.sum(),
+				List.copyOf(sets), Map.copyOf(counts), vacancies.total().toNanos(), this.wakeUps.sum(),
 				this.wastedWakeUps.sum(), this.threadsStarted.sum(), this.threadStartFailures.sum(),
 				this.starvation.leaderlessPeriods(), this.starvation.leaderlessNanos(), this.starvation.starvations(),
-				Duration.ofNanos(longestStarvation()), this.memory.used(), this.memory.limit());
+				Duration.ofNanos(longestStarvation()), this.memory.used(), this.memory.limit(), time, vacancies);
+	}
+
+	/** Who leads a handle set, if anybody does so in fact. */
+	private @Nullable Participant leaderOf(HandleSet set, long nowNanos) {
+		int holder = set.leadership.holder();
+		// A lease that has run out is starved if there was nobody to take it over.
+		boolean stuck = set.starvedNanos(nowNanos) > 0 && set.leadership.isLeased();
+		return (holder != Leadership.VACANT && !stuck) ? this.participants.get(holder) : null;
+	}
+
+	private static boolean isAmong(Participant participant, @Nullable Participant[] leaders) {
+		for (Participant leader : leaders) {
+			if (leader == participant) {
+				return true;
+			}
+		}
+		return false;
+	}
+
+	private LatencySnapshot vacancies() {
+		LatencyHistogram.Sum sum = new LatencyHistogram.Sum();
+		for (HandleSet set : this.handleSets) {
+			set.vacancies.addTo(sum);
+		}
+		return LatencySnapshot.of(sum);
 	}
 
 	@Override

@@ -222,10 +222,12 @@ final class Participant {
 		ThreadRole seen = leads ? ThreadRole.LEADER : (own == ThreadRole.LEADER) ? ThreadRole.PROCESSING : own;
 		// A leader, too, if it runs a handler on a leased leadership.
 		SelectableHandle current = (seen != ThreadRole.FOLLOWER) ? handle() : null;
+		HandledWork work = (current != null) ? current.handler.work() : null;
 		return new PoolSnapshot.ThreadSnapshot(this.thread.getName(), seen,
 				Duration.ofNanos(Math.max(0, nowNanos - (long) SINCE.getOpaque(this))),
-				(current != null) ? current.handler.toString() : null,
-				(current != null) ? current.handler.handlerName() : null);
+				(work != null) ? work.server() : null,
+				(current != null && work != null) ? work.handle(current.handler.workNumber()) : null,
+				(work != null) ? work.handler() : null);
 	}
 
 }

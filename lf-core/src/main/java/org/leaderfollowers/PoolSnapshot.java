@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 
@@ -37,13 +38,16 @@ import org.jspecify.annotations.Nullable;
  * @param bufferedBytes how much memory the connections hold for messages that have begun
  * to arrive and replies that wait for their peers, in bytes
  * @param maxBufferedBytes how much they may hold together, in bytes
+ * @param time when this was
+ * @param vacancies how long leadership was vacant between two leaders; for one that was
+ * taken over from the end of its lease on
  */
 public record PoolSnapshot(String name, State state, int minThreads, int maxThreads, Duration keepAlive,
 		PromotionPolicy promotionPolicy, PromotionOrder promotionOrder, Duration promotionLease,
 		List<ThreadSnapshot> threads, List<HandleSetSnapshot> handleSets, Map<PromotionKind, Long> promotions,
 		long handOffNanos, long wakeUps, long wastedWakeUps, long threadsStarted, long threadStartFailures,
 		long leaderlessPeriods, long leaderlessNanos, long starvations, Duration starvedFor, long bufferedBytes,
-		long maxBufferedBytes) {
+		long maxBufferedBytes, Instant time, LatencySnapshot vacancies) {
 
 	/**
 	 * How many threads play a role.
@@ -79,29 +83,35 @@ public record PoolSnapshot(String name, State state, int minThreads, int maxThre
 	 * @param name the name of the thread
 	 * @param role what it does
 	 * @param since for how long it has had this role
+	 * @param server the name of the server that it processes an event of, if it does
 	 * @param handle what it works on, if it processes an event; a leader does with
 	 * {@link PromotionPolicy#ADAPTIVE}
 	 * @param handler who processes, if somebody does
 	 */
-	public record ThreadSnapshot(String name, ThreadRole role, Duration since, @Nullable String handle,
-			@Nullable String handler) {
+	public record ThreadSnapshot(String name, ThreadRole role, Duration since, @Nullable String server,
+			@Nullable String handle, @Nullable String handler) {
 	}
 
 	/**
 	 * A handle set of the pool.
 	 *
 	 * @param name the name of the handle set
-	 * @param leader the name of the thread that leads it, or {@code null} if every thread
-	 * is busy
+	 * @param leader the name of the thread that leads it, or {@code null} if none does:
+	 * for a moment between two leaders, or because every thread is busy. A leader that
+	 * runs a handler is none any more when its lease has run out and nobody was left to
+	 * take the leadership over
 	 * @param term how many leaderships there have been
 	 * @param handles how many handles are registered
 	 * @param active how many of them wait for their next event
 	 * @param deactivated how many of them are worked on, or wait for something other than
 	 * an event
 	 * @param events how many events were taken from the set, by type
+	 * @param vacantFor for how long it has had no leader now, whatever the reason; zero
+	 * if it has one
+	 * @param ready how many handles have fired and wait for a thread to take them
 	 */
 	public record HandleSetSnapshot(String name, @Nullable String leader, long term, int handles, int active,
-			int deactivated, Map<EventType, Long> events) {
+			int deactivated, Map<EventType, Long> events, Duration vacantFor, int ready) {
 	}
 
 }

@@ -14,9 +14,12 @@ final class PromotingEventHandler implements EngineEventHandler {
 
 	private final EventHandler concreteEventHandler;
 
+	private final HandledWork work;
+
 	PromotingEventHandler(LeaderFollowersPool pool, EventHandler concreteEventHandler) {
 		this.pool = pool;
 		this.concreteEventHandler = concreteEventHandler;
+		this.work = new HandledWork(toString(), null, toString());
 	}
 
 	@Override
@@ -51,6 +54,11 @@ final class PromotingEventHandler implements EngineEventHandler {
 			}
 		}
 		while (!selectable.releaseOrLookAgain());
+	}
+
+	@Override
+	public HandledWork work() {
+		return this.work;
 	}
 
 	static int operations(EventType... types) {

@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.time.Instant;
 import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
@@ -29,12 +30,21 @@ import org.jspecify.annotations.Nullable;
  * @param datagrams more about the datagrams, or {@code null} if the transport is another
  * @param tls what there is to tell of TLS, or {@code null} if the server does not speak
  * it
+ * @param maxConnections how many connections may be open, as configured; 0 for datagrams
+ * @param startedAt when the server was started, or {@code null} if it was not
+ * @param listening {@code false} if the server ought to be heard of by new peers, but its
+ * socket has failed for good; it is {@code true} before the start and after the end as
+ * well
+ * @param listeningFailure why the socket has failed, in printable characters, or
+ * {@code null} if it has not
+ * @param handling how long the handler took, for each message
  */
 public record ServerSnapshot(String name, State state, String pool, @Nullable String address, int port, String framing,
 		String handler, int openConnections, long acceptedConnections, long rejectedConnections,
 		Map<CloseReason, Long> closedConnections, long receivedBytes, long sentBytes, long receivedMessages,
 		boolean acceptingSuspended, boolean paused, TransportType transport, @Nullable Datagrams datagrams,
-		@Nullable Tls tls) {
+		@Nullable Tls tls, int maxConnections, @Nullable Instant startedAt, boolean listening,
+		@Nullable String listeningFailure, LatencySnapshot handling) {
 
 	/**
 	 * What a server that speaks TLS was doing.
@@ -85,9 +95,10 @@ public record ServerSnapshot(String name, State state, String pool, @Nullable St
 	 * too large for what they answer
 	 * @param droppedReplies how many replies the system did not take, for want of room in
 	 * its send buffer or of a route
+	 * @param maxInFlight how many may be handled or suspended at a time, as configured
 	 */
 	public record Datagrams(int inFlight, long limitReached, long truncated, long rejected, long receiveFailures,
-			long sentReplies, long refusedReplies, long droppedReplies) {
+			long sentReplies, long refusedReplies, long droppedReplies, int maxInFlight) {
 	}
 
 }

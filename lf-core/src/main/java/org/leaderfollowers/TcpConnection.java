@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -27,6 +28,7 @@ import org.leaderfollowers.demultiplexing.HandleState.Release;
 import org.leaderfollowers.proxy.ProxyHeader;
 import org.leaderfollowers.proxy.ProxyHeaderDecoder;
 import org.leaderfollowers.transport.Linger;
+import org.leaderfollowers.transport.TlsTransport;
 import org.leaderfollowers.transport.Transport;
 
 /**
@@ -78,6 +80,10 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	private static final VarHandle SUSPENSIONS;
 
+	private static final VarHandle RECEIVED_MESSAGES;
+
+	private static final VarHandle RECEIVED_BYTES;
+
 	static {
 		try {
 			MethodHandles.Lookup lookup = MethodHandles.lookup();
@@ -85,6 +91,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			LAST_ACTIVITY = lookup.findVarHandle(TcpConnection.class, "lastActivityNanos", long.class);
 			ATTRIBUTES = lookup.findVarHandle(TcpConnection.class, "attributes", ConcurrentMap.class);
 			SUSPENSIONS = lookup.findVarHandle(TcpConnection.class, "suspensions", int.class);
+			RECEIVED_MESSAGES = lookup.findVarHandle(TcpConnection.class, "receivedMessages", long.class);
+			RECEIVED_BYTES = lookup.findVarHandle(TcpConnection.class, "receivedBytes", long.class);
 		}
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
@@ -98,6 +106,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	private final SelectableHandle handle;
 
 	private final long id;
+
+	private final long acceptedNanos;
 
 	private final InetSocketAddress localAddress;
 
@@ -143,9 +153,17 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	/** Whether its handler closes the server. Guarded by the monitor of the server. */
 	boolean endsServer;
 
-	// The owner's
+	// The owner's; read by whoever looks at the connection
 
-	private boolean opened;
+	private volatile boolean opened;
+
+	@SuppressWarnings("FieldMayBeFinal") // by RECEIVED_MESSAGES
+	private long receivedMessages;
+
+	@SuppressWarnings("FieldMayBeFinal") // by RECEIVED_BYTES
+	private long receivedBytes;
+
+	// The owner's
 
 	/**
 	 * Whether no messages are taken now: until the peer has read what waits for it, until
@@ -197,7 +215,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		this.id = id;
 		this.localAddress = localAddress;
 		this.transportAddress = transportAddress;
-		this.lastActivityNanos = System.nanoTime();
+		this.acceptedNanos = System.nanoTime();
+		this.lastActivityNanos = this.acceptedNanos;
 		this.outbound = new Outbound(server.pool().memory());
 		long timeout = server.timeouts().handshakeNanos();
 		this.messageDeadline = (timeout != 0) ? this.lastActivityNanos + timeout : NO_DEADLINE;
@@ -443,6 +462,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		if (count > 0) {
 			this.active = true;
 			this.drainBudget -= count;
+			RECEIVED_BYTES.setOpaque(this, this.receivedBytes + count);
 			this.server.received(count);
 		}
 		else if (count < 0) {
@@ -523,9 +543,12 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			input.limit(payload + frame.payloadLength()).position(payload).mark().order(ByteOrder.BIG_ENDIAN);
 			beginDispatch(me);
 			this.server.messageReceived();
+			RECEIVED_MESSAGES.setOpaque(this, this.receivedMessages + 1);
 			this.active = true;
 			this.moreFollows = frameEnd < end;
+			long began = System.nanoTime();
 			dispatch(input);
+			this.server.handled(this.handle.handleSet(), System.nanoTime() - began);
 			this.moreFollows = false;
 			input.limit(end).position(frameEnd);
 			if (isSuspended()) {
@@ -1267,9 +1290,46 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		return this.server == candidate;
 	}
 
+	/** What it looks like to others. Any thread. */
+	ConnectionSnapshot snapshot() {
+		ConnectionSnapshot.State state;
+		if (this.closing != null) {
+			state = ConnectionSnapshot.State.CLOSING;
+		}
+		else if (!this.opened) {
+			state = ConnectionSnapshot.State.OPENING;
+		}
+		else {
+			state = isSuspended() ? ConnectionSnapshot.State.SUSPENDED : ConnectionSnapshot.State.OPEN;
+		}
+		long lastActivity = (long) LAST_ACTIVITY.getOpaque(this);
+		long now = System.nanoTime();
+		return new ConnectionSnapshot(this.id, this.server.name(), state, remoteAddress(),
+				Duration.ofNanos(now - this.acceptedNanos), Duration.ofNanos(Math.max(0, now - lastActivity)),
+				(long) RECEIVED_MESSAGES.getOpaque(this), (long) RECEIVED_BYTES.getOpaque(this),
+				this.outbound.acceptedBytes(), this.outbound.waitingBytes(),
+				(this.transport instanceof TlsTransport tls) ? tls.generation() : 0);
+	}
+
 	@Override
-	public String handlerName() {
-		return this.server.handlerName();
+	public HandledWork work() {
+		return this.server.connectionWork();
+	}
+
+	@Override
+	public long workNumber() {
+		return this.id;
+	}
+
+	/** See {@link TcpServer#connection}. */
+	@Override
+	public boolean equals(@Nullable Object other) {
+		return this == other;
+	}
+
+	@Override
+	public int hashCode() {
+		return Long.hashCode(this.id);
 	}
 
 	@Override

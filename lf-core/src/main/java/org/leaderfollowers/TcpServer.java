@@ -10,17 +10,20 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.time.Instant;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.latency.LatencyHistogram;
 import org.leaderfollowers.logging.RateLimit;
 import org.leaderfollowers.promotion.HandlerProfile;
 import org.leaderfollowers.proxy.ProxyHeaderException;
@@ -87,8 +90,9 @@ public final class TcpServer implements Server {
 
 	/**
 	 * Closed connections leave it last, so it is empty when all handlers have returned.
+	 * Each is its own key, found by a {@link ConnectionId}: an object less for each.
 	 */
-	private final Set<TcpConnection> connections = ConcurrentHashMap.newKeySet();
+	private final Map<Object, TcpConnection> connections = new ConcurrentHashMap<>();
 
 	private final AtomicInteger open = new AtomicInteger();
 
@@ -116,6 +120,15 @@ public final class TcpServer implements Server {
 
 	private final RateLimit failureLog = new RateLimit(TimeUnit.SECONDS.toNanos(1));
 
+	/** How long the handler took, by handle set. */
+	private final LatencyHistogram[] durations;
+
+	private final HandledWork connectionWork;
+
+	private volatile @Nullable Instant startedAt;
+
+	private volatile @Nullable String listeningFailure;
+
 	private volatile ServerSnapshot.State state = ServerSnapshot.State.NEW;
 
 	private volatile @Nullable InetSocketAddress address;
@@ -136,6 +149,24 @@ public final class TcpServer implements Server {
 	record Timeouts(long idleNanos, long messageNanos, long writeNanos, long handshakeNanos) {
 	}
 
+	/**
+	 * Finds a connection in a map whose keys are connections: a map compares by the
+	 * {@code equals} of what is looked for.
+	 */
+	private record ConnectionId(long id) {
+
+		@Override
+		public boolean equals(@Nullable Object other) {
+			return other instanceof TcpConnection connection && connection.id() == this.id;
+		}
+
+		@Override
+		public int hashCode() {
+			return Long.hashCode(this.id);
+		}
+
+	}
+
 	private TcpServer(Builder builder, Framing framing, MessageHandler handler) {
 		this.name = builder.name;
 		this.pool = builder.pool;
@@ -146,6 +177,9 @@ public final class TcpServer implements Server {
 		this.handler = handler;
 		this.handlerName = (builder.handlerName != null) ? builder.handlerName : handler.getClass().getName();
 		this.profiles = this.pool.newProfiles();
+		this.durations = new LatencyHistogram[this.profiles.length];
+		Arrays.setAll(this.durations, (index) -> new LatencyHistogram());
+		this.connectionWork = HandledWork.ofConnections(this.name, this.handlerName);
 		this.maxMessageSize = builder.maxMessageSize;
 		this.frameLimit = framing.maxFrameLength(builder.maxMessageSize);
 		this.maxConnections = builder.maxConnections;
@@ -185,6 +219,7 @@ public final class TcpServer implements Server {
 				throw ex;
 			}
 			this.state = ServerSnapshot.State.RUNNING;
+			this.startedAt = Instant.now();
 			Acceptor newAcceptor = new Acceptor(this, channel);
 			SelectableHandle handle = this.pool.newHandle(channel, newAcceptor, SelectionKey.OP_ACCEPT,
 					new HandlerProfile());
@@ -263,7 +298,7 @@ public final class TcpServer implements Server {
 			if (proxied) {
 				connection.expectProxyHeader();
 			}
-			this.connections.add(connection);
+			this.connections.put(connection, connection);
 		}
 		catch (IOException | RuntimeException ex) {
 			// Reset by its peer before it was served.
@@ -326,8 +361,21 @@ public final class TcpServer implements Server {
 		this.receivedMessages.increment();
 	}
 
+	void handled(HandleSet set, long nanos) {
+		this.durations[set.index].record(nanos);
+	}
+
+	/** The listening socket is closed, and nobody has asked for that. */
+	void listeningFailed(Throwable cause) {
+		if (this.state == ServerSnapshot.State.RUNNING) {
+			this.listeningFailure = describe(cause);
+			HandleSet.logger.error("Server '{}' does not listen any more, and has to be replaced by a new one: {}",
+					this.name, this.listeningFailure);
+		}
+	}
+
 	void closed(TcpConnection connection, CloseReason reason) {
-		if (!this.connections.remove(connection)) {
+		if (this.connections.remove(connection) == null) {
 			return;
 		}
 		transportClosed(connection.transport(), reason);
@@ -387,7 +435,7 @@ public final class TcpServer implements Server {
 		}
 	}
 
-	private static String describe(Throwable cause) {
+	static String describe(Throwable cause) {
 		if (cause instanceof ProxyHeaderException) {
 			return "the header of the PROXY protocol is not valid: " + cause.getMessage();
 		}
@@ -479,17 +527,17 @@ public final class TcpServer implements Server {
 		}
 		// After the last one was accepted. Each either sees the state when it is
 		// released, or is looked at because of this.
-		for (TcpConnection connection : this.connections) {
+		for (TcpConnection connection : this.connections.values()) {
 			connection.drain();
 		}
 	}
 
 	private void abort() {
-		for (TcpConnection connection : this.connections) {
+		for (TcpConnection connection : this.connections.values()) {
 			connection.abort();
 		}
 		if (!awaitNoConnections(System.nanoTime() + ABORT_TIMEOUT.toNanos())) {
-			for (TcpConnection connection : this.connections) {
+			for (TcpConnection connection : this.connections.values()) {
 				connection.abandon();
 			}
 		}
@@ -581,6 +629,7 @@ public final class TcpServer implements Server {
 	public ServerSnapshot snapshot() {
 		InetSocketAddress bound = this.address;
 		Acceptor current = this.acceptor;
+		String failure = this.listeningFailure;
 		Map<CloseReason, Long> reasons = new EnumMap<>(CloseReason.class);
 		for (Map.Entry<CloseReason, LongAdder> entry : this.closed.entrySet()) {
 			reasons.put(entry.getKey(), entry.getValue().sum());
@@ -590,7 +639,39 @@ public final class TcpServer implements Server {
 				this.framing.toString(), this.handlerName, this.open.get(), this.accepted.sum(), this.rejected.sum(),
 				Map.copyOf(reasons), this.receivedBytes.sum(), this.sentBytes.sum(), this.receivedMessages.sum(),
 				current != null && current.isSuspended(), this.paused, TransportType.TCP, null,
-				(this.tls != null) ? this.tls.snapshot() : null);
+				(this.tls != null) ? this.tls.snapshot() : null, this.maxConnections, this.startedAt, failure == null,
+				failure, handling());
+	}
+
+	private LatencySnapshot handling() {
+		LatencyHistogram.Sum sum = new LatencyHistogram.Sum();
+		for (LatencyHistogram histogram : this.durations) {
+			histogram.addTo(sum);
+		}
+		return LatencySnapshot.of(sum);
+	}
+
+	/**
+	 * Looks at the open connections, one after the other as the stream is consumed. Those
+	 * that are opened or closed meanwhile may be missing or not. Any thread; nobody is
+	 * stopped.
+	 * @return in no order
+	 */
+	public Stream<ConnectionSnapshot> connections() {
+		return this.connections.values().stream().map(TcpConnection::snapshot);
+	}
+
+	/**
+	 * Finds an open connection, for example to close it. Any thread.
+	 * @param id what identifies it, see {@link Connection#id()}
+	 * @return {@code null} if there is none of this number, or none any more
+	 */
+	public @Nullable Connection connection(long id) {
+		return this.connections.get(new ConnectionId(id));
+	}
+
+	HandledWork connectionWork() {
+		return this.connectionWork;
 	}
 
 	/**

@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.DatagramChannel;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -18,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.latency.LatencyHistogram;
 import org.leaderfollowers.logging.RateLimit;
 
 /**
@@ -114,6 +116,13 @@ public final class UdpServer implements Server {
 
 	private final RateLimit failureLog = new RateLimit(TimeUnit.SECONDS.toNanos(1));
 
+	/** How long the handler took. */
+	private final LatencyHistogram durations = new LatencyHistogram();
+
+	private volatile @Nullable Instant startedAt;
+
+	private volatile @Nullable String listeningFailure;
+
 	private volatile ServerSnapshot.State state = ServerSnapshot.State.NEW;
 
 	private volatile @Nullable InetSocketAddress address;
@@ -179,6 +188,7 @@ public final class UdpServer implements Server {
 			}
 			this.channel = bound;
 			this.state = ServerSnapshot.State.RUNNING;
+			this.startedAt = Instant.now();
 			this.receiver = newReceiver;
 			this.pool.serves(this);
 			newReceiver.open();
@@ -243,6 +253,19 @@ public final class UdpServer implements Server {
 
 	void messageReceived() {
 		this.receivedMessages.increment();
+	}
+
+	void handled(long nanos) {
+		this.durations.record(nanos);
+	}
+
+	/** The socket is closed, and nobody has asked for that. */
+	void listeningFailed(Throwable cause) {
+		if (this.state == ServerSnapshot.State.RUNNING) {
+			this.listeningFailure = TcpServer.describe(cause);
+			HandleSet.logger.error("Server '{}' receives no more, and has to be replaced by a new one: {}", this.name,
+					this.listeningFailure);
+		}
 	}
 
 	void truncated() {
@@ -577,12 +600,15 @@ public final class UdpServer implements Server {
 		DatagramReceiver current = this.receiver;
 		ServerSnapshot.Datagrams datagrams = new ServerSnapshot.Datagrams((current != null) ? current.inFlight() : 0,
 				this.limitReached.sum(), this.truncated.sum(), this.rejected.sum(), this.receiveFailures.sum(),
-				this.sentReplies.sum(), this.refusedReplies.sum(), this.droppedReplies.sum());
+				this.sentReplies.sum(), this.refusedReplies.sum(), this.droppedReplies.sum(), this.maxInFlight);
+		String failure = this.listeningFailure;
+		LatencyHistogram.Sum handling = new LatencyHistogram.Sum();
+		this.durations.addTo(handling);
 		return new ServerSnapshot(this.name, this.state, this.pool.name(),
 				(bound != null) ? bound.getAddress().getHostAddress() : null, (bound != null) ? bound.getPort() : -1,
 				"datagram", this.handlerName, 0, 0, 0, Map.of(), this.receivedBytes.sum(), this.sentBytes.sum(),
 				this.receivedMessages.sum(), current != null && current.isSuspended(), this.paused, TransportType.UDP,
-				datagrams, null);
+				datagrams, null, 0, this.startedAt, failure == null, failure, LatencySnapshot.of(handling));
 	}
 
 	MessageHandler handler() {

@@ -1,6 +1,8 @@
 package org.leaderfollowers.buffer;
 
 import java.io.IOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.channels.WritableByteChannel;
 import java.util.ArrayDeque;
@@ -26,6 +28,17 @@ public final class Outbound {
 	/** The largest buffer that is allocated for several small frames. */
 	private static final int SHARED_BUFFER = 16 * 1024;
 
+	private static final VarHandle ACCEPTED;
+
+	static {
+		try {
+			ACCEPTED = MethodHandles.lookup().findVarHandle(Outbound.class, "acceptedBytes", long.class);
+		}
+		catch (ReflectiveOperationException ex) {
+			throw new ExceptionInInitializerError(ex);
+		}
+	}
+
 	private final MemoryBudget budget;
 
 	/** What waits for the socket; nothing for nearly all connections at any time. */
@@ -33,6 +46,10 @@ public final class Outbound {
 
 	/** Frames that were gathered and not yet given to the socket, position to limit. */
 	private @Nullable ByteBuffer held;
+
+	/** How many bytes of frames were accepted. Written under the monitor; opaque. */
+	@SuppressWarnings("FieldMayBeFinal") // by ACCEPTED
+	private long acceptedBytes;
 
 	private boolean closed;
 
@@ -102,9 +119,17 @@ public final class Outbound {
 		if (earlier == Sent.OVERLOADED) {
 			return earlier;
 		}
+		int length = frame.remaining();
 		Sent now = writeOrKeep(channel, frame, limit);
+		if (now != Sent.REFUSED && now != Sent.OVERLOADED) {
+			accepted(length);
+		}
 		// The write events are wanted because of the first of the two that waits.
 		return (earlier == Sent.BEGAN_TO_WAIT && now == Sent.WAITS) ? Sent.BEGAN_TO_WAIT : now;
+	}
+
+	private void accepted(int bytes) {
+		ACCEPTED.setOpaque(this, this.acceptedBytes + bytes);
 	}
 
 	private Sent writeOrKeep(WritableByteChannel channel, ByteBuffer frame, long limit) throws IOException {
@@ -151,6 +176,7 @@ public final class Outbound {
 		if (this.waiting != null) {
 			return Sent.REFUSED;
 		}
+		accepted(end - start);
 		gathered.limit(end);
 		if (this.held == null) {
 			// The earlier ones may have been released by another thread.
@@ -284,6 +310,14 @@ public final class Outbound {
 		lost.buffers.forEach((buffer) -> this.budget.release(buffer.capacity()));
 		this.waiting = null;
 		return lost.bytes;
+	}
+
+	/**
+	 * How many bytes of frames have been accepted. Any thread, without the monitor.
+	 * @return bytes
+	 */
+	public long acceptedBytes() {
+		return (long) ACCEPTED.getOpaque(this);
 	}
 
 	/**

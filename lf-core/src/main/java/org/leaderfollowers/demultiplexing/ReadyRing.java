@@ -1,5 +1,7 @@
 package org.leaderfollowers.demultiplexing;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 
 import org.jspecify.annotations.Nullable;
@@ -16,12 +18,33 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ReadyRing<H> {
 
+	private static final int GLANCES = 4;
+
+	private static final VarHandle NEXT;
+
+	private static final VarHandle END;
+
+	static {
+		try {
+			MethodHandles.Lookup lookup = MethodHandles.lookup();
+			NEXT = lookup.findVarHandle(ReadyRing.class, "next", int.class);
+			END = lookup.findVarHandle(ReadyRing.class, "end", int.class);
+		}
+		catch (ReflectiveOperationException ex) {
+			throw new ExceptionInInitializerError(ex);
+		}
+	}
+
 	private @Nullable Object[] handles = new Object[64];
 
 	private int[] events = new int[64];
 
+	// Written by the leader, and read by whoever looks at the pool: opaque
+
+	@SuppressWarnings("FieldMayBeFinal") // by NEXT
 	private int next;
 
+	@SuppressWarnings("FieldMayBeFinal") // by END
 	private int end;
 
 	/**
@@ -41,14 +64,30 @@ public final class ReadyRing<H> {
 	}
 
 	/**
+	 * About how many events have not been taken. Any thread.
+	 * @return a number that is right unless the leader goes round the ring meanwhile
+	 */
+	public int glance() {
+		int waiting = 0;
+		for (int i = 0; i < GLANCES; i++) {
+			int before = (int) NEXT.getOpaque(this);
+			waiting = Math.max(0, (int) END.getOpaque(this) - before);
+			if ((int) NEXT.getOpaque(this) == before) {
+				break;
+			}
+		}
+		return waiting;
+	}
+
+	/**
 	 * Adds a handle with its events.
 	 * @param handle what is ready
 	 * @param readyEvents what for, a set of bits other than 0
 	 */
 	public void add(H handle, int readyEvents) {
 		if (this.next == this.end) {
-			this.next = 0;
-			this.end = 0;
+			NEXT.setOpaque(this, 0);
+			END.setOpaque(this, 0);
 		}
 		if (this.end == this.handles.length) {
 			this.handles = Arrays.copyOf(this.handles, this.end * 2);
@@ -56,7 +95,7 @@ public final class ReadyRing<H> {
 		}
 		this.handles[this.end] = handle;
 		this.events[this.end] = readyEvents;
-		this.end++;
+		END.setOpaque(this, this.end + 1);
 	}
 
 	/**
@@ -77,7 +116,8 @@ public final class ReadyRing<H> {
 		if (handle == null) {
 			throw new IllegalStateException("nothing is ready");
 		}
-		this.handles[this.next++] = null;
+		this.handles[this.next] = null;
+		NEXT.setOpaque(this, this.next + 1);
 		return (H) handle;
 	}
 

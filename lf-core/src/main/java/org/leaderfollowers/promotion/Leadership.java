@@ -90,12 +90,15 @@ public final class Leadership {
 
 	private static final VarHandle TERM;
 
+	private static final VarHandle VACATED_NANOS;
+
 	static {
 		try {
 			MethodHandles.Lookup lookup = MethodHandles.lookup();
 			WORD = lookup.findVarHandle(Leadership.class, "word", long.class);
 			LEASED_NANOS = lookup.findVarHandle(Leadership.class, "leasedNanos", long.class);
 			TERM = lookup.findVarHandle(Leadership.class, "term", long.class);
+			VACATED_NANOS = lookup.findVarHandle(Leadership.class, "vacatedNanos", long.class);
 		}
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
@@ -116,7 +119,8 @@ public final class Leadership {
 	private long term;
 
 	/**
-	 * When it fell vacant; written by the old leader before, read by the new one after.
+	 * When it fell vacant; written by the old leader before, read by the new one after,
+	 * and by whoever looks at the pool.
 	 */
 	private long vacatedNanos;
 
@@ -133,6 +137,7 @@ public final class Leadership {
 	 */
 	public Leadership(long nowNanos) {
 		this.leasedNanos = nowNanos;
+		this.vacatedNanos = nowNanos;
 	}
 
 	/**
@@ -169,7 +174,7 @@ public final class Leadership {
 			}
 		}
 		// Before the word: a taker may read them as soon as the word is vacant.
-		this.vacatedNanos = nowNanos;
+		VACATED_NANOS.setOpaque(this, nowNanos);
 		this.vacatedOnce = true;
 		this.word = vacant;
 		return true;
@@ -243,6 +248,16 @@ public final class Leadership {
 	 */
 	public long vacancyNanos(long nowNanos) {
 		return this.vacatedOnce ? Math.max(0, nowNanos - this.vacatedNanos) : -1;
+	}
+
+	/**
+	 * Since when it has been vacant, if {@link #holder()} has just said that it is. Any
+	 * thread.
+	 * @return {@link System#nanoTime()} of that vacancy or a later one; of the creation,
+	 * if nobody has led yet
+	 */
+	public long vacatedNanos() {
+		return (long) VACATED_NANOS.getOpaque(this);
 	}
 
 	/**

@@ -1,0 +1,114 @@
+package org.leaderfollowers;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+import org.leaderfollowers.promotion.HandOffRing;
+
+/**
+ * The hand-offs of all handle sets of a pool that somebody has looked at, in one row.
+ * <p>
+ * The leaders of the handle sets know nothing of each other, so it is the reader who puts
+ * their hand-offs in order and numbers them. Readers exclude each other, and nobody else.
+ */
+final class HandOffJournal {
+
+	/** How many hand-offs are kept. */
+	private static final int CAPACITY = 2 * HandOffRing.CAPACITY;
+
+	private static final long NANOS_PER_SECOND = TimeUnit.SECONDS.toNanos(1);
+
+	private static final PromotionKind[] KINDS = PromotionKind.values();
+
+	private final HandleSet[] handleSets;
+
+	/** The sequence number of the latest one known, by handle set. */
+	private final long[] known;
+
+	private final HandOffRing.Copy<HandledWork> copy = new HandOffRing.Copy<>();
+
+	private final Deque<HandOff> kept = new ArrayDeque<>();
+
+	/** The number of the latest one. */
+	private long number;
+
+	HandOffJournal(HandleSet[] handleSets) {
+		this.handleSets = handleSets;
+		this.known = new long[handleSets.length];
+	}
+
+	/** The latest hand-offs, oldest first. */
+	synchronized List<HandOff> peek() {
+		collect();
+		return List.copyOf(this.kept);
+	}
+
+	/** The same, and forgets them. */
+	synchronized List<HandOff> drain() {
+		List<HandOff> drained = peek();
+		this.kept.clear();
+		return drained;
+	}
+
+	private void collect() {
+		List<Entry> entries = new ArrayList<>();
+		for (int i = 0; i < this.handleSets.length; i++) {
+			HandOffRing<HandledWork> ring = this.handleSets[i].handOffs;
+			long latest = ring.latest();
+			for (long sequence = Math.max(this.known[i], latest - HandOffRing.CAPACITY)
+					+ 1; sequence <= latest; sequence++) {
+				if (ring.read(sequence, this.copy)) {
+					entries.add(new Entry(this.copy.nanos(), handOff(this.handleSets[i].name())));
+				}
+			}
+			this.number += latest - this.known[i];
+			this.known[i] = latest;
+		}
+		// The missing ones are older than those that are there: theirs are the lower
+		// numbers.
+		long next = this.number - entries.size();
+		entries.sort(Comparator.naturalOrder());
+		for (Entry entry : entries) {
+			if (this.kept.size() == CAPACITY) {
+				this.kept.removeFirst();
+			}
+			this.kept.addLast(entry.numbered(++next));
+		}
+	}
+
+	private HandOff handOff(String handleSet) {
+		HandledWork work = this.copy.work();
+		return new HandOff(0,
+				Instant.ofEpochSecond(this.copy.epochNanos() / NANOS_PER_SECOND,
+						this.copy.epochNanos() % NANOS_PER_SECOND),
+				handleSet, this.copy.from(), this.copy.to(), KINDS[this.copy.kind()],
+				Duration.ofNanos(this.copy.vacancyNanos()), (work != null) ? work.server() : null,
+				(work != null) ? work.handle(this.copy.workNumber()) : null, (work != null) ? work.handler() : null);
+	}
+
+	/**
+	 * A hand-off that has no number yet. Times of nanoTime are compared by their
+	 * difference.
+	 */
+	private record Entry(long nanos, HandOff handOff) implements Comparable<Entry> {
+
+		@Override
+		public int compareTo(Entry other) {
+			return Long.signum(this.nanos - other.nanos);
+		}
+
+		HandOff numbered(long number) {
+			return new HandOff(number, this.handOff.at(), this.handOff.handleSet(), this.handOff.from(),
+					this.handOff.to(), this.handOff.kind(), this.handOff.vacancy(), this.handOff.server(),
+					this.handOff.handle(), this.handOff.handler());
+		}
+
+	}
+
+}
