@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.actuate;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -31,6 +32,8 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Selector;
+import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
+import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.util.Assert;
 
 /**
@@ -40,20 +43,33 @@ import org.springframework.util.Assert;
 @Endpoint(id = "leaderfollowers", defaultAccess = Access.READ_ONLY)
 public class LeaderFollowersEndpoint {
 
+	private static final Duration LONGEST_DRAIN = Duration.ofDays(1);
+
 	private final LeaderFollowersPools pools;
 
 	private final LeaderFollowersServers servers;
+
+	private final Duration drainTimeout;
+
+	private final WriteAudit audit;
 
 	/**
 	 * Creates a new endpoint.
 	 * @param pools the pools to show
 	 * @param servers the servers to show
+	 * @param drainTimeout how long a server may drain, unless a request says otherwise
+	 * @param publisher where to publish the writes, for Boot's audit
 	 */
-	public LeaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers) {
+	public LeaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers, Duration drainTimeout,
+			ApplicationEventPublisher publisher) {
 		Assert.notNull(pools, "'pools' must not be null");
 		Assert.notNull(servers, "'servers' must not be null");
+		Assert.notNull(drainTimeout, "'drainTimeout' must not be null");
+		Assert.notNull(publisher, "'publisher' must not be null");
 		this.pools = pools;
 		this.servers = servers;
+		this.drainTimeout = drainTimeout;
+		this.audit = new WriteAudit(publisher);
 	}
 
 	/**
@@ -80,12 +96,150 @@ public class LeaderFollowersEndpoint {
 	 */
 	@ReadOperation
 	public @Nullable PoolDescriptor pool(@Selector String pool) {
+		LeaderFollowersPool found = findPool(pool);
+		return (found != null) ? PoolDescriptor.of(found.snapshot()) : null;
+	}
+
+	/**
+	 * Shows one server.
+	 * @param pool the name of the pool that serves it
+	 * @param server the name of the server
+	 * @return the server, or {@code null} if the pool serves none of this name
+	 */
+	@ReadOperation
+	public @Nullable ServerDescriptor server(@Selector String pool, @Selector String server) {
+		Server found = findServer(pool, server);
+		return (found != null) ? ServerDescriptor.of(found.snapshot()) : null;
+	}
+
+	/**
+	 * Pauses, resumes or drains a server.
+	 * @param pool the name of the pool that serves it
+	 * @param server the name of the server
+	 * @param action {@code pause}, {@code resume} or {@code drain}
+	 * @param timeout how long it may drain; as long as a phase of the shutdown if not
+	 * given
+	 * @return the server as it is now
+	 */
+	@WriteOperation
+	public ServerDescriptor changeServer(@Selector String pool, @Selector String server, @Nullable String action,
+			@Nullable String timeout) {
+		return changeServer(Operator.UNKNOWN, pool, server, action, timeout);
+	}
+
+	ServerDescriptor changeServer(Operator operator, String pool, String server, @Nullable String action,
+			@Nullable String timeout) {
+		String name = requiredServer(pool, server).name();
+		ServerAction asked = OperationArguments.constant("action", action, ServerAction.class);
+		if (asked == null) {
+			throw RefusedRequestException.invalid("Nothing to do: give 'action' ('pause', 'resume' or 'drain'), "
+					+ "and with 'drain', if you like, 'timeout'");
+		}
+		Duration within = OperationArguments.duration("timeout", timeout);
+		if (within != null && asked != ServerAction.DRAIN) {
+			throw RefusedRequestException.invalid("'timeout' is for the action 'drain' only");
+		}
+		return (asked == ServerAction.DRAIN) ? drain(operator, pool, name, within)
+				: pauseOrResume(operator, pool, name, asked == ServerAction.PAUSE);
+	}
+
+	private ServerDescriptor pauseOrResume(Operator operator, String pool, String name, boolean pause) {
+		synchronized (this.servers) {
+			Server server = this.servers.get(name);
+			ServerSnapshot.State state = server.snapshot().state();
+			if (state == ServerSnapshot.State.DRAINING || state == ServerSnapshot.State.STOPPED) {
+				throw RefusedRequestException.conflict("The server is " + state + ": only the application can start "
+						+ "it again, by a start of its context");
+			}
+			boolean before = server.isPaused();
+			try {
+				if (pause) {
+					this.servers.pause(name, operator.by());
+				}
+				else {
+					this.servers.resume(name, operator.by());
+				}
+			}
+			finally {
+				// Also if one who listens to the event fails.
+				if (server.isPaused() != before) {
+					this.audit.record(operator, pause ? WriteAudit.SERVER_PAUSED : WriteAudit.SERVER_RESUMED,
+							Map.of("pool", pool, "server", name), Map.of("paused", before), Map.of("paused", pause));
+				}
+			}
+			return ServerDescriptor.of(server.snapshot());
+		}
+	}
+
+	private ServerDescriptor drain(Operator operator, String pool, String name, @Nullable Duration timeout) {
+		Duration within = (timeout != null) ? timeout : this.drainTimeout;
+		if (within.isNegative() || within.compareTo(LONGEST_DRAIN) > 0) {
+			throw RefusedRequestException
+				.invalid("'timeout' must be from 0 to %s, but is %s".formatted(LONGEST_DRAIN, within));
+		}
+		synchronized (this.servers) {
+			ServerSnapshot.State before = this.servers.get(name).snapshot().state();
+			ServerSnapshot draining;
+			try {
+				draining = this.servers.drain(name, within, operator.by());
+			}
+			catch (IllegalStateException ex) {
+				throw RefusedRequestException.conflict("The server cannot be drained, since it is " + before);
+			}
+			this.audit.record(operator, WriteAudit.SERVER_DRAINED,
+					Map.of("pool", pool, "server", name, "timeout", within.toString()), Map.of("state", before.name()),
+					Map.of("state", draining.state().name()));
+			return ServerDescriptor.of(draining);
+		}
+	}
+
+	private @Nullable LeaderFollowersPool findPool(String name) {
 		for (LeaderFollowersPool candidate : this.pools) {
-			if (candidate.name().equals(pool)) {
-				return PoolDescriptor.of(candidate.snapshot());
+			if (candidate.name().equals(name)) {
+				return candidate;
 			}
 		}
 		return null;
+	}
+
+	private @Nullable Server findServer(String pool, String name) {
+		for (Server candidate : this.servers) {
+			if (candidate.name().equals(name) && candidate.pool().name().equals(pool)) {
+				return candidate;
+			}
+		}
+		return null;
+	}
+
+	private LeaderFollowersPool requiredPool(String name) {
+		LeaderFollowersPool pool = findPool(name);
+		if (pool == null) {
+			List<String> known = new ArrayList<>();
+			this.pools.forEach((candidate) -> known.add(candidate.name()));
+			throw RefusedRequestException.unknown("pool", known);
+		}
+		return pool;
+	}
+
+	private Server requiredServer(String pool, String name) {
+		requiredPool(pool);
+		Server server = findServer(pool, name);
+		if (server == null) {
+			List<String> known = new ArrayList<>();
+			this.servers.forEach((candidate) -> {
+				if (candidate.pool().name().equals(pool)) {
+					known.add(candidate.name());
+				}
+			});
+			throw RefusedRequestException.unknown("server of this pool", known);
+		}
+		return server;
+	}
+
+	private enum ServerAction {
+
+		PAUSE, RESUME, DRAIN
+
 	}
 
 	/**
@@ -280,7 +434,7 @@ public class LeaderFollowersEndpoint {
 	public record ServerDescriptor(ServerSnapshot.State state, boolean paused, @Nullable String address,
 			@Nullable Integer port, TransportType transport, String framing, String handler, String pool,
 			@Nullable ConnectionsDescriptor connections, @Nullable DatagramsDescriptor datagrams, BytesDescriptor bytes,
-			MessagesDescriptor messages, @Nullable TlsDescriptor tls) {
+			MessagesDescriptor messages, @Nullable TlsDescriptor tls) implements OperationResponseBody {
 
 		static ServerDescriptor of(ServerSnapshot server) {
 			return new ServerDescriptor(server.state(), server.paused(), server.address(),

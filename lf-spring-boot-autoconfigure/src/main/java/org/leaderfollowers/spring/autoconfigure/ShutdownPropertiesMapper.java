@@ -25,13 +25,20 @@ final class ShutdownPropertiesMapper {
 		if (delay.isNegative()) {
 			throw properties.invalid("delay", delay, "Must not be negative.");
 		}
-		Duration timeout = Binder.get(environment).bind(PHASE_TIMEOUT, Duration.class).orElse(Duration.ofSeconds(30));
+		Duration timeout = phaseTimeout(environment);
 		if (delay.compareTo(timeout) >= 0 && !delay.isZero()) {
 			throw properties.invalid("delay", delay,
 					"Must be less than '%s', which is %s: no phase of the shutdown takes longer."
 						.formatted(PHASE_TIMEOUT, DurationStyle.SIMPLE.print(timeout, ChronoUnit.MILLIS)));
 		}
 		return delay;
+	}
+
+	/**
+	 * How long draining may take at the shutdown.
+	 */
+	static Duration phaseTimeout(Environment environment) {
+		return Binder.get(environment).bind(PHASE_TIMEOUT, Duration.class).orElse(Duration.ofSeconds(30));
 	}
 
 }

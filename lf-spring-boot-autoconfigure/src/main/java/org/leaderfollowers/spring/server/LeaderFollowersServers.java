@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.server;
 
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -18,6 +19,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Server;
+import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.spring.event.EventPublication;
 import org.leaderfollowers.spring.event.ServerPausedEvent;
 import org.leaderfollowers.spring.event.ServerResumedEvent;
@@ -66,11 +68,15 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * @throws UnknownServerException if there is no server of this name
 	 */
 	public Server get(String name) {
+		return managed(name).current();
+	}
+
+	private ManagedServer managed(String name) {
 		ManagedServer server = this.servers.get(name);
 		if (server == null) {
 			throw new UnknownServerException(name, names(), null);
 		}
-		return server.current();
+		return server;
 	}
 
 	/**
@@ -83,10 +89,20 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * @throws UnknownServerException if there is no server of this name
 	 */
 	public void pause(String name) {
+		pause(name, "");
+	}
+
+	/**
+	 * {@linkplain #pause(String) Pauses} a server.
+	 * @param name the name of the server
+	 * @param occasion what to add to the line of the log, printable; empty for nothing
+	 * @throws UnknownServerException if there is no server of this name
+	 */
+	public void pause(String name, String occasion) {
 		Server server = get(name);
 		if (!server.isPaused()) {
 			server.pause();
-			logger.info("Server '%s' is paused: it takes on nothing new".formatted(name));
+			logger.info("Server '%s' is paused%s: it takes on nothing new".formatted(name, occasion));
 			publish(new ServerPausedEvent(server));
 		}
 	}
@@ -98,12 +114,54 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * @throws UnknownServerException if there is no server of this name
 	 */
 	public void resume(String name) {
+		resume(name, "");
+	}
+
+	/**
+	 * {@linkplain #resume(String) Resumes} a server.
+	 * @param name the name of the server
+	 * @param occasion what to add to the line of the log, printable; empty for nothing
+	 * @throws UnknownServerException if there is no server of this name
+	 */
+	public void resume(String name, String occasion) {
 		Server server = get(name);
 		if (server.isPaused()) {
 			server.resume();
-			logger.info("Server '%s' is resumed".formatted(name));
+			logger.info("Server '%s' is resumed%s".formatted(name, occasion));
 			publish(new ServerResumedEvent(server));
 		}
+	}
+
+	/**
+	 * Stops a server gracefully and for good, without waiting for that: it takes on
+	 * nothing new and frees its port, every message that was received is answered, and
+	 * each connection is closed when that is done. When all are closed or the time is up,
+	 * the server is stopped and a {@link ServerStoppedEvent} is published. It is started
+	 * again only with the application context. To take a server out for a while,
+	 * {@linkplain #pause(String) pause} it.
+	 * @param name the name of the server
+	 * @param timeout how long it may take; what is left then is closed
+	 * @param occasion what to add to the line of the log, printable; empty for nothing
+	 * @return the server as it is when it begins to drain
+	 * @throws UnknownServerException if there is no server of this name
+	 * @throws IllegalStateException if the server does not run
+	 */
+	public ServerSnapshot drain(String name, Duration timeout, String occasion) {
+		ManagedServer server = managed(name);
+		server.beginDrain();
+		ServerSnapshot draining = server.current().snapshot();
+		logger.info("Server '%s' is being drained%s: it will be stopped when every message received is answered, "
+			.formatted(name, occasion) + "in %s at the latest".formatted(timeout));
+		// If the virtual machine ends meanwhile, the shutdown of the context waits.
+		Thread thread = new Thread(() -> {
+			if (server.stop(timeout)) {
+				logger.info("Server '%s' is stopped".formatted(name));
+				publish(new ServerStoppedEvent(server.current()));
+			}
+		}, "lf-drain-" + name);
+		thread.setDaemon(true);
+		thread.start();
+		return draining;
 	}
 
 	private void publish(ApplicationEvent event) {
@@ -152,7 +210,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 			begun.forEach((server) -> publish(new ServerStartedEvent(server)));
 		}
 		catch (RuntimeException | Error ex) {
-			running.forEach(ManagedServer::stop);
+			running.forEach((server) -> server.stop(Duration.ZERO));
 			throw ex;
 		}
 	}
@@ -166,7 +224,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * @param callback is run when all are drained, or have been stopped meanwhile
 	 */
 	void drain(Runnable callback) {
-		List<ManagedServer> draining = this.servers.values().stream().filter(ManagedServer::isRunning).toList();
+		List<ManagedServer> draining = this.servers.values().stream().filter(ManagedServer::isServing).toList();
 		if (draining.isEmpty()) {
 			callback.run();
 			return;
@@ -199,7 +257,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		Deque<ManagedServer> stopping = new ArrayDeque<>();
 		this.servers.values().forEach(stopping::push);
 		for (ManagedServer server : stopping) {
-			if (server.stop()) {
+			if (server.stop(Duration.ZERO)) {
 				publish(new ServerStoppedEvent(server.current()));
 			}
 		}

@@ -29,6 +29,12 @@ class ManagedServer {
 
 	private volatile @Nullable Server current;
 
+	/** The last one that was drained ahead of its end. Guarded by this object. */
+	private @Nullable Server drained;
+
+	/** The last one that was stopped. Guarded by this object. */
+	private @Nullable Server stopped;
+
 	ManagedServer(ServerRegistration registration) {
 		this.registration = registration;
 		if (!registration.isBuiltWhenNeeded()) {
@@ -97,20 +103,54 @@ class ManagedServer {
 		return address.isAnyLocalAddress() ? "all addresses" : address.getHostAddress();
 	}
 
+	/**
+	 * Whether there may be something left to be answered.
+	 */
+	boolean isServing() {
+		State state = state();
+		return state == State.RUNNING || state == State.DRAINING;
+	}
+
 	boolean drain() {
 		return current().drain(UNLIMITED);
 	}
 
 	/**
-	 * Stops the server.
-	 * @return whether it was not stopped before
+	 * Takes on nothing new from now on. Somebody else stops the server.
+	 * @throws IllegalStateException if the server does not run, or drains already
 	 */
-	boolean stop() {
+	synchronized void beginDrain() {
 		State state = state();
-		if (state != State.NEW) {
-			current().close(Duration.ZERO);
+		if (state != State.RUNNING) {
+			throw new IllegalStateException(
+					"The server '%s' cannot be drained, since it is %s".formatted(name(), state));
 		}
-		return state != State.NEW && state != State.STOPPED;
+		Server draining = current();
+		this.drained = draining;
+		draining.drain(Duration.ZERO);
+	}
+
+	/**
+	 * Stops the server.
+	 * @param grace how long it may drain
+	 * @return whether it was not stopped before. If it is stopped by two at the same
+	 * time, one of them is told so
+	 */
+	boolean stop(Duration grace) {
+		State state = state();
+		if (state == State.NEW) {
+			return false;
+		}
+		Server stopping = current();
+		if (state != State.STOPPED) {
+			stopping.close(grace);
+		}
+		synchronized (this) {
+			// One that drains may have reached its end before anybody was told.
+			boolean news = (state != State.STOPPED || this.drained == stopping) && this.stopped != stopping;
+			this.stopped = stopping;
+			return news;
+		}
 	}
 
 }

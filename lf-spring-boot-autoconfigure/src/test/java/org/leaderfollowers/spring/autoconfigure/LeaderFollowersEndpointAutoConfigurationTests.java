@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
@@ -79,10 +80,10 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 
 	@Test
 	void endpointOfTheUserTakesItsPlace() {
-		this.contextRunner
-			.withBean("mine", LeaderFollowersEndpoint.class,
-					() -> new LeaderFollowersEndpoint(new LeaderFollowersPools(List.of(), Map.of()),
-							new LeaderFollowersServers(List.of(), null)))
+		this.contextRunner.withBean("mine", LeaderFollowersEndpoint.class,
+				() -> new LeaderFollowersEndpoint(new LeaderFollowersPools(List.of(), Map.of()),
+						new LeaderFollowersServers(List.of(), null), Duration.ZERO, (event) -> {
+						}))
 			.run((context) -> assertThat(context).hasSingleBean(LeaderFollowersEndpoint.class).hasBean("mine"));
 	}
 

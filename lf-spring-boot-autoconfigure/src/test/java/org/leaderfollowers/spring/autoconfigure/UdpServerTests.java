@@ -222,7 +222,8 @@ class UdpServerTests {
 				.filteredOn((id) -> id.getName().startsWith("lf.datagrams"))
 				.hasSize(7)
 				.allSatisfy((id) -> assertThat(id.getDescription()).isNotBlank());
-			ServerDescriptor server = new LeaderFollowersEndpoint(pools, servers).leaderFollowers()
+			ServerDescriptor server = new LeaderFollowersEndpoint(pools, servers, Duration.ZERO, context)
+				.leaderFollowers()
 				.servers()
 				.get("default");
 			assertThat(server.transport()).isEqualTo(TransportType.UDP);

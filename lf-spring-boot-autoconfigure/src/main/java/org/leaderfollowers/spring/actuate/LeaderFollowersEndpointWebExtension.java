@@ -1,0 +1,50 @@
+package org.leaderfollowers.spring.actuate;
+
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
+import org.springframework.boot.actuate.endpoint.OperationResponseBody;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
+import org.springframework.boot.actuate.endpoint.annotation.Selector;
+import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
+import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
+import org.springframework.boot.actuate.endpoint.web.annotation.EndpointWebExtension;
+import org.springframework.util.Assert;
+
+/**
+ * {@link EndpointWebExtension @EndpointWebExtension} for {@link LeaderFollowersEndpoint}:
+ * tells the audit who it was, and the caller what was wrong.
+ */
+@EndpointWebExtension(endpoint = LeaderFollowersEndpoint.class)
+@RegisterReflectionForBinding(RefusalDescriptor.class)
+public class LeaderFollowersEndpointWebExtension {
+
+	private final LeaderFollowersEndpoint delegate;
+
+	/**
+	 * Creates a new extension.
+	 * @param delegate the endpoint to extend
+	 */
+	public LeaderFollowersEndpointWebExtension(LeaderFollowersEndpoint delegate) {
+		Assert.notNull(delegate, "'delegate' must not be null");
+		this.delegate = delegate;
+	}
+
+	/**
+	 * Pauses, resumes or drains a server.
+	 * @param securityContext who asks for it
+	 * @param pool the name of the pool that serves it
+	 * @param server the name of the server
+	 * @param action {@code pause}, {@code resume} or {@code drain}
+	 * @param timeout how long it may drain; as long as a phase of the shutdown if not
+	 * given
+	 * @return the server as it is now, or why nothing was done
+	 */
+	@WriteOperation
+	public WebEndpointResponse<OperationResponseBody> changeServer(SecurityContext securityContext,
+			@Selector String pool, @Selector String server, @Nullable String action, @Nullable String timeout) {
+		return RefusalDescriptor
+			.orElse(() -> this.delegate.changeServer(Operator.of(securityContext), pool, server, action, timeout));
+	}
+
+}

@@ -1,0 +1,94 @@
+package org.leaderfollowers.spring.actuate;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.stream.Collectors;
+
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.boot.convert.DurationStyle;
+import org.springframework.util.StringUtils;
+
+/**
+ * Reads the arguments of operations. They are taken as text, so that it is we who say
+ * what is wrong with them: what Actuator says of a value that it cannot convert does not
+ * reach the caller. Text without characters counts as not given, since the consoles of
+ * JMX know nothing else.
+ */
+final class OperationArguments {
+
+	private OperationArguments() {
+	}
+
+	static @Nullable Integer integer(String name, @Nullable String value) {
+		Long number = number(name, value, Integer.MIN_VALUE, Integer.MAX_VALUE);
+		return (number != null) ? number.intValue() : null;
+	}
+
+	static int integer(String name, @Nullable String value, int missing, int least, int greatest) {
+		Long number = number(name, value, least, greatest);
+		return (number != null) ? number.intValue() : missing;
+	}
+
+	static @Nullable Long number(String name, @Nullable String value, long least, long greatest) {
+		if (!StringUtils.hasText(value)) {
+			return null;
+		}
+		long number;
+		try {
+			number = Long.parseLong(value.strip());
+		}
+		catch (NumberFormatException ex) {
+			throw invalid(name, "a whole number", value);
+		}
+		if (number < least || number > greatest) {
+			throw invalid(name, "from %d to %d".formatted(least, greatest), value);
+		}
+		return number;
+	}
+
+	/**
+	 * Reads a time, as ISO 8601 or Boot's properties write it.
+	 */
+	static @Nullable Duration duration(String name, @Nullable String value) {
+		if (!StringUtils.hasText(value)) {
+			return null;
+		}
+		try {
+			return DurationStyle.detectAndParse(value.strip());
+		}
+		catch (IllegalArgumentException | ArithmeticException ex) {
+			throw invalid(name, "a time such as '500ms', '30s' or 'PT30S'", value);
+		}
+	}
+
+	static <E extends Enum<E>> @Nullable E constant(String name, @Nullable String value, Class<E> type) {
+		if (!StringUtils.hasText(value)) {
+			return null;
+		}
+		for (E constant : type.getEnumConstants()) {
+			if (constant.name().equalsIgnoreCase(value.strip())) {
+				return constant;
+			}
+		}
+		throw invalid(name,
+				"one of " + Arrays.stream(type.getEnumConstants())
+					.map((constant) -> "'%s'".formatted(constant.name().toLowerCase(Locale.ROOT)))
+					.collect(Collectors.joining(", ")),
+				value);
+	}
+
+	static RefusedRequestException invalid(String name, String expected, String value) {
+		return RefusedRequestException.invalid("'%s' must be %s, but is '%s'".formatted(name, expected, quote(value)));
+	}
+
+	/**
+	 * As much of a text of others as fits into a line.
+	 */
+	static String quote(String text) {
+		String printable = Printable.of(text);
+		return (printable.length() > 64) ? printable.substring(0, 64) + "…" : printable;
+	}
+
+}

@@ -1,0 +1,53 @@
+package org.leaderfollowers.spring.actuate;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.boot.actuate.audit.listener.AuditApplicationEvent;
+import org.springframework.context.ApplicationEventPublisher;
+
+/**
+ * Publishes each write that took place as an event for Boot's audit. Who listens, and
+ * where it is kept, is the application's decision.
+ */
+final class WriteAudit {
+
+	static final String POOL_CHANGED = "LF_POOL_CHANGED";
+
+	static final String SERVER_PAUSED = "LF_SERVER_PAUSED";
+
+	static final String SERVER_RESUMED = "LF_SERVER_RESUMED";
+
+	static final String SERVER_DRAINED = "LF_SERVER_DRAINED";
+
+	static final String CONNECTION_CLOSED = "LF_CONNECTION_CLOSED";
+
+	static final String HAND_OFFS_DRAINED = "LF_HAND_OFFS_DRAINED";
+
+	private final ApplicationEventPublisher publisher;
+
+	WriteAudit(ApplicationEventPublisher publisher) {
+		this.publisher = publisher;
+	}
+
+	/**
+	 * Publishes a write.
+	 * @param operator who asked for it
+	 * @param type what was done
+	 * @param subject what it was done to
+	 * @param before the values that were changed, as they were
+	 * @param after the same values as they are now
+	 */
+	void record(Operator operator, String type, Map<String, String> subject, Map<String, ?> before,
+			Map<String, ?> after) {
+		Map<String, @Nullable Object> data = new LinkedHashMap<>(subject);
+		if (!after.isEmpty()) {
+			data.put("before", before);
+			data.put("after", after);
+		}
+		this.publisher.publishEvent(new AuditApplicationEvent(operator.name(), type, data));
+	}
+
+}
