@@ -204,6 +204,18 @@ public final class HandleSet {
 		return nowNanos - since;
 	}
 
+	/**
+	 * Corrects since when no thread has been left to lead. Any thread.
+	 * @return {@code false} if one is: nothing was changed
+	 */
+	boolean moveStarvation(long sinceNanos) {
+		if (this.starvedSinceNanos == NOT_STARVED) {
+			return false;
+		}
+		this.starvedSinceNanos = (sinceNanos != NOT_STARVED) ? sinceNanos : 1;
+		return true;
+	}
+
 	/** For how long no thread has been left to lead. Any thread. */
 	long starvedNanos(long nowNanos) {
 		long since = this.starvedSinceNanos;

@@ -11,11 +11,11 @@ import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 
@@ -25,7 +25,6 @@ import org.leaderfollowers.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.latency.LatencyHistogram;
 import org.leaderfollowers.logging.RateLimit;
 import org.leaderfollowers.promotion.Clock;
-import org.leaderfollowers.promotion.Follower;
 import org.leaderfollowers.promotion.Followers;
 import org.leaderfollowers.promotion.HandlerProfile;
 import org.leaderfollowers.promotion.Leadership;
@@ -68,16 +67,15 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	private static final int JOINERS = 64;
 
 	/**
-	 * So many leases without a dispatch, and the watcher sleeps: waking it again costs as
-	 * much as a few of its timed waits.
-	 */
-	private static final int QUIET_LEASES = 8;
-
-	/**
 	 * How long a leader waits on one handle set while another has no leader and nobody is
 	 * left to become it.
 	 */
 	static final long ROTATION_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+	/**
+	 * How often a surplus thread that watches looks whether it is still needed.
+	 */
+	private static final long SURPLUS_WATCH_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
 	/**
 	 * How often a thread looks before it waits: some microseconds, about as long as a
@@ -106,22 +104,14 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final String name;
 
-	private final int minThreads;
-
-	private final int maxThreads;
+	/** Written under the monitor. */
+	private volatile Settings settings;
 
 	private final Duration keepAlive;
 
 	private final int threadPriority;
 
-	private final PromotionPolicy promotionPolicy;
-
 	private final PromotionOrder promotionOrder;
-
-	private final long leaseNanos;
-
-	/** After so long without a lease, whoever watches them sleeps. */
-	private final long quietNanos;
 
 	private final @Nullable ClassLoader contextClassLoader = Thread.currentThread().getContextClassLoader();
 
@@ -140,10 +130,12 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final MemoryBudget memory;
 
-	/** By number; index 0 is nobody. Written under the monitor. */
-	private final AtomicReferenceArray<@Nullable Participant> participants;
+	private final Participants participants = new Participants();
 
-	/** The pool's own threads, those included that are being started. */
+	/**
+	 * The pool's own threads, those included that are being started. Those that end count
+	 * themselves out under the monitor, against the settings that hold then.
+	 */
 	private final AtomicInteger threads = new AtomicInteger();
 
 	/**
@@ -183,22 +175,17 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private LeaderFollowersPool(Builder builder) {
 		this.name = builder.name;
-		this.minThreads = builder.minThreads;
-		this.maxThreads = builder.maxThreads;
 		this.clock = builder.clock;
+		this.settings = new Settings(builder.minThreads, builder.maxThreads, builder.promotionPolicy,
+				builder.promotionLease.toNanos(), this.clock.nanoTime());
 		this.selectorProvider = builder.selectorProvider;
 		this.keepAlive = builder.keepAlive;
 		this.threadPriority = builder.threadPriority;
-		this.promotionPolicy = builder.promotionPolicy;
 		this.promotionOrder = builder.promotionOrder;
-		this.leaseNanos = nanos(builder.promotionLease);
-		this.quietNanos = QUIET_LEASES * this.leaseNanos;
-		this.starvation = new Starvation(this, this.leaseNanos);
+		this.starvation = new Starvation(this);
 		this.listeners = builder.listeners.toArray(PoolListener[]::new);
 		this.memory = new MemoryBudget(builder.maxBufferedBytes);
-		int capacity = this.maxThreads + JOINERS;
-		this.followers = builder.promotionOrder.followers(capacity);
-		this.participants = new AtomicReferenceArray<>(capacity + 1);
+		this.followers = builder.promotionOrder.followers();
 		for (PromotionKind kind : PromotionKind.values()) {
 			this.promotions.put(kind, new LongAdder());
 		}
@@ -290,6 +277,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 		if (set == null) {
 			set = takeVacancy(me, PromotionKind.RECLAIMED);
+		}
+		if (set == null && isSurplus() && retire(me, false)) {
+			return false;
 		}
 		if (set == null && PROCESSORS > 1) {
 			set = spin(me);
@@ -393,7 +383,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if (set == null) {
 			return;
 		}
-		boolean eager = this.promotionPolicy == PromotionPolicy.EAGER || profile.blocks();
+		Settings current = this.settings;
+		boolean eager = current.promotionPolicy() == PromotionPolicy.EAGER || profile.blocks();
 		boolean worthAProcessor = !eager && profile.isWorthAProcessor();
 		if (worthAProcessor != set.worthAProcessor) {
 			// Nearly always as before: a volatile store less.
@@ -403,7 +394,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			promote(me, now);
 		}
 		else {
-			lease(me, set, now);
+			lease(me, set, now, current.quietNanos());
 		}
 	}
 
@@ -417,7 +408,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			return;
 		}
 		me.dispatching = false;
-		if (this.promotionPolicy == PromotionPolicy.EAGER) {
+		if (!me.leased && this.settings.promotionPolicy() == PromotionPolicy.EAGER) {
 			// Nothing is to be learned, and nothing was leased.
 			return;
 		}
@@ -437,8 +428,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/** Keeps the leadership while the handler runs, as long as it runs. */
-	private void lease(Participant me, HandleSet set, long nowNanos) {
-		boolean busy = nowNanos - set.dispatchedNanos < this.quietNanos;
+	private void lease(Participant me, HandleSet set, long nowNanos, long quietNanos) {
+		boolean busy = nowNanos - set.dispatchedNanos < quietNanos;
 		set.dispatchedNanos = nowNanos;
 		me.leased = true;
 		set.leadership.lease(me.number, nowNanos);
@@ -462,13 +453,16 @@ public final class LeaderFollowersPool implements AutoCloseable {
 					}
 				}
 				case NOBODY -> {
-					if (!this.followers.isEmpty() || this.threads.get() < this.maxThreads) {
+					// After the lease has been published: whoever raises the limit does
+					// that first, and then looks for leases.
+					Settings current = this.settings;
+					if (!this.followers.isEmpty() || this.threads.get() < current.maxThreads()) {
 						promote(me, nowNanos);
 					}
 					else {
 						// Nobody is there to lead instead. Whoever becomes idle watches,
 						// and sees the lease.
-						this.starvation.begin(set, nowNanos + this.leaseNanos);
+						this.starvation.begin(set, current.leaseEndNanos(nowNanos));
 						if (!set.leadership.isLeasedBy(me.number)) {
 							// It was taken over before there was anything to end.
 							set.endStarvation(nowNanos);
@@ -540,13 +534,13 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			return set;
 		}
 		// One that would not end anyhow need not look often.
-		long patience = (this.threads.get() > this.minThreads) ? nanos(this.keepAlive)
+		long patience = (this.threads.get() > this.settings.minThreads()) ? nanos(this.keepAlive)
 				: Math.max(nanos(this.keepAlive), MIN_PATIENCE_NANOS);
 		long keepAliveNanos = this.clock.nanoTime() + patience;
 		boolean surplusEnds = me.owned && keepAliveNanos - deadlineNanos < 0;
 		long untilNanos = surplusEnds ? keepAliveNanos : deadlineNanos;
 		boolean signalled;
-		if (this.promotionPolicy == PromotionPolicy.ADAPTIVE && this.watch.appoint(me.number)) {
+		if (needsWatcher() && this.watch.appoint(me.number)) {
 			try {
 				signalled = watchLeases(me, untilNanos);
 			}
@@ -562,13 +556,21 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			}
 		}
 		else {
-			signalled = this.followers.await(me.follower, untilNanos, this::isStopping);
+			signalled = this.followers.await(me.follower, untilNanos, () -> isStopping() || (me.owned && isSurplus()));
 		}
 		if (signalled || !this.followers.leave(me.follower)) {
 			return arrive(me);
 		}
-		me.retired = surplusEnds && !isStopping() && retireThread();
+		retire(me, surplusEnds && keepAliveNanos - this.clock.nanoTime() <= 0);
 		return null;
+	}
+
+	/**
+	 * Whether one who waits is to watch leases. There are some even if there should be
+	 * none: of handlers that began before the policy was changed.
+	 */
+	private boolean needsWatcher() {
+		return this.settings.promotionPolicy() == PromotionPolicy.ADAPTIVE || isAnyLeased();
 	}
 
 	/**
@@ -580,14 +582,18 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		boolean signalled = false;
 		long now = this.clock.nanoTime();
 		while (!signalled && !isStopping() && untilNanos - now > 0) {
+			// Whoever changes them unparks the watcher afterwards.
+			Settings current = this.settings;
 			boolean quiet = true;
+			boolean leased = false;
 			// A lease that begins from now on does not run out before this.
-			long next = now + this.leaseNanos;
+			long next = now + current.leaseNanos();
 			for (HandleSet set : this.handleSets) {
 				long lease = set.leadership.leaseWord();
 				long began = set.leadership.leasedNanos();
-				quiet &= lease == Leadership.NOT_LEASED && now - began > this.quietNanos;
-				long end = began + this.leaseNanos;
+				leased |= lease != Leadership.NOT_LEASED;
+				quiet &= lease == Leadership.NOT_LEASED && now - began > current.quietNanos();
+				long end = current.leaseEndNanos(began);
 				if (lease != Leadership.NOT_LEASED && end - now <= 0) {
 					if (takeOver(me, set, lease)) {
 						beginToLead(me, set, now);
@@ -601,15 +607,23 @@ public final class LeaderFollowersPool implements AutoCloseable {
 					next = end;
 				}
 			}
+			if (me.owned && isSurplus()) {
+				// With a lease it is the last thread that could lead, perhaps.
+				if (!leased) {
+					return false;
+				}
+				next = Math.min(next - now, SURPLUS_WATCH_NANOS) + now;
+				quiet = false;
+			}
 			if (!quiet) {
 				signalled = this.followers.await(me.follower, (next - untilNanos < 0) ? next : untilNanos,
-						this::isStopping);
+						() -> isStopping() || this.settings != current);
 			}
 			else {
 				this.watch.fallAsleep(me.number);
 				if (!isAnyLeased()) {
 					signalled = this.followers.await(me.follower, untilNanos,
-							() -> isStopping() || this.watch.isAwake());
+							() -> isStopping() || this.watch.isAwake() || this.settings != current);
 				}
 				this.watch.rouse();
 			}
@@ -651,7 +665,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * instead.
 	 */
 	private void endUnwatchedLeases(Participant me) {
-		if (this.promotionPolicy != PromotionPolicy.ADAPTIVE || !this.watch.isVacant() || !isAnyLeased()) {
+		if (!this.watch.isVacant() || !isAnyLeased()) {
 			return;
 		}
 		long now = this.clock.nanoTime();
@@ -680,14 +694,39 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		return false;
 	}
 
+	/** Whether there are more threads than the maximum, which was lowered. */
+	private boolean isSurplus() {
+		return this.threads.get() > this.settings.maxThreads();
+	}
+
 	/**
-	 * Counts a surplus thread out, if it is one. Those that waited longest come first.
+	 * Counts the calling thread out, which leads nothing and does not wait, if it is one
+	 * too many: it is surplus, or above the minimum and has waited for the keep-alive
+	 * time. Those that waited longest come first.
+	 * <p>
+	 * A surplus thread stays as long as anything is vacant: the others are busy, and the
+	 * first of them that is not ends instead.
+	 * @return whether the thread ends
 	 */
-	private boolean retireThread() {
+	private boolean retire(Participant me, boolean expired) {
+		boolean surplus = isSurplus();
+		if (!me.owned || isStopping() || !(surplus || expired) || (surplus && isAnythingVacant())) {
+			return false;
+		}
+		me.retired = countOut(expired);
+		return me.retired;
+	}
+
+	/**
+	 * Under the monitor, as the settings are changed: whoever changes them counts the
+	 * threads afterwards.
+	 */
+	private synchronized boolean countOut(boolean toMinimum) {
+		int limit = toMinimum ? this.settings.minThreads() : this.settings.maxThreads();
 		int count;
 		do {
 			count = this.threads.get();
-			if (count <= this.minThreads) {
+			if (count <= limit) {
 				return false;
 			}
 		}
@@ -869,7 +908,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 					// The mark goes to the new thread, which clears it when it arrives.
 					Start start = Start.FAILED;
 					try {
-						start = startThread(this.maxThreads, true);
+						start = startThread(true);
 					}
 					finally {
 						if (start != Start.STARTED) {
@@ -882,9 +921,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 					// Somebody may have begun to wait since, and another one may have
 					// left a vacancy and woken nobody because of our mark. Or a thread
 					// that counted against the limit may have ended, found the vacancy,
-					// and started nobody because of our mark.
+					// and started nobody because of our mark. Or the limit was raised.
 					boolean anyone = !this.followers.isEmpty()
-							|| (start == Start.AT_LIMIT && this.threads.get() < this.maxThreads);
+							|| (start == Start.AT_LIMIT && this.threads.get() < this.settings.maxThreads());
 					if (!anyone || !isAnythingVacant()) {
 						beginStarvation();
 						rotateLeaders();
@@ -945,8 +984,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * Whether a thread is wanted: to lead, or to watch the lease of one who leads.
 	 */
 	private boolean isAnythingVacant() {
-		return isAnyVacant()
-				|| (this.promotionPolicy == PromotionPolicy.ADAPTIVE && this.watch.isVacant() && isAnyLeased());
+		return isAnyVacant() || (this.watch.isVacant() && isAnyLeased());
 	}
 
 	/**
@@ -998,7 +1036,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	private boolean hasLeaseRunOut(HandleSet set, long nowNanos) {
-		return set.leadership.isLeased() && nowNanos - set.leadership.leasedNanos() >= this.leaseNanos;
+		return set.leadership.isLeased() && this.settings.leaseEndNanos(set.leadership.leasedNanos()) - nowNanos <= 0;
 	}
 
 	private boolean isAnyVacant() {
@@ -1116,11 +1154,136 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			}
 			this.state = PoolSnapshot.State.RUNNING;
 		}
-		while (this.threads.get() < this.minThreads && startThread(this.minThreads, false) == Start.STARTED) {
+		startMinimum();
+		if (this.threads.get() == 0) {
+			throw new IllegalStateException("Not one thread of pool '%s' could be started".formatted(this.name));
+		}
+	}
+
+	private void startMinimum() {
+		while (this.threads.get() < this.settings.minThreads() && startThread(false) == Start.STARTED) {
 			// until there are enough
 		}
-		if (this.threads.get() == 0 && this.minThreads > 0) {
-			throw new IllegalStateException("Not one thread of pool '%s' could be started".formatted(this.name));
+	}
+
+	/**
+	 * Changes how many threads the pool has, at once and while it runs. Threads that are
+	 * missing to the new minimum are started; if handle sets have no leader since every
+	 * thread is busy, a higher maximum ends that. Threads above a lower maximum end as
+	 * soon as they have nothing to do: those that wait, now, the others when their
+	 * handler returns, which is not interrupted; so there may be more than the maximum
+	 * for as long as handlers run. Those between minimum and maximum end after the
+	 * {@linkplain Builder#keepAlive keep-alive} time. Threads that have {@linkplain #join
+	 * joined} do not count. Any thread; a handler that calls this is no leader
+	 * afterwards.
+	 * @param minThreads threads that are kept even when idle, at least 1 and at least as
+	 * many as there are handle sets
+	 * @param maxThreads threads at the most, from {@code minThreads} to 10000
+	 * @throws IllegalArgumentException if one of them is out of its range; nothing is
+	 * changed then
+	 * @throws IllegalStateException if the pool was closed
+	 * @see Builder#threads
+	 */
+	public void resize(int minThreads, int maxThreads) {
+		Settings.checkThreads("minThreads", minThreads, "maxThreads", maxThreads);
+		if (minThreads < this.handleSets.length) {
+			throw new IllegalArgumentException(
+					"'minThreads' must be at least the number of handle sets (%d), but is %d: a set without a leader is not served"
+						.formatted(this.handleSets.length, minThreads));
+		}
+		promoteBeforeBlocking();
+		change((current, now) -> current.withThreads(minThreads, maxThreads, now));
+	}
+
+	/**
+	 * Changes when a leader promotes a follower, at once and while the pool runs: from
+	 * the next dispatch on. A leader that runs a handler on a lease now is taken over
+	 * from at once if the policy is {@link PromotionPolicy#EAGER} from now on. Any
+	 * thread.
+	 * @param policy the policy
+	 * @throws IllegalStateException if the pool was closed
+	 * @see Builder#promotionPolicy
+	 */
+	public void promotionPolicy(PromotionPolicy policy) {
+		Objects.requireNonNull(policy, "'policy' must not be null");
+		change((current, now) -> current.withPolicy(policy, now));
+	}
+
+	/**
+	 * Changes how long a leader may run a handler before a follower takes the leadership
+	 * over, at once and while the pool runs: for handlers that run now, too. Any thread.
+	 * @param lease from 100 microseconds to 1 minute
+	 * @throws IllegalArgumentException if the lease is shorter or longer; nothing is
+	 * changed then
+	 * @throws IllegalStateException if the pool was closed
+	 * @see Builder#promotionLease
+	 */
+	public void promotionLease(Duration lease) {
+		Settings.checkLease(lease);
+		change((current, now) -> current.withLease(lease, now));
+	}
+
+	private void change(Settings.Change change) {
+		Settings before;
+		Settings after;
+		boolean running;
+		synchronized (this) {
+			if (isStopping()) {
+				throw new IllegalStateException("Pool '%s' is closed".formatted(this.name));
+			}
+			before = this.settings;
+			after = change.apply(before, this.clock.nanoTime());
+			this.settings = after;
+			running = this.state == PoolSnapshot.State.RUNNING;
+		}
+		String difference = before.differenceTo(after);
+		if (!difference.isEmpty()) {
+			logger.info("Pool '{}' was changed: {}", RateLimit.printable(this.name), difference);
+		}
+		if (running) {
+			changed();
+		}
+	}
+
+	/**
+	 * Has the threads go by the settings: those that decided something by the old ones
+	 * have published it before they did, or see the new ones.
+	 */
+	private void changed() {
+		for (HandleSet set : this.handleSets) {
+			moveStarvation(set);
+		}
+		startMinimum();
+		if (isSurplus()) {
+			for (Participant participant : living()) {
+				if (participant.owned) {
+					LockSupport.unpark(participant.thread);
+				}
+			}
+		}
+		Participant watcher = this.participants.get(this.watch.watcher());
+		if (watcher != null) {
+			LockSupport.unpark(watcher.thread);
+		}
+		if (!isStopping() && isAnythingVacant()) {
+			signalFollower();
+		}
+	}
+
+	/** A set whose lease nobody watches is starved from the end of the lease on. */
+	private void moveStarvation(HandleSet set) {
+		long lease = set.leadership.leaseWord();
+		while (lease != Leadership.NOT_LEASED && this.watch.isVacant()
+				&& set.moveStarvation(this.settings.leaseEndNanos(set.leadership.leasedNanos()))) {
+			long former = lease;
+			lease = set.leadership.leaseWord();
+			if (lease == former) {
+				return;
+			}
+			if (lease == Leadership.NOT_LEASED && !set.leadership.isVacant()) {
+				// It ended before there was anything to end.
+				set.endStarvation(this.clock.nanoTime());
+			}
 		}
 	}
 
@@ -1131,22 +1294,29 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/**
-	 * Starts a thread if there are fewer than the limit.
+	 * Starts a thread if there are fewer than the limit: the maximum for one under way,
+	 * the minimum otherwise.
 	 * @param underWay whether it is the one under way among the followers, and arrives
 	 * like one that was woken
 	 */
-	private Start startThread(int limit, boolean underWay) {
+	private Start startThread(boolean underWay) {
 		int count;
 		do {
+			Settings current = this.settings;
 			count = this.threads.get();
 			if (isStopping()) {
 				return Start.FAILED;
 			}
-			if (count >= limit) {
+			if (count >= (underWay ? current.maxThreads() : current.minThreads())) {
 				return Start.AT_LIMIT;
 			}
 		}
 		while (!this.threads.compareAndSet(count, count + 1));
+		if (isSurplus() && countOut(false)) {
+			// The maximum was lowered meanwhile, and whoever did it may have counted the
+			// threads before.
+			return Start.AT_LIMIT;
+		}
 		try {
 			String threadName = "lf-" + this.name + "-" + this.threadNumbers.incrementAndGet();
 			// Started by whoever finds nobody to promote: what that thread carries for
@@ -1221,18 +1391,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			throw new IllegalStateException(
 					"No more than %d threads can join pool '%s' beside its own".formatted(JOINERS, this.name));
 		}
-		for (int number = 1; number < this.participants.length(); number++) {
-			Participant previous = this.participants.get(number);
-			if (previous == null || (previous.hasWithdrawn() && previous.follower.handOver(thread))) {
-				// The place of an ended thread can be on the stack of followers still.
-				Follower follower = (previous != null) ? previous.follower : new Follower(number, thread, this.clock);
-				Participant participant = new Participant(this, number, thread, owned, follower);
-				this.participants.set(number, participant);
-				this.participating.incrementAndGet();
-				return participant;
-			}
-		}
-		throw new IllegalStateException("Pool '%s' has no number left for a thread".formatted(this.name));
+		Participant participant = this.participants.enroll(this, thread, owned);
+		this.participating.incrementAndGet();
+		return participant;
 	}
 
 	private void withdraw(Participant me) {
@@ -1428,18 +1589,15 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	int maxThreads() {
-		return this.maxThreads;
+		return this.settings.maxThreads();
+	}
+
+	long leaseNanos() {
+		return this.settings.leaseNanos();
 	}
 
 	List<Participant> living() {
-		List<Participant> living = new ArrayList<>();
-		for (int number = 1; number < this.participants.length(); number++) {
-			Participant participant = this.participants.get(number);
-			if (participant != null && !participant.hasWithdrawn()) {
-				living.add(participant);
-			}
-		}
-		return living;
+		return this.participants.living();
 	}
 
 	/**
@@ -1494,9 +1652,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			}
 		}
 		List<PoolSnapshot.ThreadSnapshot> members = new ArrayList<>();
-		for (int number = 1; number < this.participants.length(); number++) {
-			Participant participant = this.participants.get(number);
-			if (participant != null && (leading.remove(participant) || !participant.hasWithdrawn())) {
+		for (Participant participant : this.participants.all()) {
+			if (leading.remove(participant) || !participant.hasWithdrawn()) {
 				members.add(participant.snapshot(isAmong(participant, leaders), now));
 			}
 		}
@@ -1510,8 +1667,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		Map<PromotionKind, Long> counts = new EnumMap<>(PromotionKind.class);
 		this.promotions.forEach((kind, counter) -> counts.put(kind, counter.sum()));
 		LatencySnapshot vacancies = vacancies();
-		return new PoolSnapshot(this.name, this.state, this.minThreads, this.maxThreads, this.keepAlive,
-				this.promotionPolicy, this.promotionOrder, Duration.ofNanos(this.leaseNanos), List.copyOf(members),
+		Settings current = this.settings;
+		return new PoolSnapshot(this.name, this.state, current.minThreads(), current.maxThreads(), this.keepAlive,
+				current.promotionPolicy(), this.promotionOrder, current.promotionLease(), List.copyOf(members),
 				List.copyOf(sets), Map.copyOf(counts), vacancies.total().toNanos(), this.wakeUps.sum(),
 				this.wastedWakeUps.sum(), this.threadsStarted.sum(), this.threadStartFailures.sum(),
 				this.starvation.leaderlessPeriods(), this.starvation.leaderlessNanos(), this.starvation.starvations(),
@@ -1552,10 +1710,6 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * Builds a pool.
 	 */
 	public static final class Builder {
-
-		private static final Duration SHORTEST_LEASE = Duration.ofNanos(100_000);
-
-		private static final Duration LONGEST_LEASE = Duration.ofMinutes(1);
 
 		private String name = "default";
 
@@ -1620,13 +1774,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		 * @return this builder
 		 */
 		public Builder threads(int min, int max) {
-			if (min < 1) {
-				throw new IllegalArgumentException("'min' must be at least 1, but is " + min);
-			}
-			if (max < min || max > 10_000) {
-				throw new IllegalArgumentException(
-						"'max' must be from 'min' (%d) to 10000, but is %d".formatted(min, max));
-			}
+			Settings.checkThreads("min", min, "max", max);
 			this.minThreads = min;
 			this.maxThreads = max;
 			return this;
@@ -1695,10 +1843,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		 * @return this builder
 		 */
 		public Builder promotionLease(Duration lease) {
-			if (lease.compareTo(SHORTEST_LEASE) < 0 || lease.compareTo(LONGEST_LEASE) > 0) {
-				throw new IllegalArgumentException(
-						"'lease' must be from 100 microseconds to 1 minute, but is " + lease);
-			}
+			Settings.checkLease(lease);
 			this.promotionLease = lease;
 			return this;
 		}
@@ -1747,11 +1892,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		 * @throws IllegalArgumentException if there are more handle sets than threads
 		 */
 		public LeaderFollowersPool build() {
-			if (this.handleSets > this.minThreads) {
-				throw new IllegalArgumentException(
-						"'handleSets' (%d) must not exceed the minimum of threads (%d): a set without a leader is not served"
-							.formatted(this.handleSets, this.minThreads));
-			}
+			Settings.checkHandleSets(this.handleSets, this.minThreads);
 			return new LeaderFollowersPool(this);
 		}
 

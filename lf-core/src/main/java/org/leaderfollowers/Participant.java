@@ -126,6 +126,8 @@ final class Participant {
 		if (CURRENT.get() == this) {
 			CURRENT.remove();
 		}
+		// It stays until its number is wanted again.
+		this.spareBuffers.discard();
 		this.input = null;
 		this.output = null;
 		this.gathered = null;

@@ -51,11 +51,10 @@ public enum PromotionOrder {
 
 	/**
 	 * Followers that are promoted in this order.
-	 * @param capacity the highest number that a participant can have
 	 */
-	Followers followers(int capacity) {
+	Followers followers() {
 		return switch (this) {
-			case LIFO -> Followers.lifo(capacity);
+			case LIFO -> Followers.lifo();
 			case FIFO -> Followers.fifo();
 			case PRIORITY -> Followers.byPriority();
 		};

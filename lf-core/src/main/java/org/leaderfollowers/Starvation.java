@@ -33,8 +33,6 @@ final class Starvation {
 
 	private final LeaderFollowersPool pool;
 
-	private final long leaseNanos;
-
 	private final LongAdder leaderlessPeriods = new LongAdder();
 
 	private final LongAdder leaderlessNanos = new LongAdder();
@@ -45,9 +43,8 @@ final class Starvation {
 
 	private final AtomicReference<@Nullable Thread> herald = new AtomicReference<>();
 
-	Starvation(LeaderFollowersPool pool, long leaseNanos) {
+	Starvation(LeaderFollowersPool pool) {
 		this.pool = pool;
-		this.leaseNanos = leaseNanos;
 	}
 
 	/**
@@ -78,7 +75,7 @@ final class Starvation {
 				HandleSet.logger.debug("{} failed", listener, ex);
 			}
 		}
-		if (nanos > this.leaseNanos) {
+		if (nanos > this.pool.leaseNanos()) {
 			this.starvations.increment();
 		}
 		if (nanos > worthALine()) {
@@ -124,7 +121,7 @@ final class Starvation {
 
 	/** A pool that is used to the full is starved for moments; that is no news. */
 	private long worthALine() {
-		return Math.max(LOOK_NANOS, this.leaseNanos);
+		return Math.max(LOOK_NANOS, this.pool.leaseNanos());
 	}
 
 	private void tell(long nanos) {

@@ -1,6 +1,7 @@
 package org.leaderfollowers.buffer;
 
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 
 import org.jspecify.annotations.Nullable;
 
@@ -49,6 +50,11 @@ public final class SpareBuffers {
 			}
 		}
 		return this.budget.allocate(capacity);
+	}
+
+	/** Keeps none of the spares any longer, which are not accounted for. */
+	public void discard() {
+		Arrays.fill(this.spares, null);
 	}
 
 	/**

@@ -71,6 +71,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Follower {
 
+	/** The highest slot. */
+	public static final int MAX_SLOT = (1 << 15) - 1;
+
 	private static final int OUT = 0;
 
 	private static final int WAITING = 1;
@@ -101,7 +104,7 @@ public final class Follower {
 
 	/**
 	 * Creates a follower that is not waiting.
-	 * @param slot its slot, from 1 to the capacity of the {@link Followers}
+	 * @param slot its slot, from 1 to {@link #MAX_SLOT}; the only follower with this slot
 	 * @param thread the thread to wake
 	 */
 	public Follower(int slot, Thread thread) {
@@ -110,11 +113,14 @@ public final class Follower {
 
 	/**
 	 * Creates a follower that is not waiting.
-	 * @param slot its slot, from 1 to the capacity of the {@link Followers}
+	 * @param slot its slot, from 1 to {@link #MAX_SLOT}; the only follower with this slot
 	 * @param thread the thread to wake
 	 * @param clock tells it for how long it has waited
 	 */
 	public Follower(int slot, Thread thread, Clock clock) {
+		if (slot < 1 || slot > MAX_SLOT) {
+			throw new IllegalArgumentException("'slot' must be from 1 to %d, but is %d".formatted(MAX_SLOT, slot));
+		}
 		this.slot = slot;
 		this.thread = thread;
 		this.clock = clock;

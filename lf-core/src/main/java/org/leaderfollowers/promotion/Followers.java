@@ -51,12 +51,12 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 	}
 
 	/**
-	 * Followers of which the one that waited the shortest is promoted first. Lock-free.
-	 * @param capacity the highest slot in use, up to 32767
+	 * Followers of which the one that waited the shortest is promoted first. Lock-free
+	 * but for the first time that a slot is used.
 	 * @return nobody waits yet
 	 */
-	public static Followers lifo(int capacity) {
-		return new LifoFollowers(capacity);
+	public static Followers lifo() {
+		return new LifoFollowers();
 	}
 
 	/**

@@ -1,8 +1,10 @@
 package org.leaderfollowers.promotion;
 
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
+
+import org.jspecify.annotations.Nullable;
 
 /**
  * Followers on a stack.
@@ -58,26 +60,24 @@ final class LifoFollowers extends Followers {
 
 	private static final long ONE_DEEP = 1L << DEPTH_SHIFT;
 
-	private static final int MAX_DEPTH = (1 << 15) - 1;
-
-	private static final long DEPTH_MASK = (long) MAX_DEPTH << DEPTH_SHIFT;
+	/** Each slot is on the stack once at the most, so the depth cannot overflow. */
+	private static final long DEPTH_MASK = (long) Follower.MAX_SLOT << DEPTH_SHIFT;
 
 	private static final int VERSION_SHIFT = 32;
+
+	private static final int INITIAL_LENGTH = 16;
 
 	/** {@code version << 32 | depth << 17 | under way << 16 | top slot, 0 = empty}. */
 	private final AtomicLong word = new AtomicLong();
 
-	/** The followers by slot; index 0 is never used. */
-	private final AtomicReferenceArray<Follower> slots;
+	/**
+	 * The followers by slot; index 0 is never used. Replaced by a longer copy if need be.
+	 * A slot is written under the lock, once, before it is pushed: whoever has read from
+	 * the word that it is at the top, and reads this field then, finds it.
+	 */
+	private volatile @Nullable Follower[] slots = new @Nullable Follower[INITIAL_LENGTH];
 
-	LifoFollowers(int capacity) {
-		// Each slot is on the stack once at the most, so the depth cannot overflow.
-		if (capacity > MAX_DEPTH) {
-			throw new IllegalArgumentException(
-					"'capacity' must not exceed %d, but is %d".formatted(MAX_DEPTH, capacity));
-		}
-		this.slots = new AtomicReferenceArray<>(capacity + 1);
-	}
+	private final Object slotsLock = new Object();
 
 	@Override
 	public Signal signal() {
@@ -88,7 +88,7 @@ final class LifoFollowers extends Followers {
 		boolean marked = false;
 		for (;;) {
 			int top = (int) (current & TOP_MASK);
-			Follower follower = (top != 0) ? this.slots.get(top) : null;
+			Follower follower = (top != 0) ? this.slots[top] : null;
 			long popped = (follower != null) ? (depth(current) - ONE_DEEP) | follower.below : 0;
 			if (this.word.compareAndSet(current, nextVersion(current) | UNDER_WAY | popped)) {
 				marked = true;
@@ -122,8 +122,10 @@ final class LifoFollowers extends Followers {
 		if (follower.waitAgainInPlace()) {
 			return;
 		}
+		if (!hasSlot(follower)) {
+			giveSlot(follower);
+		}
 		follower.beginWaiting();
-		this.slots.set(follower.slot, follower);
 		long current;
 		long pushed;
 		do {
@@ -132,6 +134,22 @@ final class LifoFollowers extends Followers {
 			pushed = (depth(current) + ONE_DEEP) | follower.slot;
 		}
 		while (!this.word.compareAndSet(current, nextVersion(current) | (current & UNDER_WAY) | pushed));
+	}
+
+	private boolean hasSlot(Follower follower) {
+		@Nullable Follower[] current = this.slots;
+		return follower.slot < current.length && current[follower.slot] == follower;
+	}
+
+	private void giveSlot(Follower follower) {
+		synchronized (this.slotsLock) {
+			@Nullable Follower[] current = this.slots;
+			if (follower.slot >= current.length) {
+				current = Arrays.copyOf(current, Math.max(2 * current.length, follower.slot + 1));
+			}
+			current[follower.slot] = follower;
+			this.slots = current;
+		}
 	}
 
 	@Override

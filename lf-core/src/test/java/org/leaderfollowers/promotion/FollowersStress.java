@@ -254,7 +254,7 @@ public class FollowersStress {
 	 */
 	public static class OneFollower {
 
-		final Followers followers = Followers.lifo(2);
+		final Followers followers = Followers.lifo();
 
 		final Follower follower = new Follower(1, Thread.currentThread());
 

@@ -20,7 +20,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
  */
 class FollowersTests {
 
-	private static final int CAPACITY = 12;
+	private static final int SLOTS = 12;
 
 	private static final int STEPS = 50_000;
 
@@ -30,7 +30,7 @@ class FollowersTests {
 
 		Followers followers() {
 			return switch (this) {
-				case LIFO -> Followers.lifo(CAPACITY);
+				case LIFO -> Followers.lifo();
 				case FIFO -> Followers.fifo();
 				case PRIORITY -> Followers.byPriority();
 			};
@@ -45,7 +45,7 @@ class FollowersTests {
 		Followers followers = order.followers();
 		Expected expected = new Expected(order);
 		List<Follower> all = new ArrayList<>();
-		for (int slot = 1; slot <= CAPACITY; slot++) {
+		for (int slot = 1; slot <= SLOTS; slot++) {
 			all.add(new Follower(slot, thread(1 + random.nextInt(10))));
 		}
 		boolean nobodyUnderWay = true;
@@ -66,7 +66,7 @@ class FollowersTests {
 				}
 			}
 			else {
-				Follower follower = all.get(random.nextInt(CAPACITY));
+				Follower follower = all.get(random.nextInt(SLOTS));
 				if (follower.isSignalled()) {
 					assertThat(arrives(followers, follower, random.nextBoolean())).isTrue();
 					nobodyUnderWay = true;
@@ -132,7 +132,7 @@ class FollowersTests {
 
 	@Test
 	void theStackIsAsDeepAsItsWordCanTell() {
-		Followers followers = Followers.lifo(32_767);
+		Followers followers = Followers.lifo();
 		for (int slot = 1; slot <= 32_767; slot++) {
 			followers.enqueue(new Follower(slot, Thread.currentThread()));
 		}
@@ -144,8 +144,8 @@ class FollowersTests {
 		}
 		assertThat(followers.signal()).isEqualTo(Signal.NOBODY_WAITS);
 		assertThat(followers.waiting()).isZero();
-		assertThatIllegalArgumentException().isThrownBy(() -> Followers.lifo(32_768))
-			.withMessage("'capacity' must not exceed 32767, but is 32768");
+		assertThatIllegalArgumentException().isThrownBy(() -> new Follower(32_768, Thread.currentThread()))
+			.withMessage("'slot' must be from 1 to 32767, but is 32768");
 	}
 
 	/** One that is never started: to wake it does nothing. */

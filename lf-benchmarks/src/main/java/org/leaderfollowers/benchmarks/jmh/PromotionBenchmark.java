@@ -168,7 +168,7 @@ public class PromotionBenchmark {
 		}
 
 		private static Followers newFollowers() {
-			return Followers.lifo(AWAY);
+			return Followers.lifo();
 		}
 
 		void playAndAwaitReturn() {
