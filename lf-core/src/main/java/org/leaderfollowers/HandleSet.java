@@ -425,7 +425,7 @@ public final class HandleSet {
 	 * the leader.
 	 */
 	void applyInterest(SelectableHandle handle) {
-		int operations = handle.active ? handle.operations : 0;
+		int operations = handle.active ? handle.operations() : 0;
 		// Derived, not stored: a sender that adds bytes now requests another look at
 		// this.
 		if (handle.handler.hasPendingBytes()) {
@@ -437,7 +437,7 @@ public final class HandleSet {
 		}
 		try {
 			key.interestOps(operations);
-			handle.registeredOperations = operations;
+			handle.registeredOperations = (byte) operations;
 		}
 		catch (CancelledKeyException ex) {
 			// Closed meanwhile; its GONE is on the way.

@@ -1106,9 +1106,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	public void deactivateHandle(Handle handle, EventType type) {
 		SelectableHandle selectable = own(handle);
-		synchronized (selectable) {
-			selectable.operations &= ~type.operation;
-		}
+		selectable.operations(type.operation, 0);
 		selectable.request(SelectableHandle.INTEREST);
 	}
 
@@ -1122,9 +1120,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if ((type.operation & ~handle.channel().validOps()) != 0) {
 			throw new IllegalArgumentException("%s does not support %s".formatted(handle.channel(), type));
 		}
-		synchronized (selectable) {
-			selectable.operations |= type.operation;
-		}
+		selectable.operations(0, type.operation);
 		selectable.request(SelectableHandle.INTEREST);
 	}
 

@@ -38,7 +38,7 @@ final class PromotingEventHandler implements EngineEventHandler {
 			this.pool.beginDispatch(me, selectable.profile);
 		}
 		try {
-			int operations = selectable.claimedEvents & selectable.operations;
+			int operations = selectable.claimedEvents & selectable.operations();
 			for (; operations != 0 && !selectable.closeRequested; operations &= operations - 1) {
 				this.concreteEventHandler.handleEvent(handle, EventType.first(Integer.lowestOneBit(operations)));
 			}

@@ -46,8 +46,11 @@ final class SelectableHandle extends HandleState implements Handle {
 	/** How long the handler runs, as far as its handle set has seen. */
 	final HandlerProfile profile;
 
-	/** What the handler wants to be told of, other than room to write. Any thread. */
-	volatile int operations;
+	/**
+	 * What the handler wants to be told of, other than room to write. Any thread. A byte,
+	 * so that idle connections are small; no operation of a selector takes more.
+	 */
+	private volatile byte operations;
 
 	/** Asked for by {@link #close()}; done by the next owner. */
 	volatile boolean closeRequested;
@@ -63,7 +66,7 @@ final class SelectableHandle extends HandleState implements Handle {
 	boolean active;
 
 	/** What the selector was told last. */
-	int registeredOperations;
+	byte registeredOperations;
 
 	// The owner's
 
@@ -76,7 +79,15 @@ final class SelectableHandle extends HandleState implements Handle {
 		this.handleSet = handleSet;
 		this.handler = handler;
 		this.profile = profile;
-		this.operations = operations;
+		this.operations = (byte) operations;
+	}
+
+	int operations() {
+		return this.operations;
+	}
+
+	synchronized void operations(int remove, int add) {
+		this.operations = (byte) (this.operations & ~remove | add);
 	}
 
 	void request(int requests) {

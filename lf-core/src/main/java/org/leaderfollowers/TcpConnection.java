@@ -115,10 +115,11 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	private final Outbound outbound;
 
-	/** Is asked until the connection is established, and tells the header then. */
-	private @Nullable ProxyHeaderDecoder proxyDecoder;
-
-	private volatile @Nullable ProxyHeader proxyHeader;
+	/**
+	 * The {@link ProxyHeaderDecoder} until the connection is established, and then the
+	 * {@link ProxyHeader} that it has decoded, if one was expected.
+	 */
+	private volatile @Nullable Object proxy;
 
 	private volatile @Nullable ConcurrentMap<String, Object> attributes;
 
@@ -189,13 +190,10 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	 * How much is read once the server drains: what the socket could hold then. A peer
 	 * that never stops sending must not delay the end.
 	 */
-	private long drainBudget;
+	private int drainBudget;
 
 	/** Whether the message that has begun is the last one that is taken. */
 	private boolean lastMessage;
-
-	/** Which part of the transport's it is that {@link #messageDeadline} is for. */
-	private long timedPartNanos;
 
 	/** Whether anything was received since the handle was claimed or looked at again. */
 	private boolean active;
@@ -228,7 +226,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	 */
 	void expectProxyHeader() {
 		ProxyHeaderDecoder decoder = new ProxyHeaderDecoder();
-		this.proxyDecoder = decoder;
+		this.proxy = decoder;
 		this.transport.expect(decoder);
 	}
 
@@ -311,10 +309,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	}
 
 	private void takeProxyHeader() {
-		ProxyHeaderDecoder decoder = this.proxyDecoder;
-		if (decoder != null) {
-			this.proxyDecoder = null;
-			this.proxyHeader = decoder.header();
+		if (this.proxy instanceof ProxyHeaderDecoder decoder) {
+			this.proxy = decoder.header();
 		}
 	}
 
@@ -461,7 +457,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		}
 		if (count > 0) {
 			this.active = true;
-			this.drainBudget -= count;
+			this.drainBudget -= this.readWhileDraining ? count : 0;
 			RECEIVED_BYTES.setOpaque(this, this.receivedBytes + count);
 			this.server.received(count);
 		}
@@ -690,9 +686,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 				this.messageDeadline = NO_DEADLINE;
 			}
 		}
-		else if (!timed || this.timedPartNanos != this.transport.partSinceNanos()) {
+		else if (this.transport.holdsNewPart() || !timed) {
 			// Begun just now, or not read for a while.
-			this.timedPartNanos = this.transport.partSinceNanos();
 			this.messageDeadline = System.nanoTime() + timeout;
 		}
 	}
@@ -1243,8 +1238,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	@Override
 	public InetSocketAddress remoteAddress() {
-		ProxyHeader header = this.proxyHeader;
-		InetSocketAddress source = (header != null) ? header.source() : null;
+		InetSocketAddress source = (this.proxy instanceof ProxyHeader header) ? header.source() : null;
 		return (source != null) ? source : this.transportAddress;
 	}
 
@@ -1260,8 +1254,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	@Override
 	public InetSocketAddress localAddress() {
-		ProxyHeader header = this.proxyHeader;
-		InetSocketAddress destination = (header != null) ? header.destination() : null;
+		InetSocketAddress destination = (this.proxy instanceof ProxyHeader header) ? header.destination() : null;
 		return (destination != null) ? destination : this.localAddress;
 	}
 

@@ -32,7 +32,7 @@ public final class Outbound {
 
 	static {
 		try {
-			ACCEPTED = MethodHandles.lookup().findVarHandle(Outbound.class, "acceptedBytes", long.class);
+			ACCEPTED = MethodHandles.lookup().findVarHandle(Outbound.class, "accepted", long.class);
 		}
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
@@ -47,11 +47,13 @@ public final class Outbound {
 	/** Frames that were gathered and not yet given to the socket, position to limit. */
 	private @Nullable ByteBuffer held;
 
-	/** How many bytes of frames were accepted. Written under the monitor; opaque. */
+	/**
+	 * How many bytes of frames were accepted; the complement of it when nothing is any
+	 * more, since a flag would make each connection larger. Written under the monitor,
+	 * opaque.
+	 */
 	@SuppressWarnings("FieldMayBeFinal") // by ACCEPTED
-	private long acceptedBytes;
-
-	private boolean closed;
+	private long accepted;
 
 	/**
 	 * Bytes that wait, at least one. Changed under the monitor, looked at by anybody.
@@ -112,7 +114,7 @@ public final class Outbound {
 	 * @throws IOException if the socket failed
 	 */
 	public synchronized Sent send(WritableByteChannel channel, ByteBuffer frame, long limit) throws IOException {
-		if (this.closed) {
+		if (isClosed()) {
 			return Sent.CLOSED;
 		}
 		Sent earlier = writeHeld(channel);
@@ -129,7 +131,17 @@ public final class Outbound {
 	}
 
 	private void accepted(int bytes) {
-		ACCEPTED.setOpaque(this, this.acceptedBytes + bytes);
+		ACCEPTED.setOpaque(this, this.accepted + bytes);
+	}
+
+	private boolean isClosed() {
+		return this.accepted < 0;
+	}
+
+	private void markClosed() {
+		if (!isClosed()) {
+			ACCEPTED.setOpaque(this, ~this.accepted);
+		}
 	}
 
 	private Sent writeOrKeep(WritableByteChannel channel, ByteBuffer frame, long limit) throws IOException {
@@ -154,7 +166,9 @@ public final class Outbound {
 			this.waiting = behind;
 		}
 		finally {
-			this.closed |= !kept;
+			if (!kept) {
+				markClosed();
+			}
 		}
 		return (current == null) ? Sent.BEGAN_TO_WAIT : Sent.WAITS;
 	}
@@ -170,7 +184,7 @@ public final class Outbound {
 	 * {@link Sent#REFUSED} if it must be sent now, since others wait already
 	 */
 	public synchronized Sent hold(ByteBuffer gathered, int start, int end) {
-		if (this.closed) {
+		if (isClosed()) {
 			return Sent.CLOSED;
 		}
 		if (this.waiting != null) {
@@ -293,7 +307,7 @@ public final class Outbound {
 	 * Accepts nothing more. What waits may still be flushed.
 	 */
 	public synchronized void close() {
-		this.closed = true;
+		markClosed();
 	}
 
 	/**
@@ -301,7 +315,7 @@ public final class Outbound {
 	 * @return how many bytes will never be written
 	 */
 	public synchronized long discard() {
-		this.closed = true;
+		markClosed();
 		this.held = null;
 		Waiting lost = this.waiting;
 		if (lost == null) {
@@ -317,7 +331,8 @@ public final class Outbound {
 	 * @return bytes
 	 */
 	public long acceptedBytes() {
-		return (long) ACCEPTED.getOpaque(this);
+		long current = (long) ACCEPTED.getOpaque(this);
+		return (current < 0) ? ~current : current;
 	}
 
 	/**

@@ -85,6 +85,9 @@ public final class TlsTransport extends Transport {
 	/** Since when {@link #received} is there, if it is the beginning of one record. */
 	private long partSinceNanos;
 
+	/** Which part {@link #holdsNewPart()} was answered for. */
+	private long answeredPartNanos;
+
 	/** Whether a record was taken since the input was borrowed. */
 	private boolean recordTaken;
 
@@ -614,8 +617,10 @@ public final class TlsTransport extends Transport {
 	}
 
 	@Override
-	public long partSinceNanos() {
-		return this.partSinceNanos;
+	public boolean holdsNewPart() {
+		boolean isNew = this.answeredPartNanos != this.partSinceNanos;
+		this.answeredPartNanos = this.partSinceNanos;
+		return isNew;
 	}
 
 	private ByteBuffer copy(ByteBuffer bytes) throws MemoryBudget.ExhaustedException {

@@ -161,18 +161,19 @@ public abstract class Transport implements ByteChannel {
 	/**
 	 * Whether it keeps the beginning of something that it can make nothing of until the
 	 * rest has arrived. Owner.
-	 * @return whether {@link #partSinceNanos()} is to be asked
+	 * @return whether {@link #holdsNewPart()} is to be asked
 	 */
 	public boolean holdsPart() {
 		return false;
 	}
 
 	/**
-	 * Since when it {@linkplain #holdsPart() keeps} this beginning. Owner.
-	 * @return {@link System#nanoTime()}
+	 * Whether the beginning that it {@linkplain #holdsPart() keeps} is another one than
+	 * when this was asked before. Owner.
+	 * @return {@code false} if it was answered for this one
 	 */
-	public long partSinceNanos() {
-		return 0;
+	public boolean holdsNewPart() {
+		return false;
 	}
 
 	/**
