@@ -1,36 +1,98 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
 import io.micrometer.observation.ObservationRegistry;
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
-import org.leaderfollowers.spring.observation.ObservedMessageHandler;
 
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.core.annotation.Order;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for the observation of the messages
- * that handlers process. Where Boot configures meters, it makes a timer of each
- * observation.
+ * that handlers process, and for their timers. Where Boot configures meters, it makes a
+ * timer of each observation; if nothing else would come of it, the messages are timed
+ * without one.
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class,
-		afterName = "org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration")
+		afterName = { "org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration",
+				"org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration" })
 @ConditionalOnClass({ TcpServer.class, ObservationRegistry.class })
-@ConditionalOnBean(ObservationRegistry.class)
+@ConditionalOnBean(LfProperties.class)
+@Conditional(LeaderFollowersObservationAutoConfiguration.OnRegistry.class)
 public final class LeaderFollowersObservationAutoConfiguration {
 
 	@Bean
 	@Order(MessageHandlerDecorator.OBSERVATION_ORDER)
-	MessageHandlerDecorator leaderFollowersObservationDecorator(ObservationRegistry registry,
-			ObjectProvider<MessageObservationConvention> convention) {
-		return (handler, server, handlerName) -> registry.isNoop() ? handler
-				: new ObservedMessageHandler(handler, server, handlerName, registry, convention.getIfAvailable());
+	MessageHandlerDecorator leaderFollowersObservationDecorator(LfProperties properties,
+			ObjectProvider<ObservationRegistry> registry, ObjectProvider<MessageObservationConvention> convention,
+			ObjectProvider<MessageTimers> timers, ObjectProvider<ObservationListeners> listeners) {
+		return new MessageMeasurement(properties.observation().mode(), registry.getIfUnique(),
+				convention.getIfAvailable(), timers.getIfAvailable(), listeners.getIfAvailable());
+	}
+
+	/**
+	 * Needs a registry of meters.
+	 */
+	@Configuration(proxyBeanMethods = false)
+	@ConditionalOnClass(MeterRegistry.class)
+	@ConditionalOnBean(MeterRegistry.class)
+	static class Timers {
+
+		@Bean
+		@Nullable MessageTimers leaderFollowersMessageTimers(ObjectProvider<MeterRegistry> registry) {
+			MeterRegistry unique = registry.getIfUnique();
+			return (unique != null) ? new MessageTimers(unique) : null;
+		}
+
+	}
+
+	/**
+	 * Needs Boot's way to configure observations.
+	 */
+	@Configuration(proxyBeanMethods = false)
+	@ConditionalOnClass({ ObservationAutoConfiguration.class, DefaultMeterObservationHandler.class })
+	static class Listeners {
+
+		@Bean
+		ObservationListeners leaderFollowersObservationListeners(ConfigurableListableBeanFactory beanFactory) {
+			return new ObservationListeners(beanFactory);
+		}
+
+	}
+
+	/**
+	 * Of either kind.
+	 */
+	static class OnRegistry extends AnyNestedCondition {
+
+		OnRegistry() {
+			super(ConfigurationPhase.REGISTER_BEAN);
+		}
+
+		@ConditionalOnBean(ObservationRegistry.class)
+		static class OfObservations {
+
+		}
+
+		@ConditionalOnBean(type = "io.micrometer.core.instrument.MeterRegistry")
+		static class OfMeters {
+
+		}
+
 	}
 
 }

@@ -13,6 +13,7 @@ import org.leaderfollowers.ClientAuth;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.TransportType;
+import org.leaderfollowers.spring.observation.ObservationMode;
 
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -28,11 +29,12 @@ import org.springframework.util.unit.DataSize;
  * @param pool Pool named 'default'.
  * @param pools Further pools, by name.
  * @param shutdown Shutdown of the servers.
+ * @param observation Observation of the messages.
  */
 @ConfigurationProperties(prefix = "lf", ignoreUnknownFields = false)
 public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Server server,
 		@DefaultValue Map<String, Server> servers, @Nullable Pool pool, @DefaultValue Map<String, Pool> pools,
-		@DefaultValue Shutdown shutdown) {
+		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation) {
 
 	/**
 	 * The same properties without some of the servers, for tests that leave handlers out.
@@ -43,7 +45,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 		Map<String, Server> left = new LinkedHashMap<>(this.servers);
 		left.keySet().removeIf(names.negate());
 		return new LfProperties(this.enabled, names.test(ConfiguredProperties.DEFAULT_NAME) ? this.server : null, left,
-				this.pool, this.pools, this.shutdown);
+				this.pool, this.pools, this.shutdown, this.observation);
 	}
 
 	/**
@@ -243,6 +245,14 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param delay Time to go on serving when readiness is down, before draining begins.
 	 */
 	public record Shutdown(@DefaultValue("0s") Duration delay) {
+	}
+
+	/**
+	 * How messages are observed.
+	 *
+	 * @param mode When each message is an observation. It is timed otherwise.
+	 */
+	public record Observation(@DefaultValue("auto") ObservationMode mode) {
 	}
 
 }

@@ -1,18 +1,17 @@
 package org.leaderfollowers.spring.observation;
 
-import io.micrometer.common.KeyValue;
 import io.micrometer.common.KeyValues;
+import org.leaderfollowers.spring.observation.MessageObservationDocumentation.HighCardinalityKeyNames;
 import org.leaderfollowers.spring.observation.MessageObservationDocumentation.LowCardinalityKeyNames;
 
 /**
- * Default {@link MessageObservationConvention}: the name {@code lf.messages} and the keys
- * of {@link LowCardinalityKeyNames}.
+ * Default {@link MessageObservationConvention}: the name {@code lf.messages}, and the
+ * keys of {@link LowCardinalityKeyNames} and {@link HighCardinalityKeyNames}. Spans are
+ * named after the server, {@code orders message}.
  */
 public class DefaultMessageObservationConvention implements MessageObservationConvention {
 
-	private static final KeyValue SUCCESS = KeyValue.of(LowCardinalityKeyNames.OUTCOME, "success");
-
-	private static final KeyValue ERROR = KeyValue.of(LowCardinalityKeyNames.OUTCOME, "error");
+	static final String NAME = "lf.messages";
 
 	/**
 	 * Creates a new convention.
@@ -22,19 +21,22 @@ public class DefaultMessageObservationConvention implements MessageObservationCo
 
 	@Override
 	public String getName() {
-		return "lf.messages";
+		return NAME;
 	}
 
 	@Override
 	public String getContextualName(MessageObservationContext context) {
-		return context.getServer() + " message";
+		return context.keyValues().contextualName();
 	}
 
 	@Override
 	public KeyValues getLowCardinalityKeyValues(MessageObservationContext context) {
-		return KeyValues.of(KeyValue.of(LowCardinalityKeyNames.SERVER, context.getServer()),
-				KeyValue.of(LowCardinalityKeyNames.HANDLER, context.getHandler()),
-				(context.getError() != null) ? ERROR : SUCCESS);
+		return (context.getError() != null) ? context.keyValues().error() : context.keyValues().success();
+	}
+
+	@Override
+	public KeyValues getHighCardinalityKeyValues(MessageObservationContext context) {
+		return context.connectionKeyValues();
 	}
 
 }

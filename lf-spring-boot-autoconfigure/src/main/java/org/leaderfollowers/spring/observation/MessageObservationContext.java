@@ -1,19 +1,32 @@
 package org.leaderfollowers.spring.observation;
 
-import io.micrometer.observation.Observation;
+import io.micrometer.common.KeyValue;
+import io.micrometer.common.KeyValues;
+import io.micrometer.observation.transport.Propagator;
+import io.micrometer.observation.transport.RequestReplyReceiverContext;
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.spring.observation.MessageObservationDocumentation.HighCardinalityKeyNames;
 
 /**
  * What is known of a message that is observed. Its content is not: the buffer belongs to
- * the handler.
+ * the handler. A tracer takes it for a request that a server received; nothing is known
+ * of a trace that the client may have begun.
  */
-public class MessageObservationContext extends Observation.Context {
+public class MessageObservationContext extends RequestReplyReceiverContext<Connection, Object> {
+
+	/** The protocols have no headers that we know of. */
+	private static final Propagator.Getter<Connection> NOTHING_PROPAGATED = (connection, key) -> null;
 
 	private final String server;
 
 	private final String handler;
 
 	private final Connection connection;
+
+	private final MessageKeyValues keyValues;
+
+	private @Nullable KeyValues connectionKeyValues;
 
 	/**
 	 * Creates a new context.
@@ -22,9 +35,16 @@ public class MessageObservationContext extends Observation.Context {
 	 * @param connection where the message came from
 	 */
 	public MessageObservationContext(String server, String handler, Connection connection) {
+		this(server, handler, connection, new MessageKeyValues(server, handler));
+	}
+
+	MessageObservationContext(String server, String handler, Connection connection, MessageKeyValues keyValues) {
+		super(NOTHING_PROPAGATED);
 		this.server = server;
 		this.handler = handler;
 		this.connection = connection;
+		this.keyValues = keyValues;
+		setCarrier(connection);
 	}
 
 	/**
@@ -49,6 +69,21 @@ public class MessageObservationContext extends Observation.Context {
 	 */
 	public Connection getConnection() {
 		return this.connection;
+	}
+
+	MessageKeyValues keyValues() {
+		return this.keyValues;
+	}
+
+	/** Asked for at the start and at the end of each message. */
+	KeyValues connectionKeyValues() {
+		KeyValues keyValues = this.connectionKeyValues;
+		if (keyValues == null) {
+			keyValues = KeyValues
+				.of(KeyValue.of(HighCardinalityKeyNames.CONNECTION, Long.toString(this.connection.id())));
+			this.connectionKeyValues = keyValues;
+		}
+		return keyValues;
 	}
 
 }

@@ -25,10 +25,16 @@ public enum MessageObservationDocumentation implements ObservationDocumentation 
 			return LowCardinalityKeyNames.values();
 		}
 
+		@Override
+		public KeyName[] getHighCardinalityKeyNames() {
+			return HighCardinalityKeyNames.values();
+		}
+
 	};
 
 	/**
-	 * The key names that have few values.
+	 * The key names that have few values, all of them from the configuration: the tags of
+	 * meters, and of spans.
 	 */
 	public enum LowCardinalityKeyNames implements KeyName {
 
@@ -65,6 +71,26 @@ public enum MessageObservationDocumentation implements ObservationDocumentation 
 			@Override
 			public String asString() {
 				return "outcome";
+			}
+
+		}
+
+	}
+
+	/**
+	 * The key names that have many values: tags of spans only.
+	 */
+	public enum HighCardinalityKeyNames implements KeyName {
+
+		/**
+		 * Number of the connection that the message came from, which log lines have as
+		 * well.
+		 */
+		CONNECTION {
+
+			@Override
+			public String asString() {
+				return "connection";
 			}
 
 		}

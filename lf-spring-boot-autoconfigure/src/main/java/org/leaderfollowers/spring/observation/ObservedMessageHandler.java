@@ -11,7 +11,9 @@ import org.leaderfollowers.MessageHandler;
 import org.springframework.util.Assert;
 
 /**
- * {@link MessageHandler} that observes how another one processes its messages.
+ * {@link MessageHandler} that observes how another one processes its messages. What is
+ * allocated for that is up to Micrometer and to those who listen; where nobody but meters
+ * does, a {@link TimedMessageHandler} costs less.
  */
 public final class ObservedMessageHandler implements MessageHandler {
 
@@ -26,6 +28,8 @@ public final class ObservedMessageHandler implements MessageHandler {
 	private final ObservationRegistry registry;
 
 	private final @Nullable MessageObservationConvention convention;
+
+	private final MessageKeyValues keyValues;
 
 	/**
 	 * Creates a new handler.
@@ -46,6 +50,7 @@ public final class ObservedMessageHandler implements MessageHandler {
 		this.handlerName = handlerName;
 		this.registry = registry;
 		this.convention = convention;
+		this.keyValues = new MessageKeyValues(server, handlerName);
 	}
 
 	@Override
@@ -57,7 +62,8 @@ public final class ObservedMessageHandler implements MessageHandler {
 	public void onMessage(Connection connection, ByteBuffer message) throws Exception {
 		MessageObservationDocumentation.MESSAGE
 			.observation(this.convention, DEFAULT_CONVENTION,
-					() -> new MessageObservationContext(this.server, this.handlerName, connection), this.registry)
+					() -> new MessageObservationContext(this.server, this.handlerName, connection, this.keyValues),
+					this.registry)
 			.observeChecked(() -> this.handler.onMessage(connection, message));
 	}
 

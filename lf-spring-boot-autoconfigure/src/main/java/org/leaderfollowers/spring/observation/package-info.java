@@ -1,5 +1,5 @@
 /**
- * Observation of the messages that handlers process.
+ * Observation of the messages that handlers process, and their timers.
  */
 @NullMarked
 package org.leaderfollowers.spring.observation;

@@ -52,7 +52,7 @@ class ConfigurationMetadataTests {
 				"lf.pool.threads.min", "lf.pool.threads.max", "lf.pool.threads.keep-alive", "lf.pool.threads.priority",
 				"lf.pool.handle-sets", "lf.pool.max-buffered-size", "lf.pool.promotion.policy",
 				"lf.pool.promotion.order", "lf.pool.promotion.lease", "lf.pools", "lf.server.ssl.enabled",
-				"lf.server.ssl.bundle", "lf.server.ssl.client-auth", "lf.shutdown.delay");
+				"lf.server.ssl.bundle", "lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode");
 	}
 
 	@Test

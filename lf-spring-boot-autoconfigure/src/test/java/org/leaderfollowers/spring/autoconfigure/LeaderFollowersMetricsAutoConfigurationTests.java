@@ -69,7 +69,8 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 				.allSatisfy((id) -> assertThat(id.getDescription()).isNotBlank())
 				.flatMap(Meter.Id::getTags)
 				.extracting((tag) -> tag.getKey())
-				.containsOnly("pool", "role", "kind", "type", "server", "reason", "direction");
+				.containsOnly("pool", "role", "kind", "type", "server", "reason", "direction", "handler", "outcome",
+						"error");
 		});
 	}
 

@@ -1,0 +1,66 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import io.micrometer.common.KeyValues;
+import io.micrometer.observation.ObservationRegistry;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
+import org.leaderfollowers.spring.observation.MessageObservationConvention;
+import org.leaderfollowers.spring.observation.ObservationMode;
+import org.leaderfollowers.spring.observation.ObservedMessageHandler;
+
+/**
+ * Has the messages of handlers observed or, where that comes to the same thing, timed.
+ *
+ * @param mode what the application wants
+ * @param registry the registry of observations, if there is one
+ * @param convention the convention of the application, if it has one
+ * @param timers times messages, if there is a registry of meters
+ * @param listeners finds out who would listen, if Boot configures observations
+ */
+record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry registry,
+		@Nullable MessageObservationConvention convention, @Nullable MessageTimers timers,
+		@Nullable ObservationListeners listeners) implements MessageHandlerDecorator {
+
+	private static final Log logger = LogFactory.getLog(MessageMeasurement.class);
+
+	@Override
+	public MessageHandler decorate(MessageHandler handler, String server, String handlerName) {
+		String reason = reasonToObserve();
+		if (reason != null) {
+			logger.debug("Each message of server '%s' is an observation: %s".formatted(server, reason));
+			return observe(handler, server, handlerName);
+		}
+		if (this.timers == null || (this.listeners != null && !this.listeners.isEnabled())) {
+			logger.debug("The messages of server '%s' are neither observed nor timed".formatted(server));
+			return handler;
+		}
+		logger.debug("The messages of server '%s' are timed without observations: only meters would listen"
+			.formatted(server));
+		KeyValues common = (this.listeners != null) ? this.listeners.commonKeyValues() : KeyValues.empty();
+		return this.timers.decorate(handler, server, handlerName, common);
+	}
+
+	private @Nullable String reasonToObserve() {
+		if (this.mode == ObservationMode.NEVER || this.registry == null) {
+			return null;
+		}
+		if (this.mode == ObservationMode.ALWAYS) {
+			return "lf.observation.mode is 'always'";
+		}
+		if (this.timers == null) {
+			return "there is no MeterRegistry";
+		}
+		return (this.listeners != null) ? this.listeners.find() : "Spring Boot does not configure observations";
+	}
+
+	private MessageHandler observe(MessageHandler handler, String server, String handlerName) {
+		if (this.registry == null || (this.mode == ObservationMode.AUTO && this.registry.isNoop())) {
+			return handler;
+		}
+		return new ObservedMessageHandler(handler, server, handlerName, this.registry, this.convention);
+	}
+
+}

@@ -1,0 +1,409 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import io.micrometer.common.KeyValues;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.composite.CompositeMeterRegistry;
+import io.micrometer.core.instrument.config.MeterFilter;
+import io.micrometer.core.instrument.distribution.CountAtBucket;
+import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.micrometer.observation.GlobalObservationConvention;
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationFilter;
+import io.micrometer.observation.ObservationHandler;
+import io.micrometer.observation.ObservationPredicate;
+import io.micrometer.observation.ObservationRegistry;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.EchoHandler;
+import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
+import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
+import org.leaderfollowers.spring.observation.DefaultMessageObservationConvention;
+import org.leaderfollowers.spring.observation.MessageObservationConvention;
+import org.leaderfollowers.spring.observation.ObservedMessageHandler;
+import org.leaderfollowers.spring.observation.TimedMessageHandler;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.slf4j.LoggerFactory;
+
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.MetricsAutoConfiguration;
+import org.springframework.boot.micrometer.metrics.autoconfigure.export.simple.SimpleMetricsExportAutoConfiguration;
+import org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration;
+import org.springframework.boot.micrometer.observation.autoconfigure.ObservationHandlerGroup;
+import org.springframework.boot.micrometer.observation.autoconfigure.ObservationRegistryCustomizer;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.context.runner.ContextConsumer;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Primary;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for {@link MessageMeasurement}: messages are timed where an observation would be
+ * nothing but a timer, and observed where somebody may listen.
+ */
+@ExtendWith(OutputCaptureExtension.class)
+class MessageMeasurementTests {
+
+	private final ApplicationContextRunner withoutMeters = new ApplicationContextRunner()
+		.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
+				LeaderFollowersObservationAutoConfiguration.class))
+		.withUserConfiguration(EchoBeanMethod.class)
+		.withPropertyValues("lf.server.port=0");
+
+	private final ApplicationContextRunner contextRunner = this.withoutMeters.withConfiguration(
+			AutoConfigurations.of(MetricsAutoConfiguration.class, CompositeMeterRegistryAutoConfiguration.class,
+					SimpleMetricsExportAutoConfiguration.class, ObservationAutoConfiguration.class));
+
+	@Test
+	void ifOnlyMetersListenMessagesAreTimed() {
+		this.contextRunner.run((context) -> assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class));
+	}
+
+	@Test
+	void observationHandlerIsListenedTo() {
+		isObserved(this.contextRunner.withBean("tracing", ObservationHandler.class, Listener::new));
+	}
+
+	@Test
+	void anotherHandlerForMetersIsListenedTo() {
+		isObserved(this.contextRunner.withBean("other", DefaultMeterObservationHandler.class,
+				() -> new DefaultMeterObservationHandler(new SimpleMeterRegistry())));
+	}
+
+	@Test
+	void handlerForMetersOfTheApplicationIsListenedTo() {
+		isObserved(this.contextRunner.withAllowBeanDefinitionOverriding(true)
+			.withBean("defaultMeterObservationHandler", ObservationHandler.class,
+					() -> new DefaultMeterObservationHandler(new SimpleMeterRegistry()) {
+					}));
+	}
+
+	@Test
+	void groupOfHandlersMayWrapThem() {
+		isObserved(this.contextRunner.withBean("group", ObservationHandlerGroup.class,
+				() -> ObservationHandlerGroup.of(Listener.class)));
+	}
+
+	@Test
+	void conventionForMessagesIsFollowed() {
+		isObserved(this.contextRunner.withBean("convention", MessageObservationConvention.class,
+				DefaultMessageObservationConvention::new));
+	}
+
+	@Test
+	void globalConventionMayBeForMessages() {
+		isObserved(this.contextRunner.withBean("global", GlobalConvention.class));
+	}
+
+	@Test
+	void predicateMayBeAboutMessages() {
+		isObserved(this.contextRunner.withBean("predicate", ObservationPredicate.class, () -> (name, context) -> true));
+	}
+
+	@Test
+	void filterMayChangeKeyValues() {
+		isObserved(this.contextRunner.withBean("filter", ObservationFilter.class, () -> (context) -> context));
+	}
+
+	@Test
+	void customizerMayAddAnything() {
+		isObserved(this.contextRunner.withBean("customizer", ObservationRegistryCustomizer.class,
+				() -> (registry) -> registry.observationConfig().observationHandler(new Listener())));
+	}
+
+	@Test
+	void registryOfTheApplicationMayHaveListeners() {
+		isObserved(this.contextRunner.withBean("own", ObservationRegistry.class, MessageMeasurementTests::registry));
+	}
+
+	@Test
+	void secondRegistryIsOfTheApplication() {
+		isObserved(this.contextRunner.withUserConfiguration(PrimaryRegistry.class));
+	}
+
+	@Test
+	void withoutBootsWayToConfigureObservationsTheyAreMade() {
+		isObserved(this.withoutMeters.withBean(ObservationRegistry.class, MessageMeasurementTests::registry)
+			.withBean(MeterRegistry.class, SimpleMeterRegistry::new)
+			.withClassLoader(new FilteredClassLoader("org.springframework.boot.micrometer")));
+	}
+
+	@Test
+	void withoutMetersMessagesAreObserved() {
+		isObserved(this.withoutMeters.withBean(ObservationRegistry.class, MessageMeasurementTests::registry)
+			.withClassLoader(new FilteredClassLoader("io.micrometer.core")));
+	}
+
+	@Test
+	void withoutAnObservationRegistryMessagesAreTimed() {
+		this.withoutMeters.withBean(MeterRegistry.class, SimpleMeterRegistry::new)
+			.run((context) -> assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class));
+	}
+
+	@Test
+	void withSeveralMeterRegistriesAndNoPrimaryOneNothingIsTimed() {
+		this.withoutMeters.withBean("one", MeterRegistry.class, SimpleMeterRegistry::new)
+			.withBean("two", MeterRegistry.class, SimpleMeterRegistry::new)
+			.run((context) -> assertThat(decorated(context)).isInstanceOf(EchoHandler.class));
+	}
+
+	@Test
+	void withSeveralMeterRegistriesTheMessagesAreTimedInAll() {
+		this.contextRunner.withBean("one", MeterRegistry.class, SimpleMeterRegistry::new)
+			.withBean("two", MeterRegistry.class, SimpleMeterRegistry::new)
+			.run((context) -> {
+				assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class);
+				ask(context, "hello");
+				for (String name : new String[] { "one", "two", "compositeMeterRegistry" }) {
+					MeterRegistry registry = context.getBean(name, MeterRegistry.class);
+					awaitCount(registry, 1);
+				}
+			});
+	}
+
+	@Test
+	void alwaysIsAlways() {
+		isObserved(this.contextRunner.withPropertyValues("lf.observation.mode=always"));
+	}
+
+	@Test
+	void neverIsNever() {
+		this.contextRunner.withBean("tracing", ObservationHandler.class, Listener::new)
+			.withPropertyValues("lf.observation.mode=never")
+			.run((context) -> assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class));
+	}
+
+	@Test
+	void neverWithoutMetersIsNothing() {
+		this.withoutMeters.withBean(ObservationRegistry.class, MessageMeasurementTests::registry)
+			.withPropertyValues("lf.observation.mode=never")
+			.run((context) -> assertThat(decorated(context)).isInstanceOf(EchoHandler.class));
+	}
+
+	@Test
+	void unknownModeFailsTheStart() {
+		this.contextRunner.withPropertyValues("lf.observation.mode=sometimes")
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.hasMessageContaining("No enum constant")
+				.hasMessageContaining("sometimes"));
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "lf.messages", "lf", "all" })
+	void observationThatIsDisabledIsNeitherObservedNorTimed(String name) {
+		this.contextRunner.withPropertyValues("management.observations.enable." + name + "=false").run((context) -> {
+			assertThat(decorated(context)).isInstanceOf(EchoHandler.class);
+			assertThat(context.getBean(MeterRegistry.class).find("lf.messages").meters()).isEmpty();
+		});
+	}
+
+	@Test
+	void reasonIsLogged(CapturedOutput output) {
+		Logger logger = (Logger) LoggerFactory.getLogger(MessageMeasurement.class);
+		Level level = logger.getLevel();
+		logger.setLevel(Level.DEBUG);
+		try {
+			this.contextRunner.withBean("tracing", ObservationHandler.class, Listener::new).run((context) -> {
+			});
+			assertThat(output).contains("Each message of server 'default' is an observation: "
+					+ "there is the bean 'tracing' of type ObservationHandler");
+			this.contextRunner.run((context) -> {
+			});
+			assertThat(output).contains("The messages of server 'default' are timed without observations");
+		}
+		finally {
+			logger.setLevel(level);
+		}
+	}
+
+	@Test
+	void bothWaysMakeTheSameTimers() {
+		isTheSameBothWays(this.contextRunner);
+	}
+
+	@Test
+	void bothWaysHaveTheSameCommonKeyValues() {
+		isTheSameBothWays(this.contextRunner.withPropertyValues("management.observations.key-values.region=north",
+				"management.observations.key-values.server=other"));
+	}
+
+	@Test
+	void bothWaysHaveTheSameCommonTagsAndFilters() {
+		isTheSameBothWays(this.contextRunner.withPropertyValues("management.metrics.tags.application=shop")
+			.withBean(MeterFilter.class, () -> MeterFilter.renameTag("lf.messages", "handler", "by")));
+	}
+
+	@Test
+	void bothWaysHaveTheSameHistogram() {
+		ApplicationContextRunner runner = this.contextRunner.withPropertyValues(
+				"management.metrics.distribution.slo.lf.messages=1ms,1h",
+				"management.metrics.distribution.percentiles.lf.messages=0.5,0.99");
+		isTheSameBothWays(runner);
+		runner.run((context) -> {
+			ask(context, "hello");
+			MeterRegistry registry = context.getBean(MeterRegistry.class);
+			awaitCount(registry, 1);
+			Timer timer = registry.get("lf.messages").tag("outcome", "success").timer();
+			assertThat(timer.takeSnapshot().percentileValues()).hasSize(2);
+			assertThat(timer.takeSnapshot().histogramCounts()).extracting(CountAtBucket::count).contains(1.0);
+		});
+	}
+
+	@Test
+	void meterThatIsDisabledIsDisabledBothWays() {
+		for (String mode : new String[] { "auto", "always" }) {
+			this.contextRunner
+				.withPropertyValues("management.metrics.enable.lf.messages=false", "lf.observation.mode=" + mode)
+				.run((context) -> {
+					ask(context, "hello");
+					assertThat(context.getBean(MeterRegistry.class).find("lf.messages").meters()).isEmpty();
+				});
+		}
+	}
+
+	@Test
+	void registryThatIsAddedLaterIsTimedIn() {
+		this.contextRunner.withBean(CompositeMeterRegistry.class, CompositeMeterRegistry::new).run((context) -> {
+			assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class);
+			ask(context, "hello");
+			SimpleMeterRegistry later = new SimpleMeterRegistry();
+			context.getBean(CompositeMeterRegistry.class).add(later);
+			ask(context, "again");
+			awaitCount(later, 1);
+		});
+	}
+
+	@Test
+	void everyCallOfTheEngineIsPassedOn() {
+		assertThat(MessageHandler.class.getMethods()).allSatisfy((method) -> assertThat(
+				TimedMessageHandler.class.getMethod(method.getName(), method.getParameterTypes()).getDeclaringClass())
+			.isEqualTo(TimedMessageHandler.class));
+	}
+
+	private void isTheSameBothWays(ApplicationContextRunner runner) {
+		Set<String> timed = new TreeSet<>();
+		Set<String> observed = new TreeSet<>();
+		runner.run(collectInto(timed));
+		runner.withPropertyValues("lf.observation.mode=always").run(collectInto(observed));
+		assertThat(timed).hasSizeGreaterThanOrEqualTo(2).isEqualTo(observed);
+	}
+
+	private static ContextConsumer<ApplicationContext> collectInto(Set<String> meters) {
+		return (context) -> {
+			ask(context, "hello");
+			try (LineClient client = client(context)) {
+				client.send("fail");
+				assertThat(client.read()).isNull();
+			}
+			MeterRegistry registry = context.getBean(MeterRegistry.class);
+			Awaitility.await()
+				.untilAsserted(() -> assertThat(registry.find("lf.messages").timers())
+					.filteredOn((timer) -> timer.count() == 1)
+					.hasSize(2));
+			// The timer of what runs now is there if messages are observed.
+			registry.getMeters()
+				.stream()
+				.filter((meter) -> meter.getId().getName().startsWith("lf.messages"))
+				.filter((meter) -> !meter.getId().getName().startsWith("lf.messages.active"))
+				.map(MessageMeasurementTests::describe)
+				.forEach(meters::add);
+		};
+	}
+
+	private static String describe(Meter meter) {
+		String tags = meter.getId().getTags().stream().map(Tag::toString).collect(Collectors.joining());
+		return meter.getId().getName() + tags + meter.getId().getType() + meter.getId().getBaseUnit();
+	}
+
+	private static void isObserved(ApplicationContextRunner runner) {
+		runner.run((context) -> assertThat(decorated(context)).isInstanceOf(ObservedMessageHandler.class));
+	}
+
+	private static MessageHandler decorated(ApplicationContext context) {
+		return context.getBean(MessageHandlerDecorator.class).decorate(new EchoHandler(), "default", "echo");
+	}
+
+	private static void awaitCount(MeterRegistry registry, long count) {
+		Awaitility.await()
+			.untilAsserted(() -> assertThat(registry.get("lf.messages").tag("outcome", "success").timer().count())
+				.isEqualTo(count));
+	}
+
+	private static void ask(ApplicationContext context, String line) throws Exception {
+		try (LineClient client = client(context)) {
+			assertThat(client.ask(line)).isEqualTo(line);
+		}
+	}
+
+	private static LineClient client(ApplicationContext context) throws Exception {
+		return new LineClient(context.getBean(LeaderFollowersServers.class).get("default").port());
+	}
+
+	private static ObservationRegistry registry() {
+		ObservationRegistry registry = ObservationRegistry.create();
+		registry.observationConfig().observationHandler(new Listener());
+		return registry;
+	}
+
+	static class Listener implements ObservationHandler<Observation.Context> {
+
+		@Override
+		public boolean supportsContext(Observation.Context context) {
+			return true;
+		}
+
+	}
+
+	static class GlobalConvention implements GlobalObservationConvention<Observation.Context> {
+
+		@Override
+		public boolean supportsContext(Observation.Context context) {
+			return true;
+		}
+
+		@Override
+		public KeyValues getLowCardinalityKeyValues(Observation.Context context) {
+			return KeyValues.of("global", "yes");
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class PrimaryRegistry {
+
+		@Bean
+		@Primary
+		ObservationRegistry primaryRegistry() {
+			return registry();
+		}
+
+		@Bean
+		ObservationRegistry otherRegistry() {
+			return ObservationRegistry.create();
+		}
+
+	}
+
+}
