@@ -205,11 +205,12 @@ public final class HandleSet {
 	}
 
 	/**
-	 * Corrects since when no thread has been left to lead. Any thread.
-	 * @return {@code false} if one is: nothing was changed
+	 * Corrects when no thread will be left to lead, if that is still to come. Any thread.
+	 * @return whether it is
 	 */
-	boolean moveStarvation(long sinceNanos) {
-		if (this.starvedSinceNanos == NOT_STARVED) {
+	boolean moveStarvation(long sinceNanos, long nowNanos) {
+		long since = this.starvedSinceNanos;
+		if (since == NOT_STARVED || since - nowNanos <= 0) {
 			return false;
 		}
 		this.starvedSinceNanos = (sinceNanos != NOT_STARVED) ? sinceNanos : 1;

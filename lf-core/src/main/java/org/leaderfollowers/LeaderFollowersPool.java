@@ -1188,7 +1188,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 						.formatted(this.handleSets.length, minThreads));
 		}
 		promoteBeforeBlocking();
-		change((current, now) -> current.withThreads(minThreads, maxThreads, now));
+		change((current, now) -> current.withThreads(minThreads, maxThreads));
 	}
 
 	/**
@@ -1268,9 +1268,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	/** A set whose lease nobody watches is starved from the end of the lease on. */
 	private void moveStarvation(HandleSet set) {
+		long now = this.clock.nanoTime();
 		long lease = set.leadership.leaseWord();
 		while (lease != Leadership.NOT_LEASED && this.watch.isVacant()
-				&& set.moveStarvation(this.settings.leaseEndNanos(set.leadership.leasedNanos()))) {
+				&& set.moveStarvation(this.settings.leaseEndNanos(set.leadership.leasedNanos()), now)) {
 			long former = lease;
 			lease = set.leadership.leaseWord();
 			if (lease == former) {
@@ -1278,7 +1279,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			}
 			if (lease == Leadership.NOT_LEASED && !set.leadership.isVacant()) {
 				// It ended before there was anything to end.
-				set.endStarvation(this.clock.nanoTime());
+				set.endStarvation(now);
 			}
 		}
 	}

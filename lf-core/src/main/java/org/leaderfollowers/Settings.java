@@ -12,7 +12,7 @@ import java.util.List;
  * @param maxThreads the greatest number of threads
  * @param promotionPolicy when followers are promoted
  * @param leaseNanos how long a leader may run a handler
- * @param sinceNanos when this came into force, by the clock of the pool
+ * @param sinceNanos since when policy and lease are these, by the clock of the pool
  */
 record Settings(int minThreads, int maxThreads, PromotionPolicy promotionPolicy, long leaseNanos, long sinceNanos) {
 
@@ -38,8 +38,8 @@ record Settings(int minThreads, int maxThreads, PromotionPolicy promotionPolicy,
 
 	}
 
-	Settings withThreads(int min, int max, long nowNanos) {
-		return new Settings(min, max, this.promotionPolicy, this.leaseNanos, nowNanos);
+	Settings withThreads(int min, int max) {
+		return new Settings(min, max, this.promotionPolicy, this.leaseNanos, this.sinceNanos);
 	}
 
 	Settings withPolicy(PromotionPolicy policy, long nowNanos) {

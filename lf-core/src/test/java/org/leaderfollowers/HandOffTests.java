@@ -321,6 +321,306 @@ class HandOffTests {
 		leader(pool, sets.get(1));
 	}
 
+	// A pool that is changed while it runs
+
+	@Test
+	void aShorterLeaseTakesEffectAtOnce() throws Exception {
+		LeaderFollowersPool pool = pool(3, 3, 1);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		followers(pool, 2, leader);
+		pool.promotionLease(Duration.ofMinutes(1));
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(leader);
+		this.clock.advance(Duration.ofMillis(20));
+		assertThat(events.isLeased()).isTrue();
+		// Not yet, but soon.
+		pool.promotionLease(Duration.ofMillis(21));
+		Thread watcher = watcher(followers(pool, 2, leader));
+		Engine.eventually().until(() -> this.clock.waits(watcher) == Duration.ofMillis(1).toNanos());
+		assertThat(events.isLeased()).isTrue();
+		// Long since.
+		pool.promotionLease(Duration.ofMillis(10));
+		Engine.eventually().until(() -> holder(pool, events) == watcher);
+		assertThat(leader(pool, events)).isEqualTo(watcher);
+		assertThat(promotions(pool, PromotionKind.TAKEOVER)).isOne();
+		// It was not late: it could not be earlier.
+		assertThat(pool.snapshot().handOffNanos()).isZero();
+		assertThat(pool.snapshot().wakeUps()).isZero();
+		gate.countDown();
+		followers(pool, 2, watcher);
+	}
+
+	@Test
+	void aLongerLeaseTakesEffectAtOnce() throws Exception {
+		LeaderFollowersPool pool = pool(2, 2, 1);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		Thread watcher = watcher(followers(pool, 1, leader));
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(leader);
+		this.clock.advance(LEASE.minus(NANO));
+		Engine.eventually().until(() -> this.clock.waits(watcher) == 1);
+		pool.promotionLease(LEASE.multipliedBy(2));
+		Engine.eventually().until(() -> this.clock.waits(watcher) == LEASE.toNanos() + 1);
+		this.clock.advance(LEASE);
+		assertThat(events.isLeased()).isTrue();
+		assertThat(this.clock.waits(watcher)).isOne();
+		assertNoPromotions(pool);
+		this.clock.advance(NANO);
+		Engine.eventually().until(() -> holder(pool, events) == watcher);
+		gate.countDown();
+		followers(pool, 1, leader(pool, events));
+	}
+
+	@Test
+	void theWatcherFallsAsleepAfterSoManyLeasesOfTheNewLength() throws Exception {
+		LeaderFollowersPool pool = pool(2, 2, 1);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		Thread watcher = watcher(followers(pool, 1, leader));
+		pool.promotionLease(LEASE.multipliedBy(10));
+		Engine.eventually().until(() -> this.clock.waits(watcher) == 10 * LEASE.toNanos());
+		for (int i = 0; i < 8; i++) {
+			this.clock.advance(LEASE.multipliedBy(10));
+			Engine.eventually().until(() -> this.clock.waits(watcher) > 0);
+			assertThat(this.clock.waits(watcher)).isEqualTo(10 * LEASE.toNanos());
+		}
+		this.clock.advance(LEASE.multipliedBy(10));
+		Engine.eventually().until(() -> this.clock.waits(watcher) > LONG);
+		// A change does not wake it for longer than it takes to look.
+		pool.promotionLease(LEASE.multipliedBy(20));
+		pool.promotionLease(LEASE);
+		Engine.eventually().until(() -> this.clock.waits(watcher) > LONG);
+		assertNoPromotions(pool);
+	}
+
+	@Test
+	void aLeaseOfTheOldPolicyEndsAtOnce() throws Exception {
+		LeaderFollowersPool pool = pool(3, 3, 1);
+		Events events = new Events(pool).known();
+		Events others = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		Thread watcher = watcher(followers(pool, 2, leader));
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(leader);
+		assertThat(events.isLeased()).isTrue();
+		pool.promotionPolicy(PromotionPolicy.EAGER);
+		Engine.eventually().until(() -> holder(pool, events) == watcher);
+		assertThat(leader(pool, events)).isEqualTo(watcher);
+		assertThat(promotions(pool, PromotionKind.TAKEOVER)).isOne();
+		// The next one promotes, however short its handler is.
+		Thread follower = followers(pool, 1, leader, watcher).get(0);
+		CountDownLatch other = others.block();
+		assertThat(others.fire()).isEqualTo(watcher);
+		assertThat(leader(pool, events)).isEqualTo(follower);
+		assertThat(promotions(pool, PromotionKind.EAGER)).isOne();
+		// The old leader finds that it leads no more, and nobody is disturbed.
+		gate.countDown();
+		other.countDown();
+		followers(pool, 2, follower);
+		assertThat(holder(pool, events)).isEqualTo(follower);
+		assertThat(pool.snapshot().wakeUps()).isOne();
+	}
+
+	@Test
+	void theLastThreadKeepsItsLeaseWhenThePolicyIsChangedAndLeadsAfterwards() throws Exception {
+		LeaderFollowersPool pool = pool(1, 1, 1);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(leader);
+		this.clock.advance(Duration.ofMillis(1));
+		assertThat(pool.snapshot().starvedFor()).isZero();
+		pool.promotionPolicy(PromotionPolicy.EAGER);
+		// From now on, not from the end of the lease.
+		this.clock.advance(Duration.ofMillis(7));
+		assertThat(pool.snapshot().starvedFor()).isEqualTo(Duration.ofMillis(7));
+		assertThat(events.isLeased()).isTrue();
+		gate.countDown();
+		assertThat(leader(pool, events)).isEqualTo(leader);
+		assertThat(events.isLeased()).isFalse();
+		assertThat(pool.snapshot().starvedFor()).isZero();
+		assertNoPromotions(pool);
+		// Now it promotes, though there is nobody: it reclaims the leadership.
+		assertThat(events.fire()).isEqualTo(leader);
+		assertThat(leader(pool, events)).isEqualTo(leader);
+		assertThat(promotions(pool, PromotionKind.RECLAIMED)).isOne();
+	}
+
+	@Test
+	void aHandlerThatBeganAfterAPromotionEndsUnderTheAdaptivePolicy() throws Exception {
+		LeaderFollowersPool pool = pool(2, 2, 1);
+		pool.promotionPolicy(PromotionPolicy.EAGER);
+		Events events = new Events(pool).known();
+		Thread first = leader(pool, events);
+		Thread second = followers(pool, 1, first).get(0);
+		// Nobody watches, since there is nothing to watch.
+		Engine.eventually().until(() -> this.clock.waits(second) > LONG);
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(first);
+		assertThat(leader(pool, events)).isEqualTo(second);
+		pool.promotionPolicy(PromotionPolicy.ADAPTIVE);
+		gate.countDown();
+		// It waits and watches.
+		assertThat(watcher(followers(pool, 1, second))).isEqualTo(first);
+		gate = events.block();
+		assertThat(events.fire()).isEqualTo(second);
+		assertThat(events.isLeased()).isTrue();
+		this.clock.advance(LEASE);
+		Engine.eventually().until(() -> holder(pool, events) == first);
+		gate.countDown();
+		followers(pool, 1, leader(pool, events));
+	}
+
+	@Test
+	void aLeaderPromotesIfThoseThatWaitDoNotWatchYet() throws Exception {
+		LeaderFollowersPool pool = pool(3, 3, 1);
+		pool.promotionPolicy(PromotionPolicy.EAGER);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		List<Thread> followers = followers(pool, 2, leader);
+		pool.promotionPolicy(PromotionPolicy.ADAPTIVE);
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(leader);
+		Thread successor = leader(pool, events);
+		assertThat(followers).contains(successor);
+		assertThat(promotions(pool, PromotionKind.EAGER)).isOne();
+		gate.countDown();
+		assertThat(watcher(followers(pool, 2, successor))).isEqualTo(leader);
+	}
+
+	@ParameterizedTest(name = "the lease has run out: {0}")
+	@ValueSource(booleans = { false, true })
+	void aHigherMaximumBringsAWatcherToALeaseThatNobodyWatches(boolean late) throws Exception {
+		LeaderFollowersPool pool = pool(1, 1, 1);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(leader);
+		this.clock.advance(late ? LEASE.multipliedBy(3) : LEASE.minus(NANO));
+		assertThat(pool.snapshot().starvedFor()).isEqualTo(late ? LEASE.multipliedBy(2) : Duration.ZERO);
+		pool.resize(1, 2);
+		if (!late) {
+			Thread watcher = watcher(followers(pool, 1, leader));
+			Engine.eventually().until(() -> this.clock.waits(watcher) == 1);
+			assertThat(events.isLeased()).isTrue();
+			this.clock.advance(NANO);
+		}
+		Engine.eventually().until(() -> !leader.equals(holder(pool, events)));
+		leader(pool, events);
+		assertThat(promotions(pool, PromotionKind.TAKEOVER)).isOne();
+		assertThat(pool.snapshot().starvedFor()).isZero();
+		assertThat(pool.snapshot().leaderlessNanos()).isEqualTo(late ? LEASE.multipliedBy(2).toNanos() : 0);
+		assertThat(pool.snapshot().handOffNanos()).isEqualTo(late ? LEASE.multipliedBy(2).toNanos() : 0);
+		gate.countDown();
+		followers(pool, 1, leader(pool, events));
+	}
+
+	@Test
+	void aResizeThatDoesNotHelpLeavesThePoolStarvedSinceItWas() throws Exception {
+		LeaderFollowersPool pool = pool(1, 2, 1);
+		Events events = new Events(pool);
+		Events others = new Events(pool);
+		CountDownLatch gate = events.block();
+		CountDownLatch otherGate = others.block();
+		events.fire();
+		leader(pool, events);
+		others.fire();
+		Engine.eventually().until(() -> events.handle.handleSet().leadership.isVacant());
+		this.clock.advance(Duration.ofSeconds(3));
+		pool.resize(1, 1);
+		pool.promotionLease(LEASE.multipliedBy(2));
+		assertThat(pool.snapshot().starvedFor()).isEqualTo(Duration.ofSeconds(3));
+		gate.countDown();
+		leader(pool, events);
+		assertThat(pool.snapshot().starvedFor()).isZero();
+		// The one that is back leads; the other one is the surplus.
+		assertThat(pool.snapshot().threads()).hasSize(2);
+		otherGate.countDown();
+		Engine.eventually().until(() -> pool.snapshot().threads().size() == 1);
+	}
+
+	@Test
+	void aSurplusWatcherStaysAsLongAsItIsTheLastThatCouldLead() throws Exception {
+		LeaderFollowersPool pool = pool(2, 2, 1);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		Thread watcher = watcher(followers(pool, 1, leader));
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(leader);
+		pool.resize(1, 1);
+		Engine.eventually().until(() -> this.clock.waits(watcher) > 0);
+		assertThat(pool.snapshot().threads()).hasSize(2);
+		this.clock.advance(LEASE);
+		Engine.eventually().until(() -> holder(pool, events) == watcher);
+		assertThat(leader(pool, events)).isEqualTo(watcher);
+		assertThat(pool.snapshot().threads()).hasSize(2);
+		gate.countDown();
+		Engine.eventually().until(() -> pool.snapshot().threads().size() == 1);
+		assertThat(leader(pool, events)).isEqualTo(watcher);
+	}
+
+	@Test
+	void aSurplusWatcherEndsWhenTheHandlerHasReturnedHoweverLongTheLeaseIs() throws Exception {
+		LeaderFollowersPool pool = pool(2, 2, 1);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		Thread watcher = watcher(followers(pool, 1, leader));
+		pool.promotionLease(Duration.ofMinutes(1));
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(leader);
+		pool.resize(1, 1);
+		Engine.eventually().until(() -> looksSoon(watcher));
+		this.clock.advance(Duration.ofMillis(1));
+		Engine.eventually().until(() -> looksSoon(watcher));
+		assertThat(events.isLeased()).isTrue();
+		gate.countDown();
+		assertThat(leader(pool, events)).isEqualTo(leader);
+		this.clock.advance(Duration.ofMillis(1));
+		Engine.eventually().until(() -> pool.snapshot().threads().size() == 1);
+		assertThat(leader(pool, events)).isEqualTo(leader);
+		assertNoPromotions(pool);
+	}
+
+	@Test
+	void followersEndAtOnceAndTheSleepingWatcherToo() throws Exception {
+		LeaderFollowersPool pool = pool(5, 5, 2);
+		Events events = new Events(pool).known();
+		Events others = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		Thread other = leader(pool, others);
+		Thread watcher = watcher(followers(pool, 3, leader, other));
+		for (int i = 0; i < 9; i++) {
+			this.clock.advance(LEASE);
+			Engine.eventually().until(() -> this.clock.waits(watcher) > 0);
+		}
+		Engine.eventually().until(() -> this.clock.waits(watcher) > LONG);
+		pool.resize(2, 2);
+		Engine.eventually().until(() -> pool.snapshot().threads().size() == 2);
+		assertThat(leader(pool, events)).isEqualTo(leader);
+		assertThat(leader(pool, others)).isEqualTo(other);
+		assertNoPromotions(pool);
+	}
+
+	@Test
+	void threadsAboveALowerMinimumWaitForTheKeepAliveTime() throws Exception {
+		LeaderFollowersPool pool = pool(2, 4, 1);
+		pool.start();
+		pool.resize(4, 4);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		followers(pool, 3, leader);
+		pool.resize(1, 4);
+		this.clock.advance(Duration.ofSeconds(59));
+		assertThat(pool.snapshot().threads()).hasSize(4);
+		Engine.eventually().until(() -> {
+			this.clock.advance(Duration.ofSeconds(1));
+			return pool.snapshot().threads().size() == 1;
+		});
+		assertThat(leader(pool, events)).isEqualTo(leader);
+	}
+
 	/**
 	 * Moves the clock whenever the free thread waits for it, which it does for moments
 	 * only.
