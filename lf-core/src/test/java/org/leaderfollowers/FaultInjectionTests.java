@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutorService;
@@ -22,6 +23,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -198,6 +200,72 @@ class FaultInjectionTests {
 					() -> assertThat(Engine.descriptors()).as("descriptors").isLessThanOrEqualTo(descriptors + 5));
 		Engine.eventually().untilAsserted(() -> assertThat(Engine.usedHeap() - heap).as("heap").isLessThan(8_000_000));
 		this.foreign.shutdownNow();
+	}
+
+	@ParameterizedTest(name = "{0}, {1} handle sets")
+	@CsvSource({ "LIFO, 1", "LIFO, 2", "FIFO, 1", "PRIORITY, 2" })
+	void nobodyIsHarmedWhileThePoolIsChangedAgainAndAgain(PromotionOrder order, int handleSets) throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(handleSets, 4)
+			.handleSets(handleSets)
+			.promotionOrder(order)
+			.keepAlive(Duration.ofMillis(20)));
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.handler(new Handler())
+			.maxMessageSize(4096)
+			.maxOutboundSize(256 * 1024)
+			.messageTimeout(Duration.ofSeconds(20))
+			.writeTimeout(Duration.ofSeconds(20)));
+		AtomicBoolean stop = new AtomicBoolean();
+		ExecutorService operators = Executors.newFixedThreadPool(2);
+		try {
+			List<Future<Integer>> changes = new ArrayList<>();
+			for (int i = 0; i < 2; i++) {
+				Random random = new Random(System.nanoTime());
+				changes.add(operators.submit(() -> {
+					int count = 0;
+					for (; !stop.get(); count++) {
+						change(pool, handleSets, random);
+						assertLeadersAreDifferentThreads(pool.snapshot());
+					}
+					return count;
+				}));
+			}
+			long requests = run(pool, server, TimeUnit.SECONDS.toNanos(SECONDS) / 2);
+			stop.set(true);
+			for (Future<Integer> one : changes) {
+				assertThat(one.get(Engine.DEADLINE.toNanos(), TimeUnit.NANOSECONDS)).isPositive();
+			}
+			assertThat(requests).as("requests of well-behaved clients").isPositive();
+		}
+		finally {
+			stop.set(true);
+			operators.shutdownNow();
+		}
+		// By the settings that the last change left behind.
+		settle(pool, server);
+		this.foreign.shutdownNow();
+	}
+
+	private static void change(LeaderFollowersPool pool, int handleSets, Random random) {
+		switch (random.nextInt(4)) {
+			case 0 -> pool.promotionPolicy(random.nextBoolean() ? PromotionPolicy.EAGER : PromotionPolicy.ADAPTIVE);
+			case 1 -> pool.promotionLease(Duration.ofNanos(100_000 + random.nextInt(10_000_000)));
+			default -> {
+				int min = handleSets + random.nextInt(6);
+				pool.resize(min, min + random.nextInt(8));
+			}
+		}
+		LockSupport.parkNanos(random.nextInt(2_000_000));
+	}
+
+	private static void assertLeadersAreDifferentThreads(PoolSnapshot snapshot) {
+		assertThat(snapshot.handleSets()
+			.stream()
+			.map(PoolSnapshot.HandleSetSnapshot::leader)
+			.filter(Objects::nonNull)
+			.toList()).as("%s", snapshot).doesNotHaveDuplicates();
 	}
 
 	private void settle(LeaderFollowersPool pool, TcpServer server) {
