@@ -10,9 +10,13 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Function;
 
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
 import org.leaderfollowers.EventType;
+import org.leaderfollowers.LatencySnapshot;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
@@ -22,6 +26,7 @@ import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.Server;
+import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.ThreadRole;
 import org.leaderfollowers.TransportType;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
@@ -29,6 +34,7 @@ import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.actuate.endpoint.Access;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
+import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Selector;
@@ -42,6 +48,8 @@ import org.springframework.util.Assert;
  */
 @Endpoint(id = "leaderfollowers", defaultAccess = Access.READ_ONLY)
 public class LeaderFollowersEndpoint {
+
+	private static final Log logger = LogFactory.getLog(LeaderFollowersEndpoint.class);
 
 	private static final Duration LONGEST_DRAIN = Duration.ofDays(1);
 
@@ -78,6 +86,7 @@ public class LeaderFollowersEndpoint {
 	 */
 	@ReadOperation
 	public LeaderFollowersDescriptor leaderFollowers() {
+		Instant time = Instant.now();
 		Map<String, PoolDescriptor> pools = new LinkedHashMap<>();
 		for (LeaderFollowersPool pool : this.pools) {
 			pools.put(pool.name(), PoolDescriptor.of(pool.snapshot()));
@@ -86,7 +95,7 @@ public class LeaderFollowersEndpoint {
 		for (Server server : this.servers) {
 			servers.put(server.name(), ServerDescriptor.of(server.snapshot()));
 		}
-		return new LeaderFollowersDescriptor(pools, servers);
+		return new LeaderFollowersDescriptor(time, pools, servers);
 	}
 
 	/**
@@ -110,6 +119,57 @@ public class LeaderFollowersEndpoint {
 	public @Nullable ServerDescriptor server(@Selector String pool, @Selector String server) {
 		Server found = findServer(pool, server);
 		return (found != null) ? ServerDescriptor.of(found.snapshot()) : null;
+	}
+
+	/**
+	 * Changes a pool at once and while it runs. What is not given stays as it is; if one
+	 * of the values is refused, nothing changes.
+	 * @param pool the name of the pool
+	 * @param minThreads how many threads are kept even when idle
+	 * @param maxThreads how many threads there may be
+	 * @param policy {@code adaptive} or {@code eager}
+	 * @param lease how long a leader may run a handler before a follower takes over
+	 * @return the pool as it is now
+	 */
+	@WriteOperation
+	public PoolDescriptor changePool(@Selector String pool, @Nullable String minThreads, @Nullable String maxThreads,
+			@Nullable String policy, @Nullable String lease) {
+		return changePool(Operator.UNKNOWN, pool, minThreads, maxThreads, policy, lease);
+	}
+
+	PoolDescriptor changePool(Operator operator, String pool, @Nullable String minThreads, @Nullable String maxThreads,
+			@Nullable String policy, @Nullable String lease) {
+		LeaderFollowersPool found = requiredPool(pool);
+		PoolChange change = new PoolChange(OperationArguments.integer("minThreads", minThreads),
+				OperationArguments.integer("maxThreads", maxThreads),
+				OperationArguments.constant("policy", policy, PromotionPolicy.class),
+				OperationArguments.duration("lease", lease));
+		if (change.isEmpty()) {
+			throw RefusedRequestException
+				.invalid("Nothing to change: give 'minThreads', 'maxThreads', 'policy' or 'lease', or several of them");
+		}
+		synchronized (found) {
+			PoolSnapshot before = found.snapshot();
+			try {
+				change.apply(found, before);
+			}
+			catch (IllegalArgumentException ex) {
+				throw RefusedRequestException.invalid(String.valueOf(ex.getMessage()));
+			}
+			catch (IllegalStateException ex) {
+				throw RefusedRequestException.conflict("The pool is " + found.snapshot().state());
+			}
+			PoolSnapshot after = found.snapshot();
+			Map<String, Object> old = PoolChange.values(before);
+			Map<String, Object> changed = PoolChange.values(after);
+			changed.entrySet().removeIf((value) -> value.getValue().equals(old.get(value.getKey())));
+			old.keySet().retainAll(changed.keySet());
+			if (!changed.isEmpty()) {
+				logger.info("Pool '%s' is changed%s: %s, was %s".formatted(found.name(), operator.by(), changed, old));
+				this.audit.record(operator, WriteAudit.POOL_CHANGED, Map.of("pool", found.name()), old, changed);
+			}
+			return PoolDescriptor.of(after);
+		}
 	}
 
 	/**
@@ -141,6 +201,40 @@ public class LeaderFollowersEndpoint {
 		}
 		return (asked == ServerAction.DRAIN) ? drain(operator, pool, name, within)
 				: pauseOrResume(operator, pool, name, asked == ServerAction.PAUSE);
+	}
+
+	/**
+	 * Closes a connection, after what was accepted for sending has been written.
+	 * @param pool the name of the pool
+	 * @param server the name of the server
+	 * @param connection what identifies the connection
+	 * @return {@code null}: there is nothing to tell of it any more
+	 */
+	// Not void: over the web, a void operation is another one than that of the extension,
+	// which has something to tell when it refuses.
+	@DeleteOperation
+	public @Nullable OperationResponseBody closeConnection(@Selector String pool, @Selector String server,
+			@Selector String connection) {
+		closeConnection(Operator.UNKNOWN, pool, server, connection);
+		return null;
+	}
+
+	void closeConnection(Operator operator, String pool, String server, String connection) {
+		Server found = requiredServer(pool, server);
+		Long id = OperationArguments.number("connection", connection, 1, Long.MAX_VALUE);
+		if (!(found instanceof TcpServer tcpServer)) {
+			throw RefusedRequestException.invalid("The server has no connections, since its transport is UDP");
+		}
+		Connection open = (id != null) ? tcpServer.connection(id) : null;
+		if (open == null) {
+			throw RefusedRequestException.unknown("open connection", List.of());
+		}
+		if (open.isOpen()) {
+			open.close();
+			logger.info("Connection %d of server '%s' is closed%s".formatted(id, found.name(), operator.by()));
+			this.audit.record(operator, WriteAudit.CONNECTION_CLOSED,
+					Map.of("pool", pool, "server", found.name(), "connection", String.valueOf(id)), Map.of(), Map.of());
+		}
 	}
 
 	private ServerDescriptor pauseOrResume(Operator operator, String pool, String name, boolean pause) {
@@ -243,38 +337,44 @@ public class LeaderFollowersEndpoint {
 	}
 
 	/**
-	 * The pools and servers of the application.
+	 * The pools and servers of the application. Each is looked at once, one right after
+	 * the other.
 	 *
+	 * @param time when this was
 	 * @param pools the pools, by name
 	 * @param servers the servers, by name
 	 */
-	public record LeaderFollowersDescriptor(Map<String, PoolDescriptor> pools,
+	public record LeaderFollowersDescriptor(Instant time, Map<String, PoolDescriptor> pools,
 			Map<String, ServerDescriptor> servers) implements OperationResponseBody {
 	}
 
 	/**
 	 * A pool.
 	 *
+	 * @param time when this was
 	 * @param state whether the pool runs
 	 * @param configuration how it is configured
 	 * @param roles how many threads play each role
 	 * @param threads the threads of the pool
+	 * @param threadsStarted how many threads were started since the pool was built
+	 * @param threadStartFailures how many threads could not be started
 	 * @param handleSets the handle sets of the pool
 	 * @param promotions how many leaders there have been, by how they came to lead
 	 * @param handOffs how leadership was handed over
 	 * @param leaderless how long nobody could lead because every thread was busy
 	 * @param bufferedBytes how much memory its connections hold together
 	 */
-	public record PoolDescriptor(PoolSnapshot.State state, PoolConfigurationDescriptor configuration,
-			Map<ThreadRole, Integer> roles, List<ThreadDescriptor> threads, List<HandleSetDescriptor> handleSets,
-			Map<PromotionKind, Long> promotions, HandOffsDescriptor handOffs, LeaderlessDescriptor leaderless,
+	public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigurationDescriptor configuration,
+			Map<ThreadRole, Integer> roles, List<ThreadDescriptor> threads, long threadsStarted,
+			long threadStartFailures, List<HandleSetDescriptor> handleSets, Map<PromotionKind, Long> promotions,
+			HandOffsDescriptor handOffs, LeaderlessDescriptor leaderless,
 			long bufferedBytes) implements OperationResponseBody {
 
 		static PoolDescriptor of(PoolSnapshot pool) {
-			Instant now = Instant.now();
-			return new PoolDescriptor(pool.state(), PoolConfigurationDescriptor.of(pool),
+			return new PoolDescriptor(pool.time(), pool.state(), PoolConfigurationDescriptor.of(pool),
 					inOrder(ThreadRole.class, pool::count),
-					pool.threads().stream().map((thread) -> ThreadDescriptor.of(thread, now)).toList(),
+					pool.threads().stream().map((thread) -> ThreadDescriptor.of(thread, pool.time())).toList(),
+					pool.threadsStarted(), pool.threadStartFailures(),
 					pool.handleSets().stream().map(HandleSetDescriptor::of).toList(),
 					counts(PromotionKind.class, pool.promotions()), HandOffsDescriptor.of(pool),
 					LeaderlessDescriptor.of(pool), pool.bufferedBytes());
@@ -332,16 +432,18 @@ public class LeaderFollowersEndpoint {
 	 * @param name the name of the thread
 	 * @param role what it does
 	 * @param since when it began to do so
+	 * @param server the name of the server that it works for, if it works on a handle of
+	 * one
 	 * @param handle what it works on, if it is processing or runs a handler while it
 	 * leads
 	 * @param handler who processes, if somebody does
 	 */
-	public record ThreadDescriptor(String name, ThreadRole role, Instant since, @Nullable String handle,
-			@Nullable String handler) {
+	public record ThreadDescriptor(String name, ThreadRole role, Instant since, @Nullable String server,
+			@Nullable String handle, @Nullable String handler) {
 
 		static ThreadDescriptor of(ThreadSnapshot thread, Instant now) {
-			return new ThreadDescriptor(thread.name(), thread.role(), now.minus(thread.since()), thread.handle(),
-					thread.handler());
+			return new ThreadDescriptor(thread.name(), thread.role(), now.minus(thread.since()), thread.server(),
+					thread.handle(), thread.handler());
 		}
 
 	}
@@ -350,16 +452,18 @@ public class LeaderFollowersEndpoint {
 	 * A handle set of a pool.
 	 *
 	 * @param name the name of the handle set
-	 * @param leader the name of the thread that leads it, or {@code null} if every thread
-	 * is busy
+	 * @param leader the name of the thread that leads it, or {@code null} if none does:
+	 * for a moment between two leaders, or because every thread is busy
+	 * @param vacantFor for how long it has had no leader now; zero if it has one
+	 * @param ready how many handles have fired and wait for a thread to take them
 	 * @param handles how many handles there are
 	 * @param events how many events there have been, by type
 	 */
-	public record HandleSetDescriptor(String name, @Nullable String leader, HandlesDescriptor handles,
-			Map<EventType, Long> events) {
+	public record HandleSetDescriptor(String name, @Nullable String leader, Duration vacantFor, int ready,
+			HandlesDescriptor handles, Map<EventType, Long> events) {
 
 		static HandleSetDescriptor of(HandleSetSnapshot set) {
-			return new HandleSetDescriptor(set.name(), set.leader(),
+			return new HandleSetDescriptor(set.name(), set.leader(), set.vacantFor(), set.ready(),
 					new HandlesDescriptor(set.handles(), set.active(), set.deactivated()),
 					counts(EventType.class, set.events()));
 		}
@@ -384,14 +488,54 @@ public class LeaderFollowersEndpoint {
 	 * @param totalTime how long it took until the next leader was in place, all together
 	 * @param wakeUps how many followers were woken for it
 	 * @param wastedWakeUps how many of them found another leader in place already
+	 * @param latency how long it took until the next leader was in place, each time
 	 */
-	public record HandOffsDescriptor(long count, Duration totalTime, long wakeUps, long wastedWakeUps) {
+	public record HandOffsDescriptor(long count, Duration totalTime, long wakeUps, long wastedWakeUps,
+			LatencyDescriptor latency) {
 
 		static HandOffsDescriptor of(PoolSnapshot pool) {
 			return new HandOffsDescriptor(pool.promotions().values().stream().mapToLong(Long::longValue).sum(),
-					Duration.ofNanos(pool.handOffNanos()), pool.wakeUps(), pool.wastedWakeUps());
+					Duration.ofNanos(pool.handOffNanos()), pool.wakeUps(), pool.wastedWakeUps(),
+					LatencyDescriptor.of(pool.vacancies()));
 		}
 
+	}
+
+	/**
+	 * How long something took, each time since the start.
+	 *
+	 * @param count how many times
+	 * @param total all durations together
+	 * @param p50 what half of them did not exceed, as the other percentiles at the most
+	 * an eighth too much
+	 * @param p90 what nine of ten did not exceed
+	 * @param p99 what 99 of 100 did not exceed
+	 * @param p999 what 999 of 1000 did not exceed
+	 * @param max the longest of them
+	 * @param buckets how many took how long, in ascending order, without empty ones. The
+	 * difference of two looks is what happened in between
+	 */
+	public record LatencyDescriptor(long count, Duration total, Duration p50, Duration p90, Duration p99, Duration p999,
+			Duration max, List<BucketDescriptor> buckets) {
+
+		static LatencyDescriptor of(LatencySnapshot latency) {
+			return new LatencyDescriptor(latency.count(), latency.total(), latency.percentile(50),
+					latency.percentile(90), latency.percentile(99), latency.percentile(99.9), latency.max(),
+					latency.buckets()
+						.stream()
+						.map((bucket) -> new BucketDescriptor(bucket.upTo(), bucket.count()))
+						.toList());
+		}
+
+	}
+
+	/**
+	 * What took about as long.
+	 *
+	 * @param upTo the longest duration that belongs here
+	 * @param count how many times, without those of other buckets
+	 */
+	public record BucketDescriptor(Duration upTo, long count) {
 	}
 
 	/**
@@ -415,6 +559,10 @@ public class LeaderFollowersEndpoint {
 	 * A server.
 	 *
 	 * @param state whether the server runs
+	 * @param startedAt when it was started, or {@code null} if it was not
+	 * @param listening {@code false} if clients ought to reach it, but its socket has
+	 * failed
+	 * @param listeningFailure why it has failed, or {@code null} if it has not
 	 * @param paused whether it was asked to take on nothing new
 	 * @param address the address that it is bound to, or {@code null} if it is not
 	 * @param port the port that it is bound to, or {@code null} if it is not
@@ -428,20 +576,25 @@ public class LeaderFollowersEndpoint {
 	 * transport has none
 	 * @param bytes how much was received and sent
 	 * @param messages how many messages were received
+	 * @param handling how long the handler took for a message
 	 * @param tls what there is to tell of TLS, or {@code null} if the server does not
 	 * speak it
 	 */
-	public record ServerDescriptor(ServerSnapshot.State state, boolean paused, @Nullable String address,
-			@Nullable Integer port, TransportType transport, String framing, String handler, String pool,
+	public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant startedAt, boolean listening,
+			@Nullable String listeningFailure, boolean paused, @Nullable String address, @Nullable Integer port,
+			TransportType transport, String framing, String handler, String pool,
 			@Nullable ConnectionsDescriptor connections, @Nullable DatagramsDescriptor datagrams, BytesDescriptor bytes,
-			MessagesDescriptor messages, @Nullable TlsDescriptor tls) implements OperationResponseBody {
+			MessagesDescriptor messages, LatencyDescriptor handling,
+			@Nullable TlsDescriptor tls) implements OperationResponseBody {
 
 		static ServerDescriptor of(ServerSnapshot server) {
-			return new ServerDescriptor(server.state(), server.paused(), server.address(),
+			return new ServerDescriptor(server.state(), server.startedAt(), server.listening(),
+					server.listeningFailure(), server.paused(), server.address(),
 					(server.port() > 0) ? server.port() : null, server.transport(), server.framing(), server.handler(),
 					server.pool(), (server.transport() == TransportType.TCP) ? ConnectionsDescriptor.of(server) : null,
 					DatagramsDescriptor.of(server), new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
-					new MessagesDescriptor(server.receivedMessages()), TlsDescriptor.of(server.tls()));
+					new MessagesDescriptor(server.receivedMessages()), LatencyDescriptor.of(server.handling()),
+					TlsDescriptor.of(server.tls()));
 		}
 
 	}
@@ -450,19 +603,20 @@ public class LeaderFollowersEndpoint {
 	 * The connections of a server.
 	 *
 	 * @param open how many are open
+	 * @param max how many may be open
 	 * @param accepted how many were accepted
 	 * @param rejected how many were turned away because as many as allowed were open
 	 * @param closed how many were closed, by reason
 	 * @param acceptingSuspended whether accepting pauses because the system is out of
 	 * descriptors or memory
 	 */
-	public record ConnectionsDescriptor(int open, long accepted, long rejected, Map<CloseReason, Long> closed,
+	public record ConnectionsDescriptor(int open, int max, long accepted, long rejected, Map<CloseReason, Long> closed,
 			boolean acceptingSuspended) {
 
 		static ConnectionsDescriptor of(ServerSnapshot server) {
-			return new ConnectionsDescriptor(server.openConnections(), server.acceptedConnections(),
-					server.rejectedConnections(), counts(CloseReason.class, server.closedConnections()),
-					server.acceptingSuspended());
+			return new ConnectionsDescriptor(server.openConnections(), server.maxConnections(),
+					server.acceptedConnections(), server.rejectedConnections(),
+					counts(CloseReason.class, server.closedConnections()), server.acceptingSuspended());
 		}
 
 	}
@@ -471,6 +625,7 @@ public class LeaderFollowersEndpoint {
 	 * The datagrams of a server.
 	 *
 	 * @param inFlight how many are being handled or suspended
+	 * @param maxInFlight how many may be
 	 * @param limitReached how often no more were read for a while, since as many as
 	 * allowed were being handled or suspended
 	 * @param truncated how many were dropped because they were larger than allowed
@@ -479,16 +634,15 @@ public class LeaderFollowersEndpoint {
 	 * @param receivingSuspended whether receiving pauses because it failed
 	 * @param replies how many replies there have been
 	 */
-	public record DatagramsDescriptor(int inFlight, long limitReached, long truncated, long rejected,
+	public record DatagramsDescriptor(int inFlight, int maxInFlight, long limitReached, long truncated, long rejected,
 			long receiveFailures, boolean receivingSuspended, RepliesDescriptor replies) {
 
 		static @Nullable DatagramsDescriptor of(ServerSnapshot server) {
 			ServerSnapshot.Datagrams datagrams = server.datagrams();
-			return (datagrams != null)
-					? new DatagramsDescriptor(
-							datagrams.inFlight(), datagrams.limitReached(), datagrams.truncated(), datagrams.rejected(),
-							datagrams.receiveFailures(), server.acceptingSuspended(), new RepliesDescriptor(
-									datagrams.sentReplies(), datagrams.refusedReplies(), datagrams.droppedReplies()))
+			return (datagrams != null) ? new DatagramsDescriptor(datagrams.inFlight(), datagrams.maxInFlight(),
+					datagrams.limitReached(), datagrams.truncated(), datagrams.rejected(), datagrams.receiveFailures(),
+					server.acceptingSuspended(), new RepliesDescriptor(datagrams.sentReplies(),
+							datagrams.refusedReplies(), datagrams.droppedReplies()))
 					: null;
 		}
 

@@ -5,6 +5,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
+import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
@@ -31,6 +32,23 @@ public class LeaderFollowersEndpointWebExtension {
 	}
 
 	/**
+	 * Changes a pool at once and while it runs.
+	 * @param securityContext who asks for it
+	 * @param pool the name of the pool
+	 * @param minThreads how many threads are kept even when idle
+	 * @param maxThreads how many threads there may be
+	 * @param policy {@code adaptive} or {@code eager}
+	 * @param lease how long a leader may run a handler before a follower takes over
+	 * @return the pool as it is now, or why nothing was done
+	 */
+	@WriteOperation
+	public WebEndpointResponse<OperationResponseBody> changePool(SecurityContext securityContext, @Selector String pool,
+			@Nullable String minThreads, @Nullable String maxThreads, @Nullable String policy, @Nullable String lease) {
+		return RefusalDescriptor.orElse(() -> this.delegate.changePool(Operator.of(securityContext), pool, minThreads,
+				maxThreads, policy, lease));
+	}
+
+	/**
 	 * Pauses, resumes or drains a server.
 	 * @param securityContext who asks for it
 	 * @param pool the name of the pool that serves it
@@ -45,6 +63,23 @@ public class LeaderFollowersEndpointWebExtension {
 			@Selector String pool, @Selector String server, @Nullable String action, @Nullable String timeout) {
 		return RefusalDescriptor
 			.orElse(() -> this.delegate.changeServer(Operator.of(securityContext), pool, server, action, timeout));
+	}
+
+	/**
+	 * Closes a connection, after what was accepted for sending has been written.
+	 * @param securityContext who asks for it
+	 * @param pool the name of the pool
+	 * @param server the name of the server
+	 * @param connection what identifies the connection
+	 * @return nothing, or why nothing was done
+	 */
+	@DeleteOperation
+	public WebEndpointResponse<OperationResponseBody> closeConnection(SecurityContext securityContext,
+			@Selector String pool, @Selector String server, @Selector String connection) {
+		return RefusalDescriptor.orElse(() -> {
+			this.delegate.closeConnection(Operator.of(securityContext), pool, server, connection);
+			return null;
+		});
 	}
 
 }

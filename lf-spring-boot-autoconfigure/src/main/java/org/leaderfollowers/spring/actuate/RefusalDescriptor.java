@@ -2,6 +2,8 @@ package org.leaderfollowers.spring.actuate;
 
 import java.util.function.Supplier;
 
+import org.jspecify.annotations.Nullable;
+
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 
@@ -14,10 +16,14 @@ public record RefusalDescriptor(String reason) implements OperationResponseBody 
 
 	/**
 	 * Answers a request over the web.
+	 * @param operation returns the body, or {@code null} if there is none to return
 	 */
-	static WebEndpointResponse<OperationResponseBody> orElse(Supplier<? extends OperationResponseBody> operation) {
+	static WebEndpointResponse<OperationResponseBody> orElse(
+			Supplier<? extends @Nullable OperationResponseBody> operation) {
 		try {
-			return new WebEndpointResponse<>(operation.get());
+			OperationResponseBody body = operation.get();
+			return new WebEndpointResponse<>(body,
+					(body != null) ? WebEndpointResponse.STATUS_OK : WebEndpointResponse.STATUS_NO_CONTENT);
 		}
 		catch (RefusedRequestException ex) {
 			return new WebEndpointResponse<>(new RefusalDescriptor(String.valueOf(ex.getReason())), ex.status());

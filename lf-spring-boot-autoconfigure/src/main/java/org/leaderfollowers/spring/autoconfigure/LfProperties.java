@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Predicate;
 
 import org.jspecify.annotations.Nullable;
@@ -30,11 +31,12 @@ import org.springframework.util.unit.DataSize;
  * @param pools Further pools, by name.
  * @param shutdown Shutdown of the servers.
  * @param observation Observation of the messages.
+ * @param actuator What the endpoints of Actuator show.
  */
 @ConfigurationProperties(prefix = "lf", ignoreUnknownFields = false)
 public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Server server,
 		@DefaultValue Map<String, Server> servers, @Nullable Pool pool, @DefaultValue Map<String, Pool> pools,
-		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation) {
+		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation, @DefaultValue Actuator actuator) {
 
 	/**
 	 * The same properties without some of the servers, for tests that leave handlers out.
@@ -45,7 +47,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 		Map<String, Server> left = new LinkedHashMap<>(this.servers);
 		left.keySet().removeIf(names.negate());
 		return new LfProperties(this.enabled, names.test(ConfiguredProperties.DEFAULT_NAME) ? this.server : null, left,
-				this.pool, this.pools, this.shutdown, this.observation);
+				this.pool, this.pools, this.shutdown, this.observation, this.actuator);
 	}
 
 	/**
@@ -253,6 +255,34 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param mode When each message is an observation. It is timed otherwise.
 	 */
 	public record Observation(@DefaultValue("auto") ObservationMode mode) {
+	}
+
+	/**
+	 * What the endpoints of Actuator show.
+	 *
+	 * @param showRemoteAddresses When to show the addresses of clients.
+	 * @param roles Roles that are authorized to see the addresses of clients, one of
+	 * which is enough. Everybody who is authenticated is if empty.
+	 */
+	public record Actuator(@DefaultValue("never") ShowRemoteAddresses showRemoteAddresses,
+			@DefaultValue Set<String> roles) {
+	}
+
+	/**
+	 * When to show the addresses of clients. As what Actuator has for such decisions,
+	 * which need not be there.
+	 */
+	public enum ShowRemoteAddresses {
+
+		/** To nobody. */
+		NEVER,
+
+		/** To users with one of the roles. */
+		WHEN_AUTHORIZED,
+
+		/** To everybody who can reach the endpoint. */
+		ALWAYS
+
 	}
 
 }

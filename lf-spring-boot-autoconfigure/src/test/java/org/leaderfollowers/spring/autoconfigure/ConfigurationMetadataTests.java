@@ -52,7 +52,8 @@ class ConfigurationMetadataTests {
 				"lf.pool.threads.min", "lf.pool.threads.max", "lf.pool.threads.keep-alive", "lf.pool.threads.priority",
 				"lf.pool.handle-sets", "lf.pool.max-buffered-size", "lf.pool.promotion.policy",
 				"lf.pool.promotion.order", "lf.pool.promotion.lease", "lf.pools", "lf.server.ssl.enabled",
-				"lf.server.ssl.bundle", "lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode");
+				"lf.server.ssl.bundle", "lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode",
+				"lf.actuator.show-remote-addresses", "lf.actuator.roles");
 	}
 
 	@Test
@@ -62,11 +63,11 @@ class ConfigurationMetadataTests {
 			.filter((entry) -> !entry.getValue().containsKey("defaultValue"))
 			.map(Map.Entry::getKey)
 			.collect(Collectors.toCollection(TreeSet::new));
-		assertThat(withoutDefault).containsExactly("lf.pool.max-buffered-size", "lf.pools", "lf.server.address",
-				"lf.server.framing.bean", "lf.server.framing.delimiter", "lf.server.framing.length",
-				"lf.server.framing.length-field.bytes", "lf.server.proxy-protocol.trusted-networks",
-				"lf.server.ssl.bundle", "lf.server.ssl.enabled", "lf.server.udp.receive-buffer-size",
-				"lf.server.udp.send-buffer-size", "lf.servers");
+		assertThat(withoutDefault).containsExactly("lf.actuator.roles", "lf.pool.max-buffered-size", "lf.pools",
+				"lf.server.address", "lf.server.framing.bean", "lf.server.framing.delimiter",
+				"lf.server.framing.length", "lf.server.framing.length-field.bytes",
+				"lf.server.proxy-protocol.trusted-networks", "lf.server.ssl.bundle", "lf.server.ssl.enabled",
+				"lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers");
 		assertThat(this.properties.get("lf.server.port")).containsEntry("defaultValue", 7070);
 		assertThat(this.properties.get("lf.pool.promotion.policy")).containsEntry("defaultValue", "adaptive");
 		assertThat(this.properties.get("lf.pool.promotion.lease")).containsEntry("defaultValue", "2ms")

@@ -1,0 +1,244 @@
+package org.leaderfollowers.spring.actuate;
+
+import java.net.InetAddress;
+import java.net.Inet6Address;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.ConnectionSnapshot;
+import org.leaderfollowers.Server;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.boot.actuate.endpoint.Access;
+import org.springframework.boot.actuate.endpoint.OperationResponseBody;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
+import org.springframework.boot.actuate.endpoint.Show;
+import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
+import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
+import org.springframework.util.Assert;
+import org.springframework.util.StringUtils;
+
+/**
+ * {@link Endpoint @Endpoint} that shows a page of the open connections. All are looked
+ * at, one by one; only as many as the page and those before it take are kept for that.
+ */
+@Endpoint(id = "lfconnections", defaultAccess = Access.READ_ONLY)
+public class ConnectionsEndpoint {
+
+	private static final int SIZE = 20;
+
+	private static final int GREATEST_SIZE = 500;
+
+	/** How many connections are kept at a time, at the most. */
+	private static final int REACH = 10_000;
+
+	private static final Comparator<ConnectionSnapshot> BY_NAME = Comparator.comparing(ConnectionSnapshot::server)
+		.thenComparingLong(ConnectionSnapshot::id);
+
+	/** None of them tells anything of the remote address, which may be hidden. */
+	private static final Map<String, Comparator<ConnectionSnapshot>> ORDERS = new TreeMap<>(Map.of("age",
+			Comparator.comparing(ConnectionSnapshot::age), "idle", Comparator.comparing(ConnectionSnapshot::idle),
+			"messages", Comparator.comparingLong(ConnectionSnapshot::receivedMessages), "received",
+			Comparator.comparingLong(ConnectionSnapshot::receivedBytes), "sent",
+			Comparator.comparingLong(ConnectionSnapshot::sentBytes), "pending",
+			Comparator.comparingLong(ConnectionSnapshot::pendingBytes)));
+
+	private final LeaderFollowersServers servers;
+
+	private final Show showRemoteAddresses;
+
+	private final Set<String> roles;
+
+	/**
+	 * Creates a new endpoint.
+	 * @param servers the servers to show the connections of
+	 * @param showRemoteAddresses who gets to see the addresses of clients. Over JMX,
+	 * which does not say who asks, they are shown to all or nobody
+	 * @param roles one of which makes somebody authorized; if there are none, everybody
+	 * who is authenticated is
+	 */
+	public ConnectionsEndpoint(LeaderFollowersServers servers, Show showRemoteAddresses, Set<String> roles) {
+		Assert.notNull(servers, "'servers' must not be null");
+		Assert.notNull(showRemoteAddresses, "'showRemoteAddresses' must not be null");
+		Assert.notNull(roles, "'roles' must not be null");
+		this.servers = servers;
+		this.showRemoteAddresses = showRemoteAddresses;
+		this.roles = Set.copyOf(roles);
+	}
+
+	/**
+	 * Shows a page of the connections.
+	 * @param server the name of the server; all servers if not given
+	 * @param state the state that they are in; all if not given
+	 * @param sort {@code age}, {@code idle}, {@code messages}, {@code received},
+	 * {@code sent} or {@code pending}, with a {@code -} in front for the greatest first;
+	 * {@code -age} if not given
+	 * @param page the number of the page, from 0, which is also the default
+	 * @param size how many connections make a page, from 1 to 500; 20 if not given
+	 * @return a page
+	 */
+	@ReadOperation
+	public ConnectionsDescriptor connections(@Nullable String server, @Nullable String state, @Nullable String sort,
+			@Nullable String page, @Nullable String size) {
+		return connections(SecurityContext.NONE, server, state, sort, page, size);
+	}
+
+	ConnectionsDescriptor connections(SecurityContext securityContext, @Nullable String server, @Nullable String state,
+			@Nullable String sort, @Nullable String page, @Nullable String size) {
+		List<TcpServer> chosen = chosen(server);
+		ConnectionSnapshot.State wanted = OperationArguments.constant("state", state, ConnectionSnapshot.State.class);
+		Comparator<ConnectionSnapshot> order = order(sort);
+		int pageSize = OperationArguments.integer("size", size, SIZE, 1, GREATEST_SIZE);
+		int number = OperationArguments.integer("page", page, 0, 0, Integer.MAX_VALUE);
+		long first = (long) number * pageSize;
+		if (first + pageSize > REACH) {
+			throw RefusedRequestException
+				.invalid(("Pages reach to the connection number %d in the order of 'sort': turn 'sort' around, "
+						+ "or choose by 'server' and 'state'")
+					.formatted(REACH));
+		}
+		boolean shown = this.showRemoteAddresses.isShown(securityContext, this.roles);
+		Page found = new Page(order, (int) first + pageSize);
+		for (TcpServer candidate : chosen) {
+			try (Stream<ConnectionSnapshot> connections = candidate.connections()) {
+				connections.filter((connection) -> wanted == null || connection.state() == wanted).forEach(found::add);
+			}
+		}
+		return new ConnectionsDescriptor(Instant.now(), found.total, number, pageSize,
+				found.from((int) first)
+					.stream()
+					.map((connection) -> ConnectionDescriptor.of(connection, shown))
+					.toList());
+	}
+
+	private List<TcpServer> chosen(@Nullable String name) {
+		List<String> known = new ArrayList<>();
+		List<TcpServer> chosen = new ArrayList<>();
+		for (Server candidate : this.servers) {
+			known.add(candidate.name());
+			boolean named = candidate.name().equals(name);
+			if (candidate instanceof TcpServer tcpServer && (named || !StringUtils.hasText(name))) {
+				chosen.add(tcpServer);
+			}
+			else if (named) {
+				throw RefusedRequestException.invalid("The server has no connections, since its transport is UDP");
+			}
+		}
+		if (chosen.isEmpty() && StringUtils.hasText(name)) {
+			throw RefusedRequestException.unknown("server", known);
+		}
+		return chosen;
+	}
+
+	private static Comparator<ConnectionSnapshot> order(@Nullable String sort) {
+		String by = StringUtils.hasText(sort) ? sort.strip().toLowerCase(Locale.ROOT) : "-age";
+		boolean descending = by.startsWith("-");
+		Comparator<ConnectionSnapshot> order = ORDERS.get(descending ? by.substring(1) : by);
+		if (order == null) {
+			throw OperationArguments.invalid("sort", "one of '%s', with a '-' in front for the greatest first"
+				.formatted(String.join("', '", ORDERS.keySet())), String.valueOf(sort));
+		}
+		return (descending ? order.reversed() : order).thenComparing(BY_NAME);
+	}
+
+	/**
+	 * Keeps the first ones of any number of connections, and counts them all.
+	 */
+	private static final class Page {
+
+		private final Comparator<ConnectionSnapshot> order;
+
+		private final int end;
+
+		/** The last one first, since it is the next to be replaced. */
+		private final PriorityQueue<ConnectionSnapshot> kept;
+
+		private long total;
+
+		private Page(Comparator<ConnectionSnapshot> order, int end) {
+			this.order = order;
+			this.end = end;
+			this.kept = new PriorityQueue<>(order.reversed());
+		}
+
+		private void add(ConnectionSnapshot connection) {
+			this.total++;
+			if (this.kept.size() < this.end) {
+				this.kept.add(connection);
+			}
+			else if (this.order.compare(connection, this.kept.element()) < 0) {
+				this.kept.remove();
+				this.kept.add(connection);
+			}
+		}
+
+		private List<ConnectionSnapshot> from(int first) {
+			return this.kept.stream().sorted(this.order).skip(first).toList();
+		}
+
+	}
+
+	/**
+	 * A page of the connections.
+	 *
+	 * @param time when this was
+	 * @param total how many connections there are on all pages
+	 * @param page the number of the page, from 0
+	 * @param size how many connections make a page
+	 * @param connections the connections of the page
+	 */
+	public record ConnectionsDescriptor(Instant time, long total, int page, int size,
+			List<ConnectionDescriptor> connections) implements OperationResponseBody {
+	}
+
+	/**
+	 * A connection.
+	 *
+	 * @param id identifies the connection within its server
+	 * @param server the name of the server
+	 * @param state how far the connection is
+	 * @param remoteAddress the address and port of the client, or {@code null} if it is
+	 * not to be shown
+	 * @param age how long ago the connection was accepted
+	 * @param idle how long ago anything was received or sent
+	 * @param messages how many messages were given to the handler
+	 * @param receivedBytes how much was received, framing included
+	 * @param sentBytes how much was accepted for sending, framing included
+	 * @param pendingBytes how much of it waits for the client to read
+	 * @param tlsGeneration which of the TLS configurations of the server it has, from 1,
+	 * or 0 if it does not speak TLS
+	 */
+	public record ConnectionDescriptor(long id, String server, ConnectionSnapshot.State state,
+			@Nullable String remoteAddress, Duration age, Duration idle, long messages, long receivedBytes,
+			long sentBytes, long pendingBytes, int tlsGeneration) {
+
+		static ConnectionDescriptor of(ConnectionSnapshot connection, boolean showRemoteAddress) {
+			return new ConnectionDescriptor(connection.id(), connection.server(), connection.state(),
+					showRemoteAddress ? describe(connection.remoteAddress()) : null, connection.age(),
+					connection.idle(), connection.receivedMessages(), connection.receivedBytes(),
+					connection.sentBytes(), connection.pendingBytes(), connection.tlsGeneration());
+		}
+
+		/** Without any look-up of names. */
+		private static String describe(InetSocketAddress socket) {
+			InetAddress address = socket.getAddress();
+			String host = (address != null) ? address.getHostAddress() : socket.getHostString();
+			return Printable.of((address instanceof Inet6Address) ? "[%s]:%d".formatted(host, socket.getPort())
+					: "%s:%d".formatted(host, socket.getPort()));
+		}
+
+	}
+
+}

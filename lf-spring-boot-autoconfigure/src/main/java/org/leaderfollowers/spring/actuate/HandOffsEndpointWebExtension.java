@@ -1,0 +1,58 @@
+package org.leaderfollowers.spring.actuate;
+
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
+import org.springframework.boot.actuate.endpoint.OperationResponseBody;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
+import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
+import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
+import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
+import org.springframework.boot.actuate.endpoint.web.annotation.EndpointWebExtension;
+import org.springframework.util.Assert;
+
+/**
+ * {@link EndpointWebExtension @EndpointWebExtension} for {@link HandOffsEndpoint}: tells
+ * the audit who it was, and the caller what was wrong.
+ */
+@EndpointWebExtension(endpoint = HandOffsEndpoint.class)
+@RegisterReflectionForBinding(RefusalDescriptor.class)
+public class HandOffsEndpointWebExtension {
+
+	private final HandOffsEndpoint delegate;
+
+	/**
+	 * Creates a new extension.
+	 * @param delegate the endpoint to extend
+	 */
+	public HandOffsEndpointWebExtension(HandOffsEndpoint delegate) {
+		Assert.notNull(delegate, "'delegate' must not be null");
+		this.delegate = delegate;
+	}
+
+	/**
+	 * Shows the latest hand-offs.
+	 * @param pool the name of the pool; all pools if not given
+	 * @param after the number of a hand-off that is known already
+	 * @param limit how many at the most
+	 * @return the hand-offs, or what was wrong with the request
+	 */
+	@ReadOperation
+	public WebEndpointResponse<OperationResponseBody> handOffs(@Nullable String pool, @Nullable String after,
+			@Nullable String limit) {
+		return RefusalDescriptor.orElse(() -> this.delegate.handOffs(pool, after, limit));
+	}
+
+	/**
+	 * Shows the latest hand-offs and forgets them.
+	 * @param securityContext who asks for it
+	 * @param pool the name of the pool; all pools if not given
+	 * @return the hand-offs, or what was wrong with the request
+	 */
+	@DeleteOperation
+	public WebEndpointResponse<OperationResponseBody> drainHandOffs(SecurityContext securityContext,
+			@Nullable String pool) {
+		return RefusalDescriptor.orElse(() -> this.delegate.drainHandOffs(Operator.of(securityContext), pool));
+	}
+
+}

@@ -1,0 +1,259 @@
+package org.leaderfollowers.spring.actuate;
+
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.EchoHandler;
+import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.annotation.LfHandler;
+
+import org.springframework.boot.json.JsonParserFactory;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+/**
+ * Tests for {@link ConnectionsEndpoint}, over HTTP.
+ */
+class ConnectionsEndpointTests {
+
+	private static final List<LineClient> clients = new ArrayList<>();
+
+	private static OperatedApplication application;
+
+	@BeforeAll
+	static void connect() throws Exception {
+		application = OperatedApplication.run("--lf.servers.empty.port=0", "--lf.servers.empty.address=127.0.0.1",
+				"--lf.servers.datagrams.port=0", "--lf.servers.datagrams.transport=udp",
+				"--spring.main.sources=" + MoreHandlers.class.getName());
+		for (int i = 0; i < 5; i++) {
+			LineClient client = new LineClient(application.port());
+			clients.add(client);
+			for (int j = 0; j <= (i * 2) % 5; j++) {
+				assertThat(client.ask("hello " + "x".repeat(i))).startsWith("hello");
+			}
+		}
+	}
+
+	@AfterAll
+	static void disconnect() throws Exception {
+		for (LineClient client : clients) {
+			client.close();
+		}
+		application.close();
+	}
+
+	@Test
+	void showsTheOldestFirst() throws Exception {
+		Instant before = Instant.now();
+		Map<String, Object> page = page("");
+		assertThat(page).containsOnlyKeys("time", "total", "page", "size", "connections")
+			.containsEntry("total", 5)
+			.containsEntry("page", 0)
+			.containsEntry("size", 20);
+		assertThat(Instant.parse((String) page.get("time"))).isBetween(before, Instant.now());
+		assertThat(connections(page)).extracting((connection) -> connection.get("id")).isSorted().hasSize(5);
+		Map<String, Object> oldest = connections(page).get(0);
+		assertThat(oldest)
+			.containsOnlyKeys("id", "server", "state", "age", "idle", "messages", "receivedBytes", "sentBytes",
+					"pendingBytes", "tlsGeneration")
+			.containsEntry("server", "default")
+			.containsEntry("state", "OPEN")
+			.containsEntry("messages", 1)
+			.containsEntry("receivedBytes", 7)
+			.containsEntry("sentBytes", 7)
+			.containsEntry("pendingBytes", 0)
+			.containsEntry("tlsGeneration", 0);
+		assertThat(Duration.parse((String) oldest.get("age")))
+			.isGreaterThanOrEqualTo(Duration.parse((String) oldest.get("idle")));
+	}
+
+	@ParameterizedTest
+	@CsvSource({ "messages, 1 2 3 4 5", "-messages, 5 4 3 2 1" })
+	void sortsByMessages(String sort, String expected) throws Exception {
+		assertThat(connections(page("?sort=" + sort)))
+			.extracting((connection) -> String.valueOf(connection.get("messages")))
+			.containsExactly(expected.split(" "));
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "age", "idle", "received", "sent", "pending" })
+	void sortsBothWaysByEveryFigure(String sort) throws Exception {
+		assertThat(connections(page("?sort=" + sort))).hasSize(5);
+		assertThat(connections(page("?sort=-" + sort))).hasSize(5);
+		String field = switch (sort) {
+			case "received", "sent", "pending" -> sort + "Bytes";
+			default -> sort;
+		};
+		assertThat(connections(page("?sort=" + sort))).extracting((connection) -> figure(connection.get(field)))
+			.isSorted();
+	}
+
+	private static Long figure(Object value) {
+		return (value instanceof String time) ? Duration.parse(time).toNanos() : ((Number) value).longValue();
+	}
+
+	@Test
+	void pagesDoNotOverlapAndMissNothing() throws Exception {
+		List<Object> ids = new ArrayList<>();
+		for (int page = 0; page < 3; page++) {
+			Map<String, Object> found = page("?size=2&page=" + page);
+			assertThat(found).containsEntry("total", 5).containsEntry("page", page).containsEntry("size", 2);
+			connections(found).forEach((connection) -> ids.add(connection.get("id")));
+		}
+		assertThat(ids).hasSize(5).doesNotHaveDuplicates();
+		assertThat(connections(page("?size=2&page=3"))).isEmpty();
+	}
+
+	@Test
+	void choosesByServerAndState() throws Exception {
+		assertThat(page("?server=default")).containsEntry("total", 5);
+		assertThat(page("?server=empty")).containsEntry("total", 0);
+		assertThat(page("?state=open")).containsEntry("total", 5);
+		assertThat(page("?state=CLOSING&server=default")).containsEntry("total", 0);
+	}
+
+	@Test
+	void unknownServerIsNotFound() throws Exception {
+		HttpResponse<String> response = application.get("/actuator/lfconnections?server=x");
+		assertThat(response.statusCode()).isEqualTo(404);
+		assertThat(response.body())
+			.isEqualTo("{\"reason\":\"There is no such server, only: default, datagrams, empty\"}");
+	}
+
+	@ParameterizedTest
+	@CsvSource(delimiter = '|',
+			textBlock = """
+					server=datagrams  | The server has no connections, since its transport is UDP
+					state=shut        | 'state' must be one of 'opening', 'open', 'suspended', 'closing', but is 'shut'
+					sort=address      | 'sort' must be one of 'age', 'idle', 'messages', 'pending', 'received', 'sent', with a '-' in front for the greatest first, but is 'address'
+					page=-1           | 'page' must be from 0 to 2147483647, but is '-1'
+					page=one          | 'page' must be a whole number, but is 'one'
+					size=501          | 'size' must be from 1 to 500, but is '501'
+					size=0            | 'size' must be from 1 to 500, but is '0'
+					page=500          | Pages reach to the connection number 10000 in the order of 'sort': turn 'sort' around, or choose by 'server' and 'state'
+					page=2147483647&size=500 | Pages reach to the connection number 10000 in the order of 'sort': turn 'sort' around, or choose by 'server' and 'state'
+					""",
+			quoteCharacter = '`')
+	void wrongInputIsRefusedWithTheReason(String query, String reason) throws Exception {
+		HttpResponse<String> response = application.get("/actuator/lfconnections?" + query);
+		assertThat(response.statusCode()).isEqualTo(400);
+		assertThat(response.body()).isEqualTo("{\"reason\":\"" + reason + "\"}");
+	}
+
+	@Test
+	void withoutSecurityNobodyIsAuthorized() throws Exception {
+		try (OperatedApplication other = OperatedApplication.run("--lf.actuator.show-remote-addresses=when-authorized");
+				LineClient client = new LineClient(other.port())) {
+			assertThat(client.ask("hello")).isEqualTo("hello");
+			assertThat(other.get("/actuator/lfconnections").body()).contains("\"total\":1").doesNotContain("127.0.0.1");
+		}
+	}
+
+	@Test
+	void addressIsShownWhereTheOperatorAllows() throws Exception {
+		try (OperatedApplication other = OperatedApplication.run("--lf.actuator.show-remote-addresses=always");
+				LineClient client = new LineClient(other.port())) {
+			assertThat(client.ask("hello")).isEqualTo("hello");
+			assertThat(other.get("/actuator/lfconnections").body())
+				.containsPattern("\"remoteAddress\":\"127.0.0.1:[0-9]+\"");
+		}
+	}
+
+	@Test
+	void closesOneConnection() throws Exception {
+		try (OperatedApplication other = OperatedApplication.run();
+				LineClient client = new LineClient(other.port());
+				LineClient second = new LineClient(other.port())) {
+			assertThat(client.ask("hello")).isEqualTo("hello");
+			assertThat(second.ask("hello")).isEqualTo("hello");
+			Object id = connections(page(other, "?sort=-age&size=1")).get(0).get("id");
+			HttpResponse<String> response = other.delete("/actuator/leaderfollowers/default/default/" + id);
+			assertThat(response.statusCode()).isEqualTo(204);
+			assertThat(client.read()).isNull();
+			assertThat(second.ask("hello")).isEqualTo("hello");
+			await().untilAsserted(() -> {
+				HttpResponse<String> again = other.delete("/actuator/leaderfollowers/default/default/" + id);
+				assertThat(again.statusCode()).isEqualTo(404);
+				assertThat(again.body()).isEqualTo("{\"reason\":\"There is no such open connection\"}");
+			});
+			assertThat(other.events().audit()).singleElement().satisfies((event) -> {
+				assertThat(event.getType()).isEqualTo("LF_CONNECTION_CLOSED");
+				assertThat(event.getData())
+					.isEqualTo(Map.of("pool", "default", "server", "default", "connection", String.valueOf(id)));
+			});
+		}
+	}
+
+	@Test
+	void whatIsNoConnectionCannotBeClosed() throws Exception {
+		HttpResponse<String> response = application.delete("/actuator/leaderfollowers/default/default/first");
+		assertThat(response.statusCode()).isEqualTo(400);
+		assertThat(response.body()).isEqualTo("{\"reason\":\"'connection' must be a whole number, but is 'first'\"}");
+		response = application.delete("/actuator/leaderfollowers/default/datagrams/1");
+		assertThat(response.statusCode()).isEqualTo(400);
+		assertThat(response.body())
+			.isEqualTo("{\"reason\":\"The server has no connections, since its transport is UDP\"}");
+		assertThat(application.delete("/actuator/leaderfollowers/default/x/1").statusCode()).isEqualTo(404);
+		assertThat(application.delete("/actuator/leaderfollowers/x/default/1").statusCode()).isEqualTo(404);
+		assertThat(page("")).containsEntry("total", 5);
+	}
+
+	@Test
+	void connectionIsNotClosedWithoutAccess() throws Exception {
+		try (OperatedApplication other = OperatedApplication
+			.run("--management.endpoint.leaderfollowers.access=read-only");
+				LineClient client = new LineClient(other.port())) {
+			assertThat(client.ask("hello")).isEqualTo("hello");
+			Object id = connections(page(other, "")).get(0).get("id");
+			assertThat(other.delete("/actuator/leaderfollowers/default/default/" + id).statusCode()).isEqualTo(404);
+			assertThat(client.ask("hello")).isEqualTo("hello");
+		}
+	}
+
+	private static Map<String, Object> page(String query) throws Exception {
+		return page(application, query);
+	}
+
+	private static Map<String, Object> page(OperatedApplication application, String query) throws Exception {
+		HttpResponse<String> response = application.get("/actuator/lfconnections" + query);
+		assertThat(response.statusCode()).as(response.body()).isEqualTo(200);
+		return JsonParserFactory.getJsonParser().parseMap(response.body());
+	}
+
+	@SuppressWarnings("unchecked")
+	private static List<Map<String, Object>> connections(Map<String, Object> page) {
+		return (List<Map<String, Object>>) page.get("connections");
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class MoreHandlers {
+
+		@Bean
+		@LfHandler("empty")
+		MessageHandler empty() {
+			return new EchoHandler();
+		}
+
+		@Bean
+		@LfHandler("datagrams")
+		MessageHandler datagrams() {
+			return new EchoHandler();
+		}
+
+	}
+
+}
