@@ -1315,7 +1315,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			return Start.AT_LIMIT;
 		}
 		try {
-			String threadName = "lf-" + this.name + "-" + this.threadNumbers.incrementAndGet();
+			String threadName = "lf-" + RateLimit.printable(this.name) + "-" + this.threadNumbers.incrementAndGet();
 			// Started by whoever finds nobody to promote: what that thread carries for
 			// its own request is not for this one.
 			Thread thread = new Thread(null, () -> runOwnThread(underWay), threadName, 0, false);

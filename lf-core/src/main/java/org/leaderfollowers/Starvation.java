@@ -85,7 +85,8 @@ final class Starvation {
 
 	private void startHerald() {
 		try {
-			Thread thread = new Thread(null, this::watch, "lf-starvation-" + this.pool.name(), 0, false);
+			Thread thread = new Thread(null, this::watch, "lf-starvation-" + RateLimit.printable(this.pool.name()), 0,
+					false);
 			thread.setDaemon(true);
 			if (this.herald.compareAndSet(null, thread)) {
 				thread.start();

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,6 +19,7 @@ import java.util.function.Consumer;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.spring.event.EventPublication;
@@ -43,6 +45,9 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	private final Map<String, ManagedServer> servers = new LinkedHashMap<>();
 
 	private final @Nullable EventPublication events;
+
+	/** Used only by who starts the servers, of whom there is one at a time. */
+	private final Set<LeaderFollowersPool> announcedPools = new HashSet<>();
 
 	/**
 	 * Creates the servers of an application context.
@@ -102,7 +107,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		Server server = get(name);
 		if (!server.isPaused()) {
 			server.pause();
-			logger.info("Server '%s' is paused%s: it takes on nothing new".formatted(name, occasion));
+			ServerLog.paused(server, occasion);
 			publish(new ServerPausedEvent(server));
 		}
 	}
@@ -127,7 +132,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		Server server = get(name);
 		if (server.isPaused()) {
 			server.resume();
-			logger.info("Server '%s' is resumed%s".formatted(name, occasion));
+			ServerLog.resumed(server, occasion);
 			publish(new ServerResumedEvent(server));
 		}
 	}
@@ -150,15 +155,14 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		ManagedServer server = managed(name);
 		server.beginDrain();
 		ServerSnapshot draining = server.current().snapshot();
-		logger.info("Server '%s' is being drained%s: it will be stopped when every message received is answered, "
-			.formatted(name, occasion) + "in %s at the latest".formatted(timeout));
+		ServerLog.draining(server.current(), timeout, occasion);
 		// If the virtual machine ends meanwhile, the shutdown of the context waits.
 		Thread thread = new Thread(() -> {
 			if (server.stop(timeout)) {
-				logger.info("Server '%s' is stopped".formatted(name));
+				ServerLog.stopped(server.current());
 				publish(new ServerStoppedEvent(server.current()));
 			}
-		}, "lf-drain-" + name);
+		}, "lf-drain-" + ServerLog.printable(name));
 		thread.setDaemon(true);
 		thread.start();
 		return draining;
@@ -201,6 +205,10 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 				running.push(server);
 				if (server.start()) {
 					begun.add(server.current());
+					LeaderFollowersPool pool = server.current().pool();
+					if (this.announcedPools.add(pool)) {
+						ServerLog.poolStarted(pool);
+					}
 				}
 				started.accept(server.current());
 				if (this.events != null) {
@@ -246,7 +254,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 						callback.run();
 					}
 				}
-			}, "lf-shutdown-" + server.name()).start();
+			}, "lf-shutdown-" + ServerLog.printable(server.name())).start();
 		}
 	}
 
@@ -258,6 +266,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		this.servers.values().forEach(stopping::push);
 		for (ManagedServer server : stopping) {
 			if (server.stop(Duration.ZERO)) {
+				ServerLog.stopped(server.current());
 				publish(new ServerStoppedEvent(server.current()));
 			}
 		}

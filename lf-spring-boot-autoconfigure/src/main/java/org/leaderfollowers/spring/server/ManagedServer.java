@@ -1,24 +1,17 @@
 package org.leaderfollowers.spring.server;
 
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 
-import org.apache.commons.logging.Log;
-import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.ServerSnapshot.State;
 import org.leaderfollowers.Server;
-import org.leaderfollowers.TransportType;
 
 /**
  * A server that can be started again after it was stopped.
  */
 class ManagedServer {
-
-	private static final Log logger = LogFactory.getLog(ManagedServer.class);
 
 	/**
 	 * How long draining may take is limited by the one who stops the server meanwhile.
@@ -89,18 +82,8 @@ class ManagedServer {
 		catch (UncheckedIOException ex) {
 			throw ServerBindException.of(ex, started, this.registration);
 		}
-		ServerSnapshot server = started.snapshot();
-		String transport = (server.transport() == TransportType.UDP) ? "UDP port" : "port";
-		String framing = (server.transport() == TransportType.UDP) ? "" : "framing '%s', ".formatted(server.framing());
-		String tls = (server.tls() != null) ? "TLS, " : "";
-		logger.info("Server '%s' started on %s %d of %s (%s%shandler '%s', pool '%s')".formatted(server.name(),
-				transport, server.port(), addressDescription(started), tls, framing, server.handler(), server.pool()));
+		ServerLog.started(started);
 		return true;
-	}
-
-	private static String addressDescription(Server server) {
-		InetAddress address = server.address().getAddress();
-		return address.isAnyLocalAddress() ? "all addresses" : address.getHostAddress();
 	}
 
 	/**

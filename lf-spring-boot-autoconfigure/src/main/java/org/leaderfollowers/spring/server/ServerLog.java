@@ -1,0 +1,118 @@
+package org.leaderfollowers.spring.server;
+
+import java.net.InetAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.regex.Pattern;
+
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.Server;
+import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.TransportType;
+
+import org.springframework.util.unit.DataSize;
+
+/**
+ * The lines of the log that tell of the life of servers and pools: one line each,
+ * whatever their names are.
+ */
+final class ServerLog {
+
+	private static final Log logger = LogFactory.getLog(LeaderFollowersServers.class);
+
+	/** Ends a line, or hides a part of one. */
+	private static final Pattern HARMFUL = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]");
+
+	private ServerLog() {
+	}
+
+	static void poolStarted(LeaderFollowersPool pool) {
+		PoolSnapshot started = pool.snapshot();
+		log("Pool '%s' has %s threads and %s, promotion %s %s, lease %s, and buffers of %s at most", started.name(),
+				threads(started), count(started.handleSets().size(), "handle set"),
+				lowerCase(started.promotionPolicy()), lowerCase(started.promotionOrder()),
+				duration(started.promotionLease()), size(started.maxBufferedBytes()));
+	}
+
+	static void started(Server server) {
+		ServerSnapshot started = server.snapshot();
+		boolean udp = started.transport() == TransportType.UDP;
+		List<String> details = new ArrayList<>();
+		if (started.tls() != null) {
+			details.add("TLS");
+		}
+		if (!udp) {
+			details.add("framing '%s'".formatted(started.framing()));
+		}
+		details.add("handler '%s'".formatted(started.handler()));
+		details.add("pool '%s'".formatted(started.pool()));
+		log("Server '%s' started on %s %d of %s (%s)%s", started.name(), udp ? "UDP port" : "port", started.port(),
+				address(server), String.join(", ", details), started.paused() ? ", and is paused" : "");
+	}
+
+	static void draining(Server server, Duration timeout, String occasion) {
+		log("Server '%s' is being drained%s: it will be stopped when every message received is answered, in %s at the "
+				+ "latest", server.name(), occasion, timeout);
+	}
+
+	static void stopped(Server server) {
+		log("Server '%s' is stopped", server.name());
+	}
+
+	static void paused(Server server, String occasion) {
+		log("Server '%s' is paused%s: it takes on nothing new", server.name(), occasion);
+	}
+
+	static void resumed(Server server, String occasion) {
+		log("Server '%s' is resumed%s", server.name(), occasion);
+	}
+
+	private static void log(String format, Object... arguments) {
+		if (logger.isInfoEnabled()) {
+			logger.info(printable(format.formatted(arguments)));
+		}
+	}
+
+	/** Also for the names of threads, which layouts print. */
+	static String printable(String text) {
+		return HARMFUL.matcher(text).replaceAll("?");
+	}
+
+	private static String address(Server server) {
+		InetAddress address = server.address().getAddress();
+		return address.isAnyLocalAddress() ? "all addresses" : address.getHostAddress();
+	}
+
+	private static String threads(PoolSnapshot pool) {
+		return (pool.minThreads() != pool.maxThreads()) ? pool.minThreads() + " to " + pool.maxThreads()
+				: Integer.toString(pool.maxThreads());
+	}
+
+	private static String count(int number, String noun) {
+		return number + " " + noun + ((number != 1) ? "s" : "");
+	}
+
+	private static String lowerCase(Enum<?> value) {
+		return value.name().toLowerCase(Locale.ROOT);
+	}
+
+	/** In the unit that the property would be written with. */
+	private static String duration(Duration duration) {
+		long micros = duration.toNanos() / 1000;
+		return (micros % 1000 == 0) ? duration.toMillis() + "ms" : micros + "us";
+	}
+
+	private static String size(long bytes) {
+		DataSize size = DataSize.ofBytes(bytes);
+		if (size.toMegabytes() > 0) {
+			return size.toMegabytes() + "MB";
+		}
+		return (size.toKilobytes() > 0) ? size.toKilobytes() + "KB" : bytes + "B";
+	}
+
+}
