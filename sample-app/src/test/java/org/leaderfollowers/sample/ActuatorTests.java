@@ -79,7 +79,10 @@ class ActuatorTests {
 
 	@Test
 	void tellsWhatWasBuilt() {
-		assertThat(get("info")).contains("\"artifact\":\"sample-app\"");
+		JsonNode info = this.mapper.readTree(get("info"));
+		assertThat(info.at("/build/artifact").asString()).isEqualTo("sample-app");
+		assertThat(info.at("/lf/servers/default/port").asInt()).isEqualTo(this.port);
+		assertThat(info.at("/lf/pools/default/threads/max").asInt()).isEqualTo(32);
 	}
 
 	@Test

@@ -32,11 +32,13 @@ import org.springframework.util.unit.DataSize;
  * @param shutdown Shutdown of the servers.
  * @param observation Observation of the messages.
  * @param actuator What the endpoints of Actuator show.
+ * @param health What counts as healthy.
  */
 @ConfigurationProperties(prefix = "lf", ignoreUnknownFields = false)
 public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Server server,
 		@DefaultValue Map<String, Server> servers, @Nullable Pool pool, @DefaultValue Map<String, Pool> pools,
-		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation, @DefaultValue Actuator actuator) {
+		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation, @DefaultValue Actuator actuator,
+		@DefaultValue Health health) {
 
 	/**
 	 * The same properties without some of the servers, for tests that leave handlers out.
@@ -47,7 +49,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 		Map<String, Server> left = new LinkedHashMap<>(this.servers);
 		left.keySet().removeIf(names.negate());
 		return new LfProperties(this.enabled, names.test(ConfiguredProperties.DEFAULT_NAME) ? this.server : null, left,
-				this.pool, this.pools, this.shutdown, this.observation, this.actuator);
+				this.pool, this.pools, this.shutdown, this.observation, this.actuator, this.health);
 	}
 
 	/**
@@ -283,6 +285,15 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 		/** To everybody who can reach the endpoint. */
 		ALWAYS
 
+	}
+
+	/**
+	 * What counts as healthy.
+	 *
+	 * @param saturatedAfter Time that every thread of a pool may be busy before its
+	 * health is out of service. However long if not set.
+	 */
+	public record Health(@Nullable Duration saturatedAfter) {
 	}
 
 }

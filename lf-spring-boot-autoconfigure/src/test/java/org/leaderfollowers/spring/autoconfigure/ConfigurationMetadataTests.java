@@ -53,7 +53,7 @@ class ConfigurationMetadataTests {
 				"lf.pool.handle-sets", "lf.pool.max-buffered-size", "lf.pool.promotion.policy",
 				"lf.pool.promotion.order", "lf.pool.promotion.lease", "lf.pools", "lf.server.ssl.enabled",
 				"lf.server.ssl.bundle", "lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode",
-				"lf.actuator.show-remote-addresses", "lf.actuator.roles");
+				"lf.actuator.show-remote-addresses", "lf.actuator.roles", "lf.health.saturated-after");
 	}
 
 	@Test
@@ -63,7 +63,8 @@ class ConfigurationMetadataTests {
 			.filter((entry) -> !entry.getValue().containsKey("defaultValue"))
 			.map(Map.Entry::getKey)
 			.collect(Collectors.toCollection(TreeSet::new));
-		assertThat(withoutDefault).containsExactly("lf.actuator.roles", "lf.pool.max-buffered-size", "lf.pools",
+		assertThat(withoutDefault).containsExactly("lf.actuator.roles", "lf.health.saturated-after",
+				"lf.pool.max-buffered-size", "lf.pools",
 				"lf.server.address", "lf.server.framing.bean", "lf.server.framing.delimiter",
 				"lf.server.framing.length", "lf.server.framing.length-field.bytes",
 				"lf.server.proxy-protocol.trusted-networks", "lf.server.ssl.bundle", "lf.server.ssl.enabled",

@@ -1,0 +1,75 @@
+package org.leaderfollowers.docs.health;
+
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.health.PoolHealthIndicator.Threads;
+
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.health.actuate.endpoint.CompositeHealthDescriptor;
+import org.springframework.boot.health.actuate.endpoint.HealthDescriptor;
+import org.springframework.boot.health.actuate.endpoint.HealthEndpoint;
+import org.springframework.boot.health.actuate.endpoint.IndicatedHealthDescriptor;
+import org.springframework.boot.health.contributor.Status;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for the settings and the answers that the guide shows.
+ */
+@SpringBootTest(webEnvironment = WebEnvironment.NONE, properties = { "spring.config.import=classpath:health.yaml",
+		"lf.server.port=0", "management.endpoint.health.show-details=always" })
+class HealthSnippetTests {
+
+	@Autowired
+	private HealthEndpoint endpoint;
+
+	@Test
+	void readinessIncludesPoolsAndServers() {
+		assertThat(health("readiness")).isInstanceOfSatisfying(CompositeHealthDescriptor.class, (readiness) -> {
+			assertThat(readiness.getStatus()).isEqualTo(Status.UP);
+			assertThat(readiness.getComponents()).containsOnlyKeys("readinessState", "leaderFollowers");
+		});
+	}
+
+	@Test
+	void detailsAreThoseOfTheTables() {
+		assertThat(details("leaderFollowers", "pools", "default"))
+			.containsOnlyKeys("state", "threads", "saturatedFor", "handlers", "leaderless")
+			.extractingByKey("threads")
+			.isInstanceOf(Threads.class);
+		assertThat(details("leaderFollowers", "servers", "default")).containsOnlyKeys("state", "pool", "listening",
+				"acceptingSuspended", "paused", "connections");
+	}
+
+	private @Nullable Map<String, Object> details(String... path) {
+		return ((IndicatedHealthDescriptor) health(path)).getDetails();
+	}
+
+	private HealthDescriptor health(String... path) {
+		HealthDescriptor health = this.endpoint.healthForPath(path);
+		assertThat(health).isNotNull();
+		return health;
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@EnableAutoConfiguration
+	static class Application {
+
+		@Bean
+		@LfHandler
+		MessageHandler echo() {
+			return (connection, message) -> connection.send(message);
+		}
+
+	}
+
+}

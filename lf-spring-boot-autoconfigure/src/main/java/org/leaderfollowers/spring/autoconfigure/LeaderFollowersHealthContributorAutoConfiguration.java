@@ -1,0 +1,57 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.health.LeaderFollowersHealthContributor;
+import org.leaderfollowers.spring.health.PoolHealthIndicator;
+import org.leaderfollowers.spring.health.ServerHealthIndicator;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.aot.hint.BindingReflectionHintsRegistrar;
+import org.springframework.aot.hint.RuntimeHints;
+import org.springframework.aot.hint.RuntimeHintsRegistrar;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.SearchStrategy;
+import org.springframework.boot.health.autoconfigure.contributor.ConditionalOnEnabledHealthIndicator;
+import org.springframework.boot.health.contributor.HealthContributor;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.ImportRuntimeHints;
+
+/**
+ * {@link EnableAutoConfiguration Auto-configuration} for
+ * {@link LeaderFollowersHealthContributor}.
+ */
+@AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
+@ConditionalOnClass({ TcpServer.class, HealthContributor.class, ConditionalOnEnabledHealthIndicator.class })
+@ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class })
+@ConditionalOnEnabledHealthIndicator("leaderfollowers")
+@ImportRuntimeHints(LeaderFollowersHealthContributorAutoConfiguration.DetailsRuntimeHints.class)
+public final class LeaderFollowersHealthContributorAutoConfiguration {
+
+	@Bean
+	@ConditionalOnMissingBean(name = { "leaderFollowersHealthIndicator", "leaderFollowersHealthContributor" },
+			search = SearchStrategy.CURRENT)
+	HealthContributor leaderFollowersHealthContributor(LfProperties properties, LeaderFollowersPools pools,
+			LeaderFollowersServers servers) {
+		return new LeaderFollowersHealthContributor(pools, servers,
+				HealthPropertiesMapper.saturatedAfter(properties.health()));
+	}
+
+	/** The details are written as JSON. */
+	static class DetailsRuntimeHints implements RuntimeHintsRegistrar {
+
+		@Override
+		public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {
+			new BindingReflectionHintsRegistrar().registerReflectionHints(hints.reflection(),
+					PoolHealthIndicator.Threads.class, PoolHealthIndicator.RunningHandler.class,
+					ServerHealthIndicator.Connections.class);
+		}
+
+	}
+
+}

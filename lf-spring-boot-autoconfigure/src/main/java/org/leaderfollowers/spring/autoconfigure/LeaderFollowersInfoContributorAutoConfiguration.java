@@ -1,0 +1,56 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor;
+import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.LeaderFollowersInfo;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.aot.hint.BindingReflectionHintsRegistrar;
+import org.springframework.aot.hint.RuntimeHints;
+import org.springframework.aot.hint.RuntimeHintsRegistrar;
+import org.springframework.boot.actuate.autoconfigure.info.ConditionalOnEnabledInfoContributor;
+import org.springframework.boot.actuate.autoconfigure.info.InfoContributorAutoConfiguration;
+import org.springframework.boot.actuate.autoconfigure.info.InfoContributorFallback;
+import org.springframework.boot.actuate.info.InfoContributor;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.ImportRuntimeHints;
+import org.springframework.core.annotation.Order;
+
+/**
+ * {@link EnableAutoConfiguration Auto-configuration} for
+ * {@link LeaderFollowersInfoContributor}. Off unless it is asked for, as are those of
+ * Boot that tell how an application runs and not how it was built.
+ */
+@AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
+@ConditionalOnClass({ TcpServer.class, InfoContributor.class, ConditionalOnEnabledInfoContributor.class })
+@ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class })
+@ImportRuntimeHints(LeaderFollowersInfoContributorAutoConfiguration.InfoRuntimeHints.class)
+public final class LeaderFollowersInfoContributorAutoConfiguration {
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnEnabledInfoContributor(value = "lf", fallback = InfoContributorFallback.DISABLE)
+	@Order(InfoContributorAutoConfiguration.DEFAULT_ORDER)
+	LeaderFollowersInfoContributor lfInfoContributor(LeaderFollowersPools pools, LeaderFollowersServers servers) {
+		return new LeaderFollowersInfoContributor(pools, servers);
+	}
+
+	/** The section is written as JSON. */
+	static class InfoRuntimeHints implements RuntimeHintsRegistrar {
+
+		@Override
+		public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {
+			new BindingReflectionHintsRegistrar().registerReflectionHints(hints.reflection(),
+					LeaderFollowersInfo.class);
+		}
+
+	}
+
+}

@@ -1,0 +1,86 @@
+package org.leaderfollowers.spring.health;
+
+import java.time.Duration;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.boot.health.contributor.CompositeHealthContributor;
+import org.springframework.boot.health.contributor.HealthContributor;
+import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.util.Assert;
+
+/**
+ * {@link CompositeHealthContributor} for the pools and servers of an application context:
+ * one {@link HealthIndicator} for each, as {@code pools/<name>} and
+ * {@code servers/<name>}. Always composed like this, even of one pool and one server, so
+ * that paths, health groups and alerts stay as they are when a server is added.
+ */
+public final class LeaderFollowersHealthContributor implements CompositeHealthContributor {
+
+	private static final String POOLS = "pools";
+
+	private static final String SERVERS = "servers";
+
+	private final CompositeHealthContributor pools;
+
+	private final CompositeHealthContributor servers;
+
+	/**
+	 * Creates a new contributor.
+	 * @param pools the pools to look at
+	 * @param servers the servers to look at
+	 * @param saturatedAfter how long every thread of a pool may be busy before the pool
+	 * counts as out of service, or {@code null} for however long
+	 */
+	public LeaderFollowersHealthContributor(LeaderFollowersPools pools, LeaderFollowersServers servers,
+			@Nullable Duration saturatedAfter) {
+		Assert.notNull(pools, "'pools' must not be null");
+		Assert.notNull(servers, "'servers' must not be null");
+		// Looked up each time: pools are built when they are needed.
+		this.pools = new Indicators<>(pools, LeaderFollowersPool::name,
+				(pool) -> new PoolHealthIndicator(pool::snapshot, saturatedAfter));
+		// By name: a server that is started again is another one.
+		this.servers = new Indicators<>(servers.names(), Function.identity(),
+				(name) -> new ServerHealthIndicator(() -> servers.get(name).snapshot()));
+	}
+
+	@Override
+	public @Nullable HealthContributor getContributor(String name) {
+		return switch (name) {
+			case POOLS -> this.pools;
+			case SERVERS -> this.servers;
+			default -> null;
+		};
+	}
+
+	@Override
+	public Stream<Entry> stream() {
+		return Stream.of(new Entry(POOLS, this.pools), new Entry(SERVERS, this.servers));
+	}
+
+	private record Indicators<T>(Iterable<T> sources, Function<T, String> name,
+			Function<T, HealthIndicator> indicator) implements CompositeHealthContributor {
+
+		@Override
+		public @Nullable HealthContributor getContributor(String name) {
+			return stream().filter((entry) -> entry.name().equals(name))
+				.map(Entry::contributor)
+				.findFirst()
+				.orElse(null);
+		}
+
+		@Override
+		public Stream<Entry> stream() {
+			return StreamSupport.stream(this.sources.spliterator(), false)
+				.map((source) -> new Entry(this.name.apply(source), this.indicator.apply(source)));
+		}
+
+	}
+
+}

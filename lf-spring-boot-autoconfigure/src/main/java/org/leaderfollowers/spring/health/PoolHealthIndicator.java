@@ -1,0 +1,211 @@
+package org.leaderfollowers.spring.health;
+
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
+import org.leaderfollowers.PoolSnapshot.State;
+import org.leaderfollowers.PoolSnapshot.ThreadSnapshot;
+import org.leaderfollowers.ThreadRole;
+
+import org.springframework.boot.health.contributor.AbstractHealthIndicator;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.boot.health.contributor.Status;
+import org.springframework.util.Assert;
+
+/**
+ * {@link HealthIndicator} for a pool. It looks at a snapshot, which neither waits for the
+ * threads of the pool nor stops them, so it answers as quickly when all of them block.
+ * <ul>
+ * <li>{@link Status#DOWN}: a handle set has no leader although there are threads for it.
+ * Nobody hears its clients, and no handler is to blame.</li>
+ * <li>{@link Status#OUT_OF_SERVICE}: the pool is closed, or has been saturated for longer
+ * than it may be.</li>
+ * <li>{@link Status#UP}: everything else. A saturated pool, too, unless there is a limit:
+ * it does what it is there for, and will go on as soon as what its handlers wait for
+ * answers. The detail {@code reason} tells.</li>
+ * </ul>
+ */
+public final class PoolHealthIndicator extends AbstractHealthIndicator {
+
+	/**
+	 * How long a handle set may be without a leader. A hand-over takes microseconds, and
+	 * on a machine with far too few processors tens of milliseconds; nobody comes any
+	 * more after a second.
+	 */
+	private static final Duration LONG = Duration.ofSeconds(1);
+
+	/**
+	 * A vacancy of that length is looked at twice, and counts if it is still the same
+	 * one. If the whole process, or the machine, stood still in the middle of a hand-over
+	 * then the next leader just has not had the time yet.
+	 */
+	private static final long SECOND_LOOK_MILLIS = 100;
+
+	private final Supplier<PoolSnapshot> snapshots;
+
+	private final @Nullable Duration saturatedAfter;
+
+	/**
+	 * Creates a new indicator.
+	 * @param snapshots looks at the pool
+	 * @param saturatedAfter how long every thread of the pool may be busy before it
+	 * counts as out of service, or {@code null} for however long
+	 */
+	public PoolHealthIndicator(Supplier<PoolSnapshot> snapshots, @Nullable Duration saturatedAfter) {
+		super("Health check of a Leader/Followers pool failed");
+		Assert.notNull(snapshots, "'snapshots' must not be null");
+		this.snapshots = snapshots;
+		this.saturatedAfter = saturatedAfter;
+	}
+
+	@Override
+	protected void doHealthCheck(Health.Builder builder) {
+		PoolSnapshot pool = this.snapshots.get();
+		List<HandleSetSnapshot> leaderless = leaderless(pool);
+		if (!leaderless.isEmpty()) {
+			waitForSecondLook();
+			pool = this.snapshots.get();
+			leaderless = stillLeaderless(leaderless, leaderless(pool));
+		}
+		String reason = null;
+		Status status = Status.UP;
+		if (pool.state() == State.STOPPING || pool.state() == State.STOPPED) {
+			status = Status.OUT_OF_SERVICE;
+			reason = "The pool is closed";
+		}
+		else if (!leaderless.isEmpty()) {
+			status = Status.DOWN;
+			reason = describeLeaderless(pool, leaderless);
+		}
+		else if (this.saturatedAfter != null && pool.starvedFor().compareTo(this.saturatedAfter) >= 0) {
+			status = Status.OUT_OF_SERVICE;
+			reason = describeSaturation(pool);
+		}
+		else if (pool.starvedFor().compareTo(LONG) >= 0) {
+			reason = describeSaturation(pool);
+		}
+		builder.status(status);
+		if (reason != null) {
+			builder.withDetail("reason", reason);
+		}
+		builder.withDetail("state", pool.state())
+			.withDetail("threads", Threads.of(pool))
+			.withDetail("saturatedFor", pool.starvedFor())
+			.withDetail("handlers", handlers(pool))
+			.withDetail("leaderless", leaderless.stream().map(HandleSetSnapshot::name).toList());
+	}
+
+	private static void waitForSecondLook() {
+		try {
+			TimeUnit.MILLISECONDS.sleep(SECOND_LOOK_MILLIS);
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+		}
+	}
+
+	/**
+	 * The handle sets that have had no leader for long, though not because every thread
+	 * that there may be is busy.
+	 */
+	private static List<HandleSetSnapshot> leaderless(PoolSnapshot pool) {
+		if (pool.state() != State.RUNNING || isExhausted(pool)) {
+			return List.of();
+		}
+		return pool.handleSets().stream().filter((set) -> set.vacantFor().compareTo(LONG) > 0).toList();
+	}
+
+	private static boolean isExhausted(PoolSnapshot pool) {
+		return pool.count(ThreadRole.FOLLOWER) == 0 && pool.threads().size() >= pool.maxThreads();
+	}
+
+	private static List<HandleSetSnapshot> stillLeaderless(List<HandleSetSnapshot> before,
+			List<HandleSetSnapshot> after) {
+		Map<String, Long> terms = before.stream()
+			.collect(Collectors.toMap(HandleSetSnapshot::name, HandleSetSnapshot::term));
+		return after.stream().filter((set) -> Long.valueOf(set.term()).equals(terms.get(set.name()))).toList();
+	}
+
+	private static String describeLeaderless(PoolSnapshot pool, List<HandleSetSnapshot> leaderless) {
+		HandleSetSnapshot longest = leaderless.stream()
+			.max(Comparator.comparing(HandleSetSnapshot::vacantFor))
+			.orElseThrow();
+		int idle = pool.count(ThreadRole.FOLLOWER);
+		String threads = (idle > 0) ? "%d of %d threads are idle".formatted(idle, pool.threads().size())
+				: "%d of at most %d threads are there; %d could not be started".formatted(pool.threads().size(),
+						pool.maxThreads(), pool.threadStartFailures());
+		return "Handle set '%s' has had no leader for %s s although %s".formatted(longest.name(),
+				seconds(longest.vacantFor()), threads);
+	}
+
+	private static String describeSaturation(PoolSnapshot pool) {
+		String handlers = handlers(pool).stream()
+			.map((handler) -> "%d x '%s' of server '%s'".formatted(handler.threads(), handler.handler(),
+					handler.server()))
+			.collect(Collectors.joining(", "));
+		return "No thread has been left to wait for events for %s s. There are %d (threads.max is %d), and they run %s"
+			.formatted(seconds(pool.starvedFor()), pool.threads().size(), pool.maxThreads(),
+					handlers.isEmpty() ? "no handler any more" : handlers);
+	}
+
+	private static String seconds(Duration duration) {
+		return String.format(Locale.ROOT, "%.1f", duration.toMillis() / 1e3);
+	}
+
+	/** What the threads run, the most first. No more of them than there are servers. */
+	private static List<RunningHandler> handlers(PoolSnapshot pool) {
+		Map<List<String>, Integer> counts = new TreeMap<>(Comparator.comparing(Object::toString));
+		for (ThreadSnapshot thread : pool.threads()) {
+			if (thread.handler() != null) {
+				counts.merge(List.of(String.valueOf(thread.server()), thread.handler()), 1, Integer::sum);
+			}
+		}
+		return counts.entrySet()
+			.stream()
+			.map((entry) -> new RunningHandler(entry.getKey().get(0), entry.getKey().get(1), entry.getValue()))
+			.sorted(Comparator.comparingInt(RunningHandler::threads).reversed())
+			.toList();
+	}
+
+	/**
+	 * The threads of a pool.
+	 *
+	 * @param max how many there may be
+	 * @param current how many there are
+	 * @param busy how many of them run a handler, or do other work for a connection
+	 * @param idle how many of them wait, as the leader or as a follower
+	 */
+	public record Threads(int max, int current, int busy, int idle) {
+
+		static Threads of(PoolSnapshot pool) {
+			int idle = (int) pool.threads()
+				.stream()
+				.filter((thread) -> thread.role() != ThreadRole.PROCESSING && thread.handle() == null)
+				.count();
+			return new Threads(pool.maxThreads(), pool.threads().size(), pool.threads().size() - idle, idle);
+		}
+
+	}
+
+	/**
+	 * A handler that threads of a pool are running.
+	 *
+	 * @param server the name of its server
+	 * @param handler the name of the handler
+	 * @param threads how many threads run it
+	 */
+	public record RunningHandler(String server, String handler, int threads) {
+	}
+
+}

@@ -1,0 +1,95 @@
+package org.leaderfollowers.spring.health;
+
+import java.util.function.Supplier;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.ServerSnapshot.State;
+import org.leaderfollowers.TransportType;
+
+import org.springframework.boot.health.contributor.AbstractHealthIndicator;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.boot.health.contributor.Status;
+import org.springframework.util.Assert;
+
+/**
+ * {@link HealthIndicator} for a server.
+ * <ul>
+ * <li>{@link Status#DOWN}: it should hear new clients and cannot, since its listening
+ * socket failed, or since the system is out of descriptors or memory.</li>
+ * <li>{@link Status#OUT_OF_SERVICE}: it has not been started yet, drains, or was
+ * stopped.</li>
+ * <li>{@link Status#UP}: everything else. A paused server, too: somebody asked for it,
+ * its port stays bound and what is open is served.</li>
+ * </ul>
+ */
+public final class ServerHealthIndicator extends AbstractHealthIndicator {
+
+	private final Supplier<ServerSnapshot> snapshots;
+
+	/**
+	 * Creates a new indicator.
+	 * @param snapshots looks at the server
+	 */
+	public ServerHealthIndicator(Supplier<ServerSnapshot> snapshots) {
+		super("Health check of a Leader/Followers server failed");
+		Assert.notNull(snapshots, "'snapshots' must not be null");
+		this.snapshots = snapshots;
+	}
+
+	@Override
+	protected void doHealthCheck(Health.Builder builder) {
+		ServerSnapshot server = this.snapshots.get();
+		builder.status(status(server));
+		String reason = reason(server);
+		if (reason != null) {
+			builder.withDetail("reason", reason);
+		}
+		builder.withDetail("state", server.state())
+			.withDetail("pool", server.pool())
+			.withDetail("listening", server.listening())
+			.withDetail("acceptingSuspended", server.acceptingSuspended())
+			.withDetail("paused", server.paused());
+		if (server.transport() == TransportType.TCP) {
+			builder.withDetail("connections", new Connections(server.maxConnections(), server.openConnections()));
+		}
+	}
+
+	private static Status status(ServerSnapshot server) {
+		if (server.state() != State.RUNNING) {
+			return Status.OUT_OF_SERVICE;
+		}
+		return (server.listening() && !server.acceptingSuspended()) ? Status.UP : Status.DOWN;
+	}
+
+	private static @Nullable String reason(ServerSnapshot server) {
+		return switch (server.state()) {
+			case NEW -> "The server has not been started yet";
+			case DRAINING -> "The server is being drained: it takes on nothing new and answers what it has received";
+			case STOPPED -> "The server is stopped";
+			case RUNNING -> reasonOfRunning(server);
+		};
+	}
+
+	private static @Nullable String reasonOfRunning(ServerSnapshot server) {
+		if (!server.listening()) {
+			return "The server does not listen any more, since its socket failed: " + server.listeningFailure();
+		}
+		if (server.acceptingSuspended()) {
+			return "The server cannot %s now: usually the system is out of descriptors or memory. It tries again"
+				.formatted((server.transport() == TransportType.TCP) ? "accept connections" : "receive datagrams");
+		}
+		return server.paused() ? "The server is paused: it takes on nothing new until it is resumed" : null;
+	}
+
+	/**
+	 * The connections of a server.
+	 *
+	 * @param max how many may be open
+	 * @param open how many are open
+	 */
+	public record Connections(int max, int open) {
+	}
+
+}

@@ -1,0 +1,78 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.time.Duration;
+
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.PromotionOrder;
+import org.leaderfollowers.PromotionPolicy;
+import org.leaderfollowers.TransportType;
+import org.leaderfollowers.spring.EchoHandler;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor;
+import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.LeaderFollowersInfo;
+import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.PoolInfo;
+import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.PromotionInfo;
+import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.ServerInfo;
+import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.ThreadsInfo;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.aot.hint.RuntimeHints;
+import org.springframework.aot.hint.predicate.RuntimeHintsPredicates;
+import org.springframework.boot.actuate.autoconfigure.info.InfoContributorAutoConfiguration;
+import org.springframework.boot.actuate.info.Info;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for {@link LeaderFollowersInfoContributorAutoConfiguration}.
+ */
+class LeaderFollowersInfoContributorAutoConfigurationTests {
+
+	private final ApplicationContextRunner contextRunner = new ApplicationContextRunner()
+		.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
+				LeaderFollowersInfoContributorAutoConfiguration.class, InfoContributorAutoConfiguration.class))
+		.withBean("echo", Echo.class)
+		.withPropertyValues("lf.server.port=0", "lf.pool.threads.min=2", "lf.pool.threads.max=8",
+				"lf.pool.handle-sets=2", "lf.pool.max-buffered-size=16MB", "lf.pool.promotion.lease=5ms");
+
+	@Test
+	void isOffUnlessAskedFor() {
+		this.contextRunner.run((context) -> assertThat(context).doesNotHaveBean(LeaderFollowersInfoContributor.class));
+		this.contextRunner.withPropertyValues("management.info.defaults.enabled=true")
+			.run((context) -> assertThat(context).doesNotHaveBean(LeaderFollowersInfoContributor.class));
+	}
+
+	@Test
+	void tellsPoolsAndServers() {
+		this.contextRunner.withPropertyValues("management.info.lf.enabled=true").run((context) -> {
+			Info.Builder builder = new Info.Builder();
+			context.getBean(LeaderFollowersInfoContributor.class).contribute(builder);
+			LeaderFollowersInfo info = builder.build().get("lf", LeaderFollowersInfo.class);
+			assertThat(info).isNotNull();
+			assertThat(info.pools()).containsOnlyKeys("default")
+				.containsEntry("default",
+						new PoolInfo(new ThreadsInfo(2, 8), 2,
+								new PromotionInfo(PromotionPolicy.ADAPTIVE, PromotionOrder.LIFO, Duration.ofMillis(5)),
+								16 * 1024 * 1024));
+			int port = context.getBean(LeaderFollowersServers.class).get("default").port();
+			assertThat(info.servers()).containsOnlyKeys("default")
+				.containsEntry("default", new ServerInfo(TransportType.TCP, port, "line", false, "default"));
+		});
+	}
+
+	@Test
+	void sectionCanBeWrittenByANativeImage() {
+		RuntimeHints hints = new RuntimeHints();
+		new LeaderFollowersInfoContributorAutoConfiguration.InfoRuntimeHints().registerHints(hints, null);
+		assertThat(RuntimeHintsPredicates.reflection().onMethodInvocation(ThreadsInfo.class, "max")).accepts(hints);
+		assertThat(RuntimeHintsPredicates.reflection().onMethodInvocation(ServerInfo.class, "port")).accepts(hints);
+	}
+
+	@LfHandler
+	static class Echo extends EchoHandler {
+
+	}
+
+}

@@ -1,0 +1,116 @@
+package org.leaderfollowers.sample;
+
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.awaitility.Awaitility;
+import org.awaitility.core.ThrowingRunnable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.leaderfollowers.spring.test.LocalLfServerPort;
+import org.leaderfollowers.spring.test.client.TcpTestClient;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.boot.jdbc.autoconfigure.JdbcConnectionDetails;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.boot.test.web.server.LocalServerPort;
+import org.springframework.test.annotation.DirtiesContext;
+import org.springframework.web.client.RestClient;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * What operators see when somebody holds a lock that every thread of the pool waits for.
+ */
+@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT, properties = { "lf.server.port=0",
+		"lf.pool.threads.max=" + SaturationTests.THREADS, "lf.health.saturated-after=1s",
+		"management.endpoint.health.show-details=always",
+		"management.endpoint.health.group.readiness.include=readinessState,leaderFollowers",
+		"spring.datasource.url=jdbc:h2:mem:saturation;DB_CLOSE_DELAY=-1;DB_CLOSE_ON_EXIT=FALSE;LOCK_TIMEOUT=60000" })
+@DirtiesContext
+@ExtendWith(OutputCaptureExtension.class)
+@Timeout(120)
+class SaturationTests {
+
+	static final int THREADS = 8;
+
+	@Autowired
+	private JdbcConnectionDetails database;
+
+	@LocalLfServerPort
+	private int port;
+
+	@LocalServerPort
+	private int httpPort;
+
+	@Test
+	void causeIsNamedWithinSeconds(CapturedOutput output) throws SQLException {
+		List<TcpTestClient> clients = new ArrayList<>();
+		try {
+			// Its own connection: it is not one of the application that holds the lock.
+			try (Connection lock = DriverManager.getConnection(this.database.getJdbcUrl(), this.database.getUsername(),
+					this.database.getPassword()); Statement statement = lock.createStatement()) {
+				lock.setAutoCommit(false);
+				statement.execute("SELECT * FROM branch WHERE id = 1 FOR UPDATE");
+				for (int i = 0; i < THREADS; i++) {
+					TcpTestClient client = Oltp.connect(this.port);
+					clients.add(client);
+					client.send(Oltp.request(1000 + i, 1 + i, 1, 0));
+				}
+				await(() -> assertThat(status("readiness")).isEqualTo("OUT_OF_SERVICE"));
+				assertThat(status("liveness")).isEqualTo("UP");
+				JsonNode pool = get("leaderFollowers/pools/default").at("/details");
+				assertThat(pool.at("/reason").asString()).contains("threads.max is " + THREADS,
+						THREADS + " x 'oltpHandler' of server 'default'");
+				assertThat(pool.at("/threads/idle").asInt()).isZero();
+				assertThat(status("leaderFollowers/servers/default")).isEqualTo("UP");
+				await(() -> assertThat(output).contains("Pool 'default' had no thread left",
+						"Its threads (max 8) run: 8 x oltpHandler of server 'default'"));
+				lock.rollback();
+			}
+			for (TcpTestClient client : clients) {
+				assertThat(client.receive()).contains("COMMITTED");
+			}
+			await(() -> assertThat(status("readiness")).isEqualTo("UP"));
+			assertThat(get("leaderFollowers/pools/default").at("/details/saturatedFor").asString()).isEqualTo("PT0S");
+		}
+		finally {
+			clients.forEach(TcpTestClient::close);
+		}
+	}
+
+	private String status(String path) {
+		return get(path).at("/status").asString();
+	}
+
+	private JsonNode get(String path) {
+		String body = RestClient.builder()
+			.baseUrl("http://localhost:" + this.httpPort + "/actuator/health/")
+			.defaultStatusHandler((status) -> true, (request, response) -> {
+				// 503 has a body as well.
+			})
+			.build()
+			.get()
+			.uri(path)
+			.retrieve()
+			.body(String.class);
+		assertThat(body).isNotNull();
+		return JsonMapper.shared().readTree(body);
+	}
+
+	private static void await(ThrowingRunnable assertion) {
+		Awaitility.await().atMost(Duration.ofSeconds(60)).untilAsserted(assertion);
+	}
+
+}
