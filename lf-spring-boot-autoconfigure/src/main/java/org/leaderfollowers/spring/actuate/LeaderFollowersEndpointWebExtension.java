@@ -6,17 +6,22 @@ import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
+import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 import org.springframework.boot.actuate.endpoint.web.annotation.EndpointWebExtension;
+import org.springframework.context.annotation.ImportRuntimeHints;
+import org.springframework.core.io.Resource;
 import org.springframework.util.Assert;
 
 /**
  * {@link EndpointWebExtension @EndpointWebExtension} for {@link LeaderFollowersEndpoint}:
- * tells the audit who it was, and the caller what was wrong.
+ * tells the audit who it was, and the caller what was wrong, and shows a page to a
+ * browser.
  */
 @EndpointWebExtension(endpoint = LeaderFollowersEndpoint.class)
+@ImportRuntimeHints(TaxiStand.Hints.class)
 @RegisterReflectionForBinding(RefusalDescriptor.class)
 public class LeaderFollowersEndpointWebExtension {
 
@@ -29,6 +34,17 @@ public class LeaderFollowersEndpointWebExtension {
 	public LeaderFollowersEndpointWebExtension(LeaderFollowersEndpoint delegate) {
 		Assert.notNull(delegate, "'delegate' must not be null");
 		this.delegate = delegate;
+	}
+
+	/**
+	 * Shows the taxi stand to those who ask for HTML, such as a browser. Whoever accepts
+	 * anything gets JSON: of two media types that suit equally well, Spring MVC and
+	 * WebFlux take the one that comes first in the alphabet.
+	 * @return the page
+	 */
+	@ReadOperation(produces = TaxiStand.MEDIA_TYPE)
+	public Resource taxiStand() {
+		return TaxiStand.page();
 	}
 
 	/**
