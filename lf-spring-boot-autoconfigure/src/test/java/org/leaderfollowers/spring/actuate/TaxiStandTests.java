@@ -90,7 +90,8 @@ class TaxiStandTests {
 
 	@Test
 	void thePageNamesNoHost() throws Exception {
-		assertThat(page().replaceAll("http://www\\.w3\\.org/2000/svg", "")).doesNotContainPattern("(?i)(https?|wss?)://")
+		assertThat(page().replaceAll("http://www\\.w3\\.org/2000/svg", ""))
+			.doesNotContainPattern("(?i)(https?|wss?)://")
 			.doesNotContainPattern("\\burl\\(|@import");
 	}
 

@@ -64,9 +64,8 @@ class ConfigurationMetadataTests {
 			.map(Map.Entry::getKey)
 			.collect(Collectors.toCollection(TreeSet::new));
 		assertThat(withoutDefault).containsExactly("lf.actuator.roles", "lf.health.saturated-after",
-				"lf.pool.max-buffered-size", "lf.pools",
-				"lf.server.address", "lf.server.framing.bean", "lf.server.framing.delimiter",
-				"lf.server.framing.length", "lf.server.framing.length-field.bytes",
+				"lf.pool.max-buffered-size", "lf.pools", "lf.server.address", "lf.server.framing.bean",
+				"lf.server.framing.delimiter", "lf.server.framing.length", "lf.server.framing.length-field.bytes",
 				"lf.server.proxy-protocol.trusted-networks", "lf.server.ssl.bundle", "lf.server.ssl.enabled",
 				"lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers");
 		assertThat(this.properties.get("lf.server.port")).containsEntry("defaultValue", 7070);
