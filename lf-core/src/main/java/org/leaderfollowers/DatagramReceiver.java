@@ -184,11 +184,10 @@ final class DatagramReceiver implements EngineEventHandler {
 			if (datagram == null) {
 				return;
 			}
-			dispatch(me, datagram, input, more);
+			long now = dispatch(me, datagram, input, more);
 			if (left == 1 || me.leading != this.handle.handleSet()) {
 				return;
 			}
-			long now = System.nanoTime();
 			turnEnds = more ? turnEnds : now + TURN_NANOS;
 			if (now - turnEnds >= 0 || this.handle.claimFired() != Claim.CLAIMED) {
 				return;
@@ -286,28 +285,31 @@ final class DatagramReceiver implements EngineEventHandler {
 		return false;
 	}
 
-	private void dispatch(Participant me, Datagram datagram, ByteBuffer message, boolean more) {
+	/** Returns when the handler returned. */
+	private long dispatch(Participant me, Datagram datagram, ByteBuffer message, boolean more) {
 		LeaderFollowersPool pool = this.server.pool();
+		long began = 0;
+		long handled = 0;
 		try {
-			pool.beginDispatch(me, this.handle.profile, more);
+			began = pool.beginDispatch(me, this.handle.profile, more);
 			this.server.messageReceived();
-			long began = System.nanoTime();
-			try {
-				this.server.handler().onMessage(datagram, message);
-			}
-			finally {
-				this.server.handled(System.nanoTime() - began);
-			}
+			this.server.handler().onMessage(datagram, message);
+			handled = pool.clock.nanoTime();
 		}
 		catch (Throwable ex) {
+			handled = pool.clock.nanoTime();
 			this.server.handlerFailed(datagram, ex);
 		}
 		finally {
 			// An interrupt meant for the handler must not reach the next one.
 			Thread.interrupted();
+			if (began != 0) {
+				this.server.handled(handled - began);
+			}
 			datagram.handled();
 			pool.endDispatch(me, this.handle);
 		}
+		return handled;
 	}
 
 	// Release

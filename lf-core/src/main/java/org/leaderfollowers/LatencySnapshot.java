@@ -54,12 +54,13 @@ public record LatencySnapshot(long count, Duration total, Duration max, List<Buc
 		}
 		long rank = Math.max(1, (long) Math.ceil(percentile / 100 * this.count));
 		long seen = 0;
-		for (Bucket bucket : this.buckets) {
+		for (Bucket bucket : this.buckets.subList(0, Math.max(0, this.buckets.size() - 1))) {
 			seen += bucket.count();
 			if (seen >= rank) {
-				return (bucket.upTo().compareTo(this.max) < 0) ? bucket.upTo() : this.max;
+				return bucket.upTo();
 			}
 		}
+		// It belongs to the last bucket, and so does the greatest.
 		return this.max;
 	}
 

@@ -363,25 +363,26 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * To be called before code of the application runs: decides whether the calling
 	 * thread promotes another leader first, or runs it while it leads. Does nothing after
 	 * the first time for an event.
+	 * @return when the code begins to run, by the clock of the pool
 	 */
-	void beginDispatch(Participant me, HandlerProfile profile) {
-		beginDispatch(me, profile, false);
+	long beginDispatch(Participant me, HandlerProfile profile) {
+		return beginDispatch(me, profile, false);
 	}
 
 	/**
 	 * The same.
 	 * @param more whether the handle itself is likely to have more for another thread
 	 */
-	void beginDispatch(Participant me, HandlerProfile profile, boolean more) {
+	long beginDispatch(Participant me, HandlerProfile profile, boolean more) {
 		if (me.dispatching) {
-			return;
+			return this.clock.nanoTime();
 		}
 		me.dispatching = true;
 		HandleSet set = me.leading;
 		long now = this.clock.nanoTime();
 		me.dispatchNanos = now;
 		if (set == null) {
-			return;
+			return now;
 		}
 		Settings current = this.settings;
 		boolean eager = current.promotionPolicy() == PromotionPolicy.EAGER || profile.blocks();
@@ -396,6 +397,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		else {
 			lease(me, set, now, current.quietNanos());
 		}
+		// Waking another thread takes longer than many a handler, and is not its fault.
+		return (me.leading != null) ? now : this.clock.nanoTime();
 	}
 
 	/**

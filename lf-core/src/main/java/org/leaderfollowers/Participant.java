@@ -66,6 +66,12 @@ final class Participant {
 	/** When that began. */
 	long dispatchNanos;
 
+	/**
+	 * When the handler of the latest message of the event returned, or 0 if there has
+	 * been none.
+	 */
+	long handledNanos;
+
 	/** The handle set that it led last, by index. */
 	int latestSet = -1;
 

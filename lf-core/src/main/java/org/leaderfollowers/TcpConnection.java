@@ -213,7 +213,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		this.id = id;
 		this.localAddress = localAddress;
 		this.transportAddress = transportAddress;
-		this.acceptedNanos = System.nanoTime();
+		this.acceptedNanos = server.pool().clock.nanoTime();
 		this.lastActivityNanos = this.acceptedNanos;
 		this.outbound = new Outbound(server.pool().memory());
 		long timeout = server.timeouts().handshakeNanos();
@@ -244,6 +244,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		if (me == null) {
 			throw new IllegalStateException("dispatched outside of the pool");
 		}
+		me.handledNanos = 0;
 		try {
 			do {
 				if (!this.opened && this.closing == null && establish(me)) {
@@ -356,7 +357,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			}
 			if (this.partial != null) {
 				// It waited for its peer to read, not for its rest.
-				this.partial.restart(System.nanoTime());
+				this.partial.restart(nanoTime());
 				keptFirst = true;
 			}
 		}
@@ -508,6 +509,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		int scanned = alreadyScanned;
 		int messagesLeft = MAX_MESSAGES;
 		long turnEnds = 0;
+		long handled = 0;
 		while (input.hasRemaining() && this.closing == null) {
 			int start = input.position();
 			int end = input.limit();
@@ -537,14 +539,16 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			int frameEnd = start + frame.frameLength();
 			int payload = start + frame.payloadOffset();
 			input.limit(payload + frame.payloadLength()).position(payload).mark().order(ByteOrder.BIG_ENDIAN);
-			beginDispatch(me);
+			// A message begins when the one before it has been handled.
+			long began = (handled != 0) ? handled : beginDispatch(me);
 			this.server.messageReceived();
 			RECEIVED_MESSAGES.setOpaque(this, this.receivedMessages + 1);
 			this.active = true;
 			this.moreFollows = frameEnd < end;
-			long began = System.nanoTime();
 			dispatch(input);
-			this.server.handled(this.handle.handleSet(), System.nanoTime() - began);
+			handled = nanoTime();
+			me.handledNanos = handled;
+			this.server.handled(this.handle.handleSet(), handled - began);
 			this.moreFollows = false;
 			input.limit(end).position(frameEnd);
 			if (isSuspended()) {
@@ -559,9 +563,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 				return 0;
 			}
 			if (input.hasRemaining()) {
-				long now = System.nanoTime();
-				turnEnds = (turnEnds != 0) ? turnEnds : now + TURN_NANOS;
-				if (--messagesLeft == 0 || now - turnEnds >= 0) {
+				turnEnds = (turnEnds != 0) ? turnEnds : handled + TURN_NANOS;
+				if (--messagesLeft == 0 || handled - turnEnds >= 0) {
 					this.stalled = true;
 					return 0;
 				}
@@ -590,7 +593,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		}
 		else {
 			boolean sameMessage = kept != null && rest.position() == 0;
-			long started = (kept != null && sameMessage) ? kept.startedNanos() : System.nanoTime();
+			long started = (kept != null && sameMessage) ? kept.startedNanos() : nanoTime();
 			PartialMessage left = PartialMessage.keep(sameMessage ? kept : null, rest, scanned, started,
 					this.server.frameLimit(), me.spareBuffers);
 			if (left == null) {
@@ -625,8 +628,12 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	}
 
 	/** Code of the application is about to run. */
-	private void beginDispatch(Participant me) {
-		this.server.pool().beginDispatch(me, this.handle.profile);
+	private long beginDispatch(Participant me) {
+		return this.server.pool().beginDispatch(me, this.handle.profile);
+	}
+
+	private long nanoTime() {
+		return this.server.pool().clock.nanoTime();
 	}
 
 	// Release
@@ -650,7 +657,12 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		}
 		if (this.closing == null) {
 			timePart();
-			checkTimeouts(System.nanoTime());
+			// The time that has been taken already, if a message was handled: it need not
+			// be
+			// more exact.
+			long handled = me.handledNanos;
+			me.handledNanos = 0;
+			checkTimeouts((handled != 0) ? handled : nanoTime());
 		}
 		if (this.closing != null) {
 			return settleClosing(me);
@@ -688,7 +700,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		}
 		else if (this.transport.holdsNewPart() || !timed) {
 			// Begun just now, or not read for a while.
-			this.messageDeadline = System.nanoTime() + timeout;
+			this.messageDeadline = nanoTime() + timeout;
 		}
 	}
 
@@ -751,7 +763,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			if (this.outbound.waitingBytes() > 0) {
 				return pauseUntil(0);
 			}
-			this.linger = new Linger(this.transport, System.nanoTime());
+			this.linger = new Linger(this.transport, nanoTime());
 			this.phase = LINGERING;
 		}
 		return linger(me);
@@ -762,7 +774,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		if (current == null) {
 			throw new IllegalStateException("nothing to wait for");
 		}
-		switch (current.proceed(me.input(), this.endOfInput, System.nanoTime())) {
+		switch (current.proceed(me.input(), this.endOfInput, nanoTime())) {
 			case WANTS_READ -> {
 				requestTimerIfEarlier();
 				return this.handle.releaseOrLookAgain();
@@ -919,7 +931,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		long deadline = (lingering != null) ? lingering.deadlineNanos() : NO_DEADLINE;
 		if (timeouts.writeNanos() != 0 && this.outbound.waitingBytes() > 0) {
 			deadline = EngineEventHandler.earlier(deadline,
-					this.outbound.progressNanos(System.nanoTime()) + timeouts.writeNanos());
+					this.outbound.progressNanos(nanoTime()) + timeouts.writeNanos());
 		}
 		if (this.closing == null) {
 			if (isIdleTimed()) {
@@ -1024,7 +1036,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		switch (sent) {
 			case WRITTEN -> {
 				if (!own) {
-					LAST_ACTIVITY.setOpaque(this, System.nanoTime());
+					LAST_ACTIVITY.setOpaque(this, nanoTime());
 				}
 			}
 			case BEGAN_TO_WAIT -> {
@@ -1296,7 +1308,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			state = isSuspended() ? ConnectionSnapshot.State.SUSPENDED : ConnectionSnapshot.State.OPEN;
 		}
 		long lastActivity = (long) LAST_ACTIVITY.getOpaque(this);
-		long now = System.nanoTime();
+		long now = nanoTime();
 		return new ConnectionSnapshot(this.id, this.server.name(), state, remoteAddress(),
 				Duration.ofNanos(now - this.acceptedNanos), Duration.ofNanos(Math.max(0, now - lastActivity)),
 				(long) RECEIVED_MESSAGES.getOpaque(this), (long) RECEIVED_BYTES.getOpaque(this),

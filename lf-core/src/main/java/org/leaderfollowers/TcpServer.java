@@ -367,7 +367,8 @@ public final class TcpServer implements Server {
 
 	/** The listening socket is closed, and nobody has asked for that. */
 	void listeningFailed(Throwable cause) {
-		if (this.state == ServerSnapshot.State.RUNNING) {
+		// The first failure is the reason; what follows comes of it.
+		if (this.state == ServerSnapshot.State.RUNNING && this.listeningFailure == null) {
 			this.listeningFailure = describe(cause);
 			HandleSet.logger.error("Server '{}' does not listen any more, and has to be replaced by a new one: {}",
 					this.name, this.listeningFailure);
@@ -438,6 +439,9 @@ public final class TcpServer implements Server {
 	static String describe(Throwable cause) {
 		if (cause instanceof ProxyHeaderException) {
 			return "the header of the PROXY protocol is not valid: " + cause.getMessage();
+		}
+		if (cause.getMessage() == null) {
+			return cause.getClass().getSimpleName();
 		}
 		String text = RateLimit.printable(cause.getMessage());
 		return cause.getClass().getSimpleName() + ": "

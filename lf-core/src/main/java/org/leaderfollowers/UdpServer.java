@@ -261,7 +261,8 @@ public final class UdpServer implements Server {
 
 	/** The socket is closed, and nobody has asked for that. */
 	void listeningFailed(Throwable cause) {
-		if (this.state == ServerSnapshot.State.RUNNING) {
+		// The first failure is the reason; what follows comes of it.
+		if (this.state == ServerSnapshot.State.RUNNING && this.listeningFailure == null) {
 			this.listeningFailure = TcpServer.describe(cause);
 			HandleSet.logger.error("Server '{}' receives no more, and has to be replaced by a new one: {}", this.name,
 					this.listeningFailure);

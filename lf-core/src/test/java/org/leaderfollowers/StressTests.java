@@ -37,7 +37,7 @@ class StressTests {
 		assertThat(output.lines()
 			.filter((line) -> line.contains("[OK] org.leaderfollowers"))
 			.map(String::strip)
-			.distinct()).hasSizeGreaterThanOrEqualTo(38);
+			.distinct()).hasSizeGreaterThanOrEqualTo(43);
 	}
 
 	private static String run(Path log, Path directory) throws IOException, InterruptedException {

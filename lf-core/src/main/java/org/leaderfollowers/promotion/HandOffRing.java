@@ -18,17 +18,16 @@ import org.jspecify.annotations.Nullable;
  * and a hand-off costs a dozen ordinary stores: nothing is allocated, no compare-and-set,
  * no fence that a processor with strongly ordered stores notices.
  * <p>
- * Each slot carries the sequence number of the hand-off in it. The writer
+ * Each slot carries the sequence number of the hand-off in it. The writer writes
  * <ol>
- * <li>marks the slot {@link #BEING_WRITTEN},</li>
- * <li>writes its fields, not before the mark can be seen,</li>
- * <li>writes the sequence number, not before the fields can be seen,</li>
- * <li>and then how many there are.</li>
+ * <li>the sequence number, which says that what was in the slot is there no more,</li>
+ * <li>the fields, none of which can be seen before the sequence number can,</li>
+ * <li>how many hand-offs there are, which cannot be seen before the fields can.</li>
  * </ol>
- * A reader reads the sequence number, copies the fields, and reads the sequence number
- * again. Only if it was the expected one both times has it seen that hand-off, and all of
- * it: a sequence number is never used again. If not, the slot has been or is being
- * overwritten, so that hand-off is lost to this reader, who goes on with the next.
+ * A reader reads how many there are, then the fields of one of these, and <em>then</em>
+ * the sequence number of the slot. If it is that of the hand-off, nobody had begun to
+ * overwrite it, and the copy is whole; if it is another, that hand-off is lost to this
+ * reader, who goes on with the next. Sequence numbers are never used again.
  * <p>
  * Kept are numbers, and references to what lives as long as a server or a thread's name.
  *
@@ -38,8 +37,6 @@ public final class HandOffRing<W> {
 
 	/** How many hand-offs are kept. A power of two. */
 	public static final int CAPACITY = 256;
-
-	private static final long BEING_WRITTEN = -1;
 
 	private static final long ANCHOR_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -66,9 +63,11 @@ public final class HandOffRing<W> {
 
 	private static final int REFERENCES = 4;
 
-	private final AtomicLongArray numbers = new AtomicLongArray(CAPACITY * NUMBERS);
+	private final AtomicLongArray numbers;
 
-	private final AtomicReferenceArray<@Nullable Object> references = new AtomicReferenceArray<>(CAPACITY * REFERENCES);
+	private final AtomicReferenceArray<@Nullable Object> references;
+
+	private final int capacity;
 
 	/** The sequence number of the latest hand-off. Written by the leader. */
 	private final AtomicLong latest = new AtomicLong();
@@ -81,6 +80,13 @@ public final class HandOffRing<W> {
 
 	/** Creates an empty ring. */
 	public HandOffRing() {
+		this(CAPACITY);
+	}
+
+	HandOffRing(int capacity) {
+		this.capacity = capacity;
+		this.numbers = new AtomicLongArray(capacity * NUMBERS);
+		this.references = new AtomicReferenceArray<>(capacity * REFERENCES);
 	}
 
 	/**
@@ -98,7 +104,7 @@ public final class HandOffRing<W> {
 		long sequence = this.latest.getPlain() + 1;
 		int number = slot(sequence) * NUMBERS;
 		int reference = slot(sequence) * REFERENCES;
-		this.numbers.setOpaque(number + SEQUENCE, BEING_WRITTEN);
+		this.numbers.setOpaque(number + SEQUENCE, sequence);
 		VarHandle.storeStoreFence();
 		this.numbers.setOpaque(number + NANOS, nanos);
 		this.numbers.setOpaque(number + EPOCH_NANOS, epochNanos(nanos));
@@ -108,7 +114,6 @@ public final class HandOffRing<W> {
 		refer(reference + FROM, from);
 		refer(reference + TO, to);
 		refer(reference + WORK, work);
-		this.numbers.setRelease(number + SEQUENCE, sequence);
 		this.latest.setRelease(sequence);
 	}
 
@@ -129,8 +134,8 @@ public final class HandOffRing<W> {
 		return this.anchorEpochNanos + (nanos - this.anchorNanos);
 	}
 
-	private static int slot(long sequence) {
-		return (int) sequence & (CAPACITY - 1);
+	private int slot(long sequence) {
+		return (int) sequence & (this.capacity - 1);
 	}
 
 	/**
@@ -143,7 +148,7 @@ public final class HandOffRing<W> {
 
 	/**
 	 * Copies a hand-off. Any thread.
-	 * @param sequence from 1 to {@link #latest()}
+	 * @param sequence from 1 to what {@link #latest()} has returned to the caller before
 	 * @param copy where to; undefined if there is nothing to copy
 	 * @return {@code false} if that hand-off is kept no more
 	 */
@@ -151,9 +156,6 @@ public final class HandOffRing<W> {
 	public boolean read(long sequence, Copy<W> copy) {
 		int number = slot(sequence) * NUMBERS;
 		int reference = slot(sequence) * REFERENCES;
-		if (this.numbers.getAcquire(number + SEQUENCE) != sequence) {
-			return false;
-		}
 		copy.nanos = this.numbers.getOpaque(number + NANOS);
 		copy.epochNanos = this.numbers.getOpaque(number + EPOCH_NANOS);
 		copy.vacancyNanos = this.numbers.getOpaque(number + VACANCY_NANOS);
