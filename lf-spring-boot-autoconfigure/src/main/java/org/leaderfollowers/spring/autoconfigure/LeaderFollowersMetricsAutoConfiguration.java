@@ -2,31 +2,49 @@ package org.leaderfollowers.spring.autoconfigure;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import org.leaderfollowers.TcpServer;
-import org.leaderfollowers.spring.metrics.LeaderFollowersMetrics;
+import org.leaderfollowers.spring.metrics.PoolMetrics;
+import org.leaderfollowers.spring.metrics.ServerMetrics;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.SearchStrategy;
 import org.springframework.context.annotation.Bean;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for the meters of Leader/Followers
- * pools and servers.
+ * pools and servers. Each application context has meters of its own pools and servers.
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class,
 		afterName = "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration")
 @ConditionalOnClass({ TcpServer.class, MeterRegistry.class })
-@ConditionalOnBean({ MeterRegistry.class, LeaderFollowersPools.class, LeaderFollowersServers.class })
+@ConditionalOnBean(MeterRegistry.class)
 public final class LeaderFollowersMetricsAutoConfiguration {
 
 	@Bean
-	@ConditionalOnMissingBean
-	LeaderFollowersMetrics leaderFollowersMetrics(LeaderFollowersPools pools, LeaderFollowersServers servers) {
-		return new LeaderFollowersMetrics(pools, servers);
+	@ConditionalOnBean(value = LeaderFollowersPools.class, search = SearchStrategy.CURRENT)
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	PoolMetrics leaderFollowersPoolMetrics(LeaderFollowersPools pools) {
+		return new PoolMetrics(pools);
+	}
+
+	@Bean
+	@ConditionalOnBean(value = LeaderFollowersServers.class, search = SearchStrategy.CURRENT)
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	ServerMetrics leaderFollowersServerMetrics(LeaderFollowersServers servers) {
+		return new ServerMetrics(servers);
+	}
+
+	@Bean
+	MeterBinding leaderFollowersMeterBinding(ConfigurableListableBeanFactory beanFactory,
+			ObjectProvider<MeterRegistry> registry) {
+		return new MeterBinding(beanFactory, registry);
 	}
 
 }

@@ -23,7 +23,7 @@ import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint.PoolDescriptor;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint.ThreadDescriptor;
 import org.leaderfollowers.spring.annotation.LfHandler;
-import org.leaderfollowers.spring.metrics.LeaderFollowersMetrics;
+import org.leaderfollowers.spring.metrics.PoolMetrics;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -96,7 +96,7 @@ class BusyPoolTests {
 				assertThat(starvations(registry)).isEqualTo(pool.leaderless().starvations());
 			});
 			SimpleMeterRegistry late = new SimpleMeterRegistry();
-			context.getBean(LeaderFollowersMetrics.class).bindTo(late);
+			context.getBean(PoolMetrics.class).bindTo(late);
 			assertThat(starvations(late)).as("a registry that comes late").isEqualTo(starvations(registry));
 			assertThat(late.get("lf.leaderless").timer().count()).isZero();
 		});

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
-import org.leaderfollowers.spring.metrics.LeaderFollowersMetrics;
+import org.leaderfollowers.spring.metrics.ServerMetrics;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -62,7 +62,7 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 			.withUserConfiguration(Application.class)
 			.run((context) -> assertThat(context).hasNotFailed()
 				.hasSingleBean(LeaderFollowersServers.class)
-				.hasSingleBean(LeaderFollowersMetrics.class)
+				.hasSingleBean(ServerMetrics.class)
 				.doesNotHaveBean(LeaderFollowersEndpointAutoConfiguration.class));
 	}
 

@@ -29,7 +29,7 @@ import org.leaderfollowers.spring.annotation.OnClose;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
-import org.leaderfollowers.spring.metrics.LeaderFollowersMetrics;
+import org.leaderfollowers.spring.metrics.ServerMetrics;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.leaderfollowers.spring.server.UdpServerBuilderCustomizer;
@@ -203,7 +203,7 @@ class UdpServerTests {
 			MeterRegistry registry = new SimpleMeterRegistry();
 			LeaderFollowersPools pools = context.getBean(LeaderFollowersPools.class);
 			LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
-			LeaderFollowersMetrics metrics = new LeaderFollowersMetrics(pools, servers);
+			ServerMetrics metrics = new ServerMetrics(servers);
 			metrics.bindTo(registry);
 			try (DatagramSocket socket = new DatagramSocket()) {
 				send(context, socket, "much too long");
@@ -218,9 +218,13 @@ class UdpServerTests {
 				assertThat(registry.get("lf.bytes").tag("direction", "sent").functionCounter().count()).isEqualTo(5);
 			});
 			assertThat(registry.find("lf.connections").meters()).isEmpty();
+			assertThat(registry.find("lf.connections.max").meters()).isEmpty();
+			assertThat(registry.get("lf.datagrams.max").gauge().value()).isEqualTo(1024);
+			assertThat(registry.get("lf.server.accepting").gauge().value()).isEqualTo(1);
+			assertThat(registry.get("lf.handler.threads").tags("server", "default").gauge().value()).isZero();
 			assertThat(registry.getMeters()).map(Meter::getId)
 				.filteredOn((id) -> id.getName().startsWith("lf.datagrams"))
-				.hasSize(7)
+				.hasSize(8)
 				.allSatisfy((id) -> assertThat(id.getDescription()).isNotBlank());
 			ServerDescriptor server = new LeaderFollowersEndpoint(pools, servers, Duration.ZERO, context)
 				.leaderFollowers()
