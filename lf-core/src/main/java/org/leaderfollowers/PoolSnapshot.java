@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
  * @param name the name of the pool
  * @param state whether it runs
  * @param minThreads the least number of threads
- * @param maxThreads the greatest number of threads
+ * @param maxThreads the greatest number of threads; if it was lowered, there are more
+ * until the surplus ones have nothing to do
  * @param keepAlive how long a surplus thread waits before it ends
  * @param promotionPolicy when followers are promoted
  * @param promotionOrder which follower is promoted

@@ -37,7 +37,7 @@ class StressTests {
 		assertThat(output.lines()
 			.filter((line) -> line.contains("[OK] org.leaderfollowers"))
 			.map(String::strip)
-			.distinct()).hasSizeGreaterThanOrEqualTo(43);
+			.distinct()).hasSizeGreaterThanOrEqualTo(44);
 	}
 
 	private static String run(Path log, Path directory) throws IOException, InterruptedException {

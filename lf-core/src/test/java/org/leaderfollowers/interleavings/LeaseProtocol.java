@@ -24,6 +24,10 @@ import org.leaderfollowers.interleavings.InterleavingExplorer.Steps;
  * if they like, and need not do any of it ever: a state of rest has handlers in it that
  * never return.
  * <p>
+ * An operator may change the number of threads and the policy a few times: that is a
+ * write to a volatile field, and then the steps of {@code changed}. How long a lease is
+ * means nothing without a clock.
+ * <p>
  * A thread that leads one handle set while another one has no leader waits for moments
  * only and goes round. It would never come to rest; so its wait has to end only as long
  * as there is a handle set that nobody has looked at since the last change.
@@ -128,7 +132,28 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		RELEASE_AFTER_END_OF_LEASE,
 
 		/** Who takes a leadership whose leader is busy writes what was sent. */
-		RELEASE_BY_WHO_SHARES
+		RELEASE_BY_WHO_SHARES,
+
+		/** With a policy without leases, too, who waits watches those that there are. */
+		WATCH_OF_OLD_LEASES,
+
+		/** A handler that began on a lease ends with it, whatever the policy is then. */
+		END_OF_OLD_LEASE,
+
+		/** Who changes the settings looks for what is vacant afterwards. */
+		LOOK_AFTER_CHANGE,
+
+		/** Who lowers the maximum unparks the followers. */
+		UNPARK_OF_SURPLUS,
+
+		/** A watcher that is unparked looks whether the settings were changed. */
+		SETTINGS_AFTER_UNPARK,
+
+		/** A follower looks whether it is surplus before it parks. */
+		SURPLUS_BEFORE_PARK,
+
+		/** Threads are counted out against the settings that hold then. */
+		CURRENT_LIMIT
 
 	}
 
@@ -186,6 +211,9 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		/** {@code beginDispatch}. */
 		DISPATCH,
 
+		/** {@code Leadership.lease}, after the policy was read. */
+		DECIDED,
+
 		/** {@code Leadership.lease}, only without {@link Without#LEASE_BEFORE_COVER}. */
 		LATE_LEASE,
 
@@ -227,6 +255,12 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		/** {@code startThread}. */
 		START,
 
+		/** The compare-and-set in it. */
+		START_COUNT,
+
+		/** {@code isSurplus} in it. */
+		START_CHECK,
+
 		/** {@code arrive} of the signaller. */
 		START_CLEAR,
 
@@ -248,6 +282,15 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		// await, watchLeases
 
 		ENQUEUE, APPOINT,
+
+		/** {@code needsWatcher}: the policy. */
+		NEEDED,
+
+		/** {@code isAnyLeased} in it. */
+		NEEDED_LOOK,
+
+		/** {@code isSurplus} in {@code Followers.await}. */
+		PARK_CHECK,
 
 		/** Only without {@link Without#COMPARE_AND_SET_OF_APPOINTMENT}. */
 		APPOINT_LATE,
@@ -291,8 +334,28 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		/** {@code Followers.leave}. */
 		LEAVE,
 
-		/** {@code retireThread}. */
-		RETIRE;
+		/** {@code isSurplus} in {@code takeTurn}. */
+		SURPLUS,
+
+		/** {@code isSurplus} in {@code retire}. */
+		RETIRE,
+
+		/** {@code isAnythingVacant} in it. */
+		RETIRE_LOOK,
+
+		/** {@code countOut}. */
+		COUNT_OUT,
+
+		// changed, by an operator
+
+		/** {@code startMinimum}. */
+		START_MINIMUM,
+
+		/** {@code isSurplus}, and unparks the pool's own threads. */
+		WAKE_SURPLUS,
+
+		/** Unparks the watcher. */
+		WAKE_WATCHER;
 
 		private static final Pc[] ALL = values();
 
@@ -335,7 +398,16 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 
 	private static final int WRONG = 18;
 
-	private static final int SHARED = 19;
+	private static final int MIN = 19;
+
+	private static final int MAX = 20;
+
+	private static final int EAGER = 21;
+
+	/** How many changes are still to come. */
+	private static final int CHANGES = 22;
+
+	private static final int SHARED = 23;
 
 	// Of each thread
 
@@ -368,7 +440,10 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 	/** Whether the handler's reply waits for more, or was read as if it could. */
 	private static final int HOLDS = 10;
 
-	private static final int LOCALS = 11;
+	/** Whether the settings were changed since it began to look at leases. */
+	private static final int CHANGED = 11;
+
+	private static final int LOCALS = 12;
 
 	// Where
 
@@ -392,6 +467,8 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 
 	private static final int AT_THE_END = 10;
 
+	private static final int AS_SURPLUS = 11;
+
 	/** What is wrong with a step, not with a state. */
 	private static final String[] WRONGS = { null, "took over a lease that had only begun",
 			"touched what belongs to a leader without being it" };
@@ -401,6 +478,14 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 	private final int min;
 
 	private final int max;
+
+	private final int greatest;
+
+	private final int[][] sizes;
+
+	private final int changes;
+
+	private final boolean policies;
 
 	private final int own;
 
@@ -430,7 +515,11 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		this.sets = builder.sets;
 		this.min = builder.min;
 		this.max = builder.max;
-		this.own = this.max + builder.spare;
+		this.changes = builder.changes;
+		this.sizes = builder.sizes;
+		this.policies = builder.policies;
+		this.greatest = Math.max(this.max, Arrays.stream(this.sizes).mapToInt((size) -> size[1]).max().orElse(0));
+		this.own = this.greatest + builder.spare;
 		this.keepAlive = builder.keepAlive;
 		this.burst = builder.burst;
 		this.replies = builder.replies;
@@ -452,6 +541,9 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 	public byte[] start() {
 		byte[] state = new byte[SHARED + actors() * LOCALS];
 		state[COUNT] = (byte) this.min;
+		state[MIN] = (byte) this.min;
+		state[MAX] = (byte) this.max;
+		state[CHANGES] = (byte) this.changes;
 		for (int thread = 1; thread <= this.min; thread++) {
 			turn(state, thread);
 		}
@@ -460,7 +552,16 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 
 	@Override
 	public int actors() {
-		return this.own + (this.attendant ? 1 : 0);
+		return this.own + (this.attendant ? 1 : 0) + (this.changes > 0 ? 1 : 0);
+	}
+
+	/** Of a pool that is changed, the last actor is the one who does it. */
+	private boolean isChanged() {
+		return this.changes > 0;
+	}
+
+	private static boolean isSurplus(byte[] state) {
+		return state[COUNT] > state[MAX];
 	}
 
 	@Override
@@ -469,19 +570,26 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		Pc pc = pc(state, me);
 		switch (pc) {
 			case ENDED -> {
-				if (me > this.own) {
+				if (isChanged() && me == actors()) {
+					change(state, me, steps);
+				}
+				else if (me > this.own) {
 					attend(state, me, steps);
 				}
 			}
+			case START_MINIMUM, WAKE_SURPLUS, WAKE_WATCHER -> changed(state, me, pc, steps);
 			case TURN_LEASES, END_LEASE, LEASE_ENDED, TURN_LOOK, ROTATE, TAKE, TAKE_OTHER, TAKEN_RELEASE ->
 				takeTurn(state, me, pc, steps);
 			case LONG_WAIT, ANNOUNCE, WAIT_LOOK, WAIT_SET, SELECT -> await(state, me, pc, steps);
-			case DISPATCH, LATE_LEASE, COVER, ROUSE, UNPARK, NOBODY_EMPTY, NOBODY_LIMIT, REGAIN ->
+			case DISPATCH, DECIDED, LATE_LEASE, COVER, ROUSE, UNPARK, NOBODY_EMPTY, NOBODY_LIMIT, REGAIN ->
 				lease(state, me, pc, steps);
 			case GIVE_UP, HANDLER, HOLD, HELD -> handle(state, me, pc, steps);
-			case SIGNAL, START, START_CLEAR, START_ANYONE, ANYTHING, END_LONG_WAIT, WAKE_LEADER, NEW_ARRIVE ->
+			case SIGNAL, START, START_COUNT, START_CHECK, START_CLEAR, START_ANYONE, ANYTHING, END_LONG_WAIT,
+					WAKE_LEADER, NEW_ARRIVE ->
 				signal(state, me, pc, steps);
-			case ENQUEUE, APPOINT, APPOINT_LATE, PARKED, LEAVE, RETIRE -> follow(state, me, pc, steps);
+			case ENQUEUE, NEEDED, NEEDED_LOOK, APPOINT, APPOINT_LATE, PARK_CHECK, PARKED, LEAVE ->
+				follow(state, me, pc, steps);
+			case SURPLUS, RETIRE, RETIRE_LOOK, COUNT_OUT -> retire(state, me, pc, steps);
 			case SCAN, TAKE_OVER, RELEASE, TIMED, FALL_ASLEEP, ASLEEP_LOOK, ASLEEP_CHECK, ASLEEP, ROUSE_SELF, RESIGN,
 					LATE_RESIGN ->
 				watch(state, me, pc, steps);
@@ -697,10 +805,10 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 					go(next, me, Pc.PARKED);
 				}
 				else {
-					go(next, me, Pc.APPOINT);
+					go(next, me, isChanged() ? Pc.NEEDED : Pc.APPOINT);
 				}
 			}
-			case IN_TURN -> go(next, me, Pc.ENQUEUE);
+			case IN_TURN -> go(next, me, isChanged() ? Pc.SURPLUS : Pc.ENQUEUE);
 			default -> turn(next, me);
 		}
 	}
@@ -858,7 +966,12 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 				byte[] eager = steps.must(me + " promotes and dispatches");
 				giveUp(eager, me);
 				signalThen(eager, me, Pc.HANDLER);
-				if (is(Without.LEASE_BEFORE_COVER)) {
+				if (isChanged()) {
+					if (state[EAGER] == 0) {
+						go(steps.must(me + " is to lease"), me, Pc.DECIDED);
+					}
+				}
+				else if (is(Without.LEASE_BEFORE_COVER)) {
 					byte[] next = steps.must(me + " looks before it leases");
 					go(next, me, (state[WATCHER] != 0 && state[SLEEPS] == 0) ? Pc.LATE_LEASE : Pc.GIVE_UP);
 				}
@@ -867,6 +980,11 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 					publish(next, me, set);
 					go(next, me, Pc.COVER);
 				}
+			}
+			case DECIDED -> {
+				byte[] next = steps.must(me + " leases");
+				publish(next, me, set);
+				go(next, me, Pc.COVER);
 			}
 			case LATE_LEASE -> {
 				byte[] next = steps.must(me + " leases, late");
@@ -918,7 +1036,7 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 			}
 			case NOBODY_LIMIT -> {
 				byte[] next = steps.must(me + " may a thread be started?");
-				if (state[COUNT] < this.max && !is(Without.THREAD_WITHOUT_WATCHER)) {
+				if (state[COUNT] < state[MAX] && !is(Without.THREAD_WITHOUT_WATCHER)) {
 					go(next, me, Pc.GIVE_UP);
 				}
 				else if (this.sets > 1 && !is(Without.END_OF_LONG_WAITS_WITHOUT_WATCHER)) {
@@ -978,7 +1096,7 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 				if (!this.endless) {
 					byte[] next = steps.may(me + " handler returns");
 					set(next, me, HOLDS, 0);
-					if (get(state, me, LEASED) != 0) {
+					if (get(state, me, LEASED) != 0 && !(is(Without.END_OF_OLD_LEASE) && state[EAGER] != 0)) {
 						go(next, me, Pc.REGAIN);
 					}
 					else {
@@ -1056,21 +1174,37 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 				}
 			}
 			case START -> {
-				if (state[COUNT] >= this.max) {
-					go(steps.must(me + " startThread: there are enough"), me, Pc.START_CLEAR);
-					return;
+				if (isChanged()) {
+					byte[] next = steps.must(me + " startThread: reads the limit");
+					set(next, me, INDEX, state[MAX]);
+					go(next, me, Pc.START_COUNT);
 				}
-				// It waits for one that is ending if there is none: the model has no more
-				// actors.
-				boolean ending = Pc.ALL[get(state, me, THEN)] == Pc.ENDED && me <= this.own;
-				for (int born = 1; born <= this.own; born++) {
-					if (pc(state, born) == Pc.ENDED || (born == me && ending)) {
-						byte[] next = steps.must(me + " starts " + born);
-						next[COUNT]++;
-						signalled(next, me, true);
-						go(next, born, Pc.NEW_ARRIVE);
-						return;
-					}
+				else if (state[COUNT] >= state[MAX]) {
+					go(steps.must(me + " startThread: there are enough"), me, Pc.START_CLEAR);
+				}
+				else {
+					starts(state, me, 1, steps);
+				}
+			}
+			case START_COUNT -> {
+				byte[] next = steps.must(me + " startThread: counts");
+				set(next, me, INDEX, 0);
+				if (state[COUNT] >= index) {
+					go(next, me, Pc.START_CLEAR);
+				}
+				else {
+					next[COUNT]++;
+					go(next, me, Pc.START_CHECK);
+				}
+			}
+			case START_CHECK -> {
+				if (isSurplus(state)) {
+					byte[] next = steps.must(me + " startThread: there are enough by now");
+					next[COUNT]--;
+					go(next, me, Pc.START_CLEAR);
+				}
+				else {
+					starts(state, me, 0, steps);
 				}
 			}
 			case START_CLEAR -> {
@@ -1080,7 +1214,7 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 			}
 			case START_ANYONE -> {
 				byte[] next = steps.must(me + " is anybody there now?");
-				if (isAnybodyThere(state) || state[COUNT] < this.max) {
+				if (isAnybodyThere(state) || state[COUNT] < state[MAX]) {
 					set(next, me, WHERE, IN_SIGNAL);
 					go(next, me, Pc.ANYTHING);
 				}
@@ -1155,6 +1289,23 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		}
 	}
 
+	/**
+	 * The one who holds the mark starts a thread. It waits for one that is ending if
+	 * there is none left: the model has no more actors.
+	 */
+	private void starts(byte[] state, int me, int more, Steps steps) {
+		boolean ending = Pc.ALL[get(state, me, THEN)] == Pc.ENDED && me <= this.own;
+		for (int born = 1; born <= this.own; born++) {
+			if (pc(state, born) == Pc.ENDED || (born == me && ending)) {
+				byte[] next = steps.must(me + " starts " + born);
+				next[COUNT] += (byte) more;
+				signalled(next, me, true);
+				go(next, born, Pc.NEW_ARRIVE);
+				return;
+			}
+		}
+	}
+
 	private void endNextLongWait(byte[] next, int me, int index) {
 		if (index + 1 < this.sets) {
 			set(next, me, INDEX, index + 1);
@@ -1194,10 +1345,41 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 				changed(next);
 				takeVacancy(next, me, IN_FOLLOW);
 			}
+			case NEEDED -> {
+				byte[] next = steps.must(me + " needsWatcher: the policy");
+				boolean looks = !is(Without.WATCH_OF_OLD_LEASES);
+				go(next, me, (state[EAGER] == 0) ? Pc.APPOINT : looks ? Pc.NEEDED_LOOK : Pc.PARK_CHECK);
+			}
+			case NEEDED_LOOK -> {
+				byte[] next = steps.must(me + " needsWatcher: is anything leased? " + get(state, me, INDEX));
+				int index = get(state, me, INDEX);
+				boolean leased = this.fine ? state[LEASE + index] != 0 : isAnyLeased(state);
+				if (this.fine && !leased && index + 1 < this.sets) {
+					set(next, me, INDEX, index + 1);
+				}
+				else {
+					set(next, me, INDEX, 0);
+					go(next, me, leased ? Pc.APPOINT : Pc.PARK_CHECK);
+				}
+			}
+			case PARK_CHECK -> {
+				if (get(state, me, PERMIT) != WAITING) {
+					takeVacancy(arrived(steps, me), me, IN_ARRIVE);
+					return;
+				}
+				byte[] next = steps.must(me + " await: is it surplus?");
+				if (isSurplus(state) && !is(Without.SURPLUS_BEFORE_PARK)) {
+					set(next, me, WHERE, AS_SURPLUS);
+					go(next, me, Pc.LEAVE);
+				}
+				else {
+					go(next, me, Pc.PARKED);
+				}
+			}
 			case APPOINT -> {
 				byte[] next = steps.must(me + " appoint");
 				if (state[WATCHER] != 0) {
-					go(next, me, Pc.PARKED);
+					go(next, me, isChanged() ? Pc.PARK_CHECK : Pc.PARKED);
 				}
 				else if (is(Without.COMPARE_AND_SET_OF_APPOINTMENT)) {
 					go(next, me, Pc.APPOINT_LATE);
@@ -1213,14 +1395,20 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 			case PARKED -> {
 				if (get(state, me, PERMIT) != WAITING) {
 					takeVacancy(arrived(steps, me), me, IN_ARRIVE);
+					return;
 				}
-				else if (this.keepAlive) {
+				if (get(state, me, UNPARKED) != 0 && isChanged()) {
+					byte[] next = steps.must(me + " is unparked");
+					set(next, me, UNPARKED, 0);
+					go(next, me, Pc.PARK_CHECK);
+				}
+				if (this.keepAlive) {
 					byte[] next = steps.may(me + " has waited long enough");
 					set(next, me, WHERE, AS_EXPIRED);
 					go(next, me, Pc.LEAVE);
 				}
 			}
-			case LEAVE -> {
+			default -> {
 				int where = get(state, me, WHERE);
 				byte[] next = steps.must(me + " leave");
 				boolean left = get(state, me, PERMIT) == WAITING;
@@ -1246,7 +1434,8 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 					}
 					default -> {
 						if (left) {
-							go(next, me, Pc.RETIRE);
+							set(next, me, WHERE, where);
+							go(next, me, isChanged() ? Pc.RETIRE : Pc.COUNT_OUT);
 						}
 						else {
 							takeVacancy(next, me, IN_ARRIVE);
@@ -1254,19 +1443,149 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 					}
 				}
 			}
+		}
+	}
+
+	private void retire(byte[] state, int me, Pc pc, Steps steps) {
+		int where = get(state, me, WHERE);
+		switch (pc) {
+			case SURPLUS -> {
+				byte[] next = steps.must(me + " takeTurn: is it surplus?");
+				if (isSurplus(state)) {
+					set(next, me, WHERE, IN_TURN);
+					set(next, me, INDEX, is(Without.CURRENT_LIMIT) ? state[MAX] : 0);
+					go(next, me, Pc.RETIRE_LOOK);
+				}
+				else {
+					go(next, me, Pc.ENQUEUE);
+				}
+			}
+			case RETIRE -> {
+				byte[] next = steps.must(me + " retire: is it surplus?");
+				if (is(Without.CURRENT_LIMIT)) {
+					set(next, me, INDEX, (where == AS_EXPIRED) ? state[MIN] : state[MAX]);
+				}
+				if (isSurplus(state)) {
+					go(next, me, Pc.RETIRE_LOOK);
+				}
+				else if (where == AS_EXPIRED) {
+					go(next, me, Pc.COUNT_OUT);
+				}
+				else {
+					stays(next, me);
+				}
+			}
+			case RETIRE_LOOK -> {
+				byte[] next = steps.must(me + " retire: is anything vacant?");
+				if (isAnyVacant(state) || (state[WATCHER] == 0 && isAnyLeased(state))) {
+					stays(next, me);
+				}
+				else {
+					go(next, me, Pc.COUNT_OUT);
+				}
+			}
 			default -> {
-				byte[] next = steps.must(me + " retireThread");
-				if (state[COUNT] > this.min) {
+				byte[] next = steps.must(me + " countOut");
+				int limit = is(Without.CURRENT_LIMIT) ? get(state, me, INDEX)
+						: (where == AS_EXPIRED) ? state[MIN] : state[MAX];
+				if (state[COUNT] > limit) {
 					next[COUNT]--;
+					set(next, me, INDEX, 0);
 					set(next, me, THEN, Pc.ENDED.ordinal());
 					set(next, me, WHERE, AT_THE_END);
 					go(next, me, Pc.ANYTHING);
 				}
 				else {
-					turn(next, me);
+					stays(next, me);
 				}
 			}
 		}
+	}
+
+	private void stays(byte[] next, int me) {
+		int where = get(next, me, WHERE);
+		set(next, me, INDEX, 0);
+		set(next, me, WHERE, 0);
+		if (where == IN_TURN) {
+			go(next, me, Pc.ENQUEUE);
+		}
+		else {
+			turn(next, me);
+		}
+	}
+
+	/** {@code resize} or {@code promotionPolicy}: a write to a volatile field. */
+	private void change(byte[] state, int me, Steps steps) {
+		if (state[CHANGES] == 0) {
+			return;
+		}
+		for (int[] size : this.sizes) {
+			if (size[0] != state[MIN] || size[1] != state[MAX]) {
+				byte[] next = steps.may(me + " resize " + size[0] + ".." + size[1]);
+				next[MIN] = (byte) size[0];
+				next[MAX] = (byte) size[1];
+				settingsChanged(next, me);
+			}
+		}
+		if (this.policies) {
+			byte[] next = steps.may(me + " promotionPolicy");
+			next[EAGER] = (byte) (1 - state[EAGER]);
+			settingsChanged(next, me);
+		}
+	}
+
+	private void settingsChanged(byte[] next, int me) {
+		next[CHANGES]--;
+		for (int thread = 1; thread <= this.own; thread++) {
+			set(next, thread, CHANGED, watches(next, thread) ? 1 : 0);
+		}
+		go(next, me, Pc.START_MINIMUM);
+	}
+
+	/** {@code changed}: what is to be done after that. */
+	private void changed(byte[] state, int me, Pc pc, Steps steps) {
+		switch (pc) {
+			case START_MINIMUM -> {
+				if (state[COUNT] >= state[MIN]) {
+					go(steps.must(me + " startMinimum: there are enough"), me, Pc.WAKE_SURPLUS);
+					return;
+				}
+				for (int born = 1; born <= this.own; born++) {
+					if (pc(state, born) == Pc.ENDED) {
+						byte[] next = steps.must(me + " startMinimum: starts " + born);
+						next[COUNT]++;
+						turn(next, born);
+						return;
+					}
+				}
+			}
+			case WAKE_SURPLUS -> {
+				byte[] next = steps.must(me + " changed: is there a surplus?");
+				for (int thread = 1; thread <= this.own; thread++) {
+					if (isSurplus(state) && !is(Without.UNPARK_OF_SURPLUS) && maySoonPark(state, thread)) {
+						set(next, thread, UNPARKED, 1);
+					}
+				}
+				go(next, me, Pc.WAKE_WATCHER);
+			}
+			default -> {
+				byte[] next = steps.must(me + " changed: unparks the watcher");
+				if (state[WATCHER] != 0) {
+					set(next, state[WATCHER], UNPARKED, 1);
+				}
+				if (is(Without.LOOK_AFTER_CHANGE)) {
+					go(next, me, Pc.ENDED);
+				}
+				else {
+					signalNextVacancy(next, me, Pc.ENDED);
+				}
+			}
+		}
+	}
+
+	/** To the others a permit means nothing: they look before they park. */
+	private boolean maySoonPark(byte[] state, int thread) {
+		return pc(state, thread) == Pc.PARK_CHECK || pc(state, thread) == Pc.PARKED || watches(state, thread);
 	}
 
 	private void appointed(byte[] next, int me) {
@@ -1293,7 +1612,7 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 			case SCAN -> {
 				if (!this.fine) {
 					byte[] next = steps.must(me + " watch: looks at all");
-					go(next, me, isAnyLeased(state) ? Pc.TIMED : Pc.FALL_ASLEEP);
+					scanned(next, me, isAnyLeased(state));
 					for (int set = 0; set < this.sets; set++) {
 						if (state[LEASE + set] != 0) {
 							byte[] late = steps.must(me + " watch: the lease of %d has run out".formatted(set));
@@ -1379,7 +1698,8 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 			}
 			case ASLEEP_CHECK -> {
 				byte[] next = steps.must(me + " asleep: is it awake?");
-				if (state[SLEEPS] == 0 && !is(Without.AWAKE_AFTER_UNPARK)) {
+				boolean changed = get(state, me, CHANGED) != 0 && !is(Without.SETTINGS_AFTER_UNPARK);
+				if ((state[SLEEPS] == 0 && !is(Without.AWAKE_AFTER_UNPARK)) || changed) {
 					go(next, me, Pc.ROUSE_SELF);
 				}
 				else {
@@ -1452,7 +1772,18 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		}
 	}
 
+	private void scanned(byte[] next, int me, boolean leased) {
+		if (!leased && isSurplus(next)) {
+			set(next, me, WHERE, AS_SURPLUS);
+			go(next, me, Pc.RESIGN);
+		}
+		else {
+			go(next, me, leased ? Pc.TIMED : Pc.FALL_ASLEEP);
+		}
+	}
+
 	private void scan(byte[] next, int me) {
+		set(next, me, CHANGED, 0);
 		set(next, me, INDEX, 0);
 		set(next, me, SAW_LEASE, 0);
 		go(next, me, Pc.SCAN);
@@ -1467,7 +1798,7 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		boolean leased = get(next, me, SAW_LEASE) != 0;
 		set(next, me, INDEX, 0);
 		set(next, me, SAW_LEASE, 0);
-		go(next, me, leased ? Pc.TIMED : Pc.FALL_ASLEEP);
+		scanned(next, me, leased);
 	}
 
 	/** {@code attendIfVacant} by a thread that has nothing to do with the pool's. */
@@ -1696,7 +2027,7 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		if (marks != state[MARK]) {
 			return "the mark is " + state[MARK] + ", but " + marks + " are under way";
 		}
-		return (state[COUNT] > this.max) ? "too many threads" : null;
+		return (state[COUNT] > this.greatest) ? "too many threads" : null;
 	}
 
 	private boolean watches(byte[] state, int thread) {
@@ -1709,7 +2040,7 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 
 	private boolean holdsMark(byte[] state, int thread) {
 		return switch (pc(state, thread)) {
-			case START, START_CLEAR, NEW_ARRIVE -> true;
+			case START, START_COUNT, START_CHECK, START_CLEAR, NEW_ARRIVE -> true;
 			default -> get(state, thread, PERMIT) == SIGNALLED;
 		};
 	}
@@ -1737,8 +2068,16 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 				return "%d is led by nobody, or by one whose handler does not return, while %d waits".formatted(set,
 						idle);
 			}
-			if (!led && state[COUNT] < this.max) {
+			if (!led && state[COUNT] < state[MAX]) {
 				return set + " has no leader, and no thread was started though one more may be";
+			}
+		}
+		if (state[COUNT] < state[MIN]) {
+			return "too few threads";
+		}
+		for (int thread = 1; thread <= this.own; thread++) {
+			if (isParked(state, thread) && isSurplus(state)) {
+				return thread + " waits though there are too many threads";
 			}
 		}
 		return null;
@@ -1757,6 +2096,10 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		}
 		description.append(", mark %d, threads %d, watcher %d%s;".formatted(state[MARK], state[COUNT], state[WATCHER],
 				(state[SLEEPS] != 0) ? " asleep" : ""));
+		if (isChanged()) {
+			description
+				.append(" limits %d..%d%s;".formatted(state[MIN], state[MAX], (state[EAGER] != 0) ? " eager" : ""));
+		}
 		for (int thread = 1; thread <= actors(); thread++) {
 			description.append(" %d: %s, permit %d, leads %d;".formatted(thread, pc(state, thread),
 					get(state, thread, PERMIT), get(state, thread, LEADING) - 1));
@@ -1799,6 +2142,12 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 
 		private int spare;
 
+		private int changes;
+
+		private int[][] sizes = {};
+
+		private boolean policies;
+
 		private boolean keepAlive;
 
 		private boolean burst;
@@ -1833,6 +2182,19 @@ final class LeaseProtocol implements InterleavingExplorer.Protocol {
 		/** How many threads may still be ending while others are started for them. */
 		Builder spareThreads(int spareThreads) {
 			this.spare = spareThreads;
+			return this;
+		}
+
+		/** How often an operator changes the pool, and to which numbers of threads. */
+		Builder changes(int changes, int[]... sizes) {
+			this.changes = changes;
+			this.sizes = sizes;
+			return this;
+		}
+
+		/** The operator changes the policy, too. */
+		Builder policies() {
+			this.policies = true;
 			return this;
 		}
 

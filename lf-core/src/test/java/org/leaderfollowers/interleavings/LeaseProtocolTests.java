@@ -55,7 +55,24 @@ class LeaseProtocolTests {
 				LeaseProtocol.builder().handleSets(2).threads(2, 2).replies().attendant().symmetric()),
 
 		TWO_HANDLE_SETS_TWO_TO_THREE_THREADS(
-				LeaseProtocol.builder().handleSets(2).threads(2, 3).keepAlive().sharedHandleSets().symmetric());
+				LeaseProtocol.builder().handleSets(2).threads(2, 3).keepAlive().sharedHandleSets().symmetric()),
+
+		CHANGED_POLICY(LeaseProtocol.builder().threads(2, 2).changes(3).policies().symmetric()),
+
+		CHANGED_POLICY_TWO_HANDLE_SETS(
+				LeaseProtocol.builder().handleSets(2).threads(2, 2).changes(1).policies().symmetric()),
+
+		CHANGED_NUMBER_OF_THREADS(LeaseProtocol.builder()
+			.threads(1, 2)
+			.keepAlive()
+			.changes(2, size(1, 1), size(2, 2), size(1, 2))
+			.symmetric()),
+
+		CHANGED_NUMBER_OF_THREADS_AND_POLICY(LeaseProtocol.builder()
+			.threads(1, 1)
+			.changes(2, size(1, 1), size(1, 2), size(2, 2))
+			.policies()
+			.symmetric());
 
 		private final LeaseProtocol.Builder builder;
 
@@ -63,6 +80,10 @@ class LeaseProtocolTests {
 			this.builder = builder;
 		}
 
+	}
+
+	private static int[] size(int min, int max) {
+		return new int[] { min, max };
 	}
 
 	@ParameterizedTest
@@ -94,6 +115,9 @@ class LeaseProtocolTests {
 			// One leads, one blocks, one watched and one waits.
 			case SUCCESSOR_OF_PROMOTED, SUCCESSOR_AFTER_TAKEOVER ->
 				LeaseProtocol.builder().handleSets(2).threads(4, 4).endlessHandlers();
+			case WATCH_OF_OLD_LEASES, END_OF_OLD_LEASE -> LeaseProtocol.builder().threads(2, 2).changes(1).policies();
+			case LOOK_AFTER_CHANGE, UNPARK_OF_SURPLUS, SETTINGS_AFTER_UNPARK, SURPLUS_BEFORE_PARK, CURRENT_LIMIT ->
+				LeaseProtocol.builder().threads(1, 2).keepAlive().changes(2, size(1, 1), size(2, 2), size(1, 2));
 			default -> LeaseProtocol.builder().threads(2, 2).replies().promotingHandlers().attendant();
 		};
 	}

@@ -250,6 +250,49 @@ public class FollowersStress {
 	}
 
 	/**
+	 * Two that wait for the first time, and need more room than there is, while a third
+	 * thread wakes one.
+	 */
+	@JCStressTest
+	@State
+	@Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "one was woken, the other waits")
+	@Outcome(id = "0, 2", expect = Expect.ACCEPTABLE, desc = "both wait")
+	@Outcome(expect = Expect.FORBIDDEN, desc = "one is lost: whoever saw its slot did not find it")
+	public static class GrowAndSignal {
+
+		private final Followers followers = Followers.lifo();
+
+		private final Follower first = new Follower(16, Thread.currentThread());
+
+		private final Follower second = new Follower(100, Thread.currentThread());
+
+		@Actor
+		public void first() {
+			this.followers.enqueue(this.first);
+		}
+
+		@Actor
+		public void second() {
+			this.followers.enqueue(this.second);
+		}
+
+		@Actor
+		public void signaller(II_Result result) {
+			result.r1 = (this.followers.signal() == Signal.WOKEN) ? 1 : 0;
+		}
+
+		@Arbiter
+		public void outcome(II_Result result) {
+			this.followers.arrive();
+			while (this.followers.signal() == Signal.WOKEN) {
+				result.r2++;
+				this.followers.arrive();
+			}
+		}
+
+	}
+
+	/**
 	 * A stack with one follower that is not on it.
 	 */
 	public static class OneFollower {
