@@ -71,7 +71,7 @@ final class Plan {
 		List<String> loops = List.of(Servers.ADAPTIVE, Servers.EAGER, Servers.NIO, Servers.NETTY);
 		add(IDLE, List.of(Servers.ADAPTIVE, Servers.EAGER, Servers.NIO, Servers.NETTY, Servers.VIRTUAL));
 		add(ECHO, loops);
-		add(ECHO, List.of(Servers.ON_MESSAGE, Servers.METERED));
+		add(ECHO, List.of(Servers.ON_MESSAGE, Servers.SPRING, Servers.METERED));
 		add(Scenario.open("none", 64, 20_000), loops);
 		add(Scenario.open("none", 64, 60_000), loops);
 		add(Scenario.closed("none", 10_000), loops);

@@ -37,7 +37,7 @@ public record Goal(String load, String demand, Function<Results, Check> check) {
 			ratio(ECHO, Metric.CPU_US, Servers.NETTY, LESS, 1.0),
 			ratio(ECHO, Metric.REQUESTS_PER_SECOND, Servers.NETTY, MORE, 1.0),
 			ratioOf(Servers.ON_MESSAGE, ECHO, Metric.CPU_US, Servers.ADAPTIVE, LESS, 1.3),
-			ratioOf(Servers.METERED, ECHO, Metric.CPU_US, Servers.ADAPTIVE, LESS, 1.05),
+			ratioOf(Servers.METERED, ECHO, Metric.CPU_US, Servers.SPRING, LESS, 1.05),
 			ratio(Scenario.open("none", 64, 20_000), Metric.CPU_US, Servers.NETTY, LESS, 1.05),
 			ratio(Scenario.open("none", 64, 60_000), Metric.CPU_US, Servers.NETTY, LESS, 1.05),
 			ratio(BLOCKING, Metric.REQUESTS_PER_SECOND, Servers.VIRTUAL, MORE, 1.15),

@@ -26,7 +26,10 @@ public final class Servers {
 	 */
 	public static final String ON_MESSAGE = "lf-on-message";
 
-	/** This engine in a Spring application with meters. */
+	/** This engine in a Spring application, without meters. */
+	public static final String SPRING = "lf-spring";
+
+	/** The same with meters. */
 	public static final String METERED = "lf-metered";
 
 	/** The pattern as a textbook has it. */
@@ -64,8 +67,8 @@ public final class Servers {
 
 	/** All, in the order of the tables. */
 	public static final List<String> ALL = List.of(ADAPTIVE, ADAPTIVE_TWO_SETS, EAGER, EAGER_TWO_SETS, ON_MESSAGE,
-			METERED, TEXTBOOK, HALF_SYNC, NIO, NETTY, NETTY_NIO, NETTY_EXECUTOR, NETTY_NIO_EXECUTOR, VIRTUAL, THREADS,
-			GRIZZLY, SPRING_INTEGRATION);
+			SPRING, METERED, TEXTBOOK, HALF_SYNC, NIO, NETTY, NETTY_NIO, NETTY_EXECUTOR, NETTY_NIO_EXECUTOR, VIRTUAL,
+			THREADS, GRIZZLY, SPRING_INTEGRATION);
 
 	private Servers() {
 	}
@@ -104,7 +107,8 @@ public final class Servers {
 			case ADAPTIVE -> "This engine: promotes when it has learned that the handler takes long";
 			case EAGER -> "This engine, promoting before every dispatch";
 			case ON_MESSAGE -> "This engine in a Spring application: an @OnMessage method from String to String";
-			case METERED -> "This engine in a Spring application with meters and observations";
+			case SPRING -> "This engine in a Spring application, without meters";
+			case METERED -> "This engine in a Spring application with meters";
 			case TEXTBOOK -> "Leader/Followers as in the paper: deactivate, promote, process, reactivate";
 			case HALF_SYNC -> "Half-sync/half-reactive: one thread reads, others take the requests from a queue";
 			case NIO -> "A loop over a selector in one thread, and nothing else";

@@ -23,7 +23,10 @@ public enum ServerKind {
 	 */
 	LF_ON_MESSAGE("lf-on-message", SpringBootServer::withMethod),
 
-	/** Our engine in a Spring application with meters. */
+	/** Our engine in a Spring application, without meters. */
+	LF_SPRING("lf-spring", SpringBootServer::withoutMeters),
+
+	/** The same with meters. */
 	LF_METERED("lf-metered", SpringBootServer::withMeters),
 
 	/** A bare loop in one thread. */

@@ -53,6 +53,10 @@ final class SpringBootServer implements EchoServer {
 		return new SpringBootServer(Methods.class, options, work);
 	}
 
+	static SpringBootServer withoutMeters(ServerOptions options, Runnable work) {
+		return new SpringBootServer(NoMeters.class, options, work);
+	}
+
 	static SpringBootServer withMeters(ServerOptions options, Runnable work) {
 		return new SpringBootServer(Meters.class, options, work);
 	}
@@ -100,7 +104,17 @@ final class SpringBootServer implements EchoServer {
 			LeaderFollowersObservationAutoConfiguration.class, MetricsAutoConfiguration.class,
 			CompositeMeterRegistryAutoConfiguration.class, SimpleMetricsExportAutoConfiguration.class,
 			ObservationAutoConfiguration.class })
-	static class Meters {
+	static class Meters extends Handler {
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@ImportAutoConfiguration(LeaderFollowersAutoConfiguration.class)
+	static class NoMeters extends Handler {
+
+	}
+
+	static class Handler {
 
 		@Bean
 		@LfHandler
