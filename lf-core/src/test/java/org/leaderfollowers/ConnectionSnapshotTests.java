@@ -125,6 +125,8 @@ class ConnectionSnapshotTests {
 				(connection, message) -> suspension.set(connection.suspend()));
 		this.engine.connect(server).send("x\n");
 		awaitState(server, State.SUSPENDED);
+		// It is suspended a moment before the handler has noted how to resume it.
+		Engine.eventually().until(() -> suspension.get() != null);
 		suspension.get().resume();
 		awaitState(server, State.OPEN);
 	}
