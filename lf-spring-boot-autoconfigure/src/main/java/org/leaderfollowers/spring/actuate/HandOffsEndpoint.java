@@ -89,7 +89,8 @@ public class HandOffsEndpoint {
 		List<LeaderFollowersPool> chosen = chosen(pool);
 		List<HandOffDescriptor> handOffs = collect(chosen, LeaderFollowersPool::drainHandOffs);
 		String names = String.join(", ", chosen.stream().map(LeaderFollowersPool::name).toList());
-		logger.info("%d hand-offs of %s are forgotten%s".formatted(handOffs.size(), names, operator.by()));
+		logger
+			.info(Printable.of("%d hand-offs of %s are forgotten%s".formatted(handOffs.size(), names, operator.by())));
 		this.audit.record(operator, WriteAudit.HAND_OFFS_DRAINED,
 				Map.of("pools", names, "handOffs", String.valueOf(handOffs.size())), Map.of(), Map.of());
 		return new HandOffsDescriptor(Instant.now(), handOffs);

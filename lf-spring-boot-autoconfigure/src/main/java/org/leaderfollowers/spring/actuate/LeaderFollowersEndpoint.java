@@ -165,7 +165,8 @@ public class LeaderFollowersEndpoint {
 			changed.entrySet().removeIf((value) -> value.getValue().equals(old.get(value.getKey())));
 			old.keySet().retainAll(changed.keySet());
 			if (!changed.isEmpty()) {
-				logger.info("Pool '%s' is changed%s: %s, was %s".formatted(found.name(), operator.by(), changed, old));
+				logger.info(Printable
+					.of("Pool '%s' is changed%s: %s, was %s".formatted(found.name(), operator.by(), changed, old)));
 				this.audit.record(operator, WriteAudit.POOL_CHANGED, Map.of("pool", found.name()), old, changed);
 			}
 			return PoolDescriptor.of(after);
@@ -231,7 +232,8 @@ public class LeaderFollowersEndpoint {
 		}
 		if (open.isOpen()) {
 			open.close();
-			logger.info("Connection %d of server '%s' is closed%s".formatted(id, found.name(), operator.by()));
+			logger.info(Printable
+				.of("Connection %d of server '%s' is closed%s".formatted(id, found.name(), operator.by())));
 			this.audit.record(operator, WriteAudit.CONNECTION_CLOSED,
 					Map.of("pool", pool, "server", found.name(), "connection", String.valueOf(id)), Map.of(), Map.of());
 		}

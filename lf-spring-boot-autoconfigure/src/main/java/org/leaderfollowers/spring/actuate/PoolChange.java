@@ -31,17 +31,15 @@ record PoolChange(@Nullable Integer minThreads, @Nullable Integer maxThreads, @N
 	 */
 	void apply(LeaderFollowersPool pool, PoolSnapshot before) {
 		if (this.lease != null) {
-			pool.promotionLease(this.lease);
+			// To have it checked, before anything is changed.
+			LeaderFollowersPool.builder().promotionLease(this.lease);
 		}
 		if (this.minThreads != null || this.maxThreads != null) {
-			try {
-				pool.resize((this.minThreads != null) ? this.minThreads : before.minThreads(),
-						(this.maxThreads != null) ? this.maxThreads : before.maxThreads());
-			}
-			catch (IllegalArgumentException ex) {
-				pool.promotionLease(before.promotionLease());
-				throw ex;
-			}
+			pool.resize((this.minThreads != null) ? this.minThreads : before.minThreads(),
+					(this.maxThreads != null) ? this.maxThreads : before.maxThreads());
+		}
+		if (this.lease != null) {
+			pool.promotionLease(this.lease);
 		}
 		if (this.policy != null) {
 			pool.promotionPolicy(this.policy);

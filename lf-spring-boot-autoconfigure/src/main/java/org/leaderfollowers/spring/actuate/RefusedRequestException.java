@@ -36,7 +36,7 @@ class RefusedRequestException extends InvalidEndpointRequestException {
 	static RefusedRequestException unknown(String what, Collection<String> known) {
 		return new RefusedRequestException(WebEndpointResponse.STATUS_NOT_FOUND,
 				known.isEmpty() ? "There is no such %s".formatted(what)
-						: "There is no such %s, only: %s".formatted(what, String.join(", ", known)));
+						: "There is no such %s, only: %s".formatted(what, Printable.of(String.join(", ", known))));
 	}
 
 	/**

@@ -5,6 +5,8 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.Map;
 
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,6 +27,19 @@ import static org.assertj.core.api.Assertions.assertThat;
  */
 @ExtendWith(OutputCaptureExtension.class)
 class PoolOperationTests {
+
+	/** For what is refused. */
+	private static OperatedApplication untouched;
+
+	@BeforeAll
+	static void start() {
+		untouched = OperatedApplication.run();
+	}
+
+	@AfterAll
+	static void stop() {
+		untouched.close();
+	}
 
 	private static final String POOL = "/actuator/leaderfollowers/default";
 
@@ -104,14 +119,12 @@ class PoolOperationTests {
 					{"lease":"soon"}                | 'lease' must be a time such as '500ms', '30s' or 'PT30S', but is 'soon'
 					""")
 	void wrongInputIsRefusedWithTheReason(String body, String reason) throws Exception {
-		try (OperatedApplication application = OperatedApplication.run()) {
-			PoolSnapshot before = application.pool().snapshot();
-			HttpResponse<String> response = application.post(POOL, body);
-			assertThat(response.statusCode()).isEqualTo(400);
-			assertThat(response.headers().firstValue("Content-Type")).get().asString().matches("application/.*json.*");
-			assertThat(response.body()).isEqualTo("{\"reason\":\"" + reason + "\"}");
-			assertUnchanged(application, before);
-		}
+		PoolSnapshot before = untouched.pool().snapshot();
+		HttpResponse<String> response = untouched.post(POOL, body);
+		assertThat(response.statusCode()).isEqualTo(400);
+		assertThat(response.headers().firstValue("Content-Type")).get().asString().matches("application/.*json.*");
+		assertThat(response.body()).isEqualTo("{\"reason\":\"" + reason + "\"}");
+		assertUnchanged(untouched, before);
 	}
 
 	@ParameterizedTest
@@ -125,15 +138,16 @@ class PoolOperationTests {
 			{"lease":"0ms"}                              | ease
 			{"lease":"-1s"}                              | ease
 			{"lease":"1h"}                               | ease
+			{"maxThreads":9,"lease":"1h"}                | ease
 			""")
-	void whatTheEngineRefusesChangesNothing(String body, String about) throws Exception {
-		try (OperatedApplication application = OperatedApplication.run()) {
-			PoolSnapshot before = application.pool().snapshot();
-			HttpResponse<String> response = application.post(POOL, body);
-			assertThat(response.statusCode()).isEqualTo(400);
-			assertThat(response.body()).startsWith("{\"reason\":\"'").contains(about).contains("must be");
-			assertUnchanged(application, before);
-		}
+	void whatTheEngineRefusesChangesNothing(String body, String about, CapturedOutput output) throws Exception {
+		PoolSnapshot before = untouched.pool().snapshot();
+		HttpResponse<String> response = untouched.post(POOL, body);
+		assertThat(response.statusCode()).isEqualTo(400);
+		assertThat(response.body()).startsWith("{\"reason\":\"'").contains(about).contains("must be");
+		assertUnchanged(untouched, before);
+		// Not even for a moment.
+		assertThat(output).doesNotContain("was changed");
 	}
 
 	@Test
@@ -148,11 +162,9 @@ class PoolOperationTests {
 
 	@Test
 	void unknownPoolIsNotFound() throws Exception {
-		try (OperatedApplication application = OperatedApplication.run()) {
-			HttpResponse<String> response = application.post("/actuator/leaderfollowers/x", "{\"maxThreads\":9}");
-			assertThat(response.statusCode()).isEqualTo(404);
-			assertThat(response.body()).isEqualTo("{\"reason\":\"There is no such pool, only: default, spare\"}");
-		}
+		HttpResponse<String> response = untouched.post("/actuator/leaderfollowers/x", "{\"maxThreads\":9}");
+		assertThat(response.statusCode()).isEqualTo(404);
+		assertThat(response.body()).isEqualTo("{\"reason\":\"There is no such pool, only: default, spare\"}");
 	}
 
 	@ParameterizedTest
@@ -169,27 +181,23 @@ class PoolOperationTests {
 	@ParameterizedTest
 	@ValueSource(strings = { "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "" })
 	void whatAFormOfAnotherSiteCanSendIsNotAccepted(String contentType) throws Exception {
-		try (OperatedApplication application = OperatedApplication.run()) {
-			PoolSnapshot before = application.pool().snapshot();
-			HttpRequest.Builder request = HttpRequest.newBuilder()
-				.POST(HttpRequest.BodyPublishers
-					.ofString(contentType.startsWith("multipart") ? "--b--\r\n" : "{\"maxThreads\":9}"));
-			if (!contentType.isEmpty()) {
-				request.header("Content-Type", contentType);
-			}
-			assertThat(application.send(POOL + "?maxThreads=9", request).statusCode()).isEqualTo(415);
-			assertUnchanged(application, before);
+		PoolSnapshot before = untouched.pool().snapshot();
+		HttpRequest.Builder request = HttpRequest.newBuilder()
+			.POST(HttpRequest.BodyPublishers
+				.ofString(contentType.startsWith("multipart") ? "--b--\r\n" : "{\"maxThreads\":9}"));
+		if (!contentType.isEmpty()) {
+			request.header("Content-Type", contentType);
 		}
+		assertThat(untouched.send(POOL + "?maxThreads=9", request).statusCode()).isEqualTo(415);
+		assertUnchanged(untouched, before);
 	}
 
 	@Test
 	void requestWithoutBodyOrTypeChangesNothing() throws Exception {
-		try (OperatedApplication application = OperatedApplication.run()) {
-			PoolSnapshot before = application.pool().snapshot();
-			HttpRequest.Builder request = HttpRequest.newBuilder().POST(HttpRequest.BodyPublishers.noBody());
-			assertThat(application.send(POOL + "?maxThreads=9", request).statusCode()).isEqualTo(415);
-			assertUnchanged(application, before);
-		}
+		PoolSnapshot before = untouched.pool().snapshot();
+		HttpRequest.Builder request = HttpRequest.newBuilder().POST(HttpRequest.BodyPublishers.noBody());
+		assertThat(untouched.send(POOL + "?maxThreads=9", request).statusCode()).isEqualTo(415);
+		assertUnchanged(untouched, before);
 	}
 
 	private static void assertUnchanged(OperatedApplication application, PoolSnapshot before) {

@@ -5,6 +5,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,6 +30,19 @@ import static org.awaitility.Awaitility.await;
  */
 @ExtendWith(OutputCaptureExtension.class)
 class ServerOperationTests {
+
+	/** For what is refused. */
+	private static OperatedApplication untouched;
+
+	@BeforeAll
+	static void start() {
+		untouched = OperatedApplication.run();
+	}
+
+	@AfterAll
+	static void stop() {
+		untouched.close();
+	}
 
 	private static final String SERVER = "/actuator/leaderfollowers/default/default";
 
@@ -216,30 +231,24 @@ class ServerOperationTests {
 					{"action":"drain","timeout":"99999999999999999999d"} | 'timeout' must be a time such as '500ms', '30s' or 'PT30S', but is '99999999999999999999d'
 					""")
 	void wrongInputIsRefusedWithTheReason(String body, String reason) throws Exception {
-		try (OperatedApplication application = OperatedApplication.run()) {
-			HttpResponse<String> response = application.post(SERVER, body);
-			assertThat(response.statusCode()).isEqualTo(400);
-			assertThat(response.headers().firstValue("Content-Type")).get().asString().contains("json");
-			assertThat(response.body()).isEqualTo("{\"reason\":\"" + reason + "\"}");
-			assertThat(application.events().audit()).isEmpty();
-			assertThat(application.events().servers()).isEmpty();
-		}
+		HttpResponse<String> response = untouched.post(SERVER, body);
+		assertThat(response.statusCode()).isEqualTo(400);
+		assertThat(response.headers().firstValue("Content-Type")).get().asString().contains("json");
+		assertThat(response.body()).isEqualTo("{\"reason\":\"" + reason + "\"}");
+		assertThat(untouched.events().audit()).isEmpty();
+		assertThat(untouched.events().servers()).isEmpty();
 	}
 
 	@Test
 	void unknownNamesAreNotFound() throws Exception {
-		try (OperatedApplication application = OperatedApplication.run()) {
-			HttpResponse<String> server = application.post("/actuator/leaderfollowers/default/x",
-					"{\"action\":\"pause\"}");
-			assertThat(server.statusCode()).isEqualTo(404);
-			assertThat(server.body()).isEqualTo("{\"reason\":\"There is no such server of this pool, only: default\"}");
-			HttpResponse<String> pool = application.post("/actuator/leaderfollowers/x/default",
-					"{\"action\":\"pause\"}");
-			assertThat(pool.statusCode()).isEqualTo(404);
-			assertThat(pool.body()).isEqualTo("{\"reason\":\"There is no such pool, only: default, spare\"}");
-			assertThat(application.post("/actuator/leaderfollowers/spare/default", "{\"action\":\"pause\"}").body())
-				.isEqualTo("{\"reason\":\"There is no such server of this pool\"}");
-		}
+		HttpResponse<String> server = untouched.post("/actuator/leaderfollowers/default/x", "{\"action\":\"pause\"}");
+		assertThat(server.statusCode()).isEqualTo(404);
+		assertThat(server.body()).isEqualTo("{\"reason\":\"There is no such server of this pool, only: default\"}");
+		HttpResponse<String> pool = untouched.post("/actuator/leaderfollowers/x/default", "{\"action\":\"pause\"}");
+		assertThat(pool.statusCode()).isEqualTo(404);
+		assertThat(pool.body()).isEqualTo("{\"reason\":\"There is no such pool, only: default, spare\"}");
+		assertThat(untouched.post("/actuator/leaderfollowers/spare/default", "{\"action\":\"pause\"}").body())
+			.isEqualTo("{\"reason\":\"There is no such server of this pool\"}");
 	}
 
 	private static boolean isPaused(OperatedApplication application) {

@@ -3,6 +3,8 @@ package org.leaderfollowers.spring.autoconfigure;
 import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.function.BiConsumer;
 
@@ -13,7 +15,10 @@ import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
+import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
+import org.leaderfollowers.spring.actuate.RefusalDescriptor;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
@@ -53,7 +58,8 @@ class AheadOfTimeTests {
 	private static final String[] PROPERTIES = { "lf.server.port=0", "lf.servers.orders.port=0",
 			"lf.servers.quotes.port=0", "lf.servers.orders.framing.bean=semicolon",
 			"lf.servers.orders.max-connections=3", "lf.pools.slow.threads.max=7",
-			"management.endpoints.jmx.exposure.include=leaderfollowers", "spring.jmx.enabled=true" };
+			"management.endpoints.jmx.exposure.include=*", "management.endpoints.web.exposure.include=*",
+			"spring.jmx.enabled=true" };
 
 	@Test
 	@CompileWithForkedClassLoader
@@ -116,7 +122,11 @@ class AheadOfTimeTests {
 						.onConstructorInvocation(type.getDeclaredConstructors()[0])).as(type.getName()).accepts(hints);
 				}
 			}
-			for (Class<?> type : LeaderFollowersEndpoint.class.getDeclaredClasses()) {
+			List<Class<?>> answers = new ArrayList<>(List.of(LeaderFollowersEndpoint.class.getDeclaredClasses()));
+			answers.addAll(List.of(HandOffsEndpoint.class.getDeclaredClasses()));
+			answers.addAll(List.of(ConnectionsEndpoint.class.getDeclaredClasses()));
+			answers.add(RefusalDescriptor.class);
+			for (Class<?> type : answers) {
 				if (type.isRecord()) {
 					for (var component : type.getRecordComponents()) {
 						assertThat(RuntimeHintsPredicates.reflection().onMethodInvocation(component.getAccessor()))
@@ -156,7 +166,8 @@ class AheadOfTimeTests {
 
 	@Configuration(proxyBeanMethods = false)
 	@ImportAutoConfiguration({ LeaderFollowersAutoConfiguration.class, EndpointAutoConfiguration.class,
-			LeaderFollowersEndpointAutoConfiguration.class })
+			LeaderFollowersEndpointAutoConfiguration.class, LeaderFollowersHandOffsEndpointAutoConfiguration.class,
+			LeaderFollowersConnectionsEndpointAutoConfiguration.class })
 	@Import({ Echo.class, Quotes.class })
 	static class Application {
 

@@ -1,0 +1,87 @@
+package org.leaderfollowers.spring.actuate;
+
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.server.ServerRegistration;
+
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * Names that would forge lines of the log, or markup, if they were not made harmless.
+ */
+@ExtendWith(OutputCaptureExtension.class)
+class HostileNameTests {
+
+	private static final String NAME = "x\nFORGED \u001b[2J\u202e";
+
+	@Test
+	void namesOfPoolsAndServersDoNotForgeLines(CapturedOutput output) throws Exception {
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().name(NAME).threads(2, 4).build();
+				TcpServer server = TcpServer.builder(pool)
+					.name(NAME)
+					.port(0)
+					.framing(Framing.line())
+					.handler((connection, message) -> connection.send(message))
+					.build()) {
+			Map<String, Supplier<LeaderFollowersPool>> none = Map.of();
+			LeaderFollowersPools pools = new LeaderFollowersPools(List.of(pool), none);
+			LeaderFollowersServers servers = new LeaderFollowersServers(
+					List.of(ServerRegistration.ofBean("server", server)), null);
+			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(pools, servers, Duration.ofSeconds(30),
+					(event) -> {
+					});
+			HandOffsEndpoint handOffs = new HandOffsEndpoint(pools, (event) -> {
+			});
+			server.start();
+			try (LineClient client = new LineClient(server.port())) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+				endpoint.changePool(NAME, null, "9", "eager", null);
+				endpoint.changeServer(NAME, NAME, "pause", null);
+				endpoint.changeServer(NAME, NAME, "resume", null);
+				endpoint.closeConnection(NAME, NAME, "1");
+				assertThat(client.read()).isNull();
+			}
+			handOffs.drainHandOffs((String) null);
+			endpoint.changeServer(NAME, NAME, "drain", "1s");
+			assertThatExceptionOfType(RefusedRequestException.class)
+				.isThrownBy(() -> endpoint.changePool("x", null, "9", null, null))
+				.withMessage("There is no such pool, only: x?FORGED ?[2J?");
+		}
+		assertThat(output).contains("Connection 1 of server 'x?FORGED ?[2J?' is closed through Actuator")
+			.contains("Pool 'x?FORGED ?[2J?' is changed through Actuator")
+			.contains("hand-offs of x?FORGED ?[2J? are forgotten through Actuator");
+		assertThat(output.getAll().lines()).noneMatch((line) -> line.startsWith("FORGED"));
+		assertThat(output.getAll()).doesNotContain("\u001b[2J").doesNotContain("\u202e");
+	}
+
+	@Test
+	void whatIsAskedForIsNotReflected(CapturedOutput output) throws Exception {
+		try (OperatedApplication application = OperatedApplication.run()) {
+			for (String path : List.of("/actuator/leaderfollowers/%3Cscript%3E%0AFORGED",
+					"/actuator/leaderfollowers/default/%3Cscript%3E%0AFORGED")) {
+				HttpResponse<String> response = application.post(path, "{\"action\":\"pause\",\"maxThreads\":1}");
+				assertThat(response.statusCode()).isIn(400, 404);
+				assertThat(response.headers().firstValue("Content-Type").orElse("")).doesNotContain("html");
+				assertThat(response.body()).doesNotContain("<script").doesNotContain("FORGED");
+			}
+			assertThat(output.getAll().lines()).noneMatch((line) -> line.startsWith("FORGED"));
+		}
+	}
+
+}

@@ -1,0 +1,109 @@
+package org.leaderfollowers.spring.actuate;
+
+import java.lang.management.ManagementFactory;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+
+import javax.management.MBeanOperationInfo;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+import javax.management.ReflectionException;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.spring.LineClient;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * The endpoints over JMX.
+ */
+class JmxTests {
+
+	private static final String[] EXPOSED = { "--spring.jmx.enabled=true",
+			"--management.endpoints.jmx.exposure.include=leaderfollowers,lfhandoffs,lfconnections" };
+
+	private final MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
+
+	@Test
+	void operationsAreTheSame() throws Exception {
+		try (OperatedApplication application = OperatedApplication.run(EXPOSED);
+				LineClient client = new LineClient(application.port())) {
+			assertThat(client.ask("hello")).isEqualTo("hello");
+			assertThat((Map<?, ?>) invoke("Leaderfollowers", "leaderFollowers")).extracting(Map::keySet)
+				.hasToString("[time, pools, servers]");
+			assertThat(invoke("Leaderfollowers", "pool", "unknown")).isNull();
+			invoke("Leaderfollowers", "changePool", "default", null, "9", "", "7ms");
+			assertThat(application.pool().snapshot().maxThreads()).isEqualTo(9);
+			assertThat(application.pool().snapshot().promotionLease()).isEqualTo(Duration.ofMillis(7));
+			invoke("Leaderfollowers", "changeServer", "default", "default", "pause", null);
+			assertThat(application.server().isPaused()).isTrue();
+			assertThat(invoke("Lfconnections", "connections", null, null, null, null, null)).asString()
+				.contains("id=1")
+				.doesNotContain("127.0.0.1");
+			invoke("Leaderfollowers", "closeConnection", "default", "default", "1");
+			assertThat(client.read()).isNull();
+			assertThat(invoke("Lfhandoffs", "drainHandOffs", (Object) null)).isInstanceOf(Map.class);
+			assertThat(application.events().audit()).extracting((event) -> event.getType())
+				.containsExactly("LF_POOL_CHANGED", "LF_SERVER_PAUSED", "LF_CONNECTION_CLOSED", "LF_HAND_OFFS_DRAINED");
+		}
+	}
+
+	@Test
+	void refusalsTellTheReason() throws Exception {
+		try (OperatedApplication application = OperatedApplication.run(EXPOSED)) {
+			assertThatExceptionOfType(ReflectionException.class)
+				.isThrownBy(() -> invoke("Leaderfollowers", "changePool", "default", null, "many", null, null))
+				.withMessage("'maxThreads' must be a whole number, but is 'many'");
+			assertThatExceptionOfType(ReflectionException.class)
+				.isThrownBy(() -> invoke("Leaderfollowers", "changeServer", "default", "x", "pause", null))
+				.withMessage("There is no such server of this pool, only: default");
+			assertThat(application.events().audit()).isEmpty();
+		}
+	}
+
+	@Test
+	void readOnlyMeansThatThereAreNoWrites() throws Exception {
+		try (OperatedApplication application = OperatedApplication.run(EXPOSED[0], EXPOSED[1],
+				"--management.endpoint.leaderfollowers.access=read-only",
+				"--management.endpoint.lfhandoffs.access=read-only")) {
+			assertThat(operations("Leaderfollowers")).containsExactlyInAnyOrder("leaderFollowers", "pool", "server");
+			assertThat(operations("Lfhandoffs")).containsExactly("handOffs");
+			assertThat(operations("Lfconnections")).containsExactly("connections");
+			assertThat(application.events().audit()).isEmpty();
+		}
+	}
+
+	@Test
+	void addressesAreNotShownToThoseWhoDoNotSayWhoTheyAre() throws Exception {
+		for (String show : List.of("when-authorized", "always")) {
+			try (OperatedApplication application = OperatedApplication.run(EXPOSED[0], EXPOSED[1],
+					"--lf.actuator.show-remote-addresses=" + show);
+					LineClient client = new LineClient(application.port())) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+				String shown = String.valueOf(invoke("Lfconnections", "connections", null, null, null, null, null));
+				assertThat(shown.contains("127.0.0.1")).isEqualTo(show.equals("always"));
+			}
+		}
+	}
+
+	private List<String> operations(String endpoint) throws Exception {
+		return Arrays.stream(this.beans.getMBeanInfo(name(endpoint)).getOperations())
+			.map(MBeanOperationInfo::getName)
+			.toList();
+	}
+
+	private @Nullable Object invoke(String endpoint, String operation, @Nullable Object... arguments) throws Exception {
+		String[] signature = new String[arguments.length];
+		Arrays.fill(signature, String.class.getName());
+		return this.beans.invoke(name(endpoint), operation, arguments, signature);
+	}
+
+	private static ObjectName name(String endpoint) throws Exception {
+		return new ObjectName("org.springframework.boot:type=Endpoint,name=" + endpoint);
+	}
+
+}
