@@ -37,7 +37,7 @@ class StressTests {
 		assertThat(output.lines()
 			.filter((line) -> line.contains("[OK] org.leaderfollowers"))
 			.map(String::strip)
-			.distinct()).hasSizeGreaterThanOrEqualTo(44);
+			.distinct()).hasSizeGreaterThanOrEqualTo(45);
 	}
 
 	private static String run(Path log, Path directory) throws IOException, InterruptedException {

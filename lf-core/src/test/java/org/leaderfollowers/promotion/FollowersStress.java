@@ -8,6 +8,7 @@ import org.openjdk.jcstress.annotations.JCStressTest;
 import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
+import org.openjdk.jcstress.infra.results.I_Result;
 import org.openjdk.jcstress.infra.results.LLL_Result;
 import org.openjdk.jcstress.infra.results.LL_Result;
 import org.openjdk.jcstress.infra.results.L_Result;
@@ -250,15 +251,52 @@ public class FollowersStress {
 	}
 
 	/**
-	 * Two that wait for the first time, and need more room than there is, while a third
+	 * One waits for the first time, and needs more room than there is, while another
 	 * thread wakes one.
 	 */
 	@JCStressTest
 	@State
 	@Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "one was woken, the other waits")
-	@Outcome(id = "0, 2", expect = Expect.ACCEPTABLE, desc = "both wait")
 	@Outcome(expect = Expect.FORBIDDEN, desc = "one is lost: whoever saw its slot did not find it")
 	public static class GrowAndSignal {
+
+		private final Followers followers = Followers.lifo();
+
+		private final Follower second = new Follower(100, Thread.currentThread());
+
+		public GrowAndSignal() {
+			this.followers.enqueue(new Follower(1, Thread.currentThread()));
+		}
+
+		@Actor
+		public void follower() {
+			this.followers.enqueue(this.second);
+		}
+
+		@Actor
+		public void signaller(II_Result result) {
+			result.r1 = (this.followers.signal() == Signal.WOKEN) ? 1 : 0;
+		}
+
+		@Arbiter
+		public void outcome(II_Result result) {
+			this.followers.arrive();
+			while (this.followers.signal() == Signal.WOKEN) {
+				result.r2++;
+				this.followers.arrive();
+			}
+		}
+
+	}
+
+	/**
+	 * Two wait for the first time, and need more room than there is.
+	 */
+	@JCStressTest
+	@State
+	@Outcome(id = "2", expect = Expect.ACCEPTABLE, desc = "both wait")
+	@Outcome(expect = Expect.FORBIDDEN, desc = "one has overwritten the room of the other")
+	public static class GrowTwice {
 
 		private final Followers followers = Followers.lifo();
 
@@ -276,16 +314,10 @@ public class FollowersStress {
 			this.followers.enqueue(this.second);
 		}
 
-		@Actor
-		public void signaller(II_Result result) {
-			result.r1 = (this.followers.signal() == Signal.WOKEN) ? 1 : 0;
-		}
-
 		@Arbiter
-		public void outcome(II_Result result) {
-			this.followers.arrive();
+		public void outcome(I_Result result) {
 			while (this.followers.signal() == Signal.WOKEN) {
-				result.r2++;
+				result.r1++;
 				this.followers.arrive();
 			}
 		}
