@@ -266,6 +266,8 @@ class TaxiStandBrowserTests {
 			await(() -> assertThat(browser.text("#offs-none")).contains("lfhandoffs")
 				.contains("management.endpoints.web.exposure.include"));
 			assertThat(browser.text("#lead")).contains("leads");
+			browser.size(320, 740);
+			assertFits();
 			assertNoErrors();
 		}
 	}
