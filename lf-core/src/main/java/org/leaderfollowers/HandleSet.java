@@ -100,8 +100,8 @@ public final class HandleSet {
 
 	/**
 	 * Whether the handler that the leader runs on a lease is long enough for another
-	 * thread to lead meanwhile. Written before the lease is published, read by threads
-	 * that have seen the lease.
+	 * thread to lead meanwhile. Written before the lease is published; a hint for threads
+	 * that look for something to lead, who need not have seen the lease.
 	 */
 	volatile boolean worthAProcessor;
 

@@ -600,7 +600,6 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				if (lease != Leadership.NOT_LEASED && end - now <= 0) {
 					if (takeOver(me, set, lease)) {
 						beginToLead(me, set, now);
-						endStarvation(set, now);
 						releaseHeld(Leadership.holderOf(lease));
 						handedOff(me, set, PromotionKind.TAKEOVER, now - end, now);
 						return false;
@@ -749,7 +748,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		return set;
 	}
 
-	/** Takes the leadership of any handle set that has no leader. */
+	/**
+	 * Takes the leadership of any handle set that has no leader.
+	 * @return what the thread leads now
+	 */
 	private @Nullable HandleSet takeVacancy(Participant me, PromotionKind kind) {
 		int count = this.handleSets.length;
 		for (int i = 1; i <= count; i++) {
@@ -765,16 +767,12 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			if (shared || set.leadership.take(me.number)) {
 				long now = this.clock.nanoTime();
 				beginToLead(me, set, now);
-				endStarvation(set, now);
 				me.latestSet = index;
 				if (shared) {
 					releaseHeld(Leadership.holderOf(lease));
 				}
-				long vacancy = shared ? 0 : set.leadership.vacancyNanos(now);
-				if (vacancy >= 0) {
-					handedOff(me, set, kind, vacancy, now);
-				}
-				return set;
+				handedOff(me, set, kind, shared ? 0 : set.leadership.vacancyNanos(now), now);
+				return me.leading;
 			}
 		}
 		return null;
@@ -816,12 +814,28 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 	}
 
+	/**
+	 * Notes that the leadership has changed hands, and tells it. The listeners come last:
+	 * one that gives the leadership up, for instance since it resizes the pool, leaves
+	 * the caller without it.
+	 * @param vacancyNanos how long there was no leader; negative if there has never been
+	 */
 	private void handedOff(Participant me, HandleSet set, PromotionKind kind, long vacancyNanos, long nowNanos) {
-		set.handedOff(me, kind, vacancyNanos, nowNanos);
-		LongAdder counter = this.promotions.get(kind);
-		if (counter != null) {
-			counter.increment();
+		long starvedNanos = set.endStarvation(nowNanos);
+		if (vacancyNanos >= 0) {
+			set.handedOff(me, kind, vacancyNanos, nowNanos);
+			LongAdder counter = this.promotions.get(kind);
+			if (counter != null) {
+				counter.increment();
+			}
+			tellHandedOff(kind, vacancyNanos);
 		}
+		if (starvedNanos > 0) {
+			this.starvation.end(starvedNanos);
+		}
+	}
+
+	private void tellHandedOff(PromotionKind kind, long vacancyNanos) {
 		for (PoolListener listener : this.listeners) {
 			try {
 				listener.handedOff(kind, vacancyNanos);

@@ -2,8 +2,9 @@ package org.leaderfollowers;
 
 /**
  * Is told of the hand-offs of a pool, for meters. Unless it says otherwise, a method is
- * called by the new leader before it waits: it must be quick, and never block. What it
- * throws is ignored.
+ * called by the new leader before it waits: it must be quick, and never block. If it
+ * gives the leadership up all the same, as {@link LeaderFollowersPool#resize} does,
+ * another thread takes it. What it throws is ignored.
  */
 @FunctionalInterface
 public interface PoolListener {

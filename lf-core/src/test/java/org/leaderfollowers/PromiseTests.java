@@ -315,6 +315,26 @@ class PromiseTests {
 	}
 
 	@Test
+	void aListenerThatGivesTheLeadershipUpLeavesNobodyWithoutALeader() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		AtomicInteger calls = new AtomicInteger();
+		pool.addListener((kind, nanos) -> {
+			if (calls.incrementAndGet() <= 3) {
+				assertThat(pool.promoteNewLeader()).isTrue();
+			}
+		});
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			pool.promoteNewLeader();
+			connection.send(message);
+		});
+		assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
+		// The only thread takes it again, and again: each of these is a hand-off.
+		Engine.eventually().until(() -> calls.get() >= 4 && pool.snapshot().count(ThreadRole.LEADER) == 1);
+		assertThat(pool.snapshot().handleSets().get(0).leader()).isNotNull();
+		assertThat(pool.snapshot().vacancies().count()).isGreaterThanOrEqualTo(4);
+	}
+
+	@Test
 	void everyHandOffIsReportedAndCounted() {
 		AtomicInteger calls = new AtomicInteger();
 		LeaderFollowersPool pool = this.engine
