@@ -19,14 +19,14 @@ import org.leaderfollowers.promotion.HandOffRing;
  */
 final class HandOffJournal {
 
-	/** How many hand-offs are kept. */
-	private static final int CAPACITY = 2 * HandOffRing.CAPACITY;
-
 	private static final long NANOS_PER_SECOND = TimeUnit.SECONDS.toNanos(1);
 
 	private static final PromotionKind[] KINDS = PromotionKind.values();
 
 	private final HandleSet[] handleSets;
+
+	/** How many hand-offs are kept: all that the rings of the handle sets hold. */
+	private final int capacity;
 
 	/** The sequence number of the latest one known, by handle set. */
 	private final long[] known;
@@ -40,6 +40,7 @@ final class HandOffJournal {
 
 	HandOffJournal(HandleSet[] handleSets) {
 		this.handleSets = handleSets;
+		this.capacity = Math.max(2, handleSets.length) * HandOffRing.CAPACITY;
 		this.known = new long[handleSets.length];
 	}
 
@@ -75,7 +76,7 @@ final class HandOffJournal {
 		long next = this.number - entries.size();
 		entries.sort(Comparator.naturalOrder());
 		for (Entry entry : entries) {
-			if (this.kept.size() == CAPACITY) {
+			if (this.kept.size() == this.capacity) {
 				this.kept.removeFirst();
 			}
 			this.kept.addLast(entry.numbered(++next));

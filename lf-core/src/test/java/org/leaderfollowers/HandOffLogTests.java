@@ -5,6 +5,7 @@ import java.nio.channels.Pipe;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -207,6 +208,20 @@ class HandOffLogTests {
 		}
 		Engine.awaitIdle(pool);
 		assertThat(pool.handOffs()).hasSize(512).extracting(HandOff::number).first().isEqualTo(promotions(pool) - 511);
+	}
+
+	@Test
+	void ofManyHandleSetsAsManyAreKeptOfEach() {
+		LeaderFollowersPool pool = this.engine.pool(4, 4);
+		HandleSet[] sets = new HandleSet[4];
+		Arrays.setAll(sets, (index) -> new HandleSet("set-" + index, index, pool));
+		for (HandleSet set : sets) {
+			for (int i = 0; i < 256; i++) {
+				set.handOffs.add(i, 0, PromotionKind.EAGER.ordinal(), "old", "new", null, HandledWork.UNNUMBERED);
+			}
+			set.close();
+		}
+		assertThat(new HandOffJournal(sets).drain()).hasSize(4 * 256);
 	}
 
 	@Test
