@@ -62,6 +62,12 @@ public class LeaderFollowersEndpoint {
 	private final WriteAudit audit;
 
 	/**
+	 * One write at a time, so that what it tells of before and after is true. A lock of
+	 * our own: those who are told may wait for threads of the pool.
+	 */
+	private final Object writing = new Object();
+
+	/**
 	 * Creates a new endpoint.
 	 * @param pools the pools to show
 	 * @param servers the servers to show
@@ -148,7 +154,7 @@ public class LeaderFollowersEndpoint {
 			throw RefusedRequestException
 				.invalid("Nothing to change: give 'minThreads', 'maxThreads', 'policy' or 'lease', or several of them");
 		}
-		synchronized (found) {
+		synchronized (this.writing) {
 			PoolSnapshot before = found.snapshot();
 			try {
 				change.apply(found, before);
@@ -240,7 +246,7 @@ public class LeaderFollowersEndpoint {
 	}
 
 	private ServerDescriptor pauseOrResume(Operator operator, String pool, String name, boolean pause) {
-		synchronized (this.servers) {
+		synchronized (this.writing) {
 			Server server = this.servers.get(name);
 			ServerSnapshot.State state = server.snapshot().state();
 			if (state == ServerSnapshot.State.DRAINING || state == ServerSnapshot.State.STOPPED) {
@@ -273,7 +279,7 @@ public class LeaderFollowersEndpoint {
 			throw RefusedRequestException
 				.invalid("'timeout' must be from 0 to %s, but is %s".formatted(LONGEST_DRAIN, within));
 		}
-		synchronized (this.servers) {
+		synchronized (this.writing) {
 			ServerSnapshot.State before = this.servers.get(name).snapshot().state();
 			ServerSnapshot draining;
 			try {

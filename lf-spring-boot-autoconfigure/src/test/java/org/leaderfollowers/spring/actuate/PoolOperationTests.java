@@ -4,6 +4,8 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -12,9 +14,12 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.test.json.BasicJsonTester;
 import org.springframework.boot.test.system.CapturedOutput;
@@ -92,6 +97,21 @@ class PoolOperationTests {
 			assertThat(pool.promotionLease()).isEqualTo(before.promotionLease());
 			assertThat(application.events().audit()).singleElement()
 				.satisfies((event) -> assertThat(event.getData()).containsEntry("after", Map.of("maxThreads", 9)));
+		}
+	}
+
+	@Test
+	void whoIsToldOfAChangeMayWaitForThreadsOfThePool() {
+		try (OperatedApplication application = OperatedApplication.run()) {
+			LeaderFollowersPool pool = application.pool();
+			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(
+					application.context().getBean(LeaderFollowersPools.class),
+					application.context().getBean(LeaderFollowersServers.class), Duration.ofSeconds(1),
+					(event) -> CompletableFuture.runAsync(() -> pool.join(Duration.ZERO))
+						.orTimeout(30, TimeUnit.SECONDS)
+						.join());
+			endpoint.changePool("default", null, "9", null, null);
+			assertThat(pool.snapshot().maxThreads()).isEqualTo(9);
 		}
 	}
 
