@@ -573,11 +573,6 @@ final class DatagramReceiver implements EngineEventHandler {
 	}
 
 	@Override
-	public String description() {
-		return this.server.handlerName() + " of server '" + this.server.name() + "'";
-	}
-
-	@Override
 	public String toString() {
 		return "datagrams of server '" + this.server.name() + "'";
 	}

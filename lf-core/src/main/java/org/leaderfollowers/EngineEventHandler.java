@@ -91,13 +91,6 @@ interface EngineEventHandler extends EventHandler {
 	}
 
 	/**
-	 * What runs when this is dispatched to, for people.
-	 */
-	default String description() {
-		return toString();
-	}
-
-	/**
 	 * The earlier of two deadlines. Times of nanoTime are compared by their difference.
 	 * @param deadline one, or {@link #NO_DEADLINE}
 	 * @param other another one

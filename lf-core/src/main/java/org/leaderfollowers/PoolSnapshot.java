@@ -2,6 +2,8 @@ package org.leaderfollowers;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -60,6 +62,28 @@ public record PoolSnapshot(String name, State state, int minThreads, int maxThre
 	}
 
 	/**
+	 * What the threads run.
+	 * @return one for each handler that runs, those of the most threads first
+	 */
+	public List<RunningHandler> runningHandlers() {
+		return runningHandlers(this.threads);
+	}
+
+	static List<RunningHandler> runningHandlers(List<ThreadSnapshot> threads) {
+		Map<RunningHandler, Integer> counts = new HashMap<>();
+		for (ThreadSnapshot thread : threads) {
+			if (thread.handler() != null) {
+				counts.merge(new RunningHandler(thread.server(), thread.handler(), 1), 1, Integer::sum);
+			}
+		}
+		return counts.entrySet()
+			.stream()
+			.map((entry) -> new RunningHandler(entry.getKey().server(), entry.getKey().handler(), entry.getValue()))
+			.sorted(Comparator.comparingInt(RunningHandler::threads).reversed().thenComparing(RunningHandler::toString))
+			.toList();
+	}
+
+	/**
 	 * The life of a pool.
 	 */
 	public enum State {
@@ -91,6 +115,27 @@ public record PoolSnapshot(String name, State state, int minThreads, int maxThre
 	 */
 	public record ThreadSnapshot(String name, ThreadRole role, Duration since, @Nullable String server,
 			@Nullable String handle, @Nullable String handler) {
+	}
+
+	/**
+	 * A handler that threads of the pool run.
+	 *
+	 * @param server the name of its server, or {@code null} if it has none
+	 * @param handler the name of the handler
+	 * @param threads how many threads run it
+	 */
+	public record RunningHandler(@Nullable String server, String handler, int threads) {
+
+		/**
+		 * Tells what runs, for people.
+		 * @return for example {@code 3 x 'orderHandler' of server 'orders'}
+		 */
+		@Override
+		public String toString() {
+			return this.threads + " x '" + this.handler + "'"
+					+ ((this.server != null) ? " of server '" + this.server + "'" : "");
+		}
+
 	}
 
 	/**

@@ -1,12 +1,13 @@
 package org.leaderfollowers;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
-import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.logging.RateLimit;
@@ -156,26 +157,15 @@ final class Starvation {
 	}
 
 	private String culprits() {
-		Map<String, Integer> counts = new TreeMap<>();
-		for (Participant participant : this.pool.living()) {
-			SelectableHandle handle = participant.handle();
-			if (handle != null) {
-				counts.merge(handle.handler.description(), 1, Integer::sum);
-			}
-		}
-		if (counts.isEmpty()) {
-			return "nothing any more";
-		}
-		StringBuilder text = new StringBuilder();
-		counts.entrySet()
-			.stream()
-			.sorted(Map.Entry.<String, Integer>comparingByValue().reversed())
-			.limit(NAMED)
-			.forEach((entry) -> text.append((text.length() > 0) ? ", " : "")
-				.append(entry.getValue())
-				.append(" x ")
-				.append(RateLimit.printable(entry.getKey())));
-		return text.toString();
+		long now = this.pool.clock.nanoTime();
+		List<PoolSnapshot.ThreadSnapshot> threads = new ArrayList<>();
+		this.pool.living().forEach((participant) -> threads.add(participant.snapshot(false, now)));
+		List<PoolSnapshot.RunningHandler> culprits = PoolSnapshot.runningHandlers(threads);
+		return culprits.isEmpty() ? "nothing any more"
+				: culprits.stream()
+					.limit(NAMED)
+					.map((culprit) -> RateLimit.printable(culprit.toString()))
+					.collect(Collectors.joining(", "));
 	}
 
 	long leaderlessPeriods() {

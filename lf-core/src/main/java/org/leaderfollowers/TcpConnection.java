@@ -1338,11 +1338,6 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	}
 
 	@Override
-	public String description() {
-		return this.server.handlerName() + " of server '" + this.server.name() + "'";
-	}
-
-	@Override
 	public String toString() {
 		return "Connection " + this.id + " of server '" + this.server.name() + "'";
 	}

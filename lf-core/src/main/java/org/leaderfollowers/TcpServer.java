@@ -698,10 +698,6 @@ public final class TcpServer implements Server {
 		return this.profiles;
 	}
 
-	String handlerName() {
-		return this.handlerName;
-	}
-
 	int backlog() {
 		return this.backlog;
 	}

@@ -239,7 +239,7 @@ class AdaptivePromotionTests {
 		Engine.eventually()
 			.until(() -> this.engine.log()
 				.stream()
-				.anyMatch((line) -> line.contains("2 x theCulprit") && line.contains("threads.max")));
+				.anyMatch((line) -> line.contains("2 x 'theCulprit") && line.contains("threads.max")));
 		gate.countDown();
 		peers.forEach((peer) -> assertThat(peer.readLine()).isNotNull());
 		Engine.awaitIdle(pool);

@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.autoconfigure;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.health.LeaderFollowersHealthContributor;
 import org.leaderfollowers.spring.health.PoolHealthIndicator;
@@ -28,7 +29,7 @@ import org.springframework.context.annotation.ImportRuntimeHints;
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
 @ConditionalOnClass({ TcpServer.class, HealthContributor.class, ConditionalOnEnabledHealthIndicator.class })
-@ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class })
+@ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class, LfProperties.class })
 @ConditionalOnEnabledHealthIndicator("leaderfollowers")
 @ImportRuntimeHints(LeaderFollowersHealthContributorAutoConfiguration.DetailsRuntimeHints.class)
 public final class LeaderFollowersHealthContributorAutoConfiguration {
@@ -48,7 +49,7 @@ public final class LeaderFollowersHealthContributorAutoConfiguration {
 		@Override
 		public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {
 			new BindingReflectionHintsRegistrar().registerReflectionHints(hints.reflection(),
-					PoolHealthIndicator.Threads.class, PoolHealthIndicator.RunningHandler.class,
+					PoolHealthIndicator.Threads.class, PoolSnapshot.RunningHandler.class,
 					ServerHealthIndicator.Connections.class);
 		}
 

@@ -5,7 +5,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -14,7 +13,6 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
 import org.leaderfollowers.PoolSnapshot.State;
-import org.leaderfollowers.PoolSnapshot.ThreadSnapshot;
 import org.leaderfollowers.ThreadRole;
 
 import org.springframework.boot.health.contributor.AbstractHealthIndicator;
@@ -102,7 +100,7 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 		builder.withDetail("state", pool.state())
 			.withDetail("threads", Threads.of(pool))
 			.withDetail("saturatedFor", pool.starvedFor())
-			.withDetail("handlers", handlers(pool))
+			.withDetail("handlers", pool.runningHandlers())
 			.withDetail("leaderless", leaderless.stream().map(HandleSetSnapshot::name).toList());
 	}
 
@@ -150,9 +148,9 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 	}
 
 	private static String describeSaturation(PoolSnapshot pool) {
-		String handlers = handlers(pool).stream()
-			.map((handler) -> "%d x '%s' of server '%s'".formatted(handler.threads(), handler.handler(),
-					handler.server()))
+		String handlers = pool.runningHandlers()
+			.stream()
+			.map(PoolSnapshot.RunningHandler::toString)
 			.collect(Collectors.joining(", "));
 		return "No thread has been left to wait for events for %s s. There are %d (threads.max is %d), and they run %s"
 			.formatted(seconds(pool.starvedFor()), pool.threads().size(), pool.maxThreads(),
@@ -161,21 +159,6 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 
 	private static String seconds(Duration duration) {
 		return String.format(Locale.ROOT, "%.1f", duration.toMillis() / 1e3);
-	}
-
-	/** What the threads run, the most first. No more of them than there are servers. */
-	private static List<RunningHandler> handlers(PoolSnapshot pool) {
-		Map<List<String>, Integer> counts = new TreeMap<>(Comparator.comparing(Object::toString));
-		for (ThreadSnapshot thread : pool.threads()) {
-			if (thread.handler() != null) {
-				counts.merge(List.of(String.valueOf(thread.server()), thread.handler()), 1, Integer::sum);
-			}
-		}
-		return counts.entrySet()
-			.stream()
-			.map((entry) -> new RunningHandler(entry.getKey().get(0), entry.getKey().get(1), entry.getValue()))
-			.sorted(Comparator.comparingInt(RunningHandler::threads).reversed())
-			.toList();
 	}
 
 	/**
@@ -196,16 +179,6 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 			return new Threads(pool.maxThreads(), pool.threads().size(), pool.threads().size() - idle, idle);
 		}
 
-	}
-
-	/**
-	 * A handler that threads of a pool are running.
-	 *
-	 * @param server the name of its server
-	 * @param handler the name of the handler
-	 * @param threads how many threads run it
-	 */
-	public record RunningHandler(String server, String handler, int threads) {
 	}
 
 }

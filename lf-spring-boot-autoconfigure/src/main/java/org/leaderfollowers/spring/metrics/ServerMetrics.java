@@ -9,6 +9,7 @@ import io.micrometer.core.instrument.binder.MeterBinder;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PoolSnapshot.RunningHandler;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.ServerSnapshot.Datagrams;
@@ -120,10 +121,11 @@ public final class ServerMetrics implements MeterBinder, AutoCloseable {
 
 	private static void bindHandler(Meters.Reader<LeaderFollowersPool, PoolSnapshot> pool, String server) {
 		pool.gauge("lf.handler.threads", "Threads that run the handler",
-				(now) -> now.threads()
+				(now) -> now.runningHandlers()
 					.stream()
-					.filter((thread) -> thread.handler() != null && server.equals(thread.server()))
-					.count());
+					.filter((running) -> server.equals(running.server()))
+					.mapToInt(RunningHandler::threads)
+					.sum());
 	}
 
 	private static ToDoubleFunction<ServerSnapshot> tls(ToDoubleFunction<Tls> value) {

@@ -71,7 +71,7 @@ class BusyPoolTests {
 				assertThat(pool.handleSets()).singleElement().satisfies((set) -> assertThat(set.leader()).isNull());
 			});
 			await().untilAsserted(() -> assertThat(output).contains("Pool 'default' had no thread left",
-					"Its threads (max 2) run: 2 x gate of server 'default'"));
+					"Its threads (max 2) run: 2 x 'gate' of server 'default'"));
 		}, (context) -> {
 			// Seen only here.
 		});

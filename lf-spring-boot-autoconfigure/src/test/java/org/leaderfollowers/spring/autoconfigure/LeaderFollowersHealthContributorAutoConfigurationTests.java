@@ -7,6 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -139,7 +140,7 @@ class LeaderFollowersHealthContributorAutoConfigurationTests {
 	void detailsCanBeWrittenByANativeImage() {
 		RuntimeHints hints = new RuntimeHints();
 		new LeaderFollowersHealthContributorAutoConfiguration.DetailsRuntimeHints().registerHints(hints, null);
-		for (Class<?> detail : List.of(PoolHealthIndicator.Threads.class, PoolHealthIndicator.RunningHandler.class,
+		for (Class<?> detail : List.of(PoolHealthIndicator.Threads.class, PoolSnapshot.RunningHandler.class,
 				ServerHealthIndicator.Connections.class)) {
 			assertThat(RuntimeHintsPredicates.reflection()
 				.onMethodInvocation(detail, detail.getRecordComponents()[0].getName())).accepts(hints);

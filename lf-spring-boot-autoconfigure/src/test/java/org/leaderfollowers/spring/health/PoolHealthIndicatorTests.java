@@ -18,10 +18,10 @@ import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
+import org.leaderfollowers.PoolSnapshot.RunningHandler;
 import org.leaderfollowers.PoolSnapshot.State;
 import org.leaderfollowers.PoolSnapshot.ThreadSnapshot;
 import org.leaderfollowers.ThreadRole;
-import org.leaderfollowers.spring.health.PoolHealthIndicator.RunningHandler;
 import org.leaderfollowers.spring.health.PoolHealthIndicator.Threads;
 
 import org.springframework.boot.health.contributor.Health;
@@ -140,6 +140,15 @@ class PoolHealthIndicatorTests {
 			.containsEntry("reason",
 					"No thread has been left to wait for events for 2.3 s. There are 3 (threads.max is 3), and they run "
 							+ "2 x 'ordersHandler' of server 'orders', 1 x 'adminHandler' of server 'admin'");
+	}
+
+	@Test
+	void handlerWithoutAServerIsNamedAlone() {
+		ThreadSnapshot raw = thread(ThreadRole.PROCESSING, Map.of("handle", "demo.Raw", "handler", "demo.Raw"));
+		PoolSnapshot saturated = Snapshots.with(leaderless(LONG, 7, raw, busy("orders"), raw),
+				Map.of("starvedFor", LONG));
+		assertThat((String) health(always(saturated)).getDetails().get("reason"))
+			.endsWith("they run 2 x 'demo.Raw', 1 x 'ordersHandler' of server 'orders'");
 	}
 
 	@Test
