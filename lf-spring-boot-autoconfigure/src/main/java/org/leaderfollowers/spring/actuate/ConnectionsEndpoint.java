@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.ConnectionSnapshot;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.logging.Printable;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.actuate.endpoint.Access;

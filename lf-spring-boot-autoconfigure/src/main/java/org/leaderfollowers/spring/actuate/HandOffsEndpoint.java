@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.HandOff;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PromotionKind;
+import org.leaderfollowers.spring.logging.Printable;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 
 import org.springframework.boot.actuate.endpoint.Access;

@@ -29,6 +29,7 @@ import org.leaderfollowers.Server;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.ThreadRole;
 import org.leaderfollowers.TransportType;
+import org.leaderfollowers.spring.logging.Printable;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 

@@ -2,6 +2,8 @@ package org.leaderfollowers.spring.actuate;
 
 import java.security.Principal;
 
+import org.leaderfollowers.spring.logging.Printable;
+
 import org.springframework.boot.actuate.endpoint.SecurityContext;
 
 /**

@@ -2,6 +2,8 @@ package org.leaderfollowers.spring.actuate;
 
 import java.util.Collection;
 
+import org.leaderfollowers.spring.logging.Printable;
+
 import org.springframework.boot.actuate.endpoint.InvalidEndpointRequestException;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 

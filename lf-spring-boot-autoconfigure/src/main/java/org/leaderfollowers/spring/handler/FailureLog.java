@@ -5,12 +5,12 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
-import java.util.regex.Pattern;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.FramingException;
+import org.leaderfollowers.spring.logging.Printable;
 
 /**
  * Logs the failures that nobody handles: each kind of them, which is a type of exception
@@ -26,12 +26,6 @@ final class FailureLog {
 	private static final int MAX_KINDS = 100;
 
 	private static final long INTERVAL_NANOS = Duration.ofSeconds(10).toNanos();
-
-	/**
-	 * Of all of Unicode: what begins a new line, moves the cursor of a terminal, or has
-	 * it show text in another order.
-	 */
-	private static final Pattern HARMFUL = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]");
 
 	private static final String OTHER_KINDS = "";
 
@@ -68,7 +62,7 @@ final class FailureLog {
 		if (isOfThePeer(failure)) {
 			// Without its causes, which may quote the message.
 			logger.warn("%s is closed, since '%s' did not handle %s: %s%s".formatted(connection, this.handler,
-					failure.getClass().getSimpleName(), printable(failure.getMessage()), more));
+					failure.getClass().getSimpleName(), Printable.of(failure.getMessage()), more));
 		}
 		else {
 			logger.error("%s is closed, since '%s' failed%s".formatted(connection, this.handler, more), failure);
@@ -84,10 +78,6 @@ final class FailureLog {
 	private static String kind(Throwable failure) {
 		StackTraceElement[] trace = failure.getStackTrace();
 		return failure.getClass().getName() + ((trace.length > 0) ? trace[0].toString() : "");
-	}
-
-	private static String printable(Object text) {
-		return HARMFUL.matcher(String.valueOf(text)).replaceAll("?");
 	}
 
 	/**

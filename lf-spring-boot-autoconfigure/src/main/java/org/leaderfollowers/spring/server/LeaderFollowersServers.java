@@ -27,6 +27,7 @@ import org.leaderfollowers.spring.event.ServerPausedEvent;
 import org.leaderfollowers.spring.event.ServerResumedEvent;
 import org.leaderfollowers.spring.event.ServerStartedEvent;
 import org.leaderfollowers.spring.event.ServerStoppedEvent;
+import org.leaderfollowers.spring.logging.Printable;
 
 import org.springframework.context.ApplicationEvent;
 import org.springframework.util.Assert;
@@ -162,7 +163,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 				ServerLog.stopped(server.current());
 				publish(new ServerStoppedEvent(server.current()));
 			}
-		}, "lf-drain-" + ServerLog.printable(name));
+		}, "lf-drain-" + Printable.of(name));
 		thread.setDaemon(true);
 		thread.start();
 		return draining;
@@ -254,7 +255,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 						callback.run();
 					}
 				}
-			}, "lf-shutdown-" + ServerLog.printable(server.name())).start();
+			}, "lf-shutdown-" + Printable.of(server.name())).start();
 		}
 	}
 

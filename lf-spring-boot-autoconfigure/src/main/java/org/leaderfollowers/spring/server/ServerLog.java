@@ -5,7 +5,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.regex.Pattern;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -14,6 +13,7 @@ import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.TransportType;
+import org.leaderfollowers.spring.logging.Printable;
 
 import org.springframework.util.unit.DataSize;
 
@@ -24,9 +24,6 @@ import org.springframework.util.unit.DataSize;
 final class ServerLog {
 
 	private static final Log logger = LogFactory.getLog(LeaderFollowersServers.class);
-
-	/** Ends a line, or hides a part of one. */
-	private static final Pattern HARMFUL = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]");
 
 	private ServerLog() {
 	}
@@ -74,13 +71,8 @@ final class ServerLog {
 
 	private static void log(String format, Object... arguments) {
 		if (logger.isInfoEnabled()) {
-			logger.info(printable(format.formatted(arguments)));
+			logger.info(Printable.of(format.formatted(arguments)));
 		}
-	}
-
-	/** Also for the names of threads, which layouts print. */
-	static String printable(String text) {
-		return HARMFUL.matcher(text).replaceAll("?");
 	}
 
 	private static String address(Server server) {
