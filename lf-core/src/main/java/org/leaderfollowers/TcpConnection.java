@@ -1295,8 +1295,11 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		return this.server == candidate;
 	}
 
-	/** What it looks like to others. Any thread. */
-	ConnectionSnapshot snapshot() {
+	/**
+	 * What it looks like to others. Any thread.
+	 * @param now the time, which may be before it was accepted
+	 */
+	ConnectionSnapshot snapshot(long now) {
 		ConnectionSnapshot.State state;
 		if (this.closing != null) {
 			state = ConnectionSnapshot.State.CLOSING;
@@ -1308,11 +1311,10 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			state = isSuspended() ? ConnectionSnapshot.State.SUSPENDED : ConnectionSnapshot.State.OPEN;
 		}
 		long lastActivity = (long) LAST_ACTIVITY.getOpaque(this);
-		long now = nanoTime();
 		return new ConnectionSnapshot(this.id, this.server.name(), state, remoteAddress(),
-				Duration.ofNanos(now - this.acceptedNanos), Duration.ofNanos(Math.max(0, now - lastActivity)),
-				(long) RECEIVED_MESSAGES.getOpaque(this), (long) RECEIVED_BYTES.getOpaque(this),
-				this.outbound.acceptedBytes(), this.outbound.waitingBytes(),
+				Duration.ofNanos(Math.max(0, now - this.acceptedNanos)),
+				Duration.ofNanos(Math.max(0, now - lastActivity)), (long) RECEIVED_MESSAGES.getOpaque(this),
+				(long) RECEIVED_BYTES.getOpaque(this), this.outbound.acceptedBytes(), this.outbound.waitingBytes(),
 				(this.transport instanceof TlsTransport tls) ? tls.generation() : 0);
 	}
 

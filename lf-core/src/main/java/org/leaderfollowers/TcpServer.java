@@ -657,12 +657,14 @@ public final class TcpServer implements Server {
 
 	/**
 	 * Looks at the open connections, one after the other as the stream is consumed. Those
-	 * that are opened or closed meanwhile may be missing or not. Any thread; nobody is
+	 * that are opened or closed meanwhile may be missing or not. Their times are as of
+	 * the call, so that they can be compared with each other. Any thread; nobody is
 	 * stopped.
 	 * @return in no order
 	 */
 	public Stream<ConnectionSnapshot> connections() {
-		return this.connections.values().stream().map(TcpConnection::snapshot);
+		long now = this.pool.clock.nanoTime();
+		return this.connections.values().stream().map((connection) -> connection.snapshot(now));
 	}
 
 	/**

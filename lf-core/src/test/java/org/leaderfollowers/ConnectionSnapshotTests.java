@@ -3,14 +3,18 @@ package org.leaderfollowers;
 import java.net.InetAddress;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.leaderfollowers.ConnectionSnapshot.State;
+import org.leaderfollowers.promotion.Clock;
 import org.leaderfollowers.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -181,6 +185,42 @@ class ConnectionSnapshotTests {
 		Engine.eventually().untilAsserted(() -> assertThat(server.connection(2)).isNull());
 		assertThat(peers.get(0).send("x\n").readLine()).isEqualTo("x");
 		assertThat(server.connections()).extracting(ConnectionSnapshot::id).containsExactlyInAnyOrder(1L, 3L);
+	}
+
+	@Test
+	void whoCameFirstIsTheOldestHoweverLongItTakesToLookAtAll() {
+		SlowLookClock clock = new SlowLookClock();
+		TcpServer server = this.engine.lines(this.engine.pool(LeaderFollowersPool.builder().clock(clock)),
+				Connection::send);
+		for (int i = 0; i < 20; i++) {
+			assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
+		}
+		clock.looking = Thread.currentThread();
+		List<ConnectionSnapshot> snapshots = server.connections().toList();
+		clock.looking = null;
+		assertThat(snapshots).hasSize(20);
+		assertThat(snapshots.stream().sorted(Comparator.comparing(ConnectionSnapshot::age).reversed()))
+			.extracting(ConnectionSnapshot::id)
+			.isSorted();
+		assertThat(snapshots).allSatisfy((snapshot) -> assertThat(snapshot.age()).isLessThan(Duration.ofHours(2)));
+	}
+
+	/**
+	 * An hour passes each time that one thread looks at it.
+	 */
+	private static final class SlowLookClock extends Clock {
+
+		private final AtomicLong passed = new AtomicLong();
+
+		private volatile @Nullable Thread looking;
+
+		@Override
+		public long nanoTime() {
+			long now = super.nanoTime();
+			return (Thread.currentThread() == this.looking) ? now + this.passed.addAndGet(Duration.ofHours(1).toNanos())
+					: now;
+		}
+
 	}
 
 }
