@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.observation;
 
 import java.nio.ByteBuffer;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 import io.micrometer.common.KeyValue;
 import io.micrometer.common.KeyValues;
@@ -10,6 +11,8 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.Timer;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
@@ -20,12 +23,17 @@ import org.springframework.util.Assert;
  * {@link MessageHandler} that times how another one processes its messages, with the
  * names and tags of the timer that Micrometer makes of an observation by the
  * {@link DefaultMessageObservationConvention}. A message that is handled allocates
- * nothing, and costs two looks at the clock and a record.
+ * nothing, and costs two looks at the clock and a record. A registry that fails changes
+ * nothing about the message.
  */
 public final class TimedMessageHandler implements MessageHandler {
 
 	/** As Micrometer's handler of observations names it. */
 	private static final String ERROR = "error";
+
+	private static final Log logger = LogFactory.getLog(TimedMessageHandler.class);
+
+	private final AtomicBoolean warned = new AtomicBoolean();
 
 	private final MessageHandler handler;
 
@@ -86,13 +94,34 @@ public final class TimedMessageHandler implements MessageHandler {
 			this.handler.onMessage(connection, message);
 		}
 		catch (Throwable ex) {
-			// Looked up each time: an exception costs more, and there are few types of
-			// them.
-			timer(this.keyValues.error(), ex.getClass().getSimpleName()).record(this.clock.monotonicTime() - startNanos,
-					TimeUnit.NANOSECONDS);
+			recordFailed(ex, startNanos);
 			throw ex;
 		}
-		this.handled.record(this.clock.monotonicTime() - startNanos, TimeUnit.NANOSECONDS);
+		try {
+			this.handled.record(this.clock.monotonicTime() - startNanos, TimeUnit.NANOSECONDS);
+		}
+		catch (RuntimeException ex) {
+			notRecorded(ex);
+		}
+	}
+
+	private void recordFailed(Throwable failure, long startNanos) {
+		try {
+			// Looked up each time: an exception costs more, and there are few types of
+			// them.
+			timer(this.keyValues.error(), failure.getClass().getSimpleName())
+				.record(this.clock.monotonicTime() - startNanos, TimeUnit.NANOSECONDS);
+		}
+		catch (RuntimeException ex) {
+			notRecorded(ex);
+		}
+	}
+
+	/** The message was handled, or has failed for another reason: that is what counts. */
+	private void notRecorded(RuntimeException ex) {
+		if (!this.warned.getAndSet(true)) {
+			logger.warn("Messages cannot be timed; this is logged once for each handler", ex);
+		}
 	}
 
 	@Override

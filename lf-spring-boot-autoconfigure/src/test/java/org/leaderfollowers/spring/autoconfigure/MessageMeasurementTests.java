@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.autoconfigure;
 
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 import ch.qos.logback.classic.Level;
@@ -14,7 +15,10 @@ import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.composite.CompositeMeterRegistry;
 import io.micrometer.core.instrument.config.MeterFilter;
 import io.micrometer.core.instrument.distribution.CountAtBucket;
+import io.micrometer.core.instrument.cumulative.CumulativeTimer;
+import io.micrometer.core.instrument.distribution.DistributionStatisticConfig;
 import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
+import io.micrometer.core.instrument.distribution.pause.PauseDetector;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.observation.GlobalObservationConvention;
 import io.micrometer.observation.Observation;
@@ -27,6 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
@@ -296,6 +301,25 @@ class MessageMeasurementTests {
 	}
 
 	@Test
+	void registryThatFailsChangesNothingAboutTheMessages(CapturedOutput output) {
+		this.contextRunner.withBean(MeterRegistry.class, FailingRegistry::new).run((context) -> {
+			assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class);
+			try (LineClient client = client(context)) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+				assertThat(client.ask("again")).isEqualTo("again");
+				client.send("fail");
+				assertThat(client.read()).isNull();
+			}
+			Awaitility.await()
+				.untilAsserted(() -> assertThat(
+						context.getBean(LeaderFollowersServers.class).get("default").snapshot().closedConnections())
+					.containsEntry(CloseReason.HANDLER_ERROR, 1L));
+		});
+		assertThat(output).containsOnlyOnce("Messages cannot be timed");
+		assertThat(output.getAll().lines()).noneMatch((line) -> line.contains("closed") && line.contains("no disk"));
+	}
+
+	@Test
 	void everyCallOfTheEngineIsPassedOn() {
 		assertThat(MessageHandler.class.getMethods()).allSatisfy((method) -> assertThat(
 				TimedMessageHandler.class.getMethod(method.getName(), method.getParameterTypes()).getDeclaringClass())
@@ -386,6 +410,31 @@ class MessageMeasurementTests {
 		@Override
 		public KeyValues getLowCardinalityKeyValues(Observation.Context context) {
 			return KeyValues.of("global", "yes");
+		}
+
+	}
+
+	/**
+	 * Fails to record messages, and to register timers of failed ones.
+	 */
+	static class FailingRegistry extends SimpleMeterRegistry {
+
+		@Override
+		protected Timer newTimer(Meter.Id id, DistributionStatisticConfig distribution, PauseDetector pauses) {
+			if (!id.getName().equals("lf.messages")) {
+				return super.newTimer(id, distribution, pauses);
+			}
+			if ("error".equals(id.getTag("outcome"))) {
+				throw new IllegalStateException("no disk");
+			}
+			return new CumulativeTimer(id, this.clock, distribution, pauses, getBaseTimeUnit(), false) {
+
+				@Override
+				protected void recordNonNegative(long amount, TimeUnit unit) {
+					throw new IllegalStateException("no disk");
+				}
+
+			};
 		}
 
 	}
