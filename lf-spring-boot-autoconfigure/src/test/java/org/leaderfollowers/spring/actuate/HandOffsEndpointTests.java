@@ -46,9 +46,10 @@ class HandOffsEndpointTests {
 		assertThat(handOffs).anySatisfy((handOff) -> {
 			assertThat(handOff).containsEntry("pool", "default")
 				.containsEntry("handleSet", "default-0")
-				.containsEntry("kind", "EAGER")
 				.containsEntry("server", "default")
 				.containsEntry("handler", "gate");
+			// Who is faster: the follower that is woken, or the thread that woke it.
+			assertThat((String) handOff.get("kind")).isIn("EAGER", "RECLAIMED");
 			assertThat((String) handOff.get("from")).startsWith("lf-default-");
 			assertThat((String) handOff.get("to")).startsWith("lf-default-");
 			assertThat((String) handOff.get("handle")).isEqualTo("Connection 1 of server 'default'");
