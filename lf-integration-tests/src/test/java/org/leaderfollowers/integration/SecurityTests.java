@@ -4,6 +4,7 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.time.Duration;
 import java.util.List;
 
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -97,7 +98,7 @@ class SecurityTests {
 	void addressesAreForThoseWhoAreAuthorized(WebApplicationType stack) throws Exception {
 		try (OperatedApplication application = OperatedApplication.run(stack, List.of(Users.class), WRITABLE);
 				Socket client = new Socket(InetAddress.getLoopbackAddress(), application.server().port())) {
-			await().until(() -> application.server().snapshot().openConnections() == 1);
+			await().atMost(Duration.ofSeconds(60)).until(() -> application.server().snapshot().openConnections() == 1);
 			HttpResponse<String> alice = application.sendAs("alice", "/actuator/lfconnections",
 					HttpRequest.newBuilder());
 			assertThat(alice.body()).contains("\"remoteAddress\":\"127.0.0.1:" + client.getLocalPort() + "\"");

@@ -3,6 +3,7 @@ package org.leaderfollowers.docs.metrics;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Map;
@@ -109,6 +110,7 @@ class MeterTableTests {
 					assertThat(client).receives("hello");
 				}
 				Awaitility.await()
+					.atMost(Duration.ofSeconds(60))
 					.untilAsserted(
 							() -> assertThat(context.getBean(MeterRegistry.class).get("lf.messages").timer().count())
 								.isEqualTo(1));

@@ -1,5 +1,6 @@
 package org.leaderfollowers.docs.metrics;
 
+import java.time.Duration;
 import java.util.List;
 
 import ch.qos.logback.classic.Logger;
@@ -105,6 +106,7 @@ class TracingTests {
 		ask("tea", "17 in stock");
 		ask("tea", "17 in stock");
 		Awaitility.await()
+			.atMost(Duration.ofSeconds(60))
 			.untilAsserted(() -> assertThat(spans("stock message")).hasSize(2)
 				.extracting(SpanData::getTraceId)
 				.doesNotHaveDuplicates());
@@ -114,6 +116,7 @@ class TracingTests {
 	void metersAreMadeOfTheSameObservations() {
 		ask("tea", "17 in stock");
 		Awaitility.await()
+			.atMost(Duration.ofSeconds(60))
 			.untilAsserted(() -> assertThat(this.meters.get("lf.messages")
 				.tags("server", "stock", "handler", "stockHandler", "outcome", "success", "branch", "north")
 				.timer()
@@ -129,7 +132,10 @@ class TracingTests {
 	}
 
 	private SpanData span(String name) {
-		return Awaitility.await().until(() -> spans(name), (found) -> !found.isEmpty()).get(0);
+		return Awaitility.await()
+			.atMost(Duration.ofSeconds(60))
+			.until(() -> spans(name), (found) -> !found.isEmpty())
+			.get(0);
 	}
 
 	private List<SpanData> spans(String name) {
