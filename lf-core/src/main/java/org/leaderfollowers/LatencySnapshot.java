@@ -1,5 +1,7 @@
 package org.leaderfollowers;
 
+import java.math.BigDecimal;
+import java.math.RoundingMode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -52,7 +54,13 @@ public record LatencySnapshot(long count, Duration total, Duration max, List<Buc
 		if (!(percentile >= 0 && percentile <= 100)) {
 			throw new IllegalArgumentException("'percentile' must be from 0 to 100, but is " + percentile);
 		}
-		long rank = Math.max(1, (long) Math.ceil(percentile / 100 * this.count));
+		// In decimals: 99.9 % of 1000 would be a little more than 999 otherwise.
+		long rank = Math.max(1,
+				BigDecimal.valueOf(percentile)
+					.multiply(BigDecimal.valueOf(this.count))
+					.movePointLeft(2)
+					.setScale(0, RoundingMode.CEILING)
+					.longValue());
 		long seen = 0;
 		for (Bucket bucket : this.buckets.subList(0, Math.max(0, this.buckets.size() - 1))) {
 			seen += bucket.count();

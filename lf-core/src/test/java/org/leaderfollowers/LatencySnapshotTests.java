@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 import org.junit.jupiter.api.Test;
@@ -50,6 +51,15 @@ class LatencySnapshotTests {
 			assertThat((double) snapshot.percentile(percentile).toNanos()).as("percentile %s", percentile)
 				.isBetween(exact - 1, exact * 1.125 + 1);
 		}
+	}
+
+	@Test
+	void allButOneInAThousandAreWithoutTheOne() {
+		long[] nanos = new long[1000];
+		Arrays.fill(nanos, 8);
+		nanos[500] = 1_000_000;
+		assertThat(of(nanos).percentile(99.9)).isEqualTo(Duration.ofNanos(8));
+		assertThat(of(nanos).percentile(99.91)).isEqualTo(Duration.ofNanos(1_000_000));
 	}
 
 	@Test
