@@ -22,10 +22,9 @@ import org.leaderfollowers.demultiplexing.Deadlines;
 import org.leaderfollowers.demultiplexing.HandleState;
 import org.leaderfollowers.demultiplexing.ReadyRing;
 import org.leaderfollowers.latency.LatencyHistogram;
+import org.leaderfollowers.logging.EngineLog;
 import org.leaderfollowers.promotion.HandOffRing;
 import org.leaderfollowers.promotion.Leadership;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * An iterative handle set (the paper, activity 1.2): one thread at a time, its leader,
@@ -38,7 +37,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class HandleSet {
 
-	static final Logger logger = LoggerFactory.getLogger("org.leaderfollowers.engine");
+	static final EngineLog logger = EngineLog.INSTANCE;
 
 	/**
 	 * Waits that end at once and for nothing before the selector is taken for broken.

@@ -23,13 +23,13 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.buffer.MemoryBudget;
 import org.leaderfollowers.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.latency.LatencyHistogram;
+import org.leaderfollowers.logging.EngineLog;
 import org.leaderfollowers.logging.RateLimit;
 import org.leaderfollowers.promotion.Clock;
 import org.leaderfollowers.promotion.Followers;
 import org.leaderfollowers.promotion.HandlerProfile;
 import org.leaderfollowers.promotion.Leadership;
 import org.leaderfollowers.promotion.LeaseWatch;
-import org.slf4j.Logger;
 
 /**
  * A pool of threads that take turns at detecting, demultiplexing and processing the
@@ -61,7 +61,7 @@ import org.slf4j.Logger;
  */
 public final class LeaderFollowersPool implements AutoCloseable {
 
-	private static final Logger logger = HandleSet.logger;
+	private static final EngineLog logger = HandleSet.logger;
 
 	/** How many threads of the application may join beside the pool's own. */
 	private static final int JOINERS = 64;
@@ -491,7 +491,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		try {
 			long suppressed = this.failureLog.tryAcquire();
 			if (suppressed >= 0) {
-				logger.error(format.formatted(subject) + RateLimit.heldBack(suppressed), failure);
+				logger.error("{}{}", format.formatted(subject), RateLimit.heldBack(suppressed), failure);
 			}
 		}
 		catch (Throwable ex) {
@@ -1251,7 +1251,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 		String difference = before.differenceTo(after);
 		if (!difference.isEmpty()) {
-			logger.info("Pool '{}' was changed: {}", RateLimit.printable(this.name), difference);
+			logger.info("Pool '{}' was changed: {}", this.name, difference);
 		}
 		if (running) {
 			changed();

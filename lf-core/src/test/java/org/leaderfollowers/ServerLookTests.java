@@ -56,6 +56,28 @@ class ServerLookTests {
 	}
 
 	@Test
+	void whateverItIsNamedWhatIsLoggedIsOneLine() {
+		String name = "x\nERROR forged \u001b[2J\u2028\u202e" + "n".repeat(10_000);
+		this.engine.start(TcpServer.builder(poolThatRefuses(new AtomicBoolean(true)))
+			.name(name)
+			.framing(Framing.line())
+			.handler(Connection::send));
+		TcpServer full = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.name(name)
+			.maxConnections(1)
+			.framing(Framing.line())
+			.handler(Connection::send));
+		this.engine.connect(full);
+		this.engine.connect(full).awaitClosed();
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log())
+				.anyMatch((line) -> line.startsWith("ERROR Server 'x?ERROR forged ?[2J??n"))
+				.anyMatch((line) -> line.startsWith("WARN Server 'x?ERROR forged ?[2J??n")));
+		assertThat(this.engine.log())
+			.noneMatch((line) -> line.lines().skip(1).anyMatch((rest) -> rest.contains("ERROR forged")));
+	}
+
+	@Test
 	void aServerOfDatagramsWhoseSocketFailsDoesNotListen() {
 		AtomicBoolean refuses = new AtomicBoolean(true);
 		LeaderFollowersPool pool = poolThatRefuses(refuses);
