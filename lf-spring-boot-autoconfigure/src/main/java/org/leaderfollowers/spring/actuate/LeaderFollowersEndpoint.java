@@ -72,7 +72,8 @@ public class LeaderFollowersEndpoint {
 	 * Creates a new endpoint.
 	 * @param pools the pools to show
 	 * @param servers the servers to show
-	 * @param drainTimeout how long a server may drain, unless a request says otherwise
+	 * @param drainTimeout how long a server may drain, unless a request says otherwise; a
+	 * day at the most
 	 * @param publisher where to publish the writes, for Boot's audit
 	 */
 	public LeaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers, Duration drainTimeout,
@@ -83,7 +84,7 @@ public class LeaderFollowersEndpoint {
 		Assert.notNull(publisher, "'publisher' must not be null");
 		this.pools = pools;
 		this.servers = servers;
-		this.drainTimeout = drainTimeout;
+		this.drainTimeout = (drainTimeout.compareTo(LONGEST_DRAIN) > 0) ? LONGEST_DRAIN : drainTimeout;
 		this.audit = new WriteAudit(publisher);
 	}
 

@@ -172,6 +172,16 @@ class ServerOperationTests {
 	}
 
 	@Test
+	void shutdownOfMoreThanADayDoesNotPreventDraining() throws Exception {
+		try (OperatedApplication application = OperatedApplication
+			.run("--spring.lifecycle.timeout-per-shutdown-phase=2d")) {
+			assertThat(application.post(SERVER, "{\"action\":\"drain\"}").statusCode()).isEqualTo(200);
+			assertThat(application.events().audit()).singleElement()
+				.satisfies((event) -> assertThat(event.getData()).containsEntry("timeout", "PT24H"));
+		}
+	}
+
+	@Test
 	void contextThatIsClosedWaitsForAServerThatDrains() throws Exception {
 		CountDownLatch closed = new CountDownLatch(1);
 		OperatedApplication application = OperatedApplication.run();
