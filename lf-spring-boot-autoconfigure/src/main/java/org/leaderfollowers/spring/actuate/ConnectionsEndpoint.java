@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
@@ -34,6 +35,7 @@ import org.springframework.util.StringUtils;
 /**
  * {@link Endpoint @Endpoint} that shows a page of the open connections. All are looked
  * at, one by one; only as many as the page and those before it take are kept for that.
+ * Pages are made one at a time.
  */
 @Endpoint(id = "lfconnections", defaultAccess = Access.READ_ONLY)
 public class ConnectionsEndpoint {
@@ -61,6 +63,12 @@ public class ConnectionsEndpoint {
 	private final Show showRemoteAddresses;
 
 	private final Set<String> roles;
+
+	/**
+	 * Held by who looks: a look takes a megabyte or two, and many at the same time could
+	 * take all the memory there is.
+	 */
+	final ReentrantLock looking = new ReentrantLock();
 
 	/**
 	 * Creates a new endpoint.
@@ -111,17 +119,24 @@ public class ConnectionsEndpoint {
 					.formatted(REACH));
 		}
 		boolean shown = this.showRemoteAddresses.isShown(securityContext, this.roles);
-		Page found = new Page(order, (int) first + pageSize);
-		for (TcpServer candidate : chosen) {
-			try (Stream<ConnectionSnapshot> connections = candidate.connections()) {
-				connections.filter((connection) -> wanted == null || connection.state() == wanted).forEach(found::add);
+		this.looking.lock();
+		try {
+			Page found = new Page(order, (int) first + pageSize);
+			for (TcpServer candidate : chosen) {
+				try (Stream<ConnectionSnapshot> connections = candidate.connections()) {
+					connections.filter((connection) -> wanted == null || connection.state() == wanted)
+						.forEach(found::add);
+				}
 			}
+			return new ConnectionsDescriptor(Instant.now(), found.total, number, pageSize,
+					found.from((int) first)
+						.stream()
+						.map((connection) -> ConnectionDescriptor.of(connection, shown))
+						.toList());
 		}
-		return new ConnectionsDescriptor(Instant.now(), found.total, number, pageSize,
-				found.from((int) first)
-					.stream()
-					.map((connection) -> ConnectionDescriptor.of(connection, shown))
-					.toList());
+		finally {
+			this.looking.unlock();
+		}
 	}
 
 	private List<TcpServer> chosen(@Nullable String name) {

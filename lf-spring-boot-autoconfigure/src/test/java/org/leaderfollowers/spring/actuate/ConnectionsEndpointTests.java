@@ -6,6 +6,9 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -116,6 +119,35 @@ class ConnectionsEndpointTests {
 		}
 		assertThat(ids).hasSize(5).doesNotHaveDuplicates();
 		assertThat(connections(page("?size=2&page=3"))).isEmpty();
+	}
+
+	@Test
+	void oneLookTakesMemoryAtATime() throws Exception {
+		ReentrantLock looking = application.context().getBean(ConnectionsEndpoint.class).looking;
+		looking.lock();
+		List<CompletableFuture<String>> answers = new ArrayList<>();
+		try {
+			for (int i = 0; i < 3; i++) {
+				answers.add(CompletableFuture.supplyAsync(() -> body("?size=1"), (task) -> new Thread(task).start()));
+			}
+			await().atMost(Duration.ofSeconds(60)).until(() -> looking.getQueueLength() == 3);
+			assertThat(answers).noneMatch(CompletableFuture::isDone);
+		}
+		finally {
+			looking.unlock();
+		}
+		for (CompletableFuture<String> answer : answers) {
+			assertThat(answer.get(60, TimeUnit.SECONDS)).contains("\"total\":5");
+		}
+	}
+
+	private static String body(String query) {
+		try {
+			return application.get("/actuator/lfconnections" + query).body();
+		}
+		catch (Exception ex) {
+			throw new IllegalStateException(ex);
+		}
 	}
 
 	@Test
