@@ -89,11 +89,13 @@ public class HandOffsEndpoint {
 	HandOffsDescriptor drainHandOffs(Operator operator, @Nullable String pool) {
 		List<LeaderFollowersPool> chosen = chosen(pool);
 		List<HandOffDescriptor> handOffs = collect(chosen, LeaderFollowersPool::drainHandOffs);
-		String names = String.join(", ", chosen.stream().map(LeaderFollowersPool::name).toList());
-		logger
-			.info(Printable.of("%d hand-offs of %s are forgotten%s".formatted(handOffs.size(), names, operator.by())));
-		this.audit.record(operator, WriteAudit.HAND_OFFS_DRAINED,
-				Map.of("pools", names, "handOffs", String.valueOf(handOffs.size())), Map.of(), Map.of());
+		if (!handOffs.isEmpty()) {
+			String names = String.join(", ", chosen.stream().map(LeaderFollowersPool::name).toList());
+			logger.info(Printable
+				.of("%d hand-offs of %s are forgotten%s".formatted(handOffs.size(), names, operator.by())));
+			this.audit.record(operator, WriteAudit.HAND_OFFS_DRAINED,
+					Map.of("pools", names, "handOffs", String.valueOf(handOffs.size())), Map.of(), Map.of());
+		}
 		return new HandOffsDescriptor(Instant.now(), handOffs);
 	}
 

@@ -52,6 +52,9 @@ public class LeaderFollowersEndpoint {
 
 	private static final Log logger = LogFactory.getLog(LeaderFollowersEndpoint.class);
 
+	/** Of a pool; the engine takes no more either. */
+	private static final int MOST_THREADS = 10_000;
+
 	private static final Duration LONGEST_DRAIN = Duration.ofDays(1);
 
 	private final LeaderFollowersPools pools;
@@ -117,6 +120,10 @@ public class LeaderFollowersEndpoint {
 		return (found != null) ? PoolDescriptor.of(found.snapshot()) : null;
 	}
 
+	PoolDescriptor existingPool(String pool) {
+		return PoolDescriptor.of(requiredPool(pool).snapshot());
+	}
+
 	/**
 	 * Shows one server.
 	 * @param pool the name of the pool that serves it
@@ -127,6 +134,10 @@ public class LeaderFollowersEndpoint {
 	public @Nullable ServerDescriptor server(@Selector String pool, @Selector String server) {
 		Server found = findServer(pool, server);
 		return (found != null) ? ServerDescriptor.of(found.snapshot()) : null;
+	}
+
+	ServerDescriptor existingServer(String pool, String server) {
+		return ServerDescriptor.of(requiredServer(pool, server).snapshot());
 	}
 
 	/**
@@ -148,8 +159,8 @@ public class LeaderFollowersEndpoint {
 	PoolDescriptor changePool(Operator operator, String pool, @Nullable String minThreads, @Nullable String maxThreads,
 			@Nullable String policy, @Nullable String lease) {
 		LeaderFollowersPool found = requiredPool(pool);
-		PoolChange change = new PoolChange(OperationArguments.integer("minThreads", minThreads),
-				OperationArguments.integer("maxThreads", maxThreads),
+		PoolChange change = new PoolChange(OperationArguments.integer("minThreads", minThreads, 1, MOST_THREADS),
+				OperationArguments.integer("maxThreads", maxThreads, 1, MOST_THREADS),
 				OperationArguments.constant("policy", policy, PromotionPolicy.class),
 				OperationArguments.duration("lease", lease));
 		if (change.isEmpty()) {

@@ -48,6 +48,27 @@ public class LeaderFollowersEndpointWebExtension {
 	}
 
 	/**
+	 * Shows one pool.
+	 * @param pool the name of the pool
+	 * @return the pool, or that there is none of this name
+	 */
+	@ReadOperation
+	public WebEndpointResponse<OperationResponseBody> pool(@Selector String pool) {
+		return RefusalDescriptor.orElse(() -> this.delegate.existingPool(pool));
+	}
+
+	/**
+	 * Shows one server.
+	 * @param pool the name of the pool that serves it
+	 * @param server the name of the server
+	 * @return the server, or that the pool serves none of this name
+	 */
+	@ReadOperation
+	public WebEndpointResponse<OperationResponseBody> server(@Selector String pool, @Selector String server) {
+		return RefusalDescriptor.orElse(() -> this.delegate.existingServer(pool, server));
+	}
+
+	/**
 	 * Changes a pool at once and while it runs.
 	 * @param securityContext who asks for it
 	 * @param pool the name of the pool

@@ -22,8 +22,8 @@ final class OperationArguments {
 	private OperationArguments() {
 	}
 
-	static @Nullable Integer integer(String name, @Nullable String value) {
-		Long number = number(name, value, Integer.MIN_VALUE, Integer.MAX_VALUE);
+	static @Nullable Integer integer(String name, @Nullable String value, int least, int greatest) {
+		Long number = number(name, value, least, greatest);
 		return (number != null) ? number.intValue() : null;
 	}
 

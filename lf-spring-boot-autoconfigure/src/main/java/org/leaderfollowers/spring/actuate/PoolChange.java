@@ -34,6 +34,11 @@ record PoolChange(@Nullable Integer minThreads, @Nullable Integer maxThreads, @N
 			// To have it checked, before anything is changed.
 			LeaderFollowersPool.builder().promotionLease(this.lease);
 		}
+		if (this.minThreads != null && this.maxThreads == null && this.minThreads > before.maxThreads()) {
+			// The engine would blame the maximum, which nobody has asked for.
+			throw new IllegalArgumentException("'minThreads' must be from 1 to 'maxThreads' (%d), but is %d"
+				.formatted(before.maxThreads(), this.minThreads));
+		}
 		if (this.minThreads != null || this.maxThreads != null) {
 			pool.resize((this.minThreads != null) ? this.minThreads : before.minThreads(),
 					(this.maxThreads != null) ? this.maxThreads : before.maxThreads());

@@ -98,6 +98,15 @@ class HandOffsEndpointTests {
 	}
 
 	@Test
+	void nothingToForgetIsNoWrite(CapturedOutput output) throws Exception {
+		HttpResponse<String> response = this.application.delete("/actuator/lfhandoffs?pool=spare");
+		assertThat(response.statusCode()).isEqualTo(200);
+		assertThat(list(JsonParserFactory.getJsonParser().parseMap(response.body()))).isEmpty();
+		assertThat(this.application.events().audit()).isEmpty();
+		assertThat(output).doesNotContain("are forgotten");
+	}
+
+	@Test
 	void nothingIsForgottenWithoutAccess() throws Exception {
 		try (OperatedApplication other = OperatedApplication.run("--management.endpoint.lfhandoffs.access=")) {
 			assertThat(other.get("/actuator/lfhandoffs").statusCode()).isEqualTo(200);

@@ -133,7 +133,11 @@ class PoolOperationTests {
 					{"maxThreads":null}             | Nothing to change: give 'minThreads', 'maxThreads', 'policy' or 'lease', or several of them
 					{"maxThreads":"many"}           | 'maxThreads' must be a whole number, but is 'many'
 					{"maxThreads":1.5}              | 'maxThreads' must be a whole number, but is '1.5'
-					{"maxThreads":99999999999}      | 'maxThreads' must be from -2147483648 to 2147483647, but is '99999999999'
+					{"maxThreads":99999999999}      | 'maxThreads' must be from 1 to 10000, but is '99999999999'
+					{"maxThreads":10001}            | 'maxThreads' must be from 1 to 10000, but is '10001'
+					{"minThreads":-3}               | 'minThreads' must be from 1 to 10000, but is '-3'
+					{"maxThreads":1}                | 'maxThreads' must be from 'minThreads' (4) to 10000, but is 1
+					{"minThreads":65}               | 'minThreads' must be from 1 to 'maxThreads' (64), but is 65
 					{"policy":"lazy"}               | 'policy' must be one of 'eager', 'adaptive', but is 'lazy'
 					{"policy":"<script>alert(1)</script>"} | 'policy' must be one of 'eager', 'adaptive', but is '<script>alert(1)</script>'
 					{"lease":"soon"}                | 'lease' must be a time such as '500ms', '30s' or 'PT30S', but is 'soon'

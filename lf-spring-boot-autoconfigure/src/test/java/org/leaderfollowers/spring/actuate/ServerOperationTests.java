@@ -52,10 +52,20 @@ class ServerOperationTests {
 			HttpResponse<String> response = application.get(SERVER);
 			assertThat(response.statusCode()).isEqualTo(200);
 			assertThat(response.body()).contains("\"state\":\"RUNNING\"").contains("\"handler\":\"gate\"");
-			assertThat(application.get("/actuator/leaderfollowers/default/unknown").statusCode()).isEqualTo(404);
-			assertThat(application.get("/actuator/leaderfollowers/spare/default").statusCode()).isEqualTo(404);
-			assertThat(application.get("/actuator/leaderfollowers/unknown/default").statusCode()).isEqualTo(404);
 		}
+	}
+
+	@ParameterizedTest
+	@CsvSource(delimiter = '|', textBlock = """
+			/default/unknown | There is no such server of this pool, only: default
+			/spare/default   | There is no such server of this pool
+			/unknown/default | There is no such pool, only: default, spare
+			/unknown         | There is no such pool, only: default, spare
+			""")
+	void nothingIsShownOfUnknownNamesButTheKnownOnes(String path, String reason) throws Exception {
+		HttpResponse<String> response = untouched.get("/actuator/leaderfollowers" + path);
+		assertThat(response.statusCode()).isEqualTo(404);
+		assertThat(response.body()).isEqualTo("{\"reason\":\"" + reason + "\"}");
 	}
 
 	@Test
