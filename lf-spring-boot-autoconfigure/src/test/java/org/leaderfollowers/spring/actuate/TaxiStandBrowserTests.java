@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.actuate;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -21,6 +22,7 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.openqa.selenium.By;
 import org.openqa.selenium.Keys;
 import tools.jackson.databind.JsonNode;
@@ -145,6 +147,26 @@ class TaxiStandBrowserTests {
 			assertThat(browser.count(".tile.bad")).isEqualTo(2);
 			stand.gate.opened.countDown();
 			await(() -> assertThat(browser.text("#starving")).isEmpty());
+			assertNoErrors();
+		}
+	}
+
+	@Test
+	void serverThatTakesOnNothingNewIsNamed() throws IOException {
+		try (Stand stand = new Stand()) {
+			stand.open();
+			await(() -> assertThat(browser.text("#lead")).contains("leads"));
+			assertThat(browser.run("return document.title").toString()).endsWith(", 127.0.0.1:" + stand.httpPort);
+			assertThat(browser.text("#troubles")).isEmpty();
+			LeaderFollowersServers servers = stand.context.getBean(LeaderFollowersServers.class);
+			servers.pause("default");
+			await(() -> assertThat(browser.text("#troubles"))
+				.isEqualTo("Server default is paused: it takes on nothing new."));
+			servers.resume("default");
+			await(() -> assertThat(browser.text("#troubles")).isEmpty());
+			servers.drain("default", Duration.ZERO, "");
+			await(() -> assertThat(browser.text("#troubles"))
+				.isEqualTo("Server default is stopped: nobody is served until the application starts it again."));
 			assertNoErrors();
 		}
 	}
