@@ -76,7 +76,7 @@ class SaturationTests {
 				assertThat(pool.at("/threads/idle").asInt()).isZero();
 				assertThat(status("leaderFollowers/servers/default")).isEqualTo("UP");
 				await(() -> assertThat(output).contains("Pool 'default' had no thread left",
-						"Its threads (max 8) run: 8 x oltpHandler of server 'default'"));
+						"Its threads (max 8) run: 8 x 'oltpHandler' of server 'default'"));
 				lock.rollback();
 			}
 			for (TcpTestClient client : clients) {
