@@ -8,15 +8,22 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
 
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.micrometer.tracing.autoconfigure.MicrometerTracingAutoConfiguration;
+import org.springframework.boot.micrometer.tracing.autoconfigure.NoopTracerAutoConfiguration;
+import org.springframework.boot.micrometer.tracing.opentelemetry.autoconfigure.OpenTelemetryTracingAutoConfiguration;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 /**
  * An application that gives all meters something to count: a server in the clear, one
  * with TLS, one for datagrams, and one with a pool of two threads that get stuck.
+ * <p>
+ * Without the tracer that other tests of this module need: meters have exemplars with
+ * one, and Prometheus 2.42 refuses a scrape in which counts have them.
  */
 @Configuration(proxyBeanMethods = false)
-@EnableAutoConfiguration
+@EnableAutoConfiguration(exclude = { MicrometerTracingAutoConfiguration.class, NoopTracerAutoConfiguration.class,
+		OpenTelemetryTracingAutoConfiguration.class })
 class MonitoredApplication {
 
 	@Bean
