@@ -36,7 +36,11 @@ public record LatencySnapshot(long count, Duration total, Duration max, List<Buc
 	}
 
 	/**
-	 * Copies the list of buckets.
+	 * Creates a snapshot, with a copy of the buckets.
+	 * @param count how many times
+	 * @param total all durations together
+	 * @param max the longest of them
+	 * @param buckets how many took how long, in ascending order
 	 */
 	public LatencySnapshot {
 		buckets = List.copyOf(buckets);
