@@ -44,8 +44,6 @@ final class OperatedApplication implements AutoCloseable {
 			SECURITY + "actuate.web.servlet.ManagementWebSecurityAutoConfiguration",
 			SECURITY + "actuate.web.reactive.ReactiveManagementWebSecurityAutoConfiguration");
 
-	private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
-
 	private final ConfigurableApplicationContext context;
 
 	private OperatedApplication(ConfigurableApplicationContext context) {
@@ -112,7 +110,11 @@ final class OperatedApplication implements AutoCloseable {
 	}
 
 	HttpResponse<String> send(int port, String path, HttpRequest.Builder request) throws Exception {
-		return this.http.send(
+		// A client, and so a connection, for each request: WebFlux refuses a POST before
+		// it
+		// has read the body, and what follows on the same connection may not be answered.
+		HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+		return http.send(
 				request.uri(URI.create("http://localhost:" + port + path)).timeout(Duration.ofSeconds(60)).build(),
 				HttpResponse.BodyHandlers.ofString());
 	}
