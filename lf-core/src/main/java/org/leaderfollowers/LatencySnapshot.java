@@ -21,9 +21,6 @@ import org.leaderfollowers.latency.LatencyHistogram;
  */
 public record LatencySnapshot(long count, Duration total, Duration max, List<Bucket> buckets) {
 
-	/** That nothing has happened. */
-	static final LatencySnapshot NONE = new LatencySnapshot(0, Duration.ZERO, Duration.ZERO, List.of());
-
 	/**
 	 * What took about as long.
 	 *

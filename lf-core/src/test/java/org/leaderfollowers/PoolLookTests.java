@@ -190,7 +190,7 @@ class PoolLookTests {
 		Instant before = Instant.now();
 		PoolSnapshot snapshot = this.engine.pool(1, 1).snapshot();
 		assertThat(snapshot.time()).isBetween(before, Instant.now());
-		assertThat(snapshot.vacancies()).isEqualTo(LatencySnapshot.NONE);
+		assertThat(snapshot.vacancies()).isEqualTo(new LatencySnapshot(0, Duration.ZERO, Duration.ZERO, List.of()));
 	}
 
 }
