@@ -7,8 +7,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.demultiplexing.HandleState.Claim;
-import org.leaderfollowers.logging.RateLimit;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.logging.RateLimit;
 
 /**
  * The concrete event handler of a listening socket: accepts connections and gives them to

@@ -19,10 +19,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.demultiplexing.HandleState.Claim;
-import org.leaderfollowers.demultiplexing.HandleState.Release;
-import org.leaderfollowers.logging.RateLimit;
-import org.leaderfollowers.promotion.HandlerProfile;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
+import org.leaderfollowers.internal.logging.RateLimit;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
  * The concrete event handler of a datagram socket: reads datagrams and calls the

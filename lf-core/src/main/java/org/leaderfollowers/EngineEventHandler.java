@@ -51,7 +51,7 @@ interface EngineEventHandler extends EventHandler {
 	 * Writes what was held back to be written together with more. By the owner, or by
 	 * whoever has taken over the leadership from it, since its handler does not return.
 	 */
-	default void releaseHeld() {
+	default void uncork() {
 	}
 
 	/**

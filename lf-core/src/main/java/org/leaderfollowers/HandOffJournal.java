@@ -9,7 +9,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-import org.leaderfollowers.promotion.HandOffRing;
+import org.leaderfollowers.internal.promotion.HandOffRing;
 
 /**
  * The hand-offs of all handle sets of a pool that somebody has looked at, in one row.

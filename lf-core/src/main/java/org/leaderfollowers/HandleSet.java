@@ -17,14 +17,14 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.demultiplexing.AttentionQueue;
-import org.leaderfollowers.demultiplexing.Deadlines;
-import org.leaderfollowers.demultiplexing.HandleState;
-import org.leaderfollowers.demultiplexing.ReadyRing;
-import org.leaderfollowers.latency.LatencyHistogram;
-import org.leaderfollowers.logging.EngineLog;
-import org.leaderfollowers.promotion.HandOffRing;
-import org.leaderfollowers.promotion.Leadership;
+import org.leaderfollowers.internal.demultiplexing.UpdateQueue;
+import org.leaderfollowers.internal.demultiplexing.Deadlines;
+import org.leaderfollowers.internal.demultiplexing.HandleState;
+import org.leaderfollowers.internal.demultiplexing.ReadyQueue;
+import org.leaderfollowers.internal.latency.LatencyHistogram;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.promotion.HandOffRing;
+import org.leaderfollowers.internal.promotion.Leadership;
 
 /**
  * An iterative handle set (the paper, activity 1.2): one thread at a time, its leader,
@@ -71,9 +71,9 @@ public final class HandleSet {
 	/** How long there was no leader. Written by new leaders. */
 	final LatencyHistogram vacancies = new LatencyHistogram();
 
-	final ReadyRing<SelectableHandle> ready = new ReadyRing<>();
+	final ReadyQueue<SelectableHandle> ready = new ReadyQueue<>();
 
-	private final AttentionQueue attention = new AttentionQueue(this::wakeUp);
+	private final UpdateQueue updates = new UpdateQueue(this::wakeUp);
 
 	private final Deadlines<SelectableHandle> deadlines = new Deadlines<>();
 
@@ -91,7 +91,7 @@ public final class HandleSet {
 
 	private final Consumer<SelectionKey> onReady = this::ready;
 
-	private final AttentionQueue.Consumer<SelectableHandle> onRequest = this::attend;
+	private final UpdateQueue.Consumer<SelectableHandle> onUpdate = this::attend;
 
 	private final Consumer<SelectableHandle> onExpiry = this::expired;
 
@@ -157,11 +157,11 @@ public final class HandleSet {
 	 * @param requests constants of {@link SelectableHandle}
 	 */
 	void request(SelectableHandle handle, int requests) {
-		this.attention.request(handle, requests);
+		this.updates.request(handle, requests);
 	}
 
 	void wakeLeader() {
-		this.attention.wakeLeader();
+		this.updates.wakeLeader();
 	}
 
 	/**
@@ -225,13 +225,13 @@ public final class HandleSet {
 	/** Has the leader look again for how long it may wait. Any thread. */
 	void endLongWait() {
 		if (this.longWait) {
-			this.attention.wakeLeader();
+			this.updates.wakeLeader();
 		}
 	}
 
 	/** Whether the leader waits for events, or is about to. Any thread. */
 	boolean isWaitedOn() {
-		return this.attention.isWaitedFor();
+		return this.updates.isWaitedFor();
 	}
 
 	private void wakeUp() {
@@ -252,7 +252,7 @@ public final class HandleSet {
 	 * @param deadlineNanos return then at the latest, with or without events
 	 */
 	void await(long deadlineNanos) {
-		this.attention.drain(SelectableHandle.class, this.onRequest);
+		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
 		long now = this.pool.clock.nanoTime();
 		this.nowNanos = now;
 		this.deadlines.poll(now, this.onExpiry);
@@ -263,10 +263,10 @@ public final class HandleSet {
 			if (!this.longWait) {
 				this.longWait = true;
 			}
-			if (!this.ready.isEmpty() || wait <= 0 || !this.attention.beginWait() || this.pool.isStopping()) {
+			if (!this.ready.isEmpty() || wait <= 0 || !this.updates.beginWait() || this.pool.isStopping()) {
 				// Something is to be done already; still let the kernel tell what else
 				// is.
-				this.attention.endWait();
+				this.updates.endWait();
 				this.selector.selectNow(this.onReady);
 				this.nowNanos = this.pool.clock.nanoTime();
 			}
@@ -277,7 +277,7 @@ public final class HandleSet {
 				this.longWait = wait > LeaderFollowersPool.ROTATION_NANOS;
 				long millis = TimeUnit.NANOSECONDS.toMillis(wait) + 1;
 				int count = this.selector.select(this.onReady, millis);
-				boolean woken = this.attention.endWait();
+				boolean woken = this.updates.endWait();
 				this.nowNanos = this.pool.clock.nanoTime();
 				if (count == 0 && !woken && this.nowNanos - now < wait) {
 					returnedPrematurely(now);
@@ -288,7 +288,7 @@ public final class HandleSet {
 			}
 		}
 		catch (IOException | RuntimeException ex) {
-			this.attention.endWait();
+			this.updates.endWait();
 			rebuild("waiting failed", ex);
 		}
 	}
@@ -315,7 +315,7 @@ public final class HandleSet {
 	 * reported again to the next leader. Frees the descriptors of closed channels.
 	 */
 	void attend() {
-		this.attention.drain(SelectableHandle.class, this.onRequest);
+		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
 		freeClosedChannels();
 	}
 
@@ -520,7 +520,7 @@ public final class HandleSet {
 	 */
 	void close() {
 		try {
-			this.attention.drain(SelectableHandle.class, (handle, requests) -> abandon(handle));
+			this.updates.applyUpdates(SelectableHandle.class, (handle, requests) -> abandon(handle));
 			for (SelectionKey key : this.selector.keys()) {
 				abandon((SelectableHandle) key.attachment());
 			}

@@ -6,7 +6,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
-import org.leaderfollowers.latency.LatencyHistogram;
+import org.leaderfollowers.internal.latency.LatencyHistogram;
 
 /**
  * How long something took, each time since the start: a histogram whose buckets differ

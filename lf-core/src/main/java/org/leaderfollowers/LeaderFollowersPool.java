@@ -20,16 +20,16 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.buffer.MemoryBudget;
-import org.leaderfollowers.demultiplexing.HandleState.Claim;
-import org.leaderfollowers.latency.LatencyHistogram;
-import org.leaderfollowers.logging.EngineLog;
-import org.leaderfollowers.logging.RateLimit;
-import org.leaderfollowers.promotion.Clock;
-import org.leaderfollowers.promotion.Followers;
-import org.leaderfollowers.promotion.HandlerProfile;
-import org.leaderfollowers.promotion.Leadership;
-import org.leaderfollowers.promotion.LeaseWatch;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.latency.LatencyHistogram;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.logging.RateLimit;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.Followers;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.leaderfollowers.internal.promotion.Leadership;
+import org.leaderfollowers.internal.promotion.LeaseWatch;
 
 /**
  * A pool of threads that take turns at detecting, demultiplexing and processing the
@@ -45,8 +45,8 @@ import org.leaderfollowers.promotion.LeaseWatch;
  * </ul>
  * The road of an event is {@link #join}: read it from there downwards. The two protocols
  * behind it have their transition tables in
- * {@code org.leaderfollowers.promotion.Leadership}, {@code Followers} and
- * {@code org.leaderfollowers.demultiplexing.HandleState}.
+ * {@code org.leaderfollowers.internal.promotion.Leadership}, {@code Followers} and
+ * {@code org.leaderfollowers.internal.demultiplexing.HandleState}.
  * <p>
  * What holds at all times, whatever a handler throws:
  * <ol>
@@ -600,7 +600,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				if (lease != Leadership.NOT_LEASED && end - now <= 0) {
 					if (takeOver(me, set, lease)) {
 						beginToLead(me, set, now);
-						releaseHeld(Leadership.holderOf(lease));
+						uncork(Leadership.holderOf(lease));
 						handedOff(me, set, PromotionKind.TAKEOVER, now - end, now);
 						return false;
 					}
@@ -653,11 +653,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/** What a handler has sent does not wait until it returns. */
-	private void releaseHeld(int number) {
+	private void uncork(int number) {
 		Participant participant = this.participants.get(number);
 		SelectableHandle handle = (participant != null) ? participant.handle() : null;
 		if (handle != null) {
-			handle.handler.releaseHeld();
+			handle.handler.uncork();
 		}
 	}
 
@@ -683,7 +683,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if (!hasLeaseRunOut(set, nowNanos) || !takeOver(me, set, lease)) {
 			return false;
 		}
-		releaseHeld(Leadership.holderOf(lease));
+		uncork(Leadership.holderOf(lease));
 		return true;
 	}
 
@@ -769,7 +769,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				beginToLead(me, set, now);
 				me.latestSet = index;
 				if (shared) {
-					releaseHeld(Leadership.holderOf(lease));
+					uncork(Leadership.holderOf(lease));
 				}
 				handedOff(me, set, kind, shared ? 0 : set.leadership.vacancyNanos(now), now);
 				return me.leading;
@@ -863,7 +863,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			return false;
 		}
 		boolean led = promote(me, this.clock.nanoTime());
-		releaseHeld(me.number);
+		uncork(me.number);
 		return led;
 	}
 

@@ -7,8 +7,8 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.buffer.SpareBuffers;
-import org.leaderfollowers.promotion.Follower;
+import org.leaderfollowers.internal.buffer.SpareBuffers;
+import org.leaderfollowers.internal.promotion.Follower;
 
 /**
  * A thread that participates in the pattern: its place among the followers, what it leads
@@ -196,7 +196,8 @@ final class Participant {
 	/**
 	 * The buffer in which several replies of one connection are gathered, in order to be
 	 * written at once; its position is the end of the last one. What has been gathered
-	 * belongs to the {@link org.leaderfollowers.buffer.Outbound} of that connection.
+	 * belongs to the {@link org.leaderfollowers.internal.buffer.OutboundBuffer} of that
+	 * connection.
 	 */
 	ByteBuffer gathered() {
 		ByteBuffer buffer = this.gathered;

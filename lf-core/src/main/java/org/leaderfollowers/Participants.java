@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.promotion.Follower;
+import org.leaderfollowers.internal.promotion.Follower;
 
 /**
  * The participants of a pool, by number. There is room for as many as have taken part at

@@ -1,6 +1,6 @@
 package org.leaderfollowers;
 
-import org.leaderfollowers.promotion.Followers;
+import org.leaderfollowers.internal.promotion.Followers;
 
 /**
  * Which follower is promoted (the paper, activity 5.2).

@@ -5,8 +5,8 @@ import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.demultiplexing.HandleState;
-import org.leaderfollowers.promotion.HandlerProfile;
+import org.leaderfollowers.internal.demultiplexing.HandleState;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
  * A handle over a selectable channel, registered with one handle set for life.
@@ -19,7 +19,7 @@ final class SelectableHandle extends HandleState implements Handle {
 	/** Register the channel with the selector. */
 	static final int REGISTER = 1;
 
-	/** Activate the handle again; see the state REARM. */
+	/** Activate the handle again; see the state DISARMED. */
 	static final int REARM = 1 << 1;
 
 	/** What the handle is interested in has changed. */

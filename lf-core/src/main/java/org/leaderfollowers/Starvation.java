@@ -10,7 +10,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.logging.RateLimit;
+import org.leaderfollowers.internal.logging.RateLimit;
 
 /**
  * Notices when a pool is starved: a handle set has no leader, since every thread there

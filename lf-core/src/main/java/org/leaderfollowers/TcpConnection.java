@@ -20,16 +20,16 @@ import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSession;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.buffer.MemoryBudget;
-import org.leaderfollowers.buffer.Outbound;
-import org.leaderfollowers.buffer.PartialMessage;
-import org.leaderfollowers.demultiplexing.HandleState.Claim;
-import org.leaderfollowers.demultiplexing.HandleState.Release;
-import org.leaderfollowers.proxy.ProxyHeader;
-import org.leaderfollowers.proxy.ProxyHeaderDecoder;
-import org.leaderfollowers.transport.Linger;
-import org.leaderfollowers.transport.TlsTransport;
-import org.leaderfollowers.transport.Transport;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.buffer.OutboundBuffer;
+import org.leaderfollowers.internal.buffer.PartialMessage;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
+import org.leaderfollowers.internal.proxy.ProxyHeader;
+import org.leaderfollowers.internal.proxy.ProxyHeaderDecoder;
+import org.leaderfollowers.internal.transport.Linger;
+import org.leaderfollowers.internal.transport.TlsTransport;
+import org.leaderfollowers.internal.transport.Transport;
 
 /**
  * The framed connection: the concrete event handler that reads messages, calls the
@@ -113,7 +113,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 
 	private final InetSocketAddress transportAddress;
 
-	private final Outbound outbound;
+	private final OutboundBuffer outbound;
 
 	/**
 	 * The {@link ProxyHeaderDecoder} until the connection is established, and then the
@@ -176,7 +176,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	private boolean moreFollows;
 
 	/** Whether replies were held back, to be written together. */
-	private boolean holds;
+	private boolean corked;
 
 	private boolean endOfInput;
 
@@ -215,7 +215,7 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		this.transportAddress = transportAddress;
 		this.acceptedNanos = server.pool().clock.nanoTime();
 		this.lastActivityNanos = this.acceptedNanos;
-		this.outbound = new Outbound(server.pool().memory());
+		this.outbound = new OutboundBuffer(server.pool().memory());
 		long timeout = server.timeouts().handshakeNanos();
 		this.messageDeadline = (timeout != 0) ? this.lastActivityNanos + timeout : NO_DEADLINE;
 		this.handle = server.pool().newHandle(channel, this, SelectionKey.OP_READ, server.profiles());
@@ -399,9 +399,9 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			keptFirst = false;
 			input.flip();
 			int scanned = deliver(me, input, (kept != null) ? kept.scanned() : 0);
-			if (this.holds) {
-				this.holds = false;
-				releaseHeld();
+			if (this.corked) {
+				this.corked = false;
+				uncork();
 				this.stalled |= isHigh();
 			}
 			keep(me, kept, large, input, scanned);
@@ -988,8 +988,8 @@ final class TcpConnection implements Connection, EngineEventHandler {
 		boolean fits = me != null && bound <= Participant.BUFFER_SIZE;
 		ByteBuffer frame;
 		int length;
-		Outbound.Sent sent;
-		if (me != null && fits && own && (this.moreFollows || this.holds) && me.isOnLease()) {
+		OutboundBuffer.Sent sent;
+		if (me != null && fits && own && (this.moreFollows || this.corked) && me.isOnLease()) {
 			ByteBuffer gathered = gatheredWithRoom(me, bound);
 			int start = gathered.position();
 			try {
@@ -1001,13 +1001,13 @@ final class TcpConnection implements Connection, EngineEventHandler {
 			}
 			length = gathered.position() - start;
 			frame = me.gatheredView();
-			sent = this.outbound.hold(frame, start, start + length);
-			if (sent == Outbound.Sent.WAITS) {
-				this.holds = true;
+			sent = this.outbound.cork(frame, start, start + length);
+			if (sent == OutboundBuffer.Sent.WAITS) {
+				this.corked = true;
 				this.server.sent(length);
 				if (!me.isOnLease()) {
 					// Who took over may have looked before there was anything to write.
-					releaseHeld();
+					uncork();
 				}
 				return;
 			}
@@ -1079,11 +1079,11 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	/** Where to put the next reply of several that are written together. */
 	private ByteBuffer gatheredWithRoom(Participant me, int room) {
 		ByteBuffer gathered = me.gathered();
-		if (this.holds && gathered.capacity() - gathered.position() < room) {
-			this.holds = false;
-			releaseHeld();
+		if (this.corked && gathered.capacity() - gathered.position() < room) {
+			this.corked = false;
+			uncork();
 		}
-		return this.holds ? gathered : gathered.clear().order(ByteOrder.BIG_ENDIAN);
+		return this.corked ? gathered : gathered.clear().order(ByteOrder.BIG_ENDIAN);
 	}
 
 	/**
@@ -1091,14 +1091,14 @@ final class TcpConnection implements Connection, EngineEventHandler {
 	 * the leadership from it, since its handler does not return.
 	 */
 	@Override
-	public void releaseHeld() {
+	public void uncork() {
 		try {
-			Outbound.Sent sent = this.outbound.release(this.transport);
-			if (sent == Outbound.Sent.BEGAN_TO_WAIT) {
+			OutboundBuffer.Sent sent = this.outbound.uncork(this.transport);
+			if (sent == OutboundBuffer.Sent.BEGAN_TO_WAIT) {
 				this.handle.request(SelectableHandle.INTEREST | SelectableHandle.TIMER);
 				noteCongestion();
 			}
-			else if (sent == Outbound.Sent.OVERLOADED) {
+			else if (sent == OutboundBuffer.Sent.OVERLOADED) {
 				overloaded();
 			}
 		}

@@ -23,13 +23,13 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.latency.LatencyHistogram;
-import org.leaderfollowers.logging.RateLimit;
-import org.leaderfollowers.promotion.HandlerProfile;
-import org.leaderfollowers.proxy.ProxyHeaderException;
-import org.leaderfollowers.transport.PlainTransport;
-import org.leaderfollowers.transport.TlsTransport;
-import org.leaderfollowers.transport.Transport;
+import org.leaderfollowers.internal.latency.LatencyHistogram;
+import org.leaderfollowers.internal.logging.RateLimit;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.leaderfollowers.internal.proxy.ProxyHeaderException;
+import org.leaderfollowers.internal.transport.PlainTransport;
+import org.leaderfollowers.internal.transport.TlsTransport;
+import org.leaderfollowers.internal.transport.Transport;
 
 /**
  * A TCP server whose connections are served by a {@link LeaderFollowersPool}.

@@ -5,9 +5,9 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.LongAdder;
 
-import org.leaderfollowers.buffer.MemoryBudget;
-import org.leaderfollowers.buffer.RecordBuffers;
-import org.leaderfollowers.transport.TlsTransport;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.buffer.RecordBuffers;
+import org.leaderfollowers.internal.transport.TlsTransport;
 
 /**
  * The TLS of a server, which may be replaced while the server runs: each connection keeps

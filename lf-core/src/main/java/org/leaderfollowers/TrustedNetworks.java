@@ -6,7 +6,7 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 
-import org.leaderfollowers.proxy.IpLiteral;
+import org.leaderfollowers.internal.proxy.IpLiteral;
 
 /**
  * The networks of the proxies and load balancers that are believed when they tell the

@@ -19,8 +19,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.latency.LatencyHistogram;
-import org.leaderfollowers.logging.RateLimit;
+import org.leaderfollowers.internal.latency.LatencyHistogram;
+import org.leaderfollowers.internal.logging.RateLimit;
 
 /**
  * A server for datagrams, which are served by a {@link LeaderFollowersPool}.

@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.leaderfollowers.ConnectionSnapshot.State;
-import org.leaderfollowers.promotion.Clock;
-import org.leaderfollowers.transport.Certificates;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.leaderfollowers.promotion.Followers;
+import org.leaderfollowers.internal.promotion.Followers;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

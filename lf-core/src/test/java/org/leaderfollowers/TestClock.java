@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 
-import org.leaderfollowers.promotion.Clock;
+import org.leaderfollowers.internal.promotion.Clock;
 
 /**
  * A clock that stands still unless the test moves it. It knows who waits until when: as

@@ -10,8 +10,8 @@ import java.time.Duration;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import org.leaderfollowers.transport.Certificates;
-import org.leaderfollowers.transport.ClientEngine;
+import org.leaderfollowers.internal.transport.Certificates;
+import org.leaderfollowers.internal.transport.ClientEngine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

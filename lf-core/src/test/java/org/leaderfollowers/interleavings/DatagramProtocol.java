@@ -93,13 +93,13 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 
 	private static final int ARMED = 0;
 
-	private static final int BUSY = 1;
+	private static final int CLAIMED = 1;
 
-	private static final int FIRED = 2;
+	private static final int CLAIMED_FIRED = 2;
 
-	private static final int DRAINING = 3;
+	private static final int CLAIMED_DISARMED = 3;
 
-	private static final int REARM = 4;
+	private static final int DISARMED = 4;
 
 	private static final int PAUSED = 5;
 
@@ -239,7 +239,7 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 
 	private void drainer(byte[] state, Steps steps) {
 		if (this.drainer && state[DRAINED] == 0) {
-			byte[] next = steps.may("drain: DRAINING");
+			byte[] next = steps.may("drain: CLAIMED_DISARMED");
 			next[DRAINED] = 1;
 			// A paused server loses what it has not read.
 			next[OWED] = (state[USER_PAUSED] != 0) ? 0 : state[SOCKET];
@@ -306,7 +306,7 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 			case LEAD -> lead(state, at, name, steps);
 			case ARM -> {
 				byte[] next = go(steps.must(name), at, Pc.ATTEND_LOOK);
-				if ((state[at + LOCAL] & FOR_REARM) != 0 && state[CLAIM] == REARM) {
+				if ((state[at + LOCAL] & FOR_REARM) != 0 && state[CLAIM] == DISARMED) {
 					next[CLAIM] = ARMED;
 					next[ACTIVE] = 1;
 				}
@@ -353,19 +353,19 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 			}
 			case PAUSE -> {
 				byte[] next = steps.must(name);
-				next[CLAIM] = (byte) ((state[CLAIM] == FIRED) ? DRAINING : PAUSED);
-				go(next, at, (state[CLAIM] == FIRED) ? Pc.WANTS : Pc.CHECK_PAUSE);
+				next[CLAIM] = (byte) ((state[CLAIM] == CLAIMED_FIRED) ? CLAIMED_DISARMED : PAUSED);
+				go(next, at, (state[CLAIM] == CLAIMED_FIRED) ? Pc.WANTS : Pc.CHECK_PAUSE);
 			}
 			case RELEASE, RELEASE_LATE -> {
 				byte[] next = steps.must(name);
-				if (state[CLAIM] == FIRED) {
-					next[CLAIM] = DRAINING;
+				if (state[CLAIM] == CLAIMED_FIRED) {
+					next[CLAIM] = CLAIMED_DISARMED;
 					go(next, at, Pc.WANTS);
 					break;
 				}
-				next[CLAIM] = (byte) ((state[CLAIM] == BUSY) ? ARMED : REARM);
+				next[CLAIM] = (byte) ((state[CLAIM] == CLAIMED) ? ARMED : DISARMED);
 				// The request that follows reaches nobody else before.
-				next[REQUESTS] |= (byte) ((state[CLAIM] == BUSY) ? 0 : FOR_REARM);
+				next[REQUESTS] |= (byte) ((state[CLAIM] == CLAIMED) ? 0 : FOR_REARM);
 				go(next, at, Pc.DRAINING_LOOK);
 			}
 			case CLOSE -> {
@@ -454,15 +454,15 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 		boolean reported = Pc.ALL[state[at + PC]] == Pc.CLAIM_FIRED;
 		switch (state[CLAIM]) {
 			case ARMED -> {
-				next[CLAIM] = BUSY;
+				next[CLAIM] = CLAIMED;
 				go(next, at, Pc.WANTS);
 			}
-			case BUSY -> {
-				next[CLAIM] = FIRED;
+			case CLAIMED -> {
+				next[CLAIM] = CLAIMED_FIRED;
 				next[ACTIVE] = 0;
 				go(next, at, Pc.LEAD);
 			}
-			case PAUSED, DRAINING -> {
+			case PAUSED, CLAIMED_DISARMED -> {
 				if (reported) {
 					next[ACTIVE] = 0;
 				}
@@ -476,15 +476,15 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 		byte[] next = steps.must(name);
 		switch (state[CLAIM]) {
 			case ARMED -> {
-				next[CLAIM] = BUSY;
+				next[CLAIM] = CLAIMED;
 				go(next, at, Pc.WANTS);
 			}
-			case REARM, PAUSED -> {
-				next[CLAIM] = DRAINING;
+			case DISARMED, PAUSED -> {
+				next[CLAIM] = CLAIMED_DISARMED;
 				go(next, at, Pc.WANTS);
 			}
-			case BUSY, DRAINING -> {
-				next[CLAIM] = FIRED;
+			case CLAIMED, CLAIMED_DISARMED -> {
+				next[CLAIM] = CLAIMED_FIRED;
 				next[ACTIVE] = 0;
 				go(next, at, Pc.LEAD);
 			}
@@ -539,7 +539,7 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 		}
 		if (this.without == null) {
 			int claim = state[CLAIM];
-			if ((owners == 1) != (claim == BUSY || claim == FIRED || claim == DRAINING)) {
+			if ((owners == 1) != (claim == CLAIMED || claim == CLAIMED_FIRED || claim == CLAIMED_DISARMED)) {
 				return "the handle is claimed by nobody who reads";
 			}
 			if (counted != state[IN_FLIGHT]) {

@@ -8,7 +8,7 @@ import org.leaderfollowers.interleavings.InterleavingExplorer.Steps;
 
 /**
  * The life of a connection's handle in atomic steps: {@code HandleState} and
- * {@code AttentionQueue} as {@code HandleSet}, {@code LeaderFollowersPool.lead} and
+ * {@code UpdateQueue} as {@code HandleSet}, {@code LeaderFollowersPool.lead} and
  * {@code TcpConnection} compose them.
  * <p>
  * The leaders of a handle set follow each other without overlap, so one actor stands for
@@ -71,7 +71,7 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 
 		IDLE,
 
-		// AttentionQueue.request
+		// UpdateQueue.request
 
 		REQUEST, PUSH, IS_WAITING, NOT_WAITING_ANY_MORE, WAKE_UP,
 
@@ -153,13 +153,13 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 
 	private static final int ARMED = 0;
 
-	private static final int BUSY = 1;
+	private static final int CLAIMED = 1;
 
-	private static final int FIRED = 2;
+	private static final int CLAIMED_FIRED = 2;
 
-	private static final int DRAINING = 3;
+	private static final int CLAIMED_DISARMED = 3;
 
-	private static final int REARM = 4;
+	private static final int DISARMED = 4;
 
 	private static final int PAUSED = 5;
 
@@ -473,7 +473,7 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 				}
 			}
 			case ARM -> {
-				if (state[CLAIM] == REARM || is(Without.COMPARE_AND_SET_OF_ARM)) {
+				if (state[CLAIM] == DISARMED || is(Without.COMPARE_AND_SET_OF_ARM)) {
 					next[CLAIM] = ARMED;
 					next[ACTIVE] = 1;
 				}
@@ -649,10 +649,10 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 		boolean look = (get(state, LEADER, BITS) & LOOK) != 0;
 		int saw = (pc == Pc.CLAIM_CAS) ? get(state, LEADER, SAW) : state[CLAIM];
 		int to = switch (saw) {
-			case ARMED -> BUSY;
-			case BUSY -> (look && is(Without.LOOK_WHILE_OWNED)) ? -1 : FIRED;
-			case DRAINING -> (look && !is(Without.LOOK_WHILE_OWNED)) ? FIRED : -1;
-			case REARM, PAUSED -> look ? DRAINING : -1;
+			case ARMED -> CLAIMED;
+			case CLAIMED -> (look && is(Without.LOOK_WHILE_OWNED)) ? -1 : CLAIMED_FIRED;
+			case CLAIMED_DISARMED -> (look && !is(Without.LOOK_WHILE_OWNED)) ? CLAIMED_FIRED : -1;
+			case DISARMED, PAUSED -> look ? CLAIMED_DISARMED : -1;
 			default -> -1;
 		};
 		if (pc == Pc.CLAIM_READ && (this.fine || to < 0)) {
@@ -661,7 +661,8 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 				set(next, LEADER, SAW, saw);
 				go(next, LEADER, Pc.CLAIM_CAS);
 			}
-			else if (!look && (saw == PAUSED || (saw == DRAINING && !is(Without.DEACTIVATION_WHILE_DRAINING)))) {
+			else if (!look
+					&& (saw == PAUSED || (saw == CLAIMED_DISARMED && !is(Without.DEACTIVATION_WHILE_DRAINING)))) {
 				go(next, LEADER, Pc.DEACTIVATE);
 			}
 			else {
@@ -679,7 +680,7 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 			set(next, LEADER, SAW, 0);
 			go(next, LEADER, Pc.CLAIM_READ);
 		}
-		else if (to == FIRED) {
+		else if (to == CLAIMED_FIRED) {
 			byte[] next = steps.must(who);
 			next[CLAIM] = (byte) to;
 			set(next, LEADER, SAW, 0);
@@ -833,7 +834,7 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 		int saw = get(state, me, SAW);
 		switch (pc) {
 			case PAUSE_READ -> {
-				if (state[CLAIM] == FIRED) {
+				if (state[CLAIM] == CLAIMED_FIRED) {
 					lookAgain(next, me, Pc.PAUSE_FIRED);
 				}
 				else if (this.fine) {
@@ -864,7 +865,7 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 				}
 			}
 			case RELEASE_READ -> {
-				if (state[CLAIM] == FIRED) {
+				if (state[CLAIM] == CLAIMED_FIRED) {
 					lookAgain(next, me, Pc.RELEASE_FIRED);
 				}
 				else if (this.fine) {
@@ -900,17 +901,17 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 	}
 
 	private void released(byte[] next, int me, int from) {
-		if (from == BUSY) {
+		if (from == CLAIMED) {
 			next[CLAIM] = ARMED;
 			go(next, me, Pc.IDLE);
 		}
 		else {
-			next[CLAIM] = REARM;
+			next[CLAIM] = DISARMED;
 			request(next, me, FOR_REARM, Pc.IDLE);
 		}
 	}
 
-	/** Nobody else moves it away from FIRED, so a plain write does. */
+	/** Nobody else moves it away from CLAIMED_FIRED, so a plain write does. */
 	private void lookAgain(byte[] next, int me, Pc ifFine) {
 		if (this.fine) {
 			go(next, me, ifFine);
@@ -921,7 +922,7 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 	}
 
 	private void lookAgain(byte[] next, int me) {
-		next[CLAIM] = DRAINING;
+		next[CLAIM] = CLAIMED_DISARMED;
 		set(next, me, SAW, 0);
 		set(next, me, BITS, 0);
 		go(next, me, Pc.BEGIN);
@@ -949,7 +950,7 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 		for (int owner = OWNER; owner < OWNER + OWNERS; owner++) {
 			owners += owns(state, owner) ? 1 : 0;
 		}
-		boolean owned = state[CLAIM] == BUSY || state[CLAIM] == FIRED || state[CLAIM] == DRAINING;
+		boolean owned = state[CLAIM] == CLAIMED || state[CLAIM] == CLAIMED_FIRED || state[CLAIM] == CLAIMED_DISARMED;
 		if (owners > 1) {
 			return "two threads own the handle";
 		}
@@ -986,7 +987,7 @@ final class HandleProtocol implements InterleavingExplorer.Protocol {
 		}
 		boolean flushing = state[PHASE_FLUSHING] != 0;
 		boolean waits = state[CLAIM] == PAUSED && state[WAITING] > (flushing ? 0 : LOW_MARK);
-		if (state[CLAIM] == REARM) {
+		if (state[CLAIM] == DISARMED) {
 			return "the handle is never armed again";
 		}
 		if (state[CLAIM] == PAUSED && !waits) {

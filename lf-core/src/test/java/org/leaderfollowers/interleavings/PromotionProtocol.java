@@ -134,7 +134,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		/** {@code while (!isStopping())}. */
 		TOP,
 
-		/** {@code AttentionQueue.beginWait}. */
+		/** {@code UpdateQueue.beginWait}. */
 		ANNOUNCE,
 
 		/** {@code this.pool.isStopping()} in {@code HandleSet.await}. */
@@ -143,7 +143,7 @@ final class PromotionProtocol implements InterleavingExplorer.Protocol {
 		/** {@code Selector.select}. */
 		SELECT,
 
-		/** {@code AttentionQueue.endWait}. */
+		/** {@code UpdateQueue.endWait}. */
 		END_WAIT,
 
 		/** A handler runs. */

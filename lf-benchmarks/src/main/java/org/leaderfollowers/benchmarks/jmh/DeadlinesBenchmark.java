@@ -3,8 +3,8 @@ package org.leaderfollowers.benchmarks.jmh;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-import org.leaderfollowers.demultiplexing.Deadlines;
-import org.leaderfollowers.demultiplexing.HandleState;
+import org.leaderfollowers.internal.demultiplexing.Deadlines;
+import org.leaderfollowers.internal.demultiplexing.HandleState;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;

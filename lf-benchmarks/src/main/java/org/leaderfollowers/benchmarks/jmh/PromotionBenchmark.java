@@ -3,9 +3,9 @@ package org.leaderfollowers.benchmarks.jmh;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-import org.leaderfollowers.promotion.Follower;
-import org.leaderfollowers.promotion.Followers;
-import org.leaderfollowers.promotion.Leadership;
+import org.leaderfollowers.internal.promotion.Follower;
+import org.leaderfollowers.internal.promotion.Followers;
+import org.leaderfollowers.internal.promotion.Leadership;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;

@@ -1,8 +1,0 @@
-/**
- * Where bytes wait: for the rest of their message, or for room in the socket. An idle
- * connection has neither.
- */
-@NullMarked
-package org.leaderfollowers.buffer;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,8 @@
+/**
+ * Where bytes wait: for the rest of their message, or for room in the socket. An idle
+ * connection has neither.
+ */
+@NullMarked
+package org.leaderfollowers.internal.buffer;
+
+import org.jspecify.annotations.NullMarked;

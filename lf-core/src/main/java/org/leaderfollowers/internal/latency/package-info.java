@@ -1,0 +1,7 @@
+/**
+ * How long things take, counted without a lock and without allocation.
+ */
+@NullMarked
+package org.leaderfollowers.internal.latency;
+
+import org.jspecify.annotations.NullMarked;

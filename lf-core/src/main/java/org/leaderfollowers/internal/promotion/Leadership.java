@@ -1,0 +1,319 @@
+package org.leaderfollowers.internal.promotion;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/**
+ * The leadership of one handle set: a single atomic word that holds the current leader,
+ * whether it has leased the leadership out to a handler, and a stamp.
+ * <p>
+ * The word has three states, and nobody but the thread named in the third column moves
+ * it:
+ * <table border="1">
+ * <caption>Transitions</caption>
+ * <tr>
+ * <th>from</th>
+ * <th>to</th>
+ * <th>by</th>
+ * <th>why</th>
+ * </tr>
+ * <tr>
+ * <td>VACANT</td>
+ * <td>LED(p)</td>
+ * <td>p, any idle participant</td>
+ * <td>taking the role is a race: the one whose compare-and-set succeeds leads, the others
+ * go on looking</td>
+ * </tr>
+ * <tr>
+ * <td>LED(p)</td>
+ * <td>VACANT</td>
+ * <td>p only</td>
+ * <td>a promotion; published <em>before</em> anybody is woken, so that whoever is awake
+ * first may take it, p included</td>
+ * </tr>
+ * <tr>
+ * <td>LED(p)</td>
+ * <td>LEASED(p)</td>
+ * <td>p only</td>
+ * <td>p runs a handler that is expected to be short. From here on p touches nothing that
+ * belongs to the leader: somebody else may be it</td>
+ * </tr>
+ * <tr>
+ * <td>LEASED(p)</td>
+ * <td>LED(p)</td>
+ * <td>p only</td>
+ * <td>the handler returned in time; nobody was woken, nothing has changed</td>
+ * </tr>
+ * <tr>
+ * <td>LEASED(p)</td>
+ * <td>VACANT</td>
+ * <td>p only</td>
+ * <td>the handler is about to block and says so, or nobody watches the lease</td>
+ * </tr>
+ * <tr>
+ * <td>LEASED(p)</td>
+ * <td>LED(q)</td>
+ * <td>q, the follower that watches</td>
+ * <td>the lease has run out: a takeover. p notices when it wants the leadership back</td>
+ * </tr>
+ * </table>
+ * Taking, leasing and taking over each raise the stamp, so a word that was read once and
+ * compares equal later is of the same leadership and the same lease: a watcher that comes
+ * late cannot take over a lease that has only begun. No ABA: the stamp has 47 bits, which
+ * a million leases a second use up in four years, in which a watcher would have to sleep.
+ * <p>
+ * Everything that only the leader touches (the ready ring, the selector, the timers) is
+ * handed from leader to leader by this word: what the old leader wrote before
+ * {@link #giveUp} or {@link #lease} is visible to the new one after {@link #take} or
+ * {@link #takeOver}.
+ */
+public final class Leadership {
+
+	/** The holder of a leadership that nobody has. */
+	public static final int VACANT = 0;
+
+	/** What {@link #leaseWord()} returns if there is no lease. */
+	public static final long NOT_LEASED = 0;
+
+	private static final int HOLDER_BITS = 16;
+
+	/** The highest participant number that the word can hold. */
+	public static final int MAX_PARTICIPANT = (1 << HOLDER_BITS) - 1;
+
+	private static final long LEASED = 1L << HOLDER_BITS;
+
+	private static final long STAMP = LEASED << 1;
+
+	private static final VarHandle WORD;
+
+	private static final VarHandle LEASED_NANOS;
+
+	private static final VarHandle TERM;
+
+	private static final VarHandle VACATED_NANOS;
+
+	static {
+		try {
+			MethodHandles.Lookup lookup = MethodHandles.lookup();
+			WORD = lookup.findVarHandle(Leadership.class, "word", long.class);
+			LEASED_NANOS = lookup.findVarHandle(Leadership.class, "leasedNanos", long.class);
+			TERM = lookup.findVarHandle(Leadership.class, "term", long.class);
+			VACATED_NANOS = lookup.findVarHandle(Leadership.class, "vacatedNanos", long.class);
+		}
+		catch (ReflectiveOperationException ex) {
+			throw new ExceptionInInitializerError(ex);
+		}
+	}
+
+	/** {@code stamp << 17 | leased << 16 | holder}. */
+	private volatile long word = VACANT;
+
+	/**
+	 * When the current lease began. Written by the leader before the word says so, read
+	 * by watchers after: what they read is of the lease that they saw, or of a later one,
+	 * which their compare-and-set tells apart.
+	 */
+	private long leasedNanos;
+
+	/** Written by a new leader, read by whoever looks at the pool. */
+	private long term;
+
+	/**
+	 * When it fell vacant; written by the old leader before, read by the new one after,
+	 * and by whoever looks at the pool.
+	 */
+	private long vacatedNanos;
+
+	private boolean vacatedOnce;
+
+	/** Creates a leadership that nobody has. */
+	public Leadership() {
+		this(System.nanoTime());
+	}
+
+	/**
+	 * Creates a leadership that nobody has.
+	 * @param nowNanos the time, {@link System#nanoTime()}
+	 */
+	public Leadership(long nowNanos) {
+		this.leasedNanos = nowNanos;
+		this.vacatedNanos = nowNanos;
+	}
+
+	/**
+	 * Takes the leadership if nobody has it.
+	 * @param participant who wants it, from 1 to {@link #MAX_PARTICIPANT}
+	 * @return whether the participant leads now
+	 */
+	public boolean take(int participant) {
+		long current = this.word;
+		if (holderOf(current) != VACANT || !WORD.compareAndSet(this, current, stamped(current) | participant)) {
+			return false;
+		}
+		beginTerm();
+		return true;
+	}
+
+	/**
+	 * Gives the leadership up, leased or not. The caller then wakes a follower; see
+	 * {@link Followers}.
+	 * @param participant who leads, or did
+	 * @param nowNanos the time, {@link System#nanoTime()}
+	 * @return {@code false} if the participant does not lead: nothing was changed
+	 */
+	public boolean giveUp(int participant, long nowNanos) {
+		long current = this.word;
+		if (holderOf(current) != participant) {
+			return false;
+		}
+		long vacant = current & ~(LEASED | MAX_PARTICIPANT);
+		if ((current & LEASED) != 0) {
+			// The times belong to the leader, who may be another one by now.
+			if (!WORD.compareAndSet(this, current, (current & ~LEASED))) {
+				return false;
+			}
+		}
+		// Before the word: a taker may read them as soon as the word is vacant.
+		VACATED_NANOS.setOpaque(this, nowNanos);
+		this.vacatedOnce = true;
+		this.word = vacant;
+		return true;
+	}
+
+	/**
+	 * Leases the leadership out to a handler that the leader is about to run. The caller
+	 * then makes sure that the lease is watched; see {@link LeaseWatch#cover}.
+	 * @param participant the current leader, which has not leased it already
+	 * @param nowNanos the time, {@link System#nanoTime()}
+	 */
+	public void lease(int participant, long nowNanos) {
+		LEASED_NANOS.setOpaque(this, nowNanos);
+		// Nobody else moves a word that is LED. Volatile: the leader looks afterwards
+		// whether somebody watches, a watcher that leaves looks whether there is a lease.
+		this.word = stamped(this.word) | LEASED | participant;
+	}
+
+	/**
+	 * Ends the lease: the handler has returned.
+	 * @param participant who leased the leadership
+	 * @return whether the participant leads still; {@code false} if it was taken over
+	 */
+	public boolean regain(int participant) {
+		long current = this.word;
+		return holderOf(current) == participant && WORD.compareAndSet(this, current, current & ~LEASED);
+	}
+
+	/**
+	 * The word, if the leadership is leased now. Any thread.
+	 * @return what {@link #takeOver} takes, or {@link #NOT_LEASED}
+	 */
+	public long leaseWord() {
+		long current = this.word;
+		return ((current & LEASED) != 0) ? current : NOT_LEASED;
+	}
+
+	/**
+	 * When the lease began whose {@link #leaseWord()} the caller has read before, or a
+	 * later one. Any thread.
+	 * @return {@link System#nanoTime()}
+	 */
+	public long leasedNanos() {
+		return (long) LEASED_NANOS.getOpaque(this);
+	}
+
+	/**
+	 * Takes the leadership over from a leader whose handler has not returned.
+	 * @param leaseWord what {@link #leaseWord()} returned when the caller looked when the
+	 * lease began
+	 * @param participant who takes it over
+	 * @return whether the participant leads now; {@code false} if that lease has ended
+	 */
+	public boolean takeOver(long leaseWord, int participant) {
+		if (!WORD.compareAndSet(this, leaseWord, stamped(leaseWord) | participant)) {
+			return false;
+		}
+		beginTerm();
+		return true;
+	}
+
+	private void beginTerm() {
+		TERM.setOpaque(this, this.term + 1);
+	}
+
+	/**
+	 * How long the leadership was vacant before the current leader took it. To be called
+	 * by that leader only, and only if it did not take it over.
+	 * @param nowNanos the time, {@link System#nanoTime()}
+	 * @return nanoseconds, or -1 if this is the first leadership of all
+	 */
+	public long vacancyNanos(long nowNanos) {
+		return this.vacatedOnce ? Math.max(0, nowNanos - this.vacatedNanos) : -1;
+	}
+
+	/**
+	 * Since when it has been vacant, if {@link #holder()} has just said that it is. Any
+	 * thread.
+	 * @return {@link System#nanoTime()} of that vacancy or a later one; of the creation,
+	 * if nobody has led yet
+	 */
+	public long vacatedNanos() {
+		return (long) VACATED_NANOS.getOpaque(this);
+	}
+
+	/**
+	 * Who leads, even if it has leased the leadership.
+	 * @return the participant's number, or {@link #VACANT}
+	 */
+	public int holder() {
+		return holderOf(this.word);
+	}
+
+	/**
+	 * Whether nobody leads.
+	 * @return whether the leadership can be taken
+	 */
+	public boolean isVacant() {
+		return holder() == VACANT;
+	}
+
+	/**
+	 * Whether the leader runs a handler and somebody may have to take over. Any thread.
+	 * @return whether the leadership is leased
+	 */
+	public boolean isLeased() {
+		return (this.word & LEASED) != 0;
+	}
+
+	/**
+	 * Whether a participant leads, runs a handler and was not taken over. Called by that
+	 * participant.
+	 * @param participant who leased the leadership
+	 * @return {@code false} if it was taken over, or never leased
+	 */
+	public boolean isLeasedBy(int participant) {
+		long current = this.word;
+		return (current & LEASED) != 0 && holderOf(current) == participant;
+	}
+
+	/**
+	 * How many leaderships there have been; leases are not counted. Any thread.
+	 * @return the number of the current or latest term
+	 */
+	public long term() {
+		return (long) TERM.getOpaque(this);
+	}
+
+	private static long stamped(long word) {
+		return (word & -STAMP) + STAMP;
+	}
+
+	/**
+	 * Who leads, or has leased the leadership.
+	 * @param word what {@link #leaseWord()} returned
+	 * @return the participant's number
+	 */
+	public static int holderOf(long word) {
+		return (int) word & MAX_PARTICIPANT;
+	}
+
+}

@@ -1,0 +1,883 @@
+package org.leaderfollowers.internal.transport;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SocketChannel;
+
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLEngineResult;
+import javax.net.ssl.SSLEngineResult.HandshakeStatus;
+import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLHandshakeException;
+import javax.net.ssl.SSLSession;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.buffer.RecordBuffers;
+
+/**
+ * TLS between the socket and the framing, driven by an {@link SSLEngine} of the JDK.
+ * <p>
+ * What it keeps between two calls is only what cannot be finished: a record of which a
+ * part has arrived, a record of which the socket has taken a part. An idle connection
+ * keeps nothing but its engine.
+ * <p>
+ * The two directions are independent of each other but for what the engine itself has to
+ * say in reply to what it reads (a key update, an alert). Everything that is written is
+ * written under the monitor of this object; nothing is done under it but to encrypt and
+ * to write without blocking. Each turn of each loop moves bytes or changes what the
+ * engine asks for, otherwise the connection fails.
+ * <p>
+ * Renegotiation does not exist in TLS 1.3, and is refused in earlier versions: the peer
+ * could have the server work for it without end, and change who it is.
+ */
+public final class TlsTransport extends Transport {
+
+	private static final ByteBuffer NOTHING = ByteBuffer.allocate(0).asReadOnlyBuffer();
+
+	private static final int HEADER = 5;
+
+	/** 2^14 bytes of payload and the most of overhead that any version allows. */
+	private static final int LARGEST_RECORD = HEADER + 16 * 1024 + 2048;
+
+	private static final int CHANGE_CIPHER_SPEC = 20;
+
+	private static final int ALERT = 21;
+
+	private static final int HANDSHAKE = 22;
+
+	private static final int HEARTBEAT = 24;
+
+	/** How often the socket is read before others get their turn. */
+	private static final int MAX_FILLS = 16;
+
+	/**
+	 * Records that a handshake may be made of. The engine ignores some alerts and all
+	 * that is empty, so a peer could send them without end.
+	 */
+	private static final int MAX_HANDSHAKE_RECORDS = 1024;
+
+	/**
+	 * Records in a row that may have nothing for the application: updates of keys, each
+	 * of which costs as much as many records, alerts that are ignored, empty ones.
+	 */
+	private static final int MAX_BARREN_RECORDS = 32;
+
+	/** What is kept of a record has at least this capacity, in bytes. */
+	private static final int SMALLEST_REST = 64;
+
+	private final SSLEngine engine;
+
+	private final RecordBuffers buffers;
+
+	private final MemoryBudget budget;
+
+	private final int generation;
+
+	private volatile boolean established;
+
+	// The owner's
+
+	/** What was received and is not decrypted, position to limit. */
+	private @Nullable ByteBuffer received;
+
+	/** Since when {@link #received} is there, if it is the beginning of one record. */
+	private long partSinceNanos;
+
+	/** Which part {@link #holdsNewPart()} was answered for. */
+	private long answeredPartNanos;
+
+	/** Whether a record was taken since the input was borrowed. */
+	private boolean recordTaken;
+
+	/** What was decrypted and did not fit, position to limit. */
+	private @Nullable ByteBuffer decrypted;
+
+	private boolean begun;
+
+	/** Whether anything was received at all. */
+	private boolean heardOf;
+
+	private boolean tls13;
+
+	private int handshakeRecords;
+
+	/** Records in a row that had nothing, while nothing was written either. */
+	private int barrenRecords;
+
+	private Progress readNeeds = Progress.WANTS_READ;
+
+	private boolean more;
+
+	/** Whether an alert may be looked at: everything has been written. */
+	private boolean mayEnd;
+
+	private boolean endOfInput;
+
+	private boolean truncated;
+
+	/** What ended it, to be thrown when everything before it has been read. */
+	private @Nullable SSLException failure;
+
+	// Guarded by the monitor
+
+	/** What was encrypted and not taken by the socket, position to limit. */
+	private @Nullable ByteBuffer pending;
+
+	/**
+	 * How many of the application's bytes, the next ones that it will bring, are
+	 * encrypted already and in {@link #pending}. A byte counts as written when the socket
+	 * has taken its record, or as much of it as it is of the record.
+	 */
+	private int sealed;
+
+	private boolean outputEnded;
+
+	private boolean released;
+
+	/**
+	 * Whether anything was written since the last record that had nothing: who only
+	 * listens may update keys, if there is much to listen to.
+	 */
+	private volatile boolean written;
+
+	/** Whether {@link #pending} is there. Written under the monitor. */
+	private volatile boolean wantsWrite;
+
+	/**
+	 * Creates the transport of one connection.
+	 * @param socket non-blocking
+	 * @param engine in server mode, not used yet
+	 * @param buffers for the length of a call
+	 * @param budget where the memory of what is kept is accounted for
+	 * @param generation identifies the configuration of the engine
+	 */
+	public TlsTransport(SocketChannel socket, SSLEngine engine, RecordBuffers buffers, MemoryBudget budget,
+			int generation) {
+		super(socket);
+		this.engine = engine;
+		this.buffers = buffers;
+		this.budget = budget;
+		this.generation = generation;
+	}
+
+	/**
+	 * Which configuration its engine has.
+	 * @return the number that it was created with
+	 */
+	public int generation() {
+		return this.generation;
+	}
+
+	// The handshake
+
+	@Override
+	protected Progress handshake() throws IOException {
+		ByteBuffer input = borrowInput();
+		try {
+			throwFailure();
+			if (!this.begun) {
+				this.begun = true;
+				this.engine.beginHandshake();
+			}
+			Progress progress = runHandshake(input);
+			keep(input);
+			return progress;
+		}
+		catch (SSLException ex) {
+			fail();
+			throw ex;
+		}
+		finally {
+			this.buffers.giveBack(input);
+		}
+	}
+
+	private Progress runHandshake(ByteBuffer input) throws IOException {
+		for (;;) {
+			switch (this.engine.getHandshakeStatus()) {
+				case NEED_TASK -> {
+					return Progress.HAS_TASKS;
+				}
+				case NEED_WRAP -> {
+					if (!wrapHandshake()) {
+						return Progress.WANTS_WRITE;
+					}
+				}
+				case NEED_UNWRAP -> {
+					if (!unwrapHandshake(input)) {
+						int count;
+						try {
+							count = fill(input);
+						}
+						catch (IOException ex) {
+							if (this.heardOf) {
+								throw ex;
+							}
+							// Some health checks connect and end with a reset.
+							count = -1;
+						}
+						if (count < 0 && !this.heardOf) {
+							return Progress.ENDED;
+						}
+						if (count < 0) {
+							throw new SSLHandshakeException("The peer closed the connection during the handshake");
+						}
+						if (count == 0) {
+							return Progress.WANTS_READ;
+						}
+						this.heardOf = true;
+					}
+				}
+				case NOT_HANDSHAKING, FINISHED -> {
+					this.tls13 = "TLSv1.3".equals(this.engine.getSession().getProtocol());
+					this.established = true;
+					return Progress.DONE;
+				}
+				default -> throw stuck();
+			}
+		}
+	}
+
+	/**
+	 * Takes one record of the handshake.
+	 * @return {@code false} if there is none as yet
+	 */
+	private boolean unwrapHandshake(ByteBuffer input) throws SSLException {
+		if (nextRecord(input) == 0) {
+			return false;
+		}
+		ByteBuffer none = this.buffers.take();
+		try {
+			SSLEngineResult result = unwrap(input, none);
+			switch (result.getStatus()) {
+				case OK -> {
+					if (++this.handshakeRecords > MAX_HANDSHAKE_RECORDS) {
+						throw new SSLHandshakeException(
+								"The handshake has more than %d records".formatted(MAX_HANDSHAKE_RECORDS));
+					}
+					if (result.bytesProduced() > 0
+							|| (result.bytesConsumed() == 0 && changesNothing(HandshakeStatus.NEED_UNWRAP))) {
+						throw stuck();
+					}
+					return true;
+				}
+				case BUFFER_UNDERFLOW -> {
+					if (input.remaining() >= LARGEST_RECORD) {
+						throw stuck();
+					}
+					return false;
+				}
+				case CLOSED -> throw new SSLHandshakeException("The peer ended TLS during the handshake");
+				default -> throw stuck();
+			}
+		}
+		finally {
+			this.buffers.giveBack(none);
+		}
+	}
+
+	private boolean changesNothing(HandshakeStatus before) {
+		return this.engine.getHandshakeStatus() == before;
+	}
+
+	private SSLException stuck() {
+		return new SSLException("TLS does not get on: its engine asks for " + this.engine.getHandshakeStatus());
+	}
+
+	@Override
+	public void runTasks() {
+		try {
+			Runnable task = this.engine.getDelegatedTask();
+			if (task == null && this.engine.getHandshakeStatus() == HandshakeStatus.NEED_TASK) {
+				this.failure = stuck();
+			}
+			while (task != null) {
+				task.run();
+				task = this.engine.getDelegatedTask();
+			}
+		}
+		catch (RuntimeException ex) {
+			this.failure = new SSLException("A task of TLS failed", ex);
+		}
+	}
+
+	@Override
+	public @Nullable SSLSession session() {
+		return this.established ? this.engine.getSession() : null;
+	}
+
+	// Reading
+
+	@Override
+	public int read(ByteBuffer destination) throws IOException {
+		this.more = false;
+		this.readNeeds = Progress.WANTS_READ;
+		int start = destination.position();
+		takeDecrypted(destination);
+		if (this.decrypted == null) {
+			throwFailure();
+			if (this.endOfInput) {
+				return -1;
+			}
+			ByteBuffer input = borrowInput();
+			try {
+				decrypt(input, destination, start);
+				keep(input);
+			}
+			catch (SSLException ex) {
+				fail();
+				this.failure = ex;
+			}
+			finally {
+				this.buffers.giveBack(input);
+			}
+		}
+		int count = destination.position() - start;
+		if (count == 0) {
+			throwFailure();
+			return this.endOfInput ? -1 : 0;
+		}
+		// Whatever stopped it is found again by the next one, which comes if there is
+		// more.
+		this.more |= this.decrypted != null || this.endOfInput || this.failure != null
+				|| this.readNeeds != Progress.WANTS_READ;
+		return count;
+	}
+
+	private void decrypt(ByteBuffer input, ByteBuffer destination, int start) throws IOException {
+		boolean drained = false;
+		int fills = 0;
+		while (!this.endOfInput && !needsMoreThanInput()) {
+			int record = nextRecord(input);
+			if (record == 0) {
+				if (drained || fills++ == MAX_FILLS) {
+					return;
+				}
+				int room = input.capacity() - input.remaining();
+				int count = fill(input);
+				if (count <= 0) {
+					this.endOfInput = count < 0;
+					this.truncated = count < 0;
+					return;
+				}
+				drained = count < room;
+			}
+			else if (isLastWord(input)) {
+				this.readNeeds = Progress.WANTS_FLUSH;
+				return;
+			}
+			else if (!destination.hasRemaining()) {
+				this.more = true;
+				return;
+			}
+			else if (!decryptRecord(input, destination, start)) {
+				if (record != input.remaining() || drained || fills++ == MAX_FILLS || fill(input) <= 0) {
+					return;
+				}
+			}
+		}
+	}
+
+	/** Whether the engine asks for something else than the next record. */
+	private boolean needsMoreThanInput() throws IOException {
+		for (;;) {
+			switch (this.engine.getHandshakeStatus()) {
+				case NEED_TASK -> {
+					this.readNeeds = Progress.HAS_TASKS;
+					return true;
+				}
+				case NEED_WRAP -> {
+					if (!wrapHandshake()) {
+						this.readNeeds = Progress.WANTS_WRITE;
+						return true;
+					}
+				}
+				default -> {
+					return false;
+				}
+			}
+		}
+	}
+
+	/**
+	 * Whether the next record ends the input of a version of TLS that forbids to write
+	 * anything afterwards, so that what waits is to be written first.
+	 * @throws SSLException if the next record is forbidden
+	 */
+	private boolean isLastWord(ByteBuffer input) throws SSLException {
+		if (this.tls13) {
+			return false;
+		}
+		int type = input.get(input.position());
+		if (type == HANDSHAKE || type == CHANGE_CIPHER_SPEC) {
+			throw new SSLException("The peer asked for a renegotiation, which is not allowed");
+		}
+		return type == ALERT && !this.mayEnd;
+	}
+
+	@Override
+	public void endInput() {
+		this.mayEnd = true;
+	}
+
+	/**
+	 * Decrypts a record.
+	 * @return {@code false} if that was not possible
+	 */
+	private boolean decryptRecord(ByteBuffer input, ByteBuffer destination, int start) throws IOException {
+		HandshakeStatus before = this.engine.getHandshakeStatus();
+		SSLEngineResult result = unwrap(input, destination);
+		switch (result.getStatus()) {
+			case OK -> {
+				if (result.bytesConsumed() == 0 && result.bytesProduced() == 0 && changesNothing(before)) {
+					throw stuck();
+				}
+				count(result);
+				return true;
+			}
+			case CLOSED -> {
+				this.endOfInput = true;
+				return true;
+			}
+			case BUFFER_OVERFLOW -> {
+				this.more = true;
+				if (destination.position() == start) {
+					spill(input, destination);
+				}
+				return false;
+			}
+			default -> {
+				if (input.remaining() >= LARGEST_RECORD || isRecord(input)) {
+					throw stuck();
+				}
+				return false;
+			}
+		}
+	}
+
+	/** Decrypts a record for which the destination is too small. */
+	private void spill(ByteBuffer input, ByteBuffer destination) throws IOException {
+		ByteBuffer plain = this.buffers.take();
+		try {
+			SSLEngineResult result = unwrap(input, plain);
+			switch (result.getStatus()) {
+				case OK -> {
+					count(result);
+					this.decrypted = copy(plain.flip());
+					takeDecrypted(destination);
+				}
+				case CLOSED -> this.endOfInput = true;
+				default -> throw stuck();
+			}
+		}
+		finally {
+			this.buffers.giveBack(plain);
+		}
+	}
+
+	/** Counts the records that have nothing for the application. */
+	private void count(SSLEngineResult result) throws SSLException {
+		if (result.bytesProduced() > 0) {
+			this.barrenRecords = 0;
+			return;
+		}
+		if (this.written) {
+			this.written = false;
+			this.barrenRecords = 0;
+		}
+		if (++this.barrenRecords > MAX_BARREN_RECORDS) {
+			throw new SSLException("The peer sent more than %d records in a row that had nothing to say"
+				.formatted(MAX_BARREN_RECORDS));
+		}
+	}
+
+	private void takeDecrypted(ByteBuffer destination) {
+		ByteBuffer plain = this.decrypted;
+		if (plain == null) {
+			return;
+		}
+		int count = Math.min(plain.remaining(), destination.remaining());
+		destination.put(plain.array(), plain.position(), count);
+		plain.position(plain.position() + count);
+		if (!plain.hasRemaining()) {
+			this.decrypted = null;
+			this.budget.release(plain.capacity());
+		}
+	}
+
+	private void throwFailure() throws SSLException {
+		SSLException ex = this.failure;
+		if (ex != null) {
+			throw ex;
+		}
+	}
+
+	@Override
+	public boolean hasMoreInput() {
+		return this.more;
+	}
+
+	@Override
+	public Progress readNeeds() {
+		return this.readNeeds;
+	}
+
+	@Override
+	public boolean isTruncated() {
+		return this.truncated;
+	}
+
+	// Records
+
+	/**
+	 * Looks at the header of the next record, so that nothing too large is waited for.
+	 * @return its length, or 0 if it has not arrived. What is no record at all is for the
+	 * engine to judge, as far as it has arrived
+	 */
+	private static int nextRecord(ByteBuffer input) throws SSLException {
+		int available = input.remaining();
+		if (available == 0 || !isRecord(input)) {
+			return available;
+		}
+		if (available < HEADER) {
+			return 0;
+		}
+		int length = HEADER + (input.getShort(input.position() + HEADER - 2) & 0xFFFF);
+		if (length > LARGEST_RECORD) {
+			throw new SSLException(
+					"A record has %d bytes, and no more than %d are allowed".formatted(length, LARGEST_RECORD));
+		}
+		return (length <= available) ? length : 0;
+	}
+
+	private static boolean isRecord(ByteBuffer input) {
+		int type = input.get(input.position());
+		return type >= CHANGE_CIPHER_SPEC && type <= HEARTBEAT;
+	}
+
+	private SSLEngineResult unwrap(ByteBuffer input, ByteBuffer plain) throws SSLException {
+		try {
+			SSLEngineResult result = this.engine.unwrap(input, plain);
+			this.recordTaken |= result.bytesConsumed() > 0;
+			return result;
+		}
+		catch (RuntimeException ex) {
+			throw new SSLException("TLS failed on what the peer sent", ex);
+		}
+	}
+
+	/** What was received before, in a buffer with room for more. */
+	private ByteBuffer borrowInput() {
+		ByteBuffer input = this.buffers.take();
+		ByteBuffer earlier = this.received;
+		this.recordTaken = false;
+		if (earlier != null) {
+			input.put(earlier.array(), earlier.position(), earlier.remaining());
+		}
+		return input.flip();
+	}
+
+	private int fill(ByteBuffer input) throws IOException {
+		input.compact();
+		try {
+			return receive(input);
+		}
+		finally {
+			input.flip();
+		}
+	}
+
+	/** Keeps what was received and not decrypted. */
+	private void keep(ByteBuffer input) throws MemoryBudget.ExhaustedException {
+		int rest = input.remaining();
+		ByteBuffer earlier = this.received;
+		if (rest > 0 && (earlier == null || this.recordTaken)) {
+			this.partSinceNanos = System.nanoTime();
+		}
+		if (earlier != null && (rest == 0 || rest > earlier.capacity())) {
+			this.received = null;
+			this.budget.release(earlier.capacity());
+			earlier = null;
+		}
+		if (rest > 0) {
+			if (earlier == null) {
+				int capacity = Math.max(SMALLEST_REST, Integer.highestOneBit(rest - 1) * 2);
+				earlier = allocate(capacity);
+				this.received = earlier;
+			}
+			earlier.clear().put(input).flip();
+		}
+	}
+
+	@Override
+	public boolean holdsPart() {
+		return this.received != null;
+	}
+
+	@Override
+	public boolean holdsNewPart() {
+		boolean isNew = this.answeredPartNanos != this.partSinceNanos;
+		this.answeredPartNanos = this.partSinceNanos;
+		return isNew;
+	}
+
+	private ByteBuffer copy(ByteBuffer bytes) throws MemoryBudget.ExhaustedException {
+		return allocate(bytes.remaining()).put(bytes).flip();
+	}
+
+	private ByteBuffer allocate(int capacity) throws MemoryBudget.ExhaustedException {
+		ByteBuffer buffer = this.budget.allocate(capacity);
+		if (buffer == null) {
+			throw new MemoryBudget.ExhaustedException();
+		}
+		return buffer;
+	}
+
+	// Writing
+
+	/**
+	 * Writes what the application wants to be written. What the socket took a part of has
+	 * to be brought again, from the first byte on that was not counted.
+	 */
+	@Override
+	public synchronized int write(ByteBuffer source) throws IOException {
+		if (this.outputEnded || this.released) {
+			throw new ClosedChannelException();
+		}
+		int start = source.position();
+		countSealed(source);
+		while (this.pending == null && source.hasRemaining()) {
+			ByteBuffer output = this.buffers.take();
+			try {
+				int from = source.position();
+				encrypt(source, output);
+				int plain = source.position() - from;
+				int length = output.position();
+				send(output);
+				if (this.pending != null) {
+					int counted = (int) ((long) plain * (length - output.remaining()) / length);
+					counted = Math.min(counted, Math.max(0, plain - 1));
+					this.sealed = plain - counted;
+					source.position(from + counted);
+				}
+			}
+			finally {
+				this.buffers.giveBack(output);
+			}
+		}
+		if (!this.written) {
+			this.written = true;
+		}
+		return source.position() - start;
+	}
+
+	/** Moves on to what has not been encrypted, as far as the socket takes the rest. */
+	private void countSealed(ByteBuffer source) throws IOException {
+		ByteBuffer rest = this.pending;
+		int counted = this.sealed;
+		if (rest != null) {
+			int length = rest.remaining();
+			if (!flushPending() && counted > 0) {
+				counted = Math.min((int) ((long) counted * (length - rest.remaining()) / length), counted - 1);
+			}
+		}
+		source.position(source.position() + counted);
+		this.sealed -= counted;
+	}
+
+	/** Encrypts at least one record, as many as have room. */
+	private void encrypt(ByteBuffer source, ByteBuffer output) throws IOException {
+		do {
+			int room = output.remaining();
+			SSLEngineResult result = wrap(source, output);
+			switch (result.getStatus()) {
+				case OK -> {
+					if (result.bytesConsumed() == 0 && output.remaining() == room) {
+						// In the middle of a handshake, which there is none of any more.
+						throw stuck();
+					}
+				}
+				case CLOSED -> throw new ClosedChannelException();
+				default -> throw stuck();
+			}
+		}
+		while (source.hasRemaining() && output.remaining() >= LARGEST_RECORD);
+	}
+
+	private SSLEngineResult wrap(ByteBuffer source, ByteBuffer output) throws SSLException {
+		try {
+			return this.engine.wrap(source, output);
+		}
+		catch (RuntimeException ex) {
+			throw new SSLException("TLS failed on what is to be sent", ex);
+		}
+	}
+
+	/**
+	 * Writes what the engine itself has to say.
+	 * @return {@code false} if the socket has no room for it
+	 */
+	private synchronized boolean wrapHandshake() throws IOException {
+		if (this.pending != null && !flushPending()) {
+			return false;
+		}
+		ByteBuffer output = this.buffers.take();
+		try {
+			while (this.engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP && this.pending == null) {
+				if (output.remaining() < LARGEST_RECORD) {
+					send(output);
+					output.clear();
+				}
+				else {
+					SSLEngineResult result = wrap(NOTHING, output);
+					boolean progress = result.bytesProduced() > 0 || !changesNothing(HandshakeStatus.NEED_WRAP);
+					if (result.getStatus() == SSLEngineResult.Status.CLOSED) {
+						break;
+					}
+					if (result.getStatus() != SSLEngineResult.Status.OK || !progress) {
+						throw stuck();
+					}
+				}
+			}
+			if (this.pending == null) {
+				send(output);
+			}
+			boolean said = this.engine.getHandshakeStatus() != HandshakeStatus.NEED_WRAP;
+			if (!said && this.pending == null) {
+				// It was closed, and asks for more all the same.
+				throw stuck();
+			}
+			return said;
+		}
+		finally {
+			this.buffers.giveBack(output);
+		}
+	}
+
+	/** Writes to the socket, and keeps what it does not take. Under the monitor. */
+	private void send(ByteBuffer output) throws IOException {
+		output.flip();
+		if (!output.hasRemaining()) {
+			return;
+		}
+		socket().write(output);
+		if (output.hasRemaining()) {
+			int position = output.position();
+			this.pending = copy(output);
+			output.position(position);
+			this.wantsWrite = true;
+		}
+	}
+
+	/** Under the monitor. Returns whether nothing is pending any more. */
+	private boolean flushPending() throws IOException {
+		ByteBuffer rest = this.pending;
+		if (rest == null) {
+			return true;
+		}
+		boolean failed = true;
+		try {
+			socket().write(rest);
+			failed = false;
+		}
+		finally {
+			if (failed || !rest.hasRemaining()) {
+				discardPending();
+			}
+		}
+		return this.pending == null;
+	}
+
+	private void discardPending() {
+		ByteBuffer rest = this.pending;
+		if (rest != null) {
+			this.pending = null;
+			this.wantsWrite = false;
+			this.budget.release(rest.capacity());
+		}
+	}
+
+	@Override
+	public boolean wantsWrite() {
+		return this.wantsWrite;
+	}
+
+	@Override
+	public synchronized void flush() throws IOException {
+		if (!this.released) {
+			flushPending();
+		}
+	}
+
+	// The end
+
+	/** Tells the peer what was wrong, if that is possible at once. */
+	private void fail() {
+		try {
+			wrapHandshake();
+		}
+		catch (IOException ex) {
+			// The first failure is the one to be told about.
+		}
+	}
+
+	@Override
+	public Progress shutdownOutput(boolean closesNext) throws IOException {
+		synchronized (this) {
+			if (!flushPending()) {
+				return Progress.WANTS_WRITE;
+			}
+			if (!this.outputEnded) {
+				this.outputEnded = true;
+				sendCloseNotify();
+			}
+			if (this.pending != null) {
+				return Progress.WANTS_WRITE;
+			}
+		}
+		return super.shutdownOutput(closesNext);
+	}
+
+	/** Under the monitor. */
+	private void sendCloseNotify() throws IOException {
+		ByteBuffer output = this.buffers.take();
+		try {
+			this.engine.closeOutbound();
+			SSLEngineResult result;
+			do {
+				result = wrap(NOTHING, output);
+			}
+			while (result.bytesProduced() > 0 && !this.engine.isOutboundDone() && output.remaining() >= LARGEST_RECORD);
+			send(output);
+		}
+		catch (SSLException ex) {
+			// It has failed before, and has nothing more to say.
+		}
+		finally {
+			this.buffers.giveBack(output);
+		}
+	}
+
+	@Override
+	public void release() {
+		super.release();
+		giveBack(this.received);
+		this.received = null;
+		giveBack(this.decrypted);
+		this.decrypted = null;
+		this.endOfInput = true;
+		synchronized (this) {
+			this.released = true;
+			discardPending();
+		}
+	}
+
+	private void giveBack(@Nullable ByteBuffer buffer) {
+		if (buffer != null) {
+			this.budget.release(buffer.capacity());
+		}
+	}
+
+}

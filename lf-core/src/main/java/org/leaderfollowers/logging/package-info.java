@@ -1,7 +1,0 @@
-/**
- * Log lines that a peer or a fault can provoke, kept from becoming a flood.
- */
-@NullMarked
-package org.leaderfollowers.logging;
-
-import org.jspecify.annotations.NullMarked;

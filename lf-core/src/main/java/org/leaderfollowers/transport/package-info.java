@@ -1,7 +1,0 @@
-/**
- * What the bytes of a connection go through between its socket and its framing.
- */
-@NullMarked
-package org.leaderfollowers.transport;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,173 @@
+package org.leaderfollowers.internal.buffer;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.WritableByteChannel;
+import java.nio.charset.StandardCharsets;
+
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIOException;
+
+/**
+ * Tests what reaches a socket, in how many writes, and what is accounted for.
+ */
+class OutboundBufferTests {
+
+	private final MemoryBudget budget = new MemoryBudget(1000);
+
+	private final OutboundBuffer outbound = new OutboundBuffer(this.budget);
+
+	private final Socket socket = new Socket();
+
+	private final ByteBuffer gathered = ByteBuffer.allocateDirect(100);
+
+	private final ByteBuffer view = this.gathered.duplicate();
+
+	private Sent hold(String text) {
+		int start = this.gathered.position();
+		this.gathered.put(text.getBytes(StandardCharsets.US_ASCII));
+		return this.outbound.cork(this.view, start, this.gathered.position());
+	}
+
+	private Sent send(String text, long limit) throws IOException {
+		return this.outbound.send(this.socket, ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)), limit);
+	}
+
+	@Test
+	void severalFramesAreOneWrite() throws Exception {
+		assertThat(hold("a")).isEqualTo(Sent.WAITS);
+		assertThat(hold("bc")).isEqualTo(Sent.WAITS);
+		assertThat(hold("d")).isEqualTo(Sent.WAITS);
+		assertThat(this.socket.text()).isEmpty();
+		assertThat(this.outbound.uncork(this.socket)).isEqualTo(Sent.WRITTEN);
+		assertThat(this.socket.text()).isEqualTo("abcd");
+		assertThat(this.socket.writes).isOne();
+		assertThat(this.outbound.uncork(this.socket)).isEqualTo(Sent.WRITTEN);
+		assertThat(this.socket.writes).isOne();
+	}
+
+	@Test
+	void aFrameOfAnotherThreadGoesBehindThoseThatAreHeld() throws Exception {
+		hold("a");
+		assertThat(send("b", 100)).isEqualTo(Sent.WRITTEN);
+		assertThat(hold("c")).isEqualTo(Sent.WAITS);
+		this.outbound.uncork(this.socket);
+		assertThat(this.socket.text()).isEqualTo("abc");
+	}
+
+	@Test
+	void whatWasReleasedByAnotherThreadIsNotWrittenAgain() throws Exception {
+		hold("a");
+		hold("b");
+		this.outbound.uncork(this.socket);
+		hold("c");
+		this.outbound.uncork(this.socket);
+		assertThat(this.socket.text()).isEqualTo("abc");
+	}
+
+	@Test
+	void nothingIsHeldBehindWhatWaits() throws Exception {
+		this.socket.room = 1;
+		assertThat(send("ab", 100)).isEqualTo(Sent.BEGAN_TO_WAIT);
+		assertThat(hold("c")).isEqualTo(Sent.REFUSED);
+		assertThat(this.outbound.waitingBytes()).isOne();
+	}
+
+	@Test
+	void whatWasHeldWaitsIfTheSocketIsFull() throws Exception {
+		this.socket.room = 1;
+		hold("abc");
+		assertThat(this.outbound.uncork(this.socket)).isEqualTo(Sent.BEGAN_TO_WAIT);
+		assertThat(this.outbound.waitingBytes()).isEqualTo(2);
+		assertThat(this.budget.used()).isEqualTo(2);
+		this.socket.room = 100;
+		assertThat(this.outbound.flush(this.socket, 100)).isZero();
+		assertThat(this.socket.text()).isEqualTo("abc");
+		assertThat(this.budget.used()).isZero();
+	}
+
+	@Test
+	void theFirstThatWaitsIsToldWhenAHeldOneComesBefore() throws Exception {
+		this.socket.room = 0;
+		hold("a");
+		assertThat(send("b", 100)).isEqualTo(Sent.BEGAN_TO_WAIT);
+		assertThat(send("c", 100)).isEqualTo(Sent.WAITS);
+		this.socket.room = 100;
+		this.outbound.flush(this.socket, 100);
+		assertThat(this.socket.text()).isEqualTo("abc");
+	}
+
+	@Test
+	void aFrameThatTheBudgetDoesNotAllowEndsAll() throws Exception {
+		this.socket.room = 10;
+		assertThat(send("x".repeat(1100), 5000)).isEqualTo(Sent.OVERLOADED);
+		assertThat(send("y", 5000)).isEqualTo(Sent.CLOSED);
+		assertThat(hold("y")).isEqualTo(Sent.CLOSED);
+		this.outbound.discard();
+		assertThat(this.budget.used()).isZero();
+	}
+
+	@Test
+	void whatIsDiscardedIsGivenBackAndNotWritten() throws Exception {
+		this.socket.room = 0;
+		send("abc", 100);
+		assertThat(this.outbound.discard()).isEqualTo(3);
+		assertThat(this.budget.used()).isZero();
+		assertThat(this.outbound.flush(this.socket, 100)).isZero();
+		OutboundBuffer other = new OutboundBuffer(this.budget);
+		other.cork(this.view, 0, 0);
+		other.discard();
+		assertThat(other.uncork(this.socket)).isEqualTo(Sent.WRITTEN);
+		assertThat(this.socket.text()).isEmpty();
+	}
+
+	@Test
+	void aSocketThatFailsFailsTheSender() {
+		this.socket.fails = true;
+		hold("a");
+		assertThatIOException().isThrownBy(() -> this.outbound.uncork(this.socket));
+	}
+
+	private static final class Socket implements WritableByteChannel {
+
+		private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+
+		private int room = Integer.MAX_VALUE;
+
+		private int writes;
+
+		private boolean fails;
+
+		@Override
+		public int write(ByteBuffer source) throws IOException {
+			if (this.fails) {
+				throw new IOException("reset");
+			}
+			this.writes++;
+			byte[] taken = new byte[Math.min(this.room, source.remaining())];
+			source.get(taken);
+			this.bytes.writeBytes(taken);
+			this.room -= taken.length;
+			return taken.length;
+		}
+
+		String text() {
+			return this.bytes.toString(StandardCharsets.US_ASCII);
+		}
+
+		@Override
+		public boolean isOpen() {
+			return true;
+		}
+
+		@Override
+		public void close() {
+		}
+
+	}
+
+}

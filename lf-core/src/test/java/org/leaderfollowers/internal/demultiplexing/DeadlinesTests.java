@@ -1,0 +1,115 @@
+package org.leaderfollowers.internal.demultiplexing;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+
+import org.junit.jupiter.api.Test;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for {@link Deadlines}.
+ */
+class DeadlinesTests {
+
+	private final Deadlines<TestHandle> deadlines = new Deadlines<>();
+
+	@Test
+	void leaderMayWaitForEverWithoutDeadlines() {
+		assertThat(this.deadlines.maxWaitNanos(5)).isEqualTo(Long.MAX_VALUE);
+	}
+
+	@Test
+	void leaderMayWaitUntilTheEarliestDeadline() {
+		this.deadlines.schedule(new TestHandle(), 300);
+		this.deadlines.schedule(new TestHandle(), 200);
+		assertThat(this.deadlines.maxWaitNanos(50)).isEqualTo(150);
+		assertThat(this.deadlines.maxWaitNanos(250)).isZero();
+	}
+
+	@Test
+	void timesAreComparedAcrossTheOverflowOfNanoTime() {
+		TestHandle before = new TestHandle();
+		TestHandle after = new TestHandle();
+		this.deadlines.schedule(after, Long.MIN_VALUE + 10);
+		this.deadlines.schedule(before, Long.MAX_VALUE - 10);
+		assertThat(poll(Long.MAX_VALUE)).containsExactly(before);
+		assertThat(poll(Long.MIN_VALUE + 10)).containsExactly(after);
+	}
+
+	@Test
+	void handleMayScheduleItselfAgainWhileItExpires() {
+		TestHandle handle = new TestHandle();
+		this.deadlines.schedule(handle, 10);
+		this.deadlines.poll(10, (expired) -> this.deadlines.schedule(expired, 10));
+		assertThat(this.deadlines.size()).isOne();
+		assertThat(poll(10)).containsExactly(handle);
+		assertThat(this.deadlines.size()).isZero();
+	}
+
+	@Test
+	void schedulingAgainReplacesTheDeadline() {
+		TestHandle handle = new TestHandle();
+		this.deadlines.schedule(handle, 10);
+		this.deadlines.schedule(handle, 20);
+		assertThat(poll(15)).isEmpty();
+		assertThat(poll(20)).containsExactly(handle);
+	}
+
+	@Test
+	void anySequenceOfCallsAgreesWithASortedList() {
+		long seed = System.nanoTime();
+		Random random = new Random(seed);
+		List<TestHandle> handles = new ArrayList<>();
+		for (int i = 0; i < 200; i++) {
+			handles.add(new TestHandle());
+		}
+		Map<TestHandle, Long> model = new HashMap<>();
+		long now = 0;
+		for (int step = 0; step < 20_000; step++) {
+			TestHandle handle = handles.get(random.nextInt(handles.size()));
+			switch (random.nextInt(4)) {
+				case 0, 1 -> {
+					long deadline = now + random.nextInt(1000) - 10;
+					this.deadlines.schedule(handle, deadline);
+					model.put(handle, deadline);
+				}
+				case 2 -> {
+					this.deadlines.cancel(handle);
+					model.remove(handle);
+				}
+				default -> {
+					now += random.nextInt(20);
+					long present = now;
+					List<TestHandle> due = model.entrySet()
+						.stream()
+						.filter((entry) -> entry.getValue() <= present)
+						.sorted(Comparator.comparingLong(Map.Entry::getValue))
+						.map(Map.Entry::getKey)
+						.toList();
+					assertThat(poll(now)).as("seed %d, step %d", seed, step).containsExactlyInAnyOrderElementsOf(due);
+					due.forEach(model::remove);
+				}
+			}
+			assertThat(this.deadlines.size()).as("seed %d, step %d", seed, step).isEqualTo(model.size());
+			long earliest = model.values().stream().mapToLong(Long::longValue).min().orElse(Long.MAX_VALUE);
+			long expected = (earliest == Long.MAX_VALUE) ? Long.MAX_VALUE : Math.max(0, earliest - now);
+			assertThat(this.deadlines.maxWaitNanos(now)).as("seed %d, step %d", seed, step).isEqualTo(expected);
+		}
+	}
+
+	private List<TestHandle> poll(long now) {
+		List<TestHandle> expired = new ArrayList<>();
+		this.deadlines.poll(now, expired::add);
+		return expired;
+	}
+
+	private static final class TestHandle extends HandleState {
+
+	}
+
+}

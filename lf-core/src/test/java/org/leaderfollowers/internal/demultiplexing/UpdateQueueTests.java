@@ -1,0 +1,45 @@
+package org.leaderfollowers.internal.demultiplexing;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.demultiplexing.HandleStateStress.TestHandle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+/**
+ * What needs no race.
+ */
+class UpdateQueueTests {
+
+	private final UpdateQueue queue = new UpdateQueue(() -> {
+	});
+
+	@Test
+	void aFailureCostsNoOtherHandleItsRequests() {
+		TestHandle first = new TestHandle();
+		TestHandle second = new TestHandle();
+		this.queue.request(first, 1);
+		this.queue.request(second, 1);
+		List<TestHandle> attended = new ArrayList<>();
+		assertThatIllegalStateException()
+			.isThrownBy(() -> this.queue.applyUpdates(TestHandle.class, (handle, requests) -> {
+				attended.add(handle);
+				throw new IllegalStateException();
+			}));
+		assertThat(attended).containsExactlyInAnyOrder(first, second);
+		this.queue.request(first, 2);
+		assertThat(this.queue.beginWait()).isFalse();
+	}
+
+	@Test
+	void aHandleThatFiresWhileItIsDrainedIsDeactivated() {
+		TestHandle handle = new TestHandle();
+		assertThat(handle.claimFired()).isEqualTo(Claim.UNWANTED);
+		assertThat(handle.isOwned()).isTrue();
+	}
+
+}

@@ -1,0 +1,348 @@
+package org.leaderfollowers.internal.transport;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BiFunction;
+
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLEngineResult;
+import javax.net.ssl.SSLEngineResult.HandshakeStatus;
+import javax.net.ssl.SSLEngineResult.Status;
+import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLSession;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.buffer.RecordBuffers;
+import org.leaderfollowers.internal.transport.Transport.Progress;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * Engines that answer anything at all. Whatever they do, a transport gets on, fails, or
+ * says what it needs; it never goes round in circles.
+ */
+class TlsEngineFaultTests {
+
+	/** More than any call of a transport needs. */
+	private static final int CALLS = 200;
+
+	private final MemoryBudget budget = new MemoryBudget(1024 * 1024);
+
+	private SocketPair sockets;
+
+	@BeforeEach
+	void connect() throws IOException {
+		this.sockets = new SocketPair();
+	}
+
+	@AfterEach
+	void close() throws IOException {
+		this.sockets.close();
+	}
+
+	static List<Arguments> statusPairs() {
+		List<Arguments> pairs = new ArrayList<>();
+		for (Status status : Status.values()) {
+			for (HandshakeStatus handshake : HandshakeStatus.values()) {
+				pairs.add(Arguments.of(status, handshake));
+			}
+		}
+		return pairs;
+	}
+
+	private TlsTransport transport(FakeEngine engine) {
+		return new TlsTransport(this.sockets.own, engine, new RecordBuffers(), this.budget, 1);
+	}
+
+	/** What one call came to, if it came back. */
+	private interface Call {
+
+		Object run() throws IOException;
+
+	}
+
+	private static Object outcome(Call call) {
+		try {
+			return call.run();
+		}
+		catch (IOException ex) {
+			return ex;
+		}
+	}
+
+	@ParameterizedTest
+	@MethodSource("statusPairs")
+	void noAnswerKeepsAHandshakeInCircles(Status status, HandshakeStatus handshake) throws IOException {
+		FakeEngine engine = new FakeEngine(handshake, (input, output) -> status);
+		TlsTransport transport = transport(engine);
+		this.sockets.send((byte) 22, (byte) 3, (byte) 3, (byte) 0, (byte) 1, (byte) 0);
+		Object outcome = outcome(transport::establish);
+		if (outcome == Progress.HAS_TASKS) {
+			transport.runTasks();
+			outcome = outcome(transport::establish);
+		}
+		if (handshake == HandshakeStatus.NOT_HANDSHAKING || handshake == HandshakeStatus.FINISHED) {
+			assertThat(outcome).isEqualTo(Progress.DONE);
+		}
+		else if (handshake == HandshakeStatus.NEED_UNWRAP && status == Status.BUFFER_UNDERFLOW) {
+			assertThat(outcome).isEqualTo(Progress.WANTS_READ);
+		}
+		else {
+			assertThat(outcome).isInstanceOf(SSLException.class);
+		}
+		transport.release();
+		assertThat(this.budget.used()).isZero();
+	}
+
+	@ParameterizedTest
+	@MethodSource("statusPairs")
+	void noAnswerKeepsAReaderInCircles(Status status, HandshakeStatus handshake) throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NOT_HANDSHAKING, (input, output) -> status);
+		TlsTransport transport = transport(engine);
+		assertThat(transport.establish()).isEqualTo(Progress.DONE);
+		engine.handshake = handshake;
+		this.sockets.send((byte) 23, (byte) 3, (byte) 3, (byte) 0, (byte) 1, (byte) 0);
+		Object outcome = outcome(() -> transport.read(ByteBuffer.allocate(100)));
+		if (handshake == HandshakeStatus.NEED_TASK) {
+			assertThat(transport.readNeeds()).isEqualTo(Progress.HAS_TASKS);
+			transport.runTasks();
+			outcome = outcome(() -> transport.read(ByteBuffer.allocate(100)));
+		}
+		boolean ended = status == Status.CLOSED && handshake != HandshakeStatus.NEED_TASK
+				&& handshake != HandshakeStatus.NEED_WRAP;
+		if (ended) {
+			assertThat(outcome).isEqualTo(-1);
+		}
+		else {
+			assertThat(outcome).isInstanceOf(SSLException.class);
+		}
+		transport.release();
+		assertThat(this.budget.used()).isZero();
+	}
+
+	@ParameterizedTest
+	@MethodSource("statusPairs")
+	void noAnswerKeepsAWriterInCircles(Status status, HandshakeStatus handshake) throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NOT_HANDSHAKING, (input, output) -> status);
+		TlsTransport transport = transport(engine);
+		assertThat(transport.establish()).isEqualTo(Progress.DONE);
+		engine.handshake = handshake;
+		assertThat(outcome(() -> transport.write(ByteBuffer.allocate(100)))).isInstanceOf(IOException.class);
+		assertThat(outcome(() -> transport.shutdownOutput(false))).isEqualTo(Progress.DONE);
+		transport.release();
+		assertThat(this.budget.used()).isZero();
+	}
+
+	/** Half of a renegotiation: the engine waits for the peer and encrypts nothing. */
+	@Test
+	void aWriterDoesNotWaitForAPeerInTheMiddleOfAHandshake() throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NOT_HANDSHAKING, (input, output) -> Status.OK);
+		TlsTransport transport = transport(engine);
+		transport.establish();
+		engine.handshake = HandshakeStatus.NEED_UNWRAP;
+		assertThatExceptionOfType(SSLException.class).isThrownBy(() -> transport.write(ByteBuffer.allocate(100)))
+			.withMessageContaining("NEED_UNWRAP");
+	}
+
+	@Test
+	void anEngineThatThrowsEndsTheConnection() throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NEED_UNWRAP, (input, output) -> {
+			throw new IllegalArgumentException("of the engine");
+		});
+		TlsTransport transport = transport(engine);
+		this.sockets.send((byte) 22, (byte) 3, (byte) 3, (byte) 0, (byte) 1, (byte) 0);
+		assertThatExceptionOfType(SSLException.class).isThrownBy(transport::establish)
+			.withRootCauseInstanceOf(IllegalArgumentException.class);
+	}
+
+	@Test
+	void aTaskThatThrowsEndsTheConnection() throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NEED_TASK, (input, output) -> Status.OK);
+		engine.task = () -> {
+			throw new IllegalStateException("of the trust manager");
+		};
+		TlsTransport transport = transport(engine);
+		assertThat(transport.establish()).isEqualTo(Progress.HAS_TASKS);
+		transport.runTasks();
+		assertThatExceptionOfType(SSLException.class).isThrownBy(transport::establish)
+			.withRootCauseInstanceOf(IllegalStateException.class);
+	}
+
+	@Test
+	void recordsOfNothingDoNotKeepAReader() throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NOT_HANDSHAKING, (input, output) -> {
+			if (input.hasRemaining()) {
+				input.position(input.position() + Math.min(6, input.remaining()));
+			}
+			return Status.OK;
+		});
+		engine.calls = -100_000;
+		TlsTransport transport = transport(engine);
+		transport.establish();
+		byte[] flood = new byte[60_000];
+		for (int i = 0; i < flood.length; i += 6) {
+			flood[i] = 23;
+			flood[i + 1] = 3;
+			flood[i + 2] = 3;
+			flood[i + 4] = 1;
+		}
+		this.sockets.send(flood);
+		assertThatExceptionOfType(SSLException.class).isThrownBy(() -> transport.read(ByteBuffer.allocate(100)))
+			.withMessageContaining("more than 32 records in a row");
+	}
+
+	/** Says what it is told to, and counts how often it is asked. */
+	private static final class FakeEngine extends SSLEngine {
+
+		private final SSLSession session = Certificates.server().createSSLEngine().getSession();
+
+		private final BiFunction<ByteBuffer, ByteBuffer, Status> answer;
+
+		HandshakeStatus handshake;
+
+		Runnable task;
+
+		int calls;
+
+		FakeEngine(HandshakeStatus handshake, BiFunction<ByteBuffer, ByteBuffer, Status> answer) {
+			this.handshake = handshake;
+			this.answer = answer;
+		}
+
+		private SSLEngineResult answer(ByteBuffer input, ByteBuffer output) {
+			if (++this.calls > CALLS) {
+				throw new AssertionError("The transport goes round in circles");
+			}
+			int before = input.position();
+			Status status = this.answer.apply(input, output);
+			return new SSLEngineResult(status, this.handshake, input.position() - before, 0);
+		}
+
+		@Override
+		public SSLEngineResult wrap(ByteBuffer[] sources, int offset, int length, ByteBuffer output) {
+			return answer(sources[offset], output);
+		}
+
+		@Override
+		public SSLEngineResult unwrap(ByteBuffer input, ByteBuffer[] outputs, int offset, int length) {
+			return answer(input, outputs[offset]);
+		}
+
+		@Override
+		public Runnable getDelegatedTask() {
+			Runnable next = this.task;
+			this.task = null;
+			return next;
+		}
+
+		@Override
+		public HandshakeStatus getHandshakeStatus() {
+			if (++this.calls > CALLS) {
+				throw new AssertionError("The transport goes round in circles");
+			}
+			return this.handshake;
+		}
+
+		@Override
+		public SSLSession getSession() {
+			return this.session;
+		}
+
+		@Override
+		public void closeInbound() {
+		}
+
+		@Override
+		public boolean isInboundDone() {
+			return false;
+		}
+
+		@Override
+		public void closeOutbound() {
+		}
+
+		@Override
+		public boolean isOutboundDone() {
+			return false;
+		}
+
+		@Override
+		public void beginHandshake() {
+		}
+
+		@Override
+		public String[] getSupportedCipherSuites() {
+			return new String[0];
+		}
+
+		@Override
+		public String[] getEnabledCipherSuites() {
+			return new String[0];
+		}
+
+		@Override
+		public void setEnabledCipherSuites(String[] suites) {
+		}
+
+		@Override
+		public String[] getSupportedProtocols() {
+			return new String[0];
+		}
+
+		@Override
+		public String[] getEnabledProtocols() {
+			return new String[0];
+		}
+
+		@Override
+		public void setEnabledProtocols(String[] protocols) {
+		}
+
+		@Override
+		public void setUseClientMode(boolean mode) {
+		}
+
+		@Override
+		public boolean getUseClientMode() {
+			return false;
+		}
+
+		@Override
+		public void setNeedClientAuth(boolean need) {
+		}
+
+		@Override
+		public boolean getNeedClientAuth() {
+			return false;
+		}
+
+		@Override
+		public void setWantClientAuth(boolean want) {
+		}
+
+		@Override
+		public boolean getWantClientAuth() {
+			return false;
+		}
+
+		@Override
+		public void setEnableSessionCreation(boolean flag) {
+		}
+
+		@Override
+		public boolean getEnableSessionCreation() {
+			return true;
+		}
+
+	}
+
+}

@@ -1,0 +1,539 @@
+package org.leaderfollowers.internal.transport;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Arrays;
+
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLHandshakeException;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.buffer.RecordBuffers;
+import org.leaderfollowers.internal.transport.Transport.Progress;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * The engine of the JDK on a socket of the system, stepped by hand.
+ */
+class TlsTransportTests {
+
+	private final RecordBuffers buffers = new RecordBuffers();
+
+	private final MemoryBudget budget = new MemoryBudget(1024 * 1024);
+
+	private final SSLContext context = Certificates.server();
+
+	private SocketPair sockets;
+
+	private TlsTransport transport;
+
+	private ClientEngine client;
+
+	private void connect(String protocol) throws IOException {
+		if (this.sockets != null) {
+			close();
+		}
+		this.sockets = new SocketPair();
+		SSLEngine engine = this.context.createSSLEngine();
+		engine.setUseClientMode(false);
+		this.transport = new TlsTransport(this.sockets.own, engine, this.buffers, this.budget, 1);
+		this.client = new ClientEngine(Certificates.client(), protocol);
+		this.client.begin();
+	}
+
+	@AfterEach
+	void close() throws IOException {
+		if (this.sockets != null) {
+			this.transport.release();
+			assertThat(this.budget.used()).isZero();
+			this.sockets.close();
+		}
+	}
+
+	private Progress establish() throws IOException {
+		Progress progress = this.transport.establish();
+		while (progress == Progress.HAS_TASKS) {
+			this.transport.runTasks();
+			progress = this.transport.establish();
+		}
+		return progress;
+	}
+
+	/** Has the client hear what was written to it. */
+	private void listen() throws IOException {
+		this.sockets.peer.configureBlocking(false);
+		ByteBuffer buffer = ByteBuffer.allocate(64 * 1024);
+		while (this.sockets.peer.read(buffer.clear()) > 0) {
+			this.client.hear(buffer.flip());
+		}
+		// What it left until it had said something.
+		this.client.hear(buffer.limit(0));
+		this.sockets.peer.configureBlocking(true);
+	}
+
+	private interface Condition {
+
+		boolean holds() throws IOException;
+
+	}
+
+	private void listenUntil(Condition condition) throws IOException {
+		long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+		listen();
+		while (!condition.holds()) {
+			assertThat(System.nanoTime()).as("time").isLessThan(deadline);
+			Thread.yield();
+			listen();
+		}
+	}
+
+	private void shakeHands() throws IOException {
+		Progress progress = Progress.WANTS_READ;
+		long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+		while (progress != Progress.DONE) {
+			assertThat(System.nanoTime()).isLessThan(deadline);
+			byte[] flight = this.client.speak();
+			if (flight.length > 0) {
+				this.sockets.send(flight);
+			}
+			progress = establish();
+			listen();
+		}
+	}
+
+	private String read() throws IOException {
+		return read(1024);
+	}
+
+	private String read(int size) throws IOException {
+		StringBuilder text = new StringBuilder();
+		ByteBuffer buffer = ByteBuffer.allocate(size);
+		int count;
+		do {
+			count = this.transport.read(buffer.clear());
+			text.append(StandardCharsets.ISO_8859_1.decode(buffer.flip()));
+		}
+		while (count > 0 && this.transport.hasMoreInput());
+		return (count < 0) ? text + "<end>" : text.toString();
+	}
+
+	private static ByteBuffer bytes(String text) {
+		return ByteBuffer.wrap(text.getBytes(StandardCharsets.ISO_8859_1));
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void echoes(String protocol) throws IOException {
+		connect(protocol);
+		assertThat(this.transport.session()).isNull();
+		shakeHands();
+		assertThat(this.transport.session().getProtocol()).isEqualTo(protocol);
+		this.sockets.send(this.client.say("ping"));
+		assertThat(read()).isEqualTo("ping");
+		assertThat(this.transport.write(bytes("pong"))).isEqualTo(4);
+		listenUntil(() -> this.client.heard().equals("pong"));
+		assertThat(this.transport.wantsWrite()).isFalse();
+		assertThat(this.budget.used()).as("held by an idle connection").isZero();
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void theHandshakeMayBeSplitAnywhere(String protocol) throws IOException {
+		int total = 0;
+		int length = 1;
+		for (int flight = 0; length > 0; flight++) {
+			int split = 1;
+			do {
+				connect(protocol);
+				length = splitFlight(flight, split);
+				listenUntil(() -> !this.client.isHandshaking());
+				assertThat(read()).as("flight %d split at %d", flight, split).isEqualTo("ping");
+				// Deep in a long flight, what a byte means to the transport does not
+				// change.
+				split += (split < 80 || length - split < 20) ? 1 : 7;
+			}
+			while (split < length);
+			total += length;
+		}
+		assertThat(total).as("bytes that came in two parts").isGreaterThan(250);
+	}
+
+	/** Returns how long the flight was of which a part came first. */
+	private int splitFlight(int wanted, int split) throws IOException {
+		int length = 0;
+		Progress progress = Progress.WANTS_READ;
+		for (int number = 0; progress != Progress.DONE;) {
+			byte[] flight = this.client.speak();
+			if (flight.length == 0) {
+				listen();
+				continue;
+			}
+			if (!this.client.isHandshaking()) {
+				// Together with what it says first.
+				byte[] first = this.client.say("ping");
+				flight = Arrays.copyOf(flight, flight.length + first.length);
+				System.arraycopy(first, 0, flight, flight.length - first.length, first.length);
+			}
+			if (number == wanted) {
+				length = flight.length;
+				this.sockets.send(Arrays.copyOf(flight, split));
+				progress = establish();
+				this.sockets.send(Arrays.copyOfRange(flight, split, length));
+			}
+			else {
+				this.sockets.send(flight);
+			}
+			if (progress != Progress.DONE) {
+				progress = establish();
+			}
+			number++;
+		}
+		listen();
+		if ("TLSv1.2".equals(this.client.engine.getSession().getProtocol())) {
+			listenUntil(() -> !this.client.isHandshaking());
+			this.sockets.send(this.client.say("ping"));
+		}
+		return length;
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void recordsMayComeByteByByte(String protocol) throws IOException {
+		connect(protocol);
+		shakeHands();
+		byte[] record = this.client.say("hello");
+		for (int i = 0; i < record.length - 1; i++) {
+			this.sockets.send(record[i]);
+			assertThat(read()).isEmpty();
+			assertThat(this.transport.hasMoreInput()).isFalse();
+			assertThat(this.budget.used()).isBetween(i + 1L, Math.max(64L, 2L * (i + 1)));
+		}
+		this.sockets.send(record[record.length - 1]);
+		assertThat(read()).isEqualTo("hello");
+		assertThat(this.budget.used()).isZero();
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 7, 100, 16384, 20000 })
+	void manyRecordsAreReadWithBuffersOfAnySize(int size) throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		String text = "0123456789".repeat(500);
+		byte[] all = new byte[0];
+		for (int i = 0; i < text.length(); i += 50) {
+			byte[] record = this.client.say(text.substring(i, i + 50));
+			all = Arrays.copyOf(all, all.length + record.length);
+			System.arraycopy(record, 0, all, all.length - record.length, record.length);
+		}
+		this.sockets.send(all);
+		StringBuilder heard = new StringBuilder();
+		listenUntil(() -> heard.append(read(size)).length() >= text.length());
+		assertThat(heard.toString()).isEqualTo(text);
+		assertThat(this.budget.used()).isZero();
+	}
+
+	@Test
+	void aPeerThatDoesNotReadGetsEverythingInTheEnd() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		String text = "0123456789abcdef".repeat(4096);
+		StringBuilder sent = new StringBuilder();
+		ByteBuffer waiting = bytes(text);
+		int refusals = 0;
+		// A few that find no room at all, then it begins to read.
+		while (refusals < 3) {
+			int before = waiting.position();
+			int taken = this.transport.write(waiting);
+			assertThat(waiting.position() - before).isEqualTo(taken);
+			if (!waiting.hasRemaining()) {
+				sent.append(text);
+				waiting = bytes(text);
+			}
+			else {
+				assertThat(this.transport.wantsWrite()).isTrue();
+				refusals++;
+			}
+		}
+		sent.append(text);
+		assertThat(this.budget.used()).isLessThanOrEqualTo(RecordBuffers.SIZE);
+		ByteBuffer rest = waiting;
+		listenUntil(() -> {
+			this.transport.flush();
+			this.transport.write(rest);
+			return this.client.heard().length() == sent.length();
+		});
+		assertThat(this.client.heard()).isEqualTo(sent.toString());
+		assertThat(this.transport.wantsWrite()).isFalse();
+		assertThat(rest.hasRemaining()).isFalse();
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void anOrderlyEndIsNoTruncation(String protocol) throws IOException {
+		connect(protocol);
+		shakeHands();
+		this.sockets.send(this.client.say("last"));
+		assertThat(read()).isEqualTo("last");
+		this.sockets.send(this.client.close());
+		this.sockets.peer.shutdownOutput();
+		assertThat(readToTheEnd()).isEqualTo("<end>");
+		assertThat(this.transport.isTruncated()).isFalse();
+	}
+
+	private String readToTheEnd() throws IOException {
+		String text = read();
+		while (!text.endsWith("<end>")) {
+			if (this.transport.readNeeds() == Progress.WANTS_FLUSH) {
+				this.transport.endInput();
+			}
+			text += read();
+		}
+		return text;
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void anEndThatWasNotAnnouncedIsATruncation(String protocol) throws IOException {
+		connect(protocol);
+		shakeHands();
+		this.sockets.send(this.client.say("last"));
+		this.sockets.peer.shutdownOutput();
+		assertThat(readToTheEnd()).isEqualTo("last<end>");
+		assertThat(this.transport.isTruncated()).isTrue();
+		assertThat(this.transport.write(bytes("reply"))).isEqualTo(5);
+		assertThat(this.transport.shutdownOutput(false)).isEqualTo(Progress.DONE);
+		listenUntil(() -> this.client.closed);
+		assertThat(this.client.heard()).isEqualTo("reply");
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void whatWaitsIsWrittenBeforeTheEndIsTaken(String protocol) throws IOException {
+		connect(protocol);
+		shakeHands();
+		byte[] last = this.client.say("last");
+		byte[] notify = this.client.close();
+		byte[] both = Arrays.copyOf(last, last.length + notify.length);
+		System.arraycopy(notify, 0, both, last.length, notify.length);
+		this.sockets.send(both);
+		assertThat(this.transport.read(ByteBuffer.allocate(100))).isEqualTo(4);
+		assertThat(this.transport.hasMoreInput()).isTrue();
+		assertThat(this.transport.write(bytes("reply"))).isEqualTo(5);
+		assertThat(readToTheEnd()).isEqualTo("<end>");
+		assertThat(this.transport.shutdownOutput(false)).isEqualTo(Progress.DONE);
+		listenUntil(() -> this.client.closed);
+		assertThat(this.client.heard()).isEqualTo("reply");
+	}
+
+	@Test
+	void nothingIsWrittenAfterTheEnd() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		assertThat(this.transport.shutdownOutput(false)).isEqualTo(Progress.DONE);
+		assertThatExceptionOfType(IOException.class).isThrownBy(() -> this.transport.write(bytes("secret")));
+		listenUntil(() -> this.client.closed);
+		assertThat(this.client.heard()).isEmpty();
+	}
+
+	@Test
+	void theEndIsAnnouncedEvenIfTheSocketHasNoRoom() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		ByteBuffer text = bytes("x".repeat(8 * 1024 * 1024));
+		fill(text);
+		int counted = text.position();
+		assertThat(this.transport.shutdownOutput(false)).isEqualTo(Progress.WANTS_WRITE);
+		listenUntil(() -> {
+			this.transport.flush();
+			return this.client.closed || this.transport.shutdownOutput(false) == Progress.DONE;
+		});
+		listenUntil(() -> this.client.closed);
+		assertThat(this.client.heard().length()).isGreaterThanOrEqualTo(counted);
+	}
+
+	/** Writes until the socket has no room at all. */
+	private void fill(ByteBuffer text) throws IOException {
+		for (int refusals = 0; refusals < 3; refusals += this.transport.wantsWrite() ? 1 : 0) {
+			this.transport.write(text);
+		}
+	}
+
+	@Test
+	void renegotiationIsRefusedBeforeItCostsAnything() throws IOException {
+		connect("TLSv1.2");
+		shakeHands();
+		this.client.engine.beginHandshake();
+		this.sockets.send(this.client.speak());
+		assertThatExceptionOfType(SSLException.class).isThrownBy(this::read)
+			.withMessage("The peer asked for a renegotiation, which is not allowed");
+		assertThat(this.transport.readNeeds()).isEqualTo(Progress.WANTS_READ);
+	}
+
+	@Test
+	void keysMayBeUpdated() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		for (int i = 0; i < 20; i++) {
+			this.client.engine.beginHandshake();
+			this.sockets.send(this.client.speak());
+			assertThat(read()).isEmpty();
+			this.sockets.send(this.client.say("ping" + i));
+			assertThat(read()).isEqualTo("ping" + i);
+			this.transport.write(bytes("pong" + i));
+			String last = "pong" + i;
+			listenUntil(() -> this.client.heard().endsWith(last));
+		}
+	}
+
+	private byte[] keyUpdate() throws IOException {
+		this.client.engine.beginHandshake();
+		return this.client.speak();
+	}
+
+	@Test
+	void aPeerThatDoesNothingButUpdateItsKeysIsAFailure() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		for (int i = 0; i < 32; i++) {
+			this.sockets.send(keyUpdate());
+			assertThat(read()).isEmpty();
+		}
+		this.sockets.send(keyUpdate());
+		assertThatExceptionOfType(SSLException.class).isThrownBy(this::read)
+			.withMessageContaining("more than 32 records in a row");
+	}
+
+	@Test
+	void aPeerThatListensMayUpdateItsKeys() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		for (int i = 0; i < 100; i++) {
+			this.sockets.send(keyUpdate());
+			assertThat(read()).isEmpty();
+			String news = "news" + i;
+			this.transport.write(bytes(news));
+			listenUntil(() -> this.client.heard().endsWith(news));
+		}
+	}
+
+	@Test
+	void anEndForWhichThereIsNoRoomIsAnEnd() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		this.sockets.send(this.client.close());
+		assertThat(read(1)).isEqualTo("<end>");
+		assertThat(this.transport.isTruncated()).isFalse();
+	}
+
+	@Test
+	void aPeerThatUpdatesItsKeysWithoutReadingIsNotReadAnyMore() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		ByteBuffer text = bytes("x".repeat(16 * 1024 * 1024));
+		do {
+			// Again, if the system has made room for its reply meanwhile.
+			fill(text);
+			this.client.engine.beginHandshake();
+			this.sockets.send(this.client.speak());
+			assertThat(this.transport.read(ByteBuffer.allocate(100))).isZero();
+			assertThat(text.hasRemaining()).isTrue();
+		}
+		while (this.transport.readNeeds() != Progress.WANTS_WRITE);
+		listenUntil(() -> {
+			this.transport.flush();
+			return !this.transport.wantsWrite();
+		});
+		assertThat(this.transport.read(ByteBuffer.allocate(100))).isZero();
+		assertThat(this.transport.readNeeds()).isEqualTo(Progress.WANTS_READ);
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "\u0016\u0003\u0001\u00ff\u00ff",
+			"\u0016\u0003\u0001\u0000\u0005aaaaa", "\u0080\u002e\u0001\u0000\u0002", "\u0000\u0000\u0000\u0000\u0000" })
+	void whatIsNoTlsIsRefused(String garbage) throws IOException {
+		connect("TLSv1.3");
+		this.sockets.send(garbage.getBytes(StandardCharsets.ISO_8859_1));
+		assertThatExceptionOfType(SSLException.class).isThrownBy(this::establish);
+		assertThat(this.transport.shutdownOutput(false)).isEqualTo(Progress.DONE);
+	}
+
+	@Test
+	void aRecordThatIsTooLargeIsRefusedBeforeItArrives() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		this.sockets.send((byte) 23, (byte) 3, (byte) 3, (byte) 0x48, (byte) 0x01);
+		assertThatExceptionOfType(SSLException.class).isThrownBy(this::read).withMessageContaining("18438 bytes");
+		assertThat(this.budget.used()).isZero();
+	}
+
+	@Test
+	void whatCameBeforeAForgedRecordIsRead() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		byte[] good = this.client.say("good");
+		byte[] forged = this.client.say("forged");
+		forged[forged.length - 1] ^= 1;
+		byte[] both = Arrays.copyOf(good, good.length + forged.length);
+		System.arraycopy(forged, 0, both, good.length, forged.length);
+		this.sockets.send(both);
+		ByteBuffer buffer = ByteBuffer.allocate(100);
+		assertThat(this.transport.read(buffer)).isEqualTo(4);
+		assertThat(this.transport.hasMoreInput()).isTrue();
+		assertThatExceptionOfType(SSLException.class).isThrownBy(() -> this.transport.read(buffer));
+		assertThatExceptionOfType(SSLException.class).isThrownBy(() -> this.transport.read(buffer));
+	}
+
+	@Test
+	void aFailedHandshakeIsExplainedToThePeer() throws IOException {
+		connect("TLSv1.2");
+		SSLEngine engine = Certificates.server().createSSLEngine();
+		engine.setUseClientMode(false);
+		engine.setEnabledProtocols(new String[] { "TLSv1.3" });
+		this.transport = new TlsTransport(this.sockets.own, engine, this.buffers, this.budget, 1);
+		this.sockets.send(this.client.speak());
+		assertThatExceptionOfType(SSLHandshakeException.class).isThrownBy(this::establish);
+		assertThatExceptionOfType(SSLException.class).isThrownBy(() -> listenUntil(() -> this.client.closed))
+			.withMessageContaining("fatal alert");
+	}
+
+	@Test
+	void aPeerThatSaysNothingIsNoFailedHandshake() throws IOException {
+		connect("TLSv1.3");
+		assertThat(establish()).isEqualTo(Progress.WANTS_READ);
+		this.sockets.peer.close();
+		this.sockets.awaitInput();
+		assertThat(establish()).isEqualTo(Progress.ENDED);
+	}
+
+	@Test
+	void aPeerThatClosesDuringTheHandshakeIsAFailure() throws IOException {
+		connect("TLSv1.3");
+		this.sockets.send(Arrays.copyOf(this.client.speak(), 20));
+		assertThat(establish()).isEqualTo(Progress.WANTS_READ);
+		this.sockets.peer.close();
+		this.sockets.awaitInput();
+		assertThatExceptionOfType(SSLHandshakeException.class).isThrownBy(this::establish)
+			.withMessageContaining("during the handshake");
+	}
+
+	@Test
+	void memoryThatIsNotThereEndsIt() throws IOException {
+		connect("TLSv1.3");
+		SSLEngine engine = Certificates.server().createSSLEngine();
+		engine.setUseClientMode(false);
+		this.transport = new TlsTransport(this.sockets.own, engine, this.buffers, new MemoryBudget(10), 1);
+		this.sockets.send(Arrays.copyOf(this.client.speak(), 20));
+		assertThatExceptionOfType(MemoryBudget.ExhaustedException.class).isThrownBy(this::establish);
+	}
+
+}

@@ -1,0 +1,165 @@
+package org.leaderfollowers.internal.transport;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.transport.Transport.Progress;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIOException;
+
+class TransportTests {
+
+	private SocketPair sockets;
+
+	private Transport transport;
+
+	@BeforeEach
+	void connect() throws IOException {
+		this.sockets = new SocketPair();
+		this.transport = new PlainTransport(this.sockets.own);
+	}
+
+	@AfterEach
+	void close() throws IOException {
+		this.sockets.close();
+	}
+
+	/** Ends with an exclamation mark, and is made of an odd number of small letters. */
+	private static final class Greeting implements Preamble {
+
+		private int received;
+
+		@Override
+		public int missing() {
+			return (this.received % 2 == 0) ? 2 : 1;
+		}
+
+		@Override
+		public boolean decode(ByteBuffer input) throws IOException {
+			assertThat(input.remaining()).isBetween(1, missing());
+			while (input.hasRemaining()) {
+				this.received++;
+				byte next = input.get();
+				if (next == '!') {
+					return true;
+				}
+				if (!Character.isLowerCase(next)) {
+					throw new IOException("This is no greeting");
+				}
+			}
+			return false;
+		}
+
+		@Override
+		public String toString() {
+			return "the greeting";
+		}
+
+	}
+
+	private static byte[] bytes(String text) {
+		return text.getBytes(StandardCharsets.US_ASCII);
+	}
+
+	/** Reads with a buffer that is much too small, so that every read is continued. */
+	private String readAll() throws IOException {
+		StringBuilder text = new StringBuilder();
+		ByteBuffer buffer = ByteBuffer.allocate(2);
+		while (this.transport.read(buffer) > 0) {
+			text.append(StandardCharsets.US_ASCII.decode(buffer.flip()));
+			buffer.clear();
+		}
+		return text.toString();
+	}
+
+	@Test
+	void aPlainTransportIsEstablishedAtOnce() throws IOException {
+		assertThat(this.transport.establish()).isEqualTo(Progress.DONE);
+		assertThat(this.transport.hasMoreInput()).isFalse();
+		assertThat(this.transport.wantsWrite()).isFalse();
+		assertThat(this.transport.session()).isNull();
+	}
+
+	@Test
+	void aPreambleMayBeSplitAnywhere() throws IOException {
+		byte[] all = bytes("hello!rest");
+		for (int split = 1; split < all.length; split++) {
+			close();
+			connect();
+			this.transport.expect(new Greeting());
+			this.sockets.send(Arrays.copyOf(all, split));
+			Progress progress = this.transport.establish();
+			assertThat(progress).isEqualTo((split < 6) ? Progress.WANTS_READ : Progress.DONE);
+			assertThat(this.transport.hasMoreInput()).isFalse();
+			this.sockets.send(Arrays.copyOfRange(all, split, all.length));
+			assertThat(this.transport.establish()).isEqualTo(Progress.DONE);
+			assertThat(readAll()).as("split at %d", split).isEqualTo("rest");
+			assertThat(this.transport.hasMoreInput()).isFalse();
+		}
+	}
+
+	@Test
+	void aLongPreambleIsRead() throws IOException {
+		this.transport.expect(new Greeting());
+		this.sockets.send(bytes("a".repeat(1999) + "!rest"));
+		assertThat(this.transport.establish()).isEqualTo(Progress.DONE);
+		assertThat(readAll()).isEqualTo("rest");
+	}
+
+	@Test
+	void whatIsNoPreambleIsRefused() throws IOException {
+		this.transport.expect(new Greeting());
+		this.sockets.send(bytes("GET / HTTP/1.1"));
+		assertThatIOException().isThrownBy(() -> this.transport.establish()).withMessage("This is no greeting");
+	}
+
+	@Test
+	void aPeerThatSaysNothingAndClosesIsNoFailure() throws IOException {
+		this.transport.expect(new Greeting());
+		assertThat(this.transport.establish()).isEqualTo(Progress.WANTS_READ);
+		this.sockets.peer.close();
+		this.sockets.awaitInput();
+		assertThat(this.transport.establish()).isEqualTo(Progress.ENDED);
+	}
+
+	@Test
+	void aPeerThatSaysNothingAndResetsIsNoFailure() throws IOException {
+		this.transport.expect(new Greeting());
+		this.sockets.peer.setOption(StandardSocketOptions.SO_LINGER, 0);
+		this.sockets.peer.close();
+		this.sockets.awaitInput();
+		assertThat(this.transport.establish()).isEqualTo(Progress.ENDED);
+	}
+
+	@Test
+	void aPeerThatResetsInTheMiddleIsAFailure() throws IOException {
+		this.transport.expect(new Greeting());
+		this.sockets.send(bytes("hel"));
+		assertThat(this.transport.establish()).isEqualTo(Progress.WANTS_READ);
+		this.sockets.peer.setOption(StandardSocketOptions.SO_LINGER, 0);
+		this.sockets.peer.close();
+		this.sockets.awaitInput();
+		assertThatIOException().isThrownBy(() -> this.transport.establish()).withMessageContaining("reset");
+	}
+
+	@Test
+	void aPeerThatClosesInTheMiddleIsAFailure() throws IOException {
+		this.transport.expect(new Greeting());
+		this.sockets.send(bytes("hel"));
+		assertThat(this.transport.establish()).isEqualTo(Progress.WANTS_READ);
+		this.sockets.peer.close();
+		this.sockets.awaitInput();
+		assertThatExceptionOfType(EOFException.class).isThrownBy(() -> this.transport.establish())
+			.withMessage("the peer closed before the greeting was complete");
+	}
+
+}
