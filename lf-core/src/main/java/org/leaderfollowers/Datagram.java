@@ -6,8 +6,6 @@ import java.net.Inet6Address;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.Objects;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.jspecify.annotations.Nullable;
@@ -20,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * the server counts it and a drain waits for it. Replies can be sent later as well, until
  * the socket is closed.
  */
-final class Datagram implements Connection {
+final class Datagram extends EngineConnection {
 
 	private static final int IPV4_PAYLOAD = 65_507;
 
@@ -37,30 +35,23 @@ final class Datagram implements Connection {
 
 	private static final VarHandle CLOSING;
 
-	private static final VarHandle ATTRIBUTES;
-
 	static {
 		try {
 			MethodHandles.Lookup lookup = MethodHandles.lookup();
 			HOLDS = lookup.findVarHandle(Datagram.class, "holds", int.class);
 			REPLIED = lookup.findVarHandle(Datagram.class, "replied", long.class);
 			CLOSING = lookup.findVarHandle(Datagram.class, "closing", CloseReason.class);
-			ATTRIBUTES = lookup.findVarHandle(Datagram.class, "attributes", ConcurrentMap.class);
 		}
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
 	}
 
-	private final UdpServer server;
-
-	private final long id;
+	private final DatagramReceiver receiver;
 
 	private final int length;
 
 	private final InetSocketAddress remoteAddress;
-
-	private volatile @Nullable ConcurrentMap<String, Object> attributes;
 
 	private volatile @Nullable CloseReason closing;
 
@@ -78,9 +69,9 @@ final class Datagram implements Connection {
 	/** Since when it is suspended, or 0 if it never was. */
 	private volatile long suspendedNanos;
 
-	Datagram(UdpServer server, long id, int length, InetSocketAddress remoteAddress) {
-		this.server = server;
-		this.id = id;
+	Datagram(DatagramReceiver receiver, long id, int length, InetSocketAddress remoteAddress) {
+		super(id);
+		this.receiver = receiver;
 		this.length = length;
 		this.remoteAddress = remoteAddress;
 	}
@@ -89,7 +80,7 @@ final class Datagram implements Connection {
 	public void send(ByteBuffer message) {
 		CloseReason why = this.closing;
 		if (why != null) {
-			throw closedException(why);
+			throw closedException("reply", why, null);
 		}
 		int size = message.remaining();
 		int most = (this.remoteAddress.getAddress() instanceof Inet6Address) ? IPV6_PAYLOAD : IPV4_PAYLOAD;
@@ -99,33 +90,28 @@ final class Datagram implements Connection {
 						.formatted(size, most));
 		}
 		reserve(size);
-		if (!this.server.reply(message, this.remoteAddress)) {
-			throw closedException(this.server.closeReason());
+		if (!this.receiver.replies().send(message, this.remoteAddress)) {
+			throw closedException("reply", this.receiver.closeReason(), null);
 		}
 	}
 
 	/** Counts a reply against what may be sent for this datagram. */
 	private void reserve(int size) {
-		long allowed = (long) this.server.maxReplyRatio() * (HEADERS + this.length);
+		int ratio = this.receiver.replies().maxRatio();
+		long allowed = (long) ratio * (HEADERS + this.length);
 		long before;
 		long after;
 		do {
 			before = this.replied;
 			after = before + HEADERS + size;
 			if (after > allowed) {
-				this.server.replyRefused();
+				this.receiver.replies().refused();
 				throw new ReplyRatioException(
 						"%s was not answered with %d bytes: replies may take %d times as much as the datagram of %d bytes (maxReplyRatio), which is %d bytes with %d of headers for each datagram, and %d are used up. Send less, or raise the ratio if the senders can be trusted"
-							.formatted(this, size, this.server.maxReplyRatio(), this.length, allowed, HEADERS, before));
+							.formatted(this, size, ratio, this.length, allowed, HEADERS, before));
 			}
 		}
 		while (!REPLIED.compareAndSet(this, before, after));
-	}
-
-	private ConnectionClosedException closedException(CloseReason why) {
-		return new ConnectionClosedException("%s is closed (%s): the reply was not sent".formatted(this, why), why,
-				null)
-			.of(this);
 	}
 
 	/** The first reason counts. */
@@ -142,8 +128,39 @@ final class Datagram implements Connection {
 	public void fail(Throwable failure) {
 		Objects.requireNonNull(failure, "'failure' must not be null");
 		if (isOpen()) {
-			this.server.handlerFailed(this, failure);
+			handlerFailed(failure);
 		}
+	}
+
+	/** Has the application handle a failure, and ends replying. */
+	void handlerFailed(Throwable failure) {
+		if (isClosedException(failure)) {
+			return;
+		}
+		try {
+			this.receiver.handler().onError(this, failure);
+		}
+		catch (Throwable ex) {
+			onErrorFailed(ex);
+		}
+		close(CloseReason.HANDLER_ERROR);
+	}
+
+	private void onErrorFailed(Throwable failure) {
+		try {
+			if (!isClosedException(failure)) {
+				logUnhandled(failure);
+			}
+		}
+		catch (Throwable ex) {
+			// Out of memory, or a failure that cannot even be logged. It must not get any
+			// further: the socket belongs to others by now.
+		}
+	}
+
+	@Override
+	void logUnhandled(Throwable failure) {
+		this.receiver.warnings().datagramUnhandled(this, failure);
 	}
 
 	// Under way
@@ -162,7 +179,7 @@ final class Datagram implements Connection {
 		}
 		while (!HOLDS.compareAndSet(this, current, current + 1));
 		AtomicBoolean resumed = new AtomicBoolean();
-		this.server.suspended(this);
+		this.receiver.suspended(this);
 		return () -> {
 			if (resumed.compareAndSet(false, true)) {
 				resume();
@@ -181,14 +198,14 @@ final class Datagram implements Connection {
 		}
 		while (!HOLDS.compareAndSet(this, current, current - 1));
 		if (current == 1) {
-			this.server.finished(this);
+			this.receiver.finished(this);
 		}
 	}
 
 	/** The handler has returned. */
 	void handled() {
 		if ((int) HOLDS.getAndAdd(this, -HANDLER) == HANDLER) {
-			this.server.finished(this);
+			this.receiver.finished(this);
 		}
 	}
 
@@ -200,7 +217,7 @@ final class Datagram implements Connection {
 		close(CloseReason.IDLE_TIMEOUT);
 		int before = (int) HOLDS.getAndBitwiseAnd(this, HANDLER);
 		if (before != 0 && (before & HANDLER) == 0) {
-			this.server.finished(this);
+			this.receiver.finished(this);
 		}
 	}
 
@@ -219,14 +236,13 @@ final class Datagram implements Connection {
 
 	// What the application sees
 
-	@Override
-	public long id() {
-		return this.id;
+	int length() {
+		return this.length;
 	}
 
 	@Override
 	public boolean isOpen() {
-		return this.closing == null && this.server.isOpen();
+		return this.closing == null && this.receiver.isOpen();
 	}
 
 	@Override
@@ -246,33 +262,17 @@ final class Datagram implements Connection {
 
 	@Override
 	public InetSocketAddress localAddress() {
-		return this.server.address();
-	}
-
-	@Override
-	public ConcurrentMap<String, Object> attributes() {
-		ConcurrentMap<String, Object> current = this.attributes;
-		if (current == null) {
-			current = new ConcurrentHashMap<>(4);
-			if (!ATTRIBUTES.compareAndSet(this, null, current)) {
-				current = this.attributes;
-			}
-		}
-		return (current != null) ? current : new ConcurrentHashMap<>();
+		return this.receiver.localAddress();
 	}
 
 	@Override
 	public String server() {
-		return this.server.name();
-	}
-
-	void logUnhandled(Throwable failure) {
-		this.server.logUnhandled(this, failure);
+		return this.receiver.serverName();
 	}
 
 	@Override
 	public String toString() {
-		return "Datagram " + this.id + " of server '" + this.server.name() + "'";
+		return "Datagram " + id() + " of server '" + server() + "'";
 	}
 
 }

@@ -10,19 +10,18 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.DatagramChannel;
-import java.nio.channels.SelectionKey;
 import java.util.Arrays;
+import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
-import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
-import org.leaderfollowers.internal.logging.RateLimit;
-import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.leaderfollowers.internal.lifecycle.RetryBackoff;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.promotion.Clock;
 
 /**
  * The concrete event handler of a datagram socket: reads datagrams and calls the
@@ -41,7 +40,7 @@ import org.leaderfollowers.internal.promotion.HandlerProfile;
  * socket is closed by an owner of the handle that finds nothing under way, after the
  * reading has ended for good.
  */
-final class DatagramReceiver implements EngineEventHandler {
+final class DatagramReceiver extends BoundSocket {
 
 	/**
 	 * Datagrams in a row before others get their turn.
@@ -61,14 +60,7 @@ final class DatagramReceiver implements EngineEventHandler {
 	private static final int LEAST_MEMORY = 512;
 
 	/** Failures in a row, each of which may be news of a single peer. */
-	private static final int MAX_FAILURES = 16;
-
-	private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
-
-	private static final long LONGEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(10);
-
-	/** How often a closing thread looks whether the handle set has a leader. */
-	private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+	private static final int TOLERATED_FAILURES = 15;
 
 	/**
 	 * All that are open. Servers of datagrams only ever send replies, so what one of them
@@ -77,39 +69,40 @@ final class DatagramReceiver implements EngineEventHandler {
 	 */
 	private static volatile DatagramReceiver[] receivers = {};
 
-	private final UdpServer server;
-
 	private final DatagramChannel channel;
 
 	private final DatagramTransfer transfer;
 
-	private final SelectableHandle handle;
+	private final MessageHandler handler;
+
+	private final UdpOptions options;
+
+	private final ServerCounters counters;
+
+	private final DatagramCounters datagramCounters;
+
+	private final ServerWarnings warnings;
+
+	private final Clock clock;
+
+	private final DatagramReplies replies;
+
+	private final DatagramSuspensions suspensions;
+
+	private final InetSocketAddress localAddress;
 
 	/** Whose datagrams, if they come from our own port, are our own or forged. */
 	private final Set<InetAddress> ownAddresses;
 
-	private final int ownPort;
-
 	/** The limit of the buffer that is read into: one more than a message may have. */
 	private final int room;
-
-	private final int maxInFlight;
 
 	/** When no more than this are under way, datagrams are read again. */
 	private final int resumeAt;
 
 	private final AtomicInteger inFlight = new AtomicInteger();
 
-	private final HandledWork work;
-
-	private final CountDownLatch closed = new CountDownLatch(1);
-
-	/** When to try again, or {@link #NO_DEADLINE} if reading is not suspended. */
-	private volatile long resumeNanos = NO_DEADLINE;
-
 	private volatile boolean aborted;
-
-	private final RateLimit log = new RateLimit(TimeUnit.SECONDS.toNanos(10));
 
 	// The owner's; volatile where others look
 
@@ -124,24 +117,30 @@ final class DatagramReceiver implements EngineEventHandler {
 	/** How much is read once the server drains: what the socket could hold then. */
 	private long drainBudget;
 
-	private int failures;
+	private long latestId;
 
-	private boolean announced;
-
-	private long pauseNanos = FIRST_PAUSE_NANOS;
-
-	DatagramReceiver(UdpServer server, DatagramChannel channel) throws IOException {
-		this.server = server;
+	DatagramReceiver(ServerState server, DatagramChannel channel, HandleFactory handles, Clock clock,
+			MessageHandler handler, String handlerName, UdpOptions options, ServerCounters counters,
+			DatagramCounters datagramCounters, ServerWarnings warnings) throws IOException {
+		super(server, channel, handles,
+				new HandledWork("datagrams of server '" + server.name() + "'", server.name(), handlerName),
+				new RetryBackoff(server.name(), TOLERATED_FAILURES,
+						"Server '{}' cannot receive datagrams now ({}); it is tried again with growing pauses",
+						"Server '{}' receives datagrams again"));
 		this.channel = channel;
-		this.work = new HandledWork(toString(), server.name(), server.handlerName());
-		this.transfer = server.transfer();
-		this.maxInFlight = server.maxInFlight();
-		this.resumeAt = Math.max(0, this.maxInFlight - 1 - this.maxInFlight / 4);
-		this.room = Math.min(server.maxMessageSize() + 1, Participant.BUFFER_SIZE);
-		InetSocketAddress bound = (InetSocketAddress) channel.getLocalAddress();
-		this.ownPort = bound.getPort();
-		this.ownAddresses = ownAddresses(bound.getAddress());
-		this.handle = server.pool().newHandle(channel, this, SelectionKey.OP_READ, new HandlerProfile());
+		this.clock = clock;
+		this.handler = handler;
+		this.options = options;
+		this.transfer = options.transfer();
+		this.counters = counters;
+		this.datagramCounters = datagramCounters;
+		this.warnings = warnings;
+		this.replies = new DatagramReplies(server, channel, options, counters, datagramCounters, warnings);
+		this.suspensions = new DatagramSuspensions(options.suspensionNanos());
+		this.resumeAt = Math.max(0, options.maxInFlight() - 1 - options.maxInFlight() / 4);
+		this.room = Math.min(options.maxMessageSize() + 1, Participant.BUFFER_SIZE);
+		this.localAddress = (InetSocketAddress) channel.getLocalAddress();
+		this.ownAddresses = ownAddresses(this.localAddress.getAddress());
 	}
 
 	private static Set<InetAddress> ownAddresses(InetAddress bound) throws SocketException {
@@ -162,38 +161,63 @@ final class DatagramReceiver implements EngineEventHandler {
 			.toArray(DatagramReceiver[]::new);
 	}
 
+	@Override
 	void open() {
 		add(this);
-		this.handle.release();
-		this.handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+		super.open();
 	}
 
 	// The road of a datagram
 
 	@Override
-	public void handleEvent(Handle handle, EventType type) {
-		Participant me = Participant.current();
-		if (me == null) {
-			throw new IllegalStateException("dispatched outside of the pool");
+	public boolean prepare(Participant me) {
+		me.turn.countRead();
+		me.turn.datagram = take(me.input());
+		return me.turn.datagram != null;
+	}
+
+	@Override
+	public boolean hasMore(Participant me) {
+		return me.turn.reads() > 1;
+	}
+
+	@Override
+	public void dispatch(Participant me) {
+		Datagram datagram = (Datagram) Objects.requireNonNull(me.turn.datagram);
+		ByteBuffer message = me.input().limit(datagram.length()).mark().order(ByteOrder.BIG_ENDIAN);
+		try {
+			this.counters.messageReceived();
+			this.handler.onMessage(datagram, message);
+			noteHandled(me);
 		}
-		ByteBuffer input = me.input();
-		long turnEnds = 0;
-		boolean more = false;
-		for (int left = MAX_DATAGRAMS;; left--) {
-			Datagram datagram = take(input);
-			if (datagram == null) {
-				return;
-			}
-			long now = dispatch(me, datagram, input, more);
-			if (left == 1 || me.leading != this.handle.handleSet()) {
-				return;
-			}
-			turnEnds = more ? turnEnds : now + TURN_NANOS;
-			if (now - turnEnds >= 0 || this.handle.claimFired() != Claim.CLAIMED) {
-				return;
-			}
-			more = true;
+		catch (Throwable ex) {
+			noteHandled(me);
+			datagram.handlerFailed(ex);
 		}
+		finally {
+			// An interrupt meant for the handler must not reach the next one.
+			Thread.interrupted();
+			datagram.handled();
+		}
+	}
+
+	private void noteHandled(Participant me) {
+		me.handledNanos = this.clock.nanoTime();
+		this.counters.messageHandled(this.handle.handleSet(), me.handledNanos - me.dispatchNanos);
+	}
+
+	/**
+	 * The handle has been released by {@link #prepare}. Claims it again if this thread
+	 * still leads.
+	 */
+	@Override
+	public boolean release(Participant me) {
+		boolean handled = me.turn.datagram != null;
+		long now = me.handledNanos;
+		me.turn.datagram = null;
+		me.handledNanos = 0;
+		return !handled || me.turn.reads() == MAX_DATAGRAMS || me.leading != this.handle.handleSet()
+				|| me.turn.isTimeUp(now, TURN_NANOS) || this.handle.claimFired() != Claim.CLAIMED;
 	}
 
 	/**
@@ -205,14 +229,14 @@ final class DatagramReceiver implements EngineEventHandler {
 	private @Nullable Datagram take(ByteBuffer input) {
 		Datagram datagram = null;
 		do {
-			if (isSuspended() && this.server.isDraining()) {
+			if (this.backoff.isBackingOff() && this.server.isDraining()) {
 				endInput();
 			}
 			if (datagram == null && wantsInput()) {
 				datagram = receive(input);
 			}
 		}
-		while (!settle());
+		while (!releaseOrClose());
 		return datagram;
 	}
 
@@ -233,7 +257,7 @@ final class DatagramReceiver implements EngineEventHandler {
 				}
 				input.clear().limit(this.room);
 				InetSocketAddress sender = (InetSocketAddress) this.transfer.receive(this.channel, input);
-				recovered();
+				this.backoff.succeeded();
 				if (sender == null) {
 					if (draining) {
 						endInput();
@@ -242,16 +266,16 @@ final class DatagramReceiver implements EngineEventHandler {
 				}
 				int length = input.position();
 				this.drainBudget -= Math.max(length, LEAST_MEMORY);
-				this.server.received(length);
-				if (length > this.server.maxMessageSize()) {
-					this.server.truncated();
+				this.counters.received(length);
+				if (length > this.options.maxMessageSize()) {
+					this.datagramCounters.truncated.increment();
+					this.warnings.truncated(this.options.maxMessageSize());
 				}
 				else if (isForged(sender)) {
-					this.server.rejected();
+					this.datagramCounters.rejected.increment();
 				}
 				else {
-					input.flip().mark().order(ByteOrder.BIG_ENDIAN);
-					Datagram datagram = new Datagram(this.server, this.server.nextId(), length, sender);
+					Datagram datagram = new Datagram(this, ++this.latestId, length, sender);
 					begin();
 					return datagram;
 				}
@@ -260,7 +284,7 @@ final class DatagramReceiver implements EngineEventHandler {
 		catch (Throwable ex) {
 			// An error, too: the system may be out of memory for a while, and a socket
 			// that is closed stays closed.
-			failed(ex);
+			receiveFailed(ex);
 			if (draining) {
 				endInput();
 			}
@@ -278,38 +302,11 @@ final class DatagramReceiver implements EngineEventHandler {
 			return true;
 		}
 		for (DatagramReceiver receiver : receivers) {
-			if (sender.getPort() == receiver.ownPort && receiver.ownAddresses.contains(address)) {
+			if (sender.getPort() == receiver.localAddress.getPort() && receiver.ownAddresses.contains(address)) {
 				return true;
 			}
 		}
 		return false;
-	}
-
-	/** Returns when the handler returned. */
-	private long dispatch(Participant me, Datagram datagram, ByteBuffer message, boolean more) {
-		LeaderFollowersPool pool = this.server.pool();
-		long began = 0;
-		long handled = 0;
-		try {
-			began = pool.beginDispatch(me, this.handle.profile, more);
-			this.server.messageReceived();
-			this.server.handler().onMessage(datagram, message);
-			handled = pool.clock.nanoTime();
-		}
-		catch (Throwable ex) {
-			handled = pool.clock.nanoTime();
-			this.server.handlerFailed(datagram, ex);
-		}
-		finally {
-			// An interrupt meant for the handler must not reach the next one.
-			Thread.interrupted();
-			if (began != 0) {
-				this.server.handled(handled - began);
-			}
-			datagram.handled();
-			pool.endDispatch(me, this.handle);
-		}
-		return handled;
 	}
 
 	// Release
@@ -318,7 +315,7 @@ final class DatagramReceiver implements EngineEventHandler {
 	 * Releases the handle, or closes the socket, or finds that there is more to do.
 	 * @return {@code false} if the caller still owns the handle and has to look again
 	 */
-	private boolean settle() {
+	private boolean releaseOrClose() {
 		if (isOver()) {
 			if (!this.aborted && !this.inputEnded) {
 				this.server.listeningFailed(new ClosedChannelException());
@@ -340,44 +337,20 @@ final class DatagramReceiver implements EngineEventHandler {
 		return true;
 	}
 
-	/** Whether the socket is to be closed. */
-	private boolean isOver() {
+	@Override
+	boolean isOver() {
 		return this.aborted || !this.channel.isOpen() || (this.inputEnded && this.inFlight.get() == 0);
 	}
 
-	private boolean wantsInput() {
-		if (this.inputEnded || this.aborted || isSuspended()) {
+	@Override
+	boolean wantsInput() {
+		if (this.inputEnded || this.aborted || this.backoff.isBackingOff()) {
 			return false;
 		}
 		if (this.server.isPaused() && !this.server.isDraining()) {
 			return false;
 		}
 		return !this.throttled || this.inFlight.get() <= this.resumeAt;
-	}
-
-	/** Takes no more events until there is a reason to. */
-	private boolean pause() {
-		if (this.handle.pause() == Release.LOOK_AGAIN) {
-			return false;
-		}
-		if (isSuspended()) {
-			this.handle.request(SelectableHandle.TIMER);
-		}
-		// It may have come between the last check and the pause.
-		if (isOver() || wantsInput()) {
-			this.handle.request(SelectableHandle.LOOK);
-		}
-		return true;
-	}
-
-	private void close() {
-		this.handle.closeByOwner();
-		// Now, by the leader that this is: when closing returns, the port can be bound
-		// again.
-		this.handle.handleSet().freeClosedChannels();
-		remove(this);
-		this.closed.countDown();
-		this.server.changed();
 	}
 
 	private void endInput() {
@@ -389,9 +362,10 @@ final class DatagramReceiver implements EngineEventHandler {
 
 	/** Called by the owner. */
 	private void begin() {
-		if (this.inFlight.incrementAndGet() >= this.maxInFlight) {
+		if (this.inFlight.incrementAndGet() >= this.options.maxInFlight()) {
 			this.throttled = true;
-			this.server.limitReached();
+			this.datagramCounters.limitReached.increment();
+			this.warnings.tooManyInFlight(this.options.maxInFlight());
 		}
 		else if (this.throttled) {
 			this.throttled = false;
@@ -399,12 +373,14 @@ final class DatagramReceiver implements EngineEventHandler {
 	}
 
 	/** A datagram is not under way any more. Any thread. */
-	void finished() {
+	void finished(Datagram datagram) {
+		this.suspensions.remove(datagram);
 		int left = this.inFlight.decrementAndGet();
 		// Who pauses the handle does that first, and then looks how many are under way.
 		if ((left == this.resumeAt || left == 0) && this.handle.isPaused()) {
-			this.handle.request(SelectableHandle.LOOK);
+			look();
 		}
+		this.server.changed();
 	}
 
 	int inFlight() {
@@ -416,75 +392,85 @@ final class DatagramReceiver implements EngineEventHandler {
 		return this.inputEnded || isClosed();
 	}
 
-	boolean isClosed() {
-		return this.closed.getCount() == 0;
-	}
-
 	boolean isOpen() {
 		return this.channel.isOpen();
 	}
 
-	/** Whether the calling thread runs a handler for a datagram of this. */
-	boolean isHandledByCaller() {
-		Participant me = Participant.current();
-		return me != null && me.handle() == this.handle;
+	/** Why nothing can be sent any more. */
+	CloseReason closeReason() {
+		return this.server.isAborted() ? CloseReason.SHUTDOWN_TIMEOUT : CloseReason.SHUTDOWN;
+	}
+
+	/** The socket. */
+	DatagramChannel channel() {
+		return this.channel;
+	}
+
+	String serverName() {
+		return this.server.name();
+	}
+
+	InetSocketAddress localAddress() {
+		return this.localAddress;
+	}
+
+	MessageHandler handler() {
+		return this.handler;
+	}
+
+	DatagramReplies replies() {
+		return this.replies;
+	}
+
+	ServerWarnings warnings() {
+		return this.warnings;
 	}
 
 	// Failures
 
-	private void failed(Throwable cause) {
-		if (!this.channel.isOpen()) {
-			return;
+	private void receiveFailed(Throwable cause) {
+		if (this.channel.isOpen()) {
+			this.datagramCounters.receiveFailures.increment();
+			EngineLog.INSTANCE.debug("Server '{}' could not receive", this.server.name(), cause);
+			this.backoff.failed(cause);
 		}
-		this.server.receiveFailed();
-		HandleSet.logger.debug("Server '{}' could not receive", this.server.name(), cause);
-		if (++this.failures < MAX_FAILURES) {
-			return;
-		}
-		if (this.pauseNanos == FIRST_PAUSE_NANOS && this.log.tryAcquire() >= 0) {
-			this.announced = true;
-			HandleSet.logger.warn(
-					"Server '{}' cannot receive datagrams now ({}); it is tried again with growing pauses",
-					this.server.name(), RateLimit.printable(cause.toString()));
-		}
-		this.resumeNanos = System.nanoTime() + this.pauseNanos;
-		this.pauseNanos = Math.min(this.pauseNanos * 2, LONGEST_PAUSE_NANOS);
 	}
 
-	private void recovered() {
-		this.failures = 0;
-		if (this.announced) {
-			this.announced = false;
-			HandleSet.logger.info("Server '{}' receives datagrams again", this.server.name());
+	@Override
+	public boolean failed(Participant me, Throwable failure) {
+		if (me.turn.datagram instanceof Datagram datagram) {
+			// The handle belongs to others by now.
+			me.turn.datagram = null;
+			datagram.handled();
+			return false;
 		}
-		this.pauseNanos = FIRST_PAUSE_NANOS;
-	}
-
-	/** Whether reading pauses because it failed. */
-	boolean isSuspended() {
-		return this.resumeNanos != NO_DEADLINE;
+		return super.failed(me, failure);
 	}
 
 	// Deadlines
 
 	@Override
 	public long deadline(long nowNanos) {
-		long resume = this.resumeNanos;
-		long suspension = this.server.suspensionDeadline();
-		return (resume != NO_DEADLINE) ? EngineEventHandler.earlier(suspension, resume) : suspension;
+		return EngineEventHandler.earlier(this.suspensions.deadline(), this.backoff.retryNanos());
 	}
 
 	@Override
 	public void expire(long nowNanos) {
-		this.server.endSuspensions(nowNanos);
-		if (isSuspended() && nowNanos - this.resumeNanos >= 0) {
-			// The look that follows tries again.
-			this.resumeNanos = NO_DEADLINE;
+		this.suspensions.expire(nowNanos);
+		// The look that follows tries again.
+		this.backoff.endPauseIfOver(nowNanos);
+	}
+
+	/** A datagram is suspended. Any thread. */
+	void suspended(Datagram datagram) {
+		long deadline = this.suspensions.add(datagram);
+		if (deadline != NO_DEADLINE) {
+			requestTimer(deadline);
 		}
 	}
 
 	/** A deadline has been set that was not there. Any thread. */
-	void requestTimer(long deadline) {
+	private void requestTimer(long deadline) {
 		long scheduled = this.handle.timerDeadline;
 		if (scheduled == NO_DEADLINE || deadline - scheduled < 0) {
 			this.handle.request(SelectableHandle.TIMER);
@@ -493,88 +479,50 @@ final class DatagramReceiver implements EngineEventHandler {
 
 	// From outside
 
-	/** Something that the owner looks at has changed. Any thread. */
-	void look() {
-		this.handle.request(SelectableHandle.LOOK);
-	}
-
 	@Override
-	public boolean lookAtOnce(SelectableHandle own) {
+	public boolean lookAtOnce() {
 		if (!isOver()) {
 			return false;
 		}
-		// Closing never blocks, so it need not wait behind events whose handlers may.
-		Claim claim = own.claimForLook();
-		if (claim == Claim.CLAIMED) {
-			while (!settle()) {
-				// It stays over.
-			}
-		}
-		else if (claim == Claim.OWNER_LOOKS_AGAIN) {
-			own.handleSet().deactivate(own);
-		}
+		workAtOnce();
 		return true;
 	}
 
-	/**
-	 * Closes the socket, whatever is under way.
-	 * @param deadlineNanos when to close it even though no thread of the pool does it
-	 */
-	void abort(long deadlineNanos) {
+	@Override
+	void workAlone() {
+		while (!releaseOrClose()) {
+			// It stays over.
+		}
+	}
+
+	/** Has the owner close the socket, whatever is under way. Any thread. */
+	void abort() {
 		this.aborted = true;
 		look();
-		boolean done = false;
-		long leftNanos;
-		do {
-			// If every thread is busy, the port must not stay open until one is free.
-			this.server.pool().attendIfVacant(this.handle.handleSet());
-			leftNanos = deadlineNanos - System.nanoTime();
-			try {
-				done = this.closed.await(Math.min(leftNanos, RETRY_NANOS), TimeUnit.NANOSECONDS);
-			}
-			catch (InterruptedException ex) {
-				Thread.currentThread().interrupt();
-				break;
-			}
-		}
-		while (!done && leftNanos > 0);
-		if (!done) {
-			abandon(this.handle);
-		}
 	}
 
 	@Override
-	public void abandon(SelectableHandle handle) {
+	void closeByForce() {
+		abandon();
+	}
+
+	@Override
+	public void abandon() {
 		this.aborted = true;
-		this.inputEnded = true;
-		if (handle.claimForLook() == Claim.CLAIMED) {
-			handle.closeByOwner();
+		if (this.handle.claimForLook() == Claim.CLAIMED) {
+			this.handle.closeByOwner();
 		}
 		else {
-			handle.closeChannel();
+			this.handle.closeChannel();
 		}
-		remove(this);
-		this.closed.countDown();
-		this.server.changed();
+		noteClosed();
 	}
 
 	@Override
-	public HandledWork work() {
-		return this.work;
-	}
-
-	@Override
-	public void closedByFailure(Throwable failure) {
-		this.server.listeningFailed(failure);
+	void noteClosed() {
 		this.inputEnded = true;
 		remove(this);
-		this.closed.countDown();
-		this.server.changed();
-	}
-
-	@Override
-	public String toString() {
-		return "datagrams of server '" + this.server.name() + "'";
+		super.noteClosed();
 	}
 
 }

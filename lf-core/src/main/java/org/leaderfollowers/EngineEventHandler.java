@@ -1,17 +1,73 @@
 package org.leaderfollowers;
 
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+
 /**
- * A concrete event handler of the engine itself. It is dispatched to by the leader while
- * it leads, and releases its handle itself. Before it calls the application, the pool
- * decides whether another leader is promoted.
+ * A concrete event handler of the engine itself. The pool runs an event in rounds:
+ * {@link #prepare}, and if that has found something for the application, promotion or
+ * lease, {@link #dispatch} and the way back to the leadership; then {@link #release},
+ * which may ask for one more round. A handler knows nothing of promotion.
  */
-interface EngineEventHandler extends EventHandler {
+interface EngineEventHandler {
 
 	/** No deadline at all. */
 	long NO_DEADLINE = Long.MAX_VALUE;
 
-	@Override
-	void handleEvent(Handle handle, EventType type);
+	/**
+	 * Accepts, reads and decodes. The caller owns the handle and leads, unless an earlier
+	 * round of the same event gave the leadership up. Runs no code of the application but
+	 * the decoding of its framing.
+	 * @param me the calling thread
+	 * @return whether there is something to {@link #dispatch}
+	 */
+	boolean prepare(Participant me);
+
+	/**
+	 * Runs code of the application: what {@link #prepare} has found.
+	 * @param me the calling thread
+	 * @throws Exception if the handle is to be closed because of it
+	 */
+	void dispatch(Participant me) throws Exception;
+
+	/**
+	 * Releases the handle, or closes it.
+	 * @param me the calling thread
+	 * @return {@code false} if the caller still owns the handle and has to go round again
+	 */
+	boolean release(Participant me);
+
+	/**
+	 * Learns how long dispatching takes. For work that is known to block it is
+	 * {@link HandlerProfile#BLOCKING}.
+	 * @return the profile of what {@link #prepare} has found
+	 */
+	HandlerProfile profile();
+
+	/**
+	 * Whether the handle itself is likely to have more for another thread.
+	 * @param me the calling thread
+	 */
+	default boolean hasMore(Participant me) {
+		return false;
+	}
+
+	/**
+	 * One of the three steps, or the promotion between them, has thrown: out of memory
+	 * for a buffer, for example. Puts in order what the calling thread owns.
+	 * @param me the calling thread
+	 * @param failure what was thrown
+	 * @return whether to go round again, in order to end in good order; {@code false} if
+	 * everything is closed
+	 */
+	boolean failed(Participant me, Throwable failure);
+
+	/**
+	 * The handle could not be registered, and its channel has been closed. Its owner is
+	 * going to find it closed. Called by the leader.
+	 * @param failure why
+	 */
+	default void registrationFailed(Throwable failure) {
+	}
 
 	/**
 	 * When the leader has to call {@link #expire}. Called by the leader, while another
@@ -38,18 +94,19 @@ interface EngineEventHandler extends EventHandler {
 	}
 
 	/**
-	 * There is room to write. Called by the leader, whoever owns the handle: writing what
-	 * waits must not wait for a handler that still works on an earlier message.
+	 * There is room to write. Called by the leader, whoever owns the handle: pending
+	 * bytes must not wait for a handler that still works on an earlier message.
 	 * @param events what the handle is ready for
 	 * @return what is left to dispatch
 	 */
-	default int flush(int events) {
+	default int notifyWritable(int events) {
 		return events;
 	}
 
 	/**
-	 * Writes what was held back to be written together with more. By the owner, or by
-	 * whoever has taken over the leadership from it, since its handler does not return.
+	 * Writes what was held back to be written together with more. By the owner, or by the
+	 * thread that has taken the leadership over from it, since its handler does not
+	 * return.
 	 */
 	default void uncork() {
 	}
@@ -59,24 +116,14 @@ interface EngineEventHandler extends EventHandler {
 	 * leader.
 	 * @return {@code false} if the look is to be dispatched like an event
 	 */
-	default boolean lookAtOnce(SelectableHandle handle) {
+	default boolean lookAtOnce() {
 		return false;
 	}
 
 	/**
 	 * Ends without a thread of the pool. Called when there are none any more.
 	 */
-	default void abandon(SelectableHandle handle) {
-		handle.closeChannel();
-	}
-
-	/**
-	 * It has thrown, or could not be registered, and its handle has been closed
-	 * therefore.
-	 * @param failure what it has thrown
-	 */
-	default void closedByFailure(Throwable failure) {
-	}
+	void abandon();
 
 	/**
 	 * What is processed when this is dispatched to. It may be kept longer than this.
@@ -93,11 +140,11 @@ interface EngineEventHandler extends EventHandler {
 	/**
 	 * The earlier of two deadlines. Times of nanoTime are compared by their difference.
 	 * @param deadline one, or {@link #NO_DEADLINE}
-	 * @param other another one
+	 * @param other another one, or {@link #NO_DEADLINE}
 	 * @return the earlier one
 	 */
 	static long earlier(long deadline, long other) {
-		return (deadline == NO_DEADLINE || other - deadline < 0) ? other : deadline;
+		return (deadline == NO_DEADLINE || (other != NO_DEADLINE && other - deadline < 0)) ? other : deadline;
 	}
 
 }

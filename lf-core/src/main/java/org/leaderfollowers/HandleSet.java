@@ -389,7 +389,7 @@ public final class HandleSet {
 	}
 
 	private void look(SelectableHandle handle) {
-		if (!handle.handler.lookAtOnce(handle)) {
+		if (!handle.handler.lookAtOnce()) {
 			this.ready.add(handle, SelectableHandle.LOOK);
 		}
 	}
@@ -405,7 +405,7 @@ public final class HandleSet {
 		catch (RuntimeException ex) {
 			handle.closeChannel();
 			this.pool.logFailure("%s could not be registered and is closed", handle, ex);
-			handle.handler.closedByFailure(ex);
+			handle.handler.registrationFailed(ex);
 		}
 		// Its owner finds the channel closed.
 		this.ready.add(handle, SelectableHandle.LOOK);
@@ -534,7 +534,7 @@ public final class HandleSet {
 	}
 
 	private static void abandon(SelectableHandle handle) {
-		handle.handler.abandon(handle);
+		handle.handler.abandon();
 	}
 
 	/**

@@ -150,7 +150,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final AtomicInteger nextHandleSet = new AtomicInteger();
 
-	private final List<Server> servers = new CopyOnWriteArrayList<>();
+	private final List<Drainable> servers = new CopyOnWriteArrayList<>();
 
 	/** Handlers that wait for the end of their own pool. Guarded by the monitor. */
 	private int waitingHandlers;
@@ -312,7 +312,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			int events = set.ready.peekEvents();
 			SelectableHandle handle = set.ready.take();
 			if ((events & SelectionKey.OP_WRITE) != 0) {
-				events = handle.handler.flush(events);
+				events = handle.handler.notifyWritable(events);
 				set.applyInterest(handle);
 			}
 			if (events != 0) {
@@ -333,90 +333,94 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	private void process(Participant me, SelectableHandle handle, int events) {
+		EngineEventHandler handler = handle.handler;
 		me.worksOn(handle);
+		me.turn.begin();
+		me.handledNanos = 0;
+		handle.claimedEvents = events;
 		try {
-			handle.claimedEvents = events;
-			int operations = events & ~SelectableHandle.LOOK;
-			handle.handler.handleEvent(handle, (operations != 0) ? EventType.first(operations) : EventType.READ);
-		}
-		catch (Throwable ex) {
-			// The handlers of the engine catch what applications throw; this is their
-			// own.
-			boolean closes = !handle.isMarkedClosed();
-			if (closes) {
-				handle.closeByOwner();
-			}
-			logFailure("%s failed; its handle is closed", handle, ex);
-			if (closes) {
-				handle.handler.closedByFailure(ex);
+			boolean done = false;
+			while (!done) {
+				try {
+					done = round(me, handler);
+				}
+				catch (Throwable ex) {
+					// The handlers of the engine catch what applications throw; this is
+					// their own.
+					done = !handler.failed(me, ex);
+					if (done) {
+						logFailure("%s failed; its handle is closed", handle, ex);
+					}
+				}
 			}
 		}
 		finally {
 			me.worksOn(null);
 			// An interrupt meant for the handler must not reach the next one.
 			Thread.interrupted();
-			endDispatch(me, handle);
 		}
 	}
 
-	/**
-	 * To be called before code of the application runs: decides whether the calling
-	 * thread promotes another leader first, or runs it while it leads. Does nothing after
-	 * the first time for an event.
-	 * @return when the code begins to run, by the clock of the pool
-	 */
-	long beginDispatch(Participant me, HandlerProfile profile) {
-		return beginDispatch(me, profile, false);
+	private boolean round(Participant me, EngineEventHandler handler) throws Exception {
+		if (handler.prepare(me)) {
+			try {
+				beforeDispatch(me, handler);
+				handler.dispatch(me);
+			}
+			finally {
+				afterDispatch(me, handler);
+			}
+		}
+		return handler.release(me);
 	}
 
 	/**
-	 * The same.
-	 * @param more whether the handle itself is likely to have more for another thread
+	 * Code of the application is about to run: decides whether the calling thread
+	 * promotes another leader first, or runs it while it leads.
 	 */
-	long beginDispatch(Participant me, HandlerProfile profile, boolean more) {
-		if (me.dispatching) {
-			return this.clock.nanoTime();
-		}
-		me.dispatching = true;
+	private void beforeDispatch(Participant me, EngineEventHandler handler) {
 		HandleSet set = me.leading;
 		long now = this.clock.nanoTime();
 		me.dispatchNanos = now;
+		me.handledNanos = 0;
 		if (set == null) {
-			return now;
+			return;
 		}
 		Settings current = this.settings;
+		HandlerProfile profile = handler.profile();
 		boolean eager = current.promotionPolicy() == PromotionPolicy.EAGER || profile.blocks();
 		boolean worthAProcessor = !eager && profile.isWorthAProcessor();
 		if (worthAProcessor != set.worthAProcessor) {
 			// Nearly always as before: a volatile store less.
 			set.worthAProcessor = worthAProcessor;
 		}
-		if (eager || (worthAProcessor && (more || !set.ready.isEmpty()) && isProcessorIdle())) {
+		if (eager || (worthAProcessor && (handler.hasMore(me) || !set.ready.isEmpty()) && isProcessorIdle())) {
 			promote(me, now);
 		}
 		else {
 			lease(me, set, now, current.quietNanos());
 		}
-		// Waking another thread takes longer than many a handler, and is not its fault.
-		return (me.leading != null) ? now : this.clock.nanoTime();
+		if (me.leading == null) {
+			// Waking another thread takes longer than many a handler, and is not its
+			// fault.
+			me.dispatchNanos = this.clock.nanoTime();
+		}
 	}
 
 	/**
 	 * Code of the application has run: learns how long it took, and finds out whether the
-	 * calling thread still leads. Called again before the next dispatch of an event, or
-	 * else when the event has been processed.
+	 * calling thread still leads.
 	 */
-	void endDispatch(Participant me, SelectableHandle handle) {
-		if (!me.dispatching) {
-			return;
-		}
-		me.dispatching = false;
+	private void afterDispatch(Participant me, EngineEventHandler handler) {
 		if (!me.leased && this.settings.promotionPolicy() == PromotionPolicy.EAGER) {
 			// Nothing is to be learned, and nothing was leased.
 			return;
 		}
-		long now = this.clock.nanoTime();
-		handle.profile.record(now - me.dispatchNanos);
+		long now = (me.handledNanos != 0) ? me.handledNanos : this.clock.nanoTime();
+		HandlerProfile profile = handler.profile();
+		if (profile != HandlerProfile.BLOCKING) {
+			profile.record(now - me.dispatchNanos);
+		}
 		HandleSet set = me.leading;
 		if (set != null && me.leased) {
 			me.leased = false;
@@ -1078,7 +1082,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * support one of the events
 	 */
 	public Handle register(SelectableChannel channel, EventHandler handler, EventType... types) {
-		int operations = PromotingEventHandler.operations(types);
+		int operations = RawEventHandler.operations(types);
 		if (channel.isBlocking()) {
 			throw new IllegalArgumentException("'channel' must be in non-blocking mode");
 		}
@@ -1088,12 +1092,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if ((operations & ~channel.validOps()) != 0) {
 			throw new IllegalArgumentException("%s does not support all of %s".formatted(channel, List.of(types)));
 		}
-		SelectableHandle handle = newHandle(channel, new PromotingEventHandler(this, handler), operations,
-				new HandlerProfile());
+		RawEventHandler raw = new RawEventHandler(channel, handler,
+				(own, engineHandler) -> newHandle(own, engineHandler, operations, new HandlerProfile()));
 		start();
-		handle.release();
-		handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
-		return handle;
+		return raw.open();
 	}
 
 	/**
@@ -1444,11 +1446,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	// The end
 
-	void serves(Server server) {
+	void serves(Drainable server) {
 		this.servers.add(server);
 	}
 
-	void servesNoMore(Server server) {
+	void servesNoMore(Drainable server) {
 		this.servers.remove(server);
 	}
 
@@ -1472,8 +1474,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		promoteBeforeBlocking();
 		long deadlineNanos = deadlineAfter(grace);
 		// All of them first: while one is drained, the others must not accept any more.
-		this.servers.forEach((server) -> beginDrain(server, deadlineNanos));
-		for (Server server : this.servers) {
+		this.servers.forEach((server) -> server.beginDrain(deadlineNanos));
+		for (Drainable server : this.servers) {
 			server.close(Duration.ofNanos(Math.max(0, deadlineNanos - this.clock.nanoTime())));
 		}
 		synchronized (this) {
@@ -1510,15 +1512,6 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 		closeHandleSets();
 		return ended;
-	}
-
-	private static void beginDrain(Server server, long deadlineNanos) {
-		if (server instanceof TcpServer tcp) {
-			tcp.beginDrain(deadlineNanos);
-		}
-		else if (server instanceof UdpServer udp) {
-			udp.beginDrain();
-		}
 	}
 
 	private synchronized boolean awaitEnd(long deadlineNanos) {

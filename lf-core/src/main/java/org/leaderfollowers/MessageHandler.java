@@ -71,7 +71,7 @@ public interface MessageHandler {
 	 * @throws Exception is logged
 	 */
 	default void onError(Connection connection, Throwable failure) throws Exception {
-		TcpConnection.logUnhandled(connection, failure);
+		EngineConnection.logUnhandled(connection, failure);
 	}
 
 }

@@ -52,7 +52,11 @@ final class Participant {
 	/** Whether the pool started the thread, and may end it. */
 	final boolean owned;
 
-	final Framing.Frame frame = new Framing.Frame(0);
+	/** Finds messages in what the thread reads. */
+	final MessageDecoder decoder = new MessageDecoder();
+
+	/** How far the thread has got with its event. */
+	final Turn turn = new Turn();
 
 	/** What it leads. Only its own thread touches this. */
 	@Nullable HandleSet leading;
@@ -60,10 +64,7 @@ final class Participant {
 	/** Whether it leased the leadership to the handler that it runs. */
 	boolean leased;
 
-	/** Whether it runs code of the application. */
-	boolean dispatching;
-
-	/** When that began. */
+	/** When the code of the application began to run. */
 	long dispatchNanos;
 
 	/**

@@ -1,26 +1,12 @@
 package org.leaderfollowers;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.SocketOption;
-import java.net.StandardSocketOptions;
-import java.nio.ByteBuffer;
-import java.nio.channels.ClosedChannelException;
 import java.nio.channels.DatagramChannel;
 import java.time.Duration;
-import java.time.Instant;
-import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.LongAdder;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.internal.latency.LatencyHistogram;
-import org.leaderfollowers.internal.logging.RateLimit;
 
 /**
  * A server for datagrams, which are served by a {@link LeaderFollowersPool}.
@@ -56,105 +42,10 @@ import org.leaderfollowers.internal.logging.RateLimit;
  */
 public final class UdpServer implements Server {
 
-	private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
+	private final UdpLifecycle life;
 
-	private static final Duration ABORT_TIMEOUT = Duration.ofMillis(500);
-
-	private static final long LOG_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
-
-	private final String name;
-
-	private final LeaderFollowersPool pool;
-
-	private final InetSocketAddress requestedAddress;
-
-	private final MessageHandler handler;
-
-	private final String handlerName;
-
-	private final int maxMessageSize;
-
-	private final int maxInFlight;
-
-	private final int maxReplyRatio;
-
-	private final long suspensionNanos;
-
-	private final int receiveBufferSize;
-
-	private final int sendBufferSize;
-
-	private final DatagramTransfer transfer;
-
-	private final Set<Datagram> suspended = ConcurrentHashMap.newKeySet();
-
-	private final LongAdder receivedBytes = new LongAdder();
-
-	private final LongAdder sentBytes = new LongAdder();
-
-	private final LongAdder receivedMessages = new LongAdder();
-
-	private final LongAdder limitReached = new LongAdder();
-
-	private final LongAdder truncated = new LongAdder();
-
-	private final LongAdder rejected = new LongAdder();
-
-	private final LongAdder receiveFailures = new LongAdder();
-
-	private final LongAdder sentReplies = new LongAdder();
-
-	private final LongAdder refusedReplies = new LongAdder();
-
-	private final LongAdder droppedReplies = new LongAdder();
-
-	private final RateLimit truncatedLog = new RateLimit(LOG_INTERVAL_NANOS);
-
-	private final RateLimit limitLog = new RateLimit(LOG_INTERVAL_NANOS);
-
-	private final RateLimit noRoomLog = new RateLimit(LOG_INTERVAL_NANOS);
-
-	private final RateLimit failureLog = new RateLimit(TimeUnit.SECONDS.toNanos(1));
-
-	/** How long the handler took. */
-	private final LatencyHistogram durations = new LatencyHistogram();
-
-	private volatile @Nullable Instant startedAt;
-
-	private volatile @Nullable String listeningFailure;
-
-	private volatile ServerSnapshot.State state = ServerSnapshot.State.NEW;
-
-	private volatile @Nullable InetSocketAddress address;
-
-	private volatile @Nullable DatagramChannel channel;
-
-	private volatile @Nullable DatagramReceiver receiver;
-
-	private volatile boolean paused;
-
-	private volatile boolean aborted;
-
-	/** Handlers of this server that wait for its end. Guarded by the monitor. */
-	private int waitingHandlers;
-
-	/** Of the owner of the handle. */
-	private long latestId;
-
-	private UdpServer(Builder builder, MessageHandler handler) {
-		this.name = builder.name;
-		this.pool = builder.pool;
-		this.requestedAddress = (builder.address != null) ? new InetSocketAddress(builder.address, builder.port)
-				: new InetSocketAddress(builder.port);
-		this.handler = handler;
-		this.handlerName = (builder.handlerName != null) ? builder.handlerName : handler.getClass().getName();
-		this.maxMessageSize = builder.maxMessageSize;
-		this.maxInFlight = builder.maxInFlight;
-		this.maxReplyRatio = builder.maxReplyRatio;
-		this.suspensionNanos = LeaderFollowersPool.nanos(builder.suspensionTimeout);
-		this.receiveBufferSize = builder.receiveBufferSize;
-		this.sendBufferSize = builder.sendBufferSize;
-		this.transfer = builder.transfer;
+	private UdpServer(UdpLifecycle life) {
+		this.life = life;
 	}
 
 	/**
@@ -168,315 +59,32 @@ public final class UdpServer implements Server {
 
 	@Override
 	public void start() {
-		synchronized (this) {
-			if (this.state != ServerSnapshot.State.NEW) {
-				throw new IllegalStateException("Server '%s' was started before".formatted(this.name));
-			}
-			DatagramChannel bound = bind();
-			DatagramReceiver newReceiver;
-			try {
-				this.pool.start();
-				newReceiver = new DatagramReceiver(this, bound);
-			}
-			catch (IOException ex) {
-				closeQuietly(bound, ex);
-				throw new UncheckedIOException("Server '%s' could not be started".formatted(this.name), ex);
-			}
-			catch (RuntimeException | Error ex) {
-				closeQuietly(bound, ex);
-				throw ex;
-			}
-			this.channel = bound;
-			this.state = ServerSnapshot.State.RUNNING;
-			this.startedAt = Instant.now();
-			this.receiver = newReceiver;
-			this.pool.serves(this);
-			newReceiver.open();
-		}
+		this.life.start();
 	}
 
-	private DatagramChannel bind() {
-		DatagramChannel opened = null;
-		try {
-			opened = DatagramChannel.open();
-			opened.configureBlocking(false);
-			setBuffer(opened, StandardSocketOptions.SO_RCVBUF, this.receiveBufferSize, "receiveBufferSize");
-			setBuffer(opened, StandardSocketOptions.SO_SNDBUF, this.sendBufferSize, "sendBufferSize");
-			opened.bind(this.requestedAddress);
-			this.address = (InetSocketAddress) opened.getLocalAddress();
-			return opened;
-		}
-		catch (IOException | RuntimeException ex) {
-			if (opened != null) {
-				closeQuietly(opened, ex);
-			}
-			IOException cause = (ex instanceof IOException failure) ? failure : new IOException(ex);
-			throw new UncheckedIOException(
-					"Server '%s' could not bind %s: %s".formatted(this.name, this.requestedAddress, ex.getMessage()),
-					cause);
-		}
+	@Override
+	public void pause() {
+		this.life.pause();
 	}
 
-	private void setBuffer(DatagramChannel opened, SocketOption<Integer> option, int size, String property)
-			throws IOException {
-		if (size == 0) {
-			return;
-		}
-		opened.setOption(option, size);
-		int granted = opened.getOption(option);
-		if (granted < size) {
-			HandleSet.logger.warn(
-					"Server '{}' asked for a {} of {} bytes and got {}: the system has a lower limit, which has to be raised first",
-					this.name, property, size, granted);
-		}
+	@Override
+	public void resume() {
+		this.life.resume();
 	}
 
-	private static void closeQuietly(DatagramChannel opened, Throwable failure) {
-		try {
-			opened.close();
-		}
-		catch (IOException ex) {
-			failure.addSuppressed(ex);
-		}
+	@Override
+	public boolean isPaused() {
+		return this.life.state().isPaused();
 	}
-
-	// Called by the receiver
-
-	/** Called by the owner of the handle. */
-	long nextId() {
-		return ++this.latestId;
-	}
-
-	void received(int bytes) {
-		this.receivedBytes.add(bytes);
-	}
-
-	void messageReceived() {
-		this.receivedMessages.increment();
-	}
-
-	void handled(long nanos) {
-		this.durations.record(nanos);
-	}
-
-	/** The socket is closed, and nobody has asked for that. */
-	void listeningFailed(Throwable cause) {
-		// The first failure is the reason; what follows comes of it.
-		if (this.state == ServerSnapshot.State.RUNNING && this.listeningFailure == null) {
-			this.listeningFailure = TcpServer.describe(cause);
-			HandleSet.logger.error("Server '{}' receives no more, and has to be replaced by a new one: {}", this.name,
-					this.listeningFailure);
-		}
-	}
-
-	void truncated() {
-		this.truncated.increment();
-		long suppressed = this.truncatedLog.tryAcquire();
-		if (suppressed >= 0) {
-			HandleSet.logger.warn(
-					"Server '{}' dropped a datagram that is larger than the maximum message size of {} bytes (maxMessageSize){}",
-					this.name, this.maxMessageSize, RateLimit.heldBack(suppressed));
-		}
-	}
-
-	void rejected() {
-		this.rejected.increment();
-	}
-
-	void receiveFailed() {
-		this.receiveFailures.increment();
-	}
-
-	void limitReached() {
-		this.limitReached.increment();
-		long suppressed = this.limitLog.tryAcquire();
-		if (suppressed >= 0) {
-			HandleSet.logger.warn(
-					"Server '{}' reads no datagrams for now: {} are being handled or suspended, which is the maximum (maxInFlight). The system keeps some and drops the others{}",
-					this.name, this.maxInFlight, RateLimit.heldBack(suppressed));
-		}
-	}
-
-	/** Something that a drain may wait for has happened. Any thread. */
-	void changed() {
-		if (this.state != ServerSnapshot.State.RUNNING) {
-			synchronized (this) {
-				notifyAll();
-			}
-		}
-	}
-
-	void handlerFailed(Datagram datagram, Throwable failure) {
-		if (failure instanceof ConnectionClosedException closed && closed.isOf(datagram)) {
-			return;
-		}
-		try {
-			this.handler.onError(datagram, failure);
-		}
-		catch (Throwable ex) {
-			onErrorFailed(datagram, ex);
-		}
-		datagram.close(CloseReason.HANDLER_ERROR);
-	}
-
-	private void onErrorFailed(Datagram datagram, Throwable failure) {
-		try {
-			if (!(failure instanceof ConnectionClosedException closed && closed.isOf(datagram))) {
-				logUnhandled(datagram, failure);
-			}
-		}
-		catch (Throwable ex) {
-			// Out of memory, or a failure that cannot even be logged. It must not get any
-			// further: the socket belongs to others by now.
-		}
-	}
-
-	void logUnhandled(Datagram datagram, Throwable failure) {
-		long suppressed = this.failureLog.tryAcquire();
-		if (suppressed < 0) {
-			return;
-		}
-		if (failure instanceof ReplyRatioException) {
-			HandleSet.logger.warn("{}{}", RateLimit.printable(failure.getMessage()), RateLimit.heldBack(suppressed));
-		}
-		else {
-			HandleSet.logger.error("{} was not handled because its handler {} failed{}", datagram, this.handlerName,
-					RateLimit.heldBack(suppressed), failure);
-		}
-	}
-
-	// Called by datagrams
-
-	/**
-	 * Sends a reply. The payload is as it was afterwards.
-	 * @return {@code false} if the server is closed
-	 */
-	boolean reply(ByteBuffer message, InetSocketAddress target) {
-		DatagramChannel open = this.channel;
-		if (open == null) {
-			return false;
-		}
-		int position = message.position();
-		int limit = message.limit();
-		try {
-			int sent = this.transfer.send(open, message, target);
-			if (sent == 0 && position < limit) {
-				this.droppedReplies.increment();
-				logNoRoom();
-			}
-			else {
-				this.sentReplies.increment();
-				this.sentBytes.add(sent);
-			}
-			return true;
-		}
-		catch (ClosedChannelException ex) {
-			return false;
-		}
-		catch (IOException ex) {
-			// No route, a port that cannot be, news of an earlier reply that did not
-			// arrive: the network loses datagrams, this one a little earlier.
-			this.droppedReplies.increment();
-			HandleSet.logger.debug("Server '{}' could not send a reply", this.name, ex);
-			return true;
-		}
-		finally {
-			message.limit(limit).position(position);
-		}
-	}
-
-	private void logNoRoom() {
-		long suppressed = this.noRoomLog.tryAcquire();
-		if (suppressed >= 0) {
-			HandleSet.logger.warn(
-					"Server '{}' dropped a reply, since the send buffer of the system was full (sendBufferSize){}",
-					this.name, RateLimit.heldBack(suppressed));
-		}
-	}
-
-	void replyRefused() {
-		this.refusedReplies.increment();
-	}
-
-	void suspended(Datagram datagram) {
-		if (this.suspensionNanos == 0) {
-			return;
-		}
-		long now = System.nanoTime();
-		datagram.suspendedNanos(now);
-		this.suspended.add(datagram);
-		DatagramReceiver current = this.receiver;
-		if (current != null) {
-			current.requestTimer(now + this.suspensionNanos);
-		}
-	}
-
-	/** A datagram is not under way any more. */
-	void finished(Datagram datagram) {
-		if (datagram.wasSuspended()) {
-			this.suspended.remove(datagram);
-		}
-		DatagramReceiver current = this.receiver;
-		if (current != null) {
-			current.finished();
-		}
-		changed();
-	}
-
-	/** When the first suspension times out. Called by the leader. */
-	long suspensionDeadline() {
-		long earliest = EngineEventHandler.NO_DEADLINE;
-		for (Datagram datagram : this.suspended) {
-			earliest = EngineEventHandler.earlier(earliest, datagram.suspendedNanos() + this.suspensionNanos);
-		}
-		return earliest;
-	}
-
-	/** Called by the leader. */
-	void endSuspensions(long nowNanos) {
-		for (Datagram datagram : this.suspended) {
-			if (nowNanos - datagram.suspendedNanos() - this.suspensionNanos >= 0) {
-				this.suspended.remove(datagram);
-				datagram.timeOut();
-			}
-		}
-	}
-
-	boolean isOpen() {
-		DatagramReceiver current = this.receiver;
-		return current != null && current.isOpen();
-	}
-
-	/** Why nothing can be sent any more. */
-	CloseReason closeReason() {
-		return this.aborted ? CloseReason.SHUTDOWN_TIMEOUT : CloseReason.SHUTDOWN;
-	}
-
-	// The end
 
 	@Override
 	public void close() {
-		close(CLOSE_TIMEOUT);
+		this.life.close();
 	}
 
 	@Override
 	public boolean close(Duration grace) {
-		boolean drained = drain(grace);
-		DatagramReceiver current = this.receiver;
-		if (!drained && current != null && !current.isClosed()) {
-			HandleSet.logger.warn(
-					"Server '{}' is closed with {} datagrams that were not done{}; their replies are lost", this.name,
-					current.inFlight(), grace.isZero() ? "" : " within " + grace);
-			this.aborted = true;
-			current.abort(System.nanoTime() + ABORT_TIMEOUT.toNanos());
-		}
-		synchronized (this) {
-			this.state = ServerSnapshot.State.STOPPED;
-			this.pool.servesNoMore(this);
-			// Another thread may drain without an end of time.
-			notifyAll();
-		}
-		return drained;
+		return this.life.close(grace);
 	}
 
 	/**
@@ -490,160 +98,43 @@ public final class UdpServer implements Server {
 	 */
 	@Override
 	public boolean drain(Duration grace) {
-		LeaderFollowersPool.promoteBeforeBlocking();
-		long deadlineNanos = System.nanoTime() + LeaderFollowersPool.nanos(grace);
-		beginDrain();
-		return awaitNoneInFlight(deadlineNanos);
+		return this.life.drain(grace);
 	}
-
-	/** Has the owner of the handle read what there is, and no more. */
-	void beginDrain() {
-		DatagramReceiver current;
-		synchronized (this) {
-			if (this.state == ServerSnapshot.State.NEW) {
-				this.state = ServerSnapshot.State.STOPPED;
-			}
-			if (this.state == ServerSnapshot.State.RUNNING) {
-				this.state = ServerSnapshot.State.DRAINING;
-			}
-			current = this.receiver;
-		}
-		if (current != null) {
-			current.look();
-		}
-	}
-
-	private synchronized boolean awaitNoneInFlight(long deadlineNanos) {
-		DatagramReceiver current = this.receiver;
-		if (current == null) {
-			return true;
-		}
-		// Handlers that close their own server wait neither for themselves nor for each
-		// other.
-		boolean handler = current.isHandledByCaller();
-		if (handler) {
-			this.waitingHandlers++;
-			notifyAll();
-		}
-		try {
-			while (!current.isClosed()
-					&& !(handler && current.hasInputEnded() && current.inFlight() <= this.waitingHandlers)) {
-				long left = deadlineNanos - System.nanoTime();
-				if (left <= 0 || this.state == ServerSnapshot.State.STOPPED) {
-					return false;
-				}
-				TimeUnit.NANOSECONDS.timedWait(this, left);
-			}
-			return !this.aborted;
-		}
-		catch (InterruptedException ex) {
-			Thread.currentThread().interrupt();
-			return false;
-		}
-		finally {
-			this.waitingHandlers -= handler ? 1 : 0;
-		}
-	}
-
-	@Override
-	public void pause() {
-		this.paused = true;
-	}
-
-	@Override
-	public void resume() {
-		this.paused = false;
-		DatagramReceiver current = this.receiver;
-		if (current != null) {
-			current.look();
-		}
-	}
-
-	@Override
-	public boolean isPaused() {
-		return this.paused;
-	}
-
-	boolean isDraining() {
-		return this.state != ServerSnapshot.State.RUNNING;
-	}
-
-	// What it looks like from outside
 
 	@Override
 	public String name() {
-		return this.name;
+		return this.life.name();
 	}
 
 	@Override
 	public LeaderFollowersPool pool() {
-		return this.pool;
+		return this.life.pool();
 	}
 
 	@Override
 	public int port() {
-		InetSocketAddress bound = this.address;
-		if (bound == null) {
-			throw new IllegalStateException("Server '%s' was not started".formatted(this.name));
-		}
-		return bound.getPort();
+		return this.life.port();
 	}
 
 	@Override
 	public InetSocketAddress address() {
-		InetSocketAddress bound = this.address;
-		return (bound != null) ? bound : this.requestedAddress;
+		return this.life.address();
 	}
 
 	@Override
 	public ServerSnapshot snapshot() {
-		InetSocketAddress bound = this.address;
-		DatagramReceiver current = this.receiver;
-		ServerSnapshot.Datagrams datagrams = new ServerSnapshot.Datagrams((current != null) ? current.inFlight() : 0,
-				this.limitReached.sum(), this.truncated.sum(), this.rejected.sum(), this.receiveFailures.sum(),
-				this.sentReplies.sum(), this.refusedReplies.sum(), this.droppedReplies.sum(), this.maxInFlight);
-		String failure = this.listeningFailure;
-		LatencyHistogram.Sum handling = new LatencyHistogram.Sum();
-		this.durations.addTo(handling);
-		return new ServerSnapshot(this.name, this.state, this.pool.name(),
-				(bound != null) ? bound.getAddress().getHostAddress() : null, (bound != null) ? bound.getPort() : -1,
-				"datagram", this.handlerName, 0, 0, 0, Map.of(), this.receivedBytes.sum(), this.sentBytes.sum(),
-				this.receivedMessages.sum(), current != null && current.isSuspended(), this.paused, TransportType.UDP,
-				datagrams, null, 0, this.startedAt, failure == null, failure, LatencySnapshot.of(handling));
-	}
-
-	MessageHandler handler() {
-		return this.handler;
-	}
-
-	String handlerName() {
-		return this.handlerName;
-	}
-
-	int maxMessageSize() {
-		return this.maxMessageSize;
-	}
-
-	int maxInFlight() {
-		return this.maxInFlight;
-	}
-
-	int maxReplyRatio() {
-		return this.maxReplyRatio;
-	}
-
-	DatagramTransfer transfer() {
-		return this.transfer;
+		return this.life.snapshot();
 	}
 
 	/** For tests: the socket. */
 	@Nullable DatagramChannel channel() {
-		return this.channel;
+		DatagramReceiver receiver = this.life.socket();
+		return (receiver != null) ? receiver.channel() : null;
 	}
 
 	@Override
 	public String toString() {
-		return "UdpServer '" + this.name + "' at " + address();
+		return "UdpServer '" + name() + "' at " + address();
 	}
 
 	/**
@@ -698,10 +189,7 @@ public final class UdpServer implements Server {
 		 * @return this builder
 		 */
 		public Builder name(String name) {
-			if (name.isBlank()) {
-				throw new IllegalArgumentException("'name' must not be empty");
-			}
-			this.name = name;
+			this.name = Arguments.notBlank("name", name);
 			return this;
 		}
 
@@ -723,7 +211,7 @@ public final class UdpServer implements Server {
 		 * @return this builder
 		 */
 		public Builder port(int port) {
-			this.port = inRange("port", port, 0, 65535);
+			this.port = Arguments.inRange("port", port, 0, 65535);
 			return this;
 		}
 
@@ -755,7 +243,7 @@ public final class UdpServer implements Server {
 		 * @return this builder
 		 */
 		public Builder maxMessageSize(int maxMessageSize) {
-			this.maxMessageSize = inRange("maxMessageSize", maxMessageSize, 1, LARGEST_MESSAGE);
+			this.maxMessageSize = Arguments.inRange("maxMessageSize", maxMessageSize, 1, LARGEST_MESSAGE);
 			return this;
 		}
 
@@ -770,7 +258,7 @@ public final class UdpServer implements Server {
 		 * @return this builder
 		 */
 		public Builder maxInFlight(int maxInFlight) {
-			this.maxInFlight = inRange("maxInFlight", maxInFlight, 1, Integer.MAX_VALUE);
+			this.maxInFlight = Arguments.inRange("maxInFlight", maxInFlight, 1, Integer.MAX_VALUE);
 			return this;
 		}
 
@@ -785,7 +273,7 @@ public final class UdpServer implements Server {
 		 * @return this builder
 		 */
 		public Builder maxReplyRatio(int maxReplyRatio) {
-			this.maxReplyRatio = inRange("maxReplyRatio", maxReplyRatio, 0, 10_000);
+			this.maxReplyRatio = Arguments.inRange("maxReplyRatio", maxReplyRatio, 0, 10_000);
 			return this;
 		}
 
@@ -796,11 +284,7 @@ public final class UdpServer implements Server {
 		 * @return this builder
 		 */
 		public Builder suspensionTimeout(Duration suspensionTimeout) {
-			if (suspensionTimeout.isNegative()) {
-				throw new IllegalArgumentException(
-						"'suspensionTimeout' must not be negative, but is " + suspensionTimeout);
-			}
-			this.suspensionTimeout = suspensionTimeout;
+			this.suspensionTimeout = Arguments.notNegative("suspensionTimeout", suspensionTimeout);
 			return this;
 		}
 
@@ -813,7 +297,7 @@ public final class UdpServer implements Server {
 		 * @return this builder
 		 */
 		public Builder receiveBufferSize(int receiveBufferSize) {
-			this.receiveBufferSize = inRange("receiveBufferSize", receiveBufferSize, 1024, LARGEST_BUFFER);
+			this.receiveBufferSize = Arguments.inRange("receiveBufferSize", receiveBufferSize, 1024, LARGEST_BUFFER);
 			return this;
 		}
 
@@ -824,7 +308,7 @@ public final class UdpServer implements Server {
 		 * @return this builder
 		 */
 		public Builder sendBufferSize(int sendBufferSize) {
-			this.sendBufferSize = inRange("sendBufferSize", sendBufferSize, 1024, LARGEST_BUFFER);
+			this.sendBufferSize = Arguments.inRange("sendBufferSize", sendBufferSize, 1024, LARGEST_BUFFER);
 			return this;
 		}
 
@@ -839,15 +323,13 @@ public final class UdpServer implements Server {
 				throw new IllegalStateException(
 						"Server '%s' needs a handler: call handler(...) before build()".formatted(this.name));
 			}
-			return new UdpServer(this, this.handler);
-		}
-
-		private static int inRange(String name, int value, int least, int greatest) {
-			if (value < least || value > greatest) {
-				throw new IllegalArgumentException(
-						"'%s' must be from %d to %d, but is %d".formatted(name, least, greatest, value));
-			}
-			return value;
+			InetSocketAddress requested = (this.address != null) ? new InetSocketAddress(this.address, this.port)
+					: new InetSocketAddress(this.port);
+			String shownName = (this.handlerName != null) ? this.handlerName : this.handler.getClass().getName();
+			UdpOptions options = new UdpOptions(this.maxMessageSize, this.maxInFlight, this.maxReplyRatio,
+					LeaderFollowersPool.nanos(this.suspensionTimeout), this.receiveBufferSize, this.sendBufferSize,
+					this.transfer);
+			return new UdpServer(new UdpLifecycle(this.pool, this.name, requested, this.handler, shownName, options));
 		}
 
 	}

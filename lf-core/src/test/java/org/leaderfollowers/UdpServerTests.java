@@ -858,7 +858,7 @@ class UdpServerTests {
 			peer.send("bye");
 			assertThat(peer.receive()).isEqualTo("bye");
 			assertThat(closed.get(30, TimeUnit.SECONDS)).isTrue();
-			Engine.eventually().until(() -> !server.isOpen());
+			Engine.eventually().until(() -> !server.channel().isOpen());
 		}
 	}
 

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * are only non-blocking writes and copies, so a leader that flushes never waits long for
  * it.
  */
-public final class OutboundBuffer {
+public class OutboundBuffer {
 
 	/**
 	 * The most of a heap buffer that is written at once: the JDK copies each such write

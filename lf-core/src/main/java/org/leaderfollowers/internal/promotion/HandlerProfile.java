@@ -78,6 +78,9 @@ public final class HandlerProfile {
 		}
 	}
 
+	/** Of work that is known to block. Nothing is recorded in it. */
+	public static final HandlerProfile BLOCKING = new HandlerProfile();
+
 	private long blockedNanos = 2 * BLOCKS_NANOS;
 
 	private long meanNanos;

@@ -1,0 +1,105 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.channels.Channel;
+import java.nio.channels.SocketChannel;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.transport.PlainTransport;
+import org.leaderfollowers.internal.transport.Transport;
+
+/**
+ * Decides whether an accepted socket is served, and makes a connection of it.
+ */
+final class Admission {
+
+	private final ConnectionContext context;
+
+	private final int maxConnections;
+
+	private final TrustedNetworks trustedNetworks;
+
+	private final boolean directClients;
+
+	/**
+	 * Creates the admission to one server.
+	 * @param directClients whether clients that are not in a trusted network are served;
+	 * without trusted networks they always are
+	 */
+	Admission(ConnectionContext context, int maxConnections, TrustedNetworks trustedNetworks, boolean directClients) {
+		this.context = context;
+		this.maxConnections = maxConnections;
+		this.trustedNetworks = trustedNetworks;
+		this.directClients = directClients || trustedNetworks.isEmpty();
+	}
+
+	void accepted(SocketChannel channel) {
+		TcpConnection connection;
+		Transport transport = null;
+		try {
+			if (this.context.registry().open() >= this.maxConnections) {
+				reject(channel);
+				this.context.warnings().tooManyConnections(this.maxConnections);
+				return;
+			}
+			InetSocketAddress peer = (InetSocketAddress) channel.getRemoteAddress();
+			boolean proxied = isTrusted(peer.getAddress());
+			if (!proxied && !this.directClients) {
+				reject(channel);
+				this.context.warnings().untrusted(peer.getAddress(), this.trustedNetworks);
+				return;
+			}
+			channel.configureBlocking(false);
+			channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+			channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+			TlsGenerations tls = this.context.tls();
+			transport = (tls != null) ? tls.open(channel) : new PlainTransport(channel);
+			connection = new TcpConnection(this.context, channel, transport,
+					(InetSocketAddress) channel.getLocalAddress(), peer);
+			if (proxied) {
+				connection.expectProxyHeader();
+			}
+			this.context.registry().add(connection);
+		}
+		catch (IOException | RuntimeException ex) {
+			// Reset by its peer before it was served.
+			EngineLog.INSTANCE.debug("Server '{}' lost a connection while accepting it", this.context.server().name(),
+					ex);
+			drop(channel, transport);
+			return;
+		}
+		catch (Error ex) {
+			drop(channel, transport);
+			throw ex;
+		}
+		connection.open();
+	}
+
+	private boolean isTrusted(InetAddress peer) {
+		return !this.trustedNetworks.isEmpty() && this.trustedNetworks.contains(peer);
+	}
+
+	private void reject(SocketChannel channel) {
+		this.context.registry().rejected();
+		closeQuietly(channel);
+	}
+
+	private void drop(SocketChannel channel, @Nullable Transport transport) {
+		closeQuietly(channel);
+		this.context.transportClosed(transport, null);
+	}
+
+	private static void closeQuietly(Channel channel) {
+		try {
+			channel.close();
+		}
+		catch (IOException ex) {
+			// Nothing was ever sent or accepted on it.
+		}
+	}
+
+}

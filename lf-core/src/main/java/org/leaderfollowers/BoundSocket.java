@@ -1,0 +1,145 @@
+package org.leaderfollowers;
+
+import java.nio.channels.SelectableChannel;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
+import org.leaderfollowers.internal.lifecycle.RetryBackoff;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+
+/**
+ * The concrete event handler of the socket that a server is bound to: what listening
+ * sockets and datagram sockets have in common.
+ */
+abstract class BoundSocket implements EngineEventHandler {
+
+	final ServerState server;
+
+	final SelectableHandle handle;
+
+	/** Pauses that accepting or receiving makes when it fails. */
+	final RetryBackoff backoff;
+
+	private final HandledWork work;
+
+	private final CountDownLatch closed = new CountDownLatch(1);
+
+	BoundSocket(ServerState server, SelectableChannel channel, HandleFactory handles, HandledWork work,
+			RetryBackoff backoff) {
+		this.server = server;
+		this.work = work;
+		this.backoff = backoff;
+		this.handle = handles.newHandle(channel, this);
+	}
+
+	/** Has the leader of the handle set watch the socket. */
+	void open() {
+		this.handle.release();
+		this.handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+	}
+
+	/** Something that the owner looks at has changed. Any thread. */
+	final void look() {
+		this.handle.request(SelectableHandle.LOOK);
+	}
+
+	/** Whether events of the socket are wanted now. */
+	abstract boolean wantsInput();
+
+	/** Whether the socket is to be closed. */
+	abstract boolean isOver();
+
+	/** Takes no more events until there is a reason to. */
+	final boolean pause() {
+		if (this.handle.pause() == Release.LOOK_AGAIN) {
+			return false;
+		}
+		if (this.backoff.isBackingOff()) {
+			this.handle.request(SelectableHandle.TIMER);
+		}
+		// It may have come between the last check and the pause.
+		if (isOver() || wantsInput()) {
+			look();
+		}
+		return true;
+	}
+
+	/**
+	 * Works on the handle at once, without dispatching, since that never blocks: it need
+	 * not wait behind events whose handlers may. Called by the leader.
+	 */
+	final void workAtOnce() {
+		// No switch: its class would be loaded now, which fails without descriptors.
+		Claim claim = this.handle.claimForLook();
+		if (claim == Claim.CLAIMED) {
+			workAlone();
+		}
+		else if (claim == Claim.OWNER_LOOKS_AGAIN) {
+			this.handle.handleSet().deactivate(this.handle);
+		}
+	}
+
+	/** Works on the handle without running code of the application, and releases it. */
+	abstract void workAlone();
+
+	/** Called by the owner of the handle. */
+	final void close() {
+		this.handle.closeByOwner();
+		// Now, by the leader that this is: when closing returns, the port can be bound
+		// again.
+		this.handle.handleSet().freeClosedChannels();
+		noteClosed();
+	}
+
+	/** The socket is closed. */
+	void noteClosed() {
+		this.closed.countDown();
+		this.server.changed();
+	}
+
+	final boolean isClosed() {
+		return this.closed.getCount() == 0;
+	}
+
+	final boolean awaitClosed(long nanos) throws InterruptedException {
+		return this.closed.await(nanos, TimeUnit.NANOSECONDS);
+	}
+
+	/**
+	 * Closes the socket though no thread of the pool is free to do it. Any thread.
+	 */
+	abstract void closeByForce();
+
+	@Override
+	public final HandlerProfile profile() {
+		return this.handle.profile;
+	}
+
+	@Override
+	public boolean failed(Participant me, Throwable failure) {
+		this.server.listeningFailed(failure);
+		if (!this.handle.isMarkedClosed()) {
+			this.handle.closeByOwner();
+		}
+		noteClosed();
+		return false;
+	}
+
+	@Override
+	public void registrationFailed(Throwable failure) {
+		this.server.listeningFailed(failure);
+	}
+
+	@Override
+	public final HandledWork work() {
+		return this.work;
+	}
+
+	@Override
+	public final String toString() {
+		return this.work.handle();
+	}
+
+}

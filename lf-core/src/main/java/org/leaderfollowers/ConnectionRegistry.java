@@ -1,0 +1,123 @@
+package org.leaderfollowers;
+
+import java.util.Collection;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The open connections of a TCP server. Any thread.
+ */
+final class ConnectionRegistry {
+
+	/**
+	 * Closed connections leave it last, so it is empty when all handlers have returned.
+	 * Each is its own key, found by a {@link ConnectionId}: an object less for each.
+	 */
+	private final Map<Object, TcpConnection> connections = new ConcurrentHashMap<>();
+
+	private final AtomicInteger open = new AtomicInteger();
+
+	private final AtomicLong latestId = new AtomicLong();
+
+	private final LongAdder accepted = new LongAdder();
+
+	private final LongAdder rejected = new LongAdder();
+
+	private final Map<CloseReason, LongAdder> closed = new EnumMap<>(CloseReason.class);
+
+	private final Runnable onClose;
+
+	/**
+	 * Finds a connection in a map whose keys are connections: a map compares by the
+	 * {@code equals} of what is looked for.
+	 */
+	private record ConnectionId(long id) {
+
+		@Override
+		public boolean equals(@Nullable Object other) {
+			return other instanceof TcpConnection connection && connection.id() == this.id;
+		}
+
+		@Override
+		public int hashCode() {
+			return Long.hashCode(this.id);
+		}
+
+	}
+
+	/**
+	 * Creates a registry.
+	 * @param onClose to be run when a connection has been closed
+	 */
+	ConnectionRegistry(Runnable onClose) {
+		this.onClose = onClose;
+		for (CloseReason reason : CloseReason.values()) {
+			this.closed.put(reason, new LongAdder());
+		}
+	}
+
+	long nextId() {
+		return this.latestId.incrementAndGet();
+	}
+
+	void add(TcpConnection connection) {
+		this.connections.put(connection, connection);
+		this.accepted.increment();
+		this.open.incrementAndGet();
+	}
+
+	/**
+	 * Removes a connection, which is to be counted as closed afterwards.
+	 * @return {@code false} if that had been done before
+	 */
+	boolean remove(StreamConnection connection) {
+		return this.connections.remove(connection) != null;
+	}
+
+	/** A connection has been removed, and nothing of it is left. */
+	void closed(CloseReason reason) {
+		LongAdder counter = this.closed.get(reason);
+		if (counter != null) {
+			counter.increment();
+		}
+		this.open.decrementAndGet();
+		this.onClose.run();
+	}
+
+	void rejected() {
+		this.rejected.increment();
+	}
+
+	int open() {
+		return this.open.get();
+	}
+
+	Collection<TcpConnection> all() {
+		return this.connections.values();
+	}
+
+	@Nullable TcpConnection get(long id) {
+		return this.connections.get(new ConnectionId(id));
+	}
+
+	long acceptedConnections() {
+		return this.accepted.sum();
+	}
+
+	long rejectedConnections() {
+		return this.rejected.sum();
+	}
+
+	Map<CloseReason, Long> closedConnections() {
+		Map<CloseReason, Long> counts = new EnumMap<>(CloseReason.class);
+		this.closed.forEach((reason, counter) -> counts.put(reason, counter.sum()));
+		return Map.copyOf(counts);
+	}
+
+}

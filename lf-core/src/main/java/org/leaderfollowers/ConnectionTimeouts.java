@@ -1,0 +1,65 @@
+package org.leaderfollowers;
+
+import org.leaderfollowers.internal.buffer.OutboundBuffer;
+
+/**
+ * The timeouts of the connections of a server in nanoseconds, 0 where there is none, and
+ * the deadlines that follow from them.
+ *
+ * @param idleNanos how long a connection may be silent in both directions
+ * @param messageNanos how long a message may take from its first byte to its last
+ * @param writeNanos how long a peer may take to accept the next byte
+ * @param handshakeNanos how long a connection may take to be established
+ */
+record ConnectionTimeouts(long idleNanos, long messageNanos, long writeNanos, long handshakeNanos) {
+
+	/** When a connection that begins now has to be established. */
+	long handshakeDeadline(long nowNanos) {
+		return (this.handshakeNanos != 0) ? nowNanos + this.handshakeNanos : EngineEventHandler.NO_DEADLINE;
+	}
+
+	/** When a message that began then has to be complete. */
+	long messageDeadline(long startedNanos) {
+		return (this.messageNanos != 0) ? startedNanos + this.messageNanos : EngineEventHandler.NO_DEADLINE;
+	}
+
+	/** When the peer has to have accepted the next byte. */
+	private long writeDeadline(OutboundBuffer outbound, long nowNanos) {
+		return (this.writeNanos != 0 && outbound.waitingBytes() > 0)
+				? outbound.progressNanos(nowNanos) + this.writeNanos : EngineEventHandler.NO_DEADLINE;
+	}
+
+	/**
+	 * When silence has lasted for too long. While something waits for the peer, the write
+	 * timeout counts instead.
+	 */
+	private long idleDeadline(OutboundBuffer outbound, long sinceNanos) {
+		boolean counts = this.idleNanos != 0 && (this.writeNanos == 0 || outbound.waitingBytes() == 0);
+		return counts ? sinceNanos + this.idleNanos : EngineEventHandler.NO_DEADLINE;
+	}
+
+	boolean isIdle(OutboundBuffer outbound, long sinceNanos, long nowNanos) {
+		return isPast(idleDeadline(outbound, sinceNanos), nowNanos);
+	}
+
+	boolean isWriteLate(OutboundBuffer outbound, long nowNanos) {
+		return isPast(writeDeadline(outbound, nowNanos), nowNanos);
+	}
+
+	static boolean isPast(long deadline, long nowNanos) {
+		return deadline != EngineEventHandler.NO_DEADLINE && nowNanos - deadline >= 0;
+	}
+
+	/** The earliest deadline of an open connection. */
+	long earliest(OutboundBuffer outbound, long idleSinceNanos, long messageDeadline, long nowNanos) {
+		long first = EngineEventHandler.earlier(writeDeadline(outbound, nowNanos),
+				idleDeadline(outbound, idleSinceNanos));
+		return EngineEventHandler.earlier(first, messageDeadline);
+	}
+
+	/** The earliest deadline of a connection that closes. */
+	long earliestOfClosing(OutboundBuffer outbound, long lingerDeadline, long nowNanos) {
+		return EngineEventHandler.earlier(writeDeadline(outbound, nowNanos), lingerDeadline);
+	}
+
+}

@@ -1,0 +1,109 @@
+package org.leaderfollowers;
+
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+
+/**
+ * Runs an application's {@link EventHandler} as one of the engine's: with the promotion
+ * of a new leader before each dispatch and the release of the handle after it, it is the
+ * paper's {@code LF_Event_Handler} (activity 5.1). The handle was claimed by the leader,
+ * which takes the place of the paper's deactivation.
+ */
+final class RawEventHandler implements EngineEventHandler {
+
+	private final EventHandler concreteEventHandler;
+
+	private final HandledWork work;
+
+	private final SelectableHandle handle;
+
+	RawEventHandler(SelectableChannel channel, EventHandler concreteEventHandler, HandleFactory handles) {
+		this.concreteEventHandler = concreteEventHandler;
+		this.work = new HandledWork(toString(), null, toString());
+		this.handle = handles.newHandle(channel, this);
+	}
+
+	/** Has the leader of the handle set watch the handle. */
+	SelectableHandle open() {
+		this.handle.release();
+		this.handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+		return this.handle;
+	}
+
+	@Override
+	public boolean prepare(Participant me) {
+		if ((this.handle.claimedEvents & SelectionKey.OP_CONNECT) != 0) {
+			// As soon as the handler has finished the connection, the JDK reports the
+			// event no more, but the kernel goes on: the next leader would turn without
+			// ever seeing which handle to deactivate. So it is done now, as if it had
+			// fired.
+			this.handle.claimFired();
+			this.handle.handleSet().deactivate(this.handle);
+		}
+		return wantedEvents() != 0;
+	}
+
+	private int wantedEvents() {
+		return this.handle.closeRequested ? 0 : this.handle.claimedEvents & this.handle.operations();
+	}
+
+	@Override
+	public void dispatch(Participant me) throws Exception {
+		for (int events = wantedEvents(); events != 0 && !this.handle.closeRequested; events &= events - 1) {
+			this.concreteEventHandler.handleEvent(this.handle, EventType.first(Integer.lowestOneBit(events)));
+		}
+	}
+
+	@Override
+	public boolean release(Participant me) {
+		this.handle.claimedEvents = 0;
+		if (this.handle.closeRequested || !this.handle.channel().isOpen()) {
+			this.handle.closeByOwner();
+			return true;
+		}
+		return this.handle.releaseOrLookAgain();
+	}
+
+	@Override
+	public HandlerProfile profile() {
+		return this.handle.profile;
+	}
+
+	@Override
+	public boolean failed(Participant me, Throwable failure) {
+		this.handle.closeRequested = true;
+		if (!this.handle.isMarkedClosed()) {
+			this.handle.closeByOwner();
+		}
+		return false;
+	}
+
+	@Override
+	public void abandon() {
+		this.handle.closeChannel();
+	}
+
+	@Override
+	public HandledWork work() {
+		return this.work;
+	}
+
+	static int operations(EventType... types) {
+		int operations = EventType.operations(types);
+		if (operations == 0) {
+			throw new IllegalArgumentException("'types' must name at least one event type");
+		}
+		if ((operations & SelectionKey.OP_CONNECT) != 0 && (operations & SelectionKey.OP_ACCEPT) != 0) {
+			throw new IllegalArgumentException("'types' must not hold both ACCEPT and CONNECT");
+		}
+		return operations;
+	}
+
+	@Override
+	public String toString() {
+		return this.concreteEventHandler.getClass().getName();
+	}
+
+}

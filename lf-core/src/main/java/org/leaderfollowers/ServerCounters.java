@@ -1,0 +1,63 @@
+package org.leaderfollowers;
+
+import java.util.Arrays;
+import java.util.concurrent.atomic.LongAdder;
+
+import org.leaderfollowers.internal.latency.LatencyHistogram;
+
+/**
+ * What a server counts, whatever its transport. Any thread.
+ */
+final class ServerCounters {
+
+	private final LongAdder receivedBytes = new LongAdder();
+
+	private final LongAdder sentBytes = new LongAdder();
+
+	private final LongAdder receivedMessages = new LongAdder();
+
+	/** How long the handler took, by handle set. */
+	private final LatencyHistogram[] durations;
+
+	ServerCounters(int handleSets) {
+		this.durations = new LatencyHistogram[handleSets];
+		Arrays.setAll(this.durations, (index) -> new LatencyHistogram());
+	}
+
+	void received(int bytes) {
+		this.receivedBytes.add(bytes);
+	}
+
+	void sent(int bytes) {
+		this.sentBytes.add(bytes);
+	}
+
+	void messageReceived() {
+		this.receivedMessages.increment();
+	}
+
+	void messageHandled(HandleSet set, long nanos) {
+		this.durations[set.index].record(nanos);
+	}
+
+	long receivedBytes() {
+		return this.receivedBytes.sum();
+	}
+
+	long sentBytes() {
+		return this.sentBytes.sum();
+	}
+
+	long receivedMessages() {
+		return this.receivedMessages.sum();
+	}
+
+	LatencySnapshot handling() {
+		LatencyHistogram.Sum sum = new LatencyHistogram.Sum();
+		for (LatencyHistogram histogram : this.durations) {
+			histogram.addTo(sum);
+		}
+		return LatencySnapshot.of(sum);
+	}
+
+}

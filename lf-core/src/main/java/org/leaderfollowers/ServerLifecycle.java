@@ -1,0 +1,248 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.NetworkChannel;
+import java.nio.channels.SelectableChannel;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.logging.EngineLog;
+
+/**
+ * The life of a server, whatever its transport: started once, paused and resumed, drained
+ * and closed. Any thread.
+ *
+ * @param <C> the channel that the server is bound to
+ */
+abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> implements Drainable {
+
+	private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
+
+	private static final Duration ABORT_TIMEOUT = Duration.ofMillis(500);
+
+	/** How often a closing thread looks whether the handle set has a leader. */
+	private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+	private final LeaderFollowersPool pool;
+
+	private final ServerState state;
+
+	private final InetSocketAddress requestedAddress;
+
+	private volatile @Nullable InetSocketAddress boundAddress;
+
+	ServerLifecycle(LeaderFollowersPool pool, ServerState state, InetSocketAddress requestedAddress) {
+		this.pool = pool;
+		this.state = state;
+		this.requestedAddress = requestedAddress;
+	}
+
+	final LeaderFollowersPool pool() {
+		return this.pool;
+	}
+
+	final ServerState state() {
+		return this.state;
+	}
+
+	final String name() {
+		return this.state.name();
+	}
+
+	// The start
+
+	final synchronized void start() {
+		if (this.state.current() != ServerSnapshot.State.NEW) {
+			throw new IllegalStateException("Server '%s' was started before".formatted(name()));
+		}
+		C channel = openAndBind();
+		BoundSocket socket;
+		try {
+			this.pool.start();
+			socket = newSocket(channel);
+		}
+		catch (IOException ex) {
+			closeQuietly(channel, ex);
+			throw new UncheckedIOException("Server '%s' could not be started".formatted(name()), ex);
+		}
+		catch (RuntimeException | Error ex) {
+			closeQuietly(channel, ex);
+			throw ex;
+		}
+		this.state.started();
+		this.pool.serves(this);
+		socket.open();
+	}
+
+	private C openAndBind() {
+		C channel = null;
+		try {
+			channel = openChannel();
+			channel.configureBlocking(false);
+			bind(channel, this.requestedAddress);
+			this.boundAddress = (InetSocketAddress) channel.getLocalAddress();
+			return channel;
+		}
+		catch (IOException | RuntimeException ex) {
+			if (channel != null) {
+				closeQuietly(channel, ex);
+			}
+			IOException cause = (ex instanceof IOException failure) ? failure : new IOException(ex);
+			throw new UncheckedIOException(
+					"Server '%s' could not bind %s: %s".formatted(name(), this.requestedAddress, ex.getMessage()),
+					cause);
+		}
+	}
+
+	private static void closeQuietly(SelectableChannel channel, Throwable failure) {
+		try {
+			channel.close();
+		}
+		catch (IOException ex) {
+			failure.addSuppressed(ex);
+		}
+	}
+
+	abstract C openChannel() throws IOException;
+
+	abstract void bind(C channel, InetSocketAddress address) throws IOException;
+
+	/** Makes the handler of the bound channel, and remembers it. */
+	abstract BoundSocket newSocket(C channel) throws IOException;
+
+	/** The handler of the bound channel, or {@code null} before the start. */
+	abstract @Nullable BoundSocket socket();
+
+	// The middle
+
+	final void pause() {
+		this.state.paused(true);
+	}
+
+	final void resume() {
+		this.state.paused(false);
+		BoundSocket current = socket();
+		if (current != null) {
+			current.look();
+		}
+	}
+
+	final int port() {
+		InetSocketAddress bound = this.boundAddress;
+		if (bound == null) {
+			throw new IllegalStateException("Server '%s' was not started".formatted(name()));
+		}
+		return bound.getPort();
+	}
+
+	final InetSocketAddress address() {
+		InetSocketAddress bound = this.boundAddress;
+		return (bound != null) ? bound : this.requestedAddress;
+	}
+
+	final @Nullable InetSocketAddress boundAddress() {
+		return this.boundAddress;
+	}
+
+	// The end
+
+	final void close() {
+		close(CLOSE_TIMEOUT);
+	}
+
+	@Override
+	public final boolean close(Duration grace) {
+		boolean drained = drain(grace);
+		if (!drained && !isDone()) {
+			// Before anything ends: another thread that drains must not take that for
+			// success.
+			this.state.aborted();
+			EngineLog.INSTANCE.warn("Server '{}' is closed with {} that were not done{}; their replies may be lost",
+					name(), undone(), grace.isZero() ? "" : " within " + grace);
+			abort(System.nanoTime() + ABORT_TIMEOUT.toNanos());
+		}
+		synchronized (this) {
+			this.state.stopped();
+			this.pool.servesNoMore(this);
+		}
+		return drained;
+	}
+
+	final boolean drain(Duration grace) {
+		LeaderFollowersPool.promoteBeforeBlocking();
+		long deadlineNanos = System.nanoTime() + LeaderFollowersPool.nanos(grace);
+		boolean abortedBefore = this.state.isAborted();
+		beginDrain(deadlineNanos);
+		return awaitDrained(deadlineNanos) && this.state.isAborted() == abortedBefore;
+	}
+
+	@Override
+	public final void beginDrain(long deadlineNanos) {
+		BoundSocket current;
+		synchronized (this) {
+			this.state.drain();
+			current = socket();
+		}
+		if (current != null) {
+			drainInput(deadlineNanos);
+		}
+	}
+
+	/**
+	 * Waits; a handler of this server waits neither for itself nor for others like it.
+	 */
+	final boolean awaitDrained(long deadlineNanos) {
+		Participant me = Participant.current();
+		SelectableHandle handle = (me != null) ? me.handle() : null;
+		boolean own = handle != null && isOwn(handle.handler);
+		return this.state.awaitRest(this::isDrained, own, deadlineNanos);
+	}
+
+	/**
+	 * Waits until the socket is closed. If every thread of the pool is busy, the port
+	 * must not stay open until one is free.
+	 * @param deadlineNanos when to close it though nobody is free
+	 */
+	final void awaitClosed(BoundSocket socket, long deadlineNanos) {
+		long leftNanos;
+		do {
+			this.pool.attendIfVacant(socket.handle.handleSet());
+			leftNanos = deadlineNanos - System.nanoTime();
+			try {
+				if (socket.awaitClosed(Math.min(leftNanos, RETRY_NANOS))) {
+					return;
+				}
+			}
+			catch (InterruptedException ex) {
+				Thread.currentThread().interrupt();
+				leftNanos = 0;
+			}
+		}
+		while (leftNanos > 0);
+		socket.closeByForce();
+	}
+
+	/** Takes on nothing new, and has everything looked at that is to be answered. */
+	abstract void drainInput(long deadlineNanos);
+
+	/**
+	 * Whether everything was answered, but for handlers that wait for that themselves.
+	 */
+	abstract boolean isDrained(int exceptHandlers);
+
+	/** Whether a handler handles messages of this server. */
+	abstract boolean isOwn(EngineEventHandler handler);
+
+	/** Whether nothing is left to abort. */
+	abstract boolean isDone();
+
+	/** The number and the kind of what is left, for people. */
+	abstract String undone();
+
+	/** Ends what is left, whether it was answered or not. */
+	abstract void abort(long deadlineNanos);
+
+}

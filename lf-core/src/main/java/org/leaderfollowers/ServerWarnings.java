@@ -1,0 +1,177 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.logging.RateLimit;
+import org.leaderfollowers.internal.proxy.ProxyHeaderException;
+
+/**
+ * The lines that a server logs because of its peers and its handler. Each kind has a rate
+ * limit, so that neither can fill a disk. Any thread.
+ */
+final class ServerWarnings {
+
+	/** What is logged of an exception that a peer can provoke, in characters. */
+	private static final int LONGEST_CAUSE = 300;
+
+	private static final EngineLog logger = EngineLog.INSTANCE;
+
+	private final String server;
+
+	private final String handlerName;
+
+	private final String pool;
+
+	private final RateLimit rejections = everyTenSeconds();
+
+	private final RateLimit untrusted = everyTenSeconds();
+
+	private final RateLimit overloads = everyTenSeconds();
+
+	private final RateLimit notEstablished = everyTenSeconds();
+
+	private final RateLimit truncations = everyTenSeconds();
+
+	private final RateLimit inFlight = everyTenSeconds();
+
+	private final RateLimit noRoom = everyTenSeconds();
+
+	private final RateLimit failures = new RateLimit(TimeUnit.SECONDS.toNanos(1));
+
+	ServerWarnings(String server, String handlerName, String pool) {
+		this.server = server;
+		this.handlerName = handlerName;
+		this.pool = pool;
+	}
+
+	private static RateLimit everyTenSeconds() {
+		return new RateLimit(TimeUnit.SECONDS.toNanos(10));
+	}
+
+	/** Not limited: it happens once. */
+	void listeningFailed(String failure) {
+		logger.error("Server '{}' does not listen any more, and has to be replaced by a new one: {}", this.server,
+				failure);
+	}
+
+	// Connections
+
+	void tooManyConnections(int maxConnections) {
+		long suppressed = this.rejections.tryAcquire();
+		if (suppressed >= 0) {
+			logger.warn(
+					"Server '{}' turned a connection away: {} are open, which is the maximum number of connections (maxConnections){}",
+					this.server, maxConnections, RateLimit.heldBack(suppressed));
+		}
+	}
+
+	void untrusted(InetAddress peer, TrustedNetworks trusted) {
+		long suppressed = this.untrusted.tryAcquire();
+		if (suppressed >= 0) {
+			logger.warn(
+					"Server '{}' turned a connection from {} away: it only serves those of its trusted networks {}, which tell the client's address by the PROXY protocol. If this is a load balancer, add its network; if clients may connect directly, allow it (directClients){}",
+					this.server, peer.getHostAddress(), trusted, RateLimit.heldBack(suppressed));
+		}
+	}
+
+	void notEstablished(Connection connection, @Nullable Throwable cause, long timeoutNanos) {
+		long suppressed = this.notEstablished.tryAcquire();
+		if (suppressed >= 0) {
+			logger.warn("{} from {} was not established: {}{}", connection,
+					connection.transportAddress().getAddress().getHostAddress(),
+					(cause != null) ? describe(cause) : "its handshake took longer than the handshake timeout of "
+							+ Duration.ofNanos(timeoutNanos),
+					RateLimit.heldBack(suppressed));
+		}
+	}
+
+	void overloaded(Connection connection, MemoryBudget memory) {
+		long suppressed = this.overloads.tryAcquire();
+		if (suppressed >= 0) {
+			logger.warn(
+					"{} is closed: the connections of pool '{}' hold {} bytes of messages and replies that are under way, and no more than {} are allowed (maxBufferedBytes){}",
+					connection, this.pool, memory.used(), memory.limit(), RateLimit.heldBack(suppressed));
+		}
+	}
+
+	void closedUnhandled(Connection connection, Throwable failure) {
+		if (failure instanceof IOException) {
+			// Peers come and go; that is not worth a line of a production log.
+			logger.debug("{} failed", connection, failure);
+			return;
+		}
+		long suppressed = this.failures.tryAcquire();
+		if (suppressed < 0) {
+			return;
+		}
+		if (failure instanceof FramingException) {
+			logger.warn("{} is closed: {}{}", connection, failure.getMessage(), RateLimit.heldBack(suppressed));
+		}
+		else {
+			logger.error("{} is closed because its handler {} failed{}", connection, this.handlerName,
+					RateLimit.heldBack(suppressed), failure);
+		}
+	}
+
+	// Datagrams
+
+	void truncated(int maxMessageSize) {
+		long suppressed = this.truncations.tryAcquire();
+		if (suppressed >= 0) {
+			logger.warn(
+					"Server '{}' dropped a datagram that is larger than the maximum message size of {} bytes (maxMessageSize){}",
+					this.server, maxMessageSize, RateLimit.heldBack(suppressed));
+		}
+	}
+
+	void tooManyInFlight(int maxInFlight) {
+		long suppressed = this.inFlight.tryAcquire();
+		if (suppressed >= 0) {
+			logger.warn(
+					"Server '{}' reads no datagrams for now: {} are being handled or suspended, which is the maximum (maxInFlight). The system keeps some and drops the others{}",
+					this.server, maxInFlight, RateLimit.heldBack(suppressed));
+		}
+	}
+
+	void noRoomForReply() {
+		long suppressed = this.noRoom.tryAcquire();
+		if (suppressed >= 0) {
+			logger.warn("Server '{}' dropped a reply, since the send buffer of the system was full (sendBufferSize){}",
+					this.server, RateLimit.heldBack(suppressed));
+		}
+	}
+
+	void datagramUnhandled(Connection datagram, Throwable failure) {
+		long suppressed = this.failures.tryAcquire();
+		if (suppressed < 0) {
+			return;
+		}
+		if (failure instanceof ReplyRatioException) {
+			logger.warn("{}{}", failure.getMessage(), RateLimit.heldBack(suppressed));
+		}
+		else {
+			logger.error("{} was not handled because its handler {} failed{}", datagram, this.handlerName,
+					RateLimit.heldBack(suppressed), failure);
+		}
+	}
+
+	/** A failure in one short line of printable characters. */
+	static String describe(Throwable cause) {
+		if (cause instanceof ProxyHeaderException) {
+			return "the header of the PROXY protocol is not valid: " + cause.getMessage();
+		}
+		if (cause.getMessage() == null) {
+			return cause.getClass().getSimpleName();
+		}
+		String text = RateLimit.printable(cause.getMessage());
+		return cause.getClass().getSimpleName() + ": "
+				+ ((text.length() > LONGEST_CAUSE) ? text.substring(0, LONGEST_CAUSE) + "..." : text);
+	}
+
+}

@@ -1,0 +1,141 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.ServerSocketChannel;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+
+/**
+ * The life of a {@link TcpServer}: its acceptor and its connections.
+ */
+final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
+
+	private final String handlerName;
+
+	private final TcpOptions options;
+
+	private final ConnectionContext context;
+
+	private volatile @Nullable Acceptor acceptor;
+
+	TcpLifecycle(LeaderFollowersPool pool, String name, InetSocketAddress address, Framing framing,
+			MessageHandler handler, String handlerName, TcpOptions options) {
+		this(pool, new ServerWarnings(name, handlerName, pool.name()), name, address, framing, handler, handlerName,
+				options);
+	}
+
+	private TcpLifecycle(LeaderFollowersPool pool, ServerWarnings warnings, String name, InetSocketAddress address,
+			Framing framing, MessageHandler handler, String handlerName, TcpOptions options) {
+		super(pool, new ServerState(name, warnings), address);
+		this.handlerName = handlerName;
+		this.options = options;
+		HandlerProfile[] profiles = pool.newProfiles();
+		ServerTls tls = options.tls();
+		this.context = new ConnectionContext(state(), handler, framing, options.limits(), options.timeouts(),
+				new ServerCounters(profiles.length), warnings, new ConnectionRegistry(this::connectionClosed),
+				(tls != null) ? new TlsGenerations(tls, pool.memory()) : null,
+				(channel, connection) -> pool.newHandle(channel, connection, SelectionKey.OP_READ, profiles),
+				pool.clock, pool.memory(), HandledWork.ofConnections(name, handlerName));
+	}
+
+	ConnectionContext context() {
+		return this.context;
+	}
+
+	@Override
+	ServerSocketChannel openChannel() throws IOException {
+		return ServerSocketChannel.open();
+	}
+
+	@Override
+	void bind(ServerSocketChannel channel, InetSocketAddress address) throws IOException {
+		channel.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+		channel.bind(address, this.options.backlog());
+	}
+
+	@Override
+	BoundSocket newSocket(ServerSocketChannel channel) {
+		HandleFactory handles = (socket, handler) -> pool().newHandle(socket, handler, SelectionKey.OP_ACCEPT,
+				new HandlerProfile());
+		Admission admission = new Admission(this.context, this.options.maxConnections(), this.options.trustedNetworks(),
+				this.options.directClients());
+		Acceptor created = new Acceptor(state(), channel, this.options.backlog(), handles, admission);
+		this.acceptor = created;
+		return created;
+	}
+
+	@Override
+	@Nullable BoundSocket socket() {
+		return this.acceptor;
+	}
+
+	private void connectionClosed() {
+		state().changed();
+		Acceptor current = this.acceptor;
+		if (current != null) {
+			current.connectionClosed();
+		}
+	}
+
+	@Override
+	void drainInput(long deadlineNanos) {
+		Acceptor current = this.acceptor;
+		if (current != null) {
+			current.requestClose();
+			awaitClosed(current, deadlineNanos);
+		}
+		// After the last one was accepted. Each either sees the state when it is
+		// released, or is looked at because of this.
+		this.context.registry().all().forEach(TcpConnection::drain);
+	}
+
+	@Override
+	boolean isDrained(int exceptHandlers) {
+		return this.context.registry().open() <= exceptHandlers;
+	}
+
+	@Override
+	boolean isOwn(EngineEventHandler handler) {
+		return handler instanceof TcpConnection connection && connection.context == this.context;
+	}
+
+	@Override
+	boolean isDone() {
+		return this.context.registry().open() == 0;
+	}
+
+	@Override
+	String undone() {
+		return this.context.registry().open() + " connections";
+	}
+
+	@Override
+	void abort(long deadlineNanos) {
+		this.context.registry().all().forEach(TcpConnection::abort);
+		if (!awaitDrained(deadlineNanos)) {
+			this.context.registry().all().forEach(TcpConnection::abandon);
+		}
+	}
+
+	ServerSnapshot snapshot() {
+		InetSocketAddress bound = boundAddress();
+		Acceptor current = this.acceptor;
+		ServerState state = state();
+		String failure = state.listeningFailure();
+		ConnectionRegistry registry = this.context.registry();
+		ServerCounters counters = this.context.counters();
+		TlsGenerations tls = this.context.tls();
+		return new ServerSnapshot(name(), state.current(), pool().name(),
+				(bound != null) ? bound.getAddress().getHostAddress() : null, (bound != null) ? bound.getPort() : -1,
+				this.context.framing().toString(), this.handlerName, registry.open(), registry.acceptedConnections(),
+				registry.rejectedConnections(), registry.closedConnections(), counters.receivedBytes(),
+				counters.sentBytes(), counters.receivedMessages(), current != null && current.isBackingOff(),
+				state.isPaused(), TransportType.TCP, null, (tls != null) ? tls.snapshot() : null,
+				this.options.maxConnections(), state.startedAt(), failure == null, failure, counters.handling());
+	}
+
+}

@@ -1,0 +1,18 @@
+package org.leaderfollowers;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a {@link TcpServer} was built with, beside its name, address, framing and handler.
+ *
+ * @param backlog how many connections the system keeps that are not yet accepted
+ * @param limits what one connection may take
+ * @param timeouts how long things may take
+ * @param maxConnections how many connections may be open
+ * @param trustedNetworks whose peers send the header of the PROXY protocol
+ * @param directClients whether other peers are served as well
+ * @param tls which TLS to speak first, or {@code null} for none
+ */
+record TcpOptions(int backlog, ConnectionContext.Limits limits, ConnectionTimeouts timeouts, int maxConnections,
+		TrustedNetworks trustedNetworks, boolean directClients, @Nullable ServerTls tls) {
+}

@@ -1,0 +1,148 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketOption;
+import java.net.StandardSocketOptions;
+import java.nio.channels.DatagramChannel;
+import java.nio.channels.SelectionKey;
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+
+/**
+ * The life of a {@link UdpServer}: its receiver.
+ */
+final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
+
+	private final MessageHandler handler;
+
+	private final String handlerName;
+
+	private final UdpOptions options;
+
+	private final ServerWarnings warnings;
+
+	private final ServerCounters counters;
+
+	private final DatagramCounters datagramCounters = new DatagramCounters();
+
+	private volatile @Nullable DatagramReceiver receiver;
+
+	UdpLifecycle(LeaderFollowersPool pool, String name, InetSocketAddress address, MessageHandler handler,
+			String handlerName, UdpOptions options) {
+		this(pool, new ServerWarnings(name, handlerName, pool.name()), name, address, handler, handlerName, options);
+	}
+
+	private UdpLifecycle(LeaderFollowersPool pool, ServerWarnings warnings, String name, InetSocketAddress address,
+			MessageHandler handler, String handlerName, UdpOptions options) {
+		super(pool, new ServerState(name, warnings), address);
+		this.handler = handler;
+		this.handlerName = handlerName;
+		this.options = options;
+		this.warnings = warnings;
+		this.counters = new ServerCounters(pool.newProfiles().length);
+	}
+
+	@Override
+	DatagramChannel openChannel() throws IOException {
+		return DatagramChannel.open();
+	}
+
+	@Override
+	void bind(DatagramChannel channel, InetSocketAddress address) throws IOException {
+		setBuffer(channel, StandardSocketOptions.SO_RCVBUF, this.options.receiveBufferSize(), "receiveBufferSize");
+		setBuffer(channel, StandardSocketOptions.SO_SNDBUF, this.options.sendBufferSize(), "sendBufferSize");
+		channel.bind(address);
+	}
+
+	private void setBuffer(DatagramChannel channel, SocketOption<Integer> option, int size, String property)
+			throws IOException {
+		if (size == 0) {
+			return;
+		}
+		channel.setOption(option, size);
+		int granted = channel.getOption(option);
+		if (granted < size) {
+			EngineLog.INSTANCE.warn(
+					"Server '{}' asked for a {} of {} bytes and got {}: the system has a lower limit, which has to be raised first",
+					name(), property, size, granted);
+		}
+	}
+
+	@Override
+	BoundSocket newSocket(DatagramChannel channel) throws IOException {
+		HandleFactory handles = (socket, handler) -> pool().newHandle(socket, handler, SelectionKey.OP_READ,
+				new HandlerProfile());
+		DatagramReceiver created = new DatagramReceiver(state(), channel, handles, pool().clock, this.handler,
+				this.handlerName, this.options, this.counters, this.datagramCounters, this.warnings);
+		this.receiver = created;
+		return created;
+	}
+
+	@Override
+	@Nullable DatagramReceiver socket() {
+		return this.receiver;
+	}
+
+	@Override
+	void drainInput(long deadlineNanos) {
+		DatagramReceiver current = this.receiver;
+		if (current != null) {
+			current.look();
+		}
+	}
+
+	@Override
+	boolean isDrained(int exceptHandlers) {
+		DatagramReceiver current = this.receiver;
+		if (current == null) {
+			return true;
+		}
+		boolean onlyHandlers = exceptHandlers > 0 && current.hasInputEnded() && current.inFlight() <= exceptHandlers;
+		return !state().isAborted() && (current.isClosed() || onlyHandlers);
+	}
+
+	@Override
+	boolean isOwn(EngineEventHandler candidate) {
+		return candidate == this.receiver;
+	}
+
+	@Override
+	boolean isDone() {
+		DatagramReceiver current = this.receiver;
+		return current == null || current.isClosed();
+	}
+
+	@Override
+	String undone() {
+		DatagramReceiver current = this.receiver;
+		return ((current != null) ? current.inFlight() : 0) + " datagrams";
+	}
+
+	@Override
+	void abort(long deadlineNanos) {
+		DatagramReceiver current = this.receiver;
+		if (current != null) {
+			current.abort();
+			awaitClosed(current, deadlineNanos);
+		}
+	}
+
+	ServerSnapshot snapshot() {
+		InetSocketAddress bound = boundAddress();
+		DatagramReceiver current = this.receiver;
+		ServerState state = state();
+		String failure = state.listeningFailure();
+		return new ServerSnapshot(name(), state.current(), pool().name(),
+				(bound != null) ? bound.getAddress().getHostAddress() : null, (bound != null) ? bound.getPort() : -1,
+				"datagram", this.handlerName, 0, 0, 0, Map.of(), this.counters.receivedBytes(),
+				this.counters.sentBytes(), this.counters.receivedMessages(),
+				current != null && current.backoff.isBackingOff(), state.isPaused(), TransportType.UDP,
+				this.datagramCounters.snapshot((current != null) ? current.inFlight() : 0, this.options.maxInFlight()),
+				null, 0, state.startedAt(), failure == null, failure, this.counters.handling());
+	}
+
+}
