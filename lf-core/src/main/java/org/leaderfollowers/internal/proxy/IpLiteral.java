@@ -3,21 +3,34 @@ package org.leaderfollowers.internal.proxy;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.Arrays;
+import java.util.regex.Pattern;
 
 import org.jspecify.annotations.Nullable;
 
 /**
  * IP addresses as text, and nothing else: no names, which would be looked up, none of the
- * short or octal forms of IPv4 that programs read differently, no zones.
+ * short or octal forms of IPv4 that programs read differently, no zones. A strict check
+ * comes before the JDK's parser, which would accept those.
  */
 public final class IpLiteral {
-
-	private static final int IPV4_BYTES = 4;
 
 	private static final int IPV6_BYTES = 16;
 
 	/** The zeros and ones in front of an IPv4 address that is written as an IPv6 one. */
-	private static final int MAPPED_PREFIX_BYTES = 12;
+	private static final byte[] MAPPED_PREFIX = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1 };
+
+	private static final String BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+
+	private static final String QUAD = BYTE + "(?:\\." + BYTE + "){3}";
+
+	private static final Pattern IPV4 = Pattern.compile(QUAD);
+
+	/**
+	 * Groups between colons. The JDK counts them. A text with a colon is never a name.
+	 */
+	private static final Pattern IPV6 = Pattern.compile("(?:[0-9a-fA-F]{0,4}:){2,8}(?:[0-9a-fA-F]{0,4}|" + QUAD + ")");
+
+	private static final Pattern NUMBER = Pattern.compile("0|[1-9][0-9]{0,8}");
 
 	private IpLiteral() {
 	}
@@ -28,28 +41,7 @@ public final class IpLiteral {
 	 * @return 4 bytes, or {@code null} if the text is anything else
 	 */
 	public static byte @Nullable [] parseIpv4(String text) {
-		byte[] address = new byte[IPV4_BYTES];
-		return parseIpv4(text, 0, address, 0) ? address : null;
-	}
-
-	private static boolean parseIpv4(String text, int start, byte[] address, int offset) {
-		int next = start;
-		for (int i = 0; i < IPV4_BYTES; i++) {
-			if (i > 0 && (next == text.length() || text.charAt(next++) != '.')) {
-				return false;
-			}
-			int end = next;
-			while (end < text.length() && isDigit(text.charAt(end))) {
-				end++;
-			}
-			int number = parseNumber(text, next, end, 255);
-			if (number < 0) {
-				return false;
-			}
-			address[offset + i] = (byte) number;
-			next = end;
-		}
-		return next == text.length();
+		return IPV4.matcher(text).matches() ? parse(text) : null;
 	}
 
 	/**
@@ -59,28 +51,8 @@ public final class IpLiteral {
 	 * @return the number, or -1 if the text is anything else
 	 */
 	public static int parseNumber(String text, int greatest) {
-		return parseNumber(text, 0, text.length(), greatest);
-	}
-
-	private static int parseNumber(String text, int start, int end, int greatest) {
-		if (start == end || (text.charAt(start) == '0' && end - start > 1)) {
-			return -1;
-		}
-		int number = 0;
-		for (int i = start; i < end; i++) {
-			if (!isDigit(text.charAt(i))) {
-				return -1;
-			}
-			number = number * 10 + text.charAt(i) - '0';
-			if (number > greatest) {
-				return -1;
-			}
-		}
-		return number;
-	}
-
-	private static boolean isDigit(char c) {
-		return c >= '0' && c <= '9';
+		int number = NUMBER.matcher(text).matches() ? Integer.parseInt(text) : -1;
+		return (number <= greatest) ? number : -1;
 	}
 
 	/**
@@ -91,60 +63,23 @@ public final class IpLiteral {
 	 * @return 16 bytes, or {@code null} if the text is anything else
 	 */
 	public static byte @Nullable [] parseIpv6(String text) {
-		byte[] address = new byte[IPV6_BYTES];
-		int length = text.length();
-		int filled = 0;
-		int gap = -1;
-		int next = 0;
-		if (text.startsWith("::")) {
-			gap = 0;
-			next = 2;
+		byte[] address = IPV6.matcher(text).matches() ? parse(text) : null;
+		if (address == null || address.length == IPV6_BYTES) {
+			return address;
 		}
-		while (next < length) {
-			int end = next;
-			while (end < length && Character.digit(text.charAt(end), 16) >= 0 && text.charAt(end) < 128) {
-				end++;
-			}
-			if (end < length && text.charAt(end) == '.') {
-				if (filled > IPV6_BYTES - IPV4_BYTES || !parseIpv4(text, next, address, filled)) {
-					return null;
-				}
-				filled += IPV4_BYTES;
-				next = length;
-			}
-			else {
-				if (end == next || end - next > 4 || filled == IPV6_BYTES) {
-					return null;
-				}
-				int group = Integer.parseInt(text, next, end, 16);
-				address[filled++] = (byte) (group >> 8);
-				address[filled++] = (byte) group;
-				next = end;
-				if (end < length) {
-					if (text.charAt(end) != ':' || end + 1 == length) {
-						return null;
-					}
-					next = end + 1;
-					if (text.charAt(next) == ':') {
-						if (gap >= 0) {
-							return null;
-						}
-						gap = filled;
-						next++;
-					}
-				}
-			}
+		// The JDK makes an IPv4 address of a mapped one.
+		byte[] mapped = Arrays.copyOf(MAPPED_PREFIX, IPV6_BYTES);
+		System.arraycopy(address, 0, mapped, MAPPED_PREFIX.length, address.length);
+		return mapped;
+	}
+
+	private static byte @Nullable [] parse(String literal) {
+		try {
+			return InetAddress.getByName(literal).getAddress();
 		}
-		if (gap < 0) {
-			return (filled == IPV6_BYTES) ? address : null;
-		}
-		if (filled == IPV6_BYTES) {
+		catch (UnknownHostException ex) {
 			return null;
 		}
-		int behind = filled - gap;
-		System.arraycopy(address, gap, address, IPV6_BYTES - behind, behind);
-		Arrays.fill(address, gap, IPV6_BYTES - behind, (byte) 0);
-		return address;
 	}
 
 	/**
@@ -154,15 +89,8 @@ public final class IpLiteral {
 	 * @return whether its last 4 bytes are an IPv4 address
 	 */
 	public static boolean isIpv4Mapped(byte[] address) {
-		if (address.length != IPV6_BYTES) {
-			return false;
-		}
-		for (int i = 0; i < MAPPED_PREFIX_BYTES; i++) {
-			if (address[i] != ((i < 10) ? 0 : (byte) 0xFF)) {
-				return false;
-			}
-		}
-		return true;
+		int prefix = MAPPED_PREFIX.length;
+		return address.length == IPV6_BYTES && Arrays.equals(address, 0, prefix, MAPPED_PREFIX, 0, prefix);
 	}
 
 	/**
