@@ -36,19 +36,6 @@ public final class TlsTransport extends Transport {
 
 	private static final ByteBuffer NOTHING = ByteBuffer.allocate(0).asReadOnlyBuffer();
 
-	private static final int HEADER = 5;
-
-	/** 2^14 bytes of payload and the most of overhead that any version allows. */
-	private static final int LARGEST_RECORD = HEADER + 16 * 1024 + 2048;
-
-	private static final int CHANGE_CIPHER_SPEC = 20;
-
-	private static final int ALERT = 21;
-
-	private static final int HANDSHAKE = 22;
-
-	private static final int HEARTBEAT = 24;
-
 	/** How often the socket is read before others get their turn. */
 	private static final int MAX_FILLS = 16;
 
@@ -245,7 +232,7 @@ public final class TlsTransport extends Transport {
 	 * @return {@code false} if there is none as yet
 	 */
 	private boolean unwrapHandshake(ByteBuffer input) throws SSLException {
-		if (nextRecord(input) == 0) {
+		if (TlsRecord.next(input) == 0) {
 			return false;
 		}
 		ByteBuffer none = this.buffers.take();
@@ -264,7 +251,7 @@ public final class TlsTransport extends Transport {
 					return true;
 				}
 				case BUFFER_UNDERFLOW -> {
-					if (input.remaining() >= LARGEST_RECORD) {
+					if (input.remaining() >= TlsRecord.LARGEST) {
 						throw stuck();
 					}
 					return false;
@@ -350,7 +337,7 @@ public final class TlsTransport extends Transport {
 		boolean drained = false;
 		int fills = 0;
 		while (!this.endOfInput && !needsMoreThanInput()) {
-			int record = nextRecord(input);
+			int record = TlsRecord.next(input);
 			if (record == 0) {
 				if (drained || fills++ == MAX_FILLS) {
 					return;
@@ -410,11 +397,10 @@ public final class TlsTransport extends Transport {
 		if (this.tls13) {
 			return false;
 		}
-		int type = input.get(input.position());
-		if (type == HANDSHAKE || type == CHANGE_CIPHER_SPEC) {
+		if (TlsRecord.isHandshake(input)) {
 			throw new SSLException("The peer asked for a renegotiation, which is not allowed");
 		}
-		return type == ALERT && !this.mayEnd;
+		return TlsRecord.isAlert(input) && !this.mayEnd;
 	}
 
 	@Override
@@ -449,7 +435,7 @@ public final class TlsTransport extends Transport {
 				return false;
 			}
 			default -> {
-				if (input.remaining() >= LARGEST_RECORD || isRecord(input)) {
+				if (input.remaining() >= TlsRecord.LARGEST || TlsRecord.isRecord(input)) {
 					throw stuck();
 				}
 				return false;
@@ -530,32 +516,6 @@ public final class TlsTransport extends Transport {
 	}
 
 	// Records
-
-	/**
-	 * Looks at the header of the next record, so that nothing too large is waited for.
-	 * @return its length, or 0 if it has not arrived. What is no record at all is for the
-	 * engine to judge, as far as it has arrived
-	 */
-	private static int nextRecord(ByteBuffer input) throws SSLException {
-		int available = input.remaining();
-		if (available == 0 || !isRecord(input)) {
-			return available;
-		}
-		if (available < HEADER) {
-			return 0;
-		}
-		int length = HEADER + (input.getShort(input.position() + HEADER - 2) & 0xFFFF);
-		if (length > LARGEST_RECORD) {
-			throw new SSLException(
-					"A record has %d bytes, and no more than %d are allowed".formatted(length, LARGEST_RECORD));
-		}
-		return (length <= available) ? length : 0;
-	}
-
-	private static boolean isRecord(ByteBuffer input) {
-		int type = input.get(input.position());
-		return type >= CHANGE_CIPHER_SPEC && type <= HEARTBEAT;
-	}
 
 	private SSLEngineResult unwrap(ByteBuffer input, ByteBuffer plain) throws SSLException {
 		try {
@@ -703,7 +663,7 @@ public final class TlsTransport extends Transport {
 				default -> throw stuck();
 			}
 		}
-		while (source.hasRemaining() && output.remaining() >= LARGEST_RECORD);
+		while (source.hasRemaining() && output.remaining() >= TlsRecord.LARGEST);
 	}
 
 	private SSLEngineResult wrap(ByteBuffer source, ByteBuffer output) throws SSLException {
@@ -726,7 +686,7 @@ public final class TlsTransport extends Transport {
 		ByteBuffer output = this.buffers.take();
 		try {
 			while (this.engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP && this.pending == null) {
-				if (output.remaining() < LARGEST_RECORD) {
+				if (output.remaining() < TlsRecord.LARGEST) {
 					send(output);
 					output.clear();
 				}
@@ -849,7 +809,8 @@ public final class TlsTransport extends Transport {
 			do {
 				result = wrap(NOTHING, output);
 			}
-			while (result.bytesProduced() > 0 && !this.engine.isOutboundDone() && output.remaining() >= LARGEST_RECORD);
+			while (result.bytesProduced() > 0 && !this.engine.isOutboundDone()
+					&& output.remaining() >= TlsRecord.LARGEST);
 			send(output);
 		}
 		catch (SSLException ex) {
