@@ -112,10 +112,8 @@ final class DatagramReceiver extends BoundSocket {
 	/** Whether nothing is read any more, for good. */
 	private volatile boolean inputEnded;
 
-	private boolean readWhileDraining;
-
-	/** How much is read once the server drains: what the socket could hold then. */
-	private long drainBudget;
+	/** What is still read, since the server drains. */
+	private @Nullable DrainedInput drained;
 
 	private long latestId;
 
@@ -244,14 +242,13 @@ final class DatagramReceiver extends BoundSocket {
 	private @Nullable Datagram receive(ByteBuffer input) {
 		boolean draining = this.server.isDraining();
 		try {
-			if (draining && !this.readWhileDraining) {
-				this.readWhileDraining = true;
+			if (draining && this.drained == null) {
 				// Linux grants twice what it is said to have granted.
-				this.drainBudget = this.server.isPaused() ? 0
-						: 2L * this.channel.getOption(StandardSocketOptions.SO_RCVBUF);
+				this.drained = new DrainedInput(
+						this.server.isPaused() ? 0 : 2L * this.channel.getOption(StandardSocketOptions.SO_RCVBUF));
 			}
 			for (int reads = 0; reads < MAX_READS; reads++) {
-				if (draining && this.drainBudget <= 0) {
+				if (this.drained != null && !this.drained.allowsRead(false)) {
 					endInput();
 					return null;
 				}
@@ -265,7 +262,9 @@ final class DatagramReceiver extends BoundSocket {
 					return null;
 				}
 				int length = input.position();
-				this.drainBudget -= Math.max(length, LEAST_MEMORY);
+				if (this.drained != null) {
+					this.drained.count(Math.max(length, LEAST_MEMORY));
+				}
 				this.counters.received(length);
 				if (length > this.options.maxMessageSize()) {
 					this.datagramCounters.truncated.increment();

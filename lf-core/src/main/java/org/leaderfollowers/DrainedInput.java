@@ -5,29 +5,38 @@ import java.net.StandardSocketOptions;
 import java.nio.channels.SocketChannel;
 
 /**
- * What is still read from a connection once its server drains: the bytes that the socket
- * could hold then. A peer that never stops sending must not delay the end. Only the owner
- * of the connection touches it.
+ * What is still read from a socket once its server drains: the bytes that it could hold
+ * then. A peer that never stops sending must not delay the end. Only the owner of the
+ * handle touches it.
  */
 final class DrainedInput {
 
 	/** More than a system usually receives for a socket that nobody reads. */
 	private static final int LARGEST_RECEIVE_BUFFER = 8 * 1024 * 1024;
 
-	private int left;
+	private long left;
 
 	private boolean lastMessage;
 
-	DrainedInput(SocketChannel socket) {
-		int size = 0;
+	/**
+	 * Begins to count.
+	 * @param budget how much is read, in bytes
+	 */
+	DrainedInput(long budget) {
+		this.left = budget;
+	}
+
+	/** What a connection could hold. */
+	static DrainedInput of(SocketChannel socket) {
 		try {
 			// What the system tells may be less than it lets the buffer grow to.
-			size = Math.max(socket.getOption(StandardSocketOptions.SO_RCVBUF), LARGEST_RECEIVE_BUFFER);
+			return new DrainedInput(
+					Math.max(socket.getOption(StandardSocketOptions.SO_RCVBUF), LARGEST_RECEIVE_BUFFER));
 		}
 		catch (IOException ex) {
 			// Closed, which the read that follows finds as well.
+			return new DrainedInput(0);
 		}
-		this.left = size;
 	}
 
 	/** Counts what was read. */

@@ -176,7 +176,7 @@ final class TcpConnection extends StreamConnection {
 			}
 		}
 		if (this.drained == null && this.context.server().isDraining()) {
-			this.drained = new DrainedInput((SocketChannel) this.handle.channel());
+			this.drained = DrainedInput.of((SocketChannel) this.handle.channel());
 		}
 		return receive(me, !keptFirst);
 	}

@@ -334,12 +334,12 @@ public final class TlsTransport extends Transport {
 	}
 
 	private void decrypt(ByteBuffer input, ByteBuffer destination, int start) throws IOException {
-		boolean drained = false;
+		boolean emptied = false;
 		int fills = 0;
 		while (!this.endOfInput && !needsMoreThanInput()) {
 			int record = TlsRecord.next(input);
 			if (record == 0) {
-				if (drained || fills++ == MAX_FILLS) {
+				if (emptied || fills++ == MAX_FILLS) {
 					return;
 				}
 				int room = input.capacity() - input.remaining();
@@ -349,7 +349,7 @@ public final class TlsTransport extends Transport {
 					this.truncated = count < 0;
 					return;
 				}
-				drained = count < room;
+				emptied = count < room;
 			}
 			else if (isLastWord(input)) {
 				this.readNeeds = Progress.WANTS_FLUSH;
@@ -360,7 +360,7 @@ public final class TlsTransport extends Transport {
 				return;
 			}
 			else if (!decryptRecord(input, destination, start)) {
-				if (record != input.remaining() || drained || fills++ == MAX_FILLS || fill(input) <= 0) {
+				if (record != input.remaining() || emptied || fills++ == MAX_FILLS || fill(input) <= 0) {
 					return;
 				}
 			}
