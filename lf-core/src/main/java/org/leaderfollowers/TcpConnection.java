@@ -219,8 +219,10 @@ final class TcpConnection extends StreamConnection {
 				return Step.NOTHING;
 			}
 			keepRest(me);
-			this.moreToRead = more;
-			more &= this.closing == null && me.turn.reads() < MAX_READS;
+			if (this.closing != null || me.turn.reads() >= MAX_READS) {
+				this.moreToRead = more;
+				return Step.NOTHING;
+			}
 		}
 		return Step.NOTHING;
 	}

@@ -57,6 +57,38 @@ class ArchitectureTests {
 	}
 
 	@Test
+	void concreteEventHandlersKnowNeitherServersNorThePool() {
+		noClasses().that()
+			.areAssignableTo(EngineEventHandler.class)
+			.or()
+			.areAssignableTo(EngineConnection.class)
+			.or()
+			.belongToAnyOf(Admission.class, ConnectionContext.class, ConnectionRegistry.class, CloseSequence.class,
+					OutboundWriter.class, MessageDecoder.class, DatagramReplies.class, DatagramSuspensions.class,
+					ServerState.class, ServerWarnings.class, ServerCounters.class, MessageHandler.class)
+			.should()
+			.dependOnClassesThat()
+			.areAssignableTo(Server.class)
+			.orShould()
+			.dependOnClassesThat()
+			.belongToAnyOf(LeaderFollowersPool.class, ServerLifecycle.class, TcpLifecycle.class, UdpLifecycle.class)
+			.check(classes);
+	}
+
+	@Test
+	void thePoolKnowsNoServer() {
+		noClasses().that()
+			.belongToAnyOf(LeaderFollowersPool.class, HandleSet.class, Participant.class)
+			.should()
+			.dependOnClassesThat()
+			.areAssignableTo(Server.class)
+			.orShould()
+			.dependOnClassesThat()
+			.areAssignableTo(ServerLifecycle.class)
+			.check(classes);
+	}
+
+	@Test
 	void neitherSpringNorMicrometer() {
 		noClasses().should()
 			.dependOnClassesThat()
