@@ -271,7 +271,7 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 		}
 	}
 
-	// Counters
+	// What is noted of the past
 
 	/** Counts input. The owner's. */
 	final void noteReceived(int bytes) {
