@@ -1,0 +1,71 @@
+package org.leaderfollowers.internal.lifecycle;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.promotion.Clock;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+class QuiescenceTests {
+
+	private final Quiescence quiescence = new Quiescence(Clock.SYSTEM);
+
+	private final AtomicInteger running = new AtomicInteger();
+
+	private final AtomicBoolean ended = new AtomicBoolean();
+
+	private boolean await(boolean handler, long seconds) {
+		return this.quiescence.await((exceptHandlers) -> this.running.get() <= exceptHandlers, handler,
+				System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds), this.ended::get);
+	}
+
+	@Test
+	void aHandlerDoesNotWaitForItself() {
+		this.running.set(1);
+		assertThat(await(true, 30)).isTrue();
+	}
+
+	@Test
+	void handlersThatWaitAreLetGoTogether() throws Exception {
+		this.running.set(2);
+		CompletableFuture<Boolean> first = CompletableFuture.supplyAsync(() -> await(true, 30));
+		CompletableFuture<Boolean> second = CompletableFuture.supplyAsync(() -> await(true, 30));
+		// Neither has returned from its handler: both still run.
+		assertThat(first.get(30, TimeUnit.SECONDS)).isTrue();
+		assertThat(second.get(30, TimeUnit.SECONDS)).isTrue();
+	}
+
+	@Test
+	void otherCallersWaitForHandlersThatWait() throws Exception {
+		this.running.set(1);
+		CompletableFuture<Boolean> other = CompletableFuture.supplyAsync(() -> await(false, 30));
+		assertThat(await(true, 30)).isTrue();
+		assertThat(other).isNotDone();
+		this.running.set(0);
+		this.quiescence.changed();
+		assertThat(other.get(30, TimeUnit.SECONDS)).isTrue();
+	}
+
+	@Test
+	void theDeadlineAndTheEndAreNoRest() throws Exception {
+		this.running.set(1);
+		assertThat(await(false, 0)).isFalse();
+		CompletableFuture<Boolean> other = CompletableFuture.supplyAsync(() -> await(false, 30));
+		this.ended.set(true);
+		this.quiescence.changed();
+		assertThat(other.get(30, TimeUnit.SECONDS)).isFalse();
+	}
+
+	@Test
+	void anInterruptEndsTheWaitAndIsKept() {
+		this.running.set(1);
+		Thread.currentThread().interrupt();
+		assertThat(await(false, 30)).isFalse();
+		assertThat(Thread.interrupted()).isTrue();
+	}
+
+}
