@@ -22,12 +22,11 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
 import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
+import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor;
+import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.LatencyDescriptor;
+import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.PoolDescriptor;
+import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.ServerDescriptor;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
-import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint.LatencyDescriptor;
-import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint.LeaderFollowersDescriptor;
-import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint.PoolDescriptor;
-import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint.ServerDescriptor;
-import org.leaderfollowers.spring.actuate.RefusalDescriptor;
 
 import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
@@ -58,14 +57,15 @@ class ActuatorChapterTests {
 		assertThat(documented(title)).isEqualTo(fields);
 	}
 
-	static List<Arguments> everyFieldHasItsRowAndTheOtherWayRound() {
+	static List<Arguments> everyFieldHasItsRowAndTheOtherWayRound() throws ClassNotFoundException {
 		return List.of(Arguments.of("`GET /actuator/leaderfollowers`", LeaderFollowersDescriptor.class),
 				Arguments.of("A pool", PoolDescriptor.class), Arguments.of("A server", ServerDescriptor.class),
 				Arguments.of("How long something took: `handOffs.latency` of a pool, `handling` of a server",
 						LatencyDescriptor.class),
 				Arguments.of("`GET /actuator/lfhandoffs`", HandOffsEndpoint.HandOffsDescriptor.class),
 				Arguments.of("`GET /actuator/lfconnections`", ConnectionsEndpoint.ConnectionsDescriptor.class),
-				Arguments.of("A refusal", RefusalDescriptor.class));
+				Arguments.of("A refusal",
+						Class.forName("org.leaderfollowers.spring.actuate.RefusedRequestException$RefusalDescriptor")));
 	}
 
 	@Test

@@ -1,10 +1,7 @@
 package org.leaderfollowers.docs.lifecycle;
 
-import org.leaderfollowers.spring.event.PauseServerEvent;
-import org.leaderfollowers.spring.event.ResumeServerEvent;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
-import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.stereotype.Component;
 
 // tag::maintenance[]
@@ -13,11 +10,8 @@ class Maintenance {
 
 	private final LeaderFollowersServers servers;
 
-	private final ApplicationEventPublisher events;
-
-	Maintenance(LeaderFollowersServers servers, ApplicationEventPublisher events) {
+	Maintenance(LeaderFollowersServers servers) {
 		this.servers = servers;
-		this.events = events;
 	}
 
 	void whileOrdersArePaused(Runnable work) {
@@ -31,12 +25,12 @@ class Maintenance {
 	}
 
 	void whileEverythingIsPaused(Runnable work) {
-		this.events.publishEvent(new PauseServerEvent(this, null));
+		this.servers.names().forEach(this.servers::pause);
 		try {
 			work.run();
 		}
 		finally {
-			this.events.publishEvent(new ResumeServerEvent(this, null));
+			this.servers.names().forEach(this.servers::resume);
 		}
 	}
 

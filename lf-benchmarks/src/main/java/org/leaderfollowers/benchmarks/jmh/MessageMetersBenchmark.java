@@ -2,17 +2,16 @@ package org.leaderfollowers.benchmarks.jmh;
 
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-import io.micrometer.common.KeyValues;
 import io.micrometer.core.instrument.MeterRegistry;
-import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
-import io.micrometer.observation.ObservationRegistry;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
-import org.leaderfollowers.spring.observation.ObservedMessageHandler;
-import org.leaderfollowers.spring.observation.TimedMessageHandler;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersObservationAutoConfiguration;
+import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -22,6 +21,11 @@ import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
+
+import org.springframework.boot.micrometer.metrics.autoconfigure.MetricsAutoConfiguration;
+import org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
+import org.springframework.core.env.MapPropertySource;
 
 /**
  * What it costs to measure a message: by a timer, or by an observation that nothing but
@@ -42,16 +46,21 @@ public class MessageMetersBenchmark {
 
 	private final MessageHandler plain = (from, content) -> content.position(content.limit());
 
-	private final MessageHandler timed;
+	private final MessageHandler timed = measured("never");
 
-	private final MessageHandler observed;
+	private final MessageHandler observed = measured("always");
 
-	public MessageMetersBenchmark() {
-		MeterRegistry meters = new SimpleMeterRegistry();
-		ObservationRegistry observations = ObservationRegistry.create();
-		observations.observationConfig().observationHandler(new DefaultMeterObservationHandler(meters));
-		this.timed = new TimedMessageHandler(this.plain, "default", "echo", meters, KeyValues.empty());
-		this.observed = new ObservedMessageHandler(this.plain, "default", "echo", observations, null);
+	/** As an application has its handler measured. */
+	private MessageHandler measured(String mode) {
+		AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext();
+		context.getEnvironment()
+			.getPropertySources()
+			.addFirst(new MapPropertySource("benchmark", Map.of("lf.observation.mode", mode)));
+		context.registerBean(MeterRegistry.class, () -> new SimpleMeterRegistry());
+		context.register(MetricsAutoConfiguration.class, ObservationAutoConfiguration.class,
+				LeaderFollowersAutoConfiguration.class, LeaderFollowersObservationAutoConfiguration.class);
+		context.refresh();
+		return context.getBean(MessageHandlerDecorator.class).decorate(this.plain, "default", "echo");
 	}
 
 	@Benchmark

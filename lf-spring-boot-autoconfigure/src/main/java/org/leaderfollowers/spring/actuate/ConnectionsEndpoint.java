@@ -1,7 +1,7 @@
 package org.leaderfollowers.spring.actuate;
 
-import java.net.InetAddress;
 import java.net.Inet6Address;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.time.Instant;
@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.ConnectionSnapshot;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.TcpServer;
-import org.leaderfollowers.spring.logging.Printable;
+import org.leaderfollowers.spring.internal.Printable;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.actuate.endpoint.Access;
@@ -149,7 +149,7 @@ public class ConnectionsEndpoint {
 				chosen.add(tcpServer);
 			}
 			else if (named) {
-				throw RefusedRequestException.invalid("The server has no connections, since its transport is UDP");
+				throw RefusedRequestException.withoutConnections();
 			}
 		}
 		if (chosen.isEmpty() && StringUtils.hasText(name)) {

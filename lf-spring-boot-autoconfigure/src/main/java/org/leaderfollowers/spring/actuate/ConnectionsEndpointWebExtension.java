@@ -15,7 +15,7 @@ import org.springframework.util.Assert;
  * knows who asks for addresses, and tells the caller what was wrong.
  */
 @EndpointWebExtension(endpoint = ConnectionsEndpoint.class)
-@RegisterReflectionForBinding(RefusalDescriptor.class)
+@RegisterReflectionForBinding(RefusedRequestException.RefusalDescriptor.class)
 public class ConnectionsEndpointWebExtension {
 
 	private final ConnectionsEndpoint delegate;
@@ -43,8 +43,8 @@ public class ConnectionsEndpointWebExtension {
 	public WebEndpointResponse<OperationResponseBody> connections(SecurityContext securityContext,
 			@Nullable String server, @Nullable String state, @Nullable String sort, @Nullable String page,
 			@Nullable String size) {
-		return RefusalDescriptor
-			.orElse(() -> this.delegate.connections(securityContext, server, state, sort, page, size));
+		return RefusedRequestException
+			.answer(() -> this.delegate.connections(securityContext, server, state, sort, page, size));
 	}
 
 }

@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.HandOff;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PromotionKind;
-import org.leaderfollowers.spring.logging.Printable;
+import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
+import org.leaderfollowers.spring.internal.Printable;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 
 import org.springframework.boot.actuate.endpoint.Access;

@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.actuate;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
 
 import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
@@ -16,7 +17,7 @@ import org.springframework.util.Assert;
  * the audit who it was, and the caller what was wrong.
  */
 @EndpointWebExtension(endpoint = HandOffsEndpoint.class)
-@RegisterReflectionForBinding(RefusalDescriptor.class)
+@RegisterReflectionForBinding(RefusedRequestException.RefusalDescriptor.class)
 public class HandOffsEndpointWebExtension {
 
 	private final HandOffsEndpoint delegate;
@@ -40,7 +41,7 @@ public class HandOffsEndpointWebExtension {
 	@ReadOperation
 	public WebEndpointResponse<OperationResponseBody> handOffs(@Nullable String pool, @Nullable String after,
 			@Nullable String limit) {
-		return RefusalDescriptor.orElse(() -> this.delegate.handOffs(pool, after, limit));
+		return RefusedRequestException.answer(() -> this.delegate.handOffs(pool, after, limit));
 	}
 
 	/**
@@ -52,7 +53,7 @@ public class HandOffsEndpointWebExtension {
 	@DeleteOperation
 	public WebEndpointResponse<OperationResponseBody> drainHandOffs(SecurityContext securityContext,
 			@Nullable String pool) {
-		return RefusalDescriptor.orElse(() -> this.delegate.drainHandOffs(Operator.of(securityContext), pool));
+		return RefusedRequestException.answer(() -> this.delegate.drainHandOffs(Operator.of(securityContext), pool));
 	}
 
 }

@@ -1,7 +1,10 @@
 package org.leaderfollowers.spring.actuate;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
 
+import org.springframework.aot.hint.RuntimeHints;
+import org.springframework.aot.hint.RuntimeHintsRegistrar;
 import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
@@ -12,6 +15,7 @@ import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 import org.springframework.boot.actuate.endpoint.web.annotation.EndpointWebExtension;
 import org.springframework.context.annotation.ImportRuntimeHints;
+import org.springframework.core.io.ClassPathResource;
 import org.springframework.core.io.Resource;
 import org.springframework.util.Assert;
 
@@ -21,9 +25,17 @@ import org.springframework.util.Assert;
  * browser.
  */
 @EndpointWebExtension(endpoint = LeaderFollowersEndpoint.class)
-@ImportRuntimeHints(TaxiStand.Hints.class)
-@RegisterReflectionForBinding(RefusalDescriptor.class)
+@ImportRuntimeHints(LeaderFollowersEndpointWebExtension.TaxiStandHints.class)
+@RegisterReflectionForBinding(RefusedRequestException.RefusalDescriptor.class)
 public class LeaderFollowersEndpointWebExtension {
+
+	/**
+	 * The live page that shows Leader/Followers at work, named after the paper's example
+	 * from everyday life. It is one file without parameters, which fetches what it shows
+	 * as JSON from its own address.
+	 */
+	private static final Resource TAXI_STAND = new ClassPathResource("taxi-stand.html",
+			LeaderFollowersEndpointWebExtension.class);
 
 	private final LeaderFollowersEndpoint delegate;
 
@@ -42,9 +54,9 @@ public class LeaderFollowersEndpointWebExtension {
 	 * WebFlux take the one that comes first in the alphabet.
 	 * @return the page
 	 */
-	@ReadOperation(produces = TaxiStand.MEDIA_TYPE)
+	@ReadOperation(produces = "text/html;charset=UTF-8")
 	public Resource taxiStand() {
-		return TaxiStand.page();
+		return TAXI_STAND;
 	}
 
 	/**
@@ -54,7 +66,7 @@ public class LeaderFollowersEndpointWebExtension {
 	 */
 	@ReadOperation
 	public WebEndpointResponse<OperationResponseBody> pool(@Selector String pool) {
-		return RefusalDescriptor.orElse(() -> this.delegate.existingPool(pool));
+		return RefusedRequestException.answer(() -> this.delegate.existingPool(pool));
 	}
 
 	/**
@@ -65,7 +77,7 @@ public class LeaderFollowersEndpointWebExtension {
 	 */
 	@ReadOperation
 	public WebEndpointResponse<OperationResponseBody> server(@Selector String pool, @Selector String server) {
-		return RefusalDescriptor.orElse(() -> this.delegate.existingServer(pool, server));
+		return RefusedRequestException.answer(() -> this.delegate.existingServer(pool, server));
 	}
 
 	/**
@@ -81,8 +93,8 @@ public class LeaderFollowersEndpointWebExtension {
 	@WriteOperation
 	public WebEndpointResponse<OperationResponseBody> changePool(SecurityContext securityContext, @Selector String pool,
 			@Nullable String minThreads, @Nullable String maxThreads, @Nullable String policy, @Nullable String lease) {
-		return RefusalDescriptor.orElse(() -> this.delegate.changePool(Operator.of(securityContext), pool, minThreads,
-				maxThreads, policy, lease));
+		return RefusedRequestException.answer(() -> this.delegate.changePool(Operator.of(securityContext), pool,
+				minThreads, maxThreads, policy, lease));
 	}
 
 	/**
@@ -98,8 +110,8 @@ public class LeaderFollowersEndpointWebExtension {
 	@WriteOperation
 	public WebEndpointResponse<OperationResponseBody> changeServer(SecurityContext securityContext,
 			@Selector String pool, @Selector String server, @Nullable String action, @Nullable String timeout) {
-		return RefusalDescriptor
-			.orElse(() -> this.delegate.changeServer(Operator.of(securityContext), pool, server, action, timeout));
+		return RefusedRequestException
+			.answer(() -> this.delegate.changeServer(Operator.of(securityContext), pool, server, action, timeout));
 	}
 
 	/**
@@ -113,10 +125,22 @@ public class LeaderFollowersEndpointWebExtension {
 	@DeleteOperation
 	public WebEndpointResponse<OperationResponseBody> closeConnection(SecurityContext securityContext,
 			@Selector String pool, @Selector String server, @Selector String connection) {
-		return RefusalDescriptor.orElse(() -> {
+		return RefusedRequestException.answer(() -> {
 			this.delegate.closeConnection(Operator.of(securityContext), pool, server, connection);
 			return null;
 		});
+	}
+
+	/**
+	 * {@link RuntimeHintsRegistrar} that takes the page into a native image.
+	 */
+	static class TaxiStandHints implements RuntimeHintsRegistrar {
+
+		@Override
+		public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {
+			hints.resources().registerResource(TAXI_STAND);
+		}
+
 	}
 
 }

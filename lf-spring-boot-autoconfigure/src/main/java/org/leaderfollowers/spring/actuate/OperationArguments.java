@@ -6,7 +6,7 @@ import java.util.Locale;
 import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.spring.logging.Printable;
+import org.leaderfollowers.spring.internal.Printable;
 
 import org.springframework.boot.convert.DurationStyle;
 import org.springframework.util.StringUtils;

@@ -1,10 +1,13 @@
 package org.leaderfollowers.spring.actuate;
 
 import java.util.Collection;
+import java.util.function.Supplier;
 
-import org.leaderfollowers.spring.logging.Printable;
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.spring.internal.Printable;
 
 import org.springframework.boot.actuate.endpoint.InvalidEndpointRequestException;
+import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 
 /**
@@ -33,6 +36,13 @@ class RefusedRequestException extends InvalidEndpointRequestException {
 	}
 
 	/**
+	 * For connections of a server that has none.
+	 */
+	static RefusedRequestException withoutConnections() {
+		return invalid("The server has no connections, since its transport is UDP");
+	}
+
+	/**
 	 * For names that nothing has. The name is not repeated: who asked knows it.
 	 */
 	static RefusedRequestException unknown(String what, Collection<String> known) {
@@ -49,10 +59,27 @@ class RefusedRequestException extends InvalidEndpointRequestException {
 	}
 
 	/**
-	 * The HTTP status that fits.
+	 * Answers a request over the web.
+	 * @param operation returns the body, or {@code null} if there is none to return
 	 */
-	int status() {
-		return this.status;
+	static WebEndpointResponse<OperationResponseBody> answer(
+			Supplier<? extends @Nullable OperationResponseBody> operation) {
+		try {
+			OperationResponseBody body = operation.get();
+			return new WebEndpointResponse<>(body,
+					(body != null) ? WebEndpointResponse.STATUS_OK : WebEndpointResponse.STATUS_NO_CONTENT);
+		}
+		catch (RefusedRequestException ex) {
+			return new WebEndpointResponse<>(new RefusalDescriptor(String.valueOf(ex.getReason())), ex.status);
+		}
+	}
+
+	/**
+	 * Why an operation was not done, as the body of the answer.
+	 *
+	 * @param reason what was wrong and what would be right, for people
+	 */
+	record RefusalDescriptor(String reason) implements OperationResponseBody {
 	}
 
 }

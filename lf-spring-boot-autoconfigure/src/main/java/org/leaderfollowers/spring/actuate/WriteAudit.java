@@ -1,11 +1,15 @@
 package org.leaderfollowers.spring.actuate;
 
+import java.security.Principal;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.spring.internal.Printable;
 
 import org.springframework.boot.actuate.audit.listener.AuditApplicationEvent;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.context.ApplicationEventPublisher;
 
 /**
@@ -28,8 +32,22 @@ final class WriteAudit {
 
 	private final ApplicationEventPublisher publisher;
 
+	/**
+	 * A lock of our own: those who are told of a write may wait for threads of the pool.
+	 */
+	private final Object writing = new Object();
+
 	WriteAudit(ApplicationEventPublisher publisher) {
 		this.publisher = publisher;
+	}
+
+	/**
+	 * Lets one write happen at a time, so that what it tells of before and after is true.
+	 */
+	<T> T write(Supplier<T> operation) {
+		synchronized (this.writing) {
+			return operation.get();
+		}
 	}
 
 	/**
@@ -48,6 +66,32 @@ final class WriteAudit {
 			data.put("after", after);
 		}
 		this.publisher.publishEvent(new AuditApplicationEvent(operator.name(), type, data));
+	}
+
+	/**
+	 * Who asked for an operation.
+	 *
+	 * @param name the printable name of the principal, empty if nobody had to say who he
+	 * is
+	 */
+	record Operator(String name) {
+
+		/** JMX does not tell. */
+		static final Operator UNKNOWN = new Operator("");
+
+		static Operator of(SecurityContext context) {
+			Principal principal = context.getPrincipal();
+			String name = (principal != null) ? principal.getName() : null;
+			return (name != null) ? new Operator(Printable.of(name)) : UNKNOWN;
+		}
+
+		/**
+		 * For a line of the log, in the middle of a sentence.
+		 */
+		String by() {
+			return this.name.isEmpty() ? " through Actuator" : " by '%s' through Actuator".formatted(this.name);
+		}
+
 	}
 
 }

@@ -1,14 +1,24 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.boot.context.properties.source.IterableConfigurationPropertySource;
+import org.springframework.boot.context.properties.source.MutuallyExclusiveConfigurationPropertiesException;
+import org.springframework.core.env.Environment;
 
 /**
  * The properties of one server or pool and the prefix that they have.
@@ -34,12 +44,21 @@ record ConfiguredProperties<P>(String prefix, P values) {
 	 * @param one the properties with that prefix, if any is set
 	 * @param plural the prefix for those with other names
 	 * @param others the properties with that prefix
+	 * @param environment where the properties are set
 	 * @return the properties by name
 	 */
 	static <P> Map<String, ConfiguredProperties<P>> byName(String singular, @Nullable P one, String plural,
-			Map<String, P> others) {
+			Map<String, P> others, Environment environment) {
+		String alternative = plural + "." + DEFAULT_NAME;
 		if (one != null && others.containsKey(DEFAULT_NAME)) {
-			throw new AmbiguousPropertiesException(singular, plural + "." + DEFAULT_NAME);
+			List<String> names = new ArrayList<>();
+			for (String prefix : List.of(singular, alternative)) {
+				List<String> found = names(prefix, environment);
+				// Not every source can list its names.
+				names.addAll(found.isEmpty() ? List.of(prefix) : found);
+			}
+			throw new MutuallyExclusiveConfigurationPropertiesException(names,
+					List.of(singular + ".*", alternative + ".*"));
 		}
 		Map<String, ConfiguredProperties<P>> byName = new LinkedHashMap<>();
 		if (one != null) {
@@ -49,39 +68,60 @@ record ConfiguredProperties<P>(String prefix, P values) {
 		return byName;
 	}
 
+	/**
+	 * Finds the names of the properties that are set.
+	 * @param prefix what they begin with
+	 * @param environment where they are set
+	 */
+	static List<String> names(String prefix, Environment environment) {
+		ConfigurationPropertyName parent = ConfigurationPropertyName.adapt(prefix, '.');
+		Set<String> names = new TreeSet<>();
+		for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
+			if (source instanceof IterableConfigurationPropertySource iterable) {
+				iterable.stream().filter(parent::isAncestorOf).map(Object::toString).forEach(names::add);
+			}
+		}
+		return List.copyOf(names);
+	}
+
 	String key(String property) {
 		return this.prefix + "." + property;
 	}
 
 	/**
 	 * Hands a value on to a builder, which checks it.
+	 * @param rule what the builder accepts, as the rest of a sentence after "must"
 	 */
-	<V> void set(String property, V value, Consumer<V> setter) {
+	<V> void set(String property, V value, Consumer<V> setter, String rule) {
 		get(property, value, (checked) -> {
 			setter.accept(checked);
 			return checked;
-		});
+		}, rule);
 	}
 
 	/**
 	 * Makes something of a value, which is checked thereby.
+	 * @param rule what values are accepted, as the rest of a sentence after "must"
+	 */
+	<V, R> R get(String property, V value, Function<V, R> factory, String rule) {
+		try {
+			return factory.apply(value);
+		}
+		catch (IllegalArgumentException ex) {
+			throw invalid(property, value, "Must %s.".formatted(rule), ex);
+		}
+	}
+
+	/**
+	 * Makes something of a value if the exception says all that there is to say.
 	 */
 	<V, R> R get(String property, V value, Function<V, R> factory) {
 		try {
 			return factory.apply(value);
 		}
 		catch (IllegalArgumentException ex) {
-			throw invalid(property, value, reason(ex), ex);
+			throw invalid(property, value, ex.getMessage() + ".", ex);
 		}
-	}
-
-	/**
-	 * Removes from the message of a builder what a failure analysis says already.
-	 */
-	private String reason(IllegalArgumentException failure) {
-		return String.valueOf(failure.getMessage())
-			.replaceFirst("^'\\w+' (\\(\\d+\\) )?must", "Must")
-			.replaceFirst(", but is [^,]*$", "") + ".";
 	}
 
 	InvalidConfigurationPropertyValueException invalid(String property, @Nullable Object value, String reason) {

@@ -16,7 +16,7 @@ final class Delimiter {
 
 	static byte[] parse(String value) {
 		if (value.isEmpty()) {
-			throw new IllegalArgumentException("Must not be empty.");
+			throw new IllegalArgumentException("Must not be empty");
 		}
 		if (value.startsWith(HEXADECIMAL)) {
 			return hexadecimal(value.substring(HEXADECIMAL.length()));
@@ -34,7 +34,7 @@ final class Delimiter {
 		catch (IllegalArgumentException ex) {
 			// Said below.
 		}
-		throw new IllegalArgumentException("Must have two hexadecimal digits for each byte after '0x'.");
+		throw new IllegalArgumentException("Must have two hexadecimal digits for each byte after '0x'");
 	}
 
 	private static String unescape(String value) {
@@ -59,7 +59,7 @@ final class Delimiter {
 				}
 				default -> throw new IllegalArgumentException(
 						"A backslash must be followed by 'r', 'n', 't', '0', another backslash, "
-								+ "or 'u' and four hexadecimal digits.");
+								+ "or 'u' and four hexadecimal digits");
 			}
 		}
 		return text.toString();
@@ -70,7 +70,7 @@ final class Delimiter {
 			return (char) HexFormat.fromHexDigits(value, start, start + 4);
 		}
 		catch (IllegalArgumentException | IndexOutOfBoundsException ex) {
-			throw new IllegalArgumentException("'\\u' must be followed by four hexadecimal digits.", ex);
+			throw new IllegalArgumentException("'\\u' must be followed by four hexadecimal digits", ex);
 		}
 	}
 

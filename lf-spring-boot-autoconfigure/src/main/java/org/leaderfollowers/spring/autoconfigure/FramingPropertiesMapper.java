@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.util.List;
 import java.util.Locale;
 
 import org.jspecify.annotations.Nullable;
@@ -9,14 +10,20 @@ import org.leaderfollowers.spring.autoconfigure.LfProperties.ByteOrder;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.FramingType;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.LengthField;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
+import org.leaderfollowers.spring.server.UnknownNameException;
+import org.leaderfollowers.spring.server.UnknownNameException.Kind;
+
+import org.springframework.beans.factory.BeanFactoryUtils;
+import org.springframework.beans.factory.BeanNotOfRequiredTypeException;
+import org.springframework.beans.factory.ListableBeanFactory;
 
 /**
  * Maps the properties of a server to its framing.
  *
  * @param properties the properties to map
- * @param beans framings of the application
+ * @param beanFactory where to find framings of the application, parents included
  */
-record FramingPropertiesMapper(ConfiguredProperties<Server> properties, FramingBeans beans) {
+record FramingPropertiesMapper(ConfiguredProperties<Server> properties, ListableBeanFactory beanFactory) {
 
 	private static final String TYPE = "framing.type";
 
@@ -40,7 +47,7 @@ record FramingPropertiesMapper(ConfiguredProperties<Server> properties, FramingB
 						"Is not used, because '%s' names the framing '%s'. Remove one of them."
 							.formatted(this.properties.key(BEAN), bean));
 			}
-			return this.beans.get(this.properties, BEAN, bean);
+			return bean(bean);
 		}
 		return switch (type()) {
 			case LINE -> Framing.line();
@@ -49,6 +56,21 @@ record FramingPropertiesMapper(ConfiguredProperties<Server> properties, FramingB
 			case LENGTH_FIELD -> lengthField(framing.lengthField());
 			case RAW -> Framing.raw();
 		};
+	}
+
+	private Framing bean(String name) {
+		if (!this.beanFactory.containsBean(name)) {
+			throw new UnknownNameException(Kind.FRAMING, name,
+					List.of(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(this.beanFactory, Framing.class)),
+					this.properties.key(BEAN));
+		}
+		try {
+			return this.beanFactory.getBean(name, Framing.class);
+		}
+		catch (BeanNotOfRequiredTypeException ex) {
+			throw this.properties.invalid(BEAN, name, "The bean '%s' is a %s, which does not implement %s."
+				.formatted(name, ex.getActualType().getName(), Framing.class.getName()));
+		}
 	}
 
 	private FramingType type() {
@@ -77,29 +99,25 @@ record FramingPropertiesMapper(ConfiguredProperties<Server> properties, FramingB
 
 	private Framing delimiter(@Nullable String delimiter) {
 		String value = required(DELIMITER, delimiter, FramingType.DELIMITER);
-		byte[] bytes;
-		try {
-			bytes = Delimiter.parse(value);
-		}
-		catch (IllegalArgumentException ex) {
-			throw this.properties.invalid(DELIMITER, value, String.valueOf(ex.getMessage()));
-		}
-		return Framing.delimiter(bytes);
+		return Framing.delimiter(this.properties.get(DELIMITER, value, Delimiter::parse));
 	}
 
 	private Framing fixedLength(@Nullable Integer length) {
-		return this.properties.get(LENGTH, required(LENGTH, length, FramingType.FIXED_LENGTH), Framing::fixedLength);
+		return this.properties.get(LENGTH, required(LENGTH, length, FramingType.FIXED_LENGTH), Framing::fixedLength,
+				"be at least 1");
 	}
 
 	private Framing lengthField(@Nullable LengthField field) {
 		Integer bytes = required(LENGTH_FIELD + ".bytes", (field != null) ? field.bytes() : null,
 				FramingType.LENGTH_FIELD);
-		LengthFieldFraming framing = this.properties.get(LENGTH_FIELD + ".bytes", bytes, Framing::lengthField);
+		LengthFieldFraming framing = this.properties.get(LENGTH_FIELD + ".bytes", bytes, Framing::lengthField,
+				"be 1, 2, 3 or 4");
 		if (field == null) {
 			return framing;
 		}
-		framing = this.properties.get(LENGTH_FIELD + ".offset", field.offset(), framing::offset);
-		framing = this.properties.get(LENGTH_FIELD + ".adjustment", field.adjustment(), framing::adjustment);
+		framing = this.properties.get(LENGTH_FIELD + ".offset", field.offset(), framing::offset, "be from 0 to 1024");
+		framing = this.properties.get(LENGTH_FIELD + ".adjustment", field.adjustment(), framing::adjustment,
+				"be from -65536 to 65536");
 		return framing.inclusive(field.inclusive())
 			.order((field.byteOrder() == ByteOrder.BIG_ENDIAN) ? java.nio.ByteOrder.BIG_ENDIAN
 					: java.nio.ByteOrder.LITTLE_ENDIAN);

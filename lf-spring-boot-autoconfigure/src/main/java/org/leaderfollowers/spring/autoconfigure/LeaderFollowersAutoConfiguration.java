@@ -1,10 +1,8 @@
 package org.leaderfollowers.spring.autoconfigure;
 
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Supplier;
 
 import org.leaderfollowers.LeaderFollowersPool;
@@ -12,20 +10,16 @@ import org.leaderfollowers.Server;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
-import org.leaderfollowers.spring.event.EventPublication;
-import org.leaderfollowers.spring.handler.HandlerFactory;
+import org.leaderfollowers.spring.handler.HandlerBeans;
+import org.leaderfollowers.spring.handler.LfErrorHandler;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.server.LeaderFollowersPoolBuilderCustomizer;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
-import org.leaderfollowers.spring.server.PauseAndResume;
-import org.leaderfollowers.spring.server.ReadinessLifecycle;
-import org.leaderfollowers.spring.server.ServerGracefulShutdownLifecycle;
-import org.leaderfollowers.spring.server.ServerStartStopLifecycle;
+import org.leaderfollowers.spring.server.ServerLifecycle;
 import org.leaderfollowers.spring.server.TcpServerBuilderCustomizer;
 import org.leaderfollowers.spring.server.UdpServerBuilderCustomizer;
 
-import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -40,7 +34,9 @@ import org.springframework.boot.ssl.SslBundles;
 import org.springframework.boot.util.LambdaSafe;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
-import org.springframework.context.annotation.Import;
+import org.springframework.core.env.Environment;
+import org.springframework.messaging.converter.MessageConverter;
+import org.springframework.validation.Validator;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for Leader/Followers servers. Beans
@@ -53,16 +49,15 @@ import org.springframework.context.annotation.Import;
 @ConditionalOnClass(TcpServer.class)
 @ConditionalOnBooleanProperty(name = "lf.enabled", matchIfMissing = true)
 @EnableConfigurationProperties(LfProperties.class)
-@Import(HandlerConfiguration.class)
 public final class LeaderFollowersAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean
 	LeaderFollowersPools leaderFollowersPools(LfProperties properties, ObjectProvider<LeaderFollowersPool> poolBeans,
-			ObjectProvider<LeaderFollowersPoolBuilderCustomizer> customizers) {
+			ObjectProvider<LeaderFollowersPoolBuilderCustomizer> customizers, Environment environment) {
 		List<LeaderFollowersPoolBuilderCustomizer> ordered = customizers.orderedStream().toList();
 		Map<String, ConfiguredProperties<Pool>> configured = ConfiguredProperties.byName("lf.pool", properties.pool(),
-				"lf.pools", properties.pools());
+				"lf.pools", properties.pools(), environment);
 		Map<String, Supplier<LeaderFollowersPool>> builders = new LinkedHashMap<>();
 		configured.forEach((name, pool) -> builders.put(name, () -> build(name, pool, ordered)));
 		builders.computeIfAbsent(ConfiguredProperties.DEFAULT_NAME,
@@ -84,61 +79,48 @@ public final class LeaderFollowersAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	HandlerBeans leaderFollowersHandlerBeans(ConfigurableListableBeanFactory beanFactory,
+			ObjectProvider<MessageConverter> messageConverters, ObjectProvider<Validator> validator,
+			ObjectProvider<LfErrorHandler> errorHandlers) {
+		return new HandlerBeans(beanFactory, messageConverters.orderedStream().toList(), validator.getIfUnique(),
+				errorHandlers.orderedStream().toList());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
 	LeaderFollowersServers leaderFollowersServers(LfProperties properties, LeaderFollowersPools pools,
-			ConfigurableListableBeanFactory beanFactory, HandlerFactory handlerFactory,
+			HandlerBeans handlerBeans, ConfigurableListableBeanFactory beanFactory,
 			ObjectProvider<MessageHandlerDecorator> decorators, ObjectProvider<TcpServerBuilderCustomizer> customizers,
 			ObjectProvider<UdpServerBuilderCustomizer> udpCustomizers, ObjectProvider<SslBundles> sslBundles,
 			ApplicationContext applicationContext) {
-		HandlerBeans handlers = new HandlerBeans(beanFactory);
-		// Threads that run handlers end before the beans that the handlers use.
-		Set<String> poolBeans = new LinkedHashSet<>(
-				List.of(beanFactory.getBeanNamesForType(LeaderFollowersPool.class, true, false)));
-		poolBeans.addAll(List.of(beanFactory.getBeanNamesForType(LeaderFollowersPools.class, true, false)));
-		handlers.find()
-			.forEach((handler) -> poolBeans.forEach((pool) -> beanFactory.registerDependentBean(handler.name(), pool)));
-		EventPublication events = new EventPublication(applicationContext);
-		ServerAssembly assembly = new ServerAssembly(new FramingBeans(beanFactory),
-				SslPropertiesMapper.of(sslBundles.getIfAvailable()), handlerFactory,
-				decorators.orderedStream().toList(), customizers.orderedStream().toList(),
-				udpCustomizers.orderedStream().toList(), events);
-		return new LeaderFollowersServers(new ServerRegistrations(properties, pools,
-				beanFactory.getBeansOfType(Server.class), namesOfParent(beanFactory), handlers, assembly)
-			.create(), events);
-	}
-
-	private static Set<String> namesOfParent(ConfigurableListableBeanFactory beanFactory) {
-		BeanFactory parent = beanFactory.getParentBeanFactory();
-		LeaderFollowersServers servers = (parent != null)
-				? parent.getBeanProvider(LeaderFollowersServers.class).getIfUnique() : null;
-		return (servers != null) ? servers.names() : Set.of();
+		ServerAssembly assembly = new ServerAssembly(beanFactory, properties, pools, handlerBeans,
+				SslPropertiesMapper.of(sslBundles.getIfAvailable()), decorators.orderedStream().toList(),
+				customizers.orderedStream().toList(), udpCustomizers.orderedStream().toList());
+		LeaderFollowersServers.Builder builder = LeaderFollowersServers.builder().publishTo(applicationContext);
+		assembly.addTo(builder);
+		return builder.build();
 	}
 
 	@Bean
-	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
-	ServerStartStopLifecycle leaderFollowersServerStartStopLifecycle(LeaderFollowersServers servers,
+	@ConditionalOnMissingBean(name = "leaderFollowersServerStartStopLifecycle", search = SearchStrategy.CURRENT)
+	ServerLifecycle leaderFollowersServerStartStopLifecycle(LeaderFollowersServers servers,
 			ApplicationContext applicationContext) {
-		return new ServerStartStopLifecycle(servers, applicationContext);
+		return ServerLifecycle.startStop(servers, applicationContext);
 	}
 
 	@Bean
-	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
-	ReadinessLifecycle leaderFollowersReadinessLifecycle(LfProperties properties, LeaderFollowersServers servers,
+	@ConditionalOnMissingBean(name = "leaderFollowersReadinessLifecycle", search = SearchStrategy.CURRENT)
+	ServerLifecycle leaderFollowersReadinessLifecycle(LfProperties properties, LeaderFollowersServers servers,
 			ApplicationContext applicationContext) {
-		return new ReadinessLifecycle(servers,
+		return ServerLifecycle.readiness(servers,
 				ShutdownPropertiesMapper.delay(properties.shutdown(), applicationContext.getEnvironment()),
 				applicationContext);
 	}
 
 	@Bean
-	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
-	PauseAndResume leaderFollowersPauseAndResume(LeaderFollowersServers servers) {
-		return new PauseAndResume(servers);
-	}
-
-	@Bean
-	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
-	ServerGracefulShutdownLifecycle leaderFollowersServerGracefulShutdownLifecycle(LeaderFollowersServers servers) {
-		return new ServerGracefulShutdownLifecycle(servers);
+	@ConditionalOnMissingBean(name = "leaderFollowersServerGracefulShutdownLifecycle", search = SearchStrategy.CURRENT)
+	ServerLifecycle leaderFollowersServerGracefulShutdownLifecycle(LeaderFollowersServers servers) {
+		return ServerLifecycle.gracefulShutdown(servers);
 	}
 
 }

@@ -2,7 +2,6 @@ package org.leaderfollowers.spring.autoconfigure;
 
 import io.micrometer.context.ContextRegistry;
 import org.leaderfollowers.TcpServer;
-import org.leaderfollowers.spring.context.ContextPropagation;
 
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;

@@ -1,8 +1,11 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.time.Duration;
+
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Health;
 import org.leaderfollowers.spring.health.LeaderFollowersHealthContributor;
 import org.leaderfollowers.spring.health.PoolHealthIndicator;
 import org.leaderfollowers.spring.health.ServerHealthIndicator;
@@ -39,8 +42,16 @@ public final class LeaderFollowersHealthContributorAutoConfiguration {
 			search = SearchStrategy.CURRENT)
 	HealthContributor leaderFollowersHealthContributor(LfProperties properties, LeaderFollowersPools pools,
 			LeaderFollowersServers servers) {
-		return new LeaderFollowersHealthContributor(pools, servers,
-				HealthPropertiesMapper.saturatedAfter(properties.health()));
+		return new LeaderFollowersHealthContributor(pools, servers, saturatedAfter(properties.health()));
+	}
+
+	private static @Nullable Duration saturatedAfter(Health health) {
+		Duration saturatedAfter = health.saturatedAfter();
+		if (saturatedAfter != null && (saturatedAfter.isNegative() || saturatedAfter.isZero())) {
+			throw new ConfiguredProperties<>("lf.health", health).invalid("saturated-after", saturatedAfter,
+					"Must be positive: every pool that is used to the full is saturated for moments.");
+		}
+		return saturatedAfter;
 	}
 
 	/** The details are written as JSON. */

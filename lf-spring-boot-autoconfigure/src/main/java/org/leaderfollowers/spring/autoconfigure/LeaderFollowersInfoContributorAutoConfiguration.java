@@ -2,8 +2,7 @@ package org.leaderfollowers.spring.autoconfigure;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.TcpServer;
-import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor;
-import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.LeaderFollowersInfo;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.LeaderFollowersInfo;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 

@@ -2,12 +2,11 @@ package org.leaderfollowers.spring.autoconfigure;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import org.leaderfollowers.TcpServer;
-import org.leaderfollowers.spring.metrics.PoolMetrics;
-import org.leaderfollowers.spring.metrics.ServerMetrics;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -41,10 +40,18 @@ public final class LeaderFollowersMetricsAutoConfiguration {
 		return new ServerMetrics(servers);
 	}
 
+	/**
+	 * Spring Boot binds the meters of this context to its registries. This binds them if
+	 * the registry is that of a parent context, or if Spring Boot's module for metrics is
+	 * not there. A registry that is bound already stays as it is.
+	 */
 	@Bean
-	MeterBinding leaderFollowersMeterBinding(ConfigurableListableBeanFactory beanFactory,
+	SmartInitializingSingleton leaderFollowersMeterBinding(ConfigurableListableBeanFactory beanFactory,
 			ObjectProvider<MeterRegistry> registry) {
-		return new MeterBinding(beanFactory, registry);
+		return () -> registry.ifUnique((unique) -> {
+			beanFactory.getBeansOfType(PoolMetrics.class).values().forEach((metrics) -> metrics.bindTo(unique));
+			beanFactory.getBeansOfType(ServerMetrics.class).values().forEach((metrics) -> metrics.bindTo(unique));
+		});
 	}
 
 }

@@ -5,6 +5,7 @@ import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
 import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.autoconfigure.MessageMeasurement.Timing;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
 
@@ -39,9 +40,9 @@ public final class LeaderFollowersObservationAutoConfiguration {
 	@Order(MessageHandlerDecorator.OBSERVATION_ORDER)
 	MessageHandlerDecorator leaderFollowersObservationDecorator(LfProperties properties,
 			ObjectProvider<ObservationRegistry> registry, ObjectProvider<MessageObservationConvention> convention,
-			ObjectProvider<MessageTimers> timers, ObjectProvider<ObservationListeners> listeners) {
+			ObjectProvider<Timing> timing, ObjectProvider<ObservationListeners> listeners) {
 		return new MessageMeasurement(properties.observation().mode(), registry.getIfUnique(),
-				convention.getIfAvailable(), timers.getIfAvailable(), listeners.getIfAvailable());
+				convention.getIfAvailable(), timing.getIfAvailable(), listeners.getIfAvailable());
 	}
 
 	/**
@@ -53,9 +54,10 @@ public final class LeaderFollowersObservationAutoConfiguration {
 	static class Timers {
 
 		@Bean
-		@Nullable MessageTimers leaderFollowersMessageTimers(ObjectProvider<MeterRegistry> registry) {
+		@Nullable Timing leaderFollowersMessageTiming(ObjectProvider<MeterRegistry> registry) {
 			MeterRegistry unique = registry.getIfUnique();
-			return (unique != null) ? new MessageTimers(unique) : null;
+			return (unique != null) ? (server, handler, common) -> new TimerInterceptor(server, handler, unique, common)
+					: null;
 		}
 
 	}

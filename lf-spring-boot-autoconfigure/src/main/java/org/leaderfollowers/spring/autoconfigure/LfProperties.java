@@ -14,7 +14,6 @@ import org.leaderfollowers.ClientAuth;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.TransportType;
-import org.leaderfollowers.spring.observation.ObservationMode;
 
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -257,6 +256,29 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param mode When each message is an observation. It is timed otherwise.
 	 */
 	public record Observation(@DefaultValue("auto") ObservationMode mode) {
+	}
+
+	/**
+	 * When each message is an observation.
+	 */
+	public enum ObservationMode {
+
+		/**
+		 * If anything but meters may listen to observations, such as a tracer. Otherwise
+		 * the messages are timed without one, which gives the same timer at a fraction of
+		 * the cost.
+		 */
+		AUTO,
+
+		/**
+		 * Always: for code that asks for the current observation, or adds listeners of
+		 * its own to the registry while the application runs.
+		 */
+		ALWAYS,
+
+		/** Never: the messages are timed, and nothing else. */
+		NEVER
+
 	}
 
 	/**

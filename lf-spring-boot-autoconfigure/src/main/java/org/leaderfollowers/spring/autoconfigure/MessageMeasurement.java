@@ -6,10 +6,10 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.ObservationMode;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
+import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
-import org.leaderfollowers.spring.observation.ObservationMode;
-import org.leaderfollowers.spring.observation.ObservedMessageHandler;
 
 /**
  * Has the messages of handlers observed or, where that comes to the same thing, timed.
@@ -17,11 +17,11 @@ import org.leaderfollowers.spring.observation.ObservedMessageHandler;
  * @param mode what the application wants
  * @param registry the registry of observations, if there is one
  * @param convention the convention of the application, if it has one
- * @param timers times messages, if there is a registry of meters
+ * @param timing times messages, if there is a registry of meters
  * @param listeners finds out who would listen, if Boot configures observations
  */
 record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry registry,
-		@Nullable MessageObservationConvention convention, @Nullable MessageTimers timers,
+		@Nullable MessageObservationConvention convention, @Nullable Timing timing,
 		@Nullable ObservationListeners listeners) implements MessageHandlerDecorator {
 
 	private static final Log logger = LogFactory.getLog(MessageMeasurement.class);
@@ -33,14 +33,14 @@ record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry re
 			logger.debug("Each message of server '%s' is an observation: %s".formatted(server, reason));
 			return observe(handler, server, handlerName);
 		}
-		if (this.timers == null || (this.listeners != null && !this.listeners.isEnabled())) {
+		if (this.timing == null || (this.listeners != null && !this.listeners.isEnabled())) {
 			logger.debug("The messages of server '%s' are neither observed nor timed".formatted(server));
 			return handler;
 		}
 		logger.debug("The messages of server '%s' are timed without observations: only meters would listen"
 			.formatted(server));
 		KeyValues common = (this.listeners != null) ? this.listeners.commonKeyValues() : KeyValues.empty();
-		return this.timers.decorate(handler, server, handlerName, common);
+		return this.timing.interceptor(server, handlerName, common).decorate(handler, server, handlerName);
 	}
 
 	private @Nullable String reasonToObserve() {
@@ -50,7 +50,7 @@ record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry re
 		if (this.mode == ObservationMode.ALWAYS) {
 			return "lf.observation.mode is 'always'";
 		}
-		if (this.timers == null) {
+		if (this.timing == null) {
 			return "there is no MeterRegistry";
 		}
 		return (this.listeners != null) ? this.listeners.find() : "Spring Boot does not configure observations";
@@ -60,7 +60,23 @@ record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry re
 		if (this.registry == null || (this.mode == ObservationMode.AUTO && this.registry.isNoop())) {
 			return handler;
 		}
-		return new ObservedMessageHandler(handler, server, handlerName, this.registry, this.convention);
+		return new ObservationInterceptor(server, handlerName, this.registry, this.convention).decorate(handler, server,
+				handlerName);
+	}
+
+	/**
+	 * Times messages without observations. The type does not mention meters, which need
+	 * not be on the class path.
+	 */
+	@FunctionalInterface
+	interface Timing {
+
+		/**
+		 * Times the messages of a handler.
+		 * @param commonKeyValues what every observation of the application has
+		 */
+		MessageHandlerInterceptor interceptor(String server, String handlerName, KeyValues commonKeyValues);
+
 	}
 
 }

@@ -1,10 +1,12 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.lang.reflect.Method;
 import java.util.Map;
 import java.util.function.Predicate;
 
 import io.micrometer.common.KeyValues;
 import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
+import io.micrometer.core.instrument.observation.MeterObservationHandler;
 import io.micrometer.observation.GlobalObservationConvention;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationFilter;
@@ -17,13 +19,12 @@ import org.leaderfollowers.spring.observation.MessageObservationConvention;
 
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.BeanFactoryUtils;
-import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration;
 import org.springframework.boot.micrometer.observation.autoconfigure.ObservationHandlerGroup;
 import org.springframework.boot.micrometer.observation.autoconfigure.ObservationProperties;
 import org.springframework.boot.micrometer.observation.autoconfigure.ObservationRegistryCustomizer;
-import org.springframework.util.ClassUtils;
 
 /**
  * Finds out whether an observation of a message would be more than its timer. Only what
@@ -31,12 +32,6 @@ import org.springframework.util.ClassUtils;
  * versions of Boot may add, is taken for a listener.
  */
 final class ObservationListeners {
-
-	/** Has the settings {@code management.observations.enable} and {@code key-values}. */
-	private static final String PROPERTIES_BEAN_TYPE = ObservationProperties.class.getPackageName()
-			+ ".PropertiesObservationFilterPredicate";
-
-	private static final String METER_GROUP_BEAN = "metricsObservationHandlerGroup";
 
 	private final ConfigurableListableBeanFactory beanFactory;
 
@@ -57,12 +52,11 @@ final class ObservationListeners {
 		if (found == null && beans(ObservationHandler.class).size() > 1) {
 			found = "there are several beans of type DefaultMeterObservationHandler";
 		}
-		found = (found != null) ? found
-				: find(ObservationHandlerGroup.class, (bean) -> bean.getKey().equals(METER_GROUP_BEAN));
+		found = (found != null) ? found : find(ObservationHandlerGroup.class, ObservationListeners::isOfMeters);
 		found = (found != null) ? found : find(MessageObservationConvention.class, (bean) -> false);
 		found = (found != null) ? found : find(GlobalObservationConvention.class, (bean) -> false);
-		found = (found != null) ? found : find(ObservationPredicate.class, ObservationListeners::isProperties);
-		found = (found != null) ? found : find(ObservationFilter.class, ObservationListeners::isProperties);
+		found = (found != null) ? found : find(ObservationPredicate.class, this::isOfSettings);
+		found = (found != null) ? found : find(ObservationFilter.class, this::isOfSettings);
 		return (found != null) ? found : find(ObservationRegistryCustomizer.class, (bean) -> false);
 	}
 
@@ -87,8 +81,18 @@ final class ObservationListeners {
 				: KeyValues.empty();
 	}
 
-	private static boolean isProperties(Map.Entry<String, ?> bean) {
-		return bean.getValue().getClass().getName().equals(PROPERTIES_BEAN_TYPE);
+	private static boolean isOfMeters(Map.Entry<String, ?> group) {
+		return group.getValue() instanceof ObservationHandlerGroup ofHandlers
+				&& ofHandlers.handlerType() == MeterObservationHandler.class;
+	}
+
+	/**
+	 * Whether a bean stands for the settings {@code management.observations.enable} and
+	 * {@code key-values}: the one that is both a filter and a predicate.
+	 */
+	private boolean isOfSettings(Map.Entry<String, ?> bean) {
+		return bean.getValue() instanceof ObservationFilter && bean.getValue() instanceof ObservationPredicate
+				&& isOfBoot(bean.getKey());
 	}
 
 	private @Nullable String find(Class<?> type, Predicate<Map.Entry<String, ?>> known) {
@@ -105,28 +109,29 @@ final class ObservationListeners {
 		return BeanFactoryUtils.beansOfTypeIncludingAncestors(this.beanFactory, type);
 	}
 
-	/** One that the application has made may have been given listeners by its maker. */
+	/** A registry of the application may have been given listeners by its maker. */
 	private boolean isRegistryOfBoot() {
 		String[] names = BeanFactoryUtils.beanNamesForTypeIncludingAncestors(this.beanFactory,
 				ObservationRegistry.class);
-		if (names.length != 1) {
-			return false;
-		}
+		return names.length == 1 && isOfBoot(names[0]);
+	}
+
+	/** Whether Spring Boot's auto-configuration of observations has made a bean. */
+	private boolean isOfBoot(String name) {
 		BeanFactory owner = this.beanFactory;
 		while (owner instanceof ConfigurableListableBeanFactory factory) {
-			if (factory.containsLocalBean(names[0])) {
-				return factory.containsBeanDefinition(names[0])
-						&& isOfBoot(factory, factory.getMergedBeanDefinition(names[0]));
+			if (factory.containsLocalBean(name)) {
+				return factory.containsBeanDefinition(name)
+						&& factory.getMergedBeanDefinition(name) instanceof RootBeanDefinition definition
+						&& isOfBoot(definition.getResolvedFactoryMethod());
 			}
 			owner = factory.getParentBeanFactory();
 		}
 		return false;
 	}
 
-	private static boolean isOfBoot(BeanFactory beanFactory, BeanDefinition definition) {
-		String configuration = definition.getFactoryBeanName();
-		Class<?> type = (configuration != null) ? beanFactory.getType(configuration, false) : null;
-		return type != null && ClassUtils.getUserClass(type) == ObservationAutoConfiguration.class;
+	private static boolean isOfBoot(@Nullable Method factoryMethod) {
+		return factoryMethod != null && factoryMethod.getDeclaringClass() == ObservationAutoConfiguration.class;
 	}
 
 }

@@ -18,14 +18,16 @@ record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 		LeaderFollowersPool.Builder builder = LeaderFollowersPool.builder().name(name);
 		Pool pool = this.properties.values();
 		Threads threads = pool.threads();
-		this.properties.set("threads.min", threads.min(), (min) -> builder.threads(Math.min(min, 1), 1));
+		this.properties.set("threads.min", threads.min(), (min) -> builder.threads(Math.min(min, 1), 1),
+				"be at least 1");
 		if (threads.max() < threads.min()) {
 			throw contradiction(threads);
 		}
-		this.properties.set("threads.max", threads.max(), (max) -> builder.threads(threads.min(), max));
-		this.properties.set("threads.keep-alive", threads.keepAlive(), builder::keepAlive);
-		this.properties.set("threads.priority", threads.priority(), builder::threadPriority);
-		this.properties.set("handle-sets", pool.handleSets(), builder::handleSets);
+		this.properties.set("threads.max", threads.max(), (max) -> builder.threads(threads.min(), max),
+				"be from '%s', which is %d, to 10000".formatted(this.properties.key("threads.min"), threads.min()));
+		this.properties.set("threads.keep-alive", threads.keepAlive(), builder::keepAlive, "be positive");
+		this.properties.set("threads.priority", threads.priority(), builder::threadPriority, "be from 1 to 10");
+		this.properties.set("handle-sets", pool.handleSets(), builder::handleSets, "be from 1 to 64");
 		if (pool.handleSets() > threads.min()) {
 			throw this.properties.invalid("handle-sets", pool.handleSets(),
 					"Must not be greater than '%s', which is %d: a handle set without a leader is not served."
@@ -34,11 +36,12 @@ record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 		DataSize maxBufferedSize = pool.maxBufferedSize();
 		if (maxBufferedSize != null) {
 			this.properties.set("max-buffered-size", maxBufferedSize,
-					(size) -> builder.maxBufferedBytes(size.toBytes()));
+					(size) -> builder.maxBufferedBytes(size.toBytes()), "be at least 64KB");
 		}
-		this.properties.set("promotion.policy", pool.promotion().policy(), builder::promotionPolicy);
-		this.properties.set("promotion.order", pool.promotion().order(), builder::promotionOrder);
-		this.properties.set("promotion.lease", pool.promotion().lease(), builder::promotionLease);
+		builder.promotionPolicy(pool.promotion().policy());
+		builder.promotionOrder(pool.promotion().order());
+		this.properties.set("promotion.lease", pool.promotion().lease(), builder::promotionLease,
+				"be from 100 microseconds to 1 minute");
 		return builder;
 	}
 

@@ -8,9 +8,8 @@ import org.leaderfollowers.ServerTls;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Ssl;
-import org.leaderfollowers.spring.server.UnknownSslBundleException;
-import org.leaderfollowers.spring.ssl.BundleReload;
-import org.leaderfollowers.spring.ssl.BundleTls;
+import org.leaderfollowers.spring.server.UnknownNameException;
+import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
 import org.springframework.boot.ssl.NoSuchSslBundleException;
 import org.springframework.boot.ssl.SslBundle;
@@ -84,13 +83,14 @@ record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload 
 
 	private SslBundle content(ConfiguredProperties<Server> properties, BundleTls tls) {
 		if (this.bundles == null) {
-			throw new UnknownSslBundleException(tls.bundle(), List.of(), properties.key(BUNDLE));
+			throw new UnknownNameException(Kind.SSL_BUNDLE, tls.bundle(), List.of(), properties.key(BUNDLE));
 		}
 		try {
 			return this.bundles.getBundle(tls.bundle());
 		}
 		catch (NoSuchSslBundleException ex) {
-			throw new UnknownSslBundleException(tls.bundle(), this.bundles.getBundleNames(), properties.key(BUNDLE));
+			throw new UnknownNameException(Kind.SSL_BUNDLE, tls.bundle(), this.bundles.getBundleNames(),
+					properties.key(BUNDLE));
 		}
 	}
 

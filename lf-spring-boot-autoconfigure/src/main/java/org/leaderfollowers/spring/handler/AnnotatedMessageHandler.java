@@ -24,16 +24,16 @@ final class AnnotatedMessageHandler implements MessageHandler {
 
 	private final Replies replies;
 
-	private final Failures failures;
+	private final FailureLog failureLog;
 
 	AnnotatedMessageHandler(@Nullable HandlerMethod open, MessageDispatch message, @Nullable HandlerMethod close,
-			@Nullable MessageHandler bean, Replies replies, Failures failures) {
+			@Nullable MessageHandler bean, Replies replies, FailureLog failureLog) {
 		this.open = open;
 		this.message = message;
 		this.close = close;
 		this.bean = bean;
 		this.replies = replies;
-		this.failures = failures;
+		this.failureLog = failureLog;
 	}
 
 	@Override
@@ -89,7 +89,7 @@ final class AnnotatedMessageHandler implements MessageHandler {
 			this.bean.onError(connection, failure);
 		}
 		else {
-			this.failures.log(connection, failure);
+			this.failureLog.log(connection, failure);
 		}
 	}
 

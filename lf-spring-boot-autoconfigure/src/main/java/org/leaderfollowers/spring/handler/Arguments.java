@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.handler;
 
+import java.lang.annotation.Annotation;
 import java.lang.reflect.Method;
 import java.net.InetAddress;
 import java.net.SocketAddress;
@@ -15,7 +16,11 @@ import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.spring.handler.HandlerMethod.Argument;
+import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
+import org.leaderfollowers.spring.handler.PayloadReaders.PayloadReader;
 
+import org.springframework.core.Conventions;
 import org.springframework.core.DefaultParameterNameDiscoverer;
 import org.springframework.core.MethodParameter;
 import org.springframework.core.ResolvableType;
@@ -25,7 +30,10 @@ import org.springframework.messaging.MessageHeaders;
 import org.springframework.messaging.handler.annotation.Header;
 import org.springframework.messaging.handler.annotation.Headers;
 import org.springframework.messaging.handler.annotation.Payload;
+import org.springframework.validation.BeanPropertyBindingResult;
+import org.springframework.validation.SmartValidator;
 import org.springframework.validation.Validator;
+import org.springframework.validation.annotation.ValidationAnnotationUtils;
 
 /**
  * Finds out at start what supplies the arguments of methods.
@@ -217,7 +225,7 @@ final class Arguments {
 					? Optional.ofNullable(argument.get(connection, message, event)) : Optional.empty();
 		}
 		if (optional && !anyBytes
-				&& (!parameter.getParameterType().isPrimitive() || InvocableMethods.isKotlin(method))) {
+				&& (!parameter.getParameterType().isPrimitive() || HandlerMethod.Handles.isKotlin(method))) {
 			return (connection, message, event) -> required(message).hasRemaining()
 					? argument.get(connection, message, event) : null;
 		}
@@ -266,6 +274,52 @@ final class Arguments {
 		@Override
 		protected Class<?> getContainingClass() {
 			return this.beanType;
+		}
+
+	}
+
+	/**
+	 * Validates payloads.
+	 *
+	 * @param validator what does it
+	 * @param name what the payload is called
+	 * @param groups the groups of constraints that count; none for the default group
+	 */
+	private record PayloadValidation(Validator validator, String name, Object[] groups) {
+
+		/**
+		 * Whether a parameter is to be validated: by {@code @Valid}, {@code @Validated}
+		 * or an annotation that begins with that.
+		 * @return the groups, or {@code null} if it is not
+		 */
+		static Object @Nullable [] groups(MethodParameter parameter) {
+			for (Annotation annotation : parameter.getParameterAnnotations()) {
+				Object[] groups = ValidationAnnotationUtils.determineValidationHints(annotation);
+				if (groups != null) {
+					return groups;
+				}
+			}
+			return null;
+		}
+
+		static PayloadValidation of(Validator validator, MethodParameter parameter, Object[] groups) {
+			return new PayloadValidation(validator, Conventions.getVariableNameForParameter(parameter), groups);
+		}
+
+		void validate(@Nullable Object payload) {
+			if (payload == null || !this.validator.supports(payload.getClass())) {
+				return;
+			}
+			BeanPropertyBindingResult errors = new BeanPropertyBindingResult(payload, this.name);
+			if (this.validator instanceof SmartValidator smart && this.groups.length > 0) {
+				smart.validate(payload, errors, this.groups);
+			}
+			else {
+				this.validator.validate(payload, errors);
+			}
+			if (errors.hasErrors()) {
+				throw new PayloadValidationException(errors);
+			}
 		}
 
 	}

@@ -10,7 +10,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.FramingException;
-import org.leaderfollowers.spring.logging.Printable;
+import org.leaderfollowers.spring.internal.Printable;
 
 /**
  * Logs the failures that nobody handles: each kind of them, which is a type of exception

@@ -13,10 +13,11 @@ import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.handler.HandlerMethod.Argument;
+import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
 
 import org.springframework.core.KotlinDetector;
 import org.springframework.core.MethodParameter;
-import org.springframework.util.Assert;
 import org.springframework.util.ClassUtils;
 import org.springframework.validation.Validator;
 
@@ -24,7 +25,7 @@ import org.springframework.validation.Validator;
  * Makes the handlers of servers from beans: from those that have annotated methods, and
  * from {@link MessageHandler}s. Whatever can be resolved or refused at start is.
  */
-public final class HandlerFactory {
+final class HandlerFactory {
 
 	private final PayloadConverters converters;
 
@@ -32,47 +33,38 @@ public final class HandlerFactory {
 
 	private final List<LfErrorHandler> errorHandlers;
 
-	/**
-	 * Creates a factory.
-	 * @param converters what converts messages and replies
-	 * @param validator what validates messages, if there is anything
-	 * @param errorHandlers asked about failures, in this order
-	 */
-	public HandlerFactory(PayloadConverters converters, @Nullable Validator validator,
-			List<LfErrorHandler> errorHandlers) {
-		Assert.notNull(converters, "'converters' must not be null");
-		Assert.notNull(errorHandlers, "'errorHandlers' must not be null");
+	HandlerFactory(PayloadConverters converters, @Nullable Validator validator, List<LfErrorHandler> errorHandlers) {
 		this.converters = converters;
 		this.validator = validator;
-		this.errorHandlers = List.copyOf(errorHandlers);
+		this.errorHandlers = errorHandlers;
 	}
 
 	/**
-	 * Whether a class can be that of a handler at all: it implements
-	 * {@link MessageHandler}, or has annotated methods.
-	 * @param type the class of a bean
-	 * @return {@code false} if neither
+	 * Whether a class can be that of a handler: it implements {@link MessageHandler}, or
+	 * has annotated methods.
 	 */
-	public static boolean isHandler(Class<?> type) {
+	static boolean isHandler(Class<?> type) {
 		return MessageHandler.class.isAssignableFrom(type) || !HandlerMethods.of(type).isEmpty();
 	}
 
 	/**
 	 * Makes the handler of a server.
-	 * @param source the bean
-	 * @param charset the charset of text
-	 * @param connections whether the server has connections, which are opened and closed
-	 * @param decoration what is put around the calls of the bean, inside of the handling
-	 * of failures
-	 * @return the handler
-	 * @throws InvalidHandlerException if the bean cannot handle messages
+	 * @see HandlerBeans.HandlerBean#create
 	 */
-	public MessageHandler create(HandlerSource source, Charset charset, boolean connections,
+	MessageHandler create(Source source, Charset charset, boolean connections,
 			UnaryOperator<MessageHandler> decoration) {
-		Assert.notNull(source, "'source' must not be null");
-		Assert.notNull(charset, "'charset' must not be null");
-		Assert.notNull(decoration, "'decoration' must not be null");
 		return new Build(source, charset, connections).create(decoration);
+	}
+
+	/**
+	 * A bean that handles messages.
+	 *
+	 * @param bean the bean itself, or the proxy around it
+	 * @param type its class, which is not that of a proxy
+	 * @param name the name of the bean
+	 * @param description the bean and where it is defined, for people
+	 */
+	record Source(Object bean, Class<?> type, String name, String description) {
 	}
 
 	/**
@@ -80,7 +72,7 @@ public final class HandlerFactory {
 	 */
 	private final class Build {
 
-		private final HandlerSource source;
+		private final Source source;
 
 		private final HandlerMethods methods;
 
@@ -88,7 +80,7 @@ public final class HandlerFactory {
 
 		private final Mistakes mistakes = new Mistakes();
 
-		private final InvocableMethods invocables;
+		private final HandlerMethod.Handles handles;
 
 		private final Text text;
 
@@ -100,11 +92,11 @@ public final class HandlerFactory {
 
 		private @Nullable ServerMessageHandler created;
 
-		Build(HandlerSource source, Charset charset, boolean connections) {
+		Build(Source source, Charset charset, boolean connections) {
 			this.source = source;
 			this.connections = connections;
 			this.methods = HandlerMethods.of(source.type());
-			this.invocables = new InvocableMethods(source.bean(), this.mistakes);
+			this.handles = new HandlerMethod.Handles(source.bean(), this.mistakes);
 			this.text = new Text(charset);
 			PayloadConverters converters = HandlerFactory.this.converters;
 			this.readers = new PayloadReaders(converters, this.text);
@@ -121,13 +113,11 @@ public final class HandlerFactory {
 				return decoration.apply(bean);
 			}
 			Replies replies = new Replies(HandlerFactory.this.converters, this.text, this::failed);
-			Failures failures = new Failures(errorMethods(), HandlerFactory.this.errorHandlers,
-					new FailureLog(this.source.name()));
-			MessageHandler handler = handler(replies, failures);
-			if (!this.mistakes.isEmpty()) {
-				throw new InvalidHandlerException(this.source.description(), this.source.type(), this.mistakes.found());
-			}
-			this.created = new ServerMessageHandler(decoration.apply(handler), replies, failures);
+			ErrorMethods errorMethods = errorMethods();
+			MessageHandler handler = handler(replies);
+			this.mistakes.throwIfAny(this.source.description(), this.source.type());
+			this.created = new ServerMessageHandler(decoration.apply(handler), replies, errorMethods,
+					HandlerFactory.this.errorHandlers);
 			return this.created;
 		}
 
@@ -142,7 +132,7 @@ public final class HandlerFactory {
 			}
 		}
 
-		private MessageHandler handler(Replies replies, Failures failures) {
+		private MessageHandler handler(Replies replies) {
 			MessageHandler bean = (this.source.bean() instanceof MessageHandler handler) ? handler : null;
 			if (bean != null && this.methods.isEmpty()) {
 				return bean;
@@ -161,7 +151,7 @@ public final class HandlerFactory {
 				checkOnce("onClose", Phase.CLOSE, this.methods.close(), Connection.class, CloseReason.class);
 				checkOnce("onError", Phase.ERROR, this.methods.error(), Connection.class, Throwable.class);
 			}
-			return new AnnotatedMessageHandler(open, message, close, bean, replies, failures);
+			return new AnnotatedMessageHandler(open, message, close, bean, replies, new FailureLog(this.source.name()));
 		}
 
 		private @Nullable HandlerMethod single(Phase phase, List<Method> candidates) {
@@ -172,14 +162,10 @@ public final class HandlerFactory {
 			if (bound.size() > 1) {
 				this.mistakes.add("Class " + this.source.type().getSimpleName(),
 						"has %d methods that are annotated with %s: %s".formatted(bound.size(), phase,
-								names(candidates)),
+								Mistakes.describe(candidates)),
 						"Keep one of them.");
 			}
 			return bound.isEmpty() ? null : bound.get(0);
-		}
-
-		private static String names(List<Method> methods) {
-			return String.join(", ", methods.stream().map(Mistakes::describe).toList());
 		}
 
 		private void checkOnce(String name, Phase phase, Map<Method, ?> annotated, Class<?>... parameters) {
@@ -189,20 +175,20 @@ public final class HandlerFactory {
 			Method own = ClassUtils.getMethodIfAvailable(this.source.type(), name, parameters);
 			if (own != null && own.getDeclaringClass() != MessageHandler.class) {
 				this.mistakes.add(own, "implements MessageHandler, but %s is annotated with %s"
-					.formatted(names(List.copyOf(annotated.keySet())), phase), "Keep one of the two.");
+					.formatted(Mistakes.describe(annotated.keySet()), phase), "Keep one of the two.");
 			}
 		}
 
 		/** Never fails: what is wrong is collected. */
 		HandlerMethod bind(Method method, Phase phase, boolean converted) {
-			MethodHandle handle = this.invocables.handle(method);
+			MethodHandle handle = this.handles.handle(method);
 			Argument[] arguments = new Argument[0];
 			// What Kotlin adds to the parameters of the others is nobody's mistake.
 			if (!KotlinDetector.isSuspendingFunction(method)) {
 				arguments = this.arguments.find(method, phase, converted);
 				this.replyTypes.check(method, phase);
 			}
-			return new HandlerMethod((handle != null) ? handle : InvocableMethods.NONE, arguments,
+			return new HandlerMethod((handle != null) ? handle : HandlerMethod.Handles.NONE, arguments,
 					Mistakes.describe(method));
 		}
 

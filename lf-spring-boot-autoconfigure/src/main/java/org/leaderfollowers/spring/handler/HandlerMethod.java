@@ -1,10 +1,18 @@
 package org.leaderfollowers.spring.handler;
 
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.nio.ByteBuffer;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
+
+import org.springframework.aop.support.AopUtils;
+import org.springframework.core.KotlinDetector;
+import org.springframework.util.ReflectionUtils;
 
 /**
  * A method of a bean, ready to be called.
@@ -45,6 +53,108 @@ final class HandlerMethod {
 	@Override
 	public String toString() {
 		return this.description;
+	}
+
+	/**
+	 * Supplies one argument of a method for each call.
+	 */
+	@FunctionalInterface
+	interface Argument {
+
+		/**
+		 * Supplies the argument.
+		 * @param connection the connection
+		 * @param message the message, where there is one
+		 * @param event what else the call is about: the failure, the reason of a close,
+		 * or the payload if it has been converted already
+		 */
+		@Nullable Object get(Connection connection, @Nullable ByteBuffer message, @Nullable Object event) throws Exception;
+
+	}
+
+	/**
+	 * Makes method handles of the methods of a bean, which may be behind a proxy.
+	 *
+	 * @param bean the bean
+	 * @param mistakes where to say what cannot be called
+	 */
+	record Handles(Object bean, Mistakes mistakes) {
+
+		/** In place of a method that cannot be called. */
+		static final MethodHandle NONE = MethodHandles.empty(MethodType.methodType(Object.class, Object[].class));
+
+		/**
+		 * Makes a handle.
+		 * @param method a method of the class of the bean
+		 * @return a handle of type {@code (Object[])Object}, or {@code null} if the
+		 * method cannot be called
+		 */
+		@Nullable MethodHandle handle(Method method) {
+			Method invocable = invocable(method);
+			if (invocable == null) {
+				return null;
+			}
+			try {
+				ReflectionUtils.makeAccessible(invocable);
+				MethodHandle handle = MethodHandles.lookup().unreflect(invocable).asFixedArity().bindTo(this.bean);
+				MethodHandle spread = handle.asType(handle.type().generic())
+					.asSpreader(Object[].class, invocable.getParameterCount());
+				return isKotlin(method) ? KotlinDefaults.bind(method, this.bean, spread) : spread;
+			}
+			catch (IllegalAccessException | RuntimeException ex) {
+				// A module that is not open, for example.
+				this.mistakes.add(method, "cannot be accessed (%s)".formatted(ex.getMessage()),
+						"Make the method and its class public, or open the package to Spring.");
+				return null;
+			}
+		}
+
+		static boolean isKotlin(Method method) {
+			return KotlinDetector.isKotlinReflectPresent() && KotlinDetector.isKotlinType(method.getDeclaringClass());
+		}
+
+		private @Nullable Method invocable(Method method) {
+			boolean proxied = AopUtils.isAopProxy(this.bean);
+			if (Modifier.isStatic(method.getModifiers())) {
+				this.mistakes.add(method, "is static", "Make it an instance method.");
+			}
+			else if (Modifier.isPrivate(method.getModifiers())) {
+				this.mistakes.add(method, "is private", "Let it be package-private, protected or public.");
+			}
+			else if (KotlinDetector.isSuspendingFunction(method)) {
+				this.mistakes.add(method, "is a suspending function, which is not supported",
+						"Return a CompletableFuture, for example by the function future of kotlinx-coroutines.");
+			}
+			else if (proxied && AopUtils.isCglibProxy(this.bean) && isNotProxied(method)) {
+				this.mistakes.add(method,
+						"is final or not visible to the proxy around the bean (for a transaction, for example), "
+								+ "so that it would be called on the proxy itself",
+						"Let the method be public and not final.");
+			}
+			else {
+				try {
+					return AopUtils.selectInvocableMethod(method, this.bean.getClass());
+				}
+				catch (IllegalStateException ex) {
+					this.mistakes.add(method,
+							"is not declared by an interface, but the bean is behind a JDK proxy, which has the methods of interfaces only",
+							"Declare the method in an interface of the bean, or let the proxy extend the class (proxyTargetClass=true).");
+				}
+			}
+			return null;
+		}
+
+		/** Whether a proxy that is a subclass does not override the method. */
+		private boolean isNotProxied(Method method) {
+			if (Modifier.isFinal(method.getModifiers())) {
+				return true;
+			}
+			boolean packagePrivate = !Modifier.isPublic(method.getModifiers())
+					&& !Modifier.isProtected(method.getModifiers());
+			return packagePrivate
+					&& method.getDeclaringClass().getClassLoader() != this.bean.getClass().getClassLoader();
+		}
+
 	}
 
 }

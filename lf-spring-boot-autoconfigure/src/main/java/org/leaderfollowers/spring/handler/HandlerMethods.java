@@ -23,7 +23,7 @@ import org.springframework.util.ClassUtils;
  * declared by itself, by a superclass or by an interface. Needs no instance, and does not
  * check whether the methods can be called.
  */
-public final class HandlerMethods {
+final class HandlerMethods {
 
 	private final Class<?> type;
 
@@ -48,7 +48,7 @@ public final class HandlerMethods {
 	 * @param type the class of a bean, not of a proxy
 	 * @return its methods
 	 */
-	public static HandlerMethods of(Class<?> type) {
+	static HandlerMethods of(Class<?> type) {
 		return new HandlerMethods(ClassUtils.getUserClass(type));
 	}
 
@@ -69,7 +69,7 @@ public final class HandlerMethods {
 	 * Whether there are none.
 	 * @return {@code true} if no method is annotated
 	 */
-	public boolean isEmpty() {
+	boolean isEmpty() {
 		return methods().isEmpty();
 	}
 
@@ -77,7 +77,7 @@ public final class HandlerMethods {
 	 * All of them.
 	 * @return the methods that are annotated
 	 */
-	public List<Method> methods() {
+	List<Method> methods() {
 		return Stream.of(this.open, this.message, this.close, this.error)
 			.flatMap((methods) -> methods.keySet().stream())
 			.distinct()
@@ -102,6 +102,26 @@ public final class HandlerMethods {
 
 	Map<Method, OnError> error() {
 		return this.error;
+	}
+
+	/**
+	 * When a method is called.
+	 */
+	enum Phase {
+
+		OPEN("@OnOpen"), MESSAGE("@OnMessage"), CLOSE("@OnClose"), ERROR("@OnError");
+
+		private final String annotation;
+
+		Phase(String annotation) {
+			this.annotation = annotation;
+		}
+
+		@Override
+		public String toString() {
+			return this.annotation;
+		}
+
 	}
 
 }

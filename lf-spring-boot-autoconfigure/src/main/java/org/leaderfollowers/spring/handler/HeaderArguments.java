@@ -10,6 +10,7 @@ import java.util.function.Function;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.spring.handler.HandlerMethod.Argument;
 
 import org.springframework.core.MethodParameter;
 import org.springframework.core.ResolvableType;
@@ -70,7 +71,7 @@ final class HeaderArguments {
 		boolean hasDefault = !ValueConstants.DEFAULT_NONE.equals(header.defaultValue());
 		boolean optional = hasDefault || !header.required() || parameter.isOptional();
 		if (optional && !hasDefault && parameter.getParameterType().isPrimitive()
-				&& !(InvocableMethods.isKotlin(method) && parameter.isOptional())) {
+				&& !(HandlerMethod.Handles.isKotlin(method) && parameter.isOptional())) {
 			this.mistakes
 				.add(method,
 						"has the parameter %s, which is primitive and cannot be null when the header '%s' is missing"

@@ -14,26 +14,32 @@ import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.exc.InvalidTypeIdException;
 import tools.jackson.databind.json.JsonMapper;
 
-import org.springframework.util.Assert;
+import org.springframework.beans.factory.BeanFactory;
 
 /**
  * Converts messages from and to JSON. The only class here that needs Jackson.
  */
-public final class JsonConverter {
+final class JsonConverter {
+
+	/** The class that tells whether Jackson is there. */
+	static final String MAPPER = "tools.jackson.databind.json.JsonMapper";
 
 	private final JsonMapper mapper;
 
 	private final ObjectWriter writer;
 
-	/**
-	 * Creates a converter.
-	 * @param mapper the mapper to use. Replies are written without indentation whatever
-	 * it says, since the line is the most common framing
-	 */
-	public JsonConverter(JsonMapper mapper) {
-		Assert.notNull(mapper, "'mapper' must not be null");
+	private JsonConverter(JsonMapper mapper) {
 		this.mapper = mapper;
+		// The line is the most common framing.
 		this.writer = mapper.writer().without(SerializationFeature.INDENT_OUTPUT);
+	}
+
+	/**
+	 * Creates a converter that uses the mapper of the application, if it has one. Replies
+	 * are written without indentation, whatever the mapper says.
+	 */
+	static JsonConverter of(BeanFactory beanFactory) {
+		return new JsonConverter(beanFactory.getBeanProvider(JsonMapper.class).getIfUnique(JsonMapper::shared));
 	}
 
 	Reader reader(Type type) {

@@ -8,6 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.spring.handler.PayloadReaders.PayloadReader;
 
 /**
  * Chooses the method for a message and calls it.
@@ -22,15 +23,30 @@ interface MessageDispatch {
 	@Nullable Object dispatch(Connection connection, ByteBuffer message) throws Throwable;
 
 	/**
+	 * Dispatches messages that no method has been chosen for.
+	 *
+	 * @param method the default method, if there is one
+	 * @param unmatched what the other methods are for, if there is none
+	 */
+	record Otherwise(@Nullable HandlerMethod method, String unmatched) {
+
+		@Nullable Object dispatch(Connection connection, ByteBuffer message, @Nullable String type) throws Throwable {
+			if (this.method == null) {
+				throw new UnmatchedMessageException(this.unmatched, type);
+			}
+			return this.method.invoke(connection, message, null);
+		}
+
+	}
+
+	/**
 	 * Chooses by the first bytes of a message; the longest prefix first.
 	 */
 	final class ByPrefix implements MessageDispatch {
 
 		private final List<Prefix> prefixes;
 
-		private final @Nullable HandlerMethod otherwise;
-
-		private final String unmatched;
+		private final Otherwise otherwise;
 
 		/**
 		 * The messages that a method is for.
@@ -56,12 +72,11 @@ interface MessageDispatch {
 
 		}
 
-		ByPrefix(List<Prefix> prefixes, @Nullable HandlerMethod otherwise, String unmatched) {
+		ByPrefix(List<Prefix> prefixes, Otherwise otherwise) {
 			this.prefixes = prefixes.stream()
 				.sorted(Comparator.comparingInt((Prefix prefix) -> prefix.bytes().length).reversed())
 				.toList();
 			this.otherwise = otherwise;
-			this.unmatched = unmatched;
 		}
 
 		@Override
@@ -75,10 +90,7 @@ interface MessageDispatch {
 					return prefix.method().invoke(connection, message, null);
 				}
 			}
-			if (this.otherwise == null) {
-				throw new UnmatchedMessageException(this.unmatched, null);
-			}
-			return this.otherwise.invoke(connection, message, null);
+			return this.otherwise.dispatch(connection, message, null);
 		}
 
 	}
@@ -96,31 +108,23 @@ interface MessageDispatch {
 
 		private final Map<String, HandlerMethod> methods;
 
-		private final @Nullable HandlerMethod otherwise;
-
-		private final String unmatched;
+		private final Otherwise otherwise;
 
 		ByType(PayloadReaders readers, JsonConverter json, String property, Map<String, HandlerMethod> methods,
-				@Nullable HandlerMethod otherwise, String unmatched) {
+				Otherwise otherwise) {
 			this.readers = readers;
 			this.json = json;
 			this.property = property;
 			this.methods = Map.copyOf(methods);
 			this.otherwise = otherwise;
-			this.unmatched = unmatched;
 		}
 
 		@Override
 		public @Nullable Object dispatch(Connection connection, ByteBuffer message) throws Throwable {
 			String type = this.json.property(this.readers.json(message.duplicate()), this.property);
 			HandlerMethod method = (type != null) ? this.methods.get(type) : null;
-			if (method == null) {
-				method = this.otherwise;
-			}
-			if (method == null) {
-				throw new UnmatchedMessageException(this.unmatched, type);
-			}
-			return method.invoke(connection, message, null);
+			return (method != null) ? method.invoke(connection, message, null)
+					: this.otherwise.dispatch(connection, message, type);
 		}
 
 	}
@@ -135,19 +139,15 @@ interface MessageDispatch {
 
 		private final Map<Class<?>, HandlerMethod> methods;
 
-		private final @Nullable HandlerMethod otherwise;
-
-		private final String unmatched;
+		private final Otherwise otherwise;
 
 		/** By the classes of payloads, of which there are few. */
 		private final Map<Class<?>, HandlerMethod> found = new ConcurrentHashMap<>();
 
-		ByPayloadClass(PayloadReader reader, Map<Class<?>, HandlerMethod> methods, @Nullable HandlerMethod otherwise,
-				String unmatched) {
+		ByPayloadClass(PayloadReader reader, Map<Class<?>, HandlerMethod> methods, Otherwise otherwise) {
 			this.reader = reader;
 			this.methods = Map.copyOf(methods);
 			this.otherwise = otherwise;
-			this.unmatched = unmatched;
 		}
 
 		@Override
@@ -166,10 +166,7 @@ interface MessageDispatch {
 			if (method != null) {
 				return method.invoke(connection, message, payload);
 			}
-			if (this.otherwise == null) {
-				throw new UnmatchedMessageException(this.unmatched, null);
-			}
-			return this.otherwise.invoke(connection, message, null);
+			return this.otherwise.dispatch(connection, message, null);
 		}
 
 		private @Nullable HandlerMethod find(Class<?> type) {

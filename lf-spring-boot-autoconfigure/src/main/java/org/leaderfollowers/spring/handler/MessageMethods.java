@@ -13,6 +13,9 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.Discriminator;
 import org.leaderfollowers.spring.annotation.OnMessage;
+import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
+import org.leaderfollowers.spring.handler.MessageDispatch.Otherwise;
+import org.leaderfollowers.spring.handler.PayloadReaders.PayloadReader;
 
 import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotatedElementUtils;
@@ -91,7 +94,7 @@ final class MessageMethods {
 		if (bean != null) {
 			this.mistakes.add(this.subject,
 					"implements MessageHandler, whose onMessage handles the messages, but has the method %s annotated with @OnMessage"
-						.formatted(names(annotated.keySet())),
+						.formatted(Mistakes.describe(annotated.keySet())),
 					"Remove @OnMessage, or no longer implement MessageHandler.");
 		}
 		boolean byType = annotated.values().stream().anyMatch((annotation) -> annotation.type().length > 0);
@@ -146,7 +149,8 @@ final class MessageMethods {
 			}
 		});
 		if (defaults.size() > 1) {
-			this.mistakes.add(this.subject, "has %d default methods: %s".formatted(defaults.size(), names(defaults)),
+			this.mistakes.add(this.subject,
+					"has %d default methods: %s".formatted(defaults.size(), Mistakes.describe(defaults)),
 					"Let isDefault be true for one method at most.");
 		}
 		return defaults.isEmpty() ? null : defaults.get(0);
@@ -167,9 +171,10 @@ final class MessageMethods {
 				prefixes.add(new MessageDispatch.ByPrefix.Prefix(Text.bytes(bytes), annotation.stripPrefix(), bound));
 			}
 		});
-		return new MessageDispatch.ByPrefix(prefixes, bindDefault(otherwise),
-				"A message begins with none of the prefixes of the @OnMessage methods: "
-						+ String.join(", ", seen.keySet()));
+		return new MessageDispatch.ByPrefix(prefixes,
+				new Otherwise(bindDefault(otherwise),
+						"A message begins with none of the prefixes of the @OnMessage methods: "
+								+ String.join(", ", seen.keySet())));
 	}
 
 	private MessageDispatch byType(Map<Method, OnMessage> annotated, @Nullable Method otherwise, String property) {
@@ -194,9 +199,9 @@ final class MessageMethods {
 					"Add the dependency 'org.springframework.boot:spring-boot-starter-jackson', or choose by prefix.");
 			return NONE;
 		}
-		return new MessageDispatch.ByType(this.readers, this.json, property, types, bound,
-				"The property '%s' of a message is none of the types of the @OnMessage methods: %s".formatted(property,
-						String.join(", ", seen.keySet())));
+		return new MessageDispatch.ByType(this.readers, this.json, property, types,
+				new Otherwise(bound, "The property '%s' of a message is none of the types of the @OnMessage methods: %s"
+					.formatted(property, String.join(", ", seen.keySet()))));
 	}
 
 	private MessageDispatch byPayloadClass(Map<Method, OnMessage> annotated, @Nullable Method otherwise) {
@@ -219,14 +224,15 @@ final class MessageMethods {
 		if (reader == null) {
 			this.mistakes.add(this.subject,
 					"has several methods annotated with @OnMessage, and nothing tells which of them a message is for: %s"
-						.formatted(names(annotated.keySet())),
+						.formatted(Mistakes.describe(annotated.keySet())),
 					"Annotate each with @OnMessage(\"<type>\") to choose by the property 'type' of a JSON message, "
 							+ "or with @OnMessage(prefix = \"<prefix>\"); or give each a payload class of its own, and let the supertype of these be annotated with @JsonTypeInfo.");
 			return NONE;
 		}
-		return new MessageDispatch.ByPayloadClass(reader, bound, boundOtherwise,
-				"The payload of a message has none of the classes of the @OnMessage methods: "
-						+ String.join(", ", classes.keySet().stream().map(Class::getSimpleName).toList()));
+		return new MessageDispatch.ByPayloadClass(reader, bound,
+				new Otherwise(boundOtherwise,
+						"The payload of a message has none of the classes of the @OnMessage methods: "
+								+ String.join(", ", classes.keySet().stream().map(Class::getSimpleName).toList())));
 	}
 
 	/** The supertype of all classes that tells Jackson which of them a message is. */
@@ -271,12 +277,6 @@ final class MessageMethods {
 
 	private @Nullable HandlerMethod bindDefault(@Nullable Method method) {
 		return (method != null) ? bind(method, false) : null;
-	}
-
-	private static String names(Iterable<Method> methods) {
-		List<String> names = new ArrayList<>();
-		methods.forEach((method) -> names.add(Mistakes.describe(method)));
-		return String.join(", ", names);
 	}
 
 }

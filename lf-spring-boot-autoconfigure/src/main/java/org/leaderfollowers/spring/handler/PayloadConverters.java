@@ -15,7 +15,7 @@ import org.springframework.util.Assert;
 /**
  * What converts between messages and objects that are neither bytes nor text.
  */
-public final class PayloadConverters {
+final class PayloadConverters {
 
 	private final @Nullable MessageConverter messageConverter;
 
@@ -29,7 +29,7 @@ public final class PayloadConverters {
 	 * @param json for what these do not convert, if there is Jackson
 	 * @param conversionService for simple types such as numbers, which are text
 	 */
-	public PayloadConverters(Collection<MessageConverter> messageConverters, @Nullable JsonConverter json,
+	PayloadConverters(Collection<MessageConverter> messageConverters, @Nullable JsonConverter json,
 			ConversionService conversionService) {
 		Assert.notNull(messageConverters, "'messageConverters' must not be null");
 		Assert.notNull(conversionService, "'conversionService' must not be null");

@@ -145,4 +145,14 @@ final class PayloadReaders {
 
 	}
 
+	/**
+	 * Converts messages to one type.
+	 */
+	@FunctionalInterface
+	interface PayloadReader {
+
+		@Nullable Object read(Connection connection, ByteBuffer message) throws Exception;
+
+	}
+
 }

@@ -10,6 +10,8 @@ import java.util.concurrent.Flow;
 import java.util.stream.BaseStream;
 import java.util.stream.Stream;
 
+import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
+
 import org.springframework.beans.BeanUtils;
 import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.core.ResolvableType;

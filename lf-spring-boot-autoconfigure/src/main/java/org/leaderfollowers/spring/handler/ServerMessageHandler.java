@@ -1,14 +1,22 @@
 package org.leaderfollowers.spring.handler;
 
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.WeakHashMap;
 
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.ConnectionClosedException;
 import org.leaderfollowers.MessageHandler;
 
 /**
- * The outermost handler of a server: has failures handled, and goes on with replies that
- * its peer had not read.
+ * The outermost handler of a server: gives failures to the methods of the bean first,
+ * then to the error handlers of the application, and goes on with replies that the peer
+ * had not read.
  */
 final class ServerMessageHandler implements MessageHandler {
 
@@ -16,12 +24,24 @@ final class ServerMessageHandler implements MessageHandler {
 
 	private final Replies replies;
 
-	private final Failures failures;
+	private final ErrorMethods errorMethods;
 
-	ServerMessageHandler(MessageHandler handler, Replies replies, Failures failures) {
+	private final List<LfErrorHandler> errorHandlers;
+
+	/**
+	 * The failures that nobody has handled, by connection, until the engine gives them to
+	 * {@link #onError}. The engine keeps both until then, so weak references are enough,
+	 * and a connection that is closed meanwhile leaves nothing behind.
+	 */
+	private final Map<Connection, WeakReference<Throwable>> unhandled = Collections
+		.synchronizedMap(new WeakHashMap<>());
+
+	ServerMessageHandler(MessageHandler handler, Replies replies, ErrorMethods errorMethods,
+			List<LfErrorHandler> errorHandlers) {
 		this.handler = handler;
 		this.replies = replies;
-		this.failures = failures;
+		this.errorMethods = errorMethods;
+		this.errorHandlers = errorHandlers;
 	}
 
 	@Override
@@ -75,8 +95,58 @@ final class ServerMessageHandler implements MessageHandler {
 		}
 	}
 
+	/**
+	 * Has a failure handled, if nobody has refused to handle it already.
+	 * @return whether it was handled, so that the connection can stay open
+	 */
 	private boolean handle(Connection connection, Throwable failure) {
-		return this.failures.handle(this.replies, connection, failure);
+		if (failure instanceof ConnectionClosedException && !connection.isOpen()) {
+			// It was sent to a peer that had gone: the close tells it all.
+			return false;
+		}
+		WeakReference<Throwable> refused = this.unhandled.get(connection);
+		if (refused != null && refused.get() == failure) {
+			this.unhandled.remove(connection);
+			return false;
+		}
+		try {
+			if (reply(connection, failure)) {
+				return true;
+			}
+		}
+		catch (ConnectionClosedException ex) {
+			// It is handled, but the peer that should be told has gone.
+			return !connection.isOpen();
+		}
+		catch (Throwable ex) {
+			if (ex != failure) {
+				failure.addSuppressed(ex);
+			}
+		}
+		this.unhandled.put(connection, new WeakReference<>(failure));
+		return false;
+	}
+
+	private boolean reply(Connection connection, Throwable failure) throws Throwable {
+		ErrorMethods.ErrorMethod method = this.errorMethods.find(failure);
+		if (method != null) {
+			return reply(connection, method.method().invoke(connection, null, failure), method.closing());
+		}
+		for (LfErrorHandler errorHandler : this.errorHandlers) {
+			ErrorReply reply = errorHandler.handle(connection, failure);
+			if (reply != null) {
+				return reply(connection, reply.payload(), reply.isClosing());
+			}
+		}
+		return false;
+	}
+
+	private boolean reply(Connection connection, @Nullable Object reply, boolean close) {
+		this.replies.send(connection, reply);
+		if (close) {
+			connection.close();
+		}
+		return true;
 	}
 
 }

@@ -63,4 +63,19 @@ public interface HandlerCallInterceptor extends MessageHandlerInterceptor {
 		aroundCall(connection, () -> next.onError(connection, failure));
 	}
 
+	/**
+	 * A call of a handler that was intercepted.
+	 */
+	@FunctionalInterface
+	interface HandlerCall {
+
+		/**
+		 * Goes on with the call. To be called at most once, by the thread that
+		 * intercepts.
+		 * @throws Exception whatever the handler throws
+		 */
+		void proceed() throws Exception;
+
+	}
+
 }

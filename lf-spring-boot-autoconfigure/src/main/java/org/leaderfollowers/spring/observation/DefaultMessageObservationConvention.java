@@ -1,5 +1,9 @@
 package org.leaderfollowers.spring.observation;
 
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+import io.micrometer.common.KeyValue;
 import io.micrometer.common.KeyValues;
 import org.leaderfollowers.spring.observation.MessageObservationDocumentation.HighCardinalityKeyNames;
 import org.leaderfollowers.spring.observation.MessageObservationDocumentation.LowCardinalityKeyNames;
@@ -11,7 +15,12 @@ import org.leaderfollowers.spring.observation.MessageObservationDocumentation.Lo
  */
 public class DefaultMessageObservationConvention implements MessageObservationConvention {
 
-	static final String NAME = "lf.messages";
+	private static final KeyValue SUCCESS = KeyValue.of(LowCardinalityKeyNames.OUTCOME, "success");
+
+	private static final KeyValue ERROR = KeyValue.of(LowCardinalityKeyNames.OUTCOME, "error");
+
+	/** Made once for each server, which has one handler, and not for each message. */
+	private final Map<String, HandlerKeyValues> byServer = new ConcurrentHashMap<>();
 
 	/**
 	 * Creates a new convention.
@@ -21,22 +30,51 @@ public class DefaultMessageObservationConvention implements MessageObservationCo
 
 	@Override
 	public String getName() {
-		return NAME;
+		return "lf.messages";
 	}
 
 	@Override
 	public String getContextualName(MessageObservationContext context) {
-		return context.keyValues().contextualName();
+		return keyValues(context).contextualName();
 	}
 
 	@Override
 	public KeyValues getLowCardinalityKeyValues(MessageObservationContext context) {
-		return (context.getError() != null) ? context.keyValues().error() : context.keyValues().success();
+		HandlerKeyValues keyValues = keyValues(context);
+		return (context.getError() != null) ? keyValues.error() : keyValues.success();
 	}
 
 	@Override
 	public KeyValues getHighCardinalityKeyValues(MessageObservationContext context) {
 		return context.connectionKeyValues();
+	}
+
+	private HandlerKeyValues keyValues(MessageObservationContext context) {
+		HandlerKeyValues keyValues = this.byServer.get(context.getServer());
+		if (keyValues == null || !keyValues.handler().equals(context.getHandler())) {
+			keyValues = HandlerKeyValues.of(context);
+			this.byServer.put(context.getServer(), keyValues);
+		}
+		return keyValues;
+	}
+
+	/**
+	 * What all messages of one handler of one server have in common.
+	 *
+	 * @param handler the name of the handler
+	 * @param contextualName the name of spans
+	 * @param success the key values while the handler runs, and when it has returned
+	 * @param error the key values when the handler has thrown
+	 */
+	private record HandlerKeyValues(String handler, String contextualName, KeyValues success, KeyValues error) {
+
+		static HandlerKeyValues of(MessageObservationContext context) {
+			KeyValues common = KeyValues.of(KeyValue.of(LowCardinalityKeyNames.SERVER, context.getServer()),
+					KeyValue.of(LowCardinalityKeyNames.HANDLER, context.getHandler()));
+			return new HandlerKeyValues(context.getHandler(), context.getServer() + " message", common.and(SUCCESS),
+					common.and(ERROR));
+		}
+
 	}
 
 }

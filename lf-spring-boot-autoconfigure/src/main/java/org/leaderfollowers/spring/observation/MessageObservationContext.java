@@ -24,8 +24,6 @@ public class MessageObservationContext extends RequestReplyReceiverContext<Conne
 
 	private final Connection connection;
 
-	private final MessageKeyValues keyValues;
-
 	private @Nullable KeyValues connectionKeyValues;
 
 	/**
@@ -35,15 +33,10 @@ public class MessageObservationContext extends RequestReplyReceiverContext<Conne
 	 * @param connection where the message came from
 	 */
 	public MessageObservationContext(String server, String handler, Connection connection) {
-		this(server, handler, connection, new MessageKeyValues(server, handler));
-	}
-
-	MessageObservationContext(String server, String handler, Connection connection, MessageKeyValues keyValues) {
 		super(NOTHING_PROPAGATED);
 		this.server = server;
 		this.handler = handler;
 		this.connection = connection;
-		this.keyValues = keyValues;
 		setCarrier(connection);
 	}
 
@@ -69,10 +62,6 @@ public class MessageObservationContext extends RequestReplyReceiverContext<Conne
 	 */
 	public Connection getConnection() {
 		return this.connection;
-	}
-
-	MessageKeyValues keyValues() {
-		return this.keyValues;
 	}
 
 	/** Asked for at the start and at the end of each message. */

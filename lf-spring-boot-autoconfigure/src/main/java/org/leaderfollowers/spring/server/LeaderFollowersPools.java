@@ -13,6 +13,7 @@ import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
 import org.springframework.util.Assert;
 
@@ -57,12 +58,12 @@ public final class LeaderFollowersPools implements Iterable<LeaderFollowersPool>
 	 * Returns a pool.
 	 * @param name the name of the pool
 	 * @return the pool, which need not have any threads yet
-	 * @throws UnknownPoolException if there is no pool of this name
+	 * @throws UnknownNameException if there is no pool of this name
 	 */
 	public LeaderFollowersPool get(String name) {
 		LeaderFollowersPool pool = find(name);
 		if (pool == null) {
-			throw new UnknownPoolException(name, names(), null);
+			throw new UnknownNameException(Kind.POOL, name, names(), null);
 		}
 		return pool;
 	}

@@ -3,7 +3,6 @@ package org.leaderfollowers.spring.server;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Collections;
 import java.util.Deque;
 import java.util.HashSet;
@@ -15,26 +14,27 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.Function;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
-import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
-import org.leaderfollowers.spring.event.EventPublication;
 import org.leaderfollowers.spring.event.ServerPausedEvent;
 import org.leaderfollowers.spring.event.ServerResumedEvent;
 import org.leaderfollowers.spring.event.ServerStartedEvent;
 import org.leaderfollowers.spring.event.ServerStoppedEvent;
-import org.leaderfollowers.spring.logging.Printable;
+import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
+import org.leaderfollowers.spring.internal.Printable;
+import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
-import org.springframework.context.ApplicationEvent;
+import org.springframework.context.ApplicationContext;
 import org.springframework.util.Assert;
 
 /**
  * The servers of an application context, by name. They are started and stopped together,
- * by {@link ServerStartStopLifecycle} and {@link ServerGracefulShutdownLifecycle}.
+ * by a {@link ServerLifecycle} for each phase.
  * <p>
  * A {@link Server} lives once, a context can be stopped and started again. So do not keep
  * the server that {@link #get(String)} returns for long.
@@ -45,22 +45,14 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 
 	private final Map<String, ManagedServer> servers = new LinkedHashMap<>();
 
-	private final @Nullable EventPublication events;
+	private final EventPublication events;
 
 	/** Used only by who starts the servers, of whom there is one at a time. */
 	private final Set<LeaderFollowersPool> announcedPools = new HashSet<>();
 
-	/**
-	 * Creates the servers of an application context.
-	 * @param registrations the servers, in the order in which they are to be started
-	 * @param events where to publish what happens to them, or {@code null} for nowhere
-	 * @throws IllegalArgumentException if two of them have the same name
-	 */
-	public LeaderFollowersServers(Collection<ServerRegistration> registrations, @Nullable EventPublication events) {
-		Assert.notNull(registrations, "'registrations' must not be null");
+	private LeaderFollowersServers(List<ManagedServer> servers, EventPublication events) {
 		this.events = events;
-		for (ServerRegistration registration : registrations) {
-			ManagedServer server = new ManagedServer(registration);
+		for (ManagedServer server : servers) {
 			ManagedServer other = this.servers.putIfAbsent(server.name(), server);
 			Assert.isTrue(other == null,
 					() -> "There are two servers named '%s': give one of them another name".formatted(server.name()));
@@ -68,10 +60,18 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	}
 
 	/**
+	 * Starts to describe the servers of an application context.
+	 * @return a builder
+	 */
+	public static Builder builder() {
+		return new Builder();
+	}
+
+	/**
 	 * Returns a server as it is at the moment.
 	 * @param name the name of the server
 	 * @return the server, which may be not started yet, or stopped already
-	 * @throws UnknownServerException if there is no server of this name
+	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public Server get(String name) {
 		return managed(name).current();
@@ -80,7 +80,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	private ManagedServer managed(String name) {
 		ManagedServer server = this.servers.get(name);
 		if (server == null) {
-			throw new UnknownServerException(name, names(), null);
+			throw new UnknownNameException(Kind.SERVER, name, names(), null);
 		}
 		return server;
 	}
@@ -92,7 +92,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * nothing if the server is paused already. A server that is stopped and started again
 	 * is not paused any more.
 	 * @param name the name of the server
-	 * @throws UnknownServerException if there is no server of this name
+	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public void pause(String name) {
 		pause(name, "");
@@ -102,14 +102,14 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * {@linkplain #pause(String) Pauses} a server.
 	 * @param name the name of the server
 	 * @param occasion what to add to the line of the log, printable; empty for nothing
-	 * @throws UnknownServerException if there is no server of this name
+	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public void pause(String name, String occasion) {
 		Server server = get(name);
 		if (!server.isPaused()) {
 			server.pause();
 			ServerLog.paused(server, occasion);
-			publish(new ServerPausedEvent(server));
+			this.events.publish(new ServerPausedEvent(server));
 		}
 	}
 
@@ -117,7 +117,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * Lets a server take on what waits and what comes, and publishes a
 	 * {@link ServerResumedEvent}. Does nothing if the server is not paused.
 	 * @param name the name of the server
-	 * @throws UnknownServerException if there is no server of this name
+	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public void resume(String name) {
 		resume(name, "");
@@ -127,14 +127,14 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * {@linkplain #resume(String) Resumes} a server.
 	 * @param name the name of the server
 	 * @param occasion what to add to the line of the log, printable; empty for nothing
-	 * @throws UnknownServerException if there is no server of this name
+	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public void resume(String name, String occasion) {
 		Server server = get(name);
 		if (server.isPaused()) {
 			server.resume();
 			ServerLog.resumed(server, occasion);
-			publish(new ServerResumedEvent(server));
+			this.events.publish(new ServerResumedEvent(server));
 		}
 	}
 
@@ -149,7 +149,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * @param timeout how long it may take; what is left then is closed
 	 * @param occasion what to add to the line of the log, printable; empty for nothing
 	 * @return the server as it is when it begins to drain
-	 * @throws UnknownServerException if there is no server of this name
+	 * @throws UnknownNameException if there is no server of this name
 	 * @throws IllegalStateException if the server does not run
 	 */
 	public ServerSnapshot drain(String name, Duration timeout, String occasion) {
@@ -161,18 +161,12 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		Thread thread = new Thread(() -> {
 			if (server.stop(timeout)) {
 				ServerLog.stopped(server.current());
-				publish(new ServerStoppedEvent(server.current()));
+				this.events.publish(new ServerStoppedEvent(server.current()));
 			}
 		}, "lf-drain-" + Printable.of(name));
 		thread.setDaemon(true);
 		thread.start();
 		return draining;
-	}
-
-	private void publish(ApplicationEvent event) {
-		if (this.events != null) {
-			this.events.publish(event);
-		}
 	}
 
 	/**
@@ -196,9 +190,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * Starts all servers or none.
 	 */
 	void start(Consumer<Server> started) {
-		if (this.events != null) {
-			this.events.listenersAreKnown();
-		}
+		this.events.listenersAreKnown();
 		Deque<ManagedServer> running = new ArrayDeque<>();
 		try {
 			List<Server> begun = new ArrayList<>();
@@ -212,11 +204,9 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 					}
 				}
 				started.accept(server.current());
-				if (this.events != null) {
-					this.events.watch(server.current().pool());
-				}
+				this.events.watch(server.current().pool());
 			}
-			begun.forEach((server) -> publish(new ServerStartedEvent(server)));
+			begun.forEach((server) -> this.events.publish(new ServerStartedEvent(server)));
 		}
 		catch (RuntimeException | Error ex) {
 			running.forEach((server) -> server.stop(Duration.ZERO));
@@ -268,9 +258,76 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		for (ManagedServer server : stopping) {
 			if (server.stop(Duration.ZERO)) {
 				ServerLog.stopped(server.current());
-				publish(new ServerStoppedEvent(server.current()));
+				this.events.publish(new ServerStoppedEvent(server.current()));
 			}
 		}
+	}
+
+	/**
+	 * Builds the servers of an application context.
+	 */
+	public static final class Builder {
+
+		private final List<ManagedServer> servers = new ArrayList<>();
+
+		private EventPublication events = new EventPublication(null);
+
+		private Builder() {
+		}
+
+		/**
+		 * Publishes what happens to the servers. Nothing is published by default.
+		 * @param applicationContext the context whose listeners, and those of its
+		 * parents, are told
+		 * @return this builder
+		 */
+		public Builder publishTo(ApplicationContext applicationContext) {
+			Assert.notNull(applicationContext, "'applicationContext' must not be null");
+			this.events = new EventPublication(applicationContext);
+			return this;
+		}
+
+		/**
+		 * Adds a server that is a bean. It can be started once.
+		 * @param beanName the name of the bean
+		 * @param server the bean
+		 * @return this builder
+		 */
+		public Builder bean(String beanName, Server server) {
+			Assert.hasText(beanName, "'beanName' must not be empty");
+			Assert.notNull(server, "'server' must not be null");
+			this.servers.add(ManagedServer.ofBean(beanName, server));
+			return this;
+		}
+
+		/**
+		 * Adds a server that is configured by properties.
+		 * @param name the name of the server
+		 * @param prefix the prefix of the properties, without a dot at its end
+		 * @param factory builds a new server of this name, whose handler is decorated by
+		 * the argument: that publishes the events of connections. It is called when the
+		 * server is needed, and again when the server was stopped and is to be started
+		 * once more
+		 * @return this builder
+		 */
+		public Builder configured(String name, String prefix,
+				Function<MessageHandlerDecorator, ? extends Server> factory) {
+			Assert.hasText(name, "'name' must not be empty");
+			Assert.hasText(prefix, "'prefix' must not be empty");
+			Assert.notNull(factory, "'factory' must not be null");
+			this.servers.add(ManagedServer.ofProperties(name, prefix, () -> factory.apply(this.events)));
+			return this;
+		}
+
+		/**
+		 * Builds the servers, which are started in the order in which they were added.
+		 * @return the servers
+		 * @throws IllegalArgumentException if two of them have the same name
+		 */
+		public LeaderFollowersServers build() {
+			return new LeaderFollowersServers(this.servers, this.events);
+		}
+
 	}
 
 }

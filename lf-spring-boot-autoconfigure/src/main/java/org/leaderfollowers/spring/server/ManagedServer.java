@@ -3,22 +3,33 @@ package org.leaderfollowers.spring.server;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
+import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.ServerSnapshot.State;
 import org.leaderfollowers.Server;
+import org.leaderfollowers.ServerSnapshot.State;
+
+import org.springframework.util.Assert;
 
 /**
- * A server that can be started again after it was stopped.
+ * A server that can be started again after it was stopped, and where people find what
+ * configures it.
  */
-class ManagedServer {
+final class ManagedServer {
 
 	/**
 	 * How long draining may take is limited by the one who stops the server meanwhile.
 	 */
 	private static final Duration UNLIMITED = ChronoUnit.FOREVER.getDuration();
 
-	private final ServerRegistration registration;
+	private final String name;
+
+	private final Supplier<? extends Server> factory;
+
+	/** The name of the bean, or the prefix of the properties. */
+	private final String configuration;
+
+	private final boolean configuredByProperties;
 
 	private volatile @Nullable Server current;
 
@@ -28,15 +39,42 @@ class ManagedServer {
 	/** The last one that was stopped. Guarded by this object. */
 	private @Nullable Server stopped;
 
-	ManagedServer(ServerRegistration registration) {
-		this.registration = registration;
-		if (!registration.isBuiltWhenNeeded()) {
-			this.current = registration.get();
-		}
+	private ManagedServer(String name, Supplier<? extends Server> factory, String configuration,
+			boolean configuredByProperties) {
+		this.name = name;
+		this.factory = factory;
+		this.configuration = configuration;
+		this.configuredByProperties = configuredByProperties;
+	}
+
+	/**
+	 * Manages a server that is configured by properties.
+	 * @param factory builds a new server of this name. It is called when the server is
+	 * needed, and again when the server was stopped and is to be started once more
+	 */
+	static ManagedServer ofProperties(String name, String prefix, Supplier<? extends Server> factory) {
+		return new ManagedServer(name, factory, prefix, true);
+	}
+
+	/**
+	 * Manages a server that is a bean. It can be started once.
+	 */
+	static ManagedServer ofBean(String beanName, Server server) {
+		ManagedServer managed = new ManagedServer(server.name(), () -> server, beanName, false);
+		managed.current = server;
+		return managed;
 	}
 
 	String name() {
-		return this.registration.server();
+		return this.name;
+	}
+
+	/**
+	 * Tells where to change an attribute of the server, to people.
+	 */
+	String where(String attribute) {
+		return this.configuredByProperties ? "the property '%s.%s'".formatted(this.configuration, attribute)
+				: "the %s of the bean '%s'".formatted(attribute, this.configuration);
 	}
 
 	/**
@@ -51,8 +89,12 @@ class ManagedServer {
 	private synchronized Server build(@Nullable Server outlived) {
 		Server server = this.current;
 		if (server == outlived || server == null) {
-			server = this.registration.get();
-			this.current = server;
+			Server built = this.factory.get();
+			Assert.state(built.name().equals(this.name),
+					() -> "The server '%s' must keep its name, but was built as '%s'".formatted(this.name,
+							built.name()));
+			server = built;
+			this.current = built;
 		}
 		return server;
 	}
@@ -80,7 +122,7 @@ class ManagedServer {
 			started.start();
 		}
 		catch (UncheckedIOException ex) {
-			throw ServerBindException.of(ex, started, this.registration);
+			throw ServerBindException.of(ex, started, this);
 		}
 		ServerLog.started(started);
 		return true;

@@ -8,67 +8,84 @@ import java.util.Locale;
 import org.leaderfollowers.Server;
 
 /**
- * Thrown when a server cannot listen on its address. The subclasses tell why.
- *
- * @serial exclude
+ * Thrown when a server cannot listen on its address. The root cause is the
+ * {@link BindException}.
  */
 @SuppressWarnings("serial")
-public abstract class ServerBindException extends RuntimeException {
+class ServerBindException extends RuntimeException {
 
-	private final String server;
+	private final Reason reason;
+
+	private final ManagedServer server;
 
 	private final InetSocketAddress address;
 
-	private final ServerRegistration registration;
-
-	ServerBindException(String message, Throwable cause, Server server, ServerRegistration registration) {
-		super(message, cause);
-		this.server = server.name();
-		this.address = server.address();
-		this.registration = registration;
+	private ServerBindException(Reason reason, ManagedServer server, InetSocketAddress address, Throwable cause) {
+		super(reason.describe(address), cause);
+		this.reason = reason;
+		this.server = server;
+		this.address = address;
 	}
 
-	/**
-	 * Returns the name of the server.
-	 * @return the name
-	 */
-	public String getServer() {
+	Reason getReason() {
+		return this.reason;
+	}
+
+	ManagedServer getServer() {
 		return this.server;
 	}
 
 	/**
 	 * Returns the address that the server was to listen on.
-	 * @return address and port
 	 */
-	public InetSocketAddress getAddress() {
+	InetSocketAddress getAddress() {
 		return this.address;
 	}
 
 	/**
-	 * Tells where to change an attribute of the server, to people.
-	 */
-	String where(String attribute) {
-		return this.registration.where(attribute);
-	}
-
-	/**
-	 * Java has one exception for all of them; only the system's message tells them apart.
+	 * Java has one exception for all reasons; only the system's message tells them apart.
 	 * @return the exception to throw, which is the given one if the reason is another
 	 */
-	static RuntimeException of(UncheckedIOException failure, Server server, ServerRegistration registration) {
+	static RuntimeException of(UncheckedIOException failure, Server server, ManagedServer managed) {
 		if (failure.getCause() instanceof BindException cause && cause.getMessage() != null) {
 			String message = cause.getMessage().toLowerCase(Locale.ROOT);
-			if (message.contains("in use")) {
-				return new PortInUseException(failure, server, registration);
-			}
-			if (message.contains("assign requested address")) {
-				return new AddressNotAvailableException(failure, server, registration);
-			}
-			if (message.contains("permission denied")) {
-				return new PortNotPermittedException(failure, server, registration);
+			for (Reason reason : Reason.values()) {
+				if (message.contains(reason.systemMessage)) {
+					return new ServerBindException(reason, managed, server.address(), failure);
+				}
 			}
 		}
 		return failure;
+	}
+
+	/**
+	 * The reasons why a server cannot listen.
+	 */
+	enum Reason {
+
+		/** Something else listens on the port. */
+		PORT_IN_USE("in use"),
+
+		/** The machine does not have the address. */
+		ADDRESS_NOT_AVAILABLE("assign requested address"),
+
+		/** The process must not listen on the port. */
+		PORT_NOT_PERMITTED("permission denied");
+
+		private final String systemMessage;
+
+		Reason(String systemMessage) {
+			this.systemMessage = systemMessage;
+		}
+
+		private String describe(InetSocketAddress address) {
+			return switch (this) {
+				case PORT_IN_USE -> "Port %d is already in use".formatted(address.getPort());
+				case ADDRESS_NOT_AVAILABLE -> "Address %s is not available".formatted(address.getHostString());
+				case PORT_NOT_PERMITTED -> "Listening on port %d is not permitted".formatted(address.getPort());
+			};
+		}
+
 	}
 
 }

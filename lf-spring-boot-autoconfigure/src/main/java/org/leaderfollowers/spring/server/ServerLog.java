@@ -13,7 +13,7 @@ import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.TransportType;
-import org.leaderfollowers.spring.logging.Printable;
+import org.leaderfollowers.spring.internal.Printable;
 
 import org.springframework.util.unit.DataSize;
 

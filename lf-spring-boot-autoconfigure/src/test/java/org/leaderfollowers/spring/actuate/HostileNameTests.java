@@ -14,7 +14,6 @@ import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
-import org.leaderfollowers.spring.server.ServerRegistration;
 
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -41,8 +40,7 @@ class HostileNameTests {
 					.build()) {
 			Map<String, Supplier<LeaderFollowersPool>> none = Map.of();
 			LeaderFollowersPools pools = new LeaderFollowersPools(List.of(pool), none);
-			LeaderFollowersServers servers = new LeaderFollowersServers(
-					List.of(ServerRegistration.ofBean("server", server)), null);
+			LeaderFollowersServers servers = LeaderFollowersServers.builder().bean("server", server).build();
 			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(pools, servers, Duration.ofSeconds(30),
 					(event) -> {
 					});

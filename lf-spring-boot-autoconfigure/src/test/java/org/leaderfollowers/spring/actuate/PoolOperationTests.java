@@ -226,7 +226,7 @@ class PoolOperationTests {
 
 	private static void assertUnchanged(OperatedApplication application, PoolSnapshot before) {
 		PoolSnapshot pool = application.pool().snapshot();
-		assertThat(PoolChange.values(pool)).isEqualTo(PoolChange.values(before));
+		assertThat(PoolOperations.Change.values(pool)).isEqualTo(PoolOperations.Change.values(before));
 		assertThat(application.events().audit()).isEmpty();
 	}
 

@@ -27,6 +27,7 @@ import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.io.ClassPathResource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -55,7 +56,7 @@ class TaxiStandTests {
 				HttpResponse<String> page = get(context, accept);
 				assertThat(page.statusCode()).as(accept).isEqualTo(200);
 				assertThat(page.headers().firstValue("Content-Type").orElse("")).as(accept)
-					.isEqualToIgnoringCase(TaxiStand.MEDIA_TYPE);
+					.isEqualToIgnoringCase("text/html;charset=UTF-8");
 				assertThat(page.body()).isEqualTo(page());
 			}
 			for (String accept : new String[] { "*/*", null, "application/json", "application/*",
@@ -98,7 +99,7 @@ class TaxiStandTests {
 	@Test
 	void thePageIsPartOfANativeImage() {
 		RuntimeHints hints = new RuntimeHints();
-		new TaxiStand.Hints().registerHints(hints, getClass().getClassLoader());
+		new LeaderFollowersEndpointWebExtension.TaxiStandHints().registerHints(hints, getClass().getClassLoader());
 		assertThat(RuntimeHintsPredicates.resource().forResource("org/leaderfollowers/spring/actuate/taxi-stand.html"))
 			.accepts(hints);
 	}
@@ -127,7 +128,8 @@ class TaxiStandTests {
 	}
 
 	private static String page() throws Exception {
-		return TaxiStand.page().getContentAsString(StandardCharsets.UTF_8);
+		return new ClassPathResource("taxi-stand.html", LeaderFollowersEndpointWebExtension.class)
+			.getContentAsString(StandardCharsets.UTF_8);
 	}
 
 	@Configuration(proxyBeanMethods = false)

@@ -17,8 +17,7 @@ import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
 import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
-import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
-import org.leaderfollowers.spring.actuate.RefusalDescriptor;
+import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
@@ -91,7 +90,7 @@ class AheadOfTimeTests {
 				(hints, context) -> assertThatExceptionOfType(Exception.class).isThrownBy(context::refresh)
 					.havingRootCause()
 					.satisfies((failure) -> assertThat(failure).hasMessageContaining("There is no server named 'lost'")
-						.extracting("handler")
+						.extracting("reference")
 						.isEqualTo("'misplaced', defined by method 'misplaced' in " + Misplaced.class.getName())));
 	}
 
@@ -114,7 +113,9 @@ class AheadOfTimeTests {
 
 	@Test
 	@CompileWithForkedClassLoader
-	void whatIsReflectedUponHasHints() {
+	void whatIsReflectedUponHasHints() throws ClassNotFoundException {
+		Class<?> refusal = Class
+			.forName("org.leaderfollowers.spring.actuate.RefusedRequestException$RefusalDescriptor");
 		compile(Application.class, (hints, context) -> {
 			for (Class<?> type : LfProperties.class.getDeclaredClasses()) {
 				if (type.isRecord()) {
@@ -122,10 +123,11 @@ class AheadOfTimeTests {
 						.onConstructorInvocation(type.getDeclaredConstructors()[0])).as(type.getName()).accepts(hints);
 				}
 			}
-			List<Class<?>> answers = new ArrayList<>(List.of(LeaderFollowersEndpoint.class.getDeclaredClasses()));
+			List<Class<?>> answers = new ArrayList<>(List.of(LeaderFollowersDescriptor.class.getDeclaredClasses()));
 			answers.addAll(List.of(HandOffsEndpoint.class.getDeclaredClasses()));
 			answers.addAll(List.of(ConnectionsEndpoint.class.getDeclaredClasses()));
-			answers.add(RefusalDescriptor.class);
+			answers.add(LeaderFollowersDescriptor.class);
+			answers.add(refusal);
 			for (Class<?> type : answers) {
 				if (type.isRecord()) {
 					for (var component : type.getRecordComponents()) {

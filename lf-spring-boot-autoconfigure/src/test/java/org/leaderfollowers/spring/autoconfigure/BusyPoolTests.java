@@ -19,11 +19,10 @@ import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.ThreadRole;
 import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.PoolDescriptor;
+import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.ThreadDescriptor;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
-import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint.PoolDescriptor;
-import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint.ThreadDescriptor;
 import org.leaderfollowers.spring.annotation.LfHandler;
-import org.leaderfollowers.spring.metrics.PoolMetrics;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 

@@ -33,7 +33,7 @@ class DelimiterTests {
 	@ParameterizedTest
 	@ValueSource(strings = { "", "0x", "0x1", "0xzz", "\\", "\\x", "\\" + "u12", "\\" + "u12g4" })
 	void everythingElseIsRejected(String value) {
-		assertThatIllegalArgumentException().isThrownBy(() -> Delimiter.parse(value)).withMessageEndingWith(".");
+		assertThatIllegalArgumentException().isThrownBy(() -> Delimiter.parse(value)).withMessageContaining("ust ");
 	}
 
 }

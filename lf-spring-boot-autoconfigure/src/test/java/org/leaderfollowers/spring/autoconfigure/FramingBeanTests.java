@@ -42,19 +42,22 @@ class FramingBeanTests {
 	@Test
 	void unknownFramingBean(CapturedOutput output) {
 		FailingApplication.run(Framings.class, "lf.server.port=0", "lf.server.framing.bean=semicolumn");
-		assertAnalysis(output, """
-				The property 'lf.server.framing.bean' names the bean 'semicolumn', but there is no such bean. \
-				Known framing beans: semicolon.""", """
-				Did you mean 'semicolon'? Define a bean of type org.leaderfollowers.Framing that has this name, \
-				or remove the property and choose one of the built-in framings by 'lf.server.framing.type'.""");
+		assertAnalysis(output,
+				"""
+						The property 'lf.server.framing.bean' names the framing bean 'semicolumn', but there is no such framing bean. \
+						Known framing beans: semicolon.""",
+				"""
+						Did you mean 'semicolon'? Define a bean of type org.leaderfollowers.Framing that has this name, \
+						or remove the property and choose one of the built-in framings by 'lf.server.framing.type'.""");
 	}
 
 	@Test
 	void unknownFramingBeanWithoutAnyFraming(CapturedOutput output) {
 		FailingApplication.run(EchoBeanMethod.class, "lf.server.port=0", "lf.server.framing.bean=stxEtx");
-		assertAnalysis(output, """
-				The property 'lf.server.framing.bean' names the bean 'stxEtx', but there is no such bean. \
-				There are no beans of type org.leaderfollowers.Framing.""",
+		assertAnalysis(output,
+				"""
+						The property 'lf.server.framing.bean' names the framing bean 'stxEtx', but there is no such framing bean. \
+						There are no framing beans.""",
 				"Define a bean of type org.leaderfollowers.Framing that has this name");
 	}
 

@@ -20,8 +20,7 @@ import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
-import org.leaderfollowers.spring.server.ServerGracefulShutdownLifecycle;
-import org.leaderfollowers.spring.server.ServerStartStopLifecycle;
+import org.leaderfollowers.spring.server.ServerLifecycle;
 
 import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.beans.factory.config.BeanPostProcessor;
@@ -31,6 +30,7 @@ import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.ApplicationContext;
+import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
@@ -185,12 +185,9 @@ class LeaderFollowersAutoConfigurationTests {
 		this.contextRunner.withUserConfiguration(OwnInfrastructure.class).run((context) -> {
 			assertThat(context).hasSingleBean(LeaderFollowersPools.class)
 				.hasSingleBean(LeaderFollowersServers.class)
-				.hasSingleBean(ServerStartStopLifecycle.class)
-				.hasSingleBean(ServerGracefulShutdownLifecycle.class)
 				.doesNotHaveBean("leaderFollowersPools")
-				.doesNotHaveBean("leaderFollowersServers")
-				.doesNotHaveBean("leaderFollowersServerStartStopLifecycle")
-				.doesNotHaveBean("leaderFollowersServerGracefulShutdownLifecycle");
+				.doesNotHaveBean("leaderFollowersServers");
+			assertThat(context.getBeansOfType(ServerLifecycle.class)).hasSize(3);
 		});
 	}
 
@@ -298,7 +295,7 @@ class LeaderFollowersAutoConfigurationTests {
 
 			@Override
 			public Object postProcessAfterInitialization(Object bean, String beanName) {
-				if (bean instanceof ServerStartStopLifecycle) {
+				if (bean instanceof ServerLifecycle) {
 					return new Object();
 				}
 				return bean;
@@ -413,17 +410,18 @@ class LeaderFollowersAutoConfigurationTests {
 
 		@Bean
 		LeaderFollowersServers myServers() {
-			return new LeaderFollowersServers(List.of(), null);
+			return LeaderFollowersServers.builder().build();
 		}
 
 		@Bean
-		ServerStartStopLifecycle myStartStop(LeaderFollowersServers servers, ApplicationContext context) {
-			return new ServerStartStopLifecycle(servers, context);
+		SmartLifecycle leaderFollowersServerStartStopLifecycle(LeaderFollowersServers servers,
+				ApplicationContext context) {
+			return ServerLifecycle.startStop(servers, context);
 		}
 
 		@Bean
-		ServerGracefulShutdownLifecycle myGracefulShutdown(LeaderFollowersServers servers) {
-			return new ServerGracefulShutdownLifecycle(servers);
+		SmartLifecycle leaderFollowersServerGracefulShutdownLifecycle(LeaderFollowersServers servers) {
+			return ServerLifecycle.gracefulShutdown(servers);
 		}
 
 	}

@@ -13,7 +13,6 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
-import org.leaderfollowers.spring.context.ContextPropagation;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;

@@ -12,12 +12,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
-import org.leaderfollowers.spring.metrics.ServerMetrics;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
-import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.AutoConfigurationImportSelector;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
@@ -82,7 +81,7 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 	void endpointOfTheUserTakesItsPlace() {
 		this.contextRunner.withBean("mine", LeaderFollowersEndpoint.class,
 				() -> new LeaderFollowersEndpoint(new LeaderFollowersPools(List.of(), Map.of()),
-						new LeaderFollowersServers(List.of(), null), Duration.ZERO, (event) -> {
+						LeaderFollowersServers.builder().build(), Duration.ZERO, (event) -> {
 						}))
 			.run((context) -> assertThat(context).hasSingleBean(LeaderFollowersEndpoint.class).hasBean("mine"));
 	}

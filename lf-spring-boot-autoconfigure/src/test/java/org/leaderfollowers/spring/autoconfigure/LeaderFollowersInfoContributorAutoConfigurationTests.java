@@ -8,12 +8,11 @@ import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.TransportType;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
-import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor;
-import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.LeaderFollowersInfo;
-import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.PoolInfo;
-import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.PromotionInfo;
-import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.ServerInfo;
-import org.leaderfollowers.spring.info.LeaderFollowersInfoContributor.ThreadsInfo;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.LeaderFollowersInfo;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.PoolInfo;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.PromotionInfo;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.ServerInfo;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.ThreadsInfo;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.aot.hint.RuntimeHints;

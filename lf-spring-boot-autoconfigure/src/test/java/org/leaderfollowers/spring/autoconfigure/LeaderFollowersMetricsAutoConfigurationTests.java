@@ -20,8 +20,6 @@ import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
-import org.leaderfollowers.spring.metrics.PoolMetrics;
-import org.leaderfollowers.spring.metrics.ServerMetrics;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -236,7 +234,7 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 	@Test
 	void beansOfTheUserTakeTheirPlace() {
 		PoolMetrics pools = new PoolMetrics(new LeaderFollowersPools(List.of(), Map.of()));
-		ServerMetrics servers = new ServerMetrics(new LeaderFollowersServers(List.of(), null));
+		ServerMetrics servers = new ServerMetrics(LeaderFollowersServers.builder().build());
 		this.contextRunner.withBean("myPoolMetrics", PoolMetrics.class, () -> pools)
 			.withBean("myServerMetrics", ServerMetrics.class, () -> servers)
 			.run((context) -> {

@@ -19,7 +19,6 @@ import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.observation.MessageObservationContext;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
-import org.leaderfollowers.spring.observation.ObservedMessageHandler;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -123,14 +122,6 @@ class LeaderFollowersObservationAutoConfigurationTests {
 					assertThat(line).isEqualTo("caught up");
 				}
 			});
-	}
-
-	@Test
-	void everyCallOfTheEngineIsPassedOn() {
-		assertThat(MessageHandler.class.getMethods()).allSatisfy((method) -> assertThat(
-				ObservedMessageHandler.class.getMethod(method.getName(), method.getParameterTypes())
-					.getDeclaringClass())
-			.isEqualTo(ObservedMessageHandler.class));
 	}
 
 	private void run(String line, ApplicationContextRunner runner) {

@@ -17,6 +17,7 @@ import org.leaderfollowers.TrustedNetworks;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.support.StaticListableBeanFactory;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -29,7 +30,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 @ExtendWith(OutputCaptureExtension.class)
 class LfPropertiesTests {
 
-	private static final FramingBeans NO_FRAMINGS = new FramingBeans(new StaticListableBeanFactory());
+	private static final ListableBeanFactory NO_FRAMINGS = new StaticListableBeanFactory();
 
 	@Test
 	void defaultsOfAServerAreThoseOfTheEngine() {
@@ -119,7 +120,7 @@ class LfPropertiesTests {
 			textBlock = """
 					lf.server.port                        | 70000   | Must be from 0 to 65535.
 					lf.server.backlog                     | 0       | Must be from 1 to 65535.
-					lf.server.max-connections             | 0       | Must be from 1 to 2147483647.
+					lf.server.max-connections             | 0       | Must be at least 1.
 					lf.server.max-message-size            | 0       | Must be from 1 to 1073741824 bytes.
 					lf.server.max-message-size            | 2GB     | Must be from 1 to 1073741824 bytes.
 					lf.server.max-outbound-size           | 1B      | Must be from 1024 to 1073741824 bytes.
@@ -133,12 +134,12 @@ class LfPropertiesTests {
 					lf.pool.threads.min                   | 0       | Must be at least 1.
 					lf.pool.threads.min                   | 65      | Must not be greater than 'lf.pool.threads.max', which is 64.
 					lf.pool.threads.max                   | 3       | Must not be less than 'lf.pool.threads.min', which is 4.
-					lf.pool.threads.max                   | 10001   | Must be from 'min' (4) to 10000.
+					lf.pool.threads.max                   | 10001   | Must be from 'lf.pool.threads.min', which is 4, to 10000.
 					lf.pool.threads.keep-alive            | 0s      | Must be positive.
 					lf.pool.threads.priority              | 11      | Must be from 1 to 10.
 					lf.pool.handle-sets                   | 0       | Must be from 1 to 64.
 					lf.pool.handle-sets                   | 5       | Must not be greater than 'lf.pool.threads.min', which is 4: a handle set without a leader is not served.
-					lf.pool.max-buffered-size             | 63KB    | Must be at least 65536.
+					lf.pool.max-buffered-size             | 63KB    | Must be at least 64KB.
 					lf.pool.promotion.lease               | -1ms    | Must be from 100 microseconds to 1 minute.
 					lf.pool.promotion.lease               | 0       | Must be from 100 microseconds to 1 minute.
 					lf.pool.promotion.lease               | 99us    | Must be from 100 microseconds to 1 minute.
@@ -261,19 +262,16 @@ class LfPropertiesTests {
 	void theDefaultServerCannotBeConfiguredTwice(CapturedOutput output) {
 		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, "lf.server.port=0",
 				"lf.servers.default.port=0");
-		assertThat(output).contains(
-				"'lf.server' and 'lf.servers.default' are two names for the same, but both are used:",
-				"\t- lf.server.port", "\t- lf.servers.default.port",
-				"Begin all of these properties with 'lf.server.'.");
+		assertThat(output).contains("The following configuration properties are mutually exclusive:", "\tlf.server.*",
+				"\tlf.servers.default.*", "\tlf.server.port", "\tlf.servers.default.port");
 	}
 
 	@Test
 	void theDefaultPoolCannotBeConfiguredTwice(CapturedOutput output) {
 		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, "lf.server.port=0",
 				"lf.pool.handle-sets=1", "lf.pools.default.handle-sets=1");
-		assertThat(output).contains("'lf.pool' and 'lf.pools.default' are two names for the same, but both are used:",
-				"\t- lf.pool.handle-sets", "\t- lf.pools.default.handle-sets",
-				"Begin all of these properties with 'lf.pool.'.");
+		assertThat(output).contains("The following configuration properties are mutually exclusive:", "\tlf.pool.*",
+				"\tlf.pools.default.*", "\tlf.pool.handle-sets", "\tlf.pools.default.handle-sets");
 	}
 
 	private static TcpServer.Builder server(String... properties) {

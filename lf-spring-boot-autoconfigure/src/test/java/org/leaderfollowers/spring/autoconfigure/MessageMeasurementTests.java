@@ -1,5 +1,7 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
@@ -7,6 +9,7 @@ import java.util.stream.Collectors;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
+import com.sun.management.ThreadMXBean;
 import io.micrometer.common.KeyValues;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -37,10 +40,9 @@ import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
+import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
 import org.leaderfollowers.spring.observation.DefaultMessageObservationConvention;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
-import org.leaderfollowers.spring.observation.ObservedMessageHandler;
-import org.leaderfollowers.spring.observation.TimedMessageHandler;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.slf4j.LoggerFactory;
 
@@ -82,7 +84,7 @@ class MessageMeasurementTests {
 
 	@Test
 	void ifOnlyMetersListenMessagesAreTimed() {
-		this.contextRunner.run((context) -> assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class));
+		this.contextRunner.run((context) -> assertThat(decorated(context)).isInstanceOf(TimerInterceptor.class));
 	}
 
 	@Test
@@ -163,7 +165,7 @@ class MessageMeasurementTests {
 	@Test
 	void withoutAnObservationRegistryMessagesAreTimed() {
 		this.withoutMeters.withBean(MeterRegistry.class, SimpleMeterRegistry::new)
-			.run((context) -> assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class));
+			.run((context) -> assertThat(decorated(context)).isInstanceOf(TimerInterceptor.class));
 	}
 
 	@Test
@@ -178,7 +180,7 @@ class MessageMeasurementTests {
 		this.contextRunner.withBean("one", MeterRegistry.class, SimpleMeterRegistry::new)
 			.withBean("two", MeterRegistry.class, SimpleMeterRegistry::new)
 			.run((context) -> {
-				assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class);
+				assertThat(decorated(context)).isInstanceOf(TimerInterceptor.class);
 				ask(context, "hello");
 				for (String name : new String[] { "one", "two", "compositeMeterRegistry" }) {
 					MeterRegistry registry = context.getBean(name, MeterRegistry.class);
@@ -196,7 +198,7 @@ class MessageMeasurementTests {
 	void neverIsNever() {
 		this.contextRunner.withBean("tracing", ObservationHandler.class, Listener::new)
 			.withPropertyValues("lf.observation.mode=never")
-			.run((context) -> assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class));
+			.run((context) -> assertThat(decorated(context)).isInstanceOf(TimerInterceptor.class));
 	}
 
 	@Test
@@ -291,7 +293,7 @@ class MessageMeasurementTests {
 	@Test
 	void registryThatIsAddedLaterIsTimedIn() {
 		this.contextRunner.withBean(CompositeMeterRegistry.class, CompositeMeterRegistry::new).run((context) -> {
-			assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class);
+			assertThat(decorated(context)).isInstanceOf(TimerInterceptor.class);
 			ask(context, "hello");
 			SimpleMeterRegistry later = new SimpleMeterRegistry();
 			context.getBean(CompositeMeterRegistry.class).add(later);
@@ -303,7 +305,7 @@ class MessageMeasurementTests {
 	@Test
 	void registryThatFailsChangesNothingAboutTheMessages(CapturedOutput output) {
 		this.contextRunner.withBean(MeterRegistry.class, FailingRegistry::new).run((context) -> {
-			assertThat(decorated(context)).isInstanceOf(TimedMessageHandler.class);
+			assertThat(decorated(context)).isInstanceOf(TimerInterceptor.class);
 			try (LineClient client = client(context)) {
 				assertThat(client.ask("hello")).isEqualTo("hello");
 				assertThat(client.ask("again")).isEqualTo("again");
@@ -320,10 +322,30 @@ class MessageMeasurementTests {
 	}
 
 	@Test
+	void messageThatIsTimedAllocatesNothing() throws Exception {
+		int messages = 10_000;
+		MessageHandler timed = new TimerInterceptor("default", "echo", new SimpleMeterRegistry(), KeyValues.empty())
+			.decorate((connection, message) -> message.clear(), "default", "echo");
+		ByteBuffer message = ByteBuffer.allocate(64);
+		ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+		long least = Long.MAX_VALUE;
+		for (int round = 0; round < 10; round++) {
+			long before = threads.getCurrentThreadAllocatedBytes();
+			for (int i = 0; i < messages; i++) {
+				timed.onMessage(null, message);
+			}
+			least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+		}
+		assertThat(least).isLessThan(messages);
+	}
+
+	@Test
 	void everyCallOfTheEngineIsPassedOn() {
+		MessageHandler intercepted = new MessageHandlerInterceptor() {
+		}.decorate(new EchoHandler(), "default", "echo");
 		assertThat(MessageHandler.class.getMethods()).allSatisfy((method) -> assertThat(
-				TimedMessageHandler.class.getMethod(method.getName(), method.getParameterTypes()).getDeclaringClass())
-			.isEqualTo(TimedMessageHandler.class));
+				intercepted.getClass().getMethod(method.getName(), method.getParameterTypes()).getDeclaringClass())
+			.isEqualTo(intercepted.getClass()));
 	}
 
 	private void isTheSameBothWays(ApplicationContextRunner runner) {
@@ -362,11 +384,15 @@ class MessageMeasurementTests {
 	}
 
 	private static void isObserved(ApplicationContextRunner runner) {
-		runner.run((context) -> assertThat(decorated(context)).isInstanceOf(ObservedMessageHandler.class));
+		runner.run((context) -> assertThat(decorated(context)).isInstanceOf(ObservationInterceptor.class));
 	}
 
-	private static MessageHandler decorated(ApplicationContext context) {
-		return context.getBean(MessageHandlerDecorator.class).decorate(new EchoHandler(), "default", "echo");
+	/** Returns the interceptor, or the handler itself if there is none. */
+	private static Object decorated(ApplicationContext context) {
+		MessageHandler handler = context.getBean(MessageHandlerDecorator.class)
+			.decorate(new EchoHandler(), "default", "echo");
+		return (handler instanceof EchoHandler) ? handler
+				: assertThat(handler).extracting("interceptor").isNotNull().actual();
 	}
 
 	private static void awaitCount(MeterRegistry registry, long count) {

@@ -21,15 +21,14 @@ import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.TransportType;
 import org.leaderfollowers.UdpServer;
+import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.ServerDescriptor;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
-import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint.ServerDescriptor;
 import org.leaderfollowers.spring.annotation.LfHandler;
-import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnClose;
+import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
-import org.leaderfollowers.spring.metrics.ServerMetrics;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.leaderfollowers.spring.server.UdpServerBuilderCustomizer;
@@ -166,7 +165,7 @@ class UdpServerTests {
 	@ParameterizedTest
 	@CsvSource(delimiter = '|', textBlock = """
 			max-message-size        | 65KB  | Must be from 1 to 65536 bytes.
-			udp.max-in-flight       | 0     | Must be from 1 to 2147483647.
+			udp.max-in-flight       | 0     | Must be at least 1.
 			udp.max-reply-ratio     | 10001 | Must be from 0 to 10000.
 			udp.suspension-timeout  | -1s   | Must not be negative.
 			udp.receive-buffer-size | 1B    | Must be from 1024 to 1073741824 bytes.
@@ -241,7 +240,7 @@ class UdpServerTests {
 
 	private static UdpServer.Builder builder(LeaderFollowersPool pool, String... properties) {
 		return new ServerPropertiesMapper(TestProperties.bind("lf.server", Server.class, properties),
-				new FramingBeans(new StaticListableBeanFactory()))
+				new StaticListableBeanFactory())
 			.mapUdp("default", pool);
 	}
 

@@ -21,7 +21,6 @@ import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
-import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationEvent;
@@ -74,32 +73,6 @@ class EventTests {
 			assertThat(server.isPaused()).isFalse();
 			assertThat(this.heard).containsExactly("ServerStartedEvent[server=default]",
 					"ServerPausedEvent[server=default]", "ServerResumedEvent[server=default]");
-		});
-	}
-
-	@Test
-	void serversArePausedAndResumedByEvents() {
-		this.contextRunner.run((context) -> {
-			Server server = context.getBean(LeaderFollowersServers.class).get("default");
-			context.publishEvent(new PauseServerEvent(this, "default"));
-			assertThat(server.isPaused()).isTrue();
-			try (LineClient waiting = new LineClient(server.port())) {
-				waiting.send("hello");
-				context.publishEvent(new ResumeServerEvent(this, null));
-				assertThat(waiting.read()).isEqualTo("hello");
-			}
-			context.publishEvent(new PauseServerEvent(this, null));
-			assertThat(server.isPaused()).isTrue();
-		});
-	}
-
-	@Test
-	void eventForAServerThatDoesNotExistIsReported(CapturedOutput output) {
-		this.contextRunner.run((context) -> {
-			context.publishEvent(new PauseServerEvent(this, "defualt"));
-			assertThat(output).contains(
-					"An event asks for the server 'defualt' to be paused or resumed, which this context does not have. "
-							+ "Did you mean 'default'? Known servers: default");
 		});
 	}
 

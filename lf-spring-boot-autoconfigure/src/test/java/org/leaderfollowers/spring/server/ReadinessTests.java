@@ -34,7 +34,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
- * Tests for {@link ReadinessLifecycle}.
+ * Tests for {@link ServerLifecycle#readiness}.
  */
 @ExtendWith(OutputCaptureExtension.class)
 class ReadinessTests {

@@ -12,7 +12,6 @@ import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.EchoHandler;
 
 import org.springframework.boot.diagnostics.FailureAnalysis;
-import org.springframework.boot.diagnostics.FailureAnalyzer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -30,10 +29,10 @@ class ServerBindExceptionTests {
 		.handler(new EchoHandler())
 		.build();
 
-	private final ServerRegistration byProperties = ServerRegistration.ofProperties("orders", "lf.servers.orders",
+	private final ManagedServer byProperties = ManagedServer.ofProperties("orders", "lf.servers.orders",
 			() -> this.server);
 
-	private final ServerRegistration byBean = ServerRegistration.ofBean("orderServer", this.server);
+	private final ManagedServer byBean = ManagedServer.ofBean("orderServer", this.server);
 
 	@AfterEach
 	void close() {
@@ -42,7 +41,7 @@ class ServerBindExceptionTests {
 
 	@Test
 	void portInUse() {
-		FailureAnalysis analysis = analyze(new PortInUseFailureAnalyzer(), "Address already in use", this.byBean);
+		FailureAnalysis analysis = analyze("Address already in use", this.byBean);
 		assertThat(analysis.getDescription())
 			.isEqualTo("Server 'orders' could not be started: port 80 is already in use.");
 		assertThat(analysis.getAction())
@@ -52,8 +51,7 @@ class ServerBindExceptionTests {
 
 	@Test
 	void addressNotAvailable() {
-		FailureAnalysis analysis = analyze(new AddressNotAvailableFailureAnalyzer(),
-				"Can't assign requested address: bind", this.byProperties);
+		FailureAnalysis analysis = analyze("Can't assign requested address: bind", this.byProperties);
 		assertThat(analysis.getDescription())
 			.startsWith("Server 'orders' could not be started: no network interface of this machine has the address ");
 		assertThat(analysis.getAction()).isEqualTo("Set the property 'lf.servers.orders.address' "
@@ -62,8 +60,7 @@ class ServerBindExceptionTests {
 
 	@Test
 	void portNotPermitted() {
-		FailureAnalysis analysis = analyze(new PortNotPermittedFailureAnalyzer(), "Permission denied",
-				this.byProperties);
+		FailureAnalysis analysis = analyze("Permission denied", this.byProperties);
 		assertThat(analysis.getDescription())
 			.isEqualTo("Server 'orders' could not be started: the process is not permitted to listen on port 80.");
 		assertThat(analysis.getAction()).isEqualTo("Set the property 'lf.servers.orders.port' to a port from 1024 on: "
@@ -77,10 +74,10 @@ class ServerBindExceptionTests {
 		assertThat(ServerBindException.of(failure, this.server, this.byBean)).isSameAs(failure);
 	}
 
-	private FailureAnalysis analyze(FailureAnalyzer analyzer, String message, ServerRegistration registration) {
+	private FailureAnalysis analyze(String message, ManagedServer managed) {
 		RuntimeException failure = ServerBindException.of(new UncheckedIOException(new BindException(message)),
-				this.server, registration);
-		FailureAnalysis analysis = analyzer.analyze(new IllegalStateException(failure));
+				this.server, managed);
+		FailureAnalysis analysis = new ServerBindFailureAnalyzer().analyze(new IllegalStateException(failure));
 		assertThat(analysis).isNotNull();
 		return analysis;
 	}

@@ -17,8 +17,8 @@ import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageHandler;
-import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.Server;
+import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
@@ -52,8 +52,9 @@ class ServerLifecycleTests {
 	@Test
 	void phasesAreThoseOfTheWebServer() {
 		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0")) {
-			SmartLifecycle startStop = context.getBean(ServerStartStopLifecycle.class);
-			SmartLifecycle gracefulShutdown = context.getBean(ServerGracefulShutdownLifecycle.class);
+			SmartLifecycle startStop = context.getBean("leaderFollowersServerStartStopLifecycle", SmartLifecycle.class);
+			SmartLifecycle gracefulShutdown = context.getBean("leaderFollowersServerGracefulShutdownLifecycle",
+					SmartLifecycle.class);
 			assertThat(startStop.getPhase()).isEqualTo(SmartLifecycle.DEFAULT_PHASE - 2048);
 			assertThat(gracefulShutdown.getPhase()).isEqualTo(SmartLifecycle.DEFAULT_PHASE - 1024);
 			assertThat(startStop.isPauseable()).isFalse();
@@ -169,7 +170,7 @@ class ServerLifecycleTests {
 			assertThatExceptionOfType(Exception.class)
 				.isThrownBy(() -> run(EchoAndOrders.class, "lf.server.port=0",
 						"lf.servers.orders.port=" + taken.getLocalPort()))
-				.withCauseInstanceOf(PortInUseException.class);
+				.withCauseInstanceOf(ServerBindException.class);
 			assertThat(output).contains("APPLICATION FAILED TO START")
 				.contains("Server 'orders' could not be started: port %d is already in use."
 					.formatted(taken.getLocalPort()))
@@ -198,7 +199,7 @@ class ServerLifecycleTests {
 	void addressOfAnotherMachineFailsTheStart(CapturedOutput output) {
 		assertThatExceptionOfType(Exception.class)
 			.isThrownBy(() -> run(Echo.class, "lf.server.port=0", "lf.server.address=192.0.2.1"))
-			.withCauseInstanceOf(AddressNotAvailableException.class);
+			.withCauseInstanceOf(ServerBindException.class);
 		assertThat(output).contains("APPLICATION FAILED TO START")
 			.contains(
 					"Server 'default' could not be started: no network interface of this machine has the address 192.0.2.1.")

@@ -3,8 +3,7 @@ package org.leaderfollowers.spring.test;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-import org.leaderfollowers.spring.server.ServerGracefulShutdownLifecycle;
-import org.leaderfollowers.spring.server.ServerStartStopLifecycle;
+import org.leaderfollowers.spring.server.ServerLifecycle;
 import org.leaderfollowers.spring.test.LfHandlerTest.ServerEnvironment;
 
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
@@ -53,12 +52,7 @@ record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) imple
 	}
 
 	private static void removeLifecycles(ConfigurableListableBeanFactory beanFactory) {
-		remove(ServerStartStopLifecycle.class, beanFactory);
-		remove(ServerGracefulShutdownLifecycle.class, beanFactory);
-	}
-
-	private static void remove(Class<?> type, ConfigurableListableBeanFactory beanFactory) {
-		for (String name : beanFactory.getBeanNamesForType(type, true, false)) {
+		for (String name : beanFactory.getBeanNamesForType(ServerLifecycle.class, true, false)) {
 			((BeanDefinitionRegistry) beanFactory).removeBeanDefinition(name);
 		}
 	}

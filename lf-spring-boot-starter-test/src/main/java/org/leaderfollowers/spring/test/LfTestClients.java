@@ -5,7 +5,7 @@ import java.net.InetAddress;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
-import org.leaderfollowers.spring.server.UnknownServerException;
+import org.leaderfollowers.spring.server.UnknownNameException;
 import org.leaderfollowers.spring.test.client.InMemoryTestClient;
 import org.leaderfollowers.spring.test.client.LfTestClient;
 import org.leaderfollowers.spring.test.client.TcpTestClient;
@@ -47,7 +47,7 @@ public final class LfTestClients {
 	/**
 	 * Connects to the server named {@code default}.
 	 * @return a connected client
-	 * @throws UnknownServerException if there is no such server
+	 * @throws UnknownNameException if there is no such server
 	 */
 	public TcpTestClient connect() {
 		return connect(DEFAULT);
@@ -57,7 +57,7 @@ public final class LfTestClients {
 	 * Connects to a server.
 	 * @param server the name of the server
 	 * @return a connected client
-	 * @throws UnknownServerException if there is no server of this name
+	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public TcpTestClient connect(String server) {
 		return tcp(server).connect();
@@ -69,7 +69,7 @@ public final class LfTestClients {
 	 * @param name the name of the server
 	 * @return a builder that knows address, port and framing of the server, and whether
 	 * it has TLS
-	 * @throws UnknownServerException if there is no server of this name
+	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public TcpTestClient.Builder tcp(String name) {
 		TcpServer server = tcpServer(name);
@@ -83,7 +83,7 @@ public final class LfTestClients {
 	 * Begins to build a client of a UDP server.
 	 * @param name the name of the server
 	 * @return a builder that knows address and port of the server
-	 * @throws UnknownServerException if there is no server of this name
+	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public UdpTestClient.Builder udp(String name) {
 		Server server = this.servers.get(name);
@@ -96,7 +96,7 @@ public final class LfTestClients {
 	/**
 	 * Opens a connection in memory to the handler of the server named {@code default}.
 	 * @return a client
-	 * @throws UnknownServerException if there is no such server
+	 * @throws UnknownNameException if there is no such server
 	 */
 	public InMemoryTestClient openInMemory() {
 		return openInMemory(DEFAULT);
@@ -106,7 +106,7 @@ public final class LfTestClients {
 	 * Opens a connection in memory to the handler of a server.
 	 * @param server the name of the server
 	 * @return a client
-	 * @throws UnknownServerException if there is no server of this name
+	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public InMemoryTestClient openInMemory(String server) {
 		return inMemory(server).open();
@@ -118,7 +118,7 @@ public final class LfTestClients {
 	 * around the bean. The server need not be started.
 	 * @param name the name of the server
 	 * @return a builder that knows handler, framing and sizes of the server
-	 * @throws UnknownServerException if there is no server of this name
+	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public InMemoryTestClient.Builder inMemory(String name) {
 		TcpServer server = tcpServer(name);

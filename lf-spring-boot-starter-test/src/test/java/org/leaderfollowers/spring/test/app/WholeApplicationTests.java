@@ -4,7 +4,7 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
-import org.leaderfollowers.spring.server.UnknownServerException;
+import org.leaderfollowers.spring.server.UnknownNameException;
 import org.leaderfollowers.spring.test.LfTestClients;
 import org.leaderfollowers.spring.test.LocalLfServerPort;
 import org.leaderfollowers.spring.test.client.InMemoryTestClient;
@@ -75,7 +75,7 @@ class WholeApplicationTests {
 
 	@Test
 	void mistakesAreExplained(@Autowired ApplicationContext context) {
-		assertThatExceptionOfType(UnknownServerException.class).isThrownBy(() -> this.clients.connect("ecko"))
+		assertThatExceptionOfType(UnknownNameException.class).isThrownBy(() -> this.clients.connect("ecko"))
 			.withMessageContaining("ecko");
 		assertThatIllegalStateException().isThrownBy(() -> this.clients.udp("echo"))
 			.withMessageContaining("is not a UDP server");

@@ -1,0 +1,125 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.TreeMap;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PromotionOrder;
+import org.leaderfollowers.PromotionPolicy;
+import org.leaderfollowers.Server;
+import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.TransportType;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.boot.actuate.info.Info;
+import org.springframework.boot.actuate.info.InfoContributor;
+import org.springframework.util.Assert;
+
+/**
+ * {@link InfoContributor} that tells, as {@code lf}, the version of the engine and what
+ * pools and servers there are.
+ */
+final class LeaderFollowersInfoContributor implements InfoContributor {
+
+	private final LeaderFollowersPools pools;
+
+	private final LeaderFollowersServers servers;
+
+	/**
+	 * Creates a new contributor.
+	 * @param pools the pools to tell of
+	 * @param servers the servers to tell of
+	 */
+	public LeaderFollowersInfoContributor(LeaderFollowersPools pools, LeaderFollowersServers servers) {
+		Assert.notNull(pools, "'pools' must not be null");
+		Assert.notNull(servers, "'servers' must not be null");
+		this.pools = pools;
+		this.servers = servers;
+	}
+
+	@Override
+	public void contribute(Info.Builder builder) {
+		Map<String, PoolInfo> pools = new TreeMap<>();
+		for (LeaderFollowersPool pool : this.pools) {
+			pools.put(pool.name(), PoolInfo.of(pool.snapshot()));
+		}
+		Map<String, ServerInfo> servers = new TreeMap<>();
+		for (Server server : this.servers) {
+			servers.put(server.name(), ServerInfo.of(server.snapshot()));
+		}
+		builder.withDetail("lf", new LeaderFollowersInfo(
+				LeaderFollowersPool.class.getPackage().getImplementationVersion(), pools, servers));
+	}
+
+	/**
+	 * What there is.
+	 *
+	 * @param version the version of the engine, or {@code null} if its jar does not tell
+	 * @param pools the pools, by name
+	 * @param servers the servers, by name
+	 */
+	public record LeaderFollowersInfo(@Nullable String version, Map<String, PoolInfo> pools,
+			Map<String, ServerInfo> servers) {
+	}
+
+	/**
+	 * A pool.
+	 *
+	 * @param threads how many threads it may have
+	 * @param handleSets how many handle sets it has
+	 * @param promotion how followers are promoted
+	 * @param maxBufferedBytes how much memory its connections may hold together
+	 */
+	public record PoolInfo(ThreadsInfo threads, int handleSets, PromotionInfo promotion, long maxBufferedBytes) {
+
+		static PoolInfo of(PoolSnapshot pool) {
+			return new PoolInfo(new ThreadsInfo(pool.minThreads(), pool.maxThreads()), pool.handleSets().size(),
+					new PromotionInfo(pool.promotionPolicy(), pool.promotionOrder(), pool.promotionLease()),
+					pool.maxBufferedBytes());
+		}
+
+	}
+
+	/**
+	 * How many threads a pool may have.
+	 *
+	 * @param min the least number of threads
+	 * @param max the greatest number of threads
+	 */
+	public record ThreadsInfo(int min, int max) {
+	}
+
+	/**
+	 * How followers are promoted.
+	 *
+	 * @param policy when the leader promotes a follower
+	 * @param order which follower is promoted
+	 * @param lease how long a leader may run a handler before a follower takes over
+	 */
+	public record PromotionInfo(PromotionPolicy policy, PromotionOrder order, Duration lease) {
+	}
+
+	/**
+	 * A server.
+	 *
+	 * @param transport what carries the messages
+	 * @param port the port that it is bound to, or {@code null} if it is not
+	 * @param framing how messages are told apart
+	 * @param tls whether it speaks TLS
+	 * @param pool the name of the pool that serves it
+	 */
+	public record ServerInfo(TransportType transport, @Nullable Integer port, String framing, boolean tls,
+			String pool) {
+
+		static ServerInfo of(ServerSnapshot server) {
+			return new ServerInfo(server.transport(), (server.port() > 0) ? server.port() : null, server.framing(),
+					server.tls() != null, server.pool());
+		}
+
+	}
+
+}

@@ -1,0 +1,152 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.function.ToDoubleFunction;
+import java.util.function.ToLongFunction;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tags;
+import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.binder.BaseUnits;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import org.leaderfollowers.EventType;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolListener;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
+import org.leaderfollowers.PromotionKind;
+import org.leaderfollowers.ThreadRole;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+
+import org.springframework.util.Assert;
+
+/**
+ * Meters of the pools of an application context. All of them are read from snapshots when
+ * somebody looks, except for the timers, which are recorded by new leaders.
+ */
+final class PoolMetrics implements MeterBinder, AutoCloseable {
+
+	private final LeaderFollowersPools pools;
+
+	private final Meters meters = new Meters();
+
+	/**
+	 * Creates new metrics.
+	 * @param pools the pools to measure
+	 */
+	public PoolMetrics(LeaderFollowersPools pools) {
+		Assert.notNull(pools, "'pools' must not be null");
+		this.pools = pools;
+	}
+
+	/**
+	 * Registers the meters of the pools that there are. Further registries can follow; to
+	 * bind one again changes nothing.
+	 */
+	@Override
+	public void bindTo(MeterRegistry registry) {
+		if (!this.meters.bindTo(registry)) {
+			return;
+		}
+		for (LeaderFollowersPool pool : this.pools) {
+			Tags tags = Tags.of("pool", pool.name());
+			bind(this.meters.of(registry, () -> pool, LeaderFollowersPool::snapshot, tags));
+			bindTimers(registry, pool, tags);
+		}
+	}
+
+	private void bind(Meters.Reader<LeaderFollowersPool, PoolSnapshot> pool) {
+		for (ThreadRole role : ThreadRole.values()) {
+			pool.and("role", Meters.tag(role))
+				.gauge("lf.pool.threads", "Threads of the pool by the role that they play", (now) -> now.count(role));
+		}
+		pool.gauge("lf.pool.threads.min", "Threads that are kept even when idle", PoolSnapshot::minThreads);
+		pool.gauge("lf.pool.threads.max", "Most threads that there may be", PoolSnapshot::maxThreads);
+		pool.counter("lf.pool.threads.failed", "Threads that could not be started", PoolSnapshot::threadStartFailures);
+		pool.duration("lf.pool.vacant", "Time for which a handle set has had no leader by now, whatever the reason",
+				longest(HandleSetSnapshot::vacantFor));
+		pool.duration("lf.pool.starved",
+				"Time for which a handle set has had no leader by now because every thread is busy",
+				(now) -> now.starvedFor().toNanos());
+		for (PromotionKind kind : PromotionKind.values()) {
+			pool.and("kind", Meters.tag(kind))
+				.counter("lf.promotions", "Leaders by how they came to lead",
+						(now) -> now.promotions().getOrDefault(kind, 0L));
+		}
+		for (EventType type : EventType.values()) {
+			pool.and("type", Meters.tag(type))
+				.counter("lf.events", "Events that were taken from the handle sets by type",
+						sum((set) -> set.events().getOrDefault(type, 0L)));
+		}
+		pool.counter("lf.starvations",
+				"Periods without a leader because every thread was busy that outlasted the lease",
+				PoolSnapshot::starvations);
+		pool.and("state", "active")
+			.gauge("lf.handles", "Handles by whether they wait for an event", sum(HandleSetSnapshot::active));
+		pool.and("state", "deactivated")
+			.gauge("lf.handles", "Handles by whether they wait for an event", sum(HandleSetSnapshot::deactivated));
+		pool.gauge("lf.buffered", BaseUnits.BYTES,
+				"Memory of the connections for messages that have begun and replies that wait",
+				PoolSnapshot::bufferedBytes);
+		pool.gauge("lf.buffered.max", BaseUnits.BYTES, "Most memory that the connections may take together",
+				PoolSnapshot::maxBufferedBytes);
+	}
+
+	private static ToDoubleFunction<PoolSnapshot> sum(ToLongFunction<HandleSetSnapshot> number) {
+		return (pool) -> pool.handleSets().stream().mapToLong(number).sum();
+	}
+
+	private static ToDoubleFunction<PoolSnapshot> longest(Function<HandleSetSnapshot, Duration> duration) {
+		return (pool) -> pool.handleSets()
+			.stream()
+			.map(duration)
+			.max(Comparator.naturalOrder())
+			.orElse(Duration.ZERO)
+			.toNanos();
+	}
+
+	private static void bindTimers(MeterRegistry registry, LeaderFollowersPool pool, Tags tags) {
+		Timer handOff = Timer.builder("lf.handoff")
+			.description("Time from the end of a leadership or lease until the next leader was in place")
+			.tags(tags)
+			.register(registry);
+		Timer leaderless = Timer.builder("lf.leaderless")
+			.description("Time that a handle set had no leader because every thread was busy")
+			.tags(tags)
+			.register(registry);
+		pool.addListener(new Timers(handOff, leaderless));
+	}
+
+	/**
+	 * Removes the meters that are read from the pools. The timers keep what they have
+	 * recorded.
+	 */
+	@Override
+	public void close() {
+		this.meters.remove();
+	}
+
+	/**
+	 * What is timed by a new leader, at the moment that it leads.
+	 *
+	 * @param handOff how long a hand-off took
+	 * @param leaderless how long there was no thread to lead
+	 */
+	private record Timers(Timer handOff, Timer leaderless) implements PoolListener {
+
+		@Override
+		public void handedOff(PromotionKind kind, long vacancyNanos) {
+			this.handOff.record(vacancyNanos, TimeUnit.NANOSECONDS);
+		}
+
+		@Override
+		public void leaderless(long nanos) {
+			this.leaderless.record(nanos, TimeUnit.NANOSECONDS);
+		}
+
+	}
+
+}

@@ -1,0 +1,149 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.util.function.ToDoubleFunction;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tags;
+import io.micrometer.core.instrument.binder.BaseUnits;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PoolSnapshot.RunningHandler;
+import org.leaderfollowers.Server;
+import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.ServerSnapshot.Datagrams;
+import org.leaderfollowers.ServerSnapshot.State;
+import org.leaderfollowers.ServerSnapshot.Tls;
+import org.leaderfollowers.TransportType;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.util.Assert;
+
+/**
+ * Meters of the servers of an application context, read from snapshots when somebody
+ * looks. A server that is stopped and started again keeps its meters, and its counters go
+ * on.
+ */
+final class ServerMetrics implements MeterBinder, AutoCloseable {
+
+	private final LeaderFollowersServers servers;
+
+	private final Meters meters = new Meters();
+
+	/**
+	 * Creates new metrics.
+	 * @param servers the servers to measure
+	 */
+	public ServerMetrics(LeaderFollowersServers servers) {
+		Assert.notNull(servers, "'servers' must not be null");
+		this.servers = servers;
+	}
+
+	/**
+	 * Registers the meters of all servers. Further registries can follow; to bind one
+	 * again changes nothing.
+	 */
+	@Override
+	public void bindTo(MeterRegistry registry) {
+		if (!this.meters.bindTo(registry)) {
+			return;
+		}
+		for (String name : this.servers.names()) {
+			ServerSnapshot now = this.servers.get(name).snapshot();
+			Meters.Reader<Server, ServerSnapshot> server = this.meters.of(registry, () -> this.servers.get(name),
+					Server::snapshot, Tags.of("server", name));
+			bind(server);
+			if (now.transport() == TransportType.UDP) {
+				bindDatagrams(server);
+			}
+			else {
+				bindConnections(server);
+			}
+			if (now.tls() != null) {
+				bindTls(server);
+			}
+			bindHandler(this.meters.of(registry, () -> this.servers.get(name).pool(), LeaderFollowersPool::snapshot,
+					Tags.of("pool", now.pool(), "server", name, "handler", now.handler())), name);
+		}
+	}
+
+	private static void bind(Meters.Reader<Server, ServerSnapshot> server) {
+		server.gauge("lf.server.accepting", "Whether the server takes on anything new: 1, or 0",
+				(now) -> isAccepting(now) ? 1 : 0);
+		server.and("direction", "received")
+			.counter("lf.bytes", BaseUnits.BYTES, "Data that was received or sent, framing included",
+					ServerSnapshot::receivedBytes);
+		server.and("direction", "sent")
+			.counter("lf.bytes", BaseUnits.BYTES, "Data that was received or sent, framing included",
+					ServerSnapshot::sentBytes);
+	}
+
+	private static boolean isAccepting(ServerSnapshot server) {
+		return server.state() == State.RUNNING && server.listening() && !server.paused()
+				&& !server.acceptingSuspended();
+	}
+
+	private static void bindConnections(Meters.Reader<Server, ServerSnapshot> server) {
+		server.gauge("lf.connections", "Open connections", ServerSnapshot::openConnections);
+		server.gauge("lf.connections.max", "Most connections that may be open", ServerSnapshot::maxConnections);
+		server.counter("lf.connections.accepted", "Connections that were accepted",
+				ServerSnapshot::acceptedConnections);
+		server.counter("lf.connections.rejected",
+				"Connections that were turned away because as many as allowed were open",
+				ServerSnapshot::rejectedConnections);
+		for (CloseReason reason : CloseReason.values()) {
+			server.and("reason", Meters.tag(reason))
+				.counter("lf.connections.closed", "Connections that were closed by the reason",
+						(now) -> now.closedConnections().getOrDefault(reason, 0L));
+		}
+	}
+
+	private static void bindTls(Meters.Reader<Server, ServerSnapshot> server) {
+		String description = "TLS handshakes by their outcome";
+		server.and("outcome", "completed").counter("lf.tls.handshakes", description, tls(Tls::completedHandshakes));
+		server.and("outcome", "failed").counter("lf.tls.handshakes", description, tls(Tls::failedHandshakes));
+	}
+
+	private static void bindDatagrams(Meters.Reader<Server, ServerSnapshot> server) {
+		server.gauge("lf.datagrams", "Datagrams that are being handled or suspended", datagrams(Datagrams::inFlight));
+		server.gauge("lf.datagrams.max", "Most datagrams that may be handled or suspended",
+				datagrams(Datagrams::maxInFlight));
+		server.counter("lf.datagrams.limit",
+				"Times that no more datagrams were read since as many as allowed were being handled",
+				datagrams(Datagrams::limitReached));
+		String rejected = "Datagrams that were dropped because they were too large or their sender was forged";
+		server.and("reason", "truncated").counter("lf.datagrams.rejected", rejected, datagrams(Datagrams::truncated));
+		server.and("reason", "forged").counter("lf.datagrams.rejected", rejected, datagrams(Datagrams::rejected));
+		String replies = "Replies to datagrams by what became of them";
+		server.and("outcome", "sent").counter("lf.datagrams.replies", replies, datagrams(Datagrams::sentReplies));
+		server.and("outcome", "refused").counter("lf.datagrams.replies", replies, datagrams(Datagrams::refusedReplies));
+		server.and("outcome", "dropped").counter("lf.datagrams.replies", replies, datagrams(Datagrams::droppedReplies));
+	}
+
+	private static void bindHandler(Meters.Reader<LeaderFollowersPool, PoolSnapshot> pool, String server) {
+		pool.gauge("lf.handler.threads", "Threads that run the handler",
+				(now) -> now.runningHandlers()
+					.stream()
+					.filter((running) -> server.equals(running.server()))
+					.mapToInt(RunningHandler::threads)
+					.sum());
+	}
+
+	private static ToDoubleFunction<ServerSnapshot> tls(ToDoubleFunction<Tls> value) {
+		return (server) -> (server.tls() != null) ? value.applyAsDouble(server.tls()) : 0;
+	}
+
+	private static ToDoubleFunction<ServerSnapshot> datagrams(ToDoubleFunction<Datagrams> value) {
+		return (server) -> (server.datagrams() != null) ? value.applyAsDouble(server.datagrams()) : 0;
+	}
+
+	/**
+	 * Removes the meters.
+	 */
+	@Override
+	public void close() {
+		this.meters.remove();
+	}
+
+}

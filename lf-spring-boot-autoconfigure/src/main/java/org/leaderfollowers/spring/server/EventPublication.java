@@ -1,0 +1,172 @@
+package org.leaderfollowers.spring.server;
+
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.PoolListener;
+import org.leaderfollowers.PromotionKind;
+import org.leaderfollowers.spring.event.ConnectionClosedEvent;
+import org.leaderfollowers.spring.event.ConnectionFailedEvent;
+import org.leaderfollowers.spring.event.ConnectionOpenedEvent;
+import org.leaderfollowers.spring.event.PoolStarvedEvent;
+import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
+
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.ApplicationEvent;
+import org.springframework.context.ApplicationListener;
+import org.springframework.context.event.GenericApplicationListener;
+import org.springframework.context.event.GenericApplicationListenerAdapter;
+import org.springframework.context.support.AbstractApplicationContext;
+import org.springframework.core.ResolvableType;
+
+/**
+ * Publishes events in an application context. Frequent events are published only if there
+ * is a listener for them. As an interceptor, it publishes the events of connections after
+ * their handler was told.
+ */
+final class EventPublication implements MessageHandlerInterceptor {
+
+	private static final ResolvableType UNRELATED = ResolvableType.forClass(UnrelatedEvent.class);
+
+	private final @Nullable ApplicationContext applicationContext;
+
+	/** Pools outlive a stop of the context. */
+	private final Set<LeaderFollowersPool> watched = new HashSet<>();
+
+	private volatile boolean listenersKnown;
+
+	/**
+	 * Creates a new publication.
+	 * @param applicationContext the context whose listeners, and those of its parents,
+	 * are told; {@code null} to publish nothing
+	 */
+	EventPublication(@Nullable ApplicationContext applicationContext) {
+		this.applicationContext = applicationContext;
+	}
+
+	/**
+	 * Publishes an event. The listeners are called by this thread, unless the application
+	 * has decided otherwise.
+	 */
+	void publish(ApplicationEvent event) {
+		if (this.applicationContext != null) {
+			this.applicationContext.publishEvent(event);
+		}
+	}
+
+	/**
+	 * To be called when the beans of the context have been created, and so all listeners
+	 * are known. Until then, every event is assumed to have listeners.
+	 */
+	void listenersAreKnown() {
+		this.listenersKnown = true;
+	}
+
+	/**
+	 * Whether there is a listener for a type of event in particular, not just for every
+	 * event that there is.
+	 */
+	private boolean isHeard(Class<? extends ApplicationEvent> type) {
+		if (!this.listenersKnown) {
+			return this.applicationContext != null;
+		}
+		ResolvableType event = ResolvableType.forClass(type);
+		for (ApplicationContext context = this.applicationContext; context != null; context = context.getParent()) {
+			if (!(context instanceof AbstractApplicationContext known)) {
+				// Such a context does not reveal its listeners.
+				return true;
+			}
+			for (ApplicationListener<?> listener : known.getApplicationListeners()) {
+				GenericApplicationListener generic = (listener instanceof GenericApplicationListener itself) ? itself
+						: new GenericApplicationListenerAdapter(listener);
+				if (generic.supportsEventType(event) && !generic.supportsEventType(UNRELATED)) {
+					return true;
+				}
+			}
+		}
+		return false;
+	}
+
+	@Override
+	public boolean supports(String server) {
+		return isHeard(ConnectionOpenedEvent.class) || isHeard(ConnectionClosedEvent.class)
+				|| isHeard(ConnectionFailedEvent.class);
+	}
+
+	@Override
+	public void onOpen(Connection connection, MessageHandler next) throws Exception {
+		next.onOpen(connection);
+		publish(new ConnectionOpenedEvent(connection));
+	}
+
+	@Override
+	public void onClose(Connection connection, CloseReason reason, MessageHandler next) throws Exception {
+		try {
+			next.onClose(connection, reason);
+		}
+		finally {
+			publish(new ConnectionClosedEvent(connection, reason));
+		}
+	}
+
+	@Override
+	public void onError(Connection connection, Throwable failure, MessageHandler next) throws Exception {
+		try {
+			next.onError(connection, failure);
+		}
+		finally {
+			publish(new ConnectionFailedEvent(connection, failure));
+		}
+	}
+
+	/**
+	 * Publishes from now on that a pool is starved, if there is a listener for it.
+	 */
+	void watch(LeaderFollowersPool pool) {
+		if (isHeard(PoolStarvedEvent.class)) {
+			synchronized (this.watched) {
+				if (this.watched.add(pool)) {
+					pool.addListener(new StarvationListener(pool));
+				}
+			}
+		}
+	}
+
+	private final class StarvationListener implements PoolListener {
+
+		private final LeaderFollowersPool pool;
+
+		private StarvationListener(LeaderFollowersPool pool) {
+			this.pool = pool;
+		}
+
+		@Override
+		public void handedOff(PromotionKind kind, long vacancyNanos) {
+		}
+
+		@Override
+		public void starved(long nanos) {
+			publish(new PoolStarvedEvent(this.pool, Duration.ofNanos(nanos)));
+		}
+
+	}
+
+	/**
+	 * Heard only by listeners for every event.
+	 */
+	@SuppressWarnings("serial")
+	private static final class UnrelatedEvent extends ApplicationEvent {
+
+		private UnrelatedEvent(Object source) {
+			super(source);
+		}
+
+	}
+
+}

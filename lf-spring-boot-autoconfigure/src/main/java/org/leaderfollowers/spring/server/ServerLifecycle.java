@@ -1,0 +1,264 @@
+package org.leaderfollowers.spring.server;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Server;
+
+import org.springframework.boot.availability.ApplicationAvailability;
+import org.springframework.boot.availability.AvailabilityChangeEvent;
+import org.springframework.boot.availability.ReadinessState;
+import org.springframework.boot.thread.Threading;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.SmartLifecycle;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.MapPropertySource;
+import org.springframework.core.env.MutablePropertySources;
+import org.springframework.util.Assert;
+
+/**
+ * {@link SmartLifecycle} of the servers of an application context. There is one for each
+ * phase of the shutdown, in this order: {@link #readiness readiness},
+ * {@link #gracefulShutdown graceful shutdown}, {@link #startStop stop}.
+ */
+public abstract class ServerLifecycle implements SmartLifecycle {
+
+	private static final Log logger = LogFactory.getLog(ServerLifecycle.class);
+
+	/** The phase of the web server's start and stop. */
+	private static final int START_STOP_PHASE = SmartLifecycle.DEFAULT_PHASE - 2048;
+
+	/** The phase of the web server, so that both are drained at the same time. */
+	private static final int GRACEFUL_SHUTDOWN_PHASE = SmartLifecycle.DEFAULT_PHASE - 1024;
+
+	/** Stopped before the servers are drained, and started after them. */
+	private static final int READINESS_PHASE = GRACEFUL_SHUTDOWN_PHASE + 512;
+
+	final LeaderFollowersServers servers;
+
+	private final int phase;
+
+	private volatile boolean running;
+
+	private ServerLifecycle(LeaderFollowersServers servers, int phase) {
+		Assert.notNull(servers, "'servers' must not be null");
+		this.servers = servers;
+		this.phase = phase;
+	}
+
+	/**
+	 * Starts the servers when all beans of the context are ready, and stops them after
+	 * they have been drained. A server that cannot be started fails the start of the
+	 * context.
+	 * @param servers the servers to start and stop
+	 * @param applicationContext the context whose environment gets the ports:
+	 * {@code local.lf.servers.<name>.port}, and for the server {@code default} also
+	 * {@code local.lf.server.port}
+	 * @return the lifecycle
+	 */
+	public static ServerLifecycle startStop(LeaderFollowersServers servers, ApplicationContext applicationContext) {
+		Assert.notNull(applicationContext, "'applicationContext' must not be null");
+		return new StartStop(servers, applicationContext);
+	}
+
+	/**
+	 * Drains the servers before they are stopped: no connection is accepted any more, and
+	 * every message that was received is answered. This takes at most as long as the
+	 * shutdown phase ({@code spring.lifecycle.timeout-per-shutdown-phase}).
+	 * @param servers the servers to drain
+	 * @return the lifecycle
+	 */
+	public static ServerLifecycle gracefulShutdown(LeaderFollowersServers servers) {
+		return new GracefulShutdown(servers);
+	}
+
+	/**
+	 * Lets the application refuse traffic before its servers are drained:
+	 * {@link ReadinessState#REFUSING_TRAFFIC} is published. A delay can follow in which
+	 * everything is still served, so that load balancers can notice and send their
+	 * clients elsewhere. A web server also serves until the delay has passed, which
+	 * includes the readiness probe.
+	 * @param servers the servers that will be drained
+	 * @param delay how long to go on serving when readiness is down, or
+	 * {@link Duration#ZERO}. It must be shorter than a shutdown phase
+	 * @param applicationContext where to publish
+	 * @return the lifecycle
+	 */
+	public static ServerLifecycle readiness(LeaderFollowersServers servers, Duration delay,
+			ApplicationContext applicationContext) {
+		Assert.notNull(delay, "'delay' must not be null");
+		Assert.notNull(applicationContext, "'applicationContext' must not be null");
+		return new Readiness(servers, delay, applicationContext);
+	}
+
+	@Override
+	public void start() {
+		this.running = true;
+	}
+
+	@Override
+	public void stop() {
+		stop(() -> {
+		});
+	}
+
+	@Override
+	public void stop(Runnable callback) {
+		this.running = false;
+	}
+
+	@Override
+	public boolean isRunning() {
+		return this.running;
+	}
+
+	@Override
+	public int getPhase() {
+		return this.phase;
+	}
+
+	/**
+	 * A server whose port is chosen by the system would come back with another one.
+	 */
+	@Override
+	public boolean isPauseable() {
+		return false;
+	}
+
+	private static final class StartStop extends ServerLifecycle {
+
+		private static final String PORTS = "lf.server.ports";
+
+		private final ApplicationContext applicationContext;
+
+		private StartStop(LeaderFollowersServers servers, ApplicationContext applicationContext) {
+			super(servers, START_STOP_PHASE);
+			this.applicationContext = applicationContext;
+		}
+
+		@Override
+		public void start() {
+			if (Threading.VIRTUAL.isActive(this.applicationContext.getEnvironment())
+					&& !this.servers.names().isEmpty()) {
+				logger.info("Virtual threads are enabled, but the pools of the servers keep their platform threads: "
+						+ "handlers may block on those as well");
+			}
+			this.servers.start(this::publishPort);
+			super.start();
+		}
+
+		private void publishPort(Server server) {
+			for (ApplicationContext context = this.applicationContext; context != null; context = context.getParent()) {
+				if (context.getEnvironment() instanceof ConfigurableEnvironment environment) {
+					Map<String, Object> ports = ports(environment.getPropertySources());
+					ports.put("local.lf.servers." + server.name() + ".port", server.port());
+					if (server.name().equals("default")) {
+						ports.put("local.lf.server.port", server.port());
+					}
+				}
+			}
+		}
+
+		private static Map<String, Object> ports(MutablePropertySources sources) {
+			if (sources.get(PORTS) instanceof MapPropertySource ports) {
+				return ports.getSource();
+			}
+			Map<String, Object> ports = new ConcurrentHashMap<>();
+			sources.addFirst(new MapPropertySource(PORTS, ports));
+			return ports;
+		}
+
+		@Override
+		public void stop(Runnable callback) {
+			super.stop(callback);
+			this.servers.stop();
+			callback.run();
+		}
+
+	}
+
+	private static final class GracefulShutdown extends ServerLifecycle {
+
+		private GracefulShutdown(LeaderFollowersServers servers) {
+			super(servers, GRACEFUL_SHUTDOWN_PHASE);
+		}
+
+		@Override
+		public void stop(Runnable callback) {
+			super.stop(callback);
+			this.servers.drain(callback);
+		}
+
+	}
+
+	private static final class Readiness extends ServerLifecycle {
+
+		private final Duration delay;
+
+		private final ApplicationContext applicationContext;
+
+		private final @Nullable ApplicationAvailability availability;
+
+		/** Whether it was this object that turned traffic away. */
+		private boolean refusing;
+
+		private Readiness(LeaderFollowersServers servers, Duration delay, ApplicationContext applicationContext) {
+			super(servers, READINESS_PHASE);
+			this.delay = delay;
+			this.applicationContext = applicationContext;
+			this.availability = applicationContext.getBeanProvider(ApplicationAvailability.class).getIfUnique();
+		}
+
+		@Override
+		public void start() {
+			super.start();
+			// The first time, the application says itself when it is ready.
+			if (this.refusing) {
+				this.refusing = false;
+				AvailabilityChangeEvent.publish(this.applicationContext, ReadinessState.ACCEPTING_TRAFFIC);
+			}
+		}
+
+		@Override
+		public void stop(Runnable callback) {
+			super.stop(callback);
+			if (!this.servers.isAnyRunning()) {
+				callback.run();
+				return;
+			}
+			if (this.availability == null
+					|| this.availability.getReadinessState() == ReadinessState.ACCEPTING_TRAFFIC) {
+				this.refusing = true;
+				AvailabilityChangeEvent.publish(this.applicationContext, ReadinessState.REFUSING_TRAFFIC);
+			}
+			if (this.delay.isZero()) {
+				callback.run();
+				return;
+			}
+			logger.info("Readiness is down. Serving for another %s ms until draining begins"
+				.formatted(this.delay.toMillis()));
+			Thread thread = new Thread(() -> serve(callback), "lf-shutdown-delay");
+			thread.setDaemon(true);
+			thread.start();
+		}
+
+		private void serve(Runnable callback) {
+			try {
+				TimeUnit.NANOSECONDS.sleep(this.delay.toNanos());
+			}
+			catch (InterruptedException ex) {
+				Thread.currentThread().interrupt();
+			}
+			finally {
+				callback.run();
+			}
+		}
+
+	}
+
+}
