@@ -1,17 +1,24 @@
 package org.leaderfollowers.spring;
 
 import java.io.Externalizable;
+import java.io.IOException;
 import java.io.ObjectInput;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutput;
 import java.io.ObjectOutputStream;
 import java.io.Serializable;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.library.dependencies.SliceAssignment;
@@ -70,6 +77,59 @@ class ArchitectureTests {
 			}
 		}
 		assertThat(unmarked).isEmpty();
+	}
+
+	@Test
+	void theModuleStaysSmall() throws IOException {
+		Map<Path, Long> lines = linesOfSources();
+		Set<String> packages = new TreeSet<>();
+		Set<String> publicTypes = new TreeSet<>();
+		for (JavaClass type : classes) {
+			packages.add(type.getPackageName());
+			if (type.isTopLevelClass() && type.getModifiers().contains(JavaModifier.PUBLIC)) {
+				publicTypes.add(type.getName());
+			}
+		}
+		assertThat(lines.keySet()).as("source files").isNotEmpty().hasSizeLessThanOrEqualTo(125);
+		assertThat(lines).as("lines of a source file")
+			.allSatisfy((source, count) -> assertThat(count).as(source.toString()).isLessThanOrEqualTo(400));
+		assertThat(packages).as("packages").hasSizeLessThanOrEqualTo(10);
+		assertThat(publicTypes).as("public top-level types").hasSizeLessThanOrEqualTo(60);
+	}
+
+	private static Map<Path, Long> linesOfSources() throws IOException {
+		Map<Path, Long> lines = new TreeMap<>();
+		try (Stream<Path> sources = Files.walk(Path.of(System.getProperty("basedir", "."), "src/main/java"))) {
+			for (Path source : sources.filter((file) -> file.toString().endsWith(".java")).toList()) {
+				lines.put(source, (long) Files.readAllLines(source).size());
+			}
+		}
+		return lines;
+	}
+
+	@Test
+	void publicSignaturesDoNotExposeInternalTypes() {
+		Set<String> exposed = new TreeSet<>();
+		for (JavaClass type : classes) {
+			if (isInternal(type) || !type.getModifiers().contains(JavaModifier.PUBLIC)) {
+				continue;
+			}
+			Stream<JavaClass> supertypes = Stream.concat(type.getRawSuperclass().stream(),
+					type.getRawInterfaces().stream());
+			Stream<JavaClass> members = type.getMembers()
+				.stream()
+				.filter((member) -> member.getModifiers().contains(JavaModifier.PUBLIC)
+						|| member.getModifiers().contains(JavaModifier.PROTECTED))
+				.flatMap((member) -> member.getAllInvolvedRawTypes().stream());
+			Stream.concat(supertypes, members)
+				.filter(ArchitectureTests::isInternal)
+				.forEach((internal) -> exposed.add(type.getName() + " exposes " + internal.getName()));
+		}
+		assertThat(exposed).isEmpty();
+	}
+
+	private static boolean isInternal(JavaClass type) {
+		return type.getPackageName().startsWith(ROOT + ".internal");
 	}
 
 	/**
