@@ -20,6 +20,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -33,12 +34,15 @@ import static org.assertj.core.api.Assertions.assertThat;
  * in every way, peers that vanish at every step, threads that come and go. Afterwards
  * everything is where it was, and no well-behaved client missed anything.
  * <p>
- * To run it for longer: {@code -Dlf.faults.seconds=600}.
+ * The tests with the tag {@code stress} do the same for longer. To make them even longer:
+ * {@code -Pstress -Dlf.faults.seconds=600}.
  */
 @Timeout(900)
 class FaultInjectionTests {
 
-	private static final long SECONDS = Long.getLong("lf.faults.seconds", 7);
+	private static final Duration SHORT = Duration.ofSeconds(1);
+
+	private static final Duration LONG = Duration.ofSeconds(Long.getLong("lf.faults.seconds", 7));
 
 	private static final int CLIENTS = 16;
 
@@ -179,6 +183,17 @@ class FaultInjectionTests {
 	@ParameterizedTest(name = "{0} handle sets")
 	@ValueSource(ints = { 1, 3 })
 	void faultsOfEveryKindLeaveNothingBehindAndHarmNobodyElse(int handleSets) throws Exception {
+		injectFaults(handleSets, SHORT);
+	}
+
+	@Tag("stress")
+	@ParameterizedTest(name = "{0} handle sets")
+	@ValueSource(ints = { 1, 3 })
+	void faultsLeaveNothingBehindForLong(int handleSets) throws Exception {
+		injectFaults(handleSets, LONG);
+	}
+
+	private void injectFaults(int handleSets, Duration time) throws Exception {
 		LeaderFollowersPool pool = this.engine
 			.pool(LeaderFollowersPool.builder().threads(3, 12).handleSets(handleSets).keepAlive(Duration.ofMillis(20)));
 		TcpServer server = this.engine.start(TcpServer.builder(pool)
@@ -192,7 +207,7 @@ class FaultInjectionTests {
 		settle(pool, server);
 		long descriptors = Engine.descriptors();
 		long heap = Engine.usedHeap();
-		long requests = run(pool, server, TimeUnit.SECONDS.toNanos(SECONDS));
+		long requests = run(pool, server, time.toNanos());
 		settle(pool, server);
 		assertThat(requests).as("requests of well-behaved clients").isPositive();
 		Engine.eventually()
@@ -205,6 +220,17 @@ class FaultInjectionTests {
 	@ParameterizedTest(name = "{0}, {1} handle sets")
 	@CsvSource({ "LIFO, 1", "LIFO, 2", "FIFO, 1", "PRIORITY, 2" })
 	void nobodyIsHarmedWhileThePoolIsChangedAgainAndAgain(PromotionOrder order, int handleSets) throws Exception {
+		changeThePool(order, handleSets, SHORT);
+	}
+
+	@Tag("stress")
+	@ParameterizedTest(name = "{0}, {1} handle sets")
+	@CsvSource({ "LIFO, 1", "LIFO, 2", "FIFO, 1", "PRIORITY, 2" })
+	void nobodyIsHarmedWhileThePoolIsChangedForLong(PromotionOrder order, int handleSets) throws Exception {
+		changeThePool(order, handleSets, LONG.dividedBy(2));
+	}
+
+	private void changeThePool(PromotionOrder order, int handleSets, Duration time) throws Exception {
 		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
 			.threads(handleSets, 4)
 			.handleSets(handleSets)
@@ -232,7 +258,7 @@ class FaultInjectionTests {
 					return count;
 				}));
 			}
-			long requests = run(pool, server, TimeUnit.SECONDS.toNanos(SECONDS) / 2);
+			long requests = run(pool, server, time.toNanos());
 			stop.set(true);
 			for (Future<Integer> one : changes) {
 				assertThat(one.get(Engine.DEADLINE.toNanos(), TimeUnit.NANOSECONDS)).isPositive();

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -19,9 +20,10 @@ import static org.assertj.core.api.Assertions.assertThat;
  * forbid. To run them for longer, in all modes of the compilers:
  *
  * <pre>
- * ./mvnw -pl lf-core test -Dtest=StressTests -Dlf.stress="-m default"
+ * ./mvnw test -Pstress -pl lf-core -Dtest=StressTests -Dlf.stress="-m default"
  * </pre>
  */
+@Tag("stress")
 class StressTests {
 
 	/** One short run of each test in a virtual machine of its own. */

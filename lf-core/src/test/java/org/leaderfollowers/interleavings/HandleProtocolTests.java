@@ -1,5 +1,6 @@
 package org.leaderfollowers.interleavings;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.leaderfollowers.interleavings.HandleProtocol.Without;
@@ -46,8 +47,19 @@ class HandleProtocolTests {
 	}
 
 	@ParameterizedTest
-	@EnumSource
+	@EnumSource(names = { "ONE_MESSAGE_EVERY_ACCESS", "DRAINED", "CLOSED_AND_DRAINED" })
 	void oneOwnerAtATimeAndNothingIsLost(Life life) {
+		explore(life);
+	}
+
+	@Tag("stress")
+	@ParameterizedTest
+	@EnumSource(mode = EnumSource.Mode.EXCLUDE, names = { "ONE_MESSAGE_EVERY_ACCESS", "DRAINED", "CLOSED_AND_DRAINED" })
+	void oneOwnerAtATimeAndNothingIsLostInLongLives(Life life) {
+		explore(life);
+	}
+
+	private static void explore(Life life) {
 		Exploration exploration = InterleavingExplorer.explore(life.builder.build(), MAX_STATES);
 		logger.debug("{}: {}", life, exploration);
 		assertThat(exploration.violation()).as(exploration::toString).isNull();
@@ -55,8 +67,19 @@ class HandleProtocolTests {
 	}
 
 	@ParameterizedTest
-	@EnumSource
+	@EnumSource(mode = EnumSource.Mode.EXCLUDE, names = { "DEACTIVATION_WHILE_DRAINING", "DISCARD_AFTER_FAILURE" })
 	void noRuleCanBeDropped(Without rule) {
+		exploreWithout(rule);
+	}
+
+	@Tag("stress")
+	@ParameterizedTest
+	@EnumSource(names = { "DEACTIVATION_WHILE_DRAINING", "DISCARD_AFTER_FAILURE" })
+	void noRuleOfLongLivesCanBeDropped(Without rule) {
+		exploreWithout(rule);
+	}
+
+	private static void exploreWithout(Without rule) {
 		Exploration exploration = InterleavingExplorer.explore(lifeThatNeeds(rule).without(rule).build(), MAX_STATES);
 		logger.debug("without {}: {}", rule, exploration);
 		assertThat(exploration.violation()).isNotNull();

@@ -2,8 +2,10 @@ package org.leaderfollowers.interleavings;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -87,22 +89,49 @@ class PromotionProtocolTests {
 	}
 
 	static Stream<Arguments> pools() {
+		return pools((pool) -> pool != Pool.TWO_THREADS_AND_TWO_JOINERS);
+	}
+
+	static Stream<Arguments> largePools() {
+		return pools((pool) -> pool == Pool.TWO_THREADS_AND_TWO_JOINERS);
+	}
+
+	private static Stream<Arguments> pools(Predicate<Pool> wanted) {
 		return Arrays.stream(Order.values())
 			.flatMap((order) -> Arrays.stream(Pool.values())
-				.filter((pool) -> pool.orders.contains(order))
+				.filter((pool) -> pool.orders.contains(order) && wanted.test(pool))
 				.map((pool) -> Arguments.of(order, pool)));
 	}
 
 	static Stream<Arguments> rules() {
+		return rules((rule) -> rule != Without.VERSION);
+	}
+
+	static Stream<Arguments> rulesOfLargePools() {
+		return rules((rule) -> rule == Without.VERSION);
+	}
+
+	private static Stream<Arguments> rules(Predicate<Without> wanted) {
 		return Arrays.stream(Order.values())
 			.flatMap((order) -> Arrays.stream(Without.values())
-				.filter((rule) -> rule.isRuleOf(order))
+				.filter((rule) -> rule.isRuleOf(order) && wanted.test(rule))
 				.map((rule) -> Arguments.of(order, rule)));
 	}
 
 	@ParameterizedTest
 	@MethodSource("pools")
 	void neverTwoLeadersAndNeverALostWakeUp(Order order, Pool pool) {
+		explore(order, pool);
+	}
+
+	@Tag("stress")
+	@ParameterizedTest
+	@MethodSource("largePools")
+	void neverTwoLeadersAndNeverALostWakeUpInALargePool(Order order, Pool pool) {
+		explore(order, pool);
+	}
+
+	private static void explore(Order order, Pool pool) {
 		Exploration exploration = InterleavingExplorer.explore(pool.builder.order(order).build(), MAX_STATES);
 		logger.debug("{} {}: {}", order, pool, exploration);
 		assertThat(exploration.violation()).as(exploration::toString).isNull();
@@ -112,6 +141,17 @@ class PromotionProtocolTests {
 	@ParameterizedTest
 	@MethodSource("rules")
 	void noRuleCanBeDropped(Order order, Without rule) {
+		exploreWithout(order, rule);
+	}
+
+	@Tag("stress")
+	@ParameterizedTest
+	@MethodSource("rulesOfLargePools")
+	void noRuleOfALargePoolCanBeDropped(Order order, Without rule) {
+		exploreWithout(order, rule);
+	}
+
+	private static void exploreWithout(Order order, Without rule) {
 		PromotionProtocol protocol = poolThatNeeds(rule).order(order).without(rule).build();
 		Exploration exploration = InterleavingExplorer.explore(protocol, MAX_STATES);
 		logger.debug("{} without {}: {}", order, rule, exploration);

@@ -12,6 +12,7 @@ import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLHandshakeException;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -148,7 +149,18 @@ class TlsTransportTests {
 
 	@ParameterizedTest
 	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void theHandshakeMayBeSplit(String protocol) throws IOException {
+		splitHandshake(protocol, 11);
+	}
+
+	@Tag("stress")
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
 	void theHandshakeMayBeSplitAnywhere(String protocol) throws IOException {
+		splitHandshake(protocol, 1);
+	}
+
+	private void splitHandshake(String protocol, int step) throws IOException {
 		int total = 0;
 		int length = 1;
 		for (int flight = 0; length > 0; flight++) {
@@ -160,7 +172,7 @@ class TlsTransportTests {
 				assertThat(read()).as("flight %d split at %d", flight, split).isEqualTo("ping");
 				// Deep in a long flight, what a byte means to the transport does not
 				// change.
-				split += (split < 80 || length - split < 20) ? 1 : 7;
+				split += step * ((split < 80 || length - split < 20) ? 1 : 7);
 			}
 			while (split < length);
 			total += length;
