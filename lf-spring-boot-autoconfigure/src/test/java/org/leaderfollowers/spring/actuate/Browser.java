@@ -4,6 +4,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -28,6 +29,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
  */
 final class Browser implements AutoCloseable {
 
+	/** For a browser that starts and a page that answers, on a busy machine. */
+	private static final Duration PATIENCE = Duration.ofMinutes(2);
+
 	private final ChromeDriver driver;
 
 	private Browser(Path chromium, Path chromedriver) {
@@ -36,10 +40,13 @@ final class Browser implements AutoCloseable {
 		ChromeOptions options = new ChromeOptions();
 		options.setBinary(chromium.toFile());
 		options.setCapability("goog:loggingPrefs", logging);
+		// Without motion, or a click may miss an element that is scrolled into view.
 		options.addArguments("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
-				"--no-proxy-server", "--disable-background-networking");
-		this.driver = new ChromeDriver(
-				new ChromeDriverService.Builder().usingDriverExecutable(chromedriver.toFile()).build(), options);
+				"--no-proxy-server", "--disable-background-networking", "--force-prefers-reduced-motion");
+		this.driver = new ChromeDriver(new ChromeDriverService.Builder().usingDriverExecutable(chromedriver.toFile())
+			.withTimeout(PATIENCE)
+			.build(), options);
+		this.driver.manage().timeouts().scriptTimeout(PATIENCE).pageLoadTimeout(PATIENCE);
 	}
 
 	/**
