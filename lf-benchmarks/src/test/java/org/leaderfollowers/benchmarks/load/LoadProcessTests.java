@@ -20,7 +20,7 @@ import static org.awaitility.Awaitility.await;
 /**
  * What whoever starts the generator as a process says to it, and reads from it.
  */
-@Timeout(60)
+@Timeout(120)
 class LoadProcessTests {
 
 	private final PipedOutputStream commands = new PipedOutputStream();

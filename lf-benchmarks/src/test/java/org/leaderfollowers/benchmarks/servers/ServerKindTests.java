@@ -16,7 +16,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 /**
  * Tests for the servers of each {@link ServerKind} that runs here.
  */
-@Timeout(60)
+@Timeout(120)
 class ServerKindTests {
 
 	private static final ServerOptions OPTIONS = new ServerOptions(Work.NONE, 8, 1, 128 * 1024, 1_000);

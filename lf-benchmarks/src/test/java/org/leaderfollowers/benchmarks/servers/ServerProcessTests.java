@@ -23,7 +23,7 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 /**
  * Tests for {@link ServerProcess}.
  */
-@Timeout(60)
+@Timeout(120)
 class ServerProcessTests {
 
 	private static final String STATS = "STATS allocated=\\d+ heap=\\d+ direct=\\d+ threads=\\d+";
