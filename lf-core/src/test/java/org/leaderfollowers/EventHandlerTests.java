@@ -260,7 +260,7 @@ class EventHandlerTests {
 				event.close();
 				done.countDown();
 			}, EventType.CONNECT);
-			assertThat(done.await(10, TimeUnit.SECONDS)).isTrue();
+			assertThat(done.await(30, TimeUnit.SECONDS)).isTrue();
 		}
 	}
 

@@ -16,7 +16,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
  * Tests that the connections of a pool together hold no more memory than they may, and
  * give it back.
  */
-@Timeout(60)
+@Timeout(120)
 class MemoryBudgetTests {
 
 	private static final int BUDGET = 1024 * 1024;

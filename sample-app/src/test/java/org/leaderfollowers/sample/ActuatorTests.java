@@ -26,7 +26,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Tests what operators see of the sample.
  */
 @OltpTest
-@Timeout(60)
+@Timeout(120)
 class ActuatorTests {
 
 	@Autowired

@@ -19,7 +19,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Tests what becomes of a transaction that gets no lock, in a database that soon loses
  * its patience.
  */
-@Timeout(60)
+@Timeout(120)
 abstract class ContentionTests {
 
 	@Autowired

@@ -30,7 +30,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Tests of the main job: clients talk to the server, and the books stay balanced.
  */
 @OltpTest
-@Timeout(60)
+@Timeout(120)
 class OltpTests {
 
 	@Autowired

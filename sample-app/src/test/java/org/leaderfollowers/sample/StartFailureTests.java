@@ -17,7 +17,7 @@ import static org.assertj.core.api.Assertions.assertThatException;
  */
 @OltpTest
 @ExtendWith(OutputCaptureExtension.class)
-@Timeout(60)
+@Timeout(120)
 class StartFailureTests {
 
 	@LocalLfServerPort

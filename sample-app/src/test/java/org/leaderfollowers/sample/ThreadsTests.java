@@ -18,7 +18,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 /**
  * Tests that the sample leaves no thread behind when it ends.
  */
-@Timeout(60)
+@Timeout(120)
 class ThreadsTests {
 
 	/**

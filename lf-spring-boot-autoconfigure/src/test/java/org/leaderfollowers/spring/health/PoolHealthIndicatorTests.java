@@ -33,7 +33,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Tests for {@link PoolHealthIndicator}. No engine can be had without a leader, so that
  * is a matter of snapshots.
  */
-@Timeout(60)
+@Timeout(120)
 class PoolHealthIndicatorTests {
 
 	private static final Duration MOMENT = Duration.ofMillis(999);

@@ -16,7 +16,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * validated, interceptors and error handlers take part.
  */
 @LfHandlerTest(handlers = OrderHandler.class, serverEnvironment = ServerEnvironment.IN_MEMORY)
-@Timeout(60)
+@Timeout(120)
 class AnnotatedHandlerSliceTests {
 
 	@Autowired

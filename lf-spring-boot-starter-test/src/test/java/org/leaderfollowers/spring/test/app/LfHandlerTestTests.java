@@ -22,7 +22,7 @@ import static org.mockito.BDDMockito.given;
  * Tests for {@link LfHandlerTest @LfHandlerTest} with all handlers.
  */
 @LfHandlerTest
-@Timeout(30)
+@Timeout(120)
 class LfHandlerTestTests {
 
 	@Autowired

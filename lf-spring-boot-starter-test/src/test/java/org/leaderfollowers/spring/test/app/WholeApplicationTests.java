@@ -23,7 +23,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
  * Tests of what a {@code @SpringBootTest} finds.
  */
 @SpringBootTest(properties = { "lf.server.port=0", "lf.servers.echo.port=0", "lf.servers.orders.port=0" })
-@Timeout(30)
+@Timeout(120)
 class WholeApplicationTests {
 
 	@Autowired

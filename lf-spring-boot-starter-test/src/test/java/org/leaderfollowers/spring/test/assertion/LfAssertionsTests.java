@@ -23,7 +23,7 @@ import static org.leaderfollowers.spring.test.assertion.LfAssertions.assertThat;
  * Tests for {@link LfAssertions}: they hold when they should, and tell what is when they
  * do not.
  */
-@Timeout(60)
+@Timeout(120)
 class LfAssertionsTests {
 
 	private static final Duration SHORT = Duration.ofMillis(50);

@@ -29,7 +29,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 /**
  * Tests for {@link InMemoryTestClient}: what a handler meets is what a server would do.
  */
-@Timeout(30)
+@Timeout(120)
 class InMemoryTestClientTests {
 
 	private static final Duration SHORT = Duration.ofMillis(50);
@@ -427,7 +427,7 @@ class InMemoryTestClientTests {
 
 	private static void await(CountDownLatch latch) {
 		try {
-			assertThat(latch.await(10, TimeUnit.SECONDS)).isTrue();
+			assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
 		}
 		catch (InterruptedException ex) {
 			throw new IllegalStateException(ex);

@@ -40,7 +40,7 @@ import static org.mockito.Mockito.mock;
 /**
  * Tests for {@link TcpTestClient} with TLS, against a server of the JDK.
  */
-@Timeout(60)
+@Timeout(120)
 class TcpTestClientTlsTests {
 
 	private static SSLContext known;

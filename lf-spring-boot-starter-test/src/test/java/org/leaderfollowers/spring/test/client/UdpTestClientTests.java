@@ -18,7 +18,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 /**
  * Tests for {@link UdpTestClient}.
  */
-@Timeout(30)
+@Timeout(120)
 class UdpTestClientTests {
 
 	private static final Duration SHORT = Duration.ofMillis(200);
