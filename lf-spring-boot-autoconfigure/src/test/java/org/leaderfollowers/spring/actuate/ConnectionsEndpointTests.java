@@ -49,6 +49,10 @@ class ConnectionsEndpointTests {
 				assertThat(client.ask("hello " + "x".repeat(i))).startsWith("hello");
 			}
 		}
+		// A message counts after its reply.
+		await().untilAsserted(() -> assertThat(connections(page("?sort=messages")))
+			.extracting((connection) -> connection.get("messages"))
+			.containsExactly(1, 2, 3, 4, 5));
 	}
 
 	@AfterAll

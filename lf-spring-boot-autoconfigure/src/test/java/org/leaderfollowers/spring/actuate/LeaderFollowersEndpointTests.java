@@ -11,6 +11,7 @@ import java.time.Instant;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
@@ -57,6 +58,11 @@ class LeaderFollowersEndpointTests {
 		try (LineClient client = new LineClient(this.port)) {
 			client.send("hello");
 			this.gate.awaitMessage();
+			// The next leader is woken, but may not run yet.
+			Awaitility.await()
+				.untilAsserted(() -> assertThat(this.json.from(get("").body()))
+					.extractingJsonPathNumberValue("$.pools.default.roles.LEADER")
+					.isEqualTo(1));
 			JsonContent<Object> body = this.json.from(get("").body());
 			assertThat(body).extractingJsonPathMapValue("$.pools").containsOnlyKeys("default", "spare");
 			assertThat(body).extractingJsonPathStringValue("$.pools.default.state").isEqualTo("RUNNING");

@@ -1,10 +1,12 @@
 package org.leaderfollowers.spring.server;
 
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 import org.awaitility.Awaitility;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.MessageHandler;
@@ -71,25 +73,20 @@ class ReadinessTests {
 
 	@Test
 	void everythingIsServedDuringTheDelay(CapturedOutput output) throws Exception {
-		ConfigurableApplicationContext context = run("lf.shutdown.delay=10s");
+		ConfigurableApplicationContext context = run("lf.shutdown.delay=25s");
 		try (LineClient client = new LineClient(port(context))) {
 			Thread closing = new Thread(context::close);
 			closing.start();
 			Awaitility.await()
 				.until(() -> readiness(context) == ReadinessState.REFUSING_TRAFFIC && output.toString()
-					.contains("Readiness is down. Serving for another 10000 ms until draining begins"));
+					.contains("Readiness is down. Serving for another 25000 ms until draining begins"));
 			assertThat(client.ask("still here")).isEqualTo("still here");
 			try (LineClient late = new LineClient(port(context))) {
 				assertThat(late.ask("welcome")).isEqualTo("welcome");
 			}
-			Thread delay = Thread.getAllStackTraces()
-				.keySet()
-				.stream()
-				.filter((thread) -> thread.getName().equals("lf-shutdown-delay"))
-				.findFirst()
-				.orElseThrow();
+			Thread delay = Awaitility.await().until(ReadinessTests::delay, Objects::nonNull);
 			delay.interrupt();
-			closing.join(Duration.ofSeconds(20).toMillis());
+			closing.join(Duration.ofSeconds(60).toMillis());
 			assertThat(closing.isAlive()).isFalse();
 		}
 	}
@@ -106,6 +103,15 @@ class ReadinessTests {
 	void negativeDelayFails(CapturedOutput output) {
 		assertThatExceptionOfType(Exception.class).isThrownBy(() -> run("lf.shutdown.delay=-1s"));
 		assertThat(output).contains("configuration property 'lf.shutdown.delay'").contains("Must not be negative.");
+	}
+
+	private static @Nullable Thread delay() {
+		return Thread.getAllStackTraces()
+			.keySet()
+			.stream()
+			.filter((thread) -> thread.getName().equals("lf-shutdown-delay"))
+			.findFirst()
+			.orElse(null);
 	}
 
 	private static ReadinessState readiness(ConfigurableApplicationContext context) {
