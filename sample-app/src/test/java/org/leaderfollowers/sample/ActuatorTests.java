@@ -43,12 +43,14 @@ class ActuatorTests {
 
 	@Test
 	void showsLeaderAndFollowers() {
-		await(() -> assertRoles(1, 0));
+		await(() -> {
+			assertRoles(1, 0);
+			assertThat(pool().at("/threads"))
+				.anySatisfy((thread) -> assertThat(thread.at("/role").asString()).isEqualTo("LEADER"))
+				.anySatisfy((thread) -> assertThat(thread.at("/role").asString()).isEqualTo("FOLLOWER"));
+		});
 		assertThat(pool().at("/configuration/threads/min").asInt()).isEqualTo(4);
 		assertThat(pool().at("/configuration/threads/max").asInt()).isEqualTo(32);
-		assertThat(pool().at("/threads"))
-			.anySatisfy((thread) -> assertThat(thread.at("/role").asString()).isEqualTo("LEADER"))
-			.anySatisfy((thread) -> assertThat(thread.at("/role").asString()).isEqualTo("FOLLOWER"));
 	}
 
 	@Test
