@@ -40,7 +40,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 @Timeout(900)
 class FaultInjectionTests {
 
-	private static final Duration SHORT = Duration.ofSeconds(1);
+	private static final Duration SHORT = Duration.ofMillis(500);
 
 	private static final Duration LONG = Duration.ofSeconds(Long.getLong("lf.faults.seconds", 7));
 

@@ -88,14 +88,19 @@ class LeaseProtocolTests {
 	}
 
 	@ParameterizedTest
-	@EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "TWO_HANDLE_SETS_TWO_TO_THREE_THREADS")
+	@EnumSource(mode = EnumSource.Mode.EXCLUDE,
+			names = { "THREE_THREADS_THAT_SHARE", "TWO_HANDLE_SETS_TWO_THREADS_EVERY_LOOK",
+					"TWO_HANDLE_SETS_TWO_TO_THREE_THREADS", "CHANGED_NUMBER_OF_THREADS",
+					"CHANGED_NUMBER_OF_THREADS_AND_POLICY" })
 	void neverTwoLeadersAndNobodyIsIdleWhileOneIsMissing(Pool pool) {
 		explore(pool);
 	}
 
 	@Tag("stress")
 	@ParameterizedTest
-	@EnumSource(names = "TWO_HANDLE_SETS_TWO_TO_THREE_THREADS")
+	@EnumSource(names = { "THREE_THREADS_THAT_SHARE", "TWO_HANDLE_SETS_TWO_THREADS_EVERY_LOOK",
+			"TWO_HANDLE_SETS_TWO_TO_THREE_THREADS", "CHANGED_NUMBER_OF_THREADS",
+			"CHANGED_NUMBER_OF_THREADS_AND_POLICY" })
 	void neverTwoLeadersAndNobodyIsIdleWhileOneIsMissingInALargePool(Pool pool) {
 		explore(pool);
 	}
