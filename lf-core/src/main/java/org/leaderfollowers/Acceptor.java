@@ -5,6 +5,7 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 
 import org.leaderfollowers.internal.lifecycle.RetryBackoff;
+import org.leaderfollowers.internal.promotion.HandledWork;
 
 /**
  * The concrete event handler of a listening socket: accepts connections and gives them to

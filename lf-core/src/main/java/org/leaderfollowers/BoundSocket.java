@@ -7,6 +7,7 @@ import java.util.concurrent.TimeUnit;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
 import org.leaderfollowers.internal.lifecycle.RetryBackoff;
+import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**

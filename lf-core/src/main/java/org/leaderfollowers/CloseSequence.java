@@ -121,9 +121,11 @@ final class CloseSequence {
 		return due;
 	}
 
-	/** Waits for nothing any more. */
-	void cutShort() {
+	/** Waits for nothing any more. Returns whether it did until now. */
+	boolean cutShort() {
+		boolean before = this.cutShort;
 		this.cutShort = true;
+		return !before;
 	}
 
 	/** Tells the handler what closes the connection, while it can still send. */

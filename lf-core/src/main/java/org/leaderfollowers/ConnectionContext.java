@@ -3,6 +3,7 @@ package org.leaderfollowers;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.transport.TlsTransport;
 import org.leaderfollowers.internal.transport.Transport;
 

@@ -22,6 +22,7 @@ import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.lifecycle.RetryBackoff;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.HandledWork;
 
 /**
  * The concrete event handler of a datagram socket: reads datagrams and calls the
@@ -200,8 +201,7 @@ final class DatagramReceiver extends BoundSocket {
 	}
 
 	private void noteHandled(Participant me) {
-		me.handledNanos = this.clock.nanoTime();
-		this.counters.messageHandled(this.handle.handleSet(), me.handledNanos - me.dispatchNanos);
+		this.counters.messageHandled(this.handle.handleSet(), me.handled(this.clock.nanoTime()));
 	}
 
 	/**
@@ -211,10 +211,9 @@ final class DatagramReceiver extends BoundSocket {
 	@Override
 	public boolean release(Participant me) {
 		boolean handled = me.turn.datagram != null;
-		long now = me.handledNanos;
+		long now = me.takeHandledNanos();
 		me.turn.datagram = null;
-		me.handledNanos = 0;
-		return !handled || me.turn.reads() == MAX_DATAGRAMS || me.leading != this.handle.handleSet()
+		return !handled || me.turn.reads() == MAX_DATAGRAMS || !me.leads(this.handle.handleSet())
 				|| me.turn.isTimeUp(now, TURN_NANOS) || this.handle.claimFired() != Claim.CLAIMED;
 	}
 

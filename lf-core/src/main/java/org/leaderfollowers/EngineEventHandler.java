@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 import org.leaderfollowers.internal.promotion.HandOffRing;
+import org.leaderfollowers.internal.promotion.HandledWork;
 
 /**
  * The hand-offs of all handle sets of a pool that somebody has looked at, in one row.
@@ -60,7 +61,7 @@ final class HandOffJournal {
 	private void collect() {
 		List<Entry> entries = new ArrayList<>();
 		for (int i = 0; i < this.handleSets.length; i++) {
-			HandOffRing<HandledWork> ring = this.handleSets[i].handOffs;
+			HandOffRing<HandledWork> ring = this.handleSets[i].leadership.handOffs().latest();
 			long latest = ring.latest();
 			for (long sequence = Math.max(this.known[i], latest - HandOffRing.CAPACITY)
 					+ 1; sequence <= latest; sequence++) {

@@ -8,6 +8,7 @@ import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.ConcurrentModificationException;
 import java.util.EnumMap;
@@ -17,27 +18,27 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.internal.demultiplexing.UpdateQueue;
 import org.leaderfollowers.internal.demultiplexing.Deadlines;
 import org.leaderfollowers.internal.demultiplexing.HandleState;
 import org.leaderfollowers.internal.demultiplexing.ReadyQueue;
-import org.leaderfollowers.internal.latency.LatencyHistogram;
+import org.leaderfollowers.internal.demultiplexing.UpdateQueue;
 import org.leaderfollowers.internal.logging.EngineLog;
-import org.leaderfollowers.internal.promotion.HandOffRing;
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.Leadership;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
 
 /**
  * An iterative handle set (the paper, activity 1.2): one thread at a time, its leader,
  * waits until operations on some of its handles can be initiated without blocking.
  * <p>
- * What other threads want of it (register a handle, activate it again, wake it up) they
- * {@link #request}; the leader attends to all requests before its next wait, so that the
- * interest of a handle is only ever changed by the leader, and many changes cost one
- * wake-up.
+ * Other threads {@link #request} changes (register a handle, activate it again, wake the
+ * leader up); the leader applies all of them before its next wait. So the interest of a
+ * handle is only ever changed by the leader, and many changes cost one wake-up.
  */
 public final class HandleSet {
 
-	static final EngineLog logger = EngineLog.INSTANCE;
+	private static final EngineLog logger = EngineLog.INSTANCE;
 
 	/**
 	 * Waits that end at once and for nothing before the selector is taken for broken.
@@ -50,26 +51,20 @@ public final class HandleSet {
 
 	private static final int PREMATURE_RETURNS_IN_A_HURRY = 8;
 
-	private static final long NOT_STARVED = 0;
-
 	private static final long REBUILD_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
 
 	private static final long BROKEN_SELECTOR_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
 	private final String name;
 
-	private final LeaderFollowersPool pool;
+	private final Clock clock;
 
-	/** Which of the pool's it is, from 0. */
-	final int index;
+	private final SelectorProvider selectorProvider;
 
+	private final FailureLog failureLog;
+
+	/** Who leads. */
 	final Leadership leadership;
-
-	/** Written by new leaders. */
-	final HandOffRing<HandledWork> handOffs = new HandOffRing<>();
-
-	/** How long there was no leader. Written by new leaders. */
-	final LatencyHistogram vacancies = new LatencyHistogram();
 
 	final ReadyQueue<SelectableHandle> ready = new ReadyQueue<>();
 
@@ -78,9 +73,6 @@ public final class HandleSet {
 	private final Deadlines<SelectableHandle> deadlines = new Deadlines<>();
 
 	private final Map<EventType, LongAdder> events = new EnumMap<>(EventType.class);
-
-	/** Since when no thread has been left to lead; {@link #NOT_STARVED} if one was. */
-	private volatile long starvedSinceNanos = NOT_STARVED;
 
 	private volatile Selector selector;
 
@@ -91,29 +83,11 @@ public final class HandleSet {
 
 	private final Consumer<SelectionKey> onReady = this::ready;
 
-	private final UpdateQueue.Consumer<SelectableHandle> onUpdate = this::attend;
+	private final UpdateQueue.Consumer<SelectableHandle> onUpdate = this::applyUpdate;
 
 	private final Consumer<SelectableHandle> onExpiry = this::expired;
 
 	private long nowNanos;
-
-	/**
-	 * Whether the handler that the leader runs on a lease is long enough for another
-	 * thread to lead meanwhile. Written before the lease is published; a hint for threads
-	 * that look for something to lead, who need not have seen the lease.
-	 */
-	volatile boolean worthAProcessor;
-
-	/** When a handler was run last by a leader that leased the leadership. */
-	long dispatchedNanos;
-
-	/** Who led before the leadership fell vacant. */
-	private @Nullable String leftBy;
-
-	/** What the old leader went off to process. */
-	private @Nullable HandledWork leftFor;
-
-	private long leftForNumber;
 
 	private int prematureReturns;
 
@@ -121,18 +95,19 @@ public final class HandleSet {
 
 	private long rebuiltNanos;
 
-	HandleSet(String name, int index, LeaderFollowersPool pool) {
+	HandleSet(String name, int index, Clock clock, SelectorProvider selectorProvider, FailureLog failureLog) {
 		this.name = name;
-		this.index = index;
-		this.pool = pool;
+		this.clock = clock;
+		this.selectorProvider = selectorProvider;
+		this.failureLog = failureLog;
 		for (EventType type : EventType.values()) {
 			this.events.put(type, new LongAdder());
 		}
-		this.nowNanos = pool.clock.nanoTime();
-		this.leadership = new Leadership(this.nowNanos);
+		this.nowNanos = clock.nanoTime();
+		this.leadership = new WaitingLeadership(index, this.nowNanos);
 		this.rebuiltNanos = this.nowNanos - REBUILD_INTERVAL_NANOS;
 		try {
-			this.selector = pool.selectorProvider.openSelector();
+			this.selector = selectorProvider.openSelector();
 			// The JDK initialises its closing of sockets when the first one is closed,
 			// for which it needs descriptors. If there are none then, no socket of this
 			// process can ever be closed (JDK 17).
@@ -141,6 +116,29 @@ public final class HandleSet {
 		catch (IOException ex) {
 			throw new UncheckedIOException("Opening the selector of handle set '%s' failed".formatted(name), ex);
 		}
+	}
+
+	/**
+	 * The leadership of this set, whose leader waits at its selector.
+	 */
+	private final class WaitingLeadership extends Leadership {
+
+		WaitingLeadership(int index, long nowNanos) {
+			super(index, nowNanos);
+		}
+
+		@Override
+		protected boolean isWaitedOn() {
+			return HandleSet.this.updates.isWaitedFor();
+		}
+
+		@Override
+		protected void endLongWait() {
+			if (HandleSet.this.longWait) {
+				HandleSet.this.updates.wakeLeader();
+			}
+		}
+
 	}
 
 	/**
@@ -164,76 +162,6 @@ public final class HandleSet {
 		this.updates.wakeLeader();
 	}
 
-	/**
-	 * Notes who gives the leadership up, and for what. Called by a leader that has not
-	 * leased it before it does so, or by one that has taken it over.
-	 * @param leader who led until now
-	 * @param handle what that one processes, or {@code null} if nothing
-	 */
-	void leftBy(Participant leader, @Nullable SelectableHandle handle) {
-		this.leftBy = leader.thread.getName();
-		this.leftFor = (handle != null) ? handle.handler.work() : null;
-		this.leftForNumber = (handle != null) ? handle.handler.workNumber() : HandledWork.UNNUMBERED;
-	}
-
-	/** Notes that the leadership has changed hands. Called by the new leader. */
-	void handedOff(Participant leader, PromotionKind kind, long vacancyNanos, long nowNanos) {
-		this.vacancies.recordAlone(vacancyNanos);
-		this.handOffs.add(nowNanos, vacancyNanos, kind.ordinal(), this.leftBy, leader.thread.getName(), this.leftFor,
-				this.leftForNumber);
-	}
-
-	/** Any thread. */
-	void starvedSince(long nanos) {
-		if (this.starvedSinceNanos == NOT_STARVED) {
-			this.starvedSinceNanos = (nanos != NOT_STARVED) ? nanos : 1;
-		}
-	}
-
-	/**
-	 * Called by the new leader.
-	 * @return how long there was none, or a number that is not positive
-	 */
-	long endStarvation(long nowNanos) {
-		long since = this.starvedSinceNanos;
-		if (since == NOT_STARVED) {
-			return 0;
-		}
-		this.starvedSinceNanos = NOT_STARVED;
-		return nowNanos - since;
-	}
-
-	/**
-	 * Corrects when no thread will be left to lead, if that is still to come. Any thread.
-	 * @return whether it is
-	 */
-	boolean moveStarvation(long sinceNanos, long nowNanos) {
-		long since = this.starvedSinceNanos;
-		if (since == NOT_STARVED || since - nowNanos <= 0) {
-			return false;
-		}
-		this.starvedSinceNanos = (sinceNanos != NOT_STARVED) ? sinceNanos : 1;
-		return true;
-	}
-
-	/** For how long no thread has been left to lead. Any thread. */
-	long starvedNanos(long nowNanos) {
-		long since = this.starvedSinceNanos;
-		return (since == NOT_STARVED) ? 0 : Math.max(0, nowNanos - since);
-	}
-
-	/** Has the leader look again for how long it may wait. Any thread. */
-	void endLongWait() {
-		if (this.longWait) {
-			this.updates.wakeLeader();
-		}
-	}
-
-	/** Whether the leader waits for events, or is about to. Any thread. */
-	boolean isWaitedOn() {
-		return this.updates.isWaitedFor();
-	}
-
 	private void wakeUp() {
 		this.selector.wakeup();
 	}
@@ -247,13 +175,14 @@ public final class HandleSet {
 	}
 
 	/**
-	 * Attends to what was requested, then waits for events and puts them on the
-	 * {@link #ready} ring. Called by the leader when the ring is empty.
+	 * Applies the updates that were requested, then waits for events and puts them on the
+	 * {@link #ready} queue. Called by the leader when the queue is empty.
 	 * @param deadlineNanos return then at the latest, with or without events
+	 * @param promotion tells for how long the leader may wait
 	 */
-	void await(long deadlineNanos) {
+	void await(long deadlineNanos, PromotionProtocol promotion) {
 		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
-		long now = this.pool.clock.nanoTime();
+		long now = this.clock.nanoTime();
 		this.nowNanos = now;
 		this.deadlines.poll(now, this.onExpiry);
 		long wait = Math.min(this.deadlines.maxWaitNanos(now), deadlineNanos - now);
@@ -263,24 +192,24 @@ public final class HandleSet {
 			if (!this.longWait) {
 				this.longWait = true;
 			}
-			if (!this.ready.isEmpty() || wait <= 0 || !this.updates.beginWait() || this.pool.isStopping()) {
+			if (!this.ready.isEmpty() || wait <= 0 || !this.updates.beginWait() || promotion.isStopping()) {
 				// Something is to be done already; still let the kernel tell what else
 				// is.
 				this.updates.endWait();
 				this.selector.selectNow(this.onReady);
-				this.nowNanos = this.pool.clock.nanoTime();
+				this.nowNanos = this.clock.nanoTime();
 			}
 			else {
 				// After the announcement: whoever leaves another handle set without a
 				// leader does that first, and then looks whether this one waits for long.
-				wait = Math.min(wait, this.pool.maxWaitNanos());
-				this.longWait = wait > LeaderFollowersPool.ROTATION_NANOS;
+				wait = Math.min(wait, promotion.maxWaitNanos());
+				this.longWait = wait > PromotionProtocol.ROTATION_NANOS;
 				long millis = TimeUnit.NANOSECONDS.toMillis(wait) + 1;
 				int count = this.selector.select(this.onReady, millis);
 				boolean woken = this.updates.endWait();
-				this.nowNanos = this.pool.clock.nanoTime();
+				this.nowNanos = this.clock.nanoTime();
 				if (count == 0 && !woken && this.nowNanos - now < wait) {
-					returnedPrematurely(now);
+					returnedPrematurely(now, promotion);
 				}
 				else {
 					this.prematureReturns = 0;
@@ -289,7 +218,7 @@ public final class HandleSet {
 		}
 		catch (IOException | RuntimeException ex) {
 			this.updates.endWait();
-			rebuild("waiting failed", ex);
+			rebuild("waiting failed", ex, promotion);
 		}
 	}
 
@@ -298,12 +227,12 @@ public final class HandleSet {
 	 * channel and the JDK does not: waits end for nothing until that thread gets on. It
 	 * is given the processor. A selector that never waits again is another thing.
 	 */
-	private void returnedPrematurely(long waitedSinceNanos) {
+	private void returnedPrematurely(long waitedSinceNanos, PromotionProtocol promotion) {
 		if (this.prematureReturns++ == 0) {
 			this.prematureSinceNanos = waitedSinceNanos;
 		}
 		if (this.prematureReturns > PREMATURE_RETURNS && this.nowNanos - this.prematureSinceNanos >= PREMATURE_NANOS) {
-			rebuild("it returned %d times in a row without an event".formatted(this.prematureReturns), null);
+			rebuild("it returned %d times in a row without an event".formatted(this.prematureReturns), null, promotion);
 		}
 		else if (this.prematureReturns > PREMATURE_RETURNS_IN_A_HURRY) {
 			Thread.yield();
@@ -311,10 +240,11 @@ public final class HandleSet {
 	}
 
 	/**
-	 * Attends to what was requested, without waiting and without taking events, which are
-	 * reported again to the next leader. Frees the descriptors of closed channels.
+	 * Applies the updates that were requested, without waiting and without taking events,
+	 * which are reported again to the next leader. Frees the descriptors of closed
+	 * channels.
 	 */
-	void attend() {
+	void applyUpdates() {
 		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
 		freeClosedChannels();
 	}
@@ -356,7 +286,7 @@ public final class HandleSet {
 		}
 	}
 
-	private void attend(SelectableHandle handle, int requests) {
+	private void applyUpdate(SelectableHandle handle, int requests) {
 		if (handle.isMarkedClosed()) {
 			this.deadlines.cancel(handle);
 			return;
@@ -404,7 +334,7 @@ public final class HandleSet {
 		}
 		catch (RuntimeException ex) {
 			handle.closeChannel();
-			this.pool.logFailure("%s could not be registered and is closed", handle, ex);
+			this.failureLog.error("%s could not be registered and is closed", handle, ex);
 			handle.handler.registrationFailed(ex);
 		}
 		// Its owner finds the channel closed.
@@ -481,21 +411,21 @@ public final class HandleSet {
 	 * seconds: in between the leader pauses, so that a broken selector does not burn a
 	 * processor.
 	 */
-	private void rebuild(String reason, @Nullable Exception cause) {
+	private void rebuild(String reason, @Nullable Exception cause, PromotionProtocol promotion) {
 		this.prematureReturns = 0;
-		if (this.pool.isStopping()) {
+		if (promotion.isStopping()) {
 			return;
 		}
 		if (this.nowNanos - this.rebuiltNanos < REBUILD_INTERVAL_NANOS) {
-			this.pool.clock.parkNanos(this, BROKEN_SELECTOR_PAUSE_NANOS);
-			this.nowNanos = this.pool.clock.nanoTime();
+			this.clock.parkNanos(this, BROKEN_SELECTOR_PAUSE_NANOS);
+			this.nowNanos = this.clock.nanoTime();
 			return;
 		}
 		this.rebuiltNanos = this.nowNanos;
 		logger.warn("The selector of handle set '{}' is replaced: {}", this.name, reason, cause);
 		Selector broken = this.selector;
 		try {
-			Selector replacement = this.pool.selectorProvider.openSelector();
+			Selector replacement = this.selectorProvider.openSelector();
 			for (SelectionKey key : broken.keys()) {
 				SelectableHandle handle = (SelectableHandle) key.attachment();
 				if (key.isValid()) {
@@ -538,11 +468,12 @@ public final class HandleSet {
 	}
 
 	/**
-	 * What the set looks like.
-	 * @param leader who leads it
+	 * A look at the set.
+	 * @param leader the name of the thread that leads it
+	 * @param starvedNanos for how long no thread has been left to lead it
 	 * @param nowNanos the time
 	 */
-	PoolSnapshot.HandleSetSnapshot snapshot(@Nullable String leader, long nowNanos) {
+	PoolSnapshot.HandleSetSnapshot snapshot(@Nullable String leader, long starvedNanos, long nowNanos) {
 		int registered = 0;
 		int active = 0;
 		try {
@@ -558,13 +489,13 @@ public final class HandleSet {
 		Map<EventType, Long> counts = new EnumMap<>(EventType.class);
 		this.events.forEach((type, counter) -> counts.put(type, counter.sum()));
 		return new PoolSnapshot.HandleSetSnapshot(this.name, leader, this.leadership.term(), registered, active,
-				registered - active, counts, (leader != null) ? Duration.ZERO : vacantFor(nowNanos),
+				registered - active, counts, (leader != null) ? Duration.ZERO : vacantFor(starvedNanos, nowNanos),
 				this.ready.glance());
 	}
 
 	/** For a set that is known to have no leader. */
-	private Duration vacantFor(long nowNanos) {
-		long nanos = this.leadership.isVacant() ? nowNanos - this.leadership.vacatedNanos() : starvedNanos(nowNanos);
+	private Duration vacantFor(long starvedNanos, long nowNanos) {
+		long nanos = this.leadership.isVacant() ? nowNanos - this.leadership.vacatedNanos() : starvedNanos;
 		// It may have been given up after the time was taken.
 		return Duration.ofNanos(Math.max(1, nanos));
 	}

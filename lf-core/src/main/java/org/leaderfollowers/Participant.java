@@ -1,56 +1,30 @@
 package org.leaderfollowers;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.SpareBuffers;
 import org.leaderfollowers.internal.promotion.Follower;
+import org.leaderfollowers.internal.promotion.HandledWork;
+import org.leaderfollowers.internal.promotion.Member;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
 
 /**
- * A thread that participates in the pattern: its place among the followers, what it leads
- * and works on, and its buffers. Handles share the buffers of the thread that works on
- * them (the paper, section 13: thread-specific storage), so an idle connection needs
- * none.
+ * A thread that participates in the pattern: beside its part in the promotion protocol,
+ * the buffers that it lends to the handle that it works on (the paper, section 13:
+ * thread-specific storage). So an idle connection needs none.
  */
-final class Participant {
+final class Participant extends Member {
 
-	/** The size of each of the two buffers, in bytes: what one read can take. */
+	/** The size of each buffer, in bytes: the most that one read can take. */
 	static final int BUFFER_SIZE = 64 * 1024;
 
 	private static final ThreadLocal<@Nullable Participant> CURRENT = new ThreadLocal<>();
 
-	private static final VarHandle ROLE;
-
-	private static final VarHandle SINCE;
-
-	private static final VarHandle HANDLE;
-
-	static {
-		try {
-			MethodHandles.Lookup lookup = MethodHandles.lookup();
-			ROLE = lookup.findVarHandle(Participant.class, "role", ThreadRole.class);
-			SINCE = lookup.findVarHandle(Participant.class, "sinceNanos", long.class);
-			HANDLE = lookup.findVarHandle(Participant.class, "handle", SelectableHandle.class);
-		}
-		catch (ReflectiveOperationException ex) {
-			throw new ExceptionInInitializerError(ex);
-		}
-	}
-
-	final LeaderFollowersPool pool;
-
-	final int number;
-
-	final Thread thread;
-
-	final Follower follower;
-
-	/** Whether the pool started the thread, and may end it. */
-	final boolean owned;
+	private final PromotionProtocol promotion;
 
 	/** Finds messages in what the thread reads. */
 	final MessageDecoder decoder = new MessageDecoder();
@@ -58,29 +32,8 @@ final class Participant {
 	/** How far the thread has got with its event. */
 	final Turn turn = new Turn();
 
-	/** What it leads. Only its own thread touches this. */
-	@Nullable HandleSet leading;
-
-	/** Whether it leased the leadership to the handler that it runs. */
-	boolean leased;
-
-	/** When the code of the application began to run. */
-	long dispatchNanos;
-
-	/**
-	 * When the handler of the latest message of the event returned, or 0 if there has
-	 * been none.
-	 */
-	long handledNanos;
-
-	/** The handle set that it led last, by index. */
-	int latestSet = -1;
-
 	/** Whether its thread was interrupted while it took part. */
-	boolean interrupted;
-
-	/** Whether its thread has waited for the keep-alive time and ends. */
-	boolean retired;
+	private boolean interrupted;
 
 	/** For messages that arrive in parts. */
 	final SpareBuffers spareBuffers;
@@ -93,26 +46,11 @@ final class Participant {
 
 	private @Nullable ByteBuffer gatheredView;
 
-	// Read by whoever looks at the pool, some time later: opaque
-
-	@SuppressWarnings("FieldMayBeFinal") // by ROLE
-	private ThreadRole role = ThreadRole.FOLLOWER;
-
-	@SuppressWarnings("FieldMayBeFinal") // by SINCE
-	private long sinceNanos;
-
-	private @Nullable SelectableHandle handle;
-
-	private volatile boolean withdrawn;
-
-	Participant(LeaderFollowersPool pool, int number, Thread thread, boolean owned, Follower follower) {
-		this.pool = pool;
-		this.number = number;
-		this.thread = thread;
-		this.owned = owned;
-		this.follower = follower;
-		this.sinceNanos = pool.clock.nanoTime();
-		this.spareBuffers = new SpareBuffers(pool.memory());
+	Participant(int number, Follower follower, Thread thread, boolean owned, PromotionProtocol promotion,
+			MemoryBudget memory, long nowNanos) {
+		super(number, follower, thread, owned, nowNanos);
+		this.promotion = promotion;
+		this.spareBuffers = new SpareBuffers(memory);
 	}
 
 	/**
@@ -123,13 +61,29 @@ final class Participant {
 		return CURRENT.get();
 	}
 
+	/**
+	 * To be called by public methods that may block: whatever pool the calling thread
+	 * belongs to, it does not block as a leader.
+	 */
+	static void promoteBeforeBlocking() {
+		Participant me = current();
+		if (me != null) {
+			me.promotion.promoteNewLeader(me);
+		}
+	}
+
+	/** Whether the thread takes part in a pool. */
+	boolean isOf(PromotionProtocol candidate) {
+		return this.promotion == candidate;
+	}
+
 	void enter() {
 		CURRENT.set(this);
 	}
 
-	/** Takes part no more, so that its number can be given to another thread. */
-	void exit() {
-		this.withdrawn = true;
+	@Override
+	protected void withdraw() {
+		super.withdraw();
 		if (CURRENT.get() == this) {
 			CURRENT.remove();
 		}
@@ -142,31 +96,36 @@ final class Participant {
 	}
 
 	/**
-	 * Whether the thread takes part no more.
+	 * Clears the interrupt status: it would turn every wait into a spin. It is restored
+	 * when the thread leaves the pool.
 	 */
-	boolean hasWithdrawn() {
-		return this.withdrawn;
+	void deferInterrupt() {
+		if (Thread.interrupted()) {
+			this.interrupted = true;
+		}
 	}
 
-	/**
-	 * Whether it leads, and somebody watches that its handler returns. Its own thread.
-	 */
-	boolean isOnLease() {
-		HandleSet set = this.leading;
-		return this.leased && set != null && set.leadership.isLeasedBy(this.number);
+	void restoreInterrupt() {
+		if (this.interrupted && !isOwned()) {
+			thread().interrupt();
+		}
 	}
 
-	void become(ThreadRole role, long nowNanos) {
-		SINCE.setOpaque(this, nowNanos);
-		ROLE.setOpaque(this, role);
+	/** Begins to process an event of a handle. */
+	void begin(SelectableHandle handle) {
+		worksOn(handle);
+		takeHandledNanos();
+		this.turn.begin();
 	}
 
-	void worksOn(@Nullable SelectableHandle handle) {
-		HANDLE.setRelease(this, handle);
+	/** Whether it leads a handle set, as far as it knows. Its own thread. */
+	boolean leads(HandleSet set) {
+		return leading() == set.leadership;
 	}
 
+	/** The handle that the thread works on. Any thread. */
 	@Nullable SelectableHandle handle() {
-		return (SelectableHandle) HANDLE.getAcquire(this);
+		return (SelectableHandle) work();
 	}
 
 	/**
@@ -196,8 +155,8 @@ final class Participant {
 
 	/**
 	 * The buffer in which several replies of one connection are gathered, in order to be
-	 * written at once; its position is the end of the last one. What has been gathered
-	 * belongs to the {@link org.leaderfollowers.internal.buffer.OutboundBuffer} of that
+	 * written at once; its position is the end of the last one. The gathered bytes belong
+	 * to the {@link org.leaderfollowers.internal.buffer.OutboundBuffer} of that
 	 * connection.
 	 */
 	ByteBuffer gathered() {
@@ -205,14 +164,14 @@ final class Participant {
 		if (buffer == null) {
 			buffer = ByteBuffer.allocateDirect(BUFFER_SIZE);
 			this.gathered = buffer;
-			// Whoever writes must not touch the position of the buffer that is encoded
-			// into.
+			// A thread that writes must not touch the position of the buffer that is
+			// encoded into.
 			this.gatheredView = buffer.duplicate();
 		}
 		return buffer;
 	}
 
-	/** The same memory as {@link #gathered()}, for whoever writes it. */
+	/** The same memory as {@link #gathered()}, for the thread that writes it. */
 	ByteBuffer gatheredView() {
 		ByteBuffer view = this.gatheredView;
 		if (view == null) {
@@ -222,21 +181,22 @@ final class Participant {
 	}
 
 	/**
-	 * What the thread does.
+	 * A look at the thread.
 	 * @param leads whether the word of some handle set names it
 	 * @param nowNanos the time
 	 */
 	PoolSnapshot.ThreadSnapshot snapshot(boolean leads, long nowNanos) {
-		ThreadRole own = (ThreadRole) ROLE.getOpaque(this);
 		// The word of the handle set decides who leads; the role may lag behind it.
-		ThreadRole seen = leads ? ThreadRole.LEADER : (own == ThreadRole.LEADER) ? ThreadRole.PROCESSING : own;
+		ThreadRole seen = leads ? ThreadRole.LEADER : switch (role()) {
+			case LEADER, PROCESSING -> ThreadRole.PROCESSING;
+			case FOLLOWER -> ThreadRole.FOLLOWER;
+		};
 		// A leader, too, if it runs a handler on a leased leadership.
-		SelectableHandle current = (seen != ThreadRole.FOLLOWER) ? handle() : null;
-		HandledWork work = (current != null) ? current.handler.work() : null;
-		return new PoolSnapshot.ThreadSnapshot(this.thread.getName(), seen,
-				Duration.ofNanos(Math.max(0, nowNanos - (long) SINCE.getOpaque(this))),
-				(work != null) ? work.server() : null,
-				(current != null && work != null) ? work.handle(current.handler.workNumber()) : null,
+		HandledWork.Source source = (seen != ThreadRole.FOLLOWER) ? work() : null;
+		HandledWork work = (source != null) ? source.work() : null;
+		return new PoolSnapshot.ThreadSnapshot(thread().getName(), seen,
+				Duration.ofNanos(Math.max(0, nowNanos - sinceNanos())), (work != null) ? work.server() : null,
+				(source != null && work != null) ? work.handle(source.workNumber()) : null,
 				(work != null) ? work.handler() : null);
 	}
 

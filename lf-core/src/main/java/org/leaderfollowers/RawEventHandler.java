@@ -3,6 +3,7 @@ package org.leaderfollowers;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 
+import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**

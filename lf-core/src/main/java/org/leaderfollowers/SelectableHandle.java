@@ -6,6 +6,8 @@ import java.nio.channels.SelectionKey;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.demultiplexing.HandleState;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
@@ -14,7 +16,7 @@ import org.leaderfollowers.internal.promotion.HandlerProfile;
  * Fields are grouped by who may touch them; the state word in {@link HandleState} decides
  * who that is.
  */
-final class SelectableHandle extends HandleState implements Handle {
+final class SelectableHandle extends HandleState implements Handle, HandledWork.Source {
 
 	/** Register the channel with the selector. */
 	static final int REGISTER = 1;
@@ -120,6 +122,27 @@ final class SelectableHandle extends HandleState implements Handle {
 	}
 
 	/**
+	 * Puts the handle in order after its handler has failed. Called by its owner.
+	 * @return whether it is closed; {@code false} if its handler is to go round again to
+	 * end in good order
+	 */
+	boolean closeAfterFailure(Participant me, Throwable failure) {
+		try {
+			return !this.handler.failed(me, failure);
+		}
+		catch (Throwable ex) {
+			// Not even that: no memory, or no class. The handle must not stay claimed.
+			if (ex != failure) {
+				failure.addSuppressed(ex);
+			}
+			if (!isMarkedClosed()) {
+				closeByOwner();
+			}
+			return true;
+		}
+	}
+
+	/**
 	 * Closes the channel under whoever works on it. Any thread.
 	 */
 	void closeChannel() {
@@ -127,8 +150,23 @@ final class SelectableHandle extends HandleState implements Handle {
 			this.channel.close();
 		}
 		catch (IOException ex) {
-			HandleSet.logger.debug("Closing {} failed", this, ex);
+			EngineLog.INSTANCE.debug("Closing {} failed", this, ex);
 		}
+	}
+
+	@Override
+	public HandledWork work() {
+		return this.handler.work();
+	}
+
+	@Override
+	public long workNumber() {
+		return this.handler.workNumber();
+	}
+
+	@Override
+	public void uncork() {
+		this.handler.uncork();
 	}
 
 	@Override

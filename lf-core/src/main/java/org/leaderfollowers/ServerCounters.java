@@ -37,7 +37,7 @@ final class ServerCounters {
 	}
 
 	void messageHandled(HandleSet set, long nanos) {
-		this.durations[set.index].record(nanos);
+		this.durations[set.leadership.index()].record(nanos);
 	}
 
 	long receivedBytes() {

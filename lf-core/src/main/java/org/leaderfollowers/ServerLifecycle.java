@@ -172,7 +172,7 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 	}
 
 	final boolean drain(Duration grace) {
-		LeaderFollowersPool.promoteBeforeBlocking();
+		Participant.promoteBeforeBlocking();
 		long deadlineNanos = System.nanoTime() + LeaderFollowersPool.nanos(grace);
 		boolean abortedBefore = this.state.isAborted();
 		beginDrain(deadlineNanos);
@@ -209,7 +209,7 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 	final void awaitClosed(BoundSocket socket, long deadlineNanos) {
 		long leftNanos;
 		do {
-			this.pool.attendIfVacant(socket.handle.handleSet());
+			this.pool.applyUpdatesIfVacant(socket.handle.handleSet());
 			leftNanos = deadlineNanos - System.nanoTime();
 			try {
 				if (socket.awaitClosed(Math.min(leftNanos, RETRY_NANOS))) {

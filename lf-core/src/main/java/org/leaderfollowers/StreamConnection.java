@@ -13,6 +13,7 @@ import javax.net.ssl.SSLSession;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
+import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.proxy.ProxyHeader;
 import org.leaderfollowers.internal.proxy.ProxyHeaderDecoder;
 import org.leaderfollowers.internal.transport.TlsTransport;

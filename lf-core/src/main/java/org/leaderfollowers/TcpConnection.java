@@ -334,8 +334,6 @@ final class TcpConnection extends StreamConnection {
 	 */
 	private void handleMessages(Participant me) {
 		MessageDecoder decoder = me.decoder;
-		// A message begins when the one before it has been handled.
-		long began = me.dispatchNanos;
 		int messages = 0;
 		do {
 			noteMessage();
@@ -347,10 +345,8 @@ final class TcpConnection extends StreamConnection {
 				handlerFailed(ex);
 			}
 			Thread.interrupted();
-			long handled = nanoTime();
-			me.handledNanos = handled;
-			this.context.counters().messageHandled(this.handle.handleSet(), handled - began);
-			began = handled;
+			// A message begins when the one before it has been handled.
+			this.context.counters().messageHandled(this.handle.handleSet(), me.handled(nanoTime()));
 			messages++;
 		}
 		while (takesNext(me, messages, decoder.consume()) && decode(decoder));
@@ -370,7 +366,7 @@ final class TcpConnection extends StreamConnection {
 		if (this.drained != null && this.drained.isLastMessage() && !isSuspended()) {
 			requestClose(CloseReason.SHUTDOWN, null);
 		}
-		if (more && !this.stalled && (me.turn.isTimeUp(me.handledNanos, TURN_NANOS) || messages == MAX_MESSAGES)) {
+		if (more && !this.stalled && (me.turn.isTimeUp(me.handledNanos(), TURN_NANOS) || messages == MAX_MESSAGES)) {
 			this.stalled = true;
 		}
 		return more && !this.stalled && this.closing == null;
@@ -433,8 +429,8 @@ final class TcpConnection extends StreamConnection {
 		}
 		// The time that has been taken already, if a message was handled: it need not be
 		// more exact.
-		long now = (me.handledNanos != 0) ? me.handledNanos : nanoTime();
-		me.handledNanos = 0;
+		long handled = me.takeHandledNanos();
+		long now = (handled != 0) ? handled : nanoTime();
 		if (this.closing == null) {
 			timePart();
 			checkTimeouts(now, this.active, this.moreToRead);
@@ -466,7 +462,7 @@ final class TcpConnection extends StreamConnection {
 		}
 		if (this.moreToRead) {
 			if (me.turn.reads() < MAX_READS
-					&& (me.handledNanos == 0 || !me.turn.isTimeUp(me.handledNanos, TURN_NANOS))) {
+					&& (me.handledNanos() == 0 || !me.turn.isTimeUp(me.handledNanos(), TURN_NANOS))) {
 				return true;
 			}
 			if (this.transport.hasMoreInput()) {
@@ -536,8 +532,7 @@ final class TcpConnection extends StreamConnection {
 		me.decoder.forget();
 		requestClose(CloseReason.IO_ERROR, failure);
 		CloseSequence end = this.closing;
-		if (end != null && !end.isClosed()) {
-			end.cutShort();
+		if (end != null && !end.isClosed() && end.cutShort()) {
 			return true;
 		}
 		if (!this.handle.isMarkedClosed()) {

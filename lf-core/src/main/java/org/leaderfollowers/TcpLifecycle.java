@@ -7,6 +7,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.ServerSocketChannel;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**

@@ -11,9 +11,14 @@ import java.lang.module.ModuleDescriptor;
 import java.lang.module.ModuleFinder;
 import java.lang.module.ModuleReference;
 import java.net.URISyntaxException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
@@ -26,6 +31,7 @@ import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -35,6 +41,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 class ArchitectureTests {
 
 	private static final String ROOT = "org.leaderfollowers";
+
+	/** In lines. */
+	private static final int LONGEST_FILE = 600;
 
 	private static final JavaClasses classes = new ClassFileImporter()
 		.withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
@@ -54,6 +63,50 @@ class ArchitectureTests {
 			.resideInAPackage(ROOT)
 			.allowEmptyShould(true)
 			.check(classes);
+	}
+
+	/**
+	 * Servers, pool, handle sets, values: arrows run downwards only. Beneath them is the
+	 * machinery, which knows none of them.
+	 */
+	@Test
+	void layersAreUsedDownwardsOnly() {
+		layeredArchitecture().consideringOnlyDependenciesInLayers()
+			.layer("Servers")
+			.definedBy(isIn(Layer.SERVERS))
+			.layer("Pool")
+			.definedBy(isIn(Layer.POOL))
+			.layer("Handle sets")
+			.definedBy(isIn(Layer.HANDLE_SETS))
+			.layer("Values")
+			.definedBy(isIn(Layer.VALUES))
+			.layer("Machinery")
+			.definedBy(ROOT + ".internal..")
+			.whereLayer("Servers")
+			.mayNotBeAccessedByAnyLayer()
+			.whereLayer("Pool")
+			.mayOnlyBeAccessedByLayers("Servers")
+			.whereLayer("Handle sets")
+			.mayOnlyBeAccessedByLayers("Servers", "Pool")
+			.whereLayer("Values")
+			.mayOnlyBeAccessedByLayers("Servers", "Pool", "Handle sets")
+			.check(classes);
+	}
+
+	@Test
+	void noFileIsTooLongToBeRead() throws IOException {
+		Map<String, Long> tooLong = new TreeMap<>();
+		try (Stream<Path> files = Files.walk(Path.of("src/main/java"))) {
+			for (Path file : files.filter((path) -> path.toString().endsWith(".java")).toList()) {
+				try (Stream<String> lines = Files.lines(file)) {
+					long count = lines.count();
+					if (count > LONGEST_FILE && !file.endsWith("TlsTransport.java")) {
+						tooLong.put(file.toString(), count);
+					}
+				}
+			}
+		}
+		assertThat(tooLong).isEmpty();
 	}
 
 	@Test
@@ -139,6 +192,49 @@ class ArchitectureTests {
 					.stream()
 					.anyMatch((contract) -> contract.isEquivalentTo(Serializable.class)
 							|| contract.isEquivalentTo(Externalizable.class)));
+	}
+
+	private static DescribedPredicate<JavaClass> isIn(Layer layer) {
+		return DescribedPredicate.describe("is in layer " + layer,
+				(type) -> type.getPackageName().equals(ROOT) && Layer.of(type) == layer);
+	}
+
+	/**
+	 * The layers of the root package. A class that is named nowhere belongs to a server.
+	 */
+	private enum Layer {
+
+		SERVERS(),
+
+		POOL("LeaderFollowersPool", "PoolBuilder", "PoolOptions", "PoolThreads", "PoolListeners", "PoolMonitor",
+				"PoolShutdown", "StarvationMonitor", "HandOffJournal", "RawEventHandler", "Drainable"),
+
+		HANDLE_SETS("Handle", "HandleSet", "SelectableHandle", "HandleFactory", "EventHandler", "EngineEventHandler",
+				"Participant", "MessageDecoder", "Turn"),
+
+		VALUES("EventType", "ThreadRole", "PromotionKind", "PromotionOrder", "PromotionPolicy", "PoolListener",
+				"PoolSnapshot", "HandOff", "LatencySnapshot", "Connection", "EngineConnection", "ConnectionSnapshot",
+				"ConnectionClosedException", "CloseReason", "Suspension", "MessageHandler", "Framing", "RawFraming",
+				"DelimiterFraming", "FixedLengthFraming", "LengthFieldFraming", "FramingException",
+				"SlowConsumerException", "ReplyRatioException", "ServerSnapshot", "ServerTls", "ClientAuth",
+				"TransportType", "TrustedNetworks", "Arguments");
+
+		private final Set<String> names;
+
+		Layer(String... names) {
+			this.names = Set.of(names);
+		}
+
+		static Layer of(JavaClass type) {
+			String name = type.getName().substring(ROOT.length() + 1);
+			int nested = name.indexOf('$');
+			String topLevel = (nested < 0) ? name : name.substring(0, nested);
+			return Arrays.stream(values())
+				.filter((layer) -> layer.names.contains(topLevel))
+				.findFirst()
+				.orElse(SERVERS);
+		}
+
 	}
 
 	private static final class PackageByPackage implements SliceAssignment {

@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.lang.ref.WeakReference;
 import java.nio.channels.Pipe;
+import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -16,6 +17,10 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.HandOffKind;
+import org.leaderfollowers.internal.promotion.HandledWork;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -212,12 +217,14 @@ class HandOffLogTests {
 
 	@Test
 	void ofManyHandleSetsAsManyAreKeptOfEach() {
-		LeaderFollowersPool pool = this.engine.pool(4, 4);
 		HandleSet[] sets = new HandleSet[4];
-		Arrays.setAll(sets, (index) -> new HandleSet("set-" + index, index, pool));
+		Arrays.setAll(sets, (index) -> new HandleSet("set-" + index, index, Clock.SYSTEM, SelectorProvider.provider(),
+				new FailureLog()));
 		for (HandleSet set : sets) {
 			for (int i = 0; i < 256; i++) {
-				set.handOffs.add(i, 0, PromotionKind.EAGER.ordinal(), "old", "new", null, HandledWork.UNNUMBERED);
+				set.leadership.handOffs()
+					.latest()
+					.add(i, 0, HandOffKind.EAGER.ordinal(), "old", "new", null, HandledWork.UNNUMBERED);
 			}
 			set.close();
 		}

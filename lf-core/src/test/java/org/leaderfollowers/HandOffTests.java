@@ -105,8 +105,8 @@ class HandOffTests {
 		int number = events.handle.handleSet().leadership.holder();
 		return pool.living()
 			.stream()
-			.filter((participant) -> participant.number == number)
-			.map((participant) -> participant.thread)
+			.filter((participant) -> participant.number() == number)
+			.map((participant) -> participant.thread())
 			.findFirst()
 			.orElse(null);
 	}
@@ -123,8 +123,8 @@ class HandOffTests {
 			int number = events.handle.handleSet().leadership.holder();
 			return pool.living()
 				.stream()
-				.anyMatch((participant) -> participant.number == number
-						&& this.selectors.isWaitedOn(set, participant.thread));
+				.anyMatch((participant) -> participant.number() == number
+						&& this.selectors.isWaitedOn(set, participant.thread()));
 		});
 		Thread leader = holder(pool, events);
 		assertThat(leader).isNotNull();
@@ -137,8 +137,8 @@ class HandOffTests {
 		Engine.eventually().until(() -> {
 			followers.clear();
 			for (Participant participant : pool.living()) {
-				if (!List.of(others).contains(participant.thread) && this.clock.waits(participant.thread) > 0) {
-					followers.add(participant.thread);
+				if (!List.of(others).contains(participant.thread()) && this.clock.waits(participant.thread()) > 0) {
+					followers.add(participant.thread());
 				}
 			}
 			return followers.size() == count;

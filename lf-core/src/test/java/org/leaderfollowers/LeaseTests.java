@@ -121,14 +121,14 @@ class LeaseTests {
 	private static Map<Long, Long> waits(LeaderFollowersPool pool, ThreadMXBean beans) {
 		return pool.living()
 			.stream()
-			.map((participant) -> beans.getThreadInfo(participant.thread.getId()))
+			.map((participant) -> beans.getThreadInfo(participant.thread().getId()))
 			.collect(Collectors.toMap((info) -> info.getThreadId(), (info) -> info.getWaitedCount()));
 	}
 
 	private static long processorNanos(LeaderFollowersPool pool, ThreadMXBean beans) {
 		return pool.living()
 			.stream()
-			.mapToLong((participant) -> beans.getThreadCpuTime(participant.thread.getId()))
+			.mapToLong((participant) -> beans.getThreadCpuTime(participant.thread().getId()))
 			.sum();
 	}
 

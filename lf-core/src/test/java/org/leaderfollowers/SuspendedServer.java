@@ -14,6 +14,9 @@ final class SuspendedServer {
 	private SuspendedServer() {
 	}
 
+	/** After so many messages the engine has learned that the handler does not block. */
+	private static final int KNOWN_TO_BE_SHORT = 2000;
+
 	public static void main(String[] args) throws Exception {
 		OperatingSystemMXBean system = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
 		LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(2, 4).build();
@@ -34,10 +37,14 @@ final class SuspendedServer {
 			.build();
 		self[0] = server;
 		server.start();
-		// Loads the classes that it takes to answer while there are descriptors for it.
+		// Loads the classes that it takes to answer, with and without a promotion, while
+		// there are descriptors for it.
 		try (Peer peer = new Peer(server.address(), 0)) {
-			for (String question : new String[] { "cpu", "open", "suspended", "" }) {
+			for (String question : new String[] { "cpu", "open", "suspended" }) {
 				peer.send(question + "\n").readLine();
+			}
+			for (int i = 0; i < KNOWN_TO_BE_SHORT; i++) {
+				peer.send("\n").readLine();
 			}
 		}
 		System.out.println("port " + server.port());

@@ -3,6 +3,8 @@ package org.leaderfollowers.internal.promotion;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The leadership of one handle set: a single atomic word that holds the current leader,
  * whether it has leased the leadership out to a handler, and a stamp.
@@ -67,7 +69,7 @@ import java.lang.invoke.VarHandle;
  * {@link #giveUp} or {@link #lease} is visible to the new one after {@link #take} or
  * {@link #takeOver}.
  */
-public final class Leadership {
+public class Leadership {
 
 	/** The holder of a leadership that nobody has. */
 	public static final int VACANT = 0;
@@ -88,8 +90,6 @@ public final class Leadership {
 
 	private static final VarHandle LEASED_NANOS;
 
-	private static final VarHandle TERM;
-
 	private static final VarHandle VACATED_NANOS;
 
 	static {
@@ -97,7 +97,6 @@ public final class Leadership {
 			MethodHandles.Lookup lookup = MethodHandles.lookup();
 			WORD = lookup.findVarHandle(Leadership.class, "word", long.class);
 			LEASED_NANOS = lookup.findVarHandle(Leadership.class, "leasedNanos", long.class);
-			TERM = lookup.findVarHandle(Leadership.class, "term", long.class);
 			VACATED_NANOS = lookup.findVarHandle(Leadership.class, "vacatedNanos", long.class);
 		}
 		catch (ReflectiveOperationException ex) {
@@ -115,9 +114,6 @@ public final class Leadership {
 	 */
 	private long leasedNanos;
 
-	/** Written by a new leader, read by whoever looks at the pool. */
-	private long term;
-
 	/**
 	 * When it fell vacant; written by the old leader before, read by the new one after,
 	 * and by whoever looks at the pool.
@@ -126,18 +122,108 @@ public final class Leadership {
 
 	private boolean vacatedOnce;
 
+	private final int index;
+
+	/** The hand-offs between its leaders. Written by new leaders. */
+	private final HandOffs handOffs = new HandOffs();
+
+	/**
+	 * Whether the handler that the leader runs on a lease is long enough for another
+	 * thread to lead meanwhile. Written before the lease is published; a hint for threads
+	 * that look for a leadership, who need not have seen the lease.
+	 */
+	private volatile boolean worthAProcessor;
+
+	// The leader's: handed on with the leadership
+
+	/** When a handler was run last by a leader that leased the leadership. */
+	long dispatchedNanos;
+
+	/** The name of the thread that led before the leadership fell vacant. */
+	private @Nullable String leftBy;
+
+	/** The work that the old leader went off to process. */
+	private @Nullable HandledWork leftFor;
+
+	private long leftForNumber;
+
 	/** Creates a leadership that nobody has. */
 	public Leadership() {
-		this(System.nanoTime());
+		this(0, System.nanoTime());
 	}
 
 	/**
 	 * Creates a leadership that nobody has.
+	 * @param index its place among the leaderships of a pool, from 0
 	 * @param nowNanos the time, {@link System#nanoTime()}
 	 */
-	public Leadership(long nowNanos) {
+	public Leadership(int index, long nowNanos) {
+		this.index = index;
 		this.leasedNanos = nowNanos;
 		this.vacatedNanos = nowNanos;
+	}
+
+	/**
+	 * Its place among the leaderships of a pool.
+	 * @return from 0
+	 */
+	public final int index() {
+		return this.index;
+	}
+
+	/**
+	 * The hand-offs between its leaders. Any thread.
+	 * @return read only
+	 */
+	public final HandOffs handOffs() {
+		return this.handOffs;
+	}
+
+	/**
+	 * Whether the leader waits for events, or is about to. Any thread.
+	 * @return {@code false} if it is known to be busy
+	 */
+	protected boolean isWaitedOn() {
+		return false;
+	}
+
+	/** Has a leader that waits look again for how long it may wait. Any thread. */
+	protected void endLongWait() {
+	}
+
+	/**
+	 * Whether the handler that the leader runs on a lease is worth another processor. Any
+	 * thread.
+	 * @return as the leader has written it
+	 */
+	final boolean isWorthAProcessor() {
+		return this.worthAProcessor;
+	}
+
+	/** Called by the leader, before it publishes the lease. */
+	final void worthAProcessor(boolean isWorthIt) {
+		if (isWorthIt != this.worthAProcessor) {
+			// Nearly always as before: a volatile store less.
+			this.worthAProcessor = isWorthIt;
+		}
+	}
+
+	/**
+	 * Notes who gives the leadership up, and for which work. Called by a leader that has
+	 * not leased it before it does so, or by one that has taken it over.
+	 * @param leader led until now
+	 * @param source the handle that it processes, or {@code null}
+	 */
+	final void leftBy(Member leader, HandledWork.@Nullable Source source) {
+		this.leftBy = leader.thread().getName();
+		this.leftFor = (source != null) ? source.work() : null;
+		this.leftForNumber = (source != null) ? source.workNumber() : HandledWork.UNNUMBERED;
+	}
+
+	/** Records that the leadership has changed hands. Called by the new leader. */
+	final void handedOff(Member leader, HandOffKind kind, long vacancyNanos, long nowNanos) {
+		this.handOffs.record(nowNanos, vacancyNanos, kind, this.leftBy, leader.thread().getName(), this.leftFor,
+				this.leftForNumber);
 	}
 
 	/**
@@ -145,13 +231,9 @@ public final class Leadership {
 	 * @param participant who wants it, from 1 to {@link #MAX_PARTICIPANT}
 	 * @return whether the participant leads now
 	 */
-	public boolean take(int participant) {
+	public final boolean take(int participant) {
 		long current = this.word;
-		if (holderOf(current) != VACANT || !WORD.compareAndSet(this, current, stamped(current) | participant)) {
-			return false;
-		}
-		beginTerm();
-		return true;
+		return holderOf(current) == VACANT && WORD.compareAndSet(this, current, stamped(current) | participant);
 	}
 
 	/**
@@ -161,7 +243,7 @@ public final class Leadership {
 	 * @param nowNanos the time, {@link System#nanoTime()}
 	 * @return {@code false} if the participant does not lead: nothing was changed
 	 */
-	public boolean giveUp(int participant, long nowNanos) {
+	public final boolean giveUp(int participant, long nowNanos) {
 		long current = this.word;
 		if (holderOf(current) != participant) {
 			return false;
@@ -186,7 +268,7 @@ public final class Leadership {
 	 * @param participant the current leader, which has not leased it already
 	 * @param nowNanos the time, {@link System#nanoTime()}
 	 */
-	public void lease(int participant, long nowNanos) {
+	public final void lease(int participant, long nowNanos) {
 		LEASED_NANOS.setOpaque(this, nowNanos);
 		// Nobody else moves a word that is LED. Volatile: the leader looks afterwards
 		// whether somebody watches, a watcher that leaves looks whether there is a lease.
@@ -198,7 +280,7 @@ public final class Leadership {
 	 * @param participant who leased the leadership
 	 * @return whether the participant leads still; {@code false} if it was taken over
 	 */
-	public boolean regain(int participant) {
+	public final boolean regain(int participant) {
 		long current = this.word;
 		return holderOf(current) == participant && WORD.compareAndSet(this, current, current & ~LEASED);
 	}
@@ -207,7 +289,7 @@ public final class Leadership {
 	 * The word, if the leadership is leased now. Any thread.
 	 * @return what {@link #takeOver} takes, or {@link #NOT_LEASED}
 	 */
-	public long leaseWord() {
+	public final long leaseWord() {
 		long current = this.word;
 		return ((current & LEASED) != 0) ? current : NOT_LEASED;
 	}
@@ -217,7 +299,7 @@ public final class Leadership {
 	 * later one. Any thread.
 	 * @return {@link System#nanoTime()}
 	 */
-	public long leasedNanos() {
+	public final long leasedNanos() {
 		return (long) LEASED_NANOS.getOpaque(this);
 	}
 
@@ -228,16 +310,8 @@ public final class Leadership {
 	 * @param participant who takes it over
 	 * @return whether the participant leads now; {@code false} if that lease has ended
 	 */
-	public boolean takeOver(long leaseWord, int participant) {
-		if (!WORD.compareAndSet(this, leaseWord, stamped(leaseWord) | participant)) {
-			return false;
-		}
-		beginTerm();
-		return true;
-	}
-
-	private void beginTerm() {
-		TERM.setOpaque(this, this.term + 1);
+	public final boolean takeOver(long leaseWord, int participant) {
+		return WORD.compareAndSet(this, leaseWord, stamped(leaseWord) | participant);
 	}
 
 	/**
@@ -246,7 +320,7 @@ public final class Leadership {
 	 * @param nowNanos the time, {@link System#nanoTime()}
 	 * @return nanoseconds, or -1 if this is the first leadership of all
 	 */
-	public long vacancyNanos(long nowNanos) {
+	public final long vacancyNanos(long nowNanos) {
 		return this.vacatedOnce ? Math.max(0, nowNanos - this.vacatedNanos) : -1;
 	}
 
@@ -256,7 +330,7 @@ public final class Leadership {
 	 * @return {@link System#nanoTime()} of that vacancy or a later one; of the creation,
 	 * if nobody has led yet
 	 */
-	public long vacatedNanos() {
+	public final long vacatedNanos() {
 		return (long) VACATED_NANOS.getOpaque(this);
 	}
 
@@ -264,7 +338,7 @@ public final class Leadership {
 	 * Who leads, even if it has leased the leadership.
 	 * @return the participant's number, or {@link #VACANT}
 	 */
-	public int holder() {
+	public final int holder() {
 		return holderOf(this.word);
 	}
 
@@ -272,7 +346,7 @@ public final class Leadership {
 	 * Whether nobody leads.
 	 * @return whether the leadership can be taken
 	 */
-	public boolean isVacant() {
+	public final boolean isVacant() {
 		return holder() == VACANT;
 	}
 
@@ -280,7 +354,7 @@ public final class Leadership {
 	 * Whether the leader runs a handler and somebody may have to take over. Any thread.
 	 * @return whether the leadership is leased
 	 */
-	public boolean isLeased() {
+	public final boolean isLeased() {
 		return (this.word & LEASED) != 0;
 	}
 
@@ -290,17 +364,18 @@ public final class Leadership {
 	 * @param participant who leased the leadership
 	 * @return {@code false} if it was taken over, or never leased
 	 */
-	public boolean isLeasedBy(int participant) {
+	public final boolean isLeasedBy(int participant) {
 		long current = this.word;
 		return (current & LEASED) != 0 && holderOf(current) == participant;
 	}
 
 	/**
-	 * How many leaderships there have been; leases are not counted. Any thread.
+	 * How many leaders there have been: the first one, and one for each hand-off. Any
+	 * thread.
 	 * @return the number of the current or latest term
 	 */
-	public long term() {
-		return (long) TERM.getOpaque(this);
+	public final long term() {
+		return this.handOffs.count() + ((this.word >= STAMP) ? 1 : 0);
 	}
 
 	private static long stamped(long word) {

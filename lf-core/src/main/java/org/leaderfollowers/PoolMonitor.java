@@ -1,0 +1,113 @@
+package org.leaderfollowers;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.latency.LatencyHistogram;
+import org.leaderfollowers.internal.promotion.HandOffKind;
+import org.leaderfollowers.internal.promotion.Member;
+import org.leaderfollowers.internal.promotion.PoolSettings;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.Starvation;
+
+/**
+ * Looks at a pool from outside, without stopping it.
+ */
+final class PoolMonitor {
+
+	private static final PromotionKind[] KINDS = PromotionKind.values();
+
+	private final PoolOptions options;
+
+	private final HandleSet[] handleSets;
+
+	private final PoolThreads threads;
+
+	private final PromotionProtocol promotion;
+
+	private final StarvationMonitor starvationMonitor;
+
+	private final MemoryBudget memory;
+
+	PoolMonitor(PoolOptions options, HandleSet[] handleSets, PoolThreads threads, PromotionProtocol promotion,
+			StarvationMonitor starvationMonitor, MemoryBudget memory) {
+		this.options = options;
+		this.handleSets = handleSets;
+		this.threads = threads;
+		this.promotion = promotion;
+		this.starvationMonitor = starvationMonitor;
+		this.memory = memory;
+	}
+
+	PoolSnapshot snapshot(PoolSnapshot.State state) {
+		Instant time = Instant.now();
+		long now = this.options.clock().nanoTime();
+		// The words of the handle sets decide who leads; all else is put in accordance
+		// with what they said when they were read.
+		@Nullable Member[] leaders = new @Nullable Member[this.handleSets.length];
+		Set<Member> leading = new HashSet<>();
+		for (int i = 0; i < leaders.length; i++) {
+			Member leader = this.promotion.leaderOf(this.handleSets[i].leadership, now);
+			if (leader != null && leading.add(leader)) {
+				leaders[i] = leader;
+			}
+		}
+		Set<Member> unlisted = new HashSet<>(leading);
+		List<PoolSnapshot.ThreadSnapshot> listed = new ArrayList<>();
+		for (Participant participant : this.threads.members().all()) {
+			if (unlisted.remove(participant) || !participant.hasWithdrawn()) {
+				listed.add(participant.snapshot(leading.contains(participant), now));
+			}
+		}
+		List<PoolSnapshot.HandleSetSnapshot> sets = new ArrayList<>();
+		Starvation starvation = this.starvationMonitor.starvation();
+		for (int i = 0; i < leaders.length; i++) {
+			Member leader = leaders[i];
+			HandleSet set = this.handleSets[i];
+			// Its place may have been given to another thread since.
+			String name = (leader != null && !unlisted.contains(leader)) ? leader.thread().getName() : null;
+			sets.add(set.snapshot(name, starvation.nanos(set.leadership, now), now));
+		}
+		PoolSettings settings = this.threads.settings();
+		LatencySnapshot vacancies = vacancies();
+		return new PoolSnapshot(this.options.name(), state, settings.minThreads(), settings.maxThreads(),
+				this.options.keepAlive(), PoolOptions.policyOf(settings), this.options.promotionOrder(),
+				Duration.ofNanos(settings.leaseNanos()), List.copyOf(listed), List.copyOf(sets), promotions(),
+				vacancies.total().toNanos(), this.promotion.wakeUps(), this.promotion.wastedWakeUps(),
+				this.threads.started(), this.threads.startFailures(), starvation.periods(), starvation.totalNanos(),
+				this.starvationMonitor.starvations(), Duration.ofNanos(this.starvationMonitor.longestNanos()),
+				this.memory.used(), this.memory.limit(), time, vacancies);
+	}
+
+	private Map<PromotionKind, Long> promotions() {
+		Map<PromotionKind, Long> counts = new EnumMap<>(PromotionKind.class);
+		for (PromotionKind kind : KINDS) {
+			counts.put(kind, LatencySnapshot.of(vacancies(kind, new LatencyHistogram.Sum())).count());
+		}
+		return Map.copyOf(counts);
+	}
+
+	private LatencySnapshot vacancies() {
+		LatencyHistogram.Sum sum = new LatencyHistogram.Sum();
+		for (PromotionKind kind : KINDS) {
+			vacancies(kind, sum);
+		}
+		return LatencySnapshot.of(sum);
+	}
+
+	private LatencyHistogram.Sum vacancies(PromotionKind kind, LatencyHistogram.Sum sum) {
+		for (HandleSet set : this.handleSets) {
+			set.leadership.handOffs().addTo(HandOffKind.values()[kind.ordinal()], sum);
+		}
+		return sum;
+	}
+
+}

@@ -1,0 +1,45 @@
+package org.leaderfollowers;
+
+import java.nio.channels.spi.SelectorProvider;
+import java.time.Duration;
+import java.util.List;
+
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.PoolSettings;
+
+/**
+ * The options that a pool is built with. The settings among them can be changed later.
+ *
+ * @param name the name of the pool
+ * @param settings the first settings
+ * @param keepAlive how long a surplus thread waits before it ends
+ * @param threadPriority the priority of the pool's own threads
+ * @param handleSets how many handle sets there are
+ * @param promotionOrder which follower is promoted
+ * @param maxBufferedBytes how much memory the connections may hold together
+ * @param listeners are told of hand-offs
+ * @param clock the clock of the pool
+ * @param selectorProvider makes the selectors of the handle sets
+ */
+record PoolOptions(String name, PoolSettings settings, Duration keepAlive, int threadPriority, int handleSets,
+		PromotionOrder promotionOrder, long maxBufferedBytes, List<PoolListener> listeners, Clock clock,
+		SelectorProvider selectorProvider) {
+
+	PoolOptions {
+		listeners = List.copyOf(listeners);
+	}
+
+	static PromotionPolicy policyOf(PoolSettings settings) {
+		return settings.eager() ? PromotionPolicy.EAGER : PromotionPolicy.ADAPTIVE;
+	}
+
+	/** Requires a thread for each handle set to lead it. */
+	static void checkHandleSets(int handleSets, int minThreads) {
+		if (handleSets > minThreads) {
+			throw new IllegalArgumentException(
+					"'handleSets' (%d) must not exceed the minimum of threads (%d): a set without a leader is not served"
+						.formatted(handleSets, minThreads));
+		}
+	}
+
+}

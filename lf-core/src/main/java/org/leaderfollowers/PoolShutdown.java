@@ -1,0 +1,194 @@
+package org.leaderfollowers;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.LockSupport;
+
+import org.leaderfollowers.internal.lifecycle.Quiescence;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
+
+/**
+ * The life of a pool, and its end: NEW until it has threads, RUNNING, STOPPING from the
+ * moment that no thread is to lead any more, STOPPED when the handle sets are closed. The
+ * last thread that leaves closes them.
+ */
+final class PoolShutdown {
+
+	/**
+	 * What a thread without a handler gets to end, even if the grace has been used up.
+	 */
+	private static final Duration IDLE_END_TIMEOUT = Duration.ofMillis(200);
+
+	private static final Duration INTERRUPT_TIMEOUT = Duration.ofSeconds(2);
+
+	private final String name;
+
+	private final Clock clock;
+
+	private final PoolThreads threads;
+
+	private final HandleSet[] handleSets;
+
+	private final PromotionProtocol promotion;
+
+	private final List<Drainable> drainables = new CopyOnWriteArrayList<>();
+
+	private final Quiescence quiescence;
+
+	/** Written under the monitor of the threads. */
+	private volatile PoolSnapshot.State state = PoolSnapshot.State.NEW;
+
+	PoolShutdown(PoolOptions options, PoolThreads threads, HandleSet[] handleSets, PromotionProtocol promotion) {
+		this.name = options.name();
+		this.clock = options.clock();
+		this.threads = threads;
+		this.handleSets = handleSets;
+		this.promotion = promotion;
+		this.quiescence = new Quiescence(this.clock);
+	}
+
+	PoolSnapshot.State state() {
+		return this.state;
+	}
+
+	/**
+	 * Begins the life of the pool.
+	 * @return whether it has begun just now
+	 * @throws IllegalStateException if the pool was closed
+	 */
+	boolean begin() {
+		synchronized (this.threads) {
+			requireOpen();
+			boolean isNew = this.state == PoolSnapshot.State.NEW;
+			this.state = PoolSnapshot.State.RUNNING;
+			return isNew;
+		}
+	}
+
+	/** Called under the monitor of the threads. */
+	void requireOpen() {
+		if (this.promotion.isStopping()) {
+			throw new IllegalStateException("Pool '%s' is closed".formatted(this.name));
+		}
+	}
+
+	void add(Drainable drainable) {
+		this.drainables.add(drainable);
+	}
+
+	void remove(Drainable drainable) {
+		this.drainables.remove(drainable);
+	}
+
+	/** Closes the servers, then ends the threads. Returns whether all have ended. */
+	boolean close(Duration grace) {
+		long deadlineNanos = deadlineAfter(grace);
+		// All of them first: while one is drained, the others must not accept any more.
+		this.drainables.forEach((drainable) -> drainable.beginDrain(deadlineNanos));
+		for (Drainable drainable : this.drainables) {
+			drainable.close(Duration.ofNanos(Math.max(0, deadlineNanos - this.clock.nanoTime())));
+		}
+		stop();
+		for (HandleSet set : this.handleSets) {
+			set.wakeLeader();
+		}
+		for (Participant participant : this.threads.living()) {
+			LockSupport.unpark(participant.thread());
+		}
+		if (this.threads.members().count() == 0) {
+			closeHandleSets();
+		}
+		long idleDeadline = deadlineAfter(IDLE_END_TIMEOUT);
+		if (awaitEnd((idleDeadline - deadlineNanos > 0) ? idleDeadline : deadlineNanos)) {
+			joinOwnThreads();
+			return true;
+		}
+		return interrupt(grace);
+	}
+
+	private void stop() {
+		synchronized (this.threads) {
+			if (this.state != PoolSnapshot.State.STOPPED) {
+				this.state = PoolSnapshot.State.STOPPING;
+			}
+			this.promotion.stop();
+		}
+	}
+
+	private boolean interrupt(Duration grace) {
+		for (Participant participant : this.threads.living()) {
+			SelectableHandle handle = participant.handle();
+			if (participant != Participant.current() && handle != null) {
+				EngineLog.INSTANCE.warn(
+						"Thread '{}' of pool '{}' has not ended within {} and is interrupted; it works on {}",
+						participant.thread().getName(), this.name, grace, handle);
+				participant.thread().interrupt();
+			}
+		}
+		boolean ended = awaitEnd(deadlineAfter(INTERRUPT_TIMEOUT));
+		if (!ended) {
+			EngineLog.INSTANCE.warn("Pool '{}' is closed, but {} of its threads ignore their interrupt", this.name,
+					this.threads.living().size());
+		}
+		closeHandleSets();
+		return ended;
+	}
+
+	/** The pool is closed all the same if the wait is interrupted. */
+	private boolean awaitEnd(long deadlineNanos) {
+		Participant me = Participant.current();
+		boolean handler = me != null && me.isOf(this.promotion);
+		return this.quiescence.await(this::isEnded, handler, deadlineNanos, () -> false);
+	}
+
+	private boolean isEnded(int exceptHandlers) {
+		return this.threads.members().count() <= exceptHandlers && this.threads.count() <= exceptHandlers;
+	}
+
+	/**
+	 * Threads that take part no more have but to return; then none is left behind. Those
+	 * that came while the pool was being closed are among them.
+	 */
+	private void joinOwnThreads() {
+		try {
+			for (Participant participant : this.threads.members().all()) {
+				if (participant.isOwned() && participant.hasWithdrawn()) {
+					participant.thread().join(INTERRUPT_TIMEOUT.toMillis());
+				}
+			}
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+		}
+	}
+
+	/**
+	 * A thread of the pool, which is stopping, has ended. The last one closes the sets.
+	 */
+	void threadEnded() {
+		if (this.threads.members().count() == 0) {
+			closeHandleSets();
+		}
+		this.quiescence.changed();
+	}
+
+	private void closeHandleSets() {
+		synchronized (this.threads) {
+			if (this.state == PoolSnapshot.State.STOPPED) {
+				return;
+			}
+			this.state = PoolSnapshot.State.STOPPED;
+		}
+		for (HandleSet set : this.handleSets) {
+			set.close();
+		}
+	}
+
+	private long deadlineAfter(Duration timeout) {
+		return this.clock.nanoTime() + LeaderFollowersPool.nanos(timeout);
+	}
+
+}

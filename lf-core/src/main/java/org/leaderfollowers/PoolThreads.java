@@ -1,0 +1,243 @@
+package org.leaderfollowers;
+
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.logging.RateLimit;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.Members;
+import org.leaderfollowers.internal.promotion.PoolSettings;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.ThreadSupply;
+
+/**
+ * The threads of a pool: how they are started, take part and leave. The pool's own
+ * threads do nothing else; threads of the application join for a while.
+ */
+final class PoolThreads extends ThreadSupply {
+
+	/** How many threads of the application may join beside the pool's own. */
+	private static final int JOINERS = 64;
+
+	private final String poolName;
+
+	private final int priority;
+
+	private final @Nullable ClassLoader contextClassLoader = Thread.currentThread().getContextClassLoader();
+
+	private final Clock clock;
+
+	private final MemoryBudget memory;
+
+	private final FailureLog failureLog;
+
+	private final Members<Participant> members;
+
+	private final AtomicInteger threadNumbers = new AtomicInteger();
+
+	private final LongAdder started = new LongAdder();
+
+	private final LongAdder startFailures = new LongAdder();
+
+	/** Set once, before any thread takes part. */
+	private @Nullable Pool pool;
+
+	/**
+	 * The pool, as far as its threads have to know it.
+	 */
+	interface Pool {
+
+		/** The promotion protocol of the pool. */
+		PromotionProtocol promotion();
+
+		/** What a thread of the pool does until the pool stops or the thread retires. */
+		void participate(Participant me);
+
+		/** A thread takes part no more, or has failed to. */
+		void threadEnded();
+
+	}
+
+	PoolThreads(PoolOptions options, MemoryBudget memory, FailureLog failureLog) {
+		super(options.settings());
+		this.poolName = options.name();
+		this.priority = options.threadPriority();
+		this.clock = options.clock();
+		this.memory = memory;
+		this.failureLog = failureLog;
+		this.members = new Members<>(this.clock);
+	}
+
+	void of(Pool pool) {
+		this.pool = pool;
+	}
+
+	private Pool pool() {
+		Pool current = this.pool;
+		if (current == null) {
+			throw new IllegalStateException("the threads have no pool");
+		}
+		return current;
+	}
+
+	Members<Participant> members() {
+		return this.members;
+	}
+
+	List<Participant> living() {
+		return this.members.living();
+	}
+
+	@Override
+	protected boolean isStopping() {
+		return pool().promotion().isStopping();
+	}
+
+	@Override
+	protected void startThread(boolean underWay) {
+		String name = "lf-" + RateLimit.printable(this.poolName) + "-" + this.threadNumbers.incrementAndGet();
+		// Started by a thread that finds nobody to promote: the thread locals that it
+		// carries for its own request are not for this one.
+		Thread thread = new Thread(null, () -> run(underWay), name, 0, false);
+		thread.setContextClassLoader(this.contextClassLoader);
+		thread.setDaemon(false);
+		thread.setPriority(this.priority);
+		thread.start();
+	}
+
+	@Override
+	protected void startFailed(Throwable failure) {
+		this.startFailures.increment();
+		this.failureLog.error("A thread could not be started; the pool '%s' carries on with those that it has",
+				this.poolName, failure);
+	}
+
+	private void run(boolean underWay) {
+		Participant me;
+		try {
+			me = enroll(Thread.currentThread(), true);
+		}
+		catch (Throwable ex) {
+			enrollingFailed(underWay);
+			this.failureLog.error("A thread of pool '%s' could not take part in it", this.poolName, ex);
+			return;
+		}
+		if (underWay) {
+			pool().promotion().started();
+		}
+		this.started.increment();
+		try {
+			me.enter();
+			if (underWay) {
+				pool().promotion().arrive(me);
+			}
+		}
+		catch (Throwable ex) {
+			this.failureLog.error("A thread of pool '%s' failed", this.poolName, ex);
+		}
+		try {
+			pool().participate(me);
+		}
+		finally {
+			leave(me);
+		}
+	}
+
+	/** The thread counts no more, and is not the one under way any more. */
+	private void enrollingFailed(boolean underWay) {
+		ended();
+		if (underWay) {
+			pool().promotion().started();
+			pool().promotion().startedInVain();
+		}
+		pool().threadEnded();
+	}
+
+	/**
+	 * Makes a thread of the application take part, which then {@linkplain #leave leaves}.
+	 * @throws IllegalStateException if the pool is closed, or too many threads have
+	 * joined
+	 */
+	Participant join(Thread thread) {
+		return enroll(thread, false);
+	}
+
+	private synchronized Participant enroll(Thread thread, boolean owned) {
+		if (isStopping() && !owned) {
+			throw new IllegalStateException("Pool '%s' is closed".formatted(this.poolName));
+		}
+		if (!owned && living().stream().filter((member) -> !member.isOwned()).count() >= JOINERS) {
+			throw new IllegalStateException(
+					"No more than %d threads can join pool '%s' beside its own".formatted(JOINERS, this.poolName));
+		}
+		return this.members.enroll(thread, (number, follower) -> new Participant(number, follower, thread, owned,
+				pool().promotion(), this.memory, this.clock.nanoTime()));
+	}
+
+	/** The calling thread takes part no more. */
+	void leave(Participant me) {
+		try {
+			pool().promotion().leave(me);
+		}
+		finally {
+			// First what must not be left undone, whatever fails: waking others is last.
+			this.members.withdraw(me);
+			if (me.isOwned() && !me.isRetired()) {
+				ended();
+			}
+		}
+		me.restoreInterrupt();
+		pool().threadEnded();
+		if (!isStopping()) {
+			// The thread that left a vacancy may have counted on this one, or on its
+			// place below the limit being taken; or the vacancy is its own.
+			pool().promotion().signalIfVacant();
+		}
+	}
+
+	/**
+	 * Applies the updates of a handle set that has no leader because every thread is
+	 * busy. Runs no code of the application. Any thread, which takes part for as long if
+	 * it does not anyhow.
+	 */
+	void applyUpdatesIfVacant(HandleSet set) {
+		PromotionProtocol promotion = pool().promotion();
+		if (promotion.isStopping() || !promotion.isUnattended(set.leadership)) {
+			return;
+		}
+		Participant current = Participant.current();
+		boolean joins = current == null || !current.isOf(promotion);
+		Participant me;
+		try {
+			me = (current == null || joins) ? join(Thread.currentThread()) : current;
+		}
+		catch (IllegalStateException ex) {
+			EngineLog.INSTANCE.debug("The updates of handle set '{}' were not applied", set, ex);
+			return;
+		}
+		try {
+			promotion.leadBriefly(me, set.leadership, set::applyUpdates);
+		}
+		finally {
+			if (joins) {
+				leave(me);
+			}
+		}
+	}
+
+	/** How many threads have been started. */
+	long started() {
+		return this.started.sum();
+	}
+
+	/** How many threads could not be started. */
+	long startFailures() {
+		return this.startFailures.sum();
+	}
+
+}

@@ -1,0 +1,173 @@
+package org.leaderfollowers;
+
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.logging.RateLimit;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.Starvation;
+
+/**
+ * Tells operators and listeners that a pool is starved.
+ * <p>
+ * The thread that leads in the end knows how long it lasted. If none does, because all
+ * handlers wait for the same broken thing, another thread has to tell: the herald. It is
+ * started when the pool has run out of threads, looks a few times a second while it is
+ * so, and ends some seconds after it has passed.
+ */
+final class StarvationMonitor implements Starvation.Listener {
+
+	private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+	private static final int LOOKS_IN_VAIN = 50;
+
+	private static final long LOG_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+	/** How many handlers a line of the log names. */
+	private static final int NAMED = 5;
+
+	private final String poolName;
+
+	private final Clock clock;
+
+	private final PoolThreads threads;
+
+	private final PoolListeners listeners;
+
+	private final Starvation starvation;
+
+	/** Periods that were longer than the lease. */
+	private final LongAdder starvations = new LongAdder();
+
+	private final RateLimit log = new RateLimit(LOG_INTERVAL_NANOS);
+
+	private final AtomicReference<@Nullable Thread> herald = new AtomicReference<>();
+
+	StarvationMonitor(PoolOptions options, PoolThreads threads, PoolListeners listeners) {
+		this.poolName = options.name();
+		this.clock = options.clock();
+		this.threads = threads;
+		this.listeners = listeners;
+		this.starvation = new Starvation(options.handleSets(), this);
+	}
+
+	Starvation starvation() {
+		return this.starvation;
+	}
+
+	@Override
+	public void began() {
+		if (this.herald.get() == null) {
+			startHerald();
+		}
+	}
+
+	@Override
+	public void ended(long nanos) {
+		this.listeners.tell((listener) -> listener.leaderless(nanos));
+		if (nanos > leaseNanos()) {
+			this.starvations.increment();
+		}
+		if (nanos > worthALine()) {
+			tell(nanos);
+		}
+	}
+
+	private void startHerald() {
+		try {
+			Thread thread = new Thread(null, this::watch, "lf-starvation-" + RateLimit.printable(this.poolName), 0,
+					false);
+			thread.setDaemon(true);
+			if (this.herald.compareAndSet(null, thread)) {
+				thread.start();
+			}
+		}
+		catch (Throwable ex) {
+			// Unable to create native thread. The thread that leads in the end tells.
+			this.herald.set(null);
+		}
+	}
+
+	private void watch() {
+		int inVain = 0;
+		boolean told = false;
+		while (inVain < LOOKS_IN_VAIN && !this.threads.isStopping()) {
+			LockSupport.parkNanos(this, LOOK_NANOS);
+			long starvedNanos = longestNanos();
+			inVain = (starvedNanos > 0) ? 0 : inVain + 1;
+			if (starvedNanos > worthALine()) {
+				tell(starvedNanos);
+				if (!told) {
+					this.listeners.tell((listener) -> {
+						listener.starved(starvedNanos);
+						// Or this thread would not park any more.
+						Thread.interrupted();
+					});
+				}
+			}
+			told = starvedNanos > 0 && (told || starvedNanos > worthALine());
+		}
+		this.herald.set(null);
+		if (longestNanos() > 0 && !this.threads.isStopping()) {
+			// It began after the last look, by a thread that still saw this one.
+			startHerald();
+		}
+	}
+
+	private long leaseNanos() {
+		return this.threads.settings().leaseNanos();
+	}
+
+	/** A pool that is used to the full is starved for moments; that is no news. */
+	private long worthALine() {
+		return Math.max(LOOK_NANOS, leaseNanos());
+	}
+
+	private void tell(long nanos) {
+		try {
+			long suppressed = this.log.tryAcquire();
+			if (suppressed >= 0) {
+				EngineLog.INSTANCE
+					.warn("Pool '{}' had no thread left to wait for events for {} s. Its threads (max {}) run: {}. "
+							+ "Other connections wait meanwhile: find what these handlers wait for, or raise the maximum "
+							+ "of threads (threads.max){}", this.poolName,
+							String.format(Locale.ROOT, "%.1f", nanos / 1e9), this.threads.settings().maxThreads(),
+							culprits(), RateLimit.heldBack(suppressed));
+			}
+		}
+		catch (Throwable ex) {
+			// Out of memory, most likely; a leader must not end because of a line.
+		}
+	}
+
+	private String culprits() {
+		long now = this.clock.nanoTime();
+		List<PoolSnapshot.ThreadSnapshot> snapshots = this.threads.living()
+			.stream()
+			.map((participant) -> participant.snapshot(false, now))
+			.toList();
+		List<PoolSnapshot.RunningHandler> culprits = PoolSnapshot.runningHandlers(snapshots);
+		return culprits.isEmpty() ? "nothing any more"
+				: culprits.stream()
+					.limit(NAMED)
+					.map((culprit) -> RateLimit.printable(culprit.toString()))
+					.collect(Collectors.joining(", "));
+	}
+
+	/** For how long a handle set has been starved at the most, or 0. */
+	long longestNanos() {
+		return this.starvation.longestNanos(this.clock.nanoTime());
+	}
+
+	long starvations() {
+		return this.starvations.sum();
+	}
+
+}

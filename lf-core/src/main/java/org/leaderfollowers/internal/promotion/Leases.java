@@ -1,0 +1,257 @@
+package org.leaderfollowers.internal.promotion;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * The leases of a pool: how a leader leases its leadership to a handler and regains it,
+ * and how a follower watches the leases and takes over when one runs out.
+ * <p>
+ * {@link LeaseWatch} is the word that says who watches. No lease is unwatched while a
+ * thread waits; if every thread is busy, the lease is noted as {@linkplain Starvation
+ * starved} from its end on, and the next thread that becomes idle watches it.
+ */
+final class Leases {
+
+	/** How often a surplus thread that watches looks whether it is still needed. */
+	private static final long SURPLUS_WATCH_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+	private final PromotionProtocol promotion;
+
+	private final Leadership[] leaderships;
+
+	private final Followers followers;
+
+	private final LeaseWatch watch = new LeaseWatch();
+
+	private final Members<?> members;
+
+	private final ThreadSupply threads;
+
+	private final Starvation starvation;
+
+	private final Clock clock;
+
+	Leases(PromotionProtocol promotion, Leadership[] leaderships, Followers followers, Members<?> members,
+			ThreadSupply threads, Starvation starvation, Clock clock) {
+		this.promotion = promotion;
+		this.leaderships = leaderships;
+		this.followers = followers;
+		this.members = members;
+		this.threads = threads;
+		this.starvation = starvation;
+		this.clock = clock;
+	}
+
+	// The leader
+
+	/**
+	 * Keeps the leadership while a handler runs, for as long as the lease; or gives it up
+	 * if there is somebody else to lead, and nobody to watch.
+	 */
+	void lease(Member me, Leadership leadership, long nowNanos, PoolSettings settings) {
+		boolean busy = nowNanos - leadership.dispatchedNanos < settings.quietNanos();
+		leadership.dispatchedNanos = nowNanos;
+		me.leased = true;
+		leadership.lease(me.number, nowNanos);
+		LeaseWatch.Cover cover = this.watch.cover();
+		while (cover == LeaseWatch.Cover.ASLEEP) {
+			if (!busy) {
+				// Waking any thread costs the same. This one may as well lead, and the
+				// watcher sleeps on until there is more to watch.
+				this.promotion.promote(me, nowNanos);
+				return;
+			}
+			Member watcher = this.members.get(this.watch.rouse());
+			if (watcher != null) {
+				LockSupport.unpark(watcher.thread());
+				return;
+			}
+			cover = this.watch.cover();
+		}
+		if (cover == LeaseWatch.Cover.COVERED) {
+			return;
+		}
+		// Nobody watches. After the lease has been published: a thread that raises the
+		// limit does that first, and then looks for leases.
+		if (!this.followers.isEmpty() || this.threads.isBelowMaximum()) {
+			this.promotion.promote(me, nowNanos);
+		}
+		else {
+			leaseUnwatched(me, leadership, nowNanos);
+		}
+	}
+
+	/** The next thread that becomes idle watches, and sees the lease. */
+	private void leaseUnwatched(Member me, Leadership leadership, long nowNanos) {
+		this.starvation.begin(leadership, this.threads.settings().leaseEndNanos(nowNanos));
+		if (!leadership.isLeasedBy(me.number)) {
+			this.starvation.cancel(leadership);
+		}
+		this.promotion.rotateLeaders();
+	}
+
+	/** The handler has returned: the caller leads on, unless it was taken over from. */
+	void regain(Member me, long nowNanos) {
+		Leadership leadership = me.leading;
+		me.leased = false;
+		if (leadership != null && leadership.regain(me.number)) {
+			this.starvation.end(leadership, nowNanos);
+		}
+		else {
+			me.leading = null;
+			me.become(Member.Role.PROCESSING, nowNanos);
+		}
+	}
+
+	// The watcher
+
+	/**
+	 * Makes the caller, a follower that is published as waiting, the watcher, if one is
+	 * needed and there is none. Leases are there even with an eager policy: of handlers
+	 * that began before the policy was changed.
+	 */
+	boolean appointWatcher(Member me) {
+		return (!this.threads.settings().eager() || isAny()) && this.watch.appoint(me.number);
+	}
+
+	/** The caller watches no more. It looks for unwatched leases after this. */
+	void resignWatcher() {
+		this.watch.resign();
+	}
+
+	void unparkWatcher() {
+		Member watcher = this.members.get(this.watch.watcher());
+		if (watcher != null) {
+			LockSupport.unpark(watcher.thread());
+		}
+	}
+
+	/**
+	 * Waits like a follower, and takes over from a leader whose handler has not returned
+	 * when its lease runs out.
+	 * @return whether the thread was signalled; if it leads now, that is not known yet
+	 */
+	boolean watch(Member me, long untilNanos) {
+		boolean signalled = false;
+		long now = this.clock.nanoTime();
+		while (!signalled && !this.promotion.isStopping() && untilNanos - now > 0) {
+			// A thread that changes them unparks the watcher afterwards.
+			PoolSettings settings = this.threads.settings();
+			boolean quiet = true;
+			boolean leased = false;
+			// A lease that begins from now on does not run out before this.
+			long next = now + settings.leaseNanos();
+			for (Leadership leadership : this.leaderships) {
+				long lease = leadership.leaseWord();
+				long began = leadership.leasedNanos();
+				leased |= lease != Leadership.NOT_LEASED;
+				quiet &= lease == Leadership.NOT_LEASED && now - began > settings.quietNanos();
+				long end = settings.leaseEndNanos(began);
+				if (lease != Leadership.NOT_LEASED && end - now <= 0) {
+					if (this.promotion.takeOver(me, leadership, lease, HandOffKind.TAKEOVER, now - end)) {
+						return false;
+					}
+				}
+				else if (lease != Leadership.NOT_LEASED && end - next < 0) {
+					next = end;
+				}
+			}
+			if (me.isOwned() && this.threads.isSurplus()) {
+				// With a lease it is the last thread that could lead, perhaps.
+				if (!leased) {
+					return false;
+				}
+				next = Math.min(next - now, SURPLUS_WATCH_NANOS) + now;
+				quiet = false;
+			}
+			signalled = quiet ? sleep(me, untilNanos, settings)
+					: this.followers.await(me.follower, (next - untilNanos < 0) ? next : untilNanos,
+							() -> this.promotion.isStopping() || this.threads.settings() != settings);
+			now = this.clock.nanoTime();
+		}
+		return signalled;
+	}
+
+	/** There was no lease for a while: waits until a leader rouses the watcher. */
+	private boolean sleep(Member me, long untilNanos, PoolSettings settings) {
+		boolean signalled = false;
+		this.watch.fallAsleep(me.number);
+		if (!isAny()) {
+			signalled = this.followers.await(me.follower, untilNanos,
+					() -> this.promotion.isStopping() || this.watch.isAwake() || this.threads.settings() != settings);
+		}
+		this.watch.rouse();
+		return signalled;
+	}
+
+	// Without a watcher
+
+	/**
+	 * Makes vacancies of leases that have run out and that nobody watches. While no
+	 * thread is left to watch, a leader that waits for moments only looks after them
+	 * instead.
+	 */
+	void endUnwatched(Member me) {
+		if (!isAnyUnwatched()) {
+			return;
+		}
+		long now = this.clock.nanoTime();
+		for (Leadership leadership : this.leaderships) {
+			if (seizeIfRunOut(me, leadership, now)) {
+				leadership.giveUp(me.number, now);
+			}
+		}
+	}
+
+	boolean seizeIfRunOut(Member me, Leadership leadership, long nowNanos) {
+		long lease = leadership.leaseWord();
+		Member former = hasRunOut(leadership, nowNanos) ? this.promotion.seize(me, leadership, lease) : null;
+		if (former != null) {
+			former.uncork();
+		}
+		return former != null;
+	}
+
+	boolean hasRunOut(Leadership leadership, long nowNanos) {
+		return leadership.isLeased() && this.threads.settings().leaseEndNanos(leadership.leasedNanos()) - nowNanos <= 0;
+	}
+
+	boolean isAnyUnwatched() {
+		return this.watch.isVacant() && isAny();
+	}
+
+	private boolean isAny() {
+		for (Leadership leadership : this.leaderships) {
+			if (leadership.isLeased()) {
+				return true;
+			}
+		}
+		return false;
+	}
+
+	/** A set whose lease nobody watches is starved from the end of the lease on. */
+	void settingsChanged() {
+		for (Leadership leadership : this.leaderships) {
+			moveStarvation(leadership);
+		}
+	}
+
+	private void moveStarvation(Leadership leadership) {
+		long now = this.clock.nanoTime();
+		long lease = leadership.leaseWord();
+		while (lease != Leadership.NOT_LEASED && this.watch.isVacant() && this.starvation.move(leadership,
+				this.threads.settings().leaseEndNanos(leadership.leasedNanos()), now)) {
+			long former = lease;
+			lease = leadership.leaseWord();
+			if (lease == former) {
+				return;
+			}
+			if (lease == Leadership.NOT_LEASED && !leadership.isVacant()) {
+				// It ended before there was anything to end.
+				this.starvation.cancel(leadership);
+			}
+		}
+	}
+
+}
