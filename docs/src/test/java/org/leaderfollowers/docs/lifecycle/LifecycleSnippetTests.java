@@ -63,8 +63,8 @@ class LifecycleSnippetTests {
 
 	@Test
 	void buildersAreCustomized(@Autowired LeaderFollowersPools pools) {
-		assertThat(this.servers.get("orders")).hasFieldOrPropertyWithValue("backlog", 16);
-		assertThat(this.servers.get("terminals")).hasFieldOrPropertyWithValue("backlog", 1024);
+		assertThat(this.servers.get("orders")).hasFieldOrPropertyWithValue("life.options.backlog", 16);
+		assertThat(this.servers.get("terminals")).hasFieldOrPropertyWithValue("life.options.backlog", 1024);
 		assertThat(pools.get("database").snapshot().maxThreads()).isEqualTo(12);
 	}
 

@@ -68,7 +68,7 @@ class AheadOfTimeTests {
 			LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
 			assertThat(servers.names()).containsExactlyInAnyOrder("default", "orders", "quotes");
 			assertThat(servers.get("orders").snapshot().framing()).isEqualTo("semicolon framing");
-			assertThat(servers.get("orders")).hasFieldOrPropertyWithValue("maxConnections", 3);
+			assertThat(servers.get("orders").snapshot().maxConnections()).isEqualTo(3);
 			try (LineClient client = new LineClient(servers.get("default").port());
 					LineClient quotes = new LineClient(servers.get("quotes").port());
 					LineClient orders = new LineClient(servers.get("orders").port())) {

@@ -33,10 +33,10 @@ class CustomizerTests {
 					"lf.servers.orders.max-connections=7")
 			.run((context) -> {
 				LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
-				assertThat(servers.get("orders")).hasFieldOrPropertyWithValue("maxConnections", 2)
-					.hasFieldOrPropertyWithValue("backlog", 5);
-				assertThat(servers.get("quotes")).hasFieldOrPropertyWithValue("maxConnections", 10_000)
-					.hasFieldOrPropertyWithValue("backlog", 5);
+				assertThat(servers.get("orders")).hasFieldOrPropertyWithValue("life.options.maxConnections", 2)
+					.hasFieldOrPropertyWithValue("life.options.backlog", 5);
+				assertThat(servers.get("quotes")).hasFieldOrPropertyWithValue("life.options.maxConnections", 10_000)
+					.hasFieldOrPropertyWithValue("life.options.backlog", 5);
 			});
 	}
 
@@ -64,7 +64,7 @@ class CustomizerTests {
 				LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
 				context.getSourceApplicationContext().stop();
 				context.getSourceApplicationContext().start();
-				assertThat(servers.get("orders")).hasFieldOrPropertyWithValue("maxConnections", 2);
+				assertThat(servers.get("orders")).hasFieldOrPropertyWithValue("life.options.maxConnections", 2);
 			});
 	}
 

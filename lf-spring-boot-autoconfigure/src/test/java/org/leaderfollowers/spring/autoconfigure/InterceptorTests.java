@@ -156,7 +156,7 @@ class InterceptorTests {
 	void withoutInterceptorsTheServerCallsTheHandlerItself() {
 		this.contextRunner.withUserConfiguration(EchoBeanMethod.class)
 			.run((context) -> assertThat(context.getBean(LeaderFollowersServers.class).get("default"))
-				.hasFieldOrPropertyWithValue("handler", context.getBean("echo")));
+				.hasFieldOrPropertyWithValue("life.context.handler", context.getBean("echo")));
 	}
 
 	@Test

@@ -116,7 +116,7 @@ class EventTests {
 		this.contextRunner.withBean(ServerListener.class)
 			.withBean(EverythingListener.class)
 			.run((context) -> assertThat(context.getBean(LeaderFollowersServers.class).get("default"))
-				.hasFieldOrPropertyWithValue("handler", context.getBean("echo")));
+				.hasFieldOrPropertyWithValue("life.context.handler", context.getBean("echo")));
 	}
 
 	@Test

@@ -149,7 +149,8 @@ class ServerHealthIndicatorTests {
 	void serverThatCannotAcceptIsDown() {
 		this.server.start();
 		// As if the system had refused, which only a whole process can be brought to.
-		ReflectionTestUtils.invokeMethod(field(this.server, "acceptor"), "suspend", new OutOfMemoryError("simulated"));
+		Object backoff = field(field(field(this.server, "life"), "acceptor"), "backoff");
+		ReflectionTestUtils.invokeMethod(backoff, "failed", new OutOfMemoryError("simulated"));
 		Health health = health(this.server);
 		assertThat(health.getStatus()).isEqualTo(Status.DOWN);
 		assertThat(health.getDetails()).containsEntry("acceptingSuspended", true)
@@ -181,7 +182,7 @@ class ServerHealthIndicatorTests {
 
 	/** Closes the socket beneath the engine, and has the engine look at it. */
 	private static void failListening(Server server, String field) {
-		Object channel = field(field(server, field), "channel");
+		Object channel = field(field(field(server, "life"), field), "channel");
 		ReflectionTestUtils.invokeMethod(channel, "close");
 		server.pause();
 		server.resume();
