@@ -12,9 +12,9 @@ import org.leaderfollowers.interleavings.InterleavingExplorer.Steps;
  * Actors: threads that follow, lead, and run handlers, on a lease or after promoting; the
  * peer, who sends; one who drains; one who pauses and resumes. Handlers may run for ever.
  * That a request reaches a leader that waits, and that there is a leader whenever a
- * thread is idle, is proved elsewhere ({@link HandleProtocol}, {@link LeaseProtocol}) and
- * taken for granted: an idle thread takes a vacancy, and a lease that it sees, sooner or
- * later.
+ * thread is idle, is proved elsewhere ({@code HandleInterleavingTests},
+ * {@code PromotionInterleavingTests}) and taken for granted: an idle thread takes a
+ * vacancy, and a lease that it sees, sooner or later.
  */
 final class DatagramProtocol implements InterleavingExplorer.Protocol {
 

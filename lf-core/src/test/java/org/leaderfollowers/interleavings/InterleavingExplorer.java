@@ -7,8 +7,9 @@ import java.util.Deque;
 import java.util.List;
 
 /**
- * Explores every interleaving of a protocol: breadth first over its states, each of which
- * is visited once, however many interleavings lead to it.
+ * Explores every interleaving of the model of a protocol: breadth first over its states,
+ * each of which is visited once, however many interleavings lead to it. A model can drift
+ * from the code that it copies; {@link Exploration} runs the code itself.
  * <p>
  * What it checks:
  * <ul>

@@ -1,0 +1,850 @@
+package org.leaderfollowers.interleavings;
+
+import java.lang.reflect.Field;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One execution of a {@link Scenario}: its threads run one at a time, and before each
+ * access to shared memory the {@link Schedule} chooses which one goes on. Time passes
+ * only when that is chosen, from one end of a waiting time to the next.
+ * <p>
+ * The {@link #signature} of a state stands for the value of each location in memory and
+ * for what each thread has read so far, which is all that its next steps depend on. Two
+ * executions that come to the same signature have come to the same state.
+ */
+final class Execution {
+
+	/** A deadline from which on a waiting time never ends. */
+	static final long NEVER = Long.MAX_VALUE / 8;
+
+	/** More steps than this are taken for threads that go in circles. */
+	private static final int MAX_STEPS = 5_000;
+
+	/**
+	 * After so many steps a thread lets others run, as a fair scheduler would have it.
+	 */
+	private static final int MAX_IN_A_ROW = 400;
+
+	private static final long NOTHING_WRITTEN = 0;
+
+	private static final int TIME_PASSES = -1;
+
+	private final Schedule schedule;
+
+	private final List<Task> tasks = new ArrayList<>();
+
+	private final Map<Object, Long> identities = new IdentityHashMap<>();
+
+	private final Map<Object, Map<String, Location>> locations = new IdentityHashMap<>();
+
+	private final Map<Object, Monitor> monitors = new IdentityHashMap<>();
+
+	private final Map<Thread, Task> byThread = new IdentityHashMap<>();
+
+	/** Pairs of a task's number and a step. */
+	private Object[] trace = new Object[256];
+
+	private int traced;
+
+	private int steps;
+
+	private int inARow;
+
+	private boolean unfair;
+
+	private int patience;
+
+	private long wrongSince = NEVER;
+
+	private long locationsHash;
+
+	/** The history of the thread that runs, for objects that nobody has seen created. */
+	private long latest;
+
+	private long now = 1;
+
+	/** The thread that goes on unless another one is chosen. */
+	private @Nullable Task running;
+
+	private final CountDownLatch end = new CountDownLatch(1);
+
+	/** The execution is over: whoever is still in the middle of something gives up. */
+	private volatile boolean abandoned;
+
+	/** The state of rest is being looked at. */
+	private boolean looking;
+
+	private volatile @Nullable String violation;
+
+	private Scenario scenario;
+
+	Execution(Schedule schedule) {
+		this.schedule = schedule;
+	}
+
+	/**
+	 * Chooses between alternatives. The first one is the thread that runs, if it can go
+	 * on.
+	 */
+	interface Schedule {
+
+		/** Returned to give the execution up: the state has been seen before. */
+		int SEEN = -1;
+
+		/** Returned to give the execution up: it would go on like this for ever. */
+		int CIRCLE = -2;
+
+		/**
+		 * Chooses.
+		 * @param execution in which state
+		 * @param count how many alternatives there are
+		 * @param free how many of them, the first ones, take the processor away from no
+		 * thread that could go on
+		 * @return the index of an alternative, {@link #SEEN} or {@link #CIRCLE}
+		 */
+		int choose(Execution execution, int count, int free);
+
+		/**
+		 * Whether threads that park may return for no reason.
+		 * @return whether to explore that, too
+		 */
+		default boolean wakesSpuriously() {
+			return false;
+		}
+
+	}
+
+	/** Ends a thread whose execution is over. */
+	@SuppressWarnings("serial")
+	static final class Abandoned extends Error {
+
+		Abandoned() {
+			super(null, null, false, false);
+		}
+
+	}
+
+	/** A rule was broken. */
+	@SuppressWarnings("serial")
+	static final class Violation extends Error {
+
+		Violation(String message) {
+			super(message);
+		}
+
+	}
+
+	/** Returns what is wrong, or {@code null}. */
+	@Nullable String run(Scenario scenario) {
+		this.scenario = scenario;
+		Task first = start("setup", scenario::begin);
+		first.resume();
+		try {
+			if (!this.end.await(1, TimeUnit.MINUTES)) {
+				throw new IllegalStateException("A thread blocks where the exploration cannot see it:\n" + trace());
+			}
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+			throw new IllegalStateException("interrupted", ex);
+		}
+		return this.violation;
+	}
+
+	int steps() {
+		return this.steps;
+	}
+
+	boolean isOver() {
+		return this.abandoned;
+	}
+
+	Task start(String name, Runnable body) {
+		if (this.abandoned) {
+			throw new Abandoned();
+		}
+		Worker worker = Worker.take();
+		Task parent = Worker.taskOf(Thread.currentThread());
+		boolean first = parent == null || parent.execution != this;
+		Task task = new Task(this, this.tasks.size(), name, body, worker, first ? 1 : mix(parent.id, ++parent.created));
+		if (!first) {
+			parent.learn(4);
+		}
+		this.tasks.add(task);
+		this.byThread.put(worker, task);
+		return task;
+	}
+
+	/**
+	 * Whether every thread that can go on has done so since a step. If the state is the
+	 * same as it was then, they go in circles.
+	 */
+	boolean haveAllRunSince(int step) {
+		for (Task task : this.tasks) {
+			if (task.latestStep <= step && canGoOn(task)) {
+				return false;
+			}
+		}
+		return true;
+	}
+
+	/**
+	 * Whether the thread that runs has been taken out of the alternatives, since it has
+	 * run for so long: the state is no reason to choose like that another time.
+	 */
+	boolean isUnfair() {
+		return this.unfair;
+	}
+
+	/** Equal for two states only if what follows can be the same. */
+	long signature() {
+		long hash = this.locationsHash + mix(this.now, mix(this.patience, this.wrongSince));
+		for (Task task : this.tasks) {
+			if (!task.ended) {
+				hash += mix(task.history, (task.permit ? 1 : 0) + ((task == this.running) ? 2 : 0));
+			}
+		}
+		return hash;
+	}
+
+	static long mix(long one, long other) {
+		long hash = one * 0x9E3779B97F4A7C15L + other;
+		hash = (hash ^ (hash >>> 32)) * 0xD6E8FEB86659FD93L;
+		hash = (hash ^ (hash >>> 32)) * 0xD6E8FEB86659FD93L;
+		return hash ^ (hash >>> 32);
+	}
+
+	private Location location(Object target, String field) {
+		return this.locations.computeIfAbsent(target, (key) -> new HashMap<>(4))
+			.computeIfAbsent(field, (key) -> new Location(identity(target), target, field));
+	}
+
+	private long identity(Object object) {
+		Task task = this.byThread.get(object);
+		return (task != null) ? task.id
+				: this.identities.computeIfAbsent(object, (key) -> mix(this.identities.size(), this.latest));
+	}
+
+	/** A value as a number that is the same in every execution. */
+	private long hash(@Nullable Object value) {
+		if (value == null) {
+			return 0;
+		}
+		if (value instanceof Number number) {
+			return mix(number.longValue(), 1);
+		}
+		if (value instanceof Boolean || value instanceof String || value instanceof Character) {
+			return mix(value.hashCode(), 2);
+		}
+		return (value instanceof Enum<?> constant) ? constant.name().hashCode() : identity(value);
+	}
+
+	// Which thread goes on
+
+	/**
+	 * To be called by the thread that runs, when it is about to make its next step, must
+	 * wait, or has ended.
+	 * @return the one to go on, or {@code null} if the execution is over
+	 */
+	private @Nullable Task next(Task self) {
+		int[] candidates = new int[2 * this.tasks.size() + 1];
+		for (;;) {
+			if (++this.steps > MAX_STEPS) {
+				return end("goes in circles: no rest after %d steps".formatted(MAX_STEPS));
+			}
+			// It goes in circles, perhaps, until another thread has done something.
+			this.unfair = ++this.inARow > MAX_IN_A_ROW;
+			self.yields |= this.unfair;
+			boolean goesOn = !self.yields && canGoOn(self);
+			this.running = goesOn ? self : null;
+			int count = 0;
+			if (goesOn) {
+				candidates[count++] = self.number;
+			}
+			long deadline = NEVER;
+			for (Task task : this.tasks) {
+				if (task != self && canGoOn(task)) {
+					candidates[count++] = task.number;
+				}
+				else if (!task.ended && task.deadline > this.now) {
+					deadline = Math.min(deadline, task.deadline);
+				}
+			}
+			if (self.yields && !(this.unfair && count > 0) && canGoOn(self)) {
+				candidates[count++] = self.number;
+			}
+			int free = goesOn ? 1 : count;
+			boolean idle = count == 0;
+			if (deadline < NEVER) {
+				candidates[count++] = TIME_PASSES;
+			}
+			if (count == 0) {
+				return end(atRest());
+			}
+			if (idle) {
+				String wrong = atRest();
+				if (wrong == null && this.patience++ == this.scenario.patience()) {
+					return end(null);
+				}
+				this.wrongSince = (wrong == null) ? NEVER : Math.min(this.wrongSince, this.now);
+				if (wrong != null && deadline - this.wrongSince > this.scenario.delayNanos()) {
+					return end(wrong);
+				}
+			}
+			if (!idle && this.schedule.wakesSpuriously()) {
+				for (Task task : this.tasks) {
+					if (task.parks && !canGoOn(task)) {
+						candidates[count++] = TIME_PASSES - 1 - task.number;
+					}
+				}
+			}
+			int index = (count == 1) ? 0 : this.schedule.choose(this, count, idle ? count : free);
+			if (index < 0) {
+				return end((index == Schedule.CIRCLE) ? "goes in circles" : null);
+			}
+			int chosen = candidates[index];
+			if (chosen == TIME_PASSES) {
+				this.now = deadline;
+				record(null, "time passes: " + deadline);
+				continue;
+			}
+			Task task = this.tasks.get((chosen >= 0) ? chosen : TIME_PASSES - 1 - chosen);
+			if (chosen < 0) {
+				record(task, "wakes up for no reason");
+			}
+			task.yields = false;
+			task.latestStep = this.steps;
+			if (task != self || this.unfair) {
+				this.inARow = 0;
+			}
+			return task;
+		}
+	}
+
+	private boolean canGoOn(Task task) {
+		if (task.ended) {
+			return false;
+		}
+		if (task.condition == null || task.deadline <= this.now) {
+			return true;
+		}
+		this.looking = true;
+		boolean holds = task.condition.getAsBoolean();
+		this.looking = false;
+		return holds;
+	}
+
+	private @Nullable String atRest() {
+		this.looking = true;
+		String wrong = this.scenario.violationAtRest();
+		this.looking = false;
+		return wrong;
+	}
+
+	private @Nullable Task end(@Nullable String violation) {
+		if (this.violation == null) {
+			this.violation = violation;
+		}
+		this.abandoned = true;
+		for (Task task : this.tasks) {
+			if (!task.begun) {
+				task.worker.release();
+			}
+			else if (!task.ended) {
+				task.resume();
+			}
+		}
+		this.end.countDown();
+		return null;
+	}
+
+	private void record(@Nullable Task task, Object step) {
+		if (this.traced + 2 > this.trace.length) {
+			this.trace = Arrays.copyOf(this.trace, this.trace.length * 2);
+		}
+		this.trace[this.traced++] = (task != null) ? task.name : "";
+		this.trace[this.traced++] = step;
+	}
+
+	/** The steps of the execution, those of one thread in a row under its name. */
+	String trace() {
+		StringBuilder text = new StringBuilder();
+		Object latest = null;
+		for (int i = 0; i < this.traced; i += 2) {
+			if (!this.trace[i].equals(latest)) {
+				latest = this.trace[i];
+				text.append("  ").append(latest).append('\n');
+			}
+			text.append("      ").append(this.trace[i + 1]).append('\n');
+		}
+		text.append("  at the end, time ").append(this.now).append('\n');
+		for (Task task : this.tasks) {
+			text.append("      ").append(task).append('\n');
+		}
+		return text.toString();
+	}
+
+	/**
+	 * A field, an object of {@code java.util.concurrent.atomic}, an array, or another
+	 * object whose state cannot be looked at.
+	 */
+	private final class Location {
+
+		private final long id;
+
+		private final Object target;
+
+		private final @Nullable Field field;
+
+		/** Stands for the value. */
+		private long hash;
+
+		private Location(long identity, Object target, String name) {
+			this.id = mix(identity, name.hashCode());
+			this.target = target;
+			this.field = name.isEmpty() ? null : Site.field(target.getClass(), name);
+		}
+
+		private void refresh(long history) {
+			long before = this.hash;
+			this.hash = look(history);
+			if (this.hash != before) {
+				Execution.this.locationsHash += mix(this.id, this.hash) - mix(this.id, before);
+			}
+		}
+
+		private long look(long history) {
+			try {
+				if (this.field != null) {
+					return Execution.this.hash(this.field.get(this.target));
+				}
+			}
+			catch (IllegalAccessException ex) {
+				throw new IllegalStateException(ex);
+			}
+			if (this.target instanceof Object[] array) {
+				long hash = array.length;
+				for (Object element : array) {
+					hash = mix(hash, Execution.this.hash(element));
+				}
+				return hash;
+			}
+			if (this.target instanceof AtomicReferenceArray<?> array) {
+				long hash = array.length();
+				for (int i = 0; i < array.length(); i++) {
+					hash = mix(hash, Execution.this.hash(array.get(i)));
+				}
+				return hash;
+			}
+			if (this.target instanceof AtomicReference<?> reference) {
+				return Execution.this.hash(reference.get());
+			}
+			if (this.target instanceof AtomicBoolean flag) {
+				return Execution.this.hash(flag.get());
+			}
+			if (this.target instanceof AtomicInteger || this.target instanceof AtomicLong) {
+				return Execution.this.hash(this.target);
+			}
+			if (this.target instanceof AtomicLongArray array) {
+				long hash = array.length();
+				for (int i = 0; i < array.length(); i++) {
+					hash = mix(hash, array.get(i));
+				}
+				return hash;
+			}
+			return (history != NOTHING_WRITTEN) ? history : this.hash;
+		}
+
+	}
+
+	/** Who holds a monitor, and how often. */
+	private static final class Monitor {
+
+		private @Nullable Task holder;
+
+		private int count;
+
+	}
+
+	/**
+	 * A thread of an execution.
+	 */
+	static final class Task {
+
+		final Execution execution;
+
+		final Worker worker;
+
+		private final int number;
+
+		private final String name;
+
+		private final Runnable body;
+
+		/** Stands for the thread in the values of locations. */
+		private final long id;
+
+		/** Stands for all that the thread has read. */
+		private long history;
+
+		private long created;
+
+		private int latestStep;
+
+		/** What the latest step wrote to. */
+		private @Nullable Location written;
+
+		/** Guards against the reordering of resume and suspend. */
+		private volatile boolean runs;
+
+		private boolean begun;
+
+		private boolean ended;
+
+		private boolean yields;
+
+		private boolean parks;
+
+		private boolean permit;
+
+		/** Accesses are noted, but no other thread is let in. */
+		private boolean quiet;
+
+		/** When the wait ends; in the past if it does not wait. */
+		private long deadline;
+
+		private @Nullable BooleanSupplier condition;
+
+		private @Nullable Object doing;
+
+		private final Deque<Object> entered = new ArrayDeque<>();
+
+		private Task(Execution execution, int number, String name, Runnable body, Worker worker, long id) {
+			this.execution = execution;
+			this.number = number;
+			this.name = name;
+			this.body = body;
+			this.worker = worker;
+			this.id = id;
+			this.history = id;
+		}
+
+		private void resume() {
+			if (this.begun) {
+				this.runs = true;
+				LockSupport.unpark(this.worker);
+			}
+			else {
+				this.begun = true;
+				this.worker.begin(this);
+			}
+		}
+
+		private void suspend() {
+			for (int i = 0; !this.runs; i++) {
+				if (i > Worker.SPINS) {
+					LockSupport.park(this);
+				}
+				else {
+					Thread.onSpinWait();
+				}
+			}
+			this.runs = false;
+			if (this.execution.abandoned) {
+				throw new Abandoned();
+			}
+		}
+
+		private void run() {
+			try {
+				this.body.run();
+			}
+			catch (Abandoned ex) {
+				// The execution is over.
+			}
+			catch (Violation ex) {
+				fail(ex.getMessage());
+			}
+			catch (Throwable ex) {
+				fail("%s failed: %s".formatted(this.name,
+						ex + " at " + Arrays.stream(ex.getStackTrace()).limit(4).toList()));
+			}
+			if (!this.execution.abandoned) {
+				settle();
+				this.ended = true;
+				this.doing = "ended";
+				Task next = this.execution.next(this);
+				if (next != null) {
+					next.resume();
+				}
+			}
+			this.ended = true;
+		}
+
+		private void fail(String violation) {
+			if (!this.execution.abandoned) {
+				this.execution.end(violation);
+			}
+		}
+
+		/** Gives others the chance to run before the next step. */
+		private void pass(Object step) {
+			Execution execution = this.execution;
+			if (execution.abandoned) {
+				throw new Abandoned();
+			}
+			this.doing = step;
+			settle();
+			Task next = execution.next(this);
+			if (next != this) {
+				if (next != null) {
+					next.resume();
+				}
+				suspend();
+			}
+			this.condition = null;
+			this.deadline = 0;
+			execution.record(this, step);
+		}
+
+		private void happened(Location location, Site site) {
+			if (site.kind() != Site.Kind.WRITE) {
+				location.refresh(NOTHING_WRITTEN);
+				learn(location.hash);
+			}
+			// A write, too: the thread has come further.
+			learn(site.hash());
+			if (site.kind() != Site.Kind.READ) {
+				this.written = location;
+			}
+		}
+
+		/** To be called before the next step. */
+		private void settle() {
+			Location location = this.written;
+			if (location != null) {
+				this.written = null;
+				location.refresh(this.history);
+			}
+			this.execution.latest = this.history;
+		}
+
+		/** From here on the thread does what it would if it had seen nothing yet. */
+		void beginAnew(Object where) {
+			this.history = mix(this.id, where.hashCode());
+		}
+
+		private void learn(long what) {
+			this.history = mix(this.history, what);
+		}
+
+		void access(Object target, String field, Site site) {
+			if (this.execution.looking) {
+				return;
+			}
+			if (site.shared() && !this.quiet) {
+				pass(site);
+			}
+			else if (this.execution.abandoned) {
+				return;
+			}
+			settle();
+			happened(this.execution.location(target, field), site);
+		}
+
+		void created(Object object) {
+			if (!this.execution.looking && !this.execution.abandoned) {
+				this.execution.identities.put(object, mix(this.id, ++this.created));
+			}
+		}
+
+		void enter(Object object, Site site) {
+			if (this.execution.looking) {
+				return;
+			}
+			if (this.execution.abandoned) {
+				throw new Abandoned();
+			}
+			Monitor monitor = this.execution.monitors.computeIfAbsent(object, (key) -> new Monitor());
+			this.condition = () -> monitor.holder == null || monitor.holder == this;
+			this.deadline = NEVER;
+			pass(site);
+			monitor.holder = this;
+			monitor.count++;
+			this.entered.push(object);
+			learn(site.hash());
+		}
+
+		void exit(Object object) {
+			if (this.execution.looking || this.execution.abandoned) {
+				return;
+			}
+			this.entered.pop();
+			Monitor monitor = this.execution.monitors.get(object);
+			if (--monitor.count == 0) {
+				monitor.holder = null;
+			}
+			learn(0);
+		}
+
+		void exitLatest() {
+			if (!this.execution.looking && !this.execution.abandoned) {
+				exit(this.entered.peek());
+			}
+		}
+
+		void await(String what, BooleanSupplier condition, long deadlineNanos) {
+			this.condition = condition;
+			this.deadline = Math.min(deadlineNanos, NEVER);
+			pass(what);
+			learn(what.hashCode());
+			// Once more, so that what it depends on is part of the history.
+			this.quiet = true;
+			learn(condition.getAsBoolean() ? 1 : 0);
+			this.quiet = false;
+		}
+
+		int choose(int choices) {
+			if (this.execution.abandoned) {
+				throw new Abandoned();
+			}
+			this.execution.running = this;
+			int chosen = this.execution.schedule.choose(this.execution, choices, choices);
+			if (chosen < 0) {
+				this.execution.end(null);
+				throw new Abandoned();
+			}
+			this.execution.record(this, "chooses " + chosen);
+			learn(chosen);
+			return chosen;
+		}
+
+		void park(long deadlineNanos) {
+			this.condition = () -> this.permit;
+			this.deadline = (deadlineNanos < 0 || deadlineNanos > NEVER) ? NEVER : deadlineNanos;
+			this.parks = true;
+			pass("parks");
+			this.parks = false;
+			learn(1);
+			this.permit = false;
+		}
+
+		void unpark(Thread thread) {
+			if (this.execution.looking) {
+				return;
+			}
+			Task task = this.execution.byThread.get(thread);
+			pass("unparks " + ((task != null) ? task.name : "nobody"));
+			learn(2);
+			if (task != null) {
+				task.permit = true;
+			}
+		}
+
+		void pause(String what) {
+			this.yields = true;
+			pass(what);
+			learn(3);
+		}
+
+		void yield() {
+			pause("yields");
+		}
+
+		long nanoTime() {
+			learn(this.execution.now);
+			return this.execution.now;
+		}
+
+		@Override
+		public String toString() {
+			return this.name + ": " + this.doing
+					+ ((this.condition != null && this.deadline < NEVER) ? " until " + this.deadline : "");
+		}
+
+	}
+
+	/**
+	 * A thread that runs the tasks of one execution after another.
+	 */
+	static final class Worker extends Thread {
+
+		private static final int SPINS = 100;
+
+		private static final Deque<Worker> IDLE = new ArrayDeque<>();
+
+		private volatile @Nullable Task task;
+
+		private Worker() {
+			super("worker");
+			setDaemon(true);
+		}
+
+		static Worker take() {
+			Worker worker;
+			synchronized (IDLE) {
+				worker = IDLE.poll();
+			}
+			if (worker == null) {
+				worker = new Worker();
+				worker.start();
+			}
+			return worker;
+		}
+
+		static @Nullable Task taskOf(Thread thread) {
+			return (thread instanceof Worker worker) ? worker.task : null;
+		}
+
+		Task task() {
+			return this.task;
+		}
+
+		private void begin(Task task) {
+			this.task = task;
+			LockSupport.unpark(this);
+		}
+
+		@Override
+		public void run() {
+			for (;;) {
+				Task next = this.task;
+				if (next == null) {
+					LockSupport.park(this);
+					continue;
+				}
+				setPriority(NORM_PRIORITY);
+				next.run();
+				this.task = null;
+				release();
+			}
+		}
+
+		private void release() {
+			synchronized (IDLE) {
+				IDLE.push(this);
+			}
+		}
+
+	}
+
+}

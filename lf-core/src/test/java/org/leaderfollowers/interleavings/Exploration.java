@@ -1,0 +1,437 @@
+package org.leaderfollowers.interleavings;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InvocationTargetException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Explores the interleavings of a {@link Scenario} with the real classes of the engine,
+ * by executing it again and again. What it checks:
+ * <ul>
+ * <li>no execution ends with an exception or a call of {@link Interleaving#fail};</li>
+ * <li>{@link Scenario#violationAtRest} in every state of rest, where no thread can go on:
+ * a lost wake-up shows here;</li>
+ * <li>every execution comes to rest: no state comes again while all threads that can go
+ * on do so.</li>
+ * </ul>
+ * The executions that are explored are all those with at most so many preemptions: places
+ * where a thread that could go on has to wait for another one, or time passes although
+ * somebody could go on. Any number of other switches comes free, so threads may be in any
+ * order; most defects need one or two preemptions. A state that has been seen with as
+ * many preemptions left is not explored again.
+ * <p>
+ * Steps are sequentially consistent. The stress tests look at the memory model itself,
+ * which allows more.
+ */
+public final class Exploration {
+
+	private static final Logger logger = LoggerFactory.getLogger(Exploration.class);
+
+	private static final int DEFAULT_PREEMPTIONS = 2;
+
+	/** An exploration that needs more is too large for a test. */
+	private static final long MAX_EXECUTIONS = 1_000_000;
+
+	/** If a violation is to be found, it is looked for in so many, for each bound. */
+	private static final long MAX_EXECUTIONS_UNTIL_VIOLATED = 12_000;
+
+	private static final int RANDOM_EXECUTIONS = 50_000;
+
+	private final Class<? extends Scenario> type;
+
+	private final Object[] arguments;
+
+	private final List<Mutation> adaptations = new ArrayList<>();
+
+	private final List<Mutation> mutations = new ArrayList<>();
+
+	private int preemptions = DEFAULT_PREEMPTIONS;
+
+	private boolean spuriousWakeUps;
+
+	private Exploration(Class<? extends Scenario> type, Object... arguments) {
+		this.type = type;
+		this.arguments = arguments;
+	}
+
+	/**
+	 * Explores a scenario.
+	 * @param type its class
+	 * @param arguments of its only constructor
+	 */
+	public static Exploration of(Class<? extends Scenario> type, Object... arguments) {
+		return new Exploration(type, arguments);
+	}
+
+	/** How many preemptions there are in an execution at the most. */
+	public Exploration preemptions(int preemptions) {
+		this.preemptions = preemptions;
+		return this;
+	}
+
+	/** Threads that park may wake up for no reason. Each time counts as a preemption. */
+	public Exploration spuriousWakeUps() {
+		this.spuriousWakeUps = true;
+		return this;
+	}
+
+	/** Leaves out or fixes what is no part of the protocol: statistics, for example. */
+	public Exploration adapted(Mutation... adaptations) {
+		this.adaptations.addAll(List.of(adaptations));
+		return this;
+	}
+
+	/** Drops a rule. */
+	public Exploration with(Mutation... mutations) {
+		this.mutations.addAll(List.of(mutations));
+		return this;
+	}
+
+	/**
+	 * Explores all executions.
+	 * @return what was found: the first violation, or none
+	 */
+	private Outcome run() {
+		return run(new Bounded(this.preemptions, this.spuriousWakeUps), MAX_EXECUTIONS);
+	}
+
+	/**
+	 * Explores all executions with no preemption, then those with one and so on, until a
+	 * violation is found. The first one that is found has as few preemptions as can be.
+	 */
+	private Outcome runUntilViolated() {
+		Outcome outcome = null;
+		for (int bound = 0; bound <= this.preemptions && (outcome == null || outcome.violation() == null); bound++) {
+			outcome = run(new Bounded(bound, this.spuriousWakeUps), MAX_EXECUTIONS_UNTIL_VIOLATED);
+		}
+		return outcome;
+	}
+
+	/** Explores all executions, none of which may violate anything. */
+	public void assertSound() {
+		Outcome outcome = run();
+		assertThat(outcome.executions()).as("executions").isLessThan(MAX_EXECUTIONS);
+		logger.debug("{}: {}", this, outcome.summary());
+		assertThat(outcome.violation()).as(outcome::toString).isNull();
+	}
+
+	/**
+	 * Explores executions at random, with any number of preemptions, none of which may
+	 * violate anything.
+	 * @param executions how many
+	 */
+	public void assertSoundAtRandom(int executions) {
+		Outcome outcome = runAtRandom(executions, 1);
+		logger.debug("{} at random: {}", this, outcome.summary());
+		assertThat(outcome.violation()).as(outcome::toString).isNull();
+	}
+
+	/**
+	 * Explores until a violation is found, which must be possible: with few preemptions
+	 * first, then at random.
+	 */
+	public void assertViolated() {
+		Outcome outcome = runUntilViolated();
+		if (outcome.violation() == null) {
+			outcome = runAtRandom(RANDOM_EXECUTIONS, 1);
+		}
+		logger.debug("{}: {}", this, outcome.summary());
+		assertThat(outcome.violation()).as(outcome::toString).isNotNull();
+	}
+
+	/**
+	 * Explores executions at random, with any number of preemptions.
+	 * @param executions how many
+	 * @param seed the same one leads to the same executions
+	 */
+	private Outcome runAtRandom(int executions, long seed) {
+		return run(new AtRandom(executions, seed), executions);
+	}
+
+	private Outcome run(Strategy strategy, long maxExecutions) {
+		long began = System.nanoTime();
+		Constructor<?> constructor = load();
+		long executions = 0;
+		long steps = 0;
+		String violation = null;
+		String trace = "";
+		// The first execution initializes classes, which later ones find initialized.
+		new Execution(strategy.begin()).run(create(constructor));
+		strategy.forget();
+		do {
+			Execution execution = new Execution(strategy.begin());
+			violation = execution.run(create(constructor));
+			steps += execution.steps();
+			trace = (violation != null) ? execution.trace() : "";
+			executions++;
+		}
+		while (violation == null && executions < maxExecutions && strategy.hasNext());
+		return new Outcome(violation, trace, executions, strategy.states(), steps,
+				(System.nanoTime() - began) / 1_000_000);
+	}
+
+	private Constructor<?> load() {
+		try {
+			List<Mutation> all = new ArrayList<>(this.adaptations);
+			all.addAll(this.mutations);
+			InstrumentedClasses classes = new InstrumentedClasses(all);
+			classes.requireMutations();
+			Constructor<?> constructor = classes.loadClass(this.type.getName()).getDeclaredConstructors()[0];
+			constructor.setAccessible(true);
+			return constructor;
+		}
+		catch (ClassNotFoundException ex) {
+			throw new IllegalStateException(ex);
+		}
+	}
+
+	private Scenario create(Constructor<?> constructor) {
+		return new Scenario() {
+
+			private @Nullable Scenario created;
+
+			@Override
+			public void begin() {
+				try {
+					this.created = (Scenario) constructor.newInstance(Exploration.this.arguments);
+				}
+				catch (InvocationTargetException ex) {
+					throw new IllegalStateException(ex.getCause());
+				}
+				catch (ReflectiveOperationException ex) {
+					throw new IllegalStateException(ex);
+				}
+				this.created.begin();
+			}
+
+			@Override
+			public int patience() {
+				return this.created.patience();
+			}
+
+			@Override
+			public long delayNanos() {
+				return this.created.delayNanos();
+			}
+
+			@Override
+			public @Nullable String violationAtRest() {
+				return this.created.violationAtRest();
+			}
+
+		};
+	}
+
+	@Override
+	public String toString() {
+		return "%s%s%s".formatted(this.type.getSimpleName(), Arrays.toString(this.arguments),
+				this.mutations.isEmpty() ? "" : " with " + this.mutations);
+	}
+
+	/**
+	 * Goes from one execution to the next.
+	 */
+	private interface Strategy {
+
+		Execution.Schedule begin();
+
+		boolean hasNext();
+
+		/** Begins from the beginning. */
+		void forget();
+
+		int states();
+
+	}
+
+	/**
+	 * Depth first through all executions with at most so many preemptions.
+	 */
+	private static final class Bounded implements Strategy, Execution.Schedule {
+
+		private final int bound;
+
+		private final boolean spuriousWakeUps;
+
+		/** The preemptions that were left when a state was seen. */
+		private final Map<Long, Integer> seen = new HashMap<>();
+
+		/**
+		 * The steps in which the current execution came to states with preemptions left.
+		 */
+		private final Map<Long, Integer> onPath = new HashMap<>();
+
+		/** For each choice of the current execution: chosen, count, free. */
+		private int[] path = new int[256];
+
+		private int length;
+
+		private int depth;
+
+		private int used;
+
+		Bounded(int bound, boolean spuriousWakeUps) {
+			this.bound = bound;
+			this.spuriousWakeUps = spuriousWakeUps;
+		}
+
+		@Override
+		public Execution.Schedule begin() {
+			this.depth = 0;
+			this.used = 0;
+			this.onPath.clear();
+			return this;
+		}
+
+		@Override
+		public int choose(Execution execution, int count, int free) {
+			int affordable = (this.used < this.bound) ? count : free;
+			if (affordable == 1) {
+				return 0;
+			}
+			int at = this.depth;
+			this.depth += 3;
+			long signature = execution.signature();
+			int left = this.bound - this.used;
+			Integer step = this.onPath.put(Execution.mix(signature, left), execution.steps());
+			if (at == this.length) {
+				Integer before = this.seen.get(signature);
+				if (!execution.isUnfair() && before != null && before >= left) {
+					return (step != null && execution.haveAllRunSince(step)) ? CIRCLE : SEEN;
+				}
+				if (!execution.isUnfair()) {
+					this.seen.put(signature, left);
+				}
+				if (at + 3 > this.path.length) {
+					this.path = Arrays.copyOf(this.path, this.path.length * 2);
+				}
+				this.path[at] = 0;
+				this.path[at + 1] = affordable;
+				this.path[at + 2] = free;
+				this.length = this.depth;
+			}
+			else if (this.path[at + 1] != affordable) {
+				throw new IllegalStateException("the scenario is not deterministic");
+			}
+			int chosen = this.path[at];
+			this.used += (chosen >= free) ? 1 : 0;
+			return chosen;
+		}
+
+		@Override
+		public boolean hasNext() {
+			while (this.length > 0) {
+				int at = this.length - 3;
+				if (++this.path[at] < this.path[at + 1]) {
+					return true;
+				}
+				this.length = at;
+			}
+			return false;
+		}
+
+		@Override
+		public void forget() {
+			this.seen.clear();
+			this.length = 0;
+		}
+
+		@Override
+		public boolean wakesSpuriously() {
+			return this.spuriousWakeUps;
+		}
+
+		@Override
+		public int states() {
+			return this.seen.size();
+		}
+
+	}
+
+	/**
+	 * A preemption in one of eight places, and any alternative otherwise.
+	 */
+	private static final class AtRandom implements Strategy, Execution.Schedule {
+
+		private static final int ONE_IN = 8;
+
+		private final int executions;
+
+		private final long seed;
+
+		private int execution;
+
+		private Random random = new Random();
+
+		AtRandom(int executions, long seed) {
+			this.executions = executions;
+			this.seed = seed;
+		}
+
+		@Override
+		public Execution.Schedule begin() {
+			this.random = new Random(this.seed + this.execution);
+			return this;
+		}
+
+		@Override
+		public int choose(Execution execution, int count, int free) {
+			if (free < count && this.random.nextInt(ONE_IN) == 0) {
+				return free + this.random.nextInt(count - free);
+			}
+			return this.random.nextInt(free);
+		}
+
+		@Override
+		public boolean hasNext() {
+			return ++this.execution < this.executions;
+		}
+
+		@Override
+		public void forget() {
+			this.execution = 0;
+		}
+
+		@Override
+		public int states() {
+			return 0;
+		}
+
+	}
+
+	/**
+	 * What came of an exploration.
+	 *
+	 * @param violation what went wrong, or {@code null}
+	 * @param trace the execution in which it did
+	 * @param executions how many executions there were
+	 * @param states in how many different states there was something to choose
+	 * @param steps how many steps there were
+	 * @param millis how long it took
+	 */
+	record Outcome(@Nullable String violation, String trace, long executions, int states, long steps, long millis) {
+
+		String summary() {
+			return "%,d executions, %,d states, %,d steps, %d ms%s".formatted(this.executions, this.states, this.steps,
+					this.millis, (this.violation != null) ? ": " + this.violation : "");
+		}
+
+		@Override
+		public String toString() {
+			return summary() + "\n" + this.trace;
+		}
+
+	}
+
+}

@@ -1,0 +1,206 @@
+package org.leaderfollowers.interleavings;
+
+import java.util.function.BooleanSupplier;
+
+/**
+ * The calls that {@link InstrumentedClasses} puts into classes under exploration, and
+ * those that a {@link Scenario} makes itself. On a thread that belongs to no
+ * {@link Execution} they do nothing, or what the JDK does.
+ */
+public final class Interleaving {
+
+	private Interleaving() {
+	}
+
+	// For scenarios
+
+	/**
+	 * Starts a thread. It runs when the exploration chooses it.
+	 * @param name its name in traces
+	 * @param body what it does
+	 * @return the thread
+	 */
+	public static Thread start(String name, Runnable body) {
+		return task().execution.start(name, body).worker;
+	}
+
+	/**
+	 * Chooses. Each choice is explored.
+	 * @param choices how many there are
+	 * @return from 0 to one less than that
+	 */
+	public static int choose(int choices) {
+		return task().choose(choices);
+	}
+
+	/**
+	 * Blocks the calling thread until a condition holds.
+	 * @param what for traces
+	 * @param condition evaluated whenever another thread has made a step; changes nothing
+	 */
+	public static void await(String what, BooleanSupplier condition) {
+		task().await(what, condition, Execution.NEVER);
+	}
+
+	/**
+	 * Blocks the calling thread until a condition holds or time is up.
+	 * @param what for traces
+	 * @param condition evaluated whenever another thread has made a step; changes nothing
+	 * @param deadlineNanos when time is up, by {@link #nanoTime()}
+	 */
+	public static void await(String what, BooleanSupplier condition, long deadlineNanos) {
+		task().await(what, condition, deadlineNanos);
+	}
+
+	/**
+	 * Tells that what the calling thread does from here on depends on nothing that it has
+	 * seen so far, except for fields: it is at the head of a loop, for example. States
+	 * that differ in nothing else need be explored only once.
+	 * @param where the place in the scenario
+	 */
+	public static void beginAnew(String where) {
+		task().beginAnew(where);
+	}
+
+	/**
+	 * Lets other threads run between two steps of a scenario.
+	 * @param what for traces
+	 */
+	public static void step(String what) {
+		task().await(what, () -> true, Execution.NEVER);
+	}
+
+	/**
+	 * Ends the execution with a violation.
+	 * @param violation what is wrong
+	 */
+	public static void fail(String violation) {
+		Execution.Task task = task();
+		if (task.execution.isOver()) {
+			throw new Execution.Abandoned();
+		}
+		throw new Execution.Violation(violation);
+	}
+
+	/**
+	 * Ends the execution, if code under exploration has caught something that it did not
+	 * expect.
+	 * @param failure what it has caught
+	 */
+	public static void caught(Throwable failure) {
+		if (failure instanceof Execution.Abandoned || failure instanceof Execution.Violation) {
+			throw (Error) failure;
+		}
+		fail("caught " + failure);
+	}
+
+	/**
+	 * Lets other threads run for as long as they like; that is no preemption.
+	 * @param what for traces
+	 */
+	public static void pause(String what) {
+		task().pause(what);
+	}
+
+	// For instrumented classes
+
+	/** Before an access to a field or an object of {@code java.util.concurrent}. */
+	public static void access(Object target, int site) {
+		Execution.Task task = taskOrNull();
+		if (task != null) {
+			task.access(target, Site.of(site).field(), Site.of(site));
+		}
+	}
+
+	/** Before an access through a variable handle. */
+	public static void access(Object handle, Object target, int site) {
+		Execution.Task task = taskOrNull();
+		if (task != null) {
+			task.access(target, Site.fieldOf((java.lang.invoke.VarHandle) handle), Site.of(site));
+		}
+	}
+
+	/** After the creation of an object. */
+	public static void created(Object object) {
+		Execution.Task task = taskOrNull();
+		if (task != null) {
+			task.created(object);
+		}
+	}
+
+	/** Before a monitor is entered. */
+	public static void enter(Object monitor, int site) {
+		Execution.Task task = taskOrNull();
+		if (task != null) {
+			task.enter(monitor, Site.of(site));
+		}
+	}
+
+	/** After a monitor was left. */
+	public static void exit(Object monitor) {
+		Execution.Task task = taskOrNull();
+		if (task != null) {
+			task.exit(monitor);
+		}
+	}
+
+	/** For a synchronized method that ends with an exception. */
+	public static void exitLatest() {
+		Execution.Task task = taskOrNull();
+		if (task != null) {
+			task.exitLatest();
+		}
+	}
+
+	// Instead of methods of the JDK, and with their names and parameters
+
+	public static void start(Thread thread) {
+		start(thread.getName(), thread::run).setPriority(thread.getPriority());
+	}
+
+	public static void park() {
+		task().park(Execution.NEVER);
+	}
+
+	public static void park(Object blocker) {
+		task().park(Execution.NEVER);
+	}
+
+	public static void parkNanos(long nanos) {
+		task().park(nanoTime() + nanos);
+	}
+
+	public static void parkNanos(Object blocker, long nanos) {
+		task().park(nanoTime() + nanos);
+	}
+
+	public static void unpark(Thread thread) {
+		task().unpark(thread);
+	}
+
+	public static boolean interrupted() {
+		return false;
+	}
+
+	public static void onSpinWait() {
+		task().yield();
+	}
+
+	public static void yield() {
+		task().yield();
+	}
+
+	public static long nanoTime() {
+		Execution.Task task = taskOrNull();
+		return (task != null) ? task.nanoTime() : System.nanoTime();
+	}
+
+	private static Execution.Task task() {
+		return ((Execution.Worker) Thread.currentThread()).task();
+	}
+
+	private static Execution.Task taskOrNull() {
+		return (Thread.currentThread() instanceof Execution.Worker worker) ? worker.task() : null;
+	}
+
+}

@@ -1,0 +1,82 @@
+package org.leaderfollowers.interleavings;
+
+import java.lang.invoke.VarHandle;
+import java.lang.reflect.Field;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * A place in an instrumented class where shared memory is accessed.
+ *
+ * @param where class, method and line
+ * @param what the access, for traces
+ * @param field which part of the target is accessed; empty if all of it
+ * @param kind what the access does
+ * @param shared whether other threads are let in before it; if not, it is noted only
+ * @param hash the same whenever the class is loaded
+ */
+record Site(String where, String what, String field, Kind kind, boolean shared, int hash) {
+
+	private static final List<Site> SITES = new CopyOnWriteArrayList<>();
+
+	private static final Map<VarHandle, String> FIELDS = new ConcurrentHashMap<>();
+
+	private static final ClassValue<Map<String, Field>> TYPES = new ClassValue<>() {
+
+		@Override
+		protected Map<String, Field> computeValue(Class<?> type) {
+			return new ConcurrentHashMap<>();
+		}
+
+	};
+
+	/**
+	 * What an access does.
+	 */
+	enum Kind {
+
+		READ, WRITE, UPDATE
+
+	}
+
+	/** The site as a number, which instrumented code can pass on. */
+	int number() {
+		synchronized (SITES) {
+			SITES.add(this);
+			return SITES.size() - 1;
+		}
+	}
+
+	static Site of(int number) {
+		return SITES.get(number);
+	}
+
+	/** The name of the field, so that it is the same however it is accessed. */
+	static String fieldOf(VarHandle handle) {
+		return FIELDS.computeIfAbsent(handle,
+				(key) -> key.describeConstable().map((description) -> description.constantName()).orElse(""));
+	}
+
+	/** The field of an object of an instrumented class. */
+	static Field field(Class<?> type, String name) {
+		return TYPES.get(type).computeIfAbsent(name, (key) -> {
+			for (Class<?> owner = type; owner != null; owner = owner.getSuperclass()) {
+				for (Field field : owner.getDeclaredFields()) {
+					if (field.getName().equals(name)) {
+						field.setAccessible(true);
+						return field;
+					}
+				}
+			}
+			throw new IllegalStateException("no field '%s' in %s".formatted(name, type));
+		});
+	}
+
+	@Override
+	public String toString() {
+		return this.what + "   " + this.where;
+	}
+
+}
