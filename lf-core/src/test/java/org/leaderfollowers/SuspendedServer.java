@@ -37,8 +37,8 @@ final class SuspendedServer {
 			.build();
 		self[0] = server;
 		server.start();
-		// Loads the classes that it takes to answer, with and without a promotion, while
-		// there are descriptors for it.
+		// Loads the classes that it takes to answer, with and without a promotion, and to
+		// close a connection, while there are descriptors for it.
 		try (Peer peer = new Peer(server.address(), 0)) {
 			for (String question : new String[] { "cpu", "open", "suspended" }) {
 				peer.send(question + "\n").readLine();
@@ -47,6 +47,7 @@ final class SuspendedServer {
 				peer.send("\n").readLine();
 			}
 		}
+		Engine.eventually().until(() -> server.snapshot().openConnections() == 0);
 		System.out.println("port " + server.port());
 		Engine.eventually().until(() -> server.snapshot().acceptingSuspended());
 		System.out.println("suspended");
