@@ -4,6 +4,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.internal.promotion.Clock;
@@ -23,6 +24,13 @@ class QuiescenceTests {
 				System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds), this.ended::get);
 	}
 
+	/**
+	 * The common pool may have a single thread, in which one would wait for the other.
+	 */
+	private static CompletableFuture<Boolean> inItsOwnThread(Supplier<Boolean> action) {
+		return CompletableFuture.supplyAsync(action, (task) -> new Thread(task).start());
+	}
+
 	@Test
 	void aHandlerDoesNotWaitForItself() {
 		this.running.set(1);
@@ -32,8 +40,8 @@ class QuiescenceTests {
 	@Test
 	void handlersThatWaitAreLetGoTogether() throws Exception {
 		this.running.set(2);
-		CompletableFuture<Boolean> first = CompletableFuture.supplyAsync(() -> await(true, 30));
-		CompletableFuture<Boolean> second = CompletableFuture.supplyAsync(() -> await(true, 30));
+		CompletableFuture<Boolean> first = inItsOwnThread(() -> await(true, 30));
+		CompletableFuture<Boolean> second = inItsOwnThread(() -> await(true, 30));
 		// Neither has returned from its handler: both still run.
 		assertThat(first.get(30, TimeUnit.SECONDS)).isTrue();
 		assertThat(second.get(30, TimeUnit.SECONDS)).isTrue();
@@ -42,7 +50,7 @@ class QuiescenceTests {
 	@Test
 	void otherCallersWaitForHandlersThatWait() throws Exception {
 		this.running.set(1);
-		CompletableFuture<Boolean> other = CompletableFuture.supplyAsync(() -> await(false, 30));
+		CompletableFuture<Boolean> other = inItsOwnThread(() -> await(false, 30));
 		assertThat(await(true, 30)).isTrue();
 		assertThat(other).isNotDone();
 		this.running.set(0);
@@ -54,7 +62,7 @@ class QuiescenceTests {
 	void theDeadlineAndTheEndAreNoRest() throws Exception {
 		this.running.set(1);
 		assertThat(await(false, 0)).isFalse();
-		CompletableFuture<Boolean> other = CompletableFuture.supplyAsync(() -> await(false, 30));
+		CompletableFuture<Boolean> other = inItsOwnThread(() -> await(false, 30));
 		this.ended.set(true);
 		this.quiescence.changed();
 		assertThat(other.get(30, TimeUnit.SECONDS)).isFalse();
