@@ -114,7 +114,11 @@ class PromotionInterleavingTests {
 		}
 
 		Exploration exploration() {
-			return Exploration.of(Pool.class, this.sets, this.min, this.max, this.options)
+			return exploration("");
+		}
+
+		Exploration exploration(String furtherOptions) {
+			return Exploration.of(Pool.class, this.sets, this.min, this.max, this.options + furtherOptions)
 				.preemptions(this.preemptions)
 				.adapted(Mutation.failsWith(FailureLog.class, "error", 3),
 						Mutation.withoutCall(Leadership.class, "handedOff", "record"),
@@ -176,9 +180,6 @@ class PromotionInterleavingTests {
 
 		A_FOLLOWER_BECOMES_THE_WATCHER(Case.LEASES_OF_ENDLESS_HANDLERS,
 				Mutation.callReturns(PromotionProtocol.class, "await", "appointWatcher", 0)),
-
-		THE_WATCHER_IS_APPOINTED_BY_COMPARE_AND_SET(Case.LEASES_OF_THREE_THREADS,
-				Mutation.setsWithoutComparing(LeaseWatch.class, "appoint")),
 
 		A_WATCHER_THAT_IS_PROMOTED_RESIGNS(Case.LEASES_OF_ENDLESS_HANDLERS,
 				Mutation.withoutCall(PromotionProtocol.class, "await", "resignWatcher")),
@@ -280,11 +281,19 @@ class PromotionInterleavingTests {
 	}
 
 	@ParameterizedTest
-	@EnumSource
+	@EnumSource(names = { "TWO_THREADS", "ONE_TO_TWO_THREADS", "THREE_THREADS_FIFO", "TWO_HANDLE_SETS",
+			"TWO_HANDLE_SETS_TWO_THREADS", "LEASES", "LEASES_OF_ENDLESS_HANDLERS", "LEASES_OF_THREE_THREADS",
+			"LEASES_AND_A_THREAD_TO_START", "LEASES_THAT_ARE_SHARED", "SHRUNK" })
 	@Tag("stress")
 	void neverTwoLeadersAndNeverALostWakeUpWithOnePreemptionMore(Case pool) {
 		pool.exploration().preemptions(pool.preemptions + 1).assertSound();
-		pool.exploration().assertSoundAtRandom(100_000);
+	}
+
+	@ParameterizedTest
+	@EnumSource
+	@Tag("stress")
+	void neverTwoLeadersAndNeverALostWakeUpAtRandom(Case pool) {
+		pool.exploration(", slowly").assertSoundAtRandom(10_000);
 	}
 
 	@ParameterizedTest
@@ -489,10 +498,14 @@ class PromotionInterleavingTests {
 			return (isOn("expire") || isOn("late")) ? 12 : 0;
 		}
 
-		/** For a lease, or for a few turns of a leader with two handle sets. */
+		/**
+		 * For a lease, or for a few turns of a leader with two handle sets. A follower
+		 * that looks at one set after the other can miss that the leader gives up the
+		 * first one and takes the second: it is woken with the next turn then.
+		 */
 		@Override
 		public long delayNanos() {
-			return this.isAnyIdle ? 4 * LEASE_NANOS : 4 * PromotionProtocol.ROTATION_NANOS;
+			return (this.isAnyIdle && !isOn("slowly")) ? 4 * LEASE_NANOS : 4 * PromotionProtocol.ROTATION_NANOS;
 		}
 
 		@Override

@@ -73,7 +73,8 @@ final class Execution {
 
 	private int patience;
 
-	private long wrongSince = NEVER;
+	/** For how long nothing but time has passed while something was wrong. */
+	private long wrongNanos;
 
 	private long locationsHash;
 
@@ -94,6 +95,9 @@ final class Execution {
 	private boolean looking;
 
 	private volatile @Nullable String violation;
+
+	/** The signature of the latest state of rest. */
+	private long rest;
 
 	private Scenario scenario;
 
@@ -174,6 +178,11 @@ final class Execution {
 		return this.steps;
 	}
 
+	/** The signature of the state of rest, or 0 if the execution was given up before. */
+	long rest() {
+		return this.rest;
+	}
+
 	boolean isOver() {
 		return this.abandoned;
 	}
@@ -217,7 +226,7 @@ final class Execution {
 
 	/** Equal for two states only if what follows can be the same. */
 	long signature() {
-		long hash = this.locationsHash + mix(this.now, mix(this.patience, this.wrongSince));
+		long hash = this.locationsHash + mix(this.now, mix(this.patience, this.wrongNanos));
 		for (Task task : this.tasks) {
 			if (!task.ended) {
 				hash += mix(task.history, (task.permit ? 1 : 0) + ((task == this.running) ? 2 : 0));
@@ -305,8 +314,8 @@ final class Execution {
 				if (wrong == null && this.patience++ == this.scenario.patience()) {
 					return end(null);
 				}
-				this.wrongSince = (wrong == null) ? NEVER : Math.min(this.wrongSince, this.now);
-				if (wrong != null && deadline - this.wrongSince > this.scenario.delayNanos()) {
+				this.wrongNanos = (wrong == null) ? 0 : this.wrongNanos + deadline - this.now;
+				if (wrong != null && this.wrongNanos > this.scenario.delayNanos()) {
 					return end(wrong);
 				}
 			}
@@ -354,6 +363,7 @@ final class Execution {
 	}
 
 	private @Nullable String atRest() {
+		this.rest = signature();
 		this.looking = true;
 		String wrong = this.scenario.violationAtRest();
 		this.looking = false;

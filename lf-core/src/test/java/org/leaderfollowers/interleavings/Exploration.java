@@ -5,9 +5,11 @@ import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -60,6 +62,8 @@ public final class Exploration {
 
 	private boolean spuriousWakeUps;
 
+	private boolean prunes = true;
+
 	private Exploration(Class<? extends Scenario> type, Object... arguments) {
 		this.type = type;
 		this.arguments = arguments;
@@ -103,7 +107,7 @@ public final class Exploration {
 	 * @return what was found: the first violation, or none
 	 */
 	private Outcome run() {
-		return run(new Bounded(this.preemptions, this.spuriousWakeUps), MAX_EXECUTIONS);
+		return run(new Bounded(this.preemptions, this.spuriousWakeUps, this.prunes), MAX_EXECUTIONS);
 	}
 
 	/**
@@ -113,9 +117,25 @@ public final class Exploration {
 	private Outcome runUntilViolated() {
 		Outcome outcome = null;
 		for (int bound = 0; bound <= this.preemptions && (outcome == null || outcome.violation() == null); bound++) {
-			outcome = run(new Bounded(bound, this.spuriousWakeUps), MAX_EXECUTIONS_UNTIL_VIOLATED);
+			outcome = run(new Bounded(bound, this.spuriousWakeUps, this.prunes), MAX_EXECUTIONS_UNTIL_VIOLATED);
 		}
 		return outcome;
+	}
+
+	/** Explores states again that have been seen. */
+	public Exploration withoutPruning() {
+		this.prunes = false;
+		return this;
+	}
+
+	/**
+	 * Explores all executions.
+	 * @return the states of rest in which they end
+	 */
+	public Set<Long> rests() {
+		Outcome outcome = run();
+		logger.debug("{}: {}", this, outcome.summary());
+		return outcome.rests();
 	}
 
 	/** Explores all executions, none of which may violate anything. */
@@ -162,6 +182,7 @@ public final class Exploration {
 	private Outcome run(Strategy strategy, long maxExecutions) {
 		long began = System.nanoTime();
 		Constructor<?> constructor = load();
+		Set<Long> rests = new HashSet<>();
 		long executions = 0;
 		long steps = 0;
 		String violation = null;
@@ -173,11 +194,14 @@ public final class Exploration {
 			Execution execution = new Execution(strategy.begin());
 			violation = execution.run(create(constructor));
 			steps += execution.steps();
+			if (execution.rest() != 0) {
+				rests.add(execution.rest());
+			}
 			trace = (violation != null) ? execution.trace() : "";
 			executions++;
 		}
 		while (violation == null && executions < maxExecutions && strategy.hasNext());
-		return new Outcome(violation, trace, executions, strategy.states(), steps,
+		return new Outcome(violation, trace, executions, strategy.states(), steps, rests,
 				(System.nanoTime() - began) / 1_000_000);
 	}
 
@@ -264,6 +288,8 @@ public final class Exploration {
 
 		private final boolean spuriousWakeUps;
 
+		private final boolean prunes;
+
 		/** The preemptions that were left when a state was seen. */
 		private final Map<Long, Integer> seen = new HashMap<>();
 
@@ -281,8 +307,9 @@ public final class Exploration {
 
 		private int used;
 
-		Bounded(int bound, boolean spuriousWakeUps) {
+		Bounded(int bound, boolean spuriousWakeUps, boolean prunes) {
 			this.bound = bound;
+			this.prunes = prunes;
 			this.spuriousWakeUps = spuriousWakeUps;
 		}
 
@@ -307,7 +334,7 @@ public final class Exploration {
 			Integer step = this.onPath.put(Execution.mix(signature, left), execution.steps());
 			if (at == this.length) {
 				Integer before = this.seen.get(signature);
-				if (!execution.isUnfair() && before != null && before >= left) {
+				if (this.prunes && !execution.isUnfair() && before != null && before >= left) {
 					return (step != null && execution.haveAllRunSince(step)) ? CIRCLE : SEEN;
 				}
 				if (!execution.isUnfair()) {
@@ -360,17 +387,22 @@ public final class Exploration {
 	}
 
 	/**
-	 * A preemption in one of eight places, and any alternative otherwise.
+	 * A preemption in one of eight places, up to a limit, and any other switch.
 	 */
 	private static final class AtRandom implements Strategy, Execution.Schedule {
 
 		private static final int ONE_IN = 8;
+
+		/** Or the time would pass again and again. */
+		private static final int MAX_PREEMPTIONS = 30;
 
 		private final int executions;
 
 		private final long seed;
 
 		private int execution;
+
+		private int preemptions;
 
 		private Random random = new Random();
 
@@ -382,12 +414,14 @@ public final class Exploration {
 		@Override
 		public Execution.Schedule begin() {
 			this.random = new Random(this.seed + this.execution);
+			this.preemptions = 0;
 			return this;
 		}
 
 		@Override
 		public int choose(Execution execution, int count, int free) {
-			if (free < count && this.random.nextInt(ONE_IN) == 0) {
+			if (free < count && this.preemptions < MAX_PREEMPTIONS && this.random.nextInt(ONE_IN) == 0) {
+				this.preemptions++;
 				return free + this.random.nextInt(count - free);
 			}
 			return this.random.nextInt(free);
@@ -418,9 +452,11 @@ public final class Exploration {
 	 * @param executions how many executions there were
 	 * @param states in how many different states there was something to choose
 	 * @param steps how many steps there were
+	 * @param rests the signatures of the states of rest
 	 * @param millis how long it took
 	 */
-	record Outcome(@Nullable String violation, String trace, long executions, int states, long steps, long millis) {
+	record Outcome(@Nullable String violation, String trace, long executions, int states, long steps, Set<Long> rests,
+			long millis) {
 
 		String summary() {
 			return "%,d executions, %,d states, %,d steps, %d ms%s".formatted(this.executions, this.states, this.steps,

@@ -25,6 +25,7 @@ import org.objectweb.asm.tree.FieldNode;
 import org.objectweb.asm.tree.FrameNode;
 import org.objectweb.asm.tree.InsnList;
 import org.objectweb.asm.tree.InsnNode;
+import org.objectweb.asm.tree.InvokeDynamicInsnNode;
 import org.objectweb.asm.tree.LabelNode;
 import org.objectweb.asm.tree.LdcInsnNode;
 import org.objectweb.asm.tree.LineNumberNode;
@@ -201,6 +202,10 @@ final class InstrumentedClasses extends ClassLoader {
 				else if (instruction.getOpcode() == Opcodes.NEW) {
 					this.created.push(((TypeInsnNode) instruction).desc);
 				}
+				else if (instruction.getOpcode() == Opcodes.ANEWARRAY
+						|| instruction.getOpcode() == Opcodes.INVOKEDYNAMIC && returnsObject(instruction)) {
+					created(instruction);
+				}
 				else if (instruction.getOpcode() == Opcodes.AALOAD) {
 					element(instruction, "reads an element", Site.Kind.READ);
 				}
@@ -271,10 +276,7 @@ final class InstrumentedClasses extends ClassLoader {
 				if (call.owner.equals(this.created.peek())) {
 					this.created.pop();
 					if (call.getNext().getOpcode() != Opcodes.ATHROW) {
-						InsnList after = new InsnList();
-						after.add(new InsnNode(Opcodes.DUP));
-						after.add(hook("created", "(Ljava/lang/Object;)V"));
-						this.method.instructions.insert(call, after);
+						created(call);
 					}
 				}
 			}
@@ -289,6 +291,17 @@ final class InstrumentedClasses extends ClassLoader {
 			else if (call.owner.equals(VAR_HANDLE) && call.getOpcode() != Opcodes.INVOKESTATIC) {
 				shared(call, true);
 			}
+		}
+
+		private static boolean returnsObject(AbstractInsnNode instruction) {
+			return ((InvokeDynamicInsnNode) instruction).desc.endsWith(";");
+		}
+
+		private void created(AbstractInsnNode instruction) {
+			InsnList after = new InsnList();
+			after.add(new InsnNode(Opcodes.DUP));
+			after.add(hook("created", "(Ljava/lang/Object;)V"));
+			this.method.instructions.insert(instruction, after);
 		}
 
 		private void shared(MethodInsnNode call, boolean handle) {

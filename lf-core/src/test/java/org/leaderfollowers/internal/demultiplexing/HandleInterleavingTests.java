@@ -128,10 +128,18 @@ class HandleInterleavingTests {
 	}
 
 	@ParameterizedTest
-	@EnumSource
+	@EnumSource(names = { "TWO_MESSAGES", "THREE_MESSAGES_AND_A_HANDLER_THAT_NEVER_RETURNS",
+			"CLOSED_WHILE_THE_PEER_DOES_NOT_READ", "RESET_WHILE_A_HANDLER_DOES_NOT_RETURN", "CLOSED_AND_DRAINED" })
 	@Tag("stress")
 	void oneOwnerAtATimeAndNothingIsLostWithOnePreemptionMore(Life life) {
 		life.exploration().preemptions(life.preemptions + 1).assertSound();
+	}
+
+	@ParameterizedTest
+	@EnumSource
+	@Tag("stress")
+	void oneOwnerAtATimeAndNothingIsLostAtRandom(Life life) {
+		life.exploration().assertSoundAtRandom(20_000);
 	}
 
 	@ParameterizedTest

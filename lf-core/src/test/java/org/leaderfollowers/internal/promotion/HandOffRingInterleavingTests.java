@@ -44,7 +44,7 @@ class HandOffRingInterleavingTests {
 	@Test
 	@Tag("stress")
 	void readsAreWholeAndTrueTwiceRoundTheRing() {
-		Exploration.of(Ring.class, 5, 3).preemptions(4).assertSound();
+		Exploration.of(Ring.class, 5, 3).preemptions(3).assertSound();
 	}
 
 	@ParameterizedTest
