@@ -30,10 +30,32 @@ class DelimiterTests {
 		assertThat(Delimiter.parse("0x0d0AfF")).containsExactly(0x0D, 0x0A, 0xFF);
 	}
 
+	@Test
+	void nothingIsRejected() {
+		assertRejected("", "Must not be empty");
+	}
+
 	@ParameterizedTest
-	@ValueSource(strings = { "", "0x", "0x1", "0xzz", "\\", "\\x", "\\" + "u12", "\\" + "u12g4" })
-	void everythingElseIsRejected(String value) {
-		assertThatIllegalArgumentException().isThrownBy(() -> Delimiter.parse(value)).withMessageContaining("ust ");
+	@ValueSource(strings = { "0x", "0x1", "0xzz" })
+	void incompleteBytesAreRejected(String value) {
+		assertRejected(value, "Must have two hexadecimal digits for each byte after '0x'");
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "\\", "\\x" })
+	void unknownEscapesAreRejected(String value) {
+		assertRejected(value, "A backslash must be followed by 'r', 'n', 't', '0', another backslash, "
+				+ "or 'u' and four hexadecimal digits");
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "\\" + "u12", "\\" + "u12g4" })
+	void incompleteCharactersAreRejected(String value) {
+		assertRejected(value, "'\\u' must be followed by four hexadecimal digits");
+	}
+
+	private static void assertRejected(String value, String message) {
+		assertThatIllegalArgumentException().isThrownBy(() -> Delimiter.parse(value)).withMessage(message);
 	}
 
 }
