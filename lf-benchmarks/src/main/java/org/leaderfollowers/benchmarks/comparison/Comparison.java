@@ -84,8 +84,7 @@ public final class Comparison implements Experiment.Protocol {
 		String name = presets.isEmpty() ? "own" : String.join("-", presets);
 		Path output = Path.of(arguments.text("output", "target/benchmarks/" + name + ".csv"));
 		Path log = output.resolveSibling(output.getFileName() + ".log");
-		Settings settings = new Settings(List.of(arguments.text("server-vm", SERVER_VM).split(" ")),
-				plan.works().contains(Work.CPU_20_US.id()) ? Work.calibrate() : 0,
+		Settings settings = new Settings(List.of(arguments.text("server-vm", SERVER_VM).split(" ")), Work.calibrate(),
 				arguments.decimal("warmup", quick ? 2 : 5), arguments.decimal("seconds", quick ? 1 : 3),
 				arguments.number("rounds", quick ? 3 : 5), arguments.decimal("quiet", 100), log);
 		boolean countSystemCalls = Boolean.parseBoolean(arguments.text("system-calls", "true"));

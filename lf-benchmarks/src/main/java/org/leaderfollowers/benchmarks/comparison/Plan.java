@@ -15,7 +15,8 @@ import org.leaderfollowers.benchmarks.results.Servers;
  */
 final class Plan {
 
-	private static final List<String> WORKS = List.of("none", "cpu20us", "block5pct2ms", "block1ms");
+	private static final List<String> WORKS = List.of("none", "cpu2", "cpu5", "cpu10", "cpu20", "cpu50", "block5pct2ms",
+			"block100pct1ms");
 
 	private static final List<Integer> CONNECTIONS = List.of(1, 8, 64, 1000, 10_000);
 
@@ -77,7 +78,7 @@ final class Plan {
 		add(Scenario.closed("none", 10_000), loops);
 		add(BLOCKING, List.of(Servers.ADAPTIVE, Servers.EAGER, Servers.VIRTUAL, Servers.THREADS, Servers.NETTY_EXECUTOR,
 				Servers.HALF_SYNC));
-		add(Scenario.closed("cpu20us", 64), List.of(Servers.ADAPTIVE, Servers.EAGER, Servers.NIO, Servers.NETTY,
+		add(Scenario.closed("cpu20", 64), List.of(Servers.ADAPTIVE, Servers.EAGER, Servers.NIO, Servers.NETTY,
 				Servers.NETTY_EXECUTOR, Servers.VIRTUAL, Servers.THREADS, Servers.HALF_SYNC, Servers.GRIZZLY));
 	}
 

@@ -24,7 +24,7 @@ public record Goal(String load, String demand, Function<Results, Check> check) {
 
 	private static final Scenario BLOCKING = Scenario.closed("block5pct2ms", 64);
 
-	private static final Scenario BURNING = Scenario.closed("cpu20us", 64);
+	private static final Scenario BURNING = Scenario.closed("cpu20", 64);
 
 	private static final Scenario MANY = Scenario.closed("none", 10_000);
 

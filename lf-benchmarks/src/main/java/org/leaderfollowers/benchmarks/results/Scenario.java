@@ -2,6 +2,8 @@ package org.leaderfollowers.benchmarks.results;
 
 import java.util.Locale;
 
+import org.leaderfollowers.benchmarks.servers.Work;
+
 /**
  * The load that all servers of a comparison are put under, and the work of their handler.
  *
@@ -82,13 +84,7 @@ public record Scenario(String work, int connections, int payload, int pipeline, 
 	 * @return a phrase that begins with a small letter
 	 */
 	public String workTitle() {
-		return switch (this.work) {
-			case "none" -> "echo";
-			case "cpu20us" -> "every request burns 20 µs of CPU";
-			case "block5pct2ms" -> "5% of the requests block for 2 ms";
-			case "block1ms" -> "every request blocks for 1 ms";
-			default -> this.work;
-		};
+		return Work.of(this.work).map(Work::title).orElse(this.work);
 	}
 
 	private String describePayload() {

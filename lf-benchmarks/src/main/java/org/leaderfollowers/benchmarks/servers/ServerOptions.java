@@ -9,8 +9,8 @@ package org.leaderfollowers.benchmarks.servers;
  * @param handleSets how many handle sets the Leader/Followers engine has; 0 leaves it to
  * the engine
  * @param maxMessage the longest payload of a line, in bytes
- * @param cpuIterations what {@link Work#CPU_20_US} is; 0 to calibrate it. Servers that
- * are compared should get the same number
+ * @param cpuIterations what 20 µs of the processor's time is; 0 to calibrate it. Servers
+ * that are compared should get the same number
  */
 public record ServerOptions(Work work, int threads, int handleSets, int maxMessage, int cpuIterations) {
 

@@ -76,7 +76,7 @@ public final class ServerProcess {
 				.orElseThrow(
 						() -> new IllegalArgumentException("--server must be one of " + list(ServerKind.values())));
 			Work work = Work.of(values.getOrDefault("work", ""))
-				.orElseThrow(() -> new IllegalArgumentException("--work must be one of " + list(Work.values())));
+				.orElseThrow(() -> new IllegalArgumentException("--work must be " + Work.NAMES));
 			options = new ServerOptions(work, number(values, "threads", ServerOptions.DEFAULT_THREADS),
 					number(values, "handle-sets", ServerOptions.DEFAULT_HANDLE_SETS),
 					number(values, "max-message", ServerOptions.DEFAULT_MAX_MESSAGE),

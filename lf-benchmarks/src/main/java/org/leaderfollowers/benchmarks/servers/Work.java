@@ -1,89 +1,76 @@
 package org.leaderfollowers.benchmarks.servers;
 
-import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * What a handler does before it replies: the kinds of load that tell designs of servers
- * apart.
+ * apart. Its name is {@code none}, {@code cpu20} for 20 µs of the processor's time, or
+ * {@code block5pct2ms} if 5% of the requests wait for 2 ms, as for a database that mostly
+ * has them cached.
+ *
+ * @param id how it is named on a command line and in reports
+ * @param cpuMicros the processor's time that every request burns
+ * @param blockPercent the share of the requests that block
+ * @param blockMillis how long they do
  */
-public enum Work {
+public record Work(String id, int cpuMicros, int blockPercent, int blockMillis) {
+
+	/** The names that there are, for a reader. */
+	public static final String NAMES = "none, cpu<microseconds> or block<percent>pct<milliseconds>ms";
 
 	/** Nothing: what is left is the price of the server itself. */
-	NONE("none") {
+	public static final Work NONE = new Work("none", 0, 0, 0);
 
-		@Override
-		public Runnable prepare(int cpuIterations) {
-			return () -> {
-			};
-		}
+	private static final Pattern NAME = Pattern
+		.compile("none|cpu([1-9]\\d{0,4})|block([1-9]\\d?|100)pct([1-9]\\d{0,3})ms");
 
-	},
-
-	/**
-	 * 20 µs of the processor's time. It is a number of iterations, not a spin until the
-	 * clock has moved by 20 µs: a thread that loses its processor meanwhile would be let
-	 * off the rest, and servers with more runnable threads than processors would seem
-	 * faster than they are.
-	 */
-	CPU_20_US("cpu20us") {
-
-		@Override
-		public Runnable prepare(int cpuIterations) {
-			int iterations = (cpuIterations > 0) ? cpuIterations : CpuTime.iterations(20_000);
-			return () -> CpuTime.burn(iterations);
-		}
-
-	},
-
-	/**
-	 * One request in twenty waits for 2 ms, as for a database that mostly has it cached.
-	 */
-	BLOCK_5_PERCENT_2_MS("block5pct2ms") {
-
-		@Override
-		public Runnable prepare(int cpuIterations) {
-			return () -> {
-				if (ThreadLocalRandom.current().nextInt(20) == 0) {
-					block(2);
-				}
-			};
-		}
-
-	},
-
-	/** Every request waits for 1 ms, as for a remote call. */
-	BLOCK_1_MS("block1ms") {
-
-		@Override
-		public Runnable prepare(int cpuIterations) {
-			return () -> block(1);
-		}
-
-	};
-
-	private final String id;
-
-	Work(String id) {
-		this.id = id;
-	}
-
-	/**
-	 * How it is named on a command line and in reports.
-	 * @return lower case
-	 */
-	public String id() {
-		return this.id;
-	}
+	/** The number of iterations is told for so many microseconds. */
+	private static final int CALIBRATED_MICROS = 20;
 
 	/**
 	 * Makes it ready to be done. To be called before the server is, for it may take a
 	 * moment.
-	 * @param cpuIterations what {@link #CPU_20_US} is; 0 to calibrate it
+	 * <p>
+	 * Processor time is a number of iterations, not a spin until the clock has moved: a
+	 * thread that loses its processor meanwhile would be let off the rest, and servers
+	 * with more runnable threads than processors would seem faster than they are.
+	 * @param cpuIterations what 20 µs of the processor's time is; 0 to calibrate it
 	 * @return does it once; for any thread
 	 */
-	public abstract Runnable prepare(int cpuIterations);
+	public Runnable prepare(int cpuIterations) {
+		if (this.cpuMicros > 0) {
+			long calibrated = (cpuIterations > 0) ? cpuIterations : calibrate();
+			int iterations = (int) Math.max(1, calibrated * this.cpuMicros / CALIBRATED_MICROS);
+			return () -> CpuTime.burn(iterations);
+		}
+		if (this.blockPercent > 0) {
+			return () -> {
+				if (this.blockPercent == 100 || ThreadLocalRandom.current().nextInt(100) < this.blockPercent) {
+					block(this.blockMillis);
+				}
+			};
+		}
+		return () -> {
+		};
+	}
+
+	/**
+	 * Describes it for a reader.
+	 * @return a phrase that begins with a small letter
+	 */
+	public String title() {
+		if (this.cpuMicros > 0) {
+			return "every request burns " + this.cpuMicros + " µs of CPU";
+		}
+		if (this.blockPercent > 0) {
+			return ((this.blockPercent == 100) ? "every request blocks" : this.blockPercent + "% of the requests block")
+					+ " for " + this.blockMillis + " ms";
+		}
+		return "echo";
+	}
 
 	/**
 	 * Finds the kind of work with a name.
@@ -91,16 +78,22 @@ public enum Work {
 	 * @return nothing if there is none
 	 */
 	public static Optional<Work> of(String id) {
-		return Arrays.stream(values()).filter((work) -> work.id.equals(id)).findFirst();
+		Matcher name = NAME.matcher(id);
+		return name.matches() ? Optional.of(new Work(id, number(name, 1), number(name, 2), number(name, 3)))
+				: Optional.empty();
+	}
+
+	private static int number(Matcher name, int group) {
+		return (name.group(group) != null) ? Integer.parseInt(name.group(group)) : 0;
 	}
 
 	/**
-	 * Finds out what {@link #CPU_20_US} is on this machine, to tell all servers of a
-	 * comparison the same.
+	 * Finds out what 20 µs of the processor's time is on this machine, to tell all
+	 * servers of a comparison the same.
 	 * @return iterations
 	 */
 	public static int calibrate() {
-		return CpuTime.iterations(20_000);
+		return CpuTime.iterations(CALIBRATED_MICROS * 1_000L);
 	}
 
 	/**

@@ -45,7 +45,9 @@ class PlanTests {
 	@Test
 	void allServersAndWorksAreThere() {
 		Plan plan = Plan.of(List.of("full"));
-		assertThat(plan.works()).containsExactlyInAnyOrder("none", "cpu20us", "block5pct2ms", "block1ms")
+		assertThat(plan.works())
+			.containsExactlyInAnyOrder("none", "cpu2", "cpu5", "cpu10", "cpu20", "cpu50", "block5pct2ms",
+					"block100pct1ms")
 			.allSatisfy((work) -> assertThat(Work.of(work)).isPresent());
 		assertThat(Servers.ALL).extracting((server) -> ServerKind.of(server.replaceAll("@.*", "")).orElseThrow())
 			.contains(ServerKind.values());

@@ -13,7 +13,7 @@ class GoalTests {
 
 	private static final Scenario BLOCKING = Scenario.closed("block5pct2ms", 64);
 
-	private static final Scenario BURNING = Scenario.closed("cpu20us", 64);
+	private static final Scenario BURNING = Scenario.closed("cpu20", 64);
 
 	@Test
 	void costsMayBeALittleMore() {

@@ -101,7 +101,7 @@ class ServerKindTests {
 	@ParameterizedTest
 	@MethodSource("kinds")
 	void answersEachConnectionInOrderWhileHandlersBlock(ServerKind kind) throws Exception {
-		ServerOptions options = new ServerOptions(Work.BLOCK_5_PERCENT_2_MS, 8, 1, 1024, 0);
+		ServerOptions options = new ServerOptions(Work.of("block5pct2ms").orElseThrow(), 8, 1, 1024, 0);
 		List<String> lines = lines("request ", 100);
 		List<LineClient> clients = new ArrayList<>();
 		try (EchoServer server = kind.start(options)) {

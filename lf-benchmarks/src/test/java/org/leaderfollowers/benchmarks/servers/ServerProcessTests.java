@@ -68,13 +68,13 @@ class ServerProcessTests {
 
 	@Test
 	void endsWithItsInput() throws IOException {
-		assertThat(run("", "--server=hshr", "--work=block1ms", "--threads=2")).isZero();
+		assertThat(run("", "--server=hshr", "--work=block100pct1ms", "--threads=2")).isZero();
 		assertThat(output()).matches("READY \\d+ \\d+\\R");
 	}
 
 	@Test
 	void countsWhatThreadsAllocate() throws IOException {
-		assertThat(run("stats\ngc\nquit\n", "--server=textbook-lf", "--work=cpu20us", "--threads=2",
+		assertThat(run("stats\ngc\nquit\n", "--server=textbook-lf", "--work=cpu20", "--threads=2",
 				"--cpu-iterations=1000"))
 			.isZero();
 		String[] lines = output().split("\\R");
@@ -106,7 +106,7 @@ class ServerProcessTests {
 	void namesTheWorkItKnows() throws IOException {
 		assertThat(run("", "--server=nio", "--work=hard")).isEqualTo(2);
 		assertThat(output()).isEmpty();
-		assertThat(errors()).contains("none", "cpu20us", "block5pct2ms", "block1ms");
+		assertThat(errors()).contains("none", "cpu<microseconds>", "block<percent>pct<milliseconds>ms");
 	}
 
 	@Test

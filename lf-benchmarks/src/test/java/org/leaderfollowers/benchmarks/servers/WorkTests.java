@@ -4,6 +4,8 @@ import java.lang.management.ManagementFactory;
 import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -15,7 +17,7 @@ class WorkTests {
 
 	@Test
 	void burnsTimeOfTheProcessor() {
-		Runnable work = Work.CPU_20_US.prepare(0);
+		Runnable work = work("cpu20").prepare(0);
 		long before = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
 		for (int i = 0; i < 1_000; i++) {
 			work.run();
@@ -27,9 +29,17 @@ class WorkTests {
 
 	@Test
 	void takesTheNumberOfIterationsThatItIsGiven() {
-		Runnable little = Work.CPU_20_US.prepare(1);
-		Runnable much = Work.CPU_20_US.prepare(10_000_000);
+		Runnable little = work("cpu20").prepare(1);
+		Runnable much = work("cpu20").prepare(10_000_000);
 		assertThat(cpuNanos(little)).isLessThan(cpuNanos(much));
+	}
+
+	@Test
+	void burnsInProportionToItsName() {
+		Runnable little = work("cpu2").prepare(10_000_000);
+		Runnable much = work("cpu50").prepare(10_000_000);
+		little.run();
+		assertThat(5 * cpuNanos(little)).isLessThan(cpuNanos(much));
 	}
 
 	private static long cpuNanos(Runnable work) {
@@ -40,7 +50,7 @@ class WorkTests {
 
 	@Test
 	void blocksAtLeastAsLongAsItSays() {
-		Runnable work = Work.BLOCK_1_MS.prepare(0);
+		Runnable work = work("block100pct1ms").prepare(0);
 		long before = System.nanoTime();
 		for (int i = 0; i < 10; i++) {
 			work.run();
@@ -50,7 +60,7 @@ class WorkTests {
 
 	@Test
 	void blocksNowAndThen() {
-		Runnable work = Work.BLOCK_5_PERCENT_2_MS.prepare(0);
+		Runnable work = work("block5pct2ms").prepare(0);
 		int blocked = 0;
 		for (int i = 0; i < 500; i++) {
 			long before = ManagementFactory.getThreadMXBean()
@@ -68,10 +78,27 @@ class WorkTests {
 
 	@Test
 	void isFoundByItsName() {
-		for (Work work : Work.values()) {
-			assertThat(Work.of(work.id())).contains(work);
-		}
-		assertThat(Work.of("lunch")).isEmpty();
+		assertThat(Work.of("none")).contains(Work.NONE);
+		assertThat(Work.of("cpu5")).contains(new Work("cpu5", 5, 0, 0));
+		assertThat(Work.of("block5pct2ms")).contains(new Work("block5pct2ms", 0, 5, 2));
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "lunch", "", "cpu", "cpu0", "cpu20us", "cpu05", "block1ms", "block101pct1ms" })
+	void isNotFoundByAnotherName(String name) {
+		assertThat(Work.of(name)).isEmpty();
+	}
+
+	@Test
+	void saysWhatItIs() {
+		assertThat(work("none").title()).isEqualTo("echo");
+		assertThat(work("cpu50").title()).isEqualTo("every request burns 50 µs of CPU");
+		assertThat(work("block5pct2ms").title()).isEqualTo("5% of the requests block for 2 ms");
+		assertThat(work("block100pct1ms").title()).isEqualTo("every request blocks for 1 ms");
+	}
+
+	private static Work work(String id) {
+		return Work.of(id).orElseThrow();
 	}
 
 }
