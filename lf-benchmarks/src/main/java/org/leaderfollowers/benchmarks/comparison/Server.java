@@ -36,7 +36,8 @@ final class Server implements AutoCloseable {
 
 	/**
 	 * Start a server.
-	 * @param name its kind, and maybe a number of handle sets as in {@code lf-eager@2}
+	 * @param name its kind, and maybe a number of handle sets or event loops as in
+	 * {@code lf-eager@2}
 	 * @param work the handler's work
 	 * @param settings how servers are started
 	 * @return the server
@@ -49,7 +50,7 @@ final class Server implements AutoCloseable {
 		arguments.add("--work=" + work);
 		arguments.add("--cpu-iterations=" + settings.cpuIterations());
 		if (at >= 0) {
-			arguments.add("--handle-sets=" + name.substring(at + 1));
+			arguments.add("--loops=" + name.substring(at + 1));
 		}
 		ChildProcess process = new ChildProcess(name, settings.vmArguments(), ServerProcess.class.getName(), arguments,
 				settings.log());

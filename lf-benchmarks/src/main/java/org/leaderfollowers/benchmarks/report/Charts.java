@@ -32,7 +32,7 @@ final class Charts {
 	private static final List<String> PREFERRED = List.of(Servers.ADAPTIVE, Servers.EAGER, Servers.TEXTBOOK,
 			Servers.HALF_SYNC, Servers.NIO, Servers.NETTY, Servers.NETTY_EXECUTOR, Servers.VIRTUAL, Servers.THREADS,
 			Servers.GRIZZLY, Servers.ADAPTIVE_TWO_SETS, Servers.EAGER_TWO_SETS, Servers.SPRING_INTEGRATION,
-			Servers.NETTY_NIO, Servers.NETTY_NIO_EXECUTOR);
+			Servers.NETTY_NIO, Servers.NETTY_NIO_EXECUTOR, Servers.NETTY_ONE_LOOP, Servers.NETTY_TWO_LOOPS);
 
 	private final Results results;
 

@@ -5,7 +5,7 @@ import java.util.List;
 
 /**
  * Names of servers that statements are made about. {@code @n} after a name stands for
- * {@code n} handle sets.
+ * {@code n} handle sets of this engine, or {@code n} event loops of Netty.
  */
 public final class Servers {
 
@@ -44,6 +44,12 @@ public final class Servers {
 	/** Netty's native transport, the handler on the event loop. */
 	public static final String NETTY = "netty-epoll";
 
+	/** The same with one event loop. */
+	public static final String NETTY_ONE_LOOP = "netty-epoll@1";
+
+	/** The same with two event loops. */
+	public static final String NETTY_TWO_LOOPS = "netty-epoll@2";
+
 	/** Netty on NIO, the handler on the event loop. */
 	public static final String NETTY_NIO = "netty-nio";
 
@@ -67,8 +73,10 @@ public final class Servers {
 
 	/** All, in the order of the tables. */
 	public static final List<String> ALL = List.of(ADAPTIVE, ADAPTIVE_TWO_SETS, EAGER, EAGER_TWO_SETS, ON_MESSAGE,
-			SPRING, METERED, TEXTBOOK, HALF_SYNC, NIO, NETTY, NETTY_NIO, NETTY_EXECUTOR, NETTY_NIO_EXECUTOR, VIRTUAL,
-			THREADS, GRIZZLY, SPRING_INTEGRATION);
+			SPRING, METERED, TEXTBOOK, HALF_SYNC, NIO, NETTY, NETTY_ONE_LOOP, NETTY_TWO_LOOPS, NETTY_NIO,
+			NETTY_EXECUTOR, NETTY_NIO_EXECUTOR, VIRTUAL, THREADS, GRIZZLY, SPRING_INTEGRATION);
+
+	private static final String NETTY_PREFIX = "netty-";
 
 	private Servers() {
 	}
@@ -101,8 +109,14 @@ public final class Servers {
 	public static String description(String server) {
 		int at = server.indexOf('@');
 		if (at >= 0) {
-			return description(server.substring(0, at)) + ", with " + server.substring(at + 1) + " handle sets";
+			String count = server.substring(at + 1);
+			return what(server.substring(0, at)) + ", with " + count
+					+ (isEngine(server) ? " handle set" : " event loop") + (count.equals("1") ? "" : "s");
 		}
+		return what(server) + (server.startsWith(NETTY_PREFIX) ? ", with its default of two loops per processor" : "");
+	}
+
+	private static String what(String server) {
 		return switch (server) {
 			case ADAPTIVE -> "This engine: promotes when it has learned that the handler takes long";
 			case EAGER -> "This engine, promoting before every dispatch";

@@ -21,13 +21,15 @@ final class LeaderFollowersServer implements EchoServer {
 	private final TcpServer server;
 
 	LeaderFollowersServer(String policy, ServerOptions options, Runnable work) {
-		int minThreads = Math.max(Math.min(MIN_THREADS, options.threads()), options.handleSets());
 		LeaderFollowersPool.Builder builder = LeaderFollowersPool.builder()
 			.name("benchmark")
-			.threads(minThreads, Math.max(minThreads, options.threads()))
 			.promotionPolicy(PromotionPolicy.valueOf(policy));
-		if (options.handleSets() > 0) {
-			builder.handleSets(options.handleSets());
+		if (options.threads() != ServerOptions.DEFAULT_THREADS || options.loops() > 0) {
+			int minThreads = Math.max(Math.min(MIN_THREADS, options.threads()), options.loops());
+			builder.threads(minThreads, Math.max(minThreads, options.threads()));
+		}
+		if (options.loops() > 0) {
+			builder.handleSets(options.loops());
 		}
 		this.pool = builder.build();
 		this.server = TcpServer.builder(this.pool)

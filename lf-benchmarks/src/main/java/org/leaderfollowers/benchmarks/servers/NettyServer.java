@@ -31,8 +31,8 @@ import io.netty.util.concurrent.GlobalEventExecutor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Netty, with its default number of loops: on the loop, where a handler must not block,
- * or on a group of executors, which is Netty's answer for handlers that do.
+ * Netty, with two loops for each processor by default: on the loop, where a handler must
+ * not block, or on a group of executors, which is Netty's answer for handlers that do.
  */
 final class NettyServer implements EchoServer {
 
@@ -57,7 +57,7 @@ final class NettyServer implements EchoServer {
 			@Nullable EventExecutorGroup executors, ServerOptions options, Runnable work) {
 		// It samples allocations to find those that are not released; not in production.
 		ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.DISABLED);
-		this.loops = new MultiThreadIoEventLoopGroup(transport);
+		this.loops = new MultiThreadIoEventLoopGroup(options.loops(), transport);
 		this.executors = executors;
 		EchoHandler handler = new EchoHandler(work);
 		this.listening = new ServerBootstrap().group(this.loops)

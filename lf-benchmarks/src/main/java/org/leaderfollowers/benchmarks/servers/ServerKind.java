@@ -110,6 +110,11 @@ public enum ServerKind {
 		return this != SPRING_INTEGRATION;
 	}
 
+	/** Whether {@link ServerOptions#loops} means anything to it. */
+	private boolean hasLoops() {
+		return this.id.startsWith("lf-") || this.id.startsWith("netty-");
+	}
+
 	/**
 	 * Starts a server on a port of the loopback interface. When this method returns,
 	 * clients can connect.
@@ -122,6 +127,9 @@ public enum ServerKind {
 		Optional<String> unsupported = unsupportedReason();
 		if (unsupported.isPresent()) {
 			throw new UnsupportedOperationException(unsupported.get());
+		}
+		if (options.loops() > 0 && !hasLoops()) {
+			throw new UnsupportedOperationException("the number of threads that wait for events cannot be set");
 		}
 		return this.starter.start(options, options.work().prepare(options.cpuIterations()));
 	}

@@ -6,27 +6,27 @@ package org.leaderfollowers.benchmarks.servers;
  * @param work what the handler does before it replies
  * @param threads how many threads may handle messages at a time, where the kind has a
  * limit
- * @param handleSets how many handle sets the Leader/Followers engine has; 0 leaves it to
- * the engine
+ * @param loops how many handle sets the Leader/Followers engine has, or event loops
+ * Netty; 0 leaves it to them
  * @param maxMessage the longest payload of a line, in bytes
  * @param cpuIterations what 20 µs of the processor's time is; 0 to calibrate it. Servers
  * that are compared should get the same number
  */
-public record ServerOptions(Work work, int threads, int handleSets, int maxMessage, int cpuIterations) {
+public record ServerOptions(Work work, int threads, int loops, int maxMessage, int cpuIterations) {
 
-	/** Enough to block in many requests at a time, without a cost for those that wait. */
+	/**
+	 * The default of our engine: enough to block in many requests at a time, without a
+	 * cost for those that wait.
+	 */
 	public static final int DEFAULT_THREADS = 64;
-
-	/** One leader, as in the paper. */
-	public static final int DEFAULT_HANDLE_SETS = 1;
 
 	/** Larger than any message of the comparisons. */
 	public static final int DEFAULT_MAX_MESSAGE = 128 * 1024;
 
 	public ServerOptions {
-		if (threads < 1 || handleSets < 0 || maxMessage < 1 || cpuIterations < 0) {
+		if (threads < 1 || loops < 0 || maxMessage < 1 || cpuIterations < 0) {
 			throw new IllegalArgumentException(
-					"'threads' and 'maxMessage' must be positive, 'handleSets' and 'cpuIterations' not negative");
+					"'threads' and 'maxMessage' must be positive, 'loops' and 'cpuIterations' not negative");
 		}
 	}
 
@@ -36,7 +36,7 @@ public record ServerOptions(Work work, int threads, int handleSets, int maxMessa
 	 * @return everything else as by default
 	 */
 	public static ServerOptions of(Work work) {
-		return new ServerOptions(work, DEFAULT_THREADS, DEFAULT_HANDLE_SETS, DEFAULT_MAX_MESSAGE, 0);
+		return new ServerOptions(work, DEFAULT_THREADS, 0, DEFAULT_MAX_MESSAGE, 0);
 	}
 
 }

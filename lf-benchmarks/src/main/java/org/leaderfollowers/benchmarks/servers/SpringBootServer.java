@@ -31,17 +31,19 @@ final class SpringBootServer implements EchoServer {
 	private final AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext();
 
 	private SpringBootServer(Class<?> configuration, ServerOptions options, Runnable work) {
-		int minThreads = Math.max(Math.min(MIN_THREADS, options.threads()), options.handleSets());
 		Map<String, Object> properties = new HashMap<>();
 		properties.put("lf.server.address", Loopback.address().getHostAddress());
 		properties.put("lf.server.port", 0);
 		properties.put("lf.server.backlog", Loopback.BACKLOG);
 		properties.put("lf.server.max-connections", 100_000);
 		properties.put("lf.server.max-message-size", options.maxMessage() + "B");
-		properties.put("lf.pool.threads.min", minThreads);
-		properties.put("lf.pool.threads.max", Math.max(minThreads, options.threads()));
-		if (options.handleSets() > 0) {
-			properties.put("lf.pool.handle-sets", options.handleSets());
+		if (options.threads() != ServerOptions.DEFAULT_THREADS || options.loops() > 0) {
+			int minThreads = Math.max(Math.min(MIN_THREADS, options.threads()), options.loops());
+			properties.put("lf.pool.threads.min", minThreads);
+			properties.put("lf.pool.threads.max", Math.max(minThreads, options.threads()));
+		}
+		if (options.loops() > 0) {
+			properties.put("lf.pool.handle-sets", options.loops());
 		}
 		this.context.getEnvironment().getPropertySources().addFirst(new MapPropertySource("benchmark", properties));
 		this.context.registerBean("work", Runnable.class, () -> work);

@@ -9,9 +9,11 @@ import java.util.stream.Stream;
 import org.assertj.core.api.ListAssert;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
  * Tests for the servers of each {@link ServerKind} that runs here.
@@ -19,7 +21,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 @Timeout(120)
 class ServerKindTests {
 
-	private static final ServerOptions OPTIONS = new ServerOptions(Work.NONE, 8, 1, 128 * 1024, 1_000);
+	private static final ServerOptions OPTIONS = new ServerOptions(Work.NONE, 8, 0, 128 * 1024, 1_000);
 
 	static Stream<ServerKind> kinds() {
 		return Stream.of(ServerKind.values()).filter((kind) -> kind.unsupportedReason().isEmpty());
@@ -101,7 +103,7 @@ class ServerKindTests {
 	@ParameterizedTest
 	@MethodSource("kinds")
 	void answersEachConnectionInOrderWhileHandlersBlock(ServerKind kind) throws Exception {
-		ServerOptions options = new ServerOptions(Work.of("block5pct2ms").orElseThrow(), 8, 1, 1024, 0);
+		ServerOptions options = new ServerOptions(Work.of("block5pct2ms").orElseThrow(), 8, 0, 1024, 0);
 		List<String> lines = lines("request ", 100);
 		List<LineClient> clients = new ArrayList<>();
 		try (EchoServer server = kind.start(options)) {
@@ -124,7 +126,7 @@ class ServerKindTests {
 	@ParameterizedTest
 	@MethodSource("kinds")
 	void refusesLinesThatAreTooLong(ServerKind kind) throws IOException {
-		ServerOptions options = new ServerOptions(Work.NONE, 8, 1, 1024, 0);
+		ServerOptions options = new ServerOptions(Work.NONE, 8, 0, 1024, 0);
 		try (EchoServer server = kind.start(options)) {
 			try (LineClient client = new LineClient(server)) {
 				String longest = "x".repeat(1024);
@@ -152,6 +154,26 @@ class ServerKindTests {
 			server.close();
 			assertThat(client.isClosedByServer()).isTrue();
 		}
+	}
+
+	@ParameterizedTest
+	@EnumSource(names = { "LF_ADAPTIVE", "LF_METERED", "NETTY_NIO", "NETTY_NIO_EXECUTOR" })
+	void servesWithAsManyLoopsAsItIsTold(ServerKind kind) throws IOException {
+		for (int loops = 1; loops <= 2; loops++) {
+			try (EchoServer server = kind.start(new ServerOptions(Work.NONE, 8, loops, 1024, 0));
+					LineClient client = new LineClient(server)) {
+				client.send("hello\n");
+				assertThat(client.receive()).isEqualTo("hello");
+			}
+		}
+	}
+
+	@ParameterizedTest
+	@EnumSource(names = { "NIO", "THREADS", "HSHR" })
+	void rejectsLoopsThatItDoesNotHave(ServerKind kind) {
+		assertThatExceptionOfType(UnsupportedOperationException.class)
+			.isThrownBy(() -> kind.start(new ServerOptions(Work.NONE, 8, 2, 1024, 0)))
+			.withMessageContaining("cannot be set");
 	}
 
 	private static List<String> lines(String prefix, int count) {

@@ -119,6 +119,12 @@ class ServerProcessTests {
 	}
 
 	@Test
+	void saysWhyASettingDoesNotSuitAKind() throws IOException {
+		assertThat(run("", "--server=nio", "--work=none", "--loops=2")).isZero();
+		assertThat(output()).startsWith("UNSUPPORTED the number of threads");
+	}
+
+	@Test
 	void saysWhyAKindDoesNotRunHere() throws IOException {
 		assumeThat(Runtime.version().feature()).isLessThan(21);
 		assertThat(run("", "--server=virtual", "--work=none")).isZero();
