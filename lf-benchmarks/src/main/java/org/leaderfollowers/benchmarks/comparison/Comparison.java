@@ -43,9 +43,10 @@ import org.leaderfollowers.benchmarks.servers.Work;
  * for each server, {@code --server-vm} for the arguments of the servers' JVMs,
  * {@code --system-calls=false} to do without counting them, {@code --quiet=<percent>} to
  * repeat a measurement, up to five times, if other processes used more of the machine
- * meanwhile; the quietest counts. What is done with it: {@code --reference} names the
- * server that the others are compared with, {@code --output} the file for the raw data,
- * {@code --docs} a directory for the page of the documentation.
+ * meanwhile; the quietest counts; {@code --neighbour-connections} that keep the neighbour
+ * of mixed work busy. What is done with it: {@code --reference} names the server that the
+ * others are compared with, {@code --output} the file for the raw data, {@code --docs} a
+ * directory for the page of the documentation.
  */
 public final class Comparison implements Experiment.Protocol {
 
@@ -86,7 +87,8 @@ public final class Comparison implements Experiment.Protocol {
 		Path log = output.resolveSibling(output.getFileName() + ".log");
 		Settings settings = new Settings(List.of(arguments.text("server-vm", SERVER_VM).split(" ")), Work.calibrate(),
 				arguments.decimal("warmup", quick ? 2 : 5), arguments.decimal("seconds", quick ? 1 : 3),
-				arguments.number("rounds", quick ? 3 : 5), arguments.decimal("quiet", 100), log);
+				arguments.number("rounds", quick ? 3 : 5), arguments.decimal("quiet", 100),
+				arguments.number("neighbour-connections", 4), log);
 		boolean countSystemCalls = Boolean.parseBoolean(arguments.text("system-calls", "true"));
 		String reference = arguments.text("reference", Servers.ADAPTIVE);
 		Optional<Path> docs = arguments.optional("docs").map(Path::of);
@@ -139,6 +141,7 @@ public final class Comparison implements Experiment.Protocol {
 		facts.put("server JVM", String.join(" ", settings.vmArguments()));
 		facts.put("seconds", Double.toString(settings.seconds()));
 		facts.put("rounds", Integer.toString(settings.rounds()));
+		facts.put("connections of a neighbour", Integer.toString(settings.neighbourConnections()));
 		if (settings.quietPercent() < 100) {
 			facts.put("repeated if others used more than", settings.quietPercent() + "%");
 		}

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.benchmarks.load.Load;
 import org.leaderfollowers.benchmarks.load.LoadResult;
 import org.leaderfollowers.benchmarks.results.Measurement;
@@ -43,6 +44,10 @@ final class Experiment {
 
 	private static final double NANOS_PER_MICRO = 1e3;
 
+	/** What is counted for a process and divided by the number of requests. */
+	private static final List<Metric> COSTS = List.of(Metric.CPU_US, Metric.ALLOCATED_BYTES, Metric.VOLUNTARY_SWITCHES,
+			Metric.INVOLUNTARY_SWITCHES);
+
 	private final Plan plan;
 
 	private final String work;
@@ -56,6 +61,9 @@ final class Experiment {
 	private final Protocol protocol;
 
 	private final Map<String, Server> servers = new LinkedHashMap<>();
+
+	/** Keeps neighbours busy. There is none unless the work is mixed. */
+	private @Nullable Generator neighbours;
 
 	/** Servers that could not be started. */
 	private final Set<String> unusable = new HashSet<>();
@@ -91,6 +99,9 @@ final class Experiment {
 		}
 		finally {
 			this.servers.values().forEach(Server::close);
+			if (this.neighbours != null) {
+				this.neighbours.close();
+			}
 		}
 	}
 
@@ -145,6 +156,9 @@ final class Experiment {
 			// The first answer loads classes, which requests would be blamed for
 			server.statistics(false);
 			warmUp(Scenario.closed(this.work, 64), server, this.settings.warmup());
+			if (server.neighbourPort() > 0) {
+				neighbours().run(neighbourLoad(server, this.settings.warmup()));
+			}
 		}
 		return server;
 	}
@@ -153,7 +167,7 @@ final class Experiment {
 	private void warmUp(Scenario scenario, Server server, double seconds) throws IOException {
 		this.generator
 			.run(load(new Scenario(this.work, scenario.connections(), scenario.payload(), scenario.pipeline(), 0),
-					server, 0, seconds));
+					server.port(), 0, seconds));
 	}
 
 	private double settling() {
@@ -182,16 +196,57 @@ final class Experiment {
 	}
 
 	private Measurement measure(Scenario scenario, Server server, int round) throws IOException {
+		return scenario.mixed() ? measureMixed(scenario, server, round) : measureOne(scenario, server, round);
+	}
+
+	/**
+	 * First without the neighbour's load, then within it. Its connections are there as
+	 * long as the others.
+	 */
+	private Measurement measureMixed(Scenario scenario, Server server, int round) throws IOException {
+		Measurement alone = measureOne(scenario, server, round);
+		if (!alone.valid()) {
+			return alone;
+		}
+		List<Measurement> beside = new ArrayList<>();
+		LoadResult neighbour = neighbours().run(neighbourLoad(server, settling() + this.settings.seconds()),
+				() -> beside.add(measureOne(scenario, server, round)), () -> {
+				});
+		Measurement mixed = beside.get(0);
+		Map<Metric, Double> values = new EnumMap<>(mixed.values());
+		// The two kinds of requests have no cost in common
+		COSTS.forEach(values::remove);
+		values.put(Metric.P99_TO_ALONE, mixed.values().get(Metric.P99_US) / alone.values().get(Metric.P99_US));
+		values.put(Metric.NEIGHBOUR_REQUESTS_PER_SECOND, neighbour.requestsPerSecond());
+		values.computeIfPresent(Metric.OTHERS_PERCENT, (metric, percent) -> Math.max(percent, others(alone)));
+		return new Measurement(scenario, server.name(), round, values,
+				alone.errors() + mixed.errors() + neighbour.errors(), mixed.latencyNs());
+	}
+
+	private Generator neighbours() throws IOException {
+		if (this.neighbours == null) {
+			this.neighbours = new Generator(this.settings.log(), this.settings.warmup());
+		}
+		return this.neighbours;
+	}
+
+	private Load neighbourLoad(Server server, double seconds) {
+		Scenario scenario = Scenario.closed(this.work, this.settings.neighbourConnections());
+		return load(scenario, server.neighbourPort(), 0, seconds);
+	}
+
+	private Measurement measureOne(Scenario scenario, Server server, int round) throws IOException {
 		Observation start = new Observation(server);
 		Observation end = new Observation(server);
 		// The JVM's own count is outside of the period that the system counts
-		LoadResult result = this.generator.run(load(scenario, server, settling(), this.settings.seconds()), () -> {
-			start.readStatistics();
-			start.readSystem();
-		}, () -> {
-			end.readSystem();
-			end.readStatistics();
-		});
+		LoadResult result = this.generator.run(load(scenario, server.port(), settling(), this.settings.seconds()),
+				() -> {
+					start.readStatistics();
+					start.readSystem();
+				}, () -> {
+					end.readSystem();
+					end.readStatistics();
+				});
 		Map<Metric, Double> values = new EnumMap<>(Metric.class);
 		double rate = result.requestsPerSecond();
 		values.put(Metric.REQUESTS_PER_SECOND, rate);
@@ -218,7 +273,7 @@ final class Experiment {
 		Observation before = new Observation(server);
 		Observation after = new Observation(server);
 		before.collectGarbage();
-		long errors = this.generator.idle(load(scenario, server, 0, 0), after::collectGarbage);
+		long errors = this.generator.idle(load(scenario, server.port(), 0, 0), after::collectGarbage);
 		Map<Metric, Double> values = new EnumMap<>(Metric.class);
 		values.put(Metric.IDLE_HEAP_BYTES,
 				(after.statistic("heap") - before.statistic("heap")) / scenario.connections());
@@ -229,12 +284,12 @@ final class Experiment {
 	}
 
 	private void countSystemCalls(Scenario scenario, Server server, SystemCalls tool) throws IOException {
-		if (scenario.connections() > MOST_TRACED_CONNECTIONS) {
+		if (scenario.connections() > MOST_TRACED_CONNECTIONS || scenario.mixed()) {
 			return;
 		}
 		List<LoadResult> results = new ArrayList<>();
 		Optional<SystemCalls.Count> count = tool.count(server.pid(),
-				() -> results.add(this.generator.run(load(scenario, server, 0, this.settings.seconds() / 2))));
+				() -> results.add(this.generator.run(load(scenario, server.port(), 0, this.settings.seconds() / 2))));
 		if (count.isPresent() && results.get(0).total() > 0) {
 			double requests = results.get(0).total();
 			Map<Metric, Double> values = Map.of(Metric.SYSTEM_CALLS, count.get().all() / requests, Metric.FUTEX_CALLS,
@@ -245,9 +300,9 @@ final class Experiment {
 	}
 
 	/** Idle connections have one request each, and no more. */
-	private static Load load(Scenario scenario, Server server, double warmup, double seconds) {
-		return new Load("127.0.0.1", server.port(), scenario.connections(), Math.max(1, scenario.pipeline()),
-				scenario.payload(), scenario.rate(), warmup, seconds, Load.DEFAULT_TIMEOUT);
+	private static Load load(Scenario scenario, int port, double warmup, double seconds) {
+		return new Load("127.0.0.1", port, scenario.connections(), Math.max(1, scenario.pipeline()), scenario.payload(),
+				scenario.rate(), warmup, seconds, Load.DEFAULT_TIMEOUT);
 	}
 
 	/**
@@ -278,8 +333,12 @@ final class Experiment {
 		private void readSystem() throws IOException {
 			if (LINUX) {
 				this.process = Optional.of(ProcessSample.read(PROC.resolve(Long.toString(this.server.pid()))));
-				this.others = Optional.of(OtherProcesses.read(PROC,
-						Set.of(this.server.pid(), Experiment.this.generator.pid(), ProcessHandle.current().pid())));
+				Set<Long> ours = new HashSet<>(
+						Set.of(this.server.pid(), Experiment.this.generator.pid(), ProcessHandle.current().pid()));
+				if (Experiment.this.neighbours != null) {
+					ours.add(Experiment.this.neighbours.pid());
+				}
+				this.others = Optional.of(OtherProcesses.read(PROC, ours));
 			}
 		}
 

@@ -28,10 +28,13 @@ final class Server implements AutoCloseable {
 
 	private final int port;
 
-	private Server(String name, ChildProcess process, int port) {
+	private final int neighbourPort;
+
+	private Server(String name, ChildProcess process, int port, int neighbourPort) {
 		this.name = name;
 		this.process = process;
 		this.port = port;
+		this.neighbourPort = neighbourPort;
 	}
 
 	/**
@@ -62,7 +65,9 @@ final class Server implements AutoCloseable {
 				}
 				line = process.read(TIMEOUT);
 			}
-			return new Server(name, process, Integer.parseInt(line.split(" ")[1]));
+			String[] fields = line.split(" ");
+			return new Server(name, process, Integer.parseInt(fields[1]),
+					(fields.length > 3) ? Integer.parseInt(fields[3]) : 0);
 		}
 		catch (IOException | RuntimeException ex) {
 			process.close();
@@ -76,6 +81,14 @@ final class Server implements AutoCloseable {
 
 	int port() {
 		return this.port;
+	}
+
+	/**
+	 * The second port of a server.
+	 * @return the port; 0 if there is none
+	 */
+	int neighbourPort() {
+		return this.neighbourPort;
 	}
 
 	long pid() {

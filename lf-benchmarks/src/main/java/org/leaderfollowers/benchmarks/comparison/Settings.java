@@ -13,9 +13,10 @@ import java.util.List;
  * @param rounds how often each server is measured in each scenario
  * @param quietPercent what other processes may use of the machine: a measurement with
  * more is repeated
+ * @param neighbourConnections connections that keep a neighbour busy
  * @param log where the processes complain
  */
 record Settings(List<String> vmArguments, int cpuIterations, double warmup, double seconds, int rounds,
-		double quietPercent, Path log) {
+		double quietPercent, int neighbourConnections, Path log) {
 
 }

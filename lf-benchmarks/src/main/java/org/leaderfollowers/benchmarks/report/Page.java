@@ -35,8 +35,9 @@ final class Page {
 
 	private static final List<Metric> RANGES = List.of(Metric.REQUESTS_PER_SECOND, Metric.CPU_US);
 
-	private static final List<Metric> LATENCIES = List.of(Metric.P50_US, Metric.P99_US, Metric.P999_US, Metric.UNSENT,
-			Metric.IDLE_HEAP_BYTES, Metric.IDLE_DIRECT_BYTES);
+	private static final List<Metric> LATENCIES = List.of(Metric.P50_US, Metric.P99_US, Metric.P999_US,
+			Metric.P99_TO_ALONE, Metric.NEIGHBOUR_REQUESTS_PER_SECOND, Metric.UNSENT, Metric.IDLE_HEAP_BYTES,
+			Metric.IDLE_DIRECT_BYTES);
 
 	private static final List<Metric> COSTS = List.of(Metric.VOLUNTARY_SWITCHES, Metric.INVOLUNTARY_SWITCHES,
 			Metric.SYSTEM_CALLS, Metric.FUTEX_CALLS, Metric.ALLOCATED_BYTES, Metric.THREADS, Metric.GENERATOR_CPU_US,

@@ -23,6 +23,15 @@ public enum Metric {
 	/** The longest latency. */
 	MAX_US("max µs", 0),
 
+	/**
+	 * The latency that 99% of the requests did not exceed, to that without the
+	 * neighbour's load just before.
+	 */
+	P99_TO_ALONE("p99 ÷ p99 alone", 2),
+
+	/** Replies per second of the neighbour. */
+	NEIGHBOUR_REQUESTS_PER_SECOND("neighbour's requests/s", 0),
+
 	/** How often a thread of the server gave the processor up to wait. */
 	VOLUNTARY_SWITCHES("voluntary switches/request", 3),
 

@@ -53,6 +53,14 @@ public record Scenario(String work, int connections, int payload, int pipeline, 
 	}
 
 	/**
+	 * Whether a neighbour of the same server is busy meanwhile.
+	 * @return whether it is
+	 */
+	public boolean mixed() {
+		return Work.of(this.work).filter((work) -> work.neighbour() != null).isPresent();
+	}
+
+	/**
 	 * A scenario in one word, for names of files and anchors.
 	 * @return the name
 	 */

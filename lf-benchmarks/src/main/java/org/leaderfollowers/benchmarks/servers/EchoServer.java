@@ -1,5 +1,7 @@
 package org.leaderfollowers.benchmarks.servers;
 
+import java.io.IOException;
+
 /**
  * A server that runs and answers each line with the same line. It was started by
  * {@link ServerKind#start} and is closed once.
@@ -11,6 +13,17 @@ public interface EchoServer extends AutoCloseable {
 	 * @return the port
 	 */
 	int port();
+
+	/**
+	 * Opens another port, whose connections are served by the same threads.
+	 * @param work what its handler does before it replies
+	 * @return the port
+	 * @throws IOException if it cannot be opened
+	 * @throws UnsupportedOperationException if this kind has one port only
+	 */
+	default int open(Runnable work) throws IOException {
+		throw new UnsupportedOperationException("it has one port only");
+	}
 
 	/**
 	 * What the server's own allocator holds off the heap: frameworks that have one are

@@ -18,7 +18,9 @@ final class LeaderFollowersServer implements EchoServer {
 
 	private final LeaderFollowersPool pool;
 
-	private final TcpServer server;
+	private final int maxMessage;
+
+	private final int port;
 
 	LeaderFollowersServer(String policy, ServerOptions options, Runnable work) {
 		LeaderFollowersPool.Builder builder = LeaderFollowersPool.builder()
@@ -32,19 +34,31 @@ final class LeaderFollowersServer implements EchoServer {
 			builder.handleSets(options.loops());
 		}
 		this.pool = builder.build();
-		this.server = TcpServer.builder(this.pool)
+		this.maxMessage = options.maxMessage();
+		this.port = listen("default", work);
+	}
+
+	private int listen(String name, Runnable work) {
+		TcpServer server = TcpServer.builder(this.pool)
+			.name(name)
 			.address(Loopback.address())
 			.port(0)
 			.backlog(Loopback.BACKLOG)
 			.maxConnections(MAX_CONNECTIONS)
-			.maxMessageSize(options.maxMessage())
+			.maxMessageSize(this.maxMessage)
 			.framing(Framing.line())
 			.handler((connection, message) -> {
 				work.run();
 				connection.send(message);
 			})
 			.build();
-		this.server.start();
+		server.start();
+		return server.port();
+	}
+
+	@Override
+	public int open(Runnable work) {
+		return listen("neighbour", work);
 	}
 
 	/** The engine of the class path may be older than the policy. */
@@ -59,7 +73,7 @@ final class LeaderFollowersServer implements EchoServer {
 
 	@Override
 	public int port() {
-		return this.server.port();
+		return this.port;
 	}
 
 	@Override

@@ -46,12 +46,16 @@ final class NettyServer implements EchoServer {
 	private final @Nullable EventExecutorGroup executors;
 
 	/**
-	 * The connections whose handlers are on executors: unlike the loops, those do not
-	 * close what is left when they end.
+	 * The ports, and the connections whose handlers are on executors: unlike the loops,
+	 * those do not close what is left when they end.
 	 */
-	private final ChannelGroup served = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+	private final ChannelGroup channels = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
 
-	private final Channel listening;
+	private final Class<? extends ServerChannel> channel;
+
+	private final int maxMessage;
+
+	private final int port;
 
 	private NettyServer(IoHandlerFactory transport, Class<? extends ServerChannel> channel,
 			@Nullable EventExecutorGroup executors, ServerOptions options, Runnable work) {
@@ -59,9 +63,16 @@ final class NettyServer implements EchoServer {
 		ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.DISABLED);
 		this.loops = new MultiThreadIoEventLoopGroup(options.loops(), transport);
 		this.executors = executors;
+		this.channel = channel;
+		this.maxMessage = options.maxMessage();
+		this.port = open(work);
+	}
+
+	@Override
+	public int open(Runnable work) {
 		EchoHandler handler = new EchoHandler(work);
-		this.listening = new ServerBootstrap().group(this.loops)
-			.channel(channel)
+		Channel listening = new ServerBootstrap().group(this.loops)
+			.channel(this.channel)
 			.option(ChannelOption.SO_BACKLOG, Loopback.BACKLOG)
 			.childOption(ChannelOption.TCP_NODELAY, true)
 			.childOption(ChannelOption.ALLOCATOR, ALLOCATOR)
@@ -72,10 +83,11 @@ final class NettyServer implements EchoServer {
 				@Override
 				protected void initChannel(Channel accepted) {
 					// One byte more: a carriage return may come before its line feed.
-					accepted.pipeline().addLast(new LineBasedFrameDecoder(options.maxMessage() + 1, false, true));
-					if (executors != null) {
-						NettyServer.this.served.add(accepted);
-						accepted.pipeline().addLast(executors, handler);
+					accepted.pipeline()
+						.addLast(new LineBasedFrameDecoder(NettyServer.this.maxMessage + 1, false, true));
+					if (NettyServer.this.executors != null) {
+						NettyServer.this.channels.add(accepted);
+						accepted.pipeline().addLast(NettyServer.this.executors, handler);
 					}
 					else {
 						accepted.pipeline().addLast(handler);
@@ -86,6 +98,8 @@ final class NettyServer implements EchoServer {
 			.bind(Loopback.anyPort())
 			.syncUninterruptibly()
 			.channel();
+		this.channels.add(listening);
+		return ((InetSocketAddress) listening.localAddress()).getPort();
 	}
 
 	static EchoServer onEpoll(ServerOptions options, Runnable work) {
@@ -112,7 +126,7 @@ final class NettyServer implements EchoServer {
 
 	@Override
 	public int port() {
-		return ((InetSocketAddress) this.listening.localAddress()).getPort();
+		return this.port;
 	}
 
 	@Override
@@ -122,8 +136,7 @@ final class NettyServer implements EchoServer {
 
 	@Override
 	public void close() {
-		this.listening.close().syncUninterruptibly();
-		this.served.close().awaitUninterruptibly(PATIENCE_SECONDS, TimeUnit.SECONDS);
+		this.channels.close().awaitUninterruptibly(PATIENCE_SECONDS, TimeUnit.SECONDS);
 		this.loops.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
 		if (this.executors != null) {
 			this.executors.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).syncUninterruptibly();

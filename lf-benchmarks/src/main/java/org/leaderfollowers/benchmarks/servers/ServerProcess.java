@@ -20,8 +20,8 @@ import java.util.stream.Collectors;
  * The arguments are {@code --server=<kind> --work=<work> [--threads=64]
  * [--loops=0] [--max-message=131072] [--cpu-iterations=0]}; see {@link ServerKind},
  * {@link Work} and {@link ServerOptions}. The process prints {@code READY <port> <pid>}
- * when clients can connect, and then answers the commands on its standard input, one a
- * line:
+ * when clients can connect, and the port of the neighbour behind it if there is one, and
+ * then answers the commands on its standard input, one a line:
  * <table border="1">
  * <caption>Commands</caption>
  * <tr>
@@ -86,7 +86,9 @@ public final class ServerProcess {
 			return BAD_ARGUMENTS;
 		}
 		try (EchoServer server = kind.start(options)) {
-			say(out, "READY " + server.port() + " " + ProcessHandle.current().pid());
+			Work neighbour = options.work().neighbour();
+			say(out, "READY " + server.port() + " " + ProcessHandle.current().pid()
+					+ ((neighbour != null) ? " " + server.open(neighbour.prepare(options.cpuIterations())) : ""));
 			obey(server, new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8)), out, err);
 		}
 		catch (UnsupportedOperationException ex) {

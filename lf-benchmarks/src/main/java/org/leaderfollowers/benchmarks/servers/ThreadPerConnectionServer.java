@@ -9,6 +9,8 @@ import java.lang.invoke.MethodType;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
@@ -28,6 +30,8 @@ final class ThreadPerConnectionServer implements EchoServer {
 	/** Each connection has its buffer, idle or not; it grows for longer lines. */
 	private static final int INITIAL_BUFFER_SIZE = 4 * 1024;
 
+	private final ServerOptions options;
+
 	private final LineEcho echo;
 
 	private final Consumer<Runnable> starter;
@@ -38,8 +42,12 @@ final class ThreadPerConnectionServer implements EchoServer {
 
 	private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
 
+	/** The servers of other ports: connections share the processors, and no threads. */
+	private final List<EchoServer> neighbours = new ArrayList<>();
+
 	private ThreadPerConnectionServer(ServerOptions options, Runnable work, Consumer<Runnable> starter)
 			throws IOException {
+		this.options = options;
 		this.echo = new LineEcho(work, options.maxMessage());
 		this.starter = starter;
 		this.listening = new ServerSocket(0, Loopback.BACKLOG, Loopback.address());
@@ -143,7 +151,15 @@ final class ThreadPerConnectionServer implements EchoServer {
 	}
 
 	@Override
+	public int open(Runnable work) throws IOException {
+		EchoServer neighbour = new ThreadPerConnectionServer(this.options, work, this.starter);
+		this.neighbours.add(neighbour);
+		return neighbour.port();
+	}
+
+	@Override
 	public void close() {
+		this.neighbours.forEach(EchoServer::close);
 		try {
 			this.listening.close();
 		}

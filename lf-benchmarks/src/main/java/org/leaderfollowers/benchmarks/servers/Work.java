@@ -5,27 +5,33 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * What a handler does before it replies: the kinds of load that tell designs of servers
  * apart. Its name is {@code none}, {@code cpu20} for 20 µs of the processor's time, or
  * {@code block5pct2ms} if 5% of the requests wait for 2 ms, as for a database that mostly
- * has them cached.
+ * has them cached. {@code mixed-cpu20} is an echo, while a second port of the same server
+ * has a handler that burns 20 µs.
  *
  * @param id how it is named on a command line and in reports
  * @param cpuMicros the processor's time that every request burns
  * @param blockPercent the share of the requests that block
  * @param blockMillis how long they do
+ * @param neighbour the work of the second port; {@code null} if there is none
  */
-public record Work(String id, int cpuMicros, int blockPercent, int blockMillis) {
+public record Work(String id, int cpuMicros, int blockPercent, int blockMillis, @Nullable Work neighbour) {
 
 	/** The names that there are, for a reader. */
-	public static final String NAMES = "none, cpu<microseconds> or block<percent>pct<milliseconds>ms";
+	public static final String NAMES = "none, cpu<microseconds> or block<percent>pct<milliseconds>ms, with mixed- before it for a neighbour";
 
 	/** Nothing: what is left is the price of the server itself. */
-	public static final Work NONE = new Work("none", 0, 0, 0);
+	public static final Work NONE = new Work("none", 0, 0, 0, null);
 
 	private static final Pattern NAME = Pattern
 		.compile("none|cpu([1-9]\\d{0,4})|block([1-9]\\d?|100)pct([1-9]\\d{0,3})ms");
+
+	private static final String MIXED = "mixed-";
 
 	/** The number of iterations is told for so many microseconds. */
 	private static final int CALIBRATED_MICROS = 20;
@@ -69,7 +75,7 @@ public record Work(String id, int cpuMicros, int blockPercent, int blockMillis) 
 			return ((this.blockPercent == 100) ? "every request blocks" : this.blockPercent + "% of the requests block")
 					+ " for " + this.blockMillis + " ms";
 		}
-		return "echo";
+		return (this.neighbour != null) ? "echo beside a neighbour (" + this.neighbour.title() + ")" : "echo";
 	}
 
 	/**
@@ -78,8 +84,15 @@ public record Work(String id, int cpuMicros, int blockPercent, int blockMillis) 
 	 * @return nothing if there is none
 	 */
 	public static Optional<Work> of(String id) {
+		if (id.startsWith(MIXED)) {
+			return ofOnePort(id.substring(MIXED.length())).map((neighbour) -> new Work(id, 0, 0, 0, neighbour));
+		}
+		return ofOnePort(id);
+	}
+
+	private static Optional<Work> ofOnePort(String id) {
 		Matcher name = NAME.matcher(id);
-		return name.matches() ? Optional.of(new Work(id, number(name, 1), number(name, 2), number(name, 3)))
+		return name.matches() ? Optional.of(new Work(id, number(name, 1), number(name, 2), number(name, 3), null))
 				: Optional.empty();
 	}
 

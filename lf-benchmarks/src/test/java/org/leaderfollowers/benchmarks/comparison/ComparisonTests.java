@@ -50,4 +50,25 @@ class ComparisonTests {
 		assertThat(this.directory.resolve("benchmarks.adoc")).content().contains("`lf-eager@2`");
 	}
 
+	@Test
+	void anEchoIsMeasuredBesideABusyNeighbour() throws IOException {
+		Path output = this.directory.resolve("raw.csv");
+		ByteArrayOutputStream out = new ByteArrayOutputStream();
+		Comparison.run(
+				new String[] { "--servers=lf-adaptive,nio", "--work=mixed-block100pct1ms", "--connections=3",
+						"--neighbour-connections=2", "--rounds=1", "--seconds=0.2", "--warmup=0.1",
+						"--system-calls=false", "--output=" + output },
+				new PrintStream(out, true, StandardCharsets.UTF_8));
+		Results results = ResultFile.read(List.of(output)).results();
+		assertThat(results.measurements()).singleElement().satisfies((measurement) -> {
+			assertThat(measurement.errors()).isZero();
+			assertThat(measurement.values()).containsKeys(Metric.P99_US, Metric.P99_TO_ALONE)
+				.doesNotContainKey(Metric.CPU_US);
+			assertThat(measurement.value(Metric.NEIGHBOUR_REQUESTS_PER_SECOND)).isBetween(1.0, 2000.0);
+		});
+		assertThat(output).content()
+			.contains("# left out: nio (it has one port only)")
+			.contains("# connections of a neighbour: 2");
+	}
+
 }

@@ -23,7 +23,11 @@ final class LineClient implements AutoCloseable {
 	private final InputStream input;
 
 	LineClient(EchoServer server) throws IOException {
-		this.socket = new Socket(InetAddress.getLoopbackAddress(), server.port());
+		this(server.port());
+	}
+
+	LineClient(int port) throws IOException {
+		this.socket = new Socket(InetAddress.getLoopbackAddress(), port);
 		this.socket.setSoTimeout(TIMEOUT_MILLIS);
 		this.socket.setTcpNoDelay(true);
 		this.input = new BufferedInputStream(this.socket.getInputStream(), 64 * 1024);

@@ -3,6 +3,7 @@ package org.leaderfollowers.benchmarks.servers;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -174,6 +175,24 @@ class ServerKindTests {
 		assertThatExceptionOfType(UnsupportedOperationException.class)
 			.isThrownBy(() -> kind.start(new ServerOptions(Work.NONE, 8, 2, 1024, 0)))
 			.withMessageContaining("cannot be set");
+	}
+
+	@ParameterizedTest
+	@EnumSource(names = { "LF_ADAPTIVE", "NETTY_NIO", "NETTY_NIO_EXECUTOR", "THREADS" })
+	void servesAnotherPort(ServerKind kind) throws IOException {
+		AtomicInteger worked = new AtomicInteger();
+		EchoServer server = kind.start(OPTIONS);
+		try (LineClient client = new LineClient(server);
+				LineClient neighbour = new LineClient(server.open(worked::incrementAndGet))) {
+			client.send("hello\n");
+			assertThat(client.receive()).isEqualTo("hello");
+			assertThat(worked).hasValue(0);
+			neighbour.send("hello\n");
+			assertThat(neighbour.receive()).isEqualTo("hello");
+			assertThat(worked).hasValue(1);
+			server.close();
+			assertThat(neighbour.isClosedByServer()).isTrue();
+		}
 	}
 
 	private static List<String> lines(String prefix, int count) {

@@ -73,6 +73,12 @@ class ServerProcessTests {
 	}
 
 	@Test
+	void tellsThePortOfTheNeighbour() throws IOException {
+		assertThat(run("", "--server=lf-adaptive", "--work=mixed-cpu50", "--cpu-iterations=1000")).isZero();
+		assertThat(output()).matches("READY \\d+ \\d+ \\d+\\R");
+	}
+
+	@Test
 	void countsWhatThreadsAllocate() throws IOException {
 		assertThat(run("stats\ngc\nquit\n", "--server=textbook-lf", "--work=cpu20", "--threads=2",
 				"--cpu-iterations=1000"))
@@ -116,6 +122,12 @@ class ServerProcessTests {
 		assertThat(run("", "--server=nio", "--work=none", "--threads=many")).isEqualTo(2);
 		assertThat(errors()).contains("--threads must be a number, but is 'many'");
 		assertThat(run("", "--server=nio", "--work=none", "--threads=0")).isEqualTo(2);
+	}
+
+	@Test
+	void saysWhyAKindHasNoNeighbour() throws IOException {
+		assertThat(run("", "--server=nio", "--work=mixed-cpu50", "--cpu-iterations=1000")).isZero();
+		assertThat(output()).isEqualTo("UNSUPPORTED it has one port only" + System.lineSeparator());
 	}
 
 	@Test

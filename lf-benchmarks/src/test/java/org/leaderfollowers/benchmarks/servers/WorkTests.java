@@ -79,12 +79,14 @@ class WorkTests {
 	@Test
 	void isFoundByItsName() {
 		assertThat(Work.of("none")).contains(Work.NONE);
-		assertThat(Work.of("cpu5")).contains(new Work("cpu5", 5, 0, 0));
-		assertThat(Work.of("block5pct2ms")).contains(new Work("block5pct2ms", 0, 5, 2));
+		assertThat(Work.of("cpu5")).contains(new Work("cpu5", 5, 0, 0, null));
+		assertThat(Work.of("mixed-cpu5").map(Work::neighbour)).isEqualTo(Work.of("cpu5"));
+		assertThat(Work.of("block5pct2ms")).contains(new Work("block5pct2ms", 0, 5, 2, null));
 	}
 
 	@ParameterizedTest
-	@ValueSource(strings = { "lunch", "", "cpu", "cpu0", "cpu20us", "cpu05", "block1ms", "block101pct1ms" })
+	@ValueSource(strings = { "lunch", "", "cpu", "cpu0", "cpu20us", "cpu05", "block1ms", "block101pct1ms", "mixed-",
+			"mixed-mixed-none" })
 	void isNotFoundByAnotherName(String name) {
 		assertThat(Work.of(name)).isEmpty();
 	}
@@ -94,6 +96,8 @@ class WorkTests {
 		assertThat(work("none").title()).isEqualTo("echo");
 		assertThat(work("cpu50").title()).isEqualTo("every request burns 50 µs of CPU");
 		assertThat(work("block5pct2ms").title()).isEqualTo("5% of the requests block for 2 ms");
+		assertThat(work("mixed-block100pct5ms").title())
+			.isEqualTo("echo beside a neighbour (every request blocks for 5 ms)");
 		assertThat(work("block100pct1ms").title()).isEqualTo("every request blocks for 1 ms");
 	}
 
