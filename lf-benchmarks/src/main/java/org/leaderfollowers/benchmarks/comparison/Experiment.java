@@ -1,6 +1,7 @@
 package org.leaderfollowers.benchmarks.comparison;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -272,15 +273,31 @@ final class Experiment {
 	private void measureIdle(Scenario scenario, Server server) throws IOException {
 		Observation before = new Observation(server);
 		Observation after = new Observation(server);
+		Observation quiet = new Observation(server);
 		before.collectGarbage();
-		long errors = this.generator.idle(load(scenario, server.port(), 0, 0), after::collectGarbage);
+		long errors = this.generator.idle(load(scenario, server.port(), 0, 0), () -> {
+			after.collectGarbage();
+			quiet.readSystem();
+			pause(this.settings.seconds());
+			after.readSystem();
+		});
 		Map<Metric, Double> values = new EnumMap<>(Metric.class);
 		values.put(Metric.IDLE_HEAP_BYTES,
 				(after.statistic("heap") - before.statistic("heap")) / scenario.connections());
 		values.put(Metric.IDLE_DIRECT_BYTES,
 				(after.statistic("direct") - before.statistic("direct")) / scenario.connections());
 		values.put(Metric.THREADS, after.statistic("threads"));
+		after.cpuSecondsSince(quiet).ifPresent((cpu) -> values.put(Metric.IDLE_CPU_PERCENT, 100 * cpu));
 		this.protocol.add(new Measurement(scenario, server.name(), Measurement.SEPARATE_PASS, values, errors, null));
+	}
+
+	private static void pause(double seconds) throws IOException {
+		try {
+			Thread.sleep((long) (seconds * 1000));
+		}
+		catch (InterruptedException ex) {
+			throw new InterruptedIOException("Interrupted while a server was idle");
+		}
 	}
 
 	private void countSystemCalls(Scenario scenario, Server server, SystemCalls tool) throws IOException {
@@ -340,6 +357,10 @@ final class Experiment {
 				}
 				this.others = Optional.of(OtherProcesses.read(PROC, ours));
 			}
+		}
+
+		private Optional<Double> cpuSecondsSince(Observation start) {
+			return this.process.flatMap((now) -> start.process.map((earlier) -> now.since(earlier).cpuSeconds()));
 		}
 
 		private double statistic(String name) {

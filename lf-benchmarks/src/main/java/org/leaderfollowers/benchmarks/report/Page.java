@@ -37,7 +37,7 @@ final class Page {
 
 	private static final List<Metric> LATENCIES = List.of(Metric.P50_US, Metric.P99_US, Metric.P999_US,
 			Metric.P99_TO_ALONE, Metric.NEIGHBOUR_REQUESTS_PER_SECOND, Metric.UNSENT, Metric.IDLE_HEAP_BYTES,
-			Metric.IDLE_DIRECT_BYTES);
+			Metric.IDLE_DIRECT_BYTES, Metric.IDLE_CPU_PERCENT);
 
 	private static final List<Metric> COSTS = List.of(Metric.VOLUNTARY_SWITCHES, Metric.INVOLUNTARY_SWITCHES,
 			Metric.SYSTEM_CALLS, Metric.FUTEX_CALLS, Metric.ALLOCATED_BYTES, Metric.THREADS, Metric.GENERATOR_CPU_US,
@@ -115,6 +115,7 @@ final class Page {
 		long missed = count(checks, Goal.Outcome.MISSED);
 		this.page.paragraph(
 				"What this engine was designed to reach with its default settings (`" + Servers.ADAPTIVE + "`).",
+				"Peers are all other servers, each with several settings if it has any; the best of all is the measure.",
 				"Of " + checks.size() + " goals, " + met + " " + were(met) + " met, " + missed + " " + were(missed)
 						+ " missed, and " + (checks.size() - met - missed)
 						+ " could not be checked with these results.");
@@ -348,6 +349,9 @@ final class Page {
 						+ this.run.facts().getOrDefault(Run.SYSTEM_CALLS, "nothing")
 						+ ". `perf` hardly disturbs a server; `strace` slows every call so much that there is more to do after each, and less is counted than there would be, or more where threads get in each other's way.",
 				"Heap of an idle connection: the used heap after garbage collection with the connections, each of which has had one reply, less that without them.",
+				"CPU time while idle: of the server's process with these connections, as a share of one processor.",
+				"Beside a neighbour: the server has a second port on the same threads, where the neighbour's handler works for every request. A second load generator sends these from a few connections, each as soon as the last reply has come. Just before, the echo is measured without them; `"
+						+ Metric.P99_TO_ALONE.label() + "` compares the two.",
 				"In each round every server is measured once in each scenario. The order changes from round to round. The other servers stay alive meanwhile, without connections."));
 	}
 

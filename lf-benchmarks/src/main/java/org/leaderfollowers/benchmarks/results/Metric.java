@@ -56,6 +56,9 @@ public enum Metric {
 	/** What an idle connection keeps in direct buffers. */
 	IDLE_DIRECT_BYTES("direct B/idle connection", 0),
 
+	/** CPU time of the server while all connections are idle, of one processor. */
+	IDLE_CPU_PERCENT("idle CPU %", 1),
+
 	/** Requests of an open loop that could not be sent until a second after the end. */
 	UNSENT("not sent", 0),
 

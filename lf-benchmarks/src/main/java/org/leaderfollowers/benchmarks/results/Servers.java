@@ -91,6 +91,16 @@ public final class Servers {
 	}
 
 	/**
+	 * Whether a server is Netty's native transport with the handler on the event loop,
+	 * however many loops it has.
+	 * @param server its name
+	 * @return whether it is
+	 */
+	public static boolean isNettyEpoll(String server) {
+		return server.equals(NETTY) || server.startsWith(NETTY + "@");
+	}
+
+	/**
 	 * Servers in the order of the tables, those that are not known here last.
 	 * @param servers the servers
 	 * @return the same in order

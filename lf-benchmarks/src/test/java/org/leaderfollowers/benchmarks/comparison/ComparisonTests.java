@@ -51,6 +51,18 @@ class ComparisonTests {
 	}
 
 	@Test
+	void idleConnectionsAreMeasured() throws IOException {
+		Path output = this.directory.resolve("raw.csv");
+		Comparison.run(
+				new String[] { "--servers=lf-adaptive", "--connections=3", "--pipeline=0", "--rounds=1",
+						"--seconds=0.2", "--warmup=0.1", "--system-calls=false", "--output=" + output },
+				new PrintStream(new ByteArrayOutputStream(), true, StandardCharsets.UTF_8));
+		assertThat(ResultFile.read(List.of(output)).results().measurements()).singleElement()
+			.satisfies((measurement) -> assertThat(measurement.values()).containsKeys(Metric.IDLE_HEAP_BYTES,
+					Metric.IDLE_DIRECT_BYTES));
+	}
+
+	@Test
 	void anEchoIsMeasuredBesideABusyNeighbour() throws IOException {
 		Path output = this.directory.resolve("raw.csv");
 		ByteArrayOutputStream out = new ByteArrayOutputStream();

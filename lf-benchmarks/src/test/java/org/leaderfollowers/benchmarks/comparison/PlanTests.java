@@ -47,7 +47,7 @@ class PlanTests {
 		Plan plan = Plan.of(List.of("full"));
 		assertThat(plan.works())
 			.containsExactlyInAnyOrder("none", "cpu2", "cpu5", "cpu10", "cpu20", "cpu50", "block5pct2ms",
-					"block100pct1ms")
+					"block100pct1ms", "mixed-cpu50", "mixed-block100pct5ms")
 			.allSatisfy((work) -> assertThat(Work.of(work)).isPresent());
 		assertThat(Servers.ALL).extracting((server) -> ServerKind.of(server.replaceAll("@.*", "")).orElseThrow())
 			.contains(ServerKind.values());
