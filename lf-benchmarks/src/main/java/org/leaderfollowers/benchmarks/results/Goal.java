@@ -106,7 +106,7 @@ public record Goal(String load, String demand, Function<Results, Check> check) {
 		goals.add(atMost(ECHO, Metric.ALLOCATED_BYTES, 0));
 		goals.add(atMost(IDLE, Metric.IDLE_HEAP_BYTES, 1000));
 		goals.add(atMost(IDLE, Metric.IDLE_DIRECT_BYTES, 0));
-		goals.add(atMost(IDLE, Metric.IDLE_CPU_PERCENT, 0));
+		goals.add(atMost(IDLE, Metric.IDLE_CPU_PERCENT, 0.1));
 		return List.copyOf(goals);
 	}
 
@@ -151,7 +151,8 @@ public record Goal(String load, String demand, Function<Results, Check> check) {
 
 	private static Goal atMost(Scenario scenario, Metric metric, double limit) {
 		return new Goal(scenario.title(),
-				metric.label() + " " + LESS + " " + String.format(Locale.ROOT, "%,.0f", limit),
+				metric.label() + " " + LESS + " "
+						+ String.format(Locale.ROOT, (limit % 1 == 0) ? "%,.0f" : "%.1f", limit),
 				(results) -> results.summary(scenario, Servers.ADAPTIVE, metric)
 					.map((summary) -> new Check(summary.text(metric.digits()),
 							// As printed: a count of whole bytes has others' in it

@@ -56,7 +56,10 @@ public enum Metric {
 	/** What an idle connection keeps in direct buffers. */
 	IDLE_DIRECT_BYTES("direct B/idle connection", 0),
 
-	/** CPU time of the server while all connections are idle, of one processor. */
+	/**
+	 * The share of one processor that the server uses while all connections are idle. A
+	 * JVM that does nothing uses up to a tenth of a percent.
+	 */
 	IDLE_CPU_PERCENT("idle CPU %", 1),
 
 	/** Requests of an open loop that could not be sent until a second after the end. */

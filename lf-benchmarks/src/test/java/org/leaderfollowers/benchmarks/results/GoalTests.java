@@ -88,6 +88,9 @@ class GoalTests {
 		assertThat(check(Scenario.idle(10_000), "heap B/idle connection ≤ 1,000",
 				new Fixture().with(Scenario.idle(10_000), Servers.ADAPTIVE, Metric.IDLE_HEAP_BYTES, 1001)))
 			.isEqualTo(new Goal.Check("1,001", Goal.Outcome.MISSED));
+		assertThat(check(Scenario.idle(10_000), "idle CPU % ≤ 0.1",
+				new Fixture().with(Scenario.idle(10_000), Servers.ADAPTIVE, Metric.IDLE_CPU_PERCENT, 0.12)))
+			.isEqualTo(new Goal.Check("0.1", Goal.Outcome.MET));
 	}
 
 	@Test
