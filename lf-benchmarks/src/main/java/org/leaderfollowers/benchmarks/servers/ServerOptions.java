@@ -30,13 +30,4 @@ public record ServerOptions(Work work, int threads, int loops, int maxMessage, i
 		}
 	}
 
-	/**
-	 * The options of a comparison that is about the kind of work only.
-	 * @param work what the handler does before it replies
-	 * @return everything else as by default
-	 */
-	public static ServerOptions of(Work work) {
-		return new ServerOptions(work, DEFAULT_THREADS, 0, DEFAULT_MAX_MESSAGE, 0);
-	}
-
 }
