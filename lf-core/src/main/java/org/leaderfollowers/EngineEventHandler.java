@@ -15,9 +15,9 @@ interface EngineEventHandler {
 	long NO_DEADLINE = Long.MAX_VALUE;
 
 	/**
-	 * Accepts, reads and decodes. The caller owns the handle and leads, unless an earlier
-	 * round of the same event gave the leadership up. Runs no code of the application but
-	 * the decoding of its framing.
+	 * Accepts, reads and decodes. The caller owns the handle; it may lead or not, and
+	 * does nothing that blocks. Runs no code of the application but the decoding of its
+	 * framing.
 	 * @param me the calling thread
 	 * @return whether there is something to {@link #dispatch}
 	 */
@@ -45,11 +45,11 @@ interface EngineEventHandler {
 	HandlerProfile profile();
 
 	/**
-	 * Whether the handle itself is likely to have more for another thread.
+	 * How many more events the handle itself is likely to have for other threads.
 	 * @param me the calling thread
 	 */
-	default boolean hasMore(Participant me) {
-		return false;
+	default int more(Participant me) {
+		return 0;
 	}
 
 	/**

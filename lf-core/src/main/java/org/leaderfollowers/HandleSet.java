@@ -19,6 +19,7 @@ import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.demultiplexing.Deadlines;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.demultiplexing.HandleState;
 import org.leaderfollowers.internal.demultiplexing.ReadyQueue;
 import org.leaderfollowers.internal.demultiplexing.UpdateQueue;
@@ -133,6 +134,11 @@ public final class HandleSet {
 		}
 
 		@Override
+		protected int readyHandles() {
+			return HandleSet.this.ready.size();
+		}
+
+		@Override
 		protected void endLongWait() {
 			if (HandleSet.this.longWait) {
 				HandleSet.this.updates.wakeLeader();
@@ -181,6 +187,7 @@ public final class HandleSet {
 	 * @param promotion tells for how long the leader may wait
 	 */
 	void await(long deadlineNanos, PromotionProtocol promotion) {
+		this.ready.clear();
 		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
 		long now = this.clock.nanoTime();
 		this.nowNanos = now;
@@ -268,12 +275,50 @@ public final class HandleSet {
 		try {
 			int operations = key.readyOps();
 			if (operations != 0) {
-				this.ready.add(handle, operations);
 				count(operations);
+				demultiplex(handle, operations);
 			}
 		}
 		catch (CancelledKeyException ex) {
 			// Closed by its owner between the wait and now; its GONE is on the way.
+		}
+		catch (Throwable ex) {
+			// Out of memory, for example. The handle is reported again.
+			this.failureLog.error("Leading handle set '%s' failed", this, ex);
+		}
+	}
+
+	/**
+	 * Claims a handle that has something to do, for the thread that takes it from the
+	 * queue.
+	 */
+	private void demultiplex(SelectableHandle handle, int fired) {
+		int events = fired;
+		if ((events & SelectionKey.OP_WRITE) != 0) {
+			events = handle.handler.notifyWritable(events);
+			applyInterest(handle);
+		}
+		if (events == 0) {
+			return;
+		}
+		this.ready.reserve();
+		Claim claim = ((events & SelectableHandle.LOOK) != 0) ? handle.claimForLook() : handle.claimFired();
+		switch (claim) {
+			case CLAIMED -> {
+				handle.claimedEvents = events;
+				if ((events & SelectionKey.OP_CONNECT) != 0) {
+					// As soon as the handler has finished the connection, the JDK reports
+					// the event no more, but the kernel goes on: the next leader would
+					// turn without ever seeing which handle to deactivate. So it is done
+					// now, as if it had fired again.
+					handle.claimFired();
+					deactivate(handle);
+				}
+				this.ready.add(handle);
+			}
+			case OWNER_LOOKS_AGAIN, UNWANTED -> deactivate(handle);
+			case STALE -> {
+			}
 		}
 	}
 
@@ -320,7 +365,7 @@ public final class HandleSet {
 
 	private void look(SelectableHandle handle) {
 		if (!handle.handler.lookAtOnce()) {
-			this.ready.add(handle, SelectableHandle.LOOK);
+			demultiplex(handle, SelectableHandle.LOOK);
 		}
 	}
 
@@ -338,7 +383,7 @@ public final class HandleSet {
 			handle.handler.registrationFailed(ex);
 		}
 		// Its owner finds the channel closed.
-		this.ready.add(handle, SelectableHandle.LOOK);
+		demultiplex(handle, SelectableHandle.LOOK);
 	}
 
 	/**
@@ -394,7 +439,7 @@ public final class HandleSet {
 		long deadline = handle.handler.deadline(this.nowNanos);
 		if (deadline != EngineEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
 			handle.handler.expire(this.nowNanos);
-			this.ready.add(handle, SelectableHandle.LOOK);
+			demultiplex(handle, SelectableHandle.LOOK);
 			deadline = handle.handler.deadline(this.nowNanos);
 			if (deadline != EngineEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
 				// The one who looks decides, and requests a timer if there is a later
@@ -433,7 +478,7 @@ public final class HandleSet {
 						handle.key = handle.channel().register(replacement, handle.registeredOperations, handle);
 					}
 					catch (ClosedChannelException ex) {
-						this.ready.add(handle, SelectableHandle.LOOK);
+						demultiplex(handle, SelectableHandle.LOOK);
 					}
 				}
 			}
@@ -450,6 +495,9 @@ public final class HandleSet {
 	 */
 	void close() {
 		try {
+			for (SelectableHandle left = this.ready.take(); left != null; left = this.ready.take()) {
+				left.giveBack();
+			}
 			this.updates.applyUpdates(SelectableHandle.class, (handle, requests) -> abandon(handle));
 			for (SelectionKey key : this.selector.keys()) {
 				abandon((SelectableHandle) key.attachment());
@@ -472,8 +520,10 @@ public final class HandleSet {
 	 * @param leader the name of the thread that leads it
 	 * @param starvedNanos for how long no thread has been left to lead it
 	 * @param nowNanos the time
+	 * @param sharing how the leader is helped
 	 */
-	PoolSnapshot.HandleSetSnapshot snapshot(@Nullable String leader, long starvedNanos, long nowNanos) {
+	PoolSnapshot.HandleSetSnapshot snapshot(@Nullable String leader, long starvedNanos, long nowNanos,
+			PoolSnapshot.SharingSnapshot sharing) {
 		int registered = 0;
 		int active = 0;
 		try {
@@ -490,7 +540,7 @@ public final class HandleSet {
 		this.events.forEach((type, counter) -> counts.put(type, counter.sum()));
 		return new PoolSnapshot.HandleSetSnapshot(this.name, leader, this.leadership.term(), registered, active,
 				registered - active, counts, (leader != null) ? Duration.ZERO : vacantFor(starvedNanos, nowNanos),
-				this.ready.glance());
+				this.ready.size(), sharing);
 	}
 
 	/** For a set that is known to have no leader. */

@@ -1,7 +1,6 @@
 package org.leaderfollowers;
 
 import java.nio.channels.SelectableChannel;
-import java.nio.channels.SelectionKey;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -11,7 +10,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
-import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.Clock;
@@ -30,12 +28,15 @@ import org.leaderfollowers.internal.promotion.PromotionProtocol;
  * <li>a <em>leader</em> waits for events on a handle set. There is at most one for each
  * set;</li>
  * <li>a <em>processing</em> thread runs the handler of an event that it detected itself
- * while it was leader. No queue and no other thread is between the two;</li>
+ * while it was leader. If a leader detects more events at once than one thread can serve
+ * soon, other threads that are awake take some of them;</li>
  * <li>a <em>follower</em> waits to be promoted.</li>
  * </ul>
- * The road of an event is {@link #join}: read it from there downwards. The promotion of a
- * leader is {@code org.leaderfollowers.internal.promotion.PromotionProtocol}; the claim
- * of a handle is {@code org.leaderfollowers.internal.demultiplexing.HandleState}.
+ * The road of an event is {@link #join}: read it from there downwards. Events that are
+ * ready wait in {@code org.leaderfollowers.internal.demultiplexing.ReadyQueue}. The
+ * promotion of a leader is
+ * {@code org.leaderfollowers.internal.promotion.PromotionProtocol}; the claim of a handle
+ * is {@code org.leaderfollowers.internal.demultiplexing.HandleState}.
  * <p>
  * What holds at all times, whatever a handler throws:
  * <ol>
@@ -97,7 +98,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		this.promotion = new PromotionProtocol(leaderships, options.promotionOrder().followers(),
 				this.threads.members(), this.threads, starvationMonitor.starvation(), this.listeners,
 				nanos(options.keepAlive()), this.clock);
-		this.policy = new DispatchPolicy(this.promotion, this.threads, this.clock);
+		this.policy = new DispatchPolicy(this.promotion, this.threads, options.parallelism(), this.clock);
 		this.threads.of(new Membership());
 		this.monitor = new PoolMonitor(options, this.handleSets, this.threads, this.promotion, starvationMonitor,
 				this.memory);
@@ -167,12 +168,19 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 	}
 
-	/** Leads once or follows once. Returns whether the thread remains in the pool. */
+	/**
+	 * Processes an event, leads once or follows once. Returns whether the thread remains
+	 * in the pool.
+	 */
 	private boolean takeTurn(Participant me, long deadlineNanos) {
 		me.deferInterrupt();
-		Leadership leadership = this.promotion.lead(me, hasReady(me), deadlineNanos);
-		if (leadership != null) {
-			handleEvents(me, this.handleSets[leadership.index()], deadlineNanos);
+		Leadership leadership = this.promotion.attend(me);
+		SelectableHandle handle = me.isRetired() ? null : takeReady(leadership);
+		if (handle != null) {
+			process(me, handle);
+		}
+		else if (!me.isRetired()) {
+			lead(me, deadlineNanos);
 		}
 		// A joined thread that leads when its time is up gives the leadership up as it
 		// leaves. Here, with nobody else idle, it would take it again, for ever.
@@ -184,30 +192,23 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		return leadership != null && !this.handleSets[leadership.index()].ready.isEmpty();
 	}
 
-	/**
-	 * The leader waits for events, or takes one: it claims the handle and processes the
-	 * event (the paper, activity 4).
-	 */
-	private void handleEvents(Participant me, HandleSet set, long deadlineNanos) {
+	/** A leader takes what its own set has; another thread takes from any. */
+	private @Nullable SelectableHandle takeReady(@Nullable Leadership leadership) {
+		SelectableHandle handle = null;
+		for (int i = 0; i < this.handleSets.length && handle == null; i++) {
+			boolean mayTake = leadership == null || leadership.index() == i;
+			handle = mayTake ? this.handleSets[i].ready.take() : null;
+		}
+		return handle;
+	}
+
+	/** Leads, and waits for events, or follows (the paper, activity 4). */
+	private void lead(Participant me, long deadlineNanos) {
+		Leadership leadership = this.promotion.lead(me, deadlineNanos);
+		HandleSet set = (leadership != null) ? this.handleSets[leadership.index()] : null;
 		try {
-			if (set.ready.isEmpty()) {
+			if (set != null && set.ready.isEmpty()) {
 				set.await(deadlineNanos, this.promotion);
-				return;
-			}
-			int events = set.ready.peekEvents();
-			SelectableHandle handle = set.ready.take();
-			if ((events & SelectionKey.OP_WRITE) != 0) {
-				events = handle.handler.notifyWritable(events);
-				set.applyInterest(handle);
-			}
-			if (events != 0) {
-				Claim claim = ((events & SelectableHandle.LOOK) != 0) ? handle.claimForLook() : handle.claimFired();
-				switch (claim) {
-					case CLAIMED -> process(me, set, handle, events);
-					case OWNER_LOOKS_AGAIN, UNWANTED -> set.deactivate(handle);
-					case STALE -> {
-					}
-				}
 			}
 		}
 		catch (Throwable ex) {
@@ -221,13 +222,12 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * Processes an event of a handle that the calling thread has claimed. It leads until
 	 * the policy promotes another leader, or a follower takes over while a handler runs.
 	 */
-	private void process(Participant me, HandleSet set, SelectableHandle handle, int events) {
+	private void process(Participant me, SelectableHandle handle) {
 		me.begin(handle);
-		handle.claimedEvents = events;
 		try {
 			boolean done = false;
 			while (!done) {
-				done = runRound(me, set, handle);
+				done = runRound(me, handle);
 			}
 		}
 		finally {
@@ -242,13 +242,13 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * while the thread leads, and dispatched after a promotion or on a lease.
 	 * @return whether the event is done
 	 */
-	private boolean runRound(Participant me, HandleSet set, SelectableHandle handle) {
+	private boolean runRound(Participant me, SelectableHandle handle) {
 		EngineEventHandler handler = handle.handler;
 		try {
 			if (handler.prepare(me)) {
 				HandlerProfile profile = handler.profile();
 				try {
-					this.policy.beforeDispatch(me, profile, !set.ready.isEmpty() || handler.hasMore(me));
+					this.policy.beforeDispatch(me, profile, handle.handleSet().leadership, handler.more(me));
 					handler.dispatch(me);
 				}
 				finally {

@@ -28,6 +28,8 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
 	private PromotionPolicy promotionPolicy = PromotionPolicy.ADAPTIVE;
 
+	private int parallelism = Runtime.getRuntime().availableProcessors();
+
 	private PromotionOrder promotionOrder = PromotionOrder.LIFO;
 
 	private Duration promotionLease = Duration.ofMillis(2);
@@ -117,6 +119,21 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	}
 
 	/**
+	 * How many threads share the events that are ready, at the most. One of them works on
+	 * as long as it keeps up; when more work waits than is worth waking a thread for, the
+	 * next one is woken. Threads whose handlers are known to block do not count, nor does
+	 * a follower that takes a leadership over. Without effect with
+	 * {@link PromotionPolicy#EAGER}.
+	 * @param parallelism from 1, with which no thread is woken to share, to 1024; the
+	 * default is the number of processors
+	 * @return this builder
+	 */
+	public LeaderFollowersPool.Builder parallelism(int parallelism) {
+		this.parallelism = Arguments.inRange("parallelism", parallelism, 1, 1024);
+		return self();
+	}
+
+	/**
 	 * When a leader promotes a follower.
 	 * @param policy the default is {@link PromotionPolicy#ADAPTIVE}
 	 * @return this builder
@@ -191,7 +208,8 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 		PoolSettings settings = new PoolSettings(this.minThreads, this.maxThreads,
 				this.promotionPolicy == PromotionPolicy.EAGER, this.promotionLease.toNanos(), this.clock.nanoTime());
 		return new PoolOptions(this.name, settings, this.keepAlive, this.threadPriority, this.handleSets,
-				this.promotionOrder, this.maxBufferedBytes, this.listeners, this.clock, this.selectorProvider);
+				this.parallelism, this.promotionOrder, this.maxBufferedBytes, this.listeners, this.clock,
+				this.selectorProvider);
 	}
 
 }

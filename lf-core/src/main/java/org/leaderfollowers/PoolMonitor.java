@@ -13,9 +13,11 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.latency.LatencyHistogram;
 import org.leaderfollowers.internal.promotion.HandOffKind;
+import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.Member;
 import org.leaderfollowers.internal.promotion.PoolSettings;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.Sharing;
 import org.leaderfollowers.internal.promotion.Starvation;
 
 /**
@@ -55,7 +57,7 @@ final class PoolMonitor {
 		@Nullable Member[] leaders = new @Nullable Member[this.handleSets.length];
 		Set<Member> leading = new HashSet<>();
 		for (int i = 0; i < leaders.length; i++) {
-			Member leader = this.promotion.leaderOf(this.handleSets[i].leadership, now);
+			Member leader = leaderOf(this.handleSets[i].leadership, now);
 			if (leader != null && leading.add(leader)) {
 				leaders[i] = leader;
 			}
@@ -74,17 +76,44 @@ final class PoolMonitor {
 			HandleSet set = this.handleSets[i];
 			// Its place may have been given to another thread since.
 			String name = (leader != null && !unlisted.contains(leader)) ? leader.thread().getName() : null;
-			sets.add(set.snapshot(name, starvation.nanos(set.leadership, now), now));
+			PoolSnapshot.SharingSnapshot sharing = sharing(set, leader, now, time);
+			sets.add(set.snapshot(name, starvation.nanos(set.leadership, now), now, sharing));
 		}
 		PoolSettings settings = this.threads.settings();
 		LatencySnapshot vacancies = vacancies();
 		return new PoolSnapshot(this.options.name(), state, settings.minThreads(), settings.maxThreads(),
 				this.options.keepAlive(), PoolOptions.policyOf(settings), this.options.promotionOrder(),
-				Duration.ofNanos(settings.leaseNanos()), List.copyOf(listed), List.copyOf(sets), promotions(),
-				vacancies.total().toNanos(), this.promotion.wakeUps(), this.promotion.wastedWakeUps(),
-				this.threads.started(), this.threads.startFailures(), starvation.periods(), starvation.totalNanos(),
-				this.starvationMonitor.starvations(), Duration.ofNanos(this.starvationMonitor.longestNanos()),
-				this.memory.used(), this.memory.limit(), time, vacancies);
+				Duration.ofNanos(settings.leaseNanos()), this.options.parallelism(), List.copyOf(listed),
+				List.copyOf(sets), promotions(), vacancies.total().toNanos(), this.promotion.wakeUps(),
+				this.promotion.wastedWakeUps(), this.threads.started(), this.threads.startFailures(),
+				starvation.periods(), starvation.totalNanos(), this.starvationMonitor.starvations(),
+				Duration.ofNanos(this.starvationMonitor.longestNanos()), this.memory.used(), this.memory.limit(), time,
+				vacancies);
+	}
+
+	/**
+	 * The leader of a handle set, unless it does not return: a lease that has run out is
+	 * starved if there was nobody to take it over.
+	 */
+	private @Nullable Member leaderOf(Leadership leadership, long nowNanos) {
+		int holder = leadership.holder();
+		boolean stuck = leadership.isLeased() && this.starvationMonitor.starvation().nanos(leadership, nowNanos) > 0;
+		return (holder != Leadership.VACANT && !stuck) ? this.threads.members().get(holder) : null;
+	}
+
+	private PoolSnapshot.SharingSnapshot sharing(HandleSet set, @Nullable Member leader, long nowNanos, Instant time) {
+		int threads = 0;
+		for (Participant participant : this.threads.living()) {
+			SelectableHandle handle = participant.handle();
+			threads += (participant != leader && handle != null && handle.handleSet() == set) ? 1 : 0;
+		}
+		Sharing sharing = set.leadership.sharing();
+		Sharing.Latest latest = sharing.latest();
+		PoolSnapshot.ReliefSnapshot relief = (latest != null)
+				? new PoolSnapshot.ReliefSnapshot(time.minusNanos(Math.max(0, nowNanos - latest.nanoTime())),
+						latest.ready(), Duration.ofNanos(latest.workNanos()), Duration.ofNanos(latest.wakeUpNanos()))
+				: null;
+		return new PoolSnapshot.SharingSnapshot(threads, sharing.events(), sharing.reliefs(), relief);
 	}
 
 	private Map<PromotionKind, Long> promotions() {

@@ -15,6 +15,7 @@ import org.leaderfollowers.internal.promotion.PoolSettings;
  * @param keepAlive how long a surplus thread waits before it ends
  * @param threadPriority the priority of the pool's own threads
  * @param handleSets how many handle sets there are
+ * @param parallelism how many threads share the handles that are ready, at the most
  * @param promotionOrder which follower is promoted
  * @param maxBufferedBytes how much memory the connections may hold together
  * @param listeners are told of hand-offs
@@ -22,8 +23,8 @@ import org.leaderfollowers.internal.promotion.PoolSettings;
  * @param selectorProvider makes the selectors of the handle sets
  */
 record PoolOptions(String name, PoolSettings settings, Duration keepAlive, int threadPriority, int handleSets,
-		PromotionOrder promotionOrder, long maxBufferedBytes, List<PoolListener> listeners, Clock clock,
-		SelectorProvider selectorProvider) {
+		int parallelism, PromotionOrder promotionOrder, long maxBufferedBytes, List<PoolListener> listeners,
+		Clock clock, SelectorProvider selectorProvider) {
 
 	PoolOptions {
 		listeners = List.copyOf(listeners);

@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param promotionPolicy when followers are promoted
  * @param promotionOrder which follower is promoted
  * @param promotionLease how long a leader may run a handler before a follower takes over
+ * @param parallelism how many threads share the events that are ready, at the most
  * @param threads the threads of the pool, by number
  * @param handleSets the handle sets of the pool, by number
  * @param promotions how many leaders there have been, by how they came to lead
@@ -46,7 +47,7 @@ import org.jspecify.annotations.Nullable;
  * taken over from the end of its lease on
  */
 public record PoolSnapshot(String name, State state, int minThreads, int maxThreads, Duration keepAlive,
-		PromotionPolicy promotionPolicy, PromotionOrder promotionOrder, Duration promotionLease,
+		PromotionPolicy promotionPolicy, PromotionOrder promotionOrder, Duration promotionLease, int parallelism,
 		List<ThreadSnapshot> threads, List<HandleSetSnapshot> handleSets, Map<PromotionKind, Long> promotions,
 		long handOffNanos, long wakeUps, long wastedWakeUps, long threadsStarted, long threadStartFailures,
 		long leaderlessPeriods, long leaderlessNanos, long starvations, Duration starvedFor, long bufferedBytes,
@@ -155,9 +156,46 @@ public record PoolSnapshot(String name, State state, int minThreads, int maxThre
 	 * @param vacantFor for how long it has had no leader now, whatever the reason; zero
 	 * if it has one
 	 * @param ready how many handles have fired and wait for a thread to take them
+	 * @param sharing how the leader is helped
 	 */
 	public record HandleSetSnapshot(String name, @Nullable String leader, long term, int handles, int active,
-			int deactivated, Map<EventType, Long> events, Duration vacantFor, int ready) {
+			int deactivated, Map<EventType, Long> events, Duration vacantFor, int ready, SharingSnapshot sharing) {
+	}
+
+	/**
+	 * How the events of a handle set are shared among threads: while one thread keeps up,
+	 * it leads and processes alone; if more work waits than is worth waking a thread for,
+	 * further ones take ready handles, too.
+	 *
+	 * @param threads how many threads process an event of the set now and do not lead it,
+	 * those included that have promoted another leader
+	 * @param events how many events were processed by threads that did not lead
+	 * @param reliefs how often a thread was woken or started since too much work waited
+	 * @param latest the latest of them, or {@code null} if there was none
+	 */
+	public record SharingSnapshot(int threads, long events, long reliefs, @Nullable ReliefSnapshot latest) {
+	}
+
+	/**
+	 * Why a thread was woken or started to share the ready handles of a set.
+	 *
+	 * @param time when
+	 * @param ready how many handles waited for a thread
+	 * @param work how long a single thread would have worked on them, as the engine has
+	 * learned
+	 * @param wakeUp what waking a thread was taken to cost
+	 */
+	public record ReliefSnapshot(Instant time, int ready, Duration work, Duration wakeUp) {
+
+		/**
+		 * The reason, for people.
+		 * @return a sentence
+		 */
+		public String reason() {
+			return "%d handles were ready, about %d µs of work for one thread; waking another one costs about %d µs"
+				.formatted(this.ready, this.work.toNanos() / 1000, this.wakeUp.toNanos() / 1000);
+		}
+
 	}
 
 }

@@ -19,7 +19,8 @@ public enum PromotionKind {
 	 * A thread that had finished processing found the leadership vacant and took it
 	 * without waiting (the paper, section 7: it can become the leader immediately if
 	 * there is no current leader). With {@link PromotionPolicy#ADAPTIVE} also from a
-	 * leader that runs a handler which is worth a processor of its own.
+	 * leader that runs a handler: a thread that shares the ready events and finds no more
+	 * of them waits for the next ones itself.
 	 */
 	RECLAIMED
 

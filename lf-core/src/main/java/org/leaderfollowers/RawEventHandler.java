@@ -35,14 +35,6 @@ final class RawEventHandler implements EngineEventHandler {
 
 	@Override
 	public boolean prepare(Participant me) {
-		if ((this.handle.claimedEvents & SelectionKey.OP_CONNECT) != 0) {
-			// As soon as the handler has finished the connection, the JDK reports the
-			// event no more, but the kernel goes on: the next leader would turn without
-			// ever seeing which handle to deactivate. So it is done now, as if it had
-			// fired.
-			this.handle.claimFired();
-			this.handle.handleSet().deactivate(this.handle);
-		}
 		return wantedEvents() != 0;
 	}
 

@@ -111,6 +111,15 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 		};
 	}
 
+	/** Releases the handle without a look, for it is going to be abandoned. */
+	void giveBack() {
+		Release released;
+		do {
+			released = release();
+		}
+		while (released == Release.LOOK_AGAIN);
+	}
+
 	/**
 	 * Closes the handle for good. Called by its owner.
 	 */

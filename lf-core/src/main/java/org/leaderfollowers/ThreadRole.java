@@ -6,7 +6,7 @@ package org.leaderfollowers;
  */
 public enum ThreadRole {
 
-	/** Waits for events on a handle set, or takes one from it. */
+	/** Waits for events on a handle set, or takes one that is ready. */
 	LEADER,
 
 	/** Runs a handler. */

@@ -43,8 +43,13 @@ class HandOffTests {
 	private final ScriptedSelectors selectors = new ScriptedSelectors(this.clock);
 
 	private LeaderFollowersPool pool(int min, int max, int handleSets) {
+		return pool(min, max, handleSets, 2);
+	}
+
+	private LeaderFollowersPool pool(int min, int max, int handleSets, int parallelism) {
 		return this.engine.pool(LeaderFollowersPool.builder()
 			.threads(min, max)
+			.parallelism(parallelism)
 			.handleSets(handleSets)
 			.promotionLease(LEASE)
 			.clock(this.clock)
@@ -74,8 +79,13 @@ class HandOffTests {
 
 		/** The handler is known to be short. */
 		Events known() {
+			return known(0);
+		}
+
+		/** The handler is known to run for so long. */
+		Events known(long nanos) {
 			for (int i = 0; i < 2000; i++) {
-				this.handle.profile.record(0);
+				this.handle.profile.record(nanos);
 			}
 			assertThat(this.handle.profile.blocks()).isFalse();
 			return this;
@@ -619,6 +629,115 @@ class HandOffTests {
 			return pool.snapshot().threads().size() == 1;
 		});
 		assertThat(leader(pool, events)).isEqualTo(leader);
+	}
+
+	/** Event sources that are all ready when their leader looks next. */
+	private List<Events> readyAtOnce(LeaderFollowersPool pool, int count, long nanos) throws Exception {
+		Events first = new Events(pool).known();
+		List<Events> ready = new ArrayList<>();
+		for (int i = 0; i < count; i++) {
+			ready.add(new Events(pool).known(nanos));
+		}
+		leader(pool, first);
+		CountDownLatch gate = first.block();
+		first.fire();
+		for (Events events : ready) {
+			events.block();
+			events.source.fire();
+		}
+		gate.countDown();
+		return ready;
+	}
+
+	private static List<Events> running(List<Events> all) {
+		return all.stream().filter((events) -> !events.running.isEmpty()).toList();
+	}
+
+	private static PoolSnapshot.SharingSnapshot sharing(LeaderFollowersPool pool) {
+		return pool.snapshot().handleSets().get(0).sharing();
+	}
+
+	@Test
+	void aLeaderForWhichTooMuchWorkWaitsIsRelieved() throws Exception {
+		LeaderFollowersPool pool = pool(3, 3, 1);
+		List<Events> ready = readyAtOnce(pool, 4, 50_000);
+		Engine.eventually().until(() -> running(ready).size() == 2);
+		List<Thread> threads = running(ready).stream().map((events) -> events.running.peek()).toList();
+		assertThat(threads).doesNotHaveDuplicates().contains(holder(pool, ready.get(0)));
+		PoolSnapshot.SharingSnapshot sharing = sharing(pool);
+		assertThat(sharing.threads()).isOne();
+		assertThat(sharing.events()).isOne();
+		assertThat(sharing.reliefs()).isOne();
+		assertThat(sharing.latest()).isNotNull();
+		assertThat(sharing.latest().ready()).isEqualTo(3);
+		assertThat(sharing.latest().work()).isBetween(Duration.ofNanos(140_000), Duration.ofNanos(160_000));
+		assertThat(sharing.latest().reason()).startsWith("3 handles were ready, about 15");
+		// No third thread: there are but two processors.
+		assertThat(pool.snapshot().handleSets().get(0).ready()).isEqualTo(2);
+		// Both take what is left, and then there is one leader, and followers.
+		ready.forEach((events) -> events.gate.countDown());
+		Engine.eventually().until(() -> running(ready).size() == 4);
+		followers(pool, 2, leader(pool, ready.get(0)));
+		assertThat(sharing(pool).threads()).isZero();
+	}
+
+	@Test
+	void aHandleThatBlocksInAThreadThatSharesHoldsUpNoOther() throws Exception {
+		LeaderFollowersPool pool = pool(2, 2, 1);
+		List<Events> ready = readyAtOnce(pool, 4, 50_000);
+		Engine.eventually().until(() -> running(ready).size() == 2);
+		Thread leader = holder(pool, ready.get(0));
+		Events led = running(ready).stream()
+			.filter((events) -> events.running.peek() == leader)
+			.findFirst()
+			.orElseThrow();
+		for (Events events : ready) {
+			if (events == led || events.running.isEmpty()) {
+				events.gate.countDown();
+			}
+		}
+		Engine.eventually().until(() -> running(ready).size() == 4);
+		assertThat(ready.stream().filter((events) -> events.running.peek() == leader)).hasSize(3);
+		assertThat(sharing(pool).threads()).isOne();
+		ready.forEach((events) -> events.gate.countDown());
+	}
+
+	@Test
+	void aThreadThatIsKnownToBlockLeavesItsProcessorToAnother() throws Exception {
+		LeaderFollowersPool pool = pool(4, 4, 1);
+		Events blocking = new Events(pool);
+		leader(pool, blocking);
+		CountDownLatch gate = blocking.block();
+		Thread blocked = blocking.fire();
+		List<Events> ready = readyAtOnce(pool, 4, 50_000);
+		Engine.eventually().until(() -> running(ready).size() == 2);
+		assertThat(ready).noneMatch((events) -> events.running.peek() == blocked);
+		gate.countDown();
+		ready.forEach((events) -> events.gate.countDown());
+	}
+
+	@Test
+	void aLeaderForWhichLittleWorkWaitsIsNotRelieved() throws Exception {
+		LeaderFollowersPool pool = pool(2, 2, 1);
+		assertNotRelieved(pool, readyAtOnce(pool, 4, 3_000));
+	}
+
+	@Test
+	void aPoolWithAParallelismOfOneRelievesNoLeader() throws Exception {
+		LeaderFollowersPool pool = pool(2, 2, 1, 1);
+		assertNotRelieved(pool, readyAtOnce(pool, 4, 50_000));
+	}
+
+	private void assertNotRelieved(LeaderFollowersPool pool, List<Events> ready) throws Exception {
+		for (int i = 1; i <= ready.size(); i++) {
+			int begun = i;
+			Engine.eventually().until(() -> running(ready).size() == begun);
+			followers(pool, 1, holder(pool, ready.get(0)));
+			assertThat(running(ready)).hasSize(begun);
+			running(ready).forEach((events) -> events.gate.countDown());
+		}
+		assertThat(sharing(pool).reliefs()).isZero();
+		assertNoPromotions(pool);
 	}
 
 	/**

@@ -16,6 +16,7 @@ import org.leaderfollowers.interleavings.Interleaving;
 import org.leaderfollowers.interleavings.Mutation;
 import org.leaderfollowers.interleavings.Scenario;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.demultiplexing.ReadyQueue;
 import org.leaderfollowers.internal.demultiplexing.UpdateQueue;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.Clock;
@@ -41,11 +42,12 @@ class PromotionInterleavingTests {
 	/**
 	 * Handle sets, least and most threads, options, and how many preemptions there are.
 	 * The options: <em>eager</em> policy; a FIFO order; leaderships that are
-	 * <em>shared</em> while handlers run; handlers that <em>pause</em>, take as
-	 * <em>long</em> as a lease, are <em>endless</em>, <em>promote</em> or <em>reply</em>;
-	 * events that come <em>often</em> or <em>late</em>; threads that <em>expire</em>; a
-	 * pool that <em>closes, grows, shrinks</em> or changes its <em>policy</em>; leases of
-	 * an <em>hour</em>.
+	 * <em>shared</em> while handlers run; leaders that are <em>relieved</em> whenever a
+	 * handler runs; handlers that <em>pause</em>, take as <em>long</em> as a lease, are
+	 * <em>endless</em>, <em>promote</em> or <em>reply</em>; events that come
+	 * <em>often</em> or <em>late</em>; threads that <em>expire</em>; a pool that
+	 * <em>closes, grows, shrinks</em> or changes its <em>policy</em>; leases of an
+	 * <em>hour</em>.
 	 */
 	private enum Case {
 
@@ -85,6 +87,16 @@ class PromotionInterleavingTests {
 
 		LEASES_THAT_ARE_SHARED(1, 2, 2, "shared, long, replies", 1),
 
+		READY_HANDLES_THAT_ARE_SHARED(1, 2, 2, "relieved, endless", 1),
+
+		READY_HANDLES_AND_LEASES_THAT_ARE_SHARED(1, 2, 2, "relieved, shared, long, replies", 1),
+
+		READY_HANDLES_SHARED_BY_THREE_THREADS(1, 3, 3, "relieved, endless, often", 0),
+
+		READY_HANDLES_AND_A_THREAD_TO_START(1, 1, 2, "relieved, endless, promotes", 1),
+
+		READY_HANDLES_OF_TWO_HANDLE_SETS(2, 2, 3, "relieved, endless", 0),
+
 		CLOSED(1, 2, 2, "eager, closes", 1),
 
 		GROWN(1, 1, 1, "eager, endless, grows", 1),
@@ -123,10 +135,11 @@ class PromotionInterleavingTests {
 				.adapted(Mutation.failsWith(FailureLog.class, "error", 3),
 						Mutation.withoutCall(Leadership.class, "handedOff", "record"),
 						Mutation.fieldReads(PromotionProtocol.class, "spin", "SPINS", 1),
-						Mutation.fieldReads(DispatchPolicy.class, "beforeDispatch", "PROCESSORS", 2),
 						Mutation.callReturns(DispatchPolicy.class, "beforeDispatch", "blocks", 0),
 						Mutation.callReturns(DispatchPolicy.class, "beforeDispatch", "isWorthAProcessor",
 								this.options.contains("shared") ? 1 : 0),
+						Mutation.callReturns(internal("Relief"), "relieve", "isWorthIt",
+								this.options.contains("relieved") ? 1 : 0),
 						Mutation.withoutCall(DispatchPolicy.class, "afterDispatch", "record"));
 		}
 
@@ -234,6 +247,12 @@ class PromotionInterleavingTests {
 		A_HANDLER_THAT_BEGAN_ON_A_LEASE_ENDS_WITH_IT(Case.EAGER_FROM_NOW_ON,
 				Mutation.fieldReads(DispatchPolicy.class, "afterDispatch", "leased", 0)),
 
+		A_THREAD_THAT_SHARES_PASSES_ON_WHAT_IT_IS_COUNTED_ON_FOR(Case.READY_HANDLES_OF_TWO_HANDLE_SETS,
+				Mutation.withoutCall(DispatchPolicy.class, "beforeDispatch", "passOn")),
+
+		A_READY_HANDLE_IS_TAKEN_BY_COMPARE_AND_SET(Case.READY_HANDLES_THAT_ARE_SHARED,
+				Mutation.setsWithoutComparing(ReadyQueue.class, "take")),
+
 		AFTER_A_CHANGE_OF_SETTINGS_VACANCIES_ARE_SIGNALLED(Case.GROWN,
 				Mutation.withoutCall(PromotionProtocol.class, "settingsChanged", "signalIfVacant")),
 
@@ -263,15 +282,15 @@ class PromotionInterleavingTests {
 			return internal("Leases");
 		}
 
-		private static Class<?> internal(String name) {
-			try {
-				return Class.forName(PromotionProtocol.class.getPackageName() + "." + name);
-			}
-			catch (ClassNotFoundException ex) {
-				throw new IllegalStateException(ex);
-			}
-		}
+	}
 
+	private static Class<?> internal(String name) {
+		try {
+			return Class.forName(PromotionProtocol.class.getPackageName() + "." + name);
+		}
+		catch (ClassNotFoundException ex) {
+			throw new IllegalStateException(ex);
+		}
 	}
 
 	@ParameterizedTest
@@ -283,7 +302,8 @@ class PromotionInterleavingTests {
 	@ParameterizedTest
 	@EnumSource(names = { "TWO_THREADS", "ONE_TO_TWO_THREADS", "THREE_THREADS_FIFO", "TWO_HANDLE_SETS",
 			"TWO_HANDLE_SETS_TWO_THREADS", "LEASES", "LEASES_OF_ENDLESS_HANDLERS", "LEASES_OF_THREE_THREADS",
-			"LEASES_AND_A_THREAD_TO_START", "LEASES_THAT_ARE_SHARED", "SHRUNK" })
+			"LEASES_AND_A_THREAD_TO_START", "LEASES_THAT_ARE_SHARED", "READY_HANDLES_THAT_ARE_SHARED",
+			"READY_HANDLES_OF_TWO_HANDLE_SETS", "SHRUNK" })
 	@Tag("stress")
 	void neverTwoLeadersAndNeverALostWakeUpWithOnePreemptionMore(Case pool) {
 		pool.exploration().preemptions(pool.preemptions + 1).assertSound();
@@ -340,7 +360,7 @@ class PromotionInterleavingTests {
 			PoolOptions poolOptions = new PoolOptions("explored",
 					new PoolSettings(min, max, isOn("eager"), isOn("hourly") ? LONG_LEASE_NANOS : LEASE_NANOS,
 							Clock.SYSTEM.nanoTime()),
-					Duration.ofNanos(KEEP_ALIVE_NANOS), Thread.NORM_PRIORITY, sets, order, 1L << 20, List.of(),
+					Duration.ofNanos(KEEP_ALIVE_NANOS), Thread.NORM_PRIORITY, sets, 9, order, 1L << 20, List.of(),
 					Clock.SYSTEM, SelectorProvider.provider());
 			this.threads = new PoolThreads(poolOptions, new MemoryBudget(1L << 20), new FailureLog());
 			this.threads.of(this);
@@ -349,7 +369,7 @@ class PromotionInterleavingTests {
 			this.promotion = new PromotionProtocol(this.sets, order.followers(), this.threads.members(), this.threads,
 					new Starvation(sets, new Unheard()), (kind, vacancyNanos) -> {
 					}, KEEP_ALIVE_NANOS, Clock.SYSTEM);
-			this.policy = new DispatchPolicy(this.promotion, this.threads, Clock.SYSTEM);
+			this.policy = new DispatchPolicy(this.promotion, this.threads, 9, Clock.SYSTEM);
 		}
 
 		private boolean isOn(String option) {
@@ -406,32 +426,52 @@ class PromotionInterleavingTests {
 		public void participate(Participant me) {
 			while (!me.isRetired() && !this.promotion.isStopping()) {
 				Interleaving.beginAnew("takes its turn");
-				Leadership leading = me.leading();
-				boolean busy = leading != null && this.sets[leading.index()].ready > 0;
-				Leadership leadership = this.promotion.lead(me, busy, PromotionProtocol.FOREVER_NANOS);
-				if (leadership != null) {
-					handleEvents(me, this.sets[leadership.index()]);
+				Leadership attended = this.promotion.attend(me);
+				Work work = me.isRetired() ? null : takeReady(attended);
+				if (work != null) {
+					process(me, work);
+				}
+				else if (!me.isRetired()) {
+					Leadership leadership = this.promotion.lead(me, PromotionProtocol.FOREVER_NANOS);
+					if (leadership != null) {
+						lead(me, this.sets[leadership.index()]);
+					}
 				}
 			}
 		}
 
-		/** As {@link LeaderFollowersPool} does it. */
-		private void handleEvents(Participant me, Set set) {
+		private @Nullable Work takeReady(@Nullable Leadership leadership) {
+			if (leadership != null) {
+				return this.sets[leadership.index()].ready.take();
+			}
+			for (Set set : this.sets) {
+				Work work = set.ready.take();
+				if (work != null) {
+					return work;
+				}
+			}
+			return null;
+		}
+
+		private void lead(Participant me, Set set) {
 			if (set.leader != null) {
 				Interleaving.fail("two leaders");
 			}
 			set.leader = me;
-			if (set.ready == 0) {
+			if (set.ready.isEmpty()) {
 				set.await(this.promotion);
-				set.leader = null;
-				return;
 			}
-			set.ready--;
-			Work work = new Work();
+			set.leader = null;
+		}
+
+		private void process(Participant me, Work work) {
+			if (work.taken) {
+				Interleaving.fail("an event is handled twice");
+			}
+			work.taken = true;
 			this.works[me.number()] = work;
 			me.worksOn(work);
-			set.leader = null;
-			this.policy.beforeDispatch(me, this.profile, set.ready > 0);
+			this.policy.beforeDispatch(me, this.profile, work.set, 0);
 			if (isOn("long") && !isOn("shared") && me.isOnLease()) {
 				work.until = me.dispatchNanos() + LEASE_NANOS;
 			}
@@ -546,7 +586,7 @@ class PromotionInterleavingTests {
 						return "set %d is never taken in turn with the other one".formatted(set.index());
 					}
 				}
-				else if (set.arrived > 0 || set.ready > 0) {
+				else if (set.arrived > 0 || !set.ready.isEmpty()) {
 					return "an event is lost";
 				}
 			}
@@ -568,7 +608,7 @@ class PromotionInterleavingTests {
 
 			private int arrived;
 
-			private int ready;
+			private final ReadyQueue<Work> ready = new ReadyQueue<>();
 
 			/** The thread that does what only the leader may do. */
 			private @Nullable Member leader;
@@ -587,8 +627,15 @@ class PromotionInterleavingTests {
 				}
 				this.updates.endWait();
 				this.woken = false;
-				this.ready += this.arrived;
-				this.arrived = 0;
+				for (; this.arrived > 0; this.arrived--) {
+					this.ready.reserve();
+					this.ready.add(new Work(this));
+				}
+			}
+
+			@Override
+			protected int readyHandles() {
+				return this.ready.size();
 			}
 
 			@Override
@@ -610,12 +657,20 @@ class PromotionInterleavingTests {
 
 			private static final HandledWork WORK = new HandledWork("handle", null, null);
 
+			private final Set set;
+
+			private boolean taken;
+
 			private boolean corked;
 
 			private boolean endless;
 
 			/** Before that nobody else may lead. */
 			private long until;
+
+			private Work(Set set) {
+				this.set = set;
+			}
 
 			@Override
 			public HandledWork work() {

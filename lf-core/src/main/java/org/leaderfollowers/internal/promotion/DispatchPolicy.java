@@ -5,19 +5,19 @@ package org.leaderfollowers.internal.promotion;
  * 5; DESIGN 4.4).
  * <ul>
  * <li><em>Eager</em>: before every dispatch, as in the paper.</li>
- * <li><em>Adaptive</em>: before a handler that is known to block; and before a handler
- * that is worth a processor of its own, if more handles are ready and a processor is
- * idle. Otherwise the leader leases the leadership to the handler, which costs no
- * wake-up.</li>
+ * <li><em>Adaptive</em>: before a handler that is known to block. Otherwise the leader
+ * leases the leadership to the handler, which costs no wake-up; and if more handles are
+ * ready than the threads that run can serve soon, it wakes one to share them
+ * ({@link Relief}).</li>
  * </ul>
  */
 public final class DispatchPolicy {
 
-	private static final int PROCESSORS = Runtime.getRuntime().availableProcessors();
-
 	private final PromotionProtocol promotion;
 
 	private final Leases leases;
+
+	private final Relief relief;
 
 	private final ThreadSupply threads;
 
@@ -27,44 +27,54 @@ public final class DispatchPolicy {
 	 * Creates the policy of a pool.
 	 * @param promotion promotes, leases and regains
 	 * @param threads has the settings
+	 * @param parallelism how many threads share the handles that are ready, at the most
 	 * @param clock the clock of the pool
 	 */
-	public DispatchPolicy(PromotionProtocol promotion, ThreadSupply threads, Clock clock) {
+	public DispatchPolicy(PromotionProtocol promotion, ThreadSupply threads, int parallelism, Clock clock) {
 		this.promotion = promotion;
 		this.leases = promotion.leases();
+		this.relief = new Relief(promotion, parallelism);
 		this.threads = threads;
 		this.clock = clock;
 	}
 
 	/**
 	 * Code of the application is about to run: promotes another leader, or leases the
-	 * leadership. Does neither if the caller has lost the leadership already.
+	 * leadership, if the caller has it; and wakes a thread to share the handles that are
+	 * ready, if they are too many for those that run.
 	 * @param me the calling thread
 	 * @param profile how long the code takes, as far as it is known
-	 * @param more whether other threads have something to do meanwhile
+	 * @param source the leadership of the handle set that the handle is of
+	 * @param more how much more the handle itself is likely to have for other threads
 	 */
-	public void beforeDispatch(Member me, HandlerProfile profile, boolean more) {
+	public void beforeDispatch(Member me, HandlerProfile profile, Leadership source, int more) {
 		long now = this.clock.nanoTime();
-		me.beginDispatch(now);
-		Leadership leadership = me.leading;
-		if (leadership == null) {
-			return;
-		}
 		PoolSettings settings = this.threads.settings();
 		boolean blocks = settings.eager() || profile.blocks();
-		boolean worthAProcessor = !blocks && profile.isWorthAProcessor();
-		leadership.worthAProcessor(worthAProcessor);
-		if (blocks || (worthAProcessor && more && this.promotion.running() < PROCESSORS)) {
-			this.promotion.promote(me, now);
+		me.shares = !blocks;
+		Leadership leadership = me.leading;
+		if (leadership == null) {
+			source.sharing().shared();
+			if (me.countedOn) {
+				this.promotion.passOn(me);
+			}
+		}
+		boolean woken = false;
+		if (blocks) {
+			this.relief.beginToBlock(me);
+			woken = leadership != null && this.promotion.promote(me, now);
 		}
 		else {
-			this.leases.lease(me, leadership, now, settings);
+			if (leadership != null) {
+				leadership.worthAProcessor(profile.isWorthAProcessor());
+				this.leases.lease(me, leadership, now, settings);
+				woken = me.leading == null;
+			}
+			woken |= this.relief.relieve(source, source.readyHandles() + more, profile.meanNanos(), now);
 		}
-		if (me.leading == null) {
-			// Waking another thread takes longer than many a handler, and is not the
-			// handler's time.
-			me.beginDispatch(this.clock.nanoTime());
-		}
+		// Waking another thread takes longer than many a handler, and is not the
+		// handler's time.
+		me.beginDispatch(woken ? this.clock.nanoTime() : now);
 	}
 
 	/**
@@ -74,6 +84,9 @@ public final class DispatchPolicy {
 	 * @param profile learns
 	 */
 	public void afterDispatch(Member me, HandlerProfile profile) {
+		if (me.blocks) {
+			this.relief.endToBlock(me);
+		}
 		if (!me.leased && this.threads.settings().eager()) {
 			// Nothing is to be learned, and nothing was leased.
 			return;

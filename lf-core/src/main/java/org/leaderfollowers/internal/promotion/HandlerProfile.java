@@ -50,12 +50,10 @@ public final class HandlerProfile {
 	private static final long SHORT_NANOS = TimeUnit.MICROSECONDS.toNanos(6);
 
 	/**
-	 * From here on a second processor is worth a wake-up, if handles wait for it. A
-	 * handler that only sends takes up to half of this when its peer has to be woken by
-	 * the kernel: at 20,000 requests a second a bound of 10 microseconds cost a quarter
-	 * more processor time than this one.
+	 * From here on a thread that has nothing to do takes the leadership over at once. A
+	 * shorter handler has mostly returned when the other thread begins to wait.
 	 */
-	private static final long WORTH_A_PROCESSOR_NANOS = TimeUnit.MICROSECONDS.toNanos(20);
+	private static final long WORTH_A_PROCESSOR_NANOS = TimeUnit.MICROSECONDS.toNanos(4);
 
 	/** The latest of the long dispatches count for 1/128. */
 	private static final int LONG_SHIFT = 7;
@@ -120,9 +118,9 @@ public final class HandlerProfile {
 	}
 
 	/**
-	 * Whether the handler runs for so long that a second processor is of use if further
-	 * handles are ready.
-	 * @return whether waking a thread costs less than it gains
+	 * Whether the handler runs for so long that another thread, if one is awake and has
+	 * nothing to do, is to lead meanwhile.
+	 * @return whether taking the leadership over costs less than it gains
 	 */
 	public boolean isWorthAProcessor() {
 		return (long) MEAN.getOpaque(this) >= WORTH_A_PROCESSOR_NANOS;

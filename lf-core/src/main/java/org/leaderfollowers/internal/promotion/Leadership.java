@@ -127,6 +127,8 @@ public class Leadership {
 	/** The hand-offs between its leaders. Written by new leaders. */
 	private final HandOffs handOffs = new HandOffs();
 
+	private final Sharing sharing = new Sharing();
+
 	/**
 	 * Whether the handler that the leader runs on a lease is long enough for another
 	 * thread to lead meanwhile. Written before the lease is published; a hint for threads
@@ -180,6 +182,14 @@ public class Leadership {
 	}
 
 	/**
+	 * How often the ready handles of the set were shared. Any thread.
+	 * @return for people who look at the pool
+	 */
+	public final Sharing sharing() {
+		return this.sharing;
+	}
+
+	/**
 	 * Whether the leader waits for events, or is about to. Any thread.
 	 * @return {@code false} if it is known to be busy
 	 */
@@ -187,13 +197,21 @@ public class Leadership {
 		return false;
 	}
 
+	/**
+	 * How many handles of the set are ready and wait for a thread. Any thread.
+	 * @return about how many
+	 */
+	protected int readyHandles() {
+		return 0;
+	}
+
 	/** Has a leader that waits look again for how long it may wait. Any thread. */
 	protected void endLongWait() {
 	}
 
 	/**
-	 * Whether the handler that the leader runs on a lease is worth another processor. Any
-	 * thread.
+	 * Whether the handler that the leader runs on a lease is long enough for a thread
+	 * that is awake to lead meanwhile. Any thread.
 	 * @return as the leader has written it
 	 */
 	final boolean isWorthAProcessor() {

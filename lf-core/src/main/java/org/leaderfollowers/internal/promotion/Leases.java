@@ -230,6 +230,25 @@ final class Leases {
 		return false;
 	}
 
+	/** No thread is left to watch the leases that have begun. */
+	void starve() {
+		for (Leadership leadership : this.leaderships) {
+			long lease = leadership.leaseWord();
+			while (lease != Leadership.NOT_LEASED && this.watch.isVacant()) {
+				this.starvation.begin(leadership, this.threads.settings().leaseEndNanos(leadership.leasedNanos()));
+				long former = lease;
+				lease = leadership.leaseWord();
+				if (lease == former) {
+					// Whoever ends this lease ends the period.
+					break;
+				}
+				if (!leadership.isVacant()) {
+					this.starvation.cancel(leadership);
+				}
+			}
+		}
+	}
+
 	/** A set whose lease nobody watches is starved from the end of the lease on. */
 	void settingsChanged() {
 		for (Leadership leadership : this.leaderships) {

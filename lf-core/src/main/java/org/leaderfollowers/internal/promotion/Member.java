@@ -63,6 +63,21 @@ public class Member {
 	/** Whether the leadership is leased to the handler that it runs. */
 	boolean leased;
 
+	/**
+	 * Whether the handler that it ran last does not block: it may look for more to do for
+	 * a moment before it waits.
+	 */
+	boolean shares;
+
+	/**
+	 * Whether it was woken or started and found no vacancy: others may count on it until
+	 * it waits again.
+	 */
+	boolean countedOn;
+
+	/** Whether it runs a handler of which it is known that it blocks. */
+	boolean blocks;
+
 	/** When the current dispatch began. */
 	private long dispatchNanos;
 

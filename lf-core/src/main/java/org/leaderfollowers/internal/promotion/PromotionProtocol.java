@@ -28,6 +28,9 @@ import org.jspecify.annotations.Nullable;
  * <li>a lease is published <em>before</em> its leader looks whether it is watched
  * ({@link Leases#lease}); a watcher that leaves or sleeps writes its word <em>before</em>
  * it looks at the leases again ({@link Leases#watch});</li>
+ * <li>a thread that was woken and shares the ready handles instead of leading looks for
+ * vacancies and for unwatched leases <em>before</em> it runs a handler ({@link #passOn});
+ * whoever counted on it to lead or to watch gets another thread;</li>
  * <li>a thread that ends or changes the settings writes that <em>before</em> it looks for
  * vacancies ({@link #signalIfVacant}).</li>
  * </ol>
@@ -48,11 +51,11 @@ public final class PromotionProtocol {
 	/** How often a thread that is not surplus looks whether it has become so. */
 	private static final long MIN_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-	/**
-	 * How often a thread looks before it waits: some microseconds, about as long as a
-	 * leader needs from one handler to the next, and less than parking costs.
-	 */
-	private static final int SPINS = (Runtime.getRuntime().availableProcessors() > 1) ? 100 : 0;
+	/** How often a thread looks before it waits, at the most; see {@link #spin}. */
+	private static final int SPINS = (Runtime.getRuntime().availableProcessors() > 1) ? 1000 : 0;
+
+	/** After so many looks it leaves its processor to others that want it. */
+	private static final int SPINS_BEFORE_YIELD = 8;
 
 	private final Leadership[] leaderships;
 
@@ -125,29 +128,35 @@ public final class PromotionProtocol {
 	// A thread looks for a leadership
 
 	/**
-	 * Finds the calling thread something to lead: keeps what it leads, takes a vacancy,
-	 * or waits among the followers.
+	 * Keeps what the calling thread leads, or takes a vacancy. To be called before it
+	 * takes a handle that is ready: any thread can take the handle later, but perhaps no
+	 * other one is left to lead. A surplus thread that finds no vacancy
+	 * {@linkplain Member#isRetired() retires}.
 	 * @param me the calling thread
-	 * @param busy whether events of what it leads wait to be taken
-	 * @param deadlineNanos when to give up
-	 * @return {@code null} if it was woken for nothing, if time is up, if the pool stops,
-	 * or if the thread was {@linkplain Member#isRetired retired}
+	 * @return what it leads, or {@code null}
 	 */
-	public @Nullable Leadership lead(Member me, boolean busy, long deadlineNanos) {
-		if (me.leading != null && !busy && this.leaderships.length > 1) {
+	public @Nullable Leadership attend(Member me) {
+		if (me.leading != null && this.leaderships.length > 1 && me.leading.readyHandles() == 0) {
 			giveWay(me);
 		}
-		Leadership leadership = me.leading;
-		if (leadership == null) {
-			leadership = takeVacancy(me, HandOffKind.RECLAIMED);
+		if (me.leading == null && takeVacancy(me, HandOffKind.RECLAIMED) == null && this.threads.isSurplus()) {
+			retire(me, false);
 		}
-		if (leadership == null && this.threads.isSurplus() && retire(me, false)) {
-			return null;
-		}
-		if (leadership == null) {
-			leadership = spin(me);
-		}
-		return (leadership != null) ? leadership : follow(me, deadlineNanos);
+		return me.leading;
+	}
+
+	/**
+	 * Finds the calling thread something to lead, or waits among the followers. To be
+	 * called if it has {@linkplain #attend attended} and no handle was ready.
+	 * @param me the calling thread
+	 * @param deadlineNanos when to give up
+	 * @return {@code null} if a handle is ready, if it was woken for one or for nothing,
+	 * if time is up, if the pool stops, or if the thread was {@linkplain Member#isRetired
+	 * retired}
+	 */
+	public @Nullable Leadership lead(Member me, long deadlineNanos) {
+		Leadership leadership = (me.leading == null && me.shares) ? spin(me) : me.leading;
+		return (leadership != null || this.vacancies.isAnyReady()) ? leadership : follow(me, deadlineNanos);
 	}
 
 	/**
@@ -161,22 +170,13 @@ public final class PromotionProtocol {
 		}
 	}
 
-	/**
-	 * Takes the leadership of any handle set that has no leader, or whose leader runs a
-	 * handler that is worth a processor.
-	 */
+	/** Takes the leadership of any handle set that has no leader. */
 	private @Nullable Leadership takeVacancy(Member me, HandOffKind kind) {
 		int count = this.leaderships.length;
 		for (int i = 1; i <= count; i++) {
 			// Not always from the first: if every thread is busy, a thread that is done
 			// takes the next set in turn, or the last ones would starve.
 			Leadership leadership = this.leaderships[(me.latestIndex + i) % count];
-			// A lease that has not run out, too, if its handler is a long one: this
-			// thread has a processor, and the leader has its own to be busy with.
-			long lease = leadership.isWorthAProcessor() ? leadership.leaseWord() : Leadership.NOT_LEASED;
-			if (lease != Leadership.NOT_LEASED && takeOver(me, leadership, lease, kind, 0)) {
-				return me.leading;
-			}
 			if (leadership.take(me.number)) {
 				long now = this.clock.nanoTime();
 				beginToLead(me, leadership, now);
@@ -188,25 +188,34 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * Looks for moments whether a leader begins to run a handler that is worth another
-	 * processor: it is just between two of them, and being woken again would cost more.
+	 * Looks for a moment whether a handle becomes ready, or a leadership can be had. Not
+	 * for longer than being woken costs both sides: so it wastes no more than the best
+	 * decision would cost, whatever comes. It takes a lease that has not run out, too,
+	 * unless the handler is about to return: there is nothing to do but to wait for
+	 * events, and the leader is busy.
 	 */
 	private @Nullable Leadership spin(Member me) {
-		for (int i = 0; i < SPINS; i++) {
-			boolean worthIt = false;
+		long began = this.clock.nanoTime();
+		long most = 2 * this.vacancies.wakeUpNanos();
+		for (int i = 1; i <= SPINS && !this.vacancies.isAnyReady(); i++) {
 			for (Leadership leadership : this.leaderships) {
-				worthIt |= leadership.isWorthAProcessor();
-				if (leadership.isVacant() || (leadership.isWorthAProcessor() && leadership.isLeased())) {
-					Leadership taken = takeVacancy(me, HandOffKind.RECLAIMED);
-					if (taken != null) {
-						return taken;
-					}
+				long lease = leadership.isWorthAProcessor() ? leadership.leaseWord() : Leadership.NOT_LEASED;
+				if (lease != Leadership.NOT_LEASED && takeOver(me, leadership, lease, HandOffKind.RECLAIMED, 0)) {
+					return me.leading;
 				}
 			}
-			if (!worthIt) {
+			if (this.vacancies.isAny() && takeVacancy(me, HandOffKind.RECLAIMED) != null) {
+				return me.leading;
+			}
+			if (i % SPINS_BEFORE_YIELD != 0) {
+				Thread.onSpinWait();
+			}
+			else if (this.clock.nanoTime() - began >= most) {
 				return null;
 			}
-			Thread.onSpinWait();
+			else {
+				Thread.yield();
+			}
 		}
 		return null;
 	}
@@ -331,6 +340,7 @@ public final class PromotionProtocol {
 
 	private @Nullable Leadership await(Member me, long deadlineNanos) {
 		this.followers.enqueue(me.follower);
+		me.countedOn = false;
 		// Once more, now that every thread that leaves a vacancy can see this one
 		// waiting.
 		Leadership leadership = takeVacancy(me, HandOffKind.RECLAIMED);
@@ -381,14 +391,26 @@ public final class PromotionProtocol {
 	 */
 	public @Nullable Leadership arrive(Member me) {
 		Leadership leadership = takeVacancy(me, HandOffKind.EAGER);
-		if (leadership == null) {
+		me.countedOn = leadership == null;
+		if (leadership == null && !this.vacancies.isAnyReady()) {
 			this.wastedWakeUps.increment();
 		}
-		else {
+		else if (leadership != null) {
 			// The one under way found one vacancy; the next one needs another thread.
 			signalIfVacant();
 		}
 		return leadership;
+	}
+
+	/**
+	 * The caller, which was woken or started and does not lead, is about to process an
+	 * event: what it has watched, or was woken for, needs another thread.
+	 */
+	void passOn(Member me) {
+		me.countedOn = false;
+		if (this.vacancies.isAnythingWanted() && !this.vacancies.signalFollower()) {
+			this.leases.starve();
+		}
 	}
 
 	/**
@@ -498,10 +520,7 @@ public final class PromotionProtocol {
 		return leadership.isVacant() || this.leases.hasRunOut(leadership, this.clock.nanoTime());
 	}
 
-	/**
-	 * No thread is to lead, follow or be started any more. The caller then wakes those
-	 * that wait.
-	 */
+	/** No thread is to lead, follow or be started any more. The caller wakes the rest. */
 	public void stop() {
 		this.stopping = true;
 	}
@@ -516,6 +535,10 @@ public final class PromotionProtocol {
 
 	Leases leases() {
 		return this.leases;
+	}
+
+	Vacancies vacancies() {
+		return this.vacancies;
 	}
 
 	/** Has every leader that waits for long look after vacancies, too. */
@@ -547,26 +570,13 @@ public final class PromotionProtocol {
 
 	// A look from outside
 
-	/** How many threads use a processor, or would like to. Any thread. */
+	/** How many threads neither wait for events nor among the followers. Any thread. */
 	int running() {
 		int running = this.members.count() - this.parked.get();
 		for (Leadership leadership : this.leaderships) {
 			running -= leadership.isWaitedOn() ? 1 : 0;
 		}
 		return running;
-	}
-
-	/**
-	 * The leader of a handle set. Any thread.
-	 * @param leadership the leadership of the handle set
-	 * @param nowNanos the time, by the clock of the pool
-	 * @return {@code null} if it has none, or none that returns: a lease that has run out
-	 * is starved if there was nobody to take it over
-	 */
-	public @Nullable Member leaderOf(Leadership leadership, long nowNanos) {
-		int holder = leadership.holder();
-		boolean stuck = leadership.isLeased() && this.starvation.nanos(leadership, nowNanos) > 0;
-		return (holder != Leadership.VACANT && !stuck) ? this.members.get(holder) : null;
 	}
 
 	/**

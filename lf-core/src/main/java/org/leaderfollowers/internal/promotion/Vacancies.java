@@ -1,5 +1,8 @@
 package org.leaderfollowers.internal.promotion;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
@@ -9,6 +12,25 @@ import java.util.concurrent.atomic.LongAdder;
  * sets take turns with it.
  */
 final class Vacancies {
+
+	/** Bounds of what a wake-up is taken to cost. */
+	private static final long LEAST_WAKE_UP_NANOS = TimeUnit.MICROSECONDS.toNanos(3);
+
+	private static final long MOST_WAKE_UP_NANOS = TimeUnit.MICROSECONDS.toNanos(25);
+
+	/** The latest wake-up counts for 1/16. */
+	private static final int MEAN_SHIFT = 4;
+
+	private static final VarHandle WAKE_UP;
+
+	static {
+		try {
+			WAKE_UP = MethodHandles.lookup().findVarHandle(Vacancies.class, "wakeUpNanos", long.class);
+		}
+		catch (ReflectiveOperationException ex) {
+			throw new ExceptionInInitializerError(ex);
+		}
+	}
 
 	private final Leadership[] leaderships;
 
@@ -23,6 +45,10 @@ final class Vacancies {
 	private final Clock clock;
 
 	private final LongAdder wakeUps = new LongAdder();
+
+	/** A moving average; a record that is lost to a race does no harm. */
+	@SuppressWarnings("FieldMayBeFinal") // by WAKE_UP
+	private long wakeUpNanos = LEAST_WAKE_UP_NANOS;
 
 	Vacancies(Leadership[] leaderships, Followers followers, Leases leases, ThreadSupply threads, Starvation starvation,
 			Clock clock) {
@@ -67,6 +93,35 @@ final class Vacancies {
 				}
 			}
 		}
+	}
+
+	/**
+	 * Wakes or starts a thread that shares the handles that are ready. It looks for a
+	 * vacancy first, like any thread under way: the one who left it may count on it.
+	 * @return whether a thread was woken or started
+	 */
+	boolean relieve() {
+		long began = this.clock.nanoTime();
+		switch (this.followers.signal()) {
+			case WOKEN -> {
+				this.wakeUps.increment();
+				recordWakeUp(this.clock.nanoTime() - began);
+				return true;
+			}
+			case ALREADY_UNDER_WAY -> {
+				return false;
+			}
+			case NOBODY_WAITS -> {
+				if (startUnderWay() == ThreadSupply.Start.STARTED) {
+					return true;
+				}
+				// A thread may have left a vacancy and woken nobody because of our mark.
+				if (isAnythingWanted()) {
+					signalFollower();
+				}
+			}
+		}
+		return false;
 	}
 
 	/** The mark goes to the new thread, which clears it when it arrives. */
@@ -119,6 +174,30 @@ final class Vacancies {
 			}
 		}
 		return false;
+	}
+
+	/** Whether any handle is ready and waits for a thread. */
+	boolean isAnyReady() {
+		for (Leadership leadership : this.leaderships) {
+			if (leadership.readyHandles() > 0) {
+				return true;
+			}
+		}
+		return false;
+	}
+
+	private void recordWakeUp(long nanos) {
+		long bounded = Math.max(LEAST_WAKE_UP_NANOS, Math.min(nanos, MOST_WAKE_UP_NANOS));
+		long mean = (long) WAKE_UP.getOpaque(this);
+		WAKE_UP.setOpaque(this, mean + ((bounded - mean) >> MEAN_SHIFT));
+	}
+
+	/**
+	 * What waking a follower has been seen to cost the thread that wakes it, in
+	 * nanoseconds.
+	 */
+	long wakeUpNanos() {
+		return (long) WAKE_UP.getOpaque(this);
 	}
 
 	/** How many followers were woken. */

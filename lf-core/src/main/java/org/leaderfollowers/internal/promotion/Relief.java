@@ -1,0 +1,82 @@
+package org.leaderfollowers.internal.promotion;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * When a further thread is woken to share the handles that are ready.
+ * <p>
+ * One thread at a time is right while it keeps up: it has the handles in its cache, and
+ * nobody needs to be woken. A second one pays as soon as the work that waits is worth
+ * several wake-ups. So the measure is the time that the ready handles will take, not
+ * their number, and it is compared with what waking a thread has been seen to cost on
+ * this machine. The thread that is woken measures again before its own handler runs, and
+ * wakes the next one: threads unfold one by one while work waits. They fold by
+ * themselves: a thread that finds no handle ready waits among the followers.
+ * <p>
+ * Any thread.
+ */
+final class Relief {
+
+	/**
+	 * What the engine needs for a handle beside the handler: to take and to read it.
+	 */
+	private static final long OVERHEAD_NANOS = 1_000;
+
+	/**
+	 * The work that waits must take this many times as long as waking a thread: the
+	 * thread that wakes sees the smaller part of what it costs, and the woken one finds
+	 * half of the handles at the most.
+	 */
+	private static final int WAKE_UPS = 8;
+
+	private final PromotionProtocol promotion;
+
+	private final int parallelism;
+
+	/** Members that run handlers of which it is known that they block. */
+	private final AtomicInteger blocking = new AtomicInteger();
+
+	Relief(PromotionProtocol promotion, int parallelism) {
+		this.promotion = promotion;
+		this.parallelism = parallelism;
+	}
+
+	/**
+	 * Wakes or starts a thread, if the handles that are ready are worth it, a processor
+	 * is idle, and no thread is on its way.
+	 * @param source the leadership of the handle set
+	 * @param ready how many handles wait for a thread
+	 * @param meanNanos how long the handler runs
+	 * @return whether a thread was woken or started
+	 */
+	boolean relieve(Leadership source, int ready, long meanNanos, long nowNanos) {
+		if (ready <= 0) {
+			return false;
+		}
+		long work = ready * (meanNanos + OVERHEAD_NANOS);
+		long wakeUp = this.promotion.vacancies().wakeUpNanos();
+		if (!isWorthIt(work, wakeUp) || this.promotion.running() - this.blocking.get() >= this.parallelism
+				|| !this.promotion.vacancies().relieve()) {
+			return false;
+		}
+		source.sharing().relieved(nowNanos, ready, work, wakeUp);
+		return true;
+	}
+
+	private static boolean isWorthIt(long workNanos, long wakeUpNanos) {
+		return workNanos >= WAKE_UPS * wakeUpNanos;
+	}
+
+	/** The caller begins to run a handler that is known to block. */
+	void beginToBlock(Member me) {
+		me.blocks = true;
+		this.blocking.incrementAndGet();
+	}
+
+	/** That handler has returned. */
+	void endToBlock(Member me) {
+		me.blocks = false;
+		this.blocking.decrementAndGet();
+	}
+
+}
