@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 import org.leaderfollowers.benchmarks.results.Claim;
@@ -20,6 +21,8 @@ import org.leaderfollowers.benchmarks.results.Run;
 import org.leaderfollowers.benchmarks.results.Scenario;
 import org.leaderfollowers.benchmarks.results.Servers;
 import org.leaderfollowers.benchmarks.results.Summary;
+import org.leaderfollowers.benchmarks.simulation.Costs;
+import org.leaderfollowers.benchmarks.simulation.Findings;
 
 /**
  * The page of the documentation. Every figure in it, and every sentence about figures,
@@ -57,7 +60,8 @@ final class Page {
 
 	Page(Run run) {
 		this.run = run;
-		this.results = run.results();
+		this.results = new Results(
+				run.results().measurements().stream().filter(Predicate.not(Findings::isSimulation)).toList());
 		this.charts = new Charts(this.results);
 		write();
 	}
@@ -82,6 +86,8 @@ final class Page {
 		writeGoals();
 		writeClaims();
 		writeByConnections();
+		Findings.of(this.run.facts(), this.run.results())
+			.ifPresent((findings) -> new MoreProcessors(findings, this.page).write());
 		this.page.heading(2, "benchmarks-results", "All results");
 		this.page.paragraph("Medians of the rounds, with the least and the greatest in parentheses.",
 				"Columns headed by a division sign are ratios to `" + Servers.ADAPTIVE
@@ -325,7 +331,7 @@ final class Page {
 		this.page.heading(2, "benchmarks-method", "How it was measured");
 		List<List<String>> facts = new ArrayList<>();
 		this.run.facts().forEach((name, value) -> {
-			if (!name.equals(Run.LEFT_OUT)) {
+			if (!name.equals(Run.LEFT_OUT) && !Costs.isFact(name)) {
 				facts.add(List.of(Character.toUpperCase(name.charAt(0)) + name.substring(1), "`+" + value + "+`"));
 			}
 		});
