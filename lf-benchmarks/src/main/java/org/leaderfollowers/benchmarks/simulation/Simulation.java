@@ -11,8 +11,8 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.benchmarks.simulation.Machine.SharedWord;
-import org.leaderfollowers.benchmarks.simulation.Machine.Task;
+import org.leaderfollowers.benchmarks.simulation.Processors.SharedWord;
+import org.leaderfollowers.benchmarks.simulation.Processors.Task;
 
 /**
  * A discrete-event simulation of the engine under a closed loop: its threads, handle sets
@@ -56,7 +56,7 @@ final class Simulation {
 
 	private final Situation situation;
 
-	private final Machine machine;
+	private final Processors processors;
 
 	private final Random random;
 
@@ -84,7 +84,7 @@ final class Simulation {
 		this.situation = situation;
 		this.costs = costs;
 		this.random = new Random(seed);
-		this.machine = new Machine(situation.processors(), isFree(costs) ? 0 : SWITCH_NANOS, this.random);
+		this.processors = new Processors(situation.processors(), isFree(costs) ? 0 : SWITCH_NANOS, this.random);
 		this.meanNanos = situation.handlerNanos() + costs.of(Cost.WRITE);
 		this.sets = new HandleSet[situation.handleSets()];
 		Arrays.setAll(this.sets, (index) -> new HandleSet());
@@ -128,10 +128,10 @@ final class Simulation {
 		for (int i = 0; i < this.situation.connections(); i++) {
 			reply(this.sets[i % this.sets.length]);
 		}
-		this.machine.run(nanos / 2);
+		this.processors.run(nanos / 2);
 		long servedBefore = this.served;
 		double busyBefore = busyNanos();
-		this.machine.run(1.5 * nanos);
+		this.processors.run(1.5 * nanos);
 		double count = this.served - servedBefore;
 		return new Outcome(count / nanos * TimeUnit.SECONDS.toNanos(1), (busyNanos() - busyBefore) / count / 1e3);
 	}
@@ -151,7 +151,7 @@ final class Simulation {
 		}
 		else {
 			double nanos = -Math.log(1 - this.random.nextDouble()) * this.situation.roundTripNanos();
-			this.machine.after(nanos, set::arrive);
+			this.processors.after(nanos, set::arrive);
 		}
 	}
 
@@ -226,7 +226,7 @@ final class Simulation {
 		private int looks;
 
 		private EngineThread() {
-			super(Simulation.this.machine);
+			super(Simulation.this.processors);
 			Simulation.this.threads.add(this);
 		}
 
@@ -251,7 +251,7 @@ final class Simulation {
 			if (source != null) {
 				HandleSet set = source;
 				set.ready--;
-				nanos += of(Cost.TAKE) + set.next.acquire(this, Simulation.this.machine.now());
+				nanos += of(Cost.TAKE) + set.next.acquire(this, Simulation.this.processors.now());
 				work(nanos + of(Cost.READ) + of(Cost.REST) / 2, () -> dispatch(set));
 			}
 			else if (this.leads != null) {
@@ -282,7 +282,7 @@ final class Simulation {
 			if (this.leads != null) {
 				this.leads.leased = false;
 			}
-			work(of(Cost.REST) / 2 + set.mean.acquire(this, Simulation.this.machine.now()), this::turn);
+			work(of(Cost.REST) / 2 + set.mean.acquire(this, Simulation.this.processors.now()), this::turn);
 		}
 
 		/** A leader that selects counts as one that waits. */
@@ -306,7 +306,7 @@ final class Simulation {
 				turn();
 				return;
 			}
-			work(of(Cost.ADD) + set.next.acquire(this, Simulation.this.machine.now()), () -> {
+			work(of(Cost.ADD) + set.next.acquire(this, Simulation.this.processors.now()), () -> {
 				set.add();
 				add(set, count - 1);
 			});
@@ -324,11 +324,11 @@ final class Simulation {
 					return;
 				}
 			}
-			this.looksSince = Simulation.this.machine.now();
+			this.looksSince = Simulation.this.processors.now();
 			Simulation.this.lookingAround.add(this);
 			int look = ++this.looks;
 			double patience = (Simulation.this.situation.processors() > 1) ? of(Cost.SPIN) : 0;
-			Simulation.this.machine.after(patience, () -> {
+			Simulation.this.processors.after(patience, () -> {
 				if (look == this.looks) {
 					Simulation.this.lookingAround.remove(this);
 					stopLookingAround();
@@ -363,7 +363,7 @@ final class Simulation {
 	}
 
 	/**
-	 * The load generator as a process of the same machine.
+	 * The load generator as a process of the same processors.
 	 */
 	private final class Generator extends Task {
 
@@ -372,7 +372,7 @@ final class Simulation {
 		private boolean waiting = true;
 
 		private Generator() {
-			super(Simulation.this.machine);
+			super(Simulation.this.processors);
 		}
 
 		private void replied(HandleSet set) {

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * has used more. A processor that becomes idle takes a task from the queue of another,
  * but not always: the system looks for one only if it expects to be idle for long enough.
  */
-final class Machine {
+final class Processors {
 
 	/** A task that has slept for long is ahead of the others by no more than this. */
 	private static final double LAG_NANOS = 1_400_000;
@@ -45,13 +45,13 @@ final class Machine {
 	private int tasks;
 
 	/**
-	 * Creates a machine that does nothing yet.
-	 * @param processors how many tasks can run at once
+	 * Creates processors that do nothing yet.
+	 * @param count how many tasks can run at once
 	 * @param switchNanos what it takes until a processor runs another task
 	 */
-	Machine(int processors, double switchNanos, Random random) {
+	Processors(int count, double switchNanos, Random random) {
 		this.random = random;
-		this.processors = new Processor[processors];
+		this.processors = new Processor[count];
 		Arrays.setAll(this.processors, (index) -> new Processor());
 		this.switchNanos = switchNanos;
 	}
@@ -100,12 +100,12 @@ final class Machine {
 		private void next() {
 			Task task = this.queue.poll();
 			if (task != null) {
-				dispatch(task, Machine.this.switchNanos);
+				dispatch(task, Processors.this.switchNanos);
 				return;
 			}
 			this.idle = true;
 			int period = ++this.periods;
-			double patience = (Machine.this.random.nextDouble() < LOOKS_AT_ONCE) ? 0 : TICK_NANOS;
+			double patience = (Processors.this.random.nextDouble() < LOOKS_AT_ONCE) ? 0 : TICK_NANOS;
 			after(patience, () -> {
 				if (this.idle && this.periods == period) {
 					balance();
@@ -114,10 +114,10 @@ final class Machine {
 		}
 
 		private void balance() {
-			for (Processor other : Machine.this.processors) {
+			for (Processor other : Processors.this.processors) {
 				Task task = other.queue.poll();
 				if (task != null) {
-					dispatch(task, Machine.this.switchNanos);
+					dispatch(task, Processors.this.switchNanos);
 					return;
 				}
 			}
@@ -131,7 +131,7 @@ final class Machine {
 	 */
 	abstract static class Task {
 
-		private final Machine machine;
+		private final Processors all;
 
 		private Processor processor;
 
@@ -146,15 +146,15 @@ final class Machine {
 		 */
 		private double share;
 
-		Task(Machine machine) {
-			this.machine = machine;
-			this.processor = machine.processors[machine.tasks++ % machine.processors.length];
+		Task(Processors all) {
+			this.all = all;
+			this.processor = all.processors[all.tasks++ % all.processors.length];
 		}
 
 		/** Needs the processor for some time, and goes on with something. */
 		void work(double nanos, Runnable then) {
 			use(nanos);
-			this.machine.after(nanos, () -> {
+			this.all.after(nanos, () -> {
 				if (mustGiveWay()) {
 					this.next = then;
 					this.processor.queue.add(this);
@@ -178,7 +178,7 @@ final class Machine {
 
 		/** Gives the processor up until it is woken. */
 		void block() {
-			use(this.machine.switchNanos);
+			use(this.all.switchNanos);
 			this.processor.next();
 		}
 
@@ -193,7 +193,7 @@ final class Machine {
 				this.processor.dispatch(this, latencyNanos);
 				return;
 			}
-			for (Processor other : this.machine.processors) {
+			for (Processor other : this.all.processors) {
 				if (other.idle) {
 					other.dispatch(this, latencyNanos);
 					return;
@@ -207,7 +207,7 @@ final class Machine {
 
 		/** Has used the processor without having said so before. */
 		void usedSince(double startNanos) {
-			use(this.machine.now - startNanos);
+			use(this.all.now - startNanos);
 		}
 
 		/** The time that it has used a processor for. */

@@ -1,0 +1,7 @@
+/**
+ * Tests.
+ */
+@NullMarked
+package org.leaderfollowers.benchmarks.simulation;
+
+import org.jspecify.annotations.NullMarked;
