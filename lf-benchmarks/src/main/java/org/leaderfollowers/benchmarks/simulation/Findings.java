@@ -52,6 +52,8 @@ public final class Findings {
 
 	private static final String PREFIX = "simulation-";
 
+	private static final String MEASURED = PREFIX + "measured-";
+
 	private static final Pattern PREDICTION = Pattern.compile(PREFIX + "(\\d+)p@(\\d+)");
 
 	private final Costs costs;
@@ -83,8 +85,13 @@ public final class Findings {
 		return measurement.server().startsWith(PREFIX);
 	}
 
+	/** Whether a row was measured for the check of a simulation. */
+	static boolean isMeasured(Measurement measurement) {
+		return measurement.server().startsWith(MEASURED);
+	}
+
 	static String measured(int processors) {
-		return PREFIX + "measured-" + processors + "p";
+		return MEASURED + processors + "p";
 	}
 
 	static String checked(int processors) {

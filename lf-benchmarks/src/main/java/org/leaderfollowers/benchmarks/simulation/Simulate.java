@@ -22,6 +22,7 @@ import org.leaderfollowers.benchmarks.results.Measurement;
 import org.leaderfollowers.benchmarks.results.Metric;
 import org.leaderfollowers.benchmarks.results.ResultFile;
 import org.leaderfollowers.benchmarks.results.Results;
+import org.leaderfollowers.benchmarks.results.Run;
 import org.leaderfollowers.benchmarks.results.Scenario;
 import org.leaderfollowers.benchmarks.results.Servers;
 import org.leaderfollowers.benchmarks.results.Summary;
@@ -40,8 +41,10 @@ import org.leaderfollowers.benchmarks.servers.Work;
  * {@code taskset}) and one on all; {@code --seconds} for each measurement,
  * {@code --warmup} seconds for each server, {@code --work} of the check, {@code --quiet}
  * as in {@link Comparison}; {@code --check=false} to leave the check out, and with it
- * what only whole servers tell; {@code --millis} that are simulated, {@code --output} for
- * the results, {@code --docs} a directory for the page of the documentation.
+ * what only whole servers tell; {@code --measured} names the results of an earlier run:
+ * nothing is measured, but all is simulated anew; {@code --millis} that are simulated,
+ * {@code --output} for the results, {@code --docs} a directory for the page of the
+ * documentation.
  */
 public final class Simulate {
 
@@ -75,52 +78,52 @@ public final class Simulate {
 
 	static void run(String[] args, PrintStream out) throws IOException {
 		Arguments arguments = new Arguments(List.of(args));
+		Path output = Path.of(arguments.text("output", "target/benchmarks/simulation.csv"));
+		double millis = arguments.decimal("millis", 200);
+		Optional<Path> measured = arguments.optional("measured").map(Path::of);
+		Optional<Path> docs = arguments.optional("docs").map(Path::of);
+		Run run = measured.isPresent() ? ResultFile.read(List.of(measured.get()))
+				: new Simulate(out).measure(arguments, output.resolveSibling(output.getFileName() + ".part"));
+		arguments.rejectUnread();
+		Costs costs = Costs.of(run.facts());
+		out.print(costs);
+		List<Measurement> rows = new ArrayList<>(
+				run.results().measurements().stream().filter(Findings::isMeasured).toList());
+		rows.addAll(rows.stream().map((row) -> predictMeasured(row, costs, millis)).toList());
+		rows.addAll(predict(costs, millis));
+		try (ResultFile file = ResultFile.create(output, run.facts())) {
+			rows.forEach(file::add);
+		}
+		print(Findings.of(run.facts(), new Results(rows)).orElseThrow(), out);
+		out.println("Raw data: " + output);
+		if (docs.isPresent()) {
+			Report.write(ResultFile.read(List.of(output)), docs.get());
+		}
+	}
+
+	private Run measure(Arguments arguments, Path part) throws IOException {
 		boolean check = Boolean.parseBoolean(arguments.text("check", "true"));
 		int rounds = arguments.number("rounds", 4);
-		double millis = arguments.decimal("millis", 200);
-		Path output = Path.of(arguments.text("output", "target/benchmarks/simulation.csv"));
-		Path part = output.resolveSibling(output.getFileName() + ".part");
 		List<String> comparison = List.of("--servers=" + Servers.ADAPTIVE,
 				"--work=" + arguments.text("work", "none,cpu1,cpu2,cpu5,cpu10,cpu20"),
 				"--connections=" + Findings.CONNECTIONS, "--rounds=1", "--system-calls=false",
 				"--seconds=" + arguments.decimal("seconds", 2), "--warmup=" + arguments.decimal("warmup", 3),
 				"--quiet=" + arguments.decimal("quiet", 8), "--output=" + part);
-		Optional<Path> docs = arguments.optional("docs").map(Path::of);
 		arguments.rejectUnread();
-		Simulate simulate = new Simulate(out);
-		simulate.measureCosts();
-		int processors = Runtime.getRuntime().availableProcessors();
-		if (check) {
-			for (int round = 0; round < rounds; round++) {
-				simulate.measureServers(1, round, List.of("taskset", "-c", "0"), comparison, part);
-				if (processors > 1) {
-					simulate.measureServers(processors, round, List.of(), comparison, part);
-				}
-				simulate.measureCosts();
-			}
-			Files.deleteIfExists(part);
-		}
-		Costs costs = simulate.costs();
-		if (check) {
-			costs = simulate.calibrate(costs, processors);
-		}
-		out.print(costs);
 		Map<String, String> facts = Machine.facts();
 		facts.put("date", LocalDate.now().toString());
-		facts.putAll(costs.facts());
-		List<Measurement> all = new ArrayList<>(simulate.measured);
-		for (Measurement measurement : simulate.measured) {
-			all.add(predictMeasured(measurement, costs, millis));
+		int processors = Runtime.getRuntime().availableProcessors();
+		measureCosts();
+		for (int round = 0; check && round < rounds; round++) {
+			measureServers(1, round, List.of("taskset", "-c", "0"), comparison, part);
+			if (processors > 1) {
+				measureServers(processors, round, List.of(), comparison, part);
+			}
+			measureCosts();
 		}
-		all.addAll(predict(costs, millis));
-		try (ResultFile file = ResultFile.create(output, facts)) {
-			all.forEach(file::add);
-		}
-		simulate.print(Findings.of(costs.facts(), new Results(all)).orElseThrow());
-		out.println("Raw data: " + output);
-		if (docs.isPresent()) {
-			Report.write(ResultFile.read(List.of(output)), docs.get());
-		}
+		Files.deleteIfExists(part);
+		facts.putAll((check ? calibrate(costs(), processors) : costs()).facts());
+		return new Run(facts, new Results(this.measured));
 	}
 
 	private void measureCosts() throws IOException {
@@ -230,9 +233,9 @@ public final class Simulate {
 		}).toList();
 	}
 
-	private void print(Findings findings) {
+	private static void print(Findings findings, PrintStream out) {
 		findings.checks()
-			.forEach((check) -> this.out.printf(Locale.ROOT,
+			.forEach((check) -> out.printf(Locale.ROOT,
 					"%d processors, %s: measured %,.0f/s, simulated %,.0f/s, error %+.0f%% (%s)%n", check.processors(),
 					check.scenario().workTitle(), check.measured().median(), check.predicted().median(),
 					100 * check.error(), check.ratio().text(2)));
@@ -244,10 +247,10 @@ public final class Simulate {
 							findings.requestsPerSecond(micros, processors, sets).orElse(0.0),
 							findings.efficiency(micros, processors, sets).orElse(0.0));
 				}).collect(Collectors.joining("  "));
-				this.out.printf("handler %d µs, a handle set for %d processors: %s%n", micros, perSet, row);
+				out.printf("handler %d µs, a handle set for %d processors: %s%n", micros, perSet, row);
 			}
 		}
-		this.out.println("Fewest handle sets without a knee: one for each "
+		out.println("Fewest handle sets without a knee: one for each "
 				+ findings.recommendedProcessorsPerSet().orElse(0) + " processors");
 	}
 

@@ -50,7 +50,7 @@ final class Simulation {
 	/**
 	 * To wait in the system and to leave the processor to another thread. Not measured.
 	 */
-	private static final double SWITCH_NANOS = 2_000;
+	private static final double SWITCH_NANOS = 1_000;
 
 	private final Costs costs;
 

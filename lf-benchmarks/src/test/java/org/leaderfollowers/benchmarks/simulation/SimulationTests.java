@@ -59,7 +59,7 @@ class SimulationTests {
 	@Test
 	void aGeneratorOnTheSameProcessorHasItsShare() {
 		Costs costs = FREE.with(Cost.GENERATOR, 5 * MICRO);
-		assertThat(run(Situation.local(1, 64, 15 * MICRO), costs).requestsPerSecond()).isBetween(41_000.0, 50_100.0);
+		assertThat(run(Situation.local(1, 64, 15 * MICRO), costs).requestsPerSecond()).isBetween(44_000.0, 50_100.0);
 		assertThat(run(Situation.local(2, 64, 15 * MICRO), costs).requestsPerSecond()).isBetween(66_000.0, 100_100.0);
 	}
 
