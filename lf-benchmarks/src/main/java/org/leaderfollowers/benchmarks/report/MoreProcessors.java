@@ -67,11 +67,12 @@ final class MoreProcessors {
 		this.page.paragraph(
 				"For the check, server and load generator run on the same processors, one or all there are.",
 				"Given the processor time that server and generator used for a request in a measurement, the simulation predicts how many requests per second came of it.",
+				"Of several rounds the fastest counts: whatever else the machine does can only make a server slower, and not all of that is seen.",
 				"What other processes used of several processors is taken off the prediction.",
 				"One number of the simulation is fitted to such measurements: how often a processor that becomes idle looks for a thread that waits for another processor.");
 		List<List<String>> rows = checks.stream()
 			.map((check) -> List.of(number(check.processors(), 0), check.scenario().workTitle(),
-					check.measured().text(0), check.predicted().text(0),
+					number(check.measured(), 0), number(check.predicted(), 0),
 					String.format(Locale.ROOT, "%+.0f%%", 100 * check.error()), check.ratio().text(2)))
 			.toList();
 		this.page.table(">1,3,>3,>3,>1,>2",

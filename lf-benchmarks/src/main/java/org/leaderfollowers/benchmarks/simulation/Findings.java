@@ -1,6 +1,8 @@
 package org.leaderfollowers.benchmarks.simulation;
 
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -117,18 +119,19 @@ public final class Findings {
 	 *
 	 * @param scenario the load
 	 * @param processors how many there were
-	 * @param measured requests per second
-	 * @param predicted what the simulation said
+	 * @param measured requests per second in the fastest round: whatever else the machine
+	 * does, seen or unseen, can only make a server slower
+	 * @param predicted what the simulation said about that round
 	 * @param ratio of the prediction to the measurement, in each round
 	 */
-	public record Check(Scenario scenario, int processors, Summary measured, Summary predicted, Summary ratio) {
+	public record Check(Scenario scenario, int processors, double measured, double predicted, Summary ratio) {
 
 		/**
 		 * How wrong the prediction was.
 		 * @return the share of the measured value, above or below zero
 		 */
 		public double error() {
-			return this.ratio.median() - 1;
+			return this.predicted / this.measured - 1;
 		}
 
 	}
@@ -141,16 +144,33 @@ public final class Findings {
 		List<Check> checks = new ArrayList<>();
 		for (int processors : PROCESSORS) {
 			for (Scenario scenario : this.results.scenarios()) {
-				Metric metric = Metric.REQUESTS_PER_SECOND;
-				String measured = measured(processors);
-				String checked = checked(processors);
-				this.results.ratio(scenario, checked, measured, metric)
-					.ifPresent((ratio) -> checks.add(new Check(scenario, processors,
-							this.results.summary(scenario, measured, metric).orElseThrow(),
-							this.results.summary(scenario, checked, metric).orElseThrow(), ratio)));
+				check(scenario, processors).ifPresent(checks::add);
 			}
 		}
 		return checks;
+	}
+
+	private Optional<Check> check(Scenario scenario, int processors) {
+		Map<Integer, Double> measured = requestsPerSecond(scenario, measured(processors));
+		Map<Integer, Double> predicted = requestsPerSecond(scenario, checked(processors));
+		return measured.keySet()
+			.stream()
+			.filter(predicted::containsKey)
+			.max(Comparator.comparing(measured::get))
+			.map((round) -> new Check(scenario, processors, measured.get(round), predicted.get(round),
+					this.results.ratio(scenario, checked(processors), measured(processors), Metric.REQUESTS_PER_SECOND)
+						.orElseThrow()));
+	}
+
+	private Map<Integer, Double> requestsPerSecond(Scenario scenario, String server) {
+		Map<Integer, Double> byRound = new HashMap<>();
+		for (Measurement row : this.results.measurements()) {
+			Double value = row.value(Metric.REQUESTS_PER_SECOND);
+			if (row.valid() && row.scenario().equals(scenario) && row.server().equals(server) && value != null) {
+				byRound.put(row.round(), value);
+			}
+		}
+		return byRound;
 	}
 
 	/**

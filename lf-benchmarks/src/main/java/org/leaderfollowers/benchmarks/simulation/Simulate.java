@@ -236,8 +236,8 @@ public final class Simulate {
 	private static void print(Findings findings, PrintStream out) {
 		findings.checks()
 			.forEach((check) -> out.printf(Locale.ROOT,
-					"%d processors, %s: measured %,.0f/s, simulated %,.0f/s, error %+.0f%% (%s)%n", check.processors(),
-					check.scenario().workTitle(), check.measured().median(), check.predicted().median(),
+					"%d processors, %s: measured %,.0f/s, simulated %,.0f/s, error %+.0f%% (all rounds: %s)%n",
+					check.processors(), check.scenario().workTitle(), check.measured(), check.predicted(),
 					100 * check.error(), check.ratio().text(2)));
 		for (int perSet : Findings.PROCESSORS_PER_SET) {
 			for (int micros : Findings.HANDLERS) {

@@ -19,16 +19,17 @@ import static org.assertj.core.api.Assertions.within;
 class FindingsTests {
 
 	@Test
-	void aPredictionIsComparedWithTheMeasurementOfItsRound() {
+	void aPredictionIsComparedWithTheFastestMeasurement() {
 		List<Measurement> rows = new ArrayList<>();
 		Scenario load = Scenario.closed("cpu5", 64);
 		for (int round = 0; round < 3; round++) {
 			rows.add(row(load, Findings.measured(2), round, 100 * (round + 1)));
-			rows.add(row(load, Findings.checked(2), round, 110 * (round + 1)));
+			rows.add(row(load, Findings.checked(2), round, (120 - 5 * round) * (round + 1)));
 		}
 		assertThat(findings(rows).checks()).singleElement().satisfies((check) -> {
 			assertThat(check.processors()).isEqualTo(2);
 			assertThat(check.error()).isCloseTo(0.1, within(1e-9));
+			assertThat(check.ratio().max()).isCloseTo(1.2, within(1e-9));
 		});
 	}
 
