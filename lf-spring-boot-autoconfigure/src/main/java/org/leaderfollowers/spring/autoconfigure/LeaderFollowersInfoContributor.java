@@ -71,13 +71,16 @@ final class LeaderFollowersInfoContributor implements InfoContributor {
 	 *
 	 * @param threads how many threads it may have
 	 * @param handleSets how many handle sets it has
+	 * @param parallelism how many threads share the events that are ready, at the most
 	 * @param promotion how followers are promoted
 	 * @param maxBufferedBytes how much memory its connections may hold together
 	 */
-	public record PoolInfo(ThreadsInfo threads, int handleSets, PromotionInfo promotion, long maxBufferedBytes) {
+	public record PoolInfo(ThreadsInfo threads, int handleSets, int parallelism, PromotionInfo promotion,
+			long maxBufferedBytes) {
 
 		static PoolInfo of(PoolSnapshot pool) {
 			return new PoolInfo(new ThreadsInfo(pool.minThreads(), pool.maxThreads()), pool.handleSets().size(),
+					pool.parallelism(),
 					new PromotionInfo(pool.promotionPolicy(), pool.promotionOrder(), pool.promotionLease()),
 					pool.maxBufferedBytes());
 		}

@@ -207,12 +207,14 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param threads Threads of the pool.
 	 * @param handleSets Number of handle sets that the connections are spread over, each
 	 * with a leader of its own.
+	 * @param parallelism Maximum number of threads that share the events that are ready,
+	 * from 1 to 1024. The number of processors by default.
 	 * @param maxBufferedSize Maximum memory of all connections together for messages that
 	 * have begun to arrive and replies that wait for their peers. A quarter of the
 	 * maximum heap by default.
 	 * @param promotion Promotion of followers.
 	 */
-	public record Pool(@DefaultValue Threads threads, @DefaultValue("1") int handleSets,
+	public record Pool(@DefaultValue Threads threads, @DefaultValue("1") int handleSets, @Nullable Integer parallelism,
 			@Nullable DataSize maxBufferedSize, @DefaultValue Promotion promotion) {
 	}
 

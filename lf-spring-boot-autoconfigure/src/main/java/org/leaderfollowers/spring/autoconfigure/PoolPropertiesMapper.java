@@ -33,6 +33,10 @@ record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 					"Must not be greater than '%s', which is %d: a handle set without a leader is not served."
 						.formatted(this.properties.key("threads.min"), threads.min()));
 		}
+		Integer parallelism = pool.parallelism();
+		if (parallelism != null) {
+			this.properties.set("parallelism", parallelism, builder::parallelism, "be from 1 to 1024");
+		}
 		DataSize maxBufferedSize = pool.maxBufferedSize();
 		if (maxBufferedSize != null) {
 			this.properties.set("max-buffered-size", maxBufferedSize,

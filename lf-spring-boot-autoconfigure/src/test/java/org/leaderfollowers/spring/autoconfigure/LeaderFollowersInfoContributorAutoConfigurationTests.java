@@ -34,7 +34,8 @@ class LeaderFollowersInfoContributorAutoConfigurationTests {
 				LeaderFollowersInfoContributorAutoConfiguration.class, InfoContributorAutoConfiguration.class))
 		.withBean("echo", Echo.class)
 		.withPropertyValues("lf.server.port=0", "lf.pool.threads.min=2", "lf.pool.threads.max=8",
-				"lf.pool.handle-sets=2", "lf.pool.max-buffered-size=16MB", "lf.pool.promotion.lease=5ms");
+				"lf.pool.handle-sets=2", "lf.pool.parallelism=3", "lf.pool.max-buffered-size=16MB",
+				"lf.pool.promotion.lease=5ms");
 
 	@Test
 	void isOffUnlessAskedFor() {
@@ -52,7 +53,7 @@ class LeaderFollowersInfoContributorAutoConfigurationTests {
 			assertThat(info).isNotNull();
 			assertThat(info.pools()).containsOnlyKeys("default")
 				.containsEntry("default",
-						new PoolInfo(new ThreadsInfo(2, 8), 2,
+						new PoolInfo(new ThreadsInfo(2, 8), 2, 3,
 								new PromotionInfo(PromotionPolicy.ADAPTIVE, PromotionOrder.LIFO, Duration.ofMillis(5)),
 								16 * 1024 * 1024));
 			int port = context.getBean(LeaderFollowersServers.class).get("default").port();

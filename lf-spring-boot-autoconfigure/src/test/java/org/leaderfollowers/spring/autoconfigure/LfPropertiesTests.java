@@ -76,7 +76,7 @@ class LfPropertiesTests {
 	@Test
 	void everyPropertyOfAPoolReachesTheEngine() {
 		ConfiguredProperties<Pool> properties = TestProperties.bind("lf.pool", Pool.class, "threads.min=3",
-				"threads.max=8", "threads.keep-alive=9s", "threads.priority=7", "handle-sets=2",
+				"threads.max=8", "threads.keep-alive=9s", "threads.priority=7", "handle-sets=2", "parallelism=3",
 				"promotion.policy=EAGER", "promotion.order=fifo", "promotion.lease=250us", "max-buffered-size=3MB");
 		LeaderFollowersPool.Builder builder = new PoolPropertiesMapper(properties).map("mine");
 		assertThat(builder).hasFieldOrPropertyWithValue("threadPriority", 7);
@@ -86,6 +86,7 @@ class LfPropertiesTests {
 		assertThat(pool.maxThreads()).isEqualTo(8);
 		assertThat(pool.keepAlive()).isEqualTo(Duration.ofSeconds(9));
 		assertThat(pool.handleSets()).hasSize(2);
+		assertThat(pool.parallelism()).isEqualTo(3);
 		assertThat(pool.promotionPolicy()).isEqualTo(PromotionPolicy.EAGER);
 		assertThat(pool.promotionOrder()).isEqualTo(PromotionOrder.FIFO);
 		assertThat(pool.promotionLease()).isEqualTo(Duration.ofNanos(250_000));
@@ -139,6 +140,8 @@ class LfPropertiesTests {
 					lf.pool.threads.priority              | 11      | Must be from 1 to 10.
 					lf.pool.handle-sets                   | 0       | Must be from 1 to 64.
 					lf.pool.handle-sets                   | 5       | Must not be greater than 'lf.pool.threads.min', which is 4: a handle set without a leader is not served.
+					lf.pool.parallelism                   | 0       | Must be from 1 to 1024.
+					lf.pool.parallelism                   | 1025    | Must be from 1 to 1024.
 					lf.pool.max-buffered-size             | 63KB    | Must be at least 64KB.
 					lf.pool.promotion.lease               | -1ms    | Must be from 100 microseconds to 1 minute.
 					lf.pool.promotion.lease               | 0       | Must be from 100 microseconds to 1 minute.
