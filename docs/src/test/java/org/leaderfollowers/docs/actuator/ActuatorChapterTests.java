@@ -24,9 +24,9 @@ import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
 import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor;
 import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.LatencyDescriptor;
-import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.PoolDescriptor;
-import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.ServerDescriptor;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
+import org.leaderfollowers.spring.actuate.PoolDescriptor;
+import org.leaderfollowers.spring.actuate.ServerDescriptor;
 
 import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;

@@ -11,8 +11,6 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.Server;
-import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.PoolDescriptor;
-import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.ServerDescriptor;
 import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;

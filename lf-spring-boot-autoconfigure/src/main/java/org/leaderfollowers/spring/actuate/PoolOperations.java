@@ -10,7 +10,6 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PromotionPolicy;
-import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.PoolDescriptor;
 import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
 import org.leaderfollowers.spring.internal.Printable;
 

@@ -11,7 +11,6 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.TcpServer;
-import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.ServerDescriptor;
 import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
 import org.leaderfollowers.spring.internal.Printable;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;

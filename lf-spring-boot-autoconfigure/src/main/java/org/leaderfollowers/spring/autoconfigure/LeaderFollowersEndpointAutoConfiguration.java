@@ -1,13 +1,19 @@
 package org.leaderfollowers.spring.autoconfigure;
 
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
+import org.leaderfollowers.spring.actuate.ConnectionsEndpointWebExtension;
+import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
+import org.leaderfollowers.spring.actuate.HandOffsEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpointWebExtension;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Actuator;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
+import org.springframework.boot.actuate.endpoint.Show;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -18,16 +24,17 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.core.env.Environment;
 
 /**
- * {@link EnableAutoConfiguration Auto-configuration} for {@link LeaderFollowersEndpoint}.
+ * {@link EnableAutoConfiguration Auto-configuration} for {@link LeaderFollowersEndpoint},
+ * {@link HandOffsEndpoint} and {@link ConnectionsEndpoint}.
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
 @ConditionalOnClass({ TcpServer.class, LeaderFollowersEndpoint.class, ConditionalOnAvailableEndpoint.class })
-@ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class })
-@ConditionalOnAvailableEndpoint(LeaderFollowersEndpoint.class)
+@ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class, LfProperties.class })
 public final class LeaderFollowersEndpointAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean
+	@ConditionalOnAvailableEndpoint
 	LeaderFollowersEndpoint leaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers,
 			Environment environment, ApplicationEventPublisher publisher) {
 		return new LeaderFollowersEndpoint(pools, servers, ShutdownPropertiesMapper.phaseTimeout(environment),
@@ -37,9 +44,40 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	@Bean
 	@ConditionalOnMissingBean
 	@ConditionalOnBean(LeaderFollowersEndpoint.class)
-	@ConditionalOnAvailableEndpoint(endpoint = LeaderFollowersEndpoint.class, exposure = EndpointExposure.WEB)
+	@ConditionalOnAvailableEndpoint(exposure = EndpointExposure.WEB)
 	LeaderFollowersEndpointWebExtension leaderFollowersEndpointWebExtension(LeaderFollowersEndpoint endpoint) {
 		return new LeaderFollowersEndpointWebExtension(endpoint);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnAvailableEndpoint
+	HandOffsEndpoint leaderFollowersHandOffsEndpoint(LeaderFollowersPools pools, ApplicationEventPublisher publisher) {
+		return new HandOffsEndpoint(pools, publisher);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnBean(HandOffsEndpoint.class)
+	@ConditionalOnAvailableEndpoint(exposure = EndpointExposure.WEB)
+	HandOffsEndpointWebExtension leaderFollowersHandOffsEndpointWebExtension(HandOffsEndpoint endpoint) {
+		return new HandOffsEndpointWebExtension(endpoint);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnAvailableEndpoint
+	ConnectionsEndpoint leaderFollowersConnectionsEndpoint(LeaderFollowersServers servers, LfProperties properties) {
+		Actuator actuator = properties.actuator();
+		return new ConnectionsEndpoint(servers, Show.valueOf(actuator.showRemoteAddresses().name()), actuator.roles());
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnBean(ConnectionsEndpoint.class)
+	@ConditionalOnAvailableEndpoint(exposure = EndpointExposure.WEB)
+	ConnectionsEndpointWebExtension leaderFollowersConnectionsEndpointWebExtension(ConnectionsEndpoint endpoint) {
+		return new ConnectionsEndpointWebExtension(endpoint);
 	}
 
 }

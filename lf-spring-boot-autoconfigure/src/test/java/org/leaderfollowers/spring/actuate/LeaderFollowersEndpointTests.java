@@ -36,7 +36,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT,
 		properties = { "management.endpoints.web.exposure.include=leaderfollowers", "lf.server.port=0",
 				"lf.server.address=127.0.0.1", "lf.pool.threads.min=2", "lf.pool.threads.max=5",
-				"lf.pools.spare.handle-sets=2", "lf.pools.spare.promotion.lease=500ms" })
+				"lf.pools.spare.handle-sets=2", "lf.pools.spare.parallelism=5",
+				"lf.pools.spare.promotion.lease=500ms" })
 class LeaderFollowersEndpointTests {
 
 	private final HttpClient http = HttpClient.newHttpClient();
@@ -100,6 +101,10 @@ class LeaderFollowersEndpointTests {
 			assertThat(body).hasJsonPathNumberValue("$.pools.default.handleSets[0].handles.active");
 			assertThat(body).hasJsonPathNumberValue("$.pools.default.handleSets[0].handles.deactivated");
 			assertThat(body).hasJsonPathNumberValue("$.pools.default.handleSets[0].events.READ");
+			assertThat(body).extractingJsonPathMapValue("$.pools.default.handleSets[0].sharing")
+				.containsOnlyKeys("threads", "events", "reliefs");
+			assertThat(body).extractingJsonPathNumberValue("$.pools.default.handleSets[0].sharing.threads")
+				.isEqualTo(1);
 			assertThat(body).hasJsonPathNumberValue("$.pools.default.promotions.EAGER");
 			assertThat(body).hasJsonPathNumberValue("$.pools.default.handOffs.count");
 			assertThat(body).extractingJsonPathStringValue("$.pools.default.handOffs.totalTime")
@@ -136,6 +141,7 @@ class LeaderFollowersEndpointTests {
 		JsonContent<Object> body = this.json.from(response.body());
 		assertThat(body).extractingJsonPathStringValue("$.state").isEqualTo("NEW");
 		assertThat(body).extractingJsonPathNumberValue("$.configuration.handleSets").isEqualTo(2);
+		assertThat(body).extractingJsonPathNumberValue("$.configuration.parallelism").isEqualTo(5);
 		assertThat(body).extractingJsonPathArrayValue("$.threads").isEmpty();
 		assertThat(body).extractingJsonPathArrayValue("$.handleSets").hasSize(2);
 	}

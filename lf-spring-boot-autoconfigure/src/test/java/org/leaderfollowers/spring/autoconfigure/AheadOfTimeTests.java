@@ -18,6 +18,8 @@ import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
 import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor;
+import org.leaderfollowers.spring.actuate.PoolDescriptor;
+import org.leaderfollowers.spring.actuate.ServerDescriptor;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
@@ -124,9 +126,11 @@ class AheadOfTimeTests {
 				}
 			}
 			List<Class<?>> answers = new ArrayList<>(List.of(LeaderFollowersDescriptor.class.getDeclaredClasses()));
+			answers.addAll(List.of(PoolDescriptor.class.getDeclaredClasses()));
+			answers.addAll(List.of(ServerDescriptor.class.getDeclaredClasses()));
 			answers.addAll(List.of(HandOffsEndpoint.class.getDeclaredClasses()));
 			answers.addAll(List.of(ConnectionsEndpoint.class.getDeclaredClasses()));
-			answers.add(LeaderFollowersDescriptor.class);
+			answers.addAll(List.of(LeaderFollowersDescriptor.class, PoolDescriptor.class, ServerDescriptor.class));
 			answers.add(refusal);
 			for (Class<?> type : answers) {
 				if (type.isRecord()) {
@@ -168,8 +172,7 @@ class AheadOfTimeTests {
 
 	@Configuration(proxyBeanMethods = false)
 	@ImportAutoConfiguration({ LeaderFollowersAutoConfiguration.class, EndpointAutoConfiguration.class,
-			LeaderFollowersEndpointAutoConfiguration.class, LeaderFollowersHandOffsEndpointAutoConfiguration.class,
-			LeaderFollowersConnectionsEndpointAutoConfiguration.class })
+			LeaderFollowersEndpointAutoConfiguration.class })
 	@Import({ Echo.class, Quotes.class })
 	static class Application {
 

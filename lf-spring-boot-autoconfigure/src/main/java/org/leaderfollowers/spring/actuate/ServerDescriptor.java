@@ -1,0 +1,160 @@
+package org.leaderfollowers.spring.actuate;
+
+import java.time.Instant;
+import java.util.Map;
+import java.util.TreeMap;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.TransportType;
+import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.LatencyDescriptor;
+
+import org.springframework.boot.actuate.endpoint.OperationResponseBody;
+
+/**
+ * A server.
+ *
+ * @param state whether the server runs
+ * @param startedAt when it was started, or {@code null} if it was not
+ * @param listening {@code false} if clients ought to reach it, but its socket has failed
+ * @param listeningFailure why it has failed, or {@code null} if it has not
+ * @param paused whether it was asked to take on nothing new
+ * @param address the address that it is bound to, or {@code null} if it is not
+ * @param port the port that it is bound to, or {@code null} if it is not
+ * @param transport what carries the messages
+ * @param framing how messages are told apart
+ * @param handler the name of the handler bean
+ * @param pool the name of the pool that serves the connections
+ * @param connections how many connections there are and have been, or {@code null} if the
+ * transport has none
+ * @param datagrams how many datagrams there are and have been, or {@code null} if the
+ * transport has none
+ * @param bytes how much was received and sent
+ * @param messages how many messages were received
+ * @param handling how long the handler took for a message
+ * @param tls what there is to tell of TLS, or {@code null} if the server does not speak
+ * it
+ */
+public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant startedAt, boolean listening,
+		@Nullable String listeningFailure, boolean paused, @Nullable String address, @Nullable Integer port,
+		TransportType transport, String framing, String handler, String pool,
+		@Nullable ConnectionsDescriptor connections, @Nullable DatagramsDescriptor datagrams, BytesDescriptor bytes,
+		MessagesDescriptor messages, LatencyDescriptor handling,
+		@Nullable TlsDescriptor tls) implements OperationResponseBody {
+
+	static ServerDescriptor of(ServerSnapshot server) {
+		return new ServerDescriptor(server.state(), server.startedAt(), server.listening(), server.listeningFailure(),
+				server.paused(), server.address(), (server.port() > 0) ? server.port() : null, server.transport(),
+				server.framing(), server.handler(), server.pool(),
+				(server.transport() == TransportType.TCP) ? ConnectionsDescriptor.of(server) : null,
+				DatagramsDescriptor.of(server), new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
+				new MessagesDescriptor(server.receivedMessages()), LatencyDescriptor.of(server.handling()),
+				TlsDescriptor.of(server.tls()));
+	}
+
+	/**
+	 * The connections of a server.
+	 *
+	 * @param open how many are open
+	 * @param max how many may be open
+	 * @param accepted how many were accepted
+	 * @param rejected how many were turned away because as many as allowed were open
+	 * @param closed how many were closed, by reason
+	 * @param acceptingSuspended whether accepting pauses because the system is out of
+	 * descriptors or memory
+	 */
+	public record ConnectionsDescriptor(int open, int max, long accepted, long rejected, Map<CloseReason, Long> closed,
+			boolean acceptingSuspended) {
+
+		static ConnectionsDescriptor of(ServerSnapshot server) {
+			return new ConnectionsDescriptor(server.openConnections(), server.maxConnections(),
+					server.acceptedConnections(), server.rejectedConnections(),
+					LeaderFollowersDescriptor.counts(CloseReason.class, server.closedConnections()),
+					server.acceptingSuspended());
+		}
+
+	}
+
+	/**
+	 * The datagrams of a server.
+	 *
+	 * @param inFlight how many are being handled or suspended
+	 * @param maxInFlight how many may be
+	 * @param limitReached how often no more were read for a while, since as many as
+	 * allowed were being handled or suspended
+	 * @param truncated how many were dropped because they were larger than allowed
+	 * @param rejected how many were dropped because their sender was forged
+	 * @param receiveFailures how often receiving failed
+	 * @param receivingSuspended whether receiving pauses because it failed
+	 * @param replies how many replies there have been
+	 */
+	public record DatagramsDescriptor(int inFlight, int maxInFlight, long limitReached, long truncated, long rejected,
+			long receiveFailures, boolean receivingSuspended, RepliesDescriptor replies) {
+
+		static @Nullable DatagramsDescriptor of(ServerSnapshot server) {
+			ServerSnapshot.Datagrams datagrams = server.datagrams();
+			return (datagrams != null) ? new DatagramsDescriptor(datagrams.inFlight(), datagrams.maxInFlight(),
+					datagrams.limitReached(), datagrams.truncated(), datagrams.rejected(), datagrams.receiveFailures(),
+					server.acceptingSuspended(), new RepliesDescriptor(datagrams.sentReplies(),
+							datagrams.refusedReplies(), datagrams.droppedReplies()))
+					: null;
+		}
+
+	}
+
+	/**
+	 * The replies to datagrams.
+	 *
+	 * @param sent how many the system took
+	 * @param refused how many were too large for what they answered
+	 * @param dropped how many the system did not take
+	 */
+	public record RepliesDescriptor(long sent, long refused, long dropped) {
+	}
+
+	/**
+	 * The bytes of a server, framing included.
+	 *
+	 * @param received how many were received
+	 * @param sent how many were sent
+	 */
+	public record BytesDescriptor(long received, long sent) {
+	}
+
+	/**
+	 * The messages of a server.
+	 *
+	 * @param received how many were received
+	 */
+	public record MessagesDescriptor(long received) {
+	}
+
+	/**
+	 * The TLS of a server.
+	 *
+	 * @param generation the number of the configuration that new connections get, from 1.
+	 * It grows when the SSL bundle is reloaded
+	 * @param connections how many connections are open, by the generation of their
+	 * configuration
+	 * @param handshakes how handshakes ended
+	 */
+	public record TlsDescriptor(int generation, Map<Integer, Integer> connections, HandshakesDescriptor handshakes) {
+
+		static @Nullable TlsDescriptor of(ServerSnapshot.@Nullable Tls tls) {
+			return (tls != null) ? new TlsDescriptor(tls.generation(), new TreeMap<>(tls.openConnections()),
+					new HandshakesDescriptor(tls.completedHandshakes(), tls.failedHandshakes())) : null;
+		}
+
+	}
+
+	/**
+	 * The handshakes of a server.
+	 *
+	 * @param completed how many succeeded
+	 * @param failed how many failed or took too long
+	 */
+	public record HandshakesDescriptor(long completed, long failed) {
+	}
+
+}
