@@ -81,6 +81,10 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 				.counter("lf.events", "Events that were taken from the handle sets by type",
 						sum((set) -> set.events().getOrDefault(type, 0L)));
 		}
+		pool.counter("lf.events.shared", "Events that were processed by threads that did not lead",
+				sum((set) -> set.sharing().events()));
+		pool.counter("lf.pool.reliefs", "Threads that were woken or started to share the ready handles",
+				sum((set) -> set.sharing().reliefs()));
 		pool.counter("lf.starvations",
 				"Periods without a leader because every thread was busy that outlasted the lease",
 				PoolSnapshot::starvations);
@@ -88,6 +92,7 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 			.gauge("lf.handles", "Handles by whether they wait for an event", sum(HandleSetSnapshot::active));
 		pool.and("state", "deactivated")
 			.gauge("lf.handles", "Handles by whether they wait for an event", sum(HandleSetSnapshot::deactivated));
+		pool.gauge("lf.handles.ready", "Handles that have fired and wait for a thread", sum(HandleSetSnapshot::ready));
 		pool.gauge("lf.buffered", BaseUnits.BYTES,
 				"Memory of the connections for messages that have begun and replies that wait",
 				PoolSnapshot::bufferedBytes);

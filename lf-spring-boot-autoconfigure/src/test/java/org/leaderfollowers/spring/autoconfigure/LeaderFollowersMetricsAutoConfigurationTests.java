@@ -62,6 +62,9 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 			for (String type : new String[] { "accept", "connect", "read", "write" }) {
 				registry.get("lf.events").tags("pool", "default", "type", type).functionCounter();
 			}
+			registry.get("lf.events.shared").tag("pool", "default").functionCounter();
+			registry.get("lf.pool.reliefs").tag("pool", "default").functionCounter();
+			registry.get("lf.handles.ready").tag("pool", "default").gauge();
 			registry.get("lf.connections").tag("server", "default").gauge();
 			registry.get("lf.connections.accepted").tag("server", "default").functionCounter();
 			registry.get("lf.connections.rejected").tag("server", "default").functionCounter();
