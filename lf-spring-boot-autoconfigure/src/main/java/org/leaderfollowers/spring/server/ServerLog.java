@@ -30,9 +30,9 @@ final class ServerLog {
 
 	static void poolStarted(LeaderFollowersPool pool) {
 		PoolSnapshot started = pool.snapshot();
-		log("Pool '%s' has %s threads and %s, promotion %s %s, lease %s, and buffers of %s at most", started.name(),
-				threads(started), count(started.handleSets().size(), "handle set"),
-				lowerCase(started.promotionPolicy()), lowerCase(started.promotionOrder()),
+		log("Pool '%s' has %s threads and %s, parallelism %d, promotion %s %s, lease %s, and buffers of %s at most",
+				started.name(), threads(started), count(started.handleSets().size(), "handle set"),
+				started.parallelism(), lowerCase(started.promotionPolicy()), lowerCase(started.promotionOrder()),
 				duration(started.promotionLease()), size(started.maxBufferedBytes()));
 	}
 

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
@@ -174,6 +175,31 @@ class TaxiStandBrowserTests {
 			});
 			stand.gate.opened.countDown();
 			await(() -> assertThat(browser.text("#starving")).isEmpty());
+			assertNoErrors();
+		}
+	}
+
+	@Test
+	void severalCabsLoadWhereManyPassengersWait() throws IOException {
+		try (Stand stand = new Stand("lf.pool.parallelism=4")) {
+			stand.open();
+			await(() -> {
+				stand.ask(50);
+				assertThat(browser.text("#lead")).contains("leads");
+			});
+			assertThat(browser.text(".bay .shared")).isEmpty();
+			stand.connect(20);
+			await(() -> {
+				stand.askAtOnce(20);
+				assertThat(browser.text(".bay .shared"))
+					.matches("Many passengers wait, so several cabs load at once: \\d+ at this look\\. "
+							+ "Another one was called .+ ago: \\d+ passengers? waited, about .+s of work for one cab, "
+							+ "and a call costs about .+s\\.");
+			});
+			for (int width : new int[] { 320, 768, 1280 }) {
+				browser.size(width, 800);
+				assertFits();
+			}
 			assertNoErrors();
 		}
 	}
@@ -446,6 +472,26 @@ class TaxiStandBrowserTests {
 			}
 		}
 
+		void connect(int clients) throws IOException {
+			for (int i = 0; i < clients; i++) {
+				this.clients.add(new LineClient(port("local.lf.server.port")));
+			}
+		}
+
+		/**
+		 * Each client asks for a little work before any of them reads the answer.
+		 */
+		void askAtOnce(int times) throws IOException {
+			for (int i = 0; i < times; i++) {
+				for (LineClient one : this.clients) {
+					one.send("work");
+				}
+				for (LineClient one : this.clients) {
+					assertThat(one.read()).isEqualTo("work");
+				}
+			}
+		}
+
 		void ask(int times) {
 			try {
 				for (int i = 0; i < times; i++) {
@@ -496,6 +542,8 @@ class TaxiStandBrowserTests {
 
 	static class Gate implements MessageHandler {
 
+		private static final long WORK_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
+
 		private final CountDownLatch opened = new CountDownLatch(1);
 
 		@Override
@@ -506,6 +554,12 @@ class TaxiStandBrowserTests {
 				}
 				catch (InterruptedException ex) {
 					Thread.currentThread().interrupt();
+				}
+			}
+			if (message.get(message.position()) == 'w') {
+				long end = System.nanoTime() + WORK_NANOS;
+				while (System.nanoTime() - end < 0) {
+					Thread.onSpinWait();
 				}
 			}
 			connection.send(message);

@@ -30,9 +30,9 @@ class ServerLogTests {
 		.withPropertyValues("lf.server.port=0", "lf.server.address=127.0.0.1", "lf.servers.telemetry.port=0",
 				"lf.servers.telemetry.transport=udp", "lf.servers.telemetry.pool=quick", "lf.servers.audit.port=0",
 				"lf.pools.quick.threads.min=3", "lf.pools.quick.threads.max=3", "lf.pools.quick.handle-sets=2",
-				"lf.pools.quick.promotion.policy=eager", "lf.pools.quick.promotion.order=fifo",
-				"lf.pools.quick.promotion.lease=100us", "lf.pools.quick.max-buffered-size=64KB",
-				"lf.pool.max-buffered-size=32MB");
+				"lf.pools.quick.parallelism=1", "lf.pool.parallelism=6", "lf.pools.quick.promotion.policy=eager",
+				"lf.pools.quick.promotion.order=fifo", "lf.pools.quick.promotion.lease=100us",
+				"lf.pools.quick.max-buffered-size=64KB", "lf.pool.max-buffered-size=32MB");
 
 	@Test
 	void eachServerAndEachPoolHasOneLine(CapturedOutput output) {
@@ -43,11 +43,11 @@ class ServerLogTests {
 			assertThat(lines(output)).containsExactlyInAnyOrder(
 					"Server 'default' started on port %d of 127.0.0.1 (framing 'line', handler 'echo', pool 'default')"
 						.formatted(servers.get("default").port()),
-					"Pool 'default' has 4 to 64 threads and 1 handle set, promotion adaptive lifo, lease 2ms, and "
+					"Pool 'default' has 4 to 64 threads and 1 handle set, parallelism 6, promotion adaptive lifo, lease 2ms, and "
 							+ "buffers of 32MB at most",
 					"Server 'telemetry' started on UDP port %d of all addresses (handler 'telemetry', pool 'quick')"
 						.formatted(servers.get("telemetry").port()),
-					"Pool 'quick' has 3 threads and 2 handle sets, promotion eager fifo, lease 100us, and buffers of "
+					"Pool 'quick' has 3 threads and 2 handle sets, parallelism 1, promotion eager fifo, lease 100us, and buffers of "
 							+ "64KB at most",
 					"Server 'audit' started on port %d of all addresses (framing 'line', handler 'audit', "
 						.formatted(servers.get("audit").port()) + "pool 'default')",
