@@ -191,9 +191,9 @@ class TaxiStandBrowserTests {
 			stand.connect(20);
 			await(() -> {
 				stand.askAtOnce(20);
-				assertThat(browser.text(".bay .shared"))
-					.matches("Several cabs load at once; \\d+ carr(y|ies) passengers now\\. The last was called .+s ago: "
-							+ "\\d+ passengers? waited, .+s of work for one cab; a call costs .+s\\.");
+				assertThat(browser.text(".bay .shared")).matches(
+						"Several cabs load at once; \\d+ carr(y|ies) passengers now\\. The last was called .+s ago: "
+								+ "\\d+ passengers? waited, .+s of work for one cab; a call costs .+s\\.");
 			});
 			for (int width : new int[] { 320, 768, 1280 }) {
 				browser.size(width, 800);
