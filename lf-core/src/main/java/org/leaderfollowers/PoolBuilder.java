@@ -14,6 +14,10 @@ import org.leaderfollowers.internal.promotion.PoolSettings;
  */
 abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
+	private static final int PROCESSORS = Runtime.getRuntime().availableProcessors();
+
+	private static final int PROCESSORS_A_HANDLE_SET = 8;
+
 	private String name = "default";
 
 	private int minThreads = 4;
@@ -24,11 +28,12 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
 	private int threadPriority = Thread.NORM_PRIORITY;
 
-	private int handleSets = 1;
+	/** 0 for the default, which depends on the number of threads. */
+	private int handleSets;
 
 	private PromotionPolicy promotionPolicy = PromotionPolicy.ADAPTIVE;
 
-	private int parallelism = Runtime.getRuntime().availableProcessors();
+	private int parallelism = PROCESSORS;
 
 	private PromotionOrder promotionOrder = PromotionOrder.LIFO;
 
@@ -110,7 +115,10 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	 * How many handle sets the connections are spread over. Each has a leader of its own,
 	 * and any idle thread leads any set without one (the paper's <em>multiple leaders,
 	 * multiple followers</em>).
-	 * @param handleSets from 1 to 64; the default is 1
+	 * @param handleSets from 1 to 64; the default is one for each eight processors, and
+	 * not more than the minimum of threads. Up to there one leader finds events faster
+	 * than the other threads process them, if handlers take 5 microseconds or more
+	 * (simulated; see the benchmarks in the documentation)
 	 * @return this builder
 	 */
 	public LeaderFollowersPool.Builder handleSets(int handleSets) {
@@ -204,12 +212,13 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	 * @throws IllegalArgumentException if there are more handle sets than threads
 	 */
 	PoolOptions options() {
-		PoolOptions.checkHandleSets(this.handleSets, this.minThreads);
+		int sets = (this.handleSets != 0) ? this.handleSets
+				: Math.min(this.minThreads, (PROCESSORS + PROCESSORS_A_HANDLE_SET - 1) / PROCESSORS_A_HANDLE_SET);
+		PoolOptions.checkHandleSets(sets, this.minThreads);
 		PoolSettings settings = new PoolSettings(this.minThreads, this.maxThreads,
 				this.promotionPolicy == PromotionPolicy.EAGER, this.promotionLease.toNanos(), this.clock.nanoTime());
-		return new PoolOptions(this.name, settings, this.keepAlive, this.threadPriority, this.handleSets,
-				this.parallelism, this.promotionOrder, this.maxBufferedBytes, this.listeners, this.clock,
-				this.selectorProvider);
+		return new PoolOptions(this.name, settings, this.keepAlive, this.threadPriority, sets, this.parallelism,
+				this.promotionOrder, this.maxBufferedBytes, this.listeners, this.clock, this.selectorProvider);
 	}
 
 }

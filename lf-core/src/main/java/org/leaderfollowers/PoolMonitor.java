@@ -105,7 +105,8 @@ final class PoolMonitor {
 		int threads = 0;
 		for (Participant participant : this.threads.living()) {
 			SelectableHandle handle = participant.handle();
-			threads += (participant != leader && handle != null && handle.handleSet() == set) ? 1 : 0;
+			boolean shares = participant != leader && !participant.isBlocking();
+			threads += (shares && handle != null && handle.handleSet() == set) ? 1 : 0;
 		}
 		Sharing sharing = set.leadership.sharing();
 		Sharing.Latest latest = sharing.latest();

@@ -168,7 +168,7 @@ public record PoolSnapshot(String name, State state, int minThreads, int maxThre
 	 * further ones take ready handles, too.
 	 *
 	 * @param threads how many threads process an event of the set now and do not lead it,
-	 * those included that have promoted another leader
+	 * without those whose handlers are known to block
 	 * @param events how many events were processed by threads that did not lead
 	 * @param reliefs how often a thread was woken or started since too much work waited
 	 * @param latest the latest of them, or {@code null} if there was none
@@ -192,8 +192,9 @@ public record PoolSnapshot(String name, State state, int minThreads, int maxThre
 		 * @return a sentence
 		 */
 		public String reason() {
-			return "%d handles were ready, about %d µs of work for one thread; waking another one costs about %d µs"
-				.formatted(this.ready, this.work.toNanos() / 1000, this.wakeUp.toNanos() / 1000);
+			return "%d %s ready, about %d µs of work for one thread; waking another one costs about %d µs".formatted(
+					this.ready, (this.ready == 1) ? "handle was" : "handles were", this.work.toNanos() / 1000,
+					this.wakeUp.toNanos() / 1000);
 		}
 
 	}

@@ -31,6 +31,8 @@ class BuilderTests {
 				pool((pool) -> pool.threadPriority(11), "'priority' must be from 1 to 10, but is 11"),
 				pool((pool) -> pool.handleSets(0), "'handleSets' must be from 1 to 64, but is 0"),
 				pool((pool) -> pool.handleSets(65), "'handleSets' must be from 1 to 64, but is 65"),
+				pool((pool) -> pool.parallelism(0), "'parallelism' must be from 1 to 1024, but is 0"),
+				pool((pool) -> pool.parallelism(1025), "'parallelism' must be from 1 to 1024, but is 1025"),
 				pool((pool) -> pool.threads(2, 8).handleSets(3).build(),
 						"'handleSets' (3) must not exceed the minimum of threads (2): a set without a leader is not served"));
 	}
@@ -132,6 +134,15 @@ class BuilderTests {
 			assertThat(server.pool()).isEqualTo("orders");
 			assertThat(server.closedConnections()).containsOnlyKeys(CloseReason.values());
 		}
+	}
+
+	@Test
+	void aPoolHasAHandleSetForEachEightProcessorsAndUsesAllOfThem() {
+		int processors = Runtime.getRuntime().availableProcessors();
+		PoolOptions options = LeaderFollowersPool.builder().threads(64, 64).options();
+		assertThat(options.handleSets()).isEqualTo(Math.min(64, (processors + 7) / 8));
+		assertThat(options.parallelism()).isEqualTo(processors);
+		assertThat(LeaderFollowersPool.builder().threads(1, 8).options().handleSets()).isOne();
 	}
 
 }

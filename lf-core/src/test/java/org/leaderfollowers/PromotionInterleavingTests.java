@@ -138,6 +138,8 @@ class PromotionInterleavingTests {
 						Mutation.callReturns(DispatchPolicy.class, "beforeDispatch", "blocks", 0),
 						Mutation.callReturns(DispatchPolicy.class, "beforeDispatch", "isWorthAProcessor",
 								this.options.contains("shared") ? 1 : 0),
+						Mutation.withoutCall(DispatchPolicy.class, "beforeDispatch", "beginToBlock"),
+						Mutation.callReturns(DispatchPolicy.class, "afterDispatch", "isBlocking", 0),
 						Mutation.callReturns(internal("Relief"), "relieve", "isWorthIt",
 								this.options.contains("relieved") ? 1 : 0),
 						Mutation.withoutCall(DispatchPolicy.class, "afterDispatch", "record"));

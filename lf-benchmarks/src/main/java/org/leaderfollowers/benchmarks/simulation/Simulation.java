@@ -21,10 +21,10 @@ import org.leaderfollowers.benchmarks.simulation.Processors.Task;
  * <p>
  * A thread takes a ready handle, reads, runs the handler, writes. A leader whose queue is
  * empty selects; all handles that are ready come at once, and are added one by one.
- * Before a handler runs, a thread wakes another one if the work that waits is worth eight
- * times what that costs, fewer threads run than there are processors, and no woken thread
- * is under way. A thread that finds no handle looks around for some time, in which it
- * takes over from a leader that runs a handler of some length, and then waits.
+ * Before a handler runs, a thread wakes another one if the work that waits is worth
+ * sixteen times what that costs, fewer threads run than there are processors, and no
+ * woken thread is under way. A thread that finds no handle looks around for some time, in
+ * which it takes over from a leader that runs a handler of some length, and then waits.
  * <p>
  * Left out: handlers that block, leases that run out, connections that come and go,
  * unequal connections, and the processors' time for the network when the load comes from
@@ -39,7 +39,7 @@ final class Simulation {
 
 	private static final double OVERHEAD_NANOS = 1_000;
 
-	private static final double WAKE_UPS = 8;
+	private static final double WAKE_UPS = 16;
 
 	private static final double LEAST_WAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(3);
 

@@ -84,7 +84,7 @@ public final class DispatchPolicy {
 	 * @param profile learns
 	 */
 	public void afterDispatch(Member me, HandlerProfile profile) {
-		if (me.blocks) {
+		if (me.isBlocking()) {
 			this.relief.endToBlock(me);
 		}
 		if (!me.leased && this.threads.settings().eager()) {

@@ -75,8 +75,10 @@ public class Member {
 	 */
 	boolean countedOn;
 
-	/** Whether it runs a handler of which it is known that it blocks. */
-	boolean blocks;
+	/**
+	 * Whether it runs a handler of which it is known that it blocks. Any thread reads.
+	 */
+	private volatile boolean blocks;
 
 	/** When the current dispatch began. */
 	private long dispatchNanos;
@@ -206,6 +208,18 @@ public class Member {
 		if (current != null) {
 			current.uncork();
 		}
+	}
+
+	final void blocks(boolean isKnownToBlock) {
+		this.blocks = isKnownToBlock;
+	}
+
+	/**
+	 * Whether it runs a handler of which it is known that it blocks. Any thread.
+	 * @return whether it needs no processor, most likely
+	 */
+	public final boolean isBlocking() {
+		return this.blocks;
 	}
 
 	// One dispatch: when it began, and when its latest message was handled

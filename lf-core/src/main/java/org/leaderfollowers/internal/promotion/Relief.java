@@ -24,10 +24,13 @@ final class Relief {
 
 	/**
 	 * The work that waits must take this many times as long as waking a thread: the
-	 * thread that wakes sees the smaller part of what it costs, and the woken one finds
-	 * half of the handles at the most.
+	 * thread that wakes sees the smaller part of what it costs, goes on with the work
+	 * until the woken one is there, and handles that move to another processor take their
+	 * memory with them. With half of it, an echo on two processors beside the generator
+	 * of its load served 0.9 of what it serves with this, and a handler of 10 µs as much
+	 * (medians of 8 alternating rounds, JDK 25).
 	 */
-	private static final int WAKE_UPS = 8;
+	private static final int WAKE_UPS = 16;
 
 	private final PromotionProtocol promotion;
 
@@ -69,13 +72,13 @@ final class Relief {
 
 	/** The caller begins to run a handler that is known to block. */
 	void beginToBlock(Member me) {
-		me.blocks = true;
+		me.blocks(true);
 		this.blocking.incrementAndGet();
 	}
 
 	/** That handler has returned. */
 	void endToBlock(Member me) {
-		me.blocks = false;
+		me.blocks(false);
 		this.blocking.decrementAndGet();
 	}
 

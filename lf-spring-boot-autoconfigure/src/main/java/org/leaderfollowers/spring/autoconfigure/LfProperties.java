@@ -206,7 +206,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 *
 	 * @param threads Threads of the pool.
 	 * @param handleSets Number of handle sets that the connections are spread over, each
-	 * with a leader of its own.
+	 * with a leader of its own. One for each eight processors by default.
 	 * @param parallelism Maximum number of threads that share the events that are ready,
 	 * from 1 to 1024. The number of processors by default.
 	 * @param maxBufferedSize Maximum memory of all connections together for messages that
@@ -214,7 +214,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * maximum heap by default.
 	 * @param promotion Promotion of followers.
 	 */
-	public record Pool(@DefaultValue Threads threads, @DefaultValue("1") int handleSets, @Nullable Integer parallelism,
+	public record Pool(@DefaultValue Threads threads, @Nullable Integer handleSets, @Nullable Integer parallelism,
 			@Nullable DataSize maxBufferedSize, @DefaultValue Promotion promotion) {
 	}
 

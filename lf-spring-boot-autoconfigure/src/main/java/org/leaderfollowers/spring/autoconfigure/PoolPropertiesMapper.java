@@ -27,11 +27,14 @@ record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 				"be from '%s', which is %d, to 10000".formatted(this.properties.key("threads.min"), threads.min()));
 		this.properties.set("threads.keep-alive", threads.keepAlive(), builder::keepAlive, "be positive");
 		this.properties.set("threads.priority", threads.priority(), builder::threadPriority, "be from 1 to 10");
-		this.properties.set("handle-sets", pool.handleSets(), builder::handleSets, "be from 1 to 64");
-		if (pool.handleSets() > threads.min()) {
-			throw this.properties.invalid("handle-sets", pool.handleSets(),
-					"Must not be greater than '%s', which is %d: a handle set without a leader is not served."
-						.formatted(this.properties.key("threads.min"), threads.min()));
+		Integer handleSets = pool.handleSets();
+		if (handleSets != null) {
+			this.properties.set("handle-sets", handleSets, builder::handleSets, "be from 1 to 64");
+			if (handleSets > threads.min()) {
+				throw this.properties.invalid("handle-sets", handleSets,
+						"Must not be greater than '%s', which is %d: a handle set without a leader is not served."
+							.formatted(this.properties.key("threads.min"), threads.min()));
+			}
 		}
 		Integer parallelism = pool.parallelism();
 		if (parallelism != null) {

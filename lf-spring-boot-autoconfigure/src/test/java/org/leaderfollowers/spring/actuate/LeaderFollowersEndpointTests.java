@@ -103,8 +103,9 @@ class LeaderFollowersEndpointTests {
 			assertThat(body).hasJsonPathNumberValue("$.pools.default.handleSets[0].events.READ");
 			assertThat(body).extractingJsonPathMapValue("$.pools.default.handleSets[0].sharing")
 				.containsOnlyKeys("threads", "events", "reliefs");
+			// Its handler is not known to be short yet.
 			assertThat(body).extractingJsonPathNumberValue("$.pools.default.handleSets[0].sharing.threads")
-				.isEqualTo(1);
+				.isEqualTo(0);
 			assertThat(body).hasJsonPathNumberValue("$.pools.default.promotions.EAGER");
 			assertThat(body).hasJsonPathNumberValue("$.pools.default.handOffs.count");
 			assertThat(body).extractingJsonPathStringValue("$.pools.default.handOffs.totalTime")

@@ -64,11 +64,11 @@ class ConfigurationMetadataTests {
 			.map(Map.Entry::getKey)
 			.collect(Collectors.toCollection(TreeSet::new));
 		assertThat(withoutDefault).containsExactly("lf.actuator.roles", "lf.health.saturated-after",
-				"lf.pool.max-buffered-size", "lf.pool.parallelism", "lf.pools", "lf.server.address",
-				"lf.server.framing.bean", "lf.server.framing.delimiter", "lf.server.framing.length",
-				"lf.server.framing.length-field.bytes", "lf.server.proxy-protocol.trusted-networks",
-				"lf.server.ssl.bundle", "lf.server.ssl.enabled", "lf.server.udp.receive-buffer-size",
-				"lf.server.udp.send-buffer-size", "lf.servers");
+				"lf.pool.handle-sets", "lf.pool.max-buffered-size", "lf.pool.parallelism", "lf.pools",
+				"lf.server.address", "lf.server.framing.bean", "lf.server.framing.delimiter",
+				"lf.server.framing.length", "lf.server.framing.length-field.bytes",
+				"lf.server.proxy-protocol.trusted-networks", "lf.server.ssl.bundle", "lf.server.ssl.enabled",
+				"lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers");
 		assertThat(this.properties.get("lf.server.port")).containsEntry("defaultValue", 7070);
 		assertThat(this.properties.get("lf.pool.promotion.policy")).containsEntry("defaultValue", "adaptive");
 		assertThat(this.properties.get("lf.pool.promotion.lease")).containsEntry("defaultValue", "2ms")

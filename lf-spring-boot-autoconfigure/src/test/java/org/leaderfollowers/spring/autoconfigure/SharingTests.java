@@ -78,7 +78,7 @@ class SharingTests {
 				assertThat(latest.ready()).isPositive();
 				assertThat(latest.work()).isGreaterThan(latest.wakeUp());
 				assertThat(latest.wakeUp()).isPositive();
-				assertThat(latest.reason()).startsWith(latest.ready() + " handles were ready");
+				assertThat(latest.reason()).startsWith(latest.ready() + " handle").contains(" ready");
 			});
 			Awaitility.await().untilAsserted(() -> {
 				assertThat(counter(context, "lf.pool.reliefs")).isEqualTo(sharing.reliefs());
