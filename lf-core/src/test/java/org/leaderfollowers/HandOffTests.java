@@ -666,6 +666,10 @@ class HandOffTests {
 		assertThat(threads).doesNotHaveDuplicates().contains(holder(pool, ready.get(0)));
 		PoolSnapshot.SharingSnapshot sharing = sharing(pool);
 		assertThat(sharing.threads()).isOne();
+		// It was a follower, and has not led.
+		assertThat(pool.snapshot().count(ThreadRole.PROCESSING)).isOne();
+		assertThat(pool.snapshot().runningHandlers()).singleElement()
+			.satisfies((handler) -> assertThat(handler.threads()).isEqualTo(2));
 		assertThat(sharing.events()).isOne();
 		assertThat(sharing.reliefs()).isOne();
 		assertThat(sharing.latest()).isNotNull();

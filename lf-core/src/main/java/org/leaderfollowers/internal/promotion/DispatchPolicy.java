@@ -55,6 +55,7 @@ public final class DispatchPolicy {
 		Leadership leadership = me.leading;
 		if (leadership == null) {
 			source.sharing().shared();
+			me.become(Member.Role.PROCESSING, now);
 			if (me.countedOn) {
 				this.promotion.passOn(me);
 			}
