@@ -116,8 +116,10 @@ final class Leases {
 	}
 
 	/** The caller watches no more. It looks for unwatched leases after this. */
-	void resignWatcher() {
+	void resignWatcher(Member me) {
 		this.watch.resign();
+		// Even if its time was up: it may take a ready handle next.
+		me.countedOn = true;
 	}
 
 	void unparkWatcher() {

@@ -70,8 +70,8 @@ public class Member {
 	boolean shares;
 
 	/**
-	 * Whether it was woken or started and found no vacancy: others may count on it until
-	 * it waits again.
+	 * Whether it was woken or started and found no vacancy, or has watched leases: others
+	 * may count on it until it waits again.
 	 */
 	boolean countedOn;
 

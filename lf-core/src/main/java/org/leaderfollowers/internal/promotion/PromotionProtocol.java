@@ -362,7 +362,7 @@ public final class PromotionProtocol {
 				signalled = this.leases.watch(me, untilNanos);
 			}
 			finally {
-				this.leases.resignWatcher();
+				this.leases.resignWatcher(me);
 			}
 			if (me.leading != null) {
 				// Other leases have lost their watcher; and if it was signalled
