@@ -117,8 +117,8 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	 * multiple followers</em>).
 	 * @param handleSets from 1 to 64; the default is one for each eight processors, and
 	 * not more than the minimum of threads. Up to there one leader finds events faster
-	 * than the other threads process them, if handlers take 5 microseconds or more
-	 * (simulated; see the benchmarks in the documentation)
+	 * than the other threads process them, if handlers take 5 microseconds or more (by
+	 * the simulation in lf-benchmarks)
 	 * @return this builder
 	 */
 	public LeaderFollowersPool.Builder handleSets(int handleSets) {
