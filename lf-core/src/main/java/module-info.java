@@ -3,6 +3,7 @@
  */
 module org.leaderfollowers {
 
+	requires java.management;
 	requires org.slf4j;
 	requires static transitive org.jspecify;
 

@@ -115,7 +115,7 @@ abstract class BoundSocket implements EngineEventHandler {
 
 	@Override
 	public final HandlerProfile profile() {
-		return this.handle.profile;
+		return this.handle.profile();
 	}
 
 	@Override

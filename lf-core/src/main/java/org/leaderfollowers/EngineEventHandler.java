@@ -45,6 +45,13 @@ interface EngineEventHandler {
 	HandlerProfile profile();
 
 	/**
+	 * Whether the handle may go from one handle set to another.
+	 */
+	default boolean isMovable() {
+		return false;
+	}
+
+	/**
 	 * How many more events the handle itself is likely to have for other threads.
 	 * @param me the calling thread
 	 */

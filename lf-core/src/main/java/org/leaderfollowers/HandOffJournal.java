@@ -24,7 +24,7 @@ final class HandOffJournal {
 
 	private static final PromotionKind[] KINDS = PromotionKind.values();
 
-	private final HandleSet[] handleSets;
+	private final HandleSets handleSets;
 
 	/** How many hand-offs are kept: all that the rings of the handle sets hold. */
 	private final int capacity;
@@ -39,10 +39,10 @@ final class HandOffJournal {
 	/** The number of the latest one. */
 	private long number;
 
-	HandOffJournal(HandleSet[] handleSets) {
+	HandOffJournal(HandleSets handleSets) {
 		this.handleSets = handleSets;
-		this.capacity = Math.max(2, handleSets.length) * HandOffRing.CAPACITY;
-		this.known = new long[handleSets.length];
+		this.capacity = Math.max(2, handleSets.count()) * HandOffRing.CAPACITY;
+		this.known = new long[handleSets.count()];
 	}
 
 	/** The latest hand-offs, oldest first. */
@@ -60,13 +60,13 @@ final class HandOffJournal {
 
 	private void collect() {
 		List<Entry> entries = new ArrayList<>();
-		for (int i = 0; i < this.handleSets.length; i++) {
-			HandOffRing<HandledWork> ring = this.handleSets[i].leadership.handOffs().latest();
+		for (int i = 0; i < this.handleSets.count(); i++) {
+			HandOffRing<HandledWork> ring = this.handleSets.get(i).leadership.handOffs().latest();
 			long latest = ring.latest();
 			for (long sequence = Math.max(this.known[i], latest - HandOffRing.CAPACITY)
 					+ 1; sequence <= latest; sequence++) {
 				if (ring.read(sequence, this.copy)) {
-					entries.add(new Entry(this.copy.nanos(), handOff(this.handleSets[i].name())));
+					entries.add(new Entry(this.copy.nanos(), handOff(this.handleSets.get(i).name())));
 				}
 			}
 			this.number += latest - this.known[i];

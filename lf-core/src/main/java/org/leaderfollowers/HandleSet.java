@@ -2,6 +2,8 @@ package org.leaderfollowers;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.channels.CancelledKeyException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ClosedSelectorException;
@@ -11,16 +13,14 @@ import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.ConcurrentModificationException;
-import java.util.EnumMap;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.demultiplexing.Deadlines;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.demultiplexing.HandleState;
+import org.leaderfollowers.internal.demultiplexing.PrematureReturns;
 import org.leaderfollowers.internal.demultiplexing.ReadyQueue;
 import org.leaderfollowers.internal.demultiplexing.UpdateQueue;
 import org.leaderfollowers.internal.logging.EngineLog;
@@ -28,6 +28,7 @@ import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.Unfolding;
 
 /**
  * An iterative handle set (the paper, activity 1.2): one thread at a time, its leader,
@@ -41,22 +42,24 @@ public final class HandleSet {
 
 	private static final EngineLog logger = EngineLog.INSTANCE;
 
-	/**
-	 * Waits that end at once and for nothing before the selector is taken for broken.
-	 * Real ones come singly: a late wake-up, a cancelled key.
-	 */
-	private static final int PREMATURE_RETURNS = 512;
+	private static final VarHandle WAITED_NANOS;
 
-	/** And for so long. */
-	private static final long PREMATURE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
-
-	private static final int PREMATURE_RETURNS_IN_A_HURRY = 8;
+	static {
+		try {
+			WAITED_NANOS = MethodHandles.lookup().findVarHandle(HandleSet.class, "waitedNanos", long.class);
+		}
+		catch (ReflectiveOperationException ex) {
+			throw new ExceptionInInitializerError(ex);
+		}
+	}
 
 	private static final long REBUILD_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
 
 	private static final long BROKEN_SELECTOR_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
 	private final String name;
+
+	private final HandleSets siblings;
 
 	private final Clock clock;
 
@@ -73,9 +76,14 @@ public final class HandleSet {
 
 	private final Deadlines<SelectableHandle> deadlines = new Deadlines<>();
 
-	private final Map<EventType, LongAdder> events = new EnumMap<>(EventType.class);
+	private final EventCounters events = new EventCounters();
 
 	private volatile Selector selector;
+
+	/**
+	 * What opens the leadership when this rests. Written before any thread takes part.
+	 */
+	@Nullable Unfolding unfolding;
 
 	/** Whether the leader waits for as long as it takes. */
 	private volatile boolean longWait;
@@ -90,22 +98,23 @@ public final class HandleSet {
 
 	private long nowNanos;
 
-	private int prematureReturns;
+	/** For how long its leaders have waited. Read by a leader of another set, opaque. */
+	@SuppressWarnings("FieldMayBeFinal") // by WAITED_NANOS
+	private long waitedNanos;
 
-	private long prematureSinceNanos;
+	private final PrematureReturns prematureReturns = new PrematureReturns();
 
 	private long rebuiltNanos;
 
-	HandleSet(String name, int index, Clock clock, SelectorProvider selectorProvider, FailureLog failureLog) {
+	HandleSet(String name, int index, HandleSets siblings, Clock clock, SelectorProvider selectorProvider,
+			FailureLog failureLog) {
 		this.name = name;
+		this.siblings = siblings;
 		this.clock = clock;
 		this.selectorProvider = selectorProvider;
 		this.failureLog = failureLog;
-		for (EventType type : EventType.values()) {
-			this.events.put(type, new LongAdder());
-		}
 		this.nowNanos = clock.nanoTime();
-		this.leadership = new WaitingLeadership(index, this.nowNanos);
+		this.leadership = new WaitingLeadership(index, this.nowNanos, !siblings.deal().isInUse(index));
 		this.rebuiltNanos = this.nowNanos - REBUILD_INTERVAL_NANOS;
 		try {
 			this.selector = selectorProvider.openSelector();
@@ -124,13 +133,29 @@ public final class HandleSet {
 	 */
 	private final class WaitingLeadership extends Leadership {
 
-		WaitingLeadership(int index, long nowNanos) {
+		WaitingLeadership(int index, long nowNanos, boolean rests) {
 			super(index, nowNanos);
+			if (rests) {
+				rest();
+				HandleSet.this.updates.beginWait();
+			}
 		}
 
 		@Override
 		protected boolean isWaitedOn() {
-			return HandleSet.this.updates.isWaitedFor();
+			return HandleSet.this.updates.isWaitedFor() && !isResting();
+		}
+
+		@Override
+		protected long waitedNanos() {
+			return (long) WAITED_NANOS.getOpaque(HandleSet.this);
+		}
+
+		@Override
+		protected boolean isWanted() {
+			// A late end of a long wait may have used up the announcement: the next
+			// request would not open the leadership.
+			return isInUse() || !HandleSet.this.updates.isEmpty() || !HandleSet.this.updates.isWaitedFor();
 		}
 
 		@Override
@@ -165,17 +190,42 @@ public final class HandleSet {
 	}
 
 	void wakeLeader() {
-		this.updates.wakeLeader();
+		if (!this.leadership.isResting()) {
+			this.updates.wakeLeader();
+		}
 	}
 
 	private void wakeUp() {
-		this.selector.wakeup();
+		Unfolding opener = this.unfolding;
+		if (opener != null && this.leadership.isResting()) {
+			opener.open(this.leadership);
+		}
+		else {
+			this.selector.wakeup();
+		}
 	}
 
 	/**
-	 * The time of the latest return from a wait.
-	 * @return {@link System#nanoTime()}
+	 * Whether no handles are dealt to the set any more, and it has none left. Called by
+	 * the leader, who applies the updates that are requested.
 	 */
+	boolean isDeserted() {
+		if (isInUse()) {
+			return false;
+		}
+		applyUpdates();
+		return this.selector.keys().isEmpty() && this.ready.isEmpty();
+	}
+
+	/** The leader gives the set up; whoever requests something of it ends its rest. */
+	void rest(Participant me, Unfolding rests) {
+		this.longWait = false;
+		// As if it waited: the next request wakes it up.
+		this.updates.beginWait();
+		rests.rest(me);
+	}
+
+	/** The time of the latest return from a wait, {@link System#nanoTime()}. */
 	long nowNanos() {
 		return this.nowNanos;
 	}
@@ -208,18 +258,21 @@ public final class HandleSet {
 			}
 			else {
 				// After the announcement: whoever leaves another handle set without a
-				// leader does that first, and then looks whether this one waits for long.
-				wait = Math.min(wait, promotion.maxWaitNanos());
+				// leader, or deals no more handles to this one, does that first, and then
+				// looks whether this one waits for long.
+				wait = Math.min(wait, maxWaitNanos(promotion));
 				this.longWait = wait > PromotionProtocol.ROTATION_NANOS;
 				long millis = TimeUnit.NANOSECONDS.toMillis(wait) + 1;
 				int count = this.selector.select(this.onReady, millis);
 				boolean woken = this.updates.endWait();
 				this.nowNanos = this.clock.nanoTime();
-				if (count == 0 && !woken && this.nowNanos - now < wait) {
-					returnedPrematurely(now, promotion);
+				WAITED_NANOS.setOpaque(this, this.waitedNanos + this.nowNanos - now);
+				if (count != 0 || woken || this.nowNanos - now >= wait) {
+					this.prematureReturns.clear();
 				}
-				else {
-					this.prematureReturns = 0;
+				else if (this.prematureReturns.add(now, this.nowNanos)) {
+					rebuild("it returned %d times in a row without an event".formatted(this.prematureReturns.count()),
+							null, promotion);
 				}
 			}
 		}
@@ -229,21 +282,9 @@ public final class HandleSet {
 		}
 	}
 
-	/**
-	 * While another thread is in the middle of closing a channel, the kernel reports the
-	 * channel and the JDK does not: waits end for nothing until that thread gets on. It
-	 * is given the processor. A selector that never waits again is another thing.
-	 */
-	private void returnedPrematurely(long waitedSinceNanos, PromotionProtocol promotion) {
-		if (this.prematureReturns++ == 0) {
-			this.prematureSinceNanos = waitedSinceNanos;
-		}
-		if (this.prematureReturns > PREMATURE_RETURNS && this.nowNanos - this.prematureSinceNanos >= PREMATURE_NANOS) {
-			rebuild("it returned %d times in a row without an event".formatted(this.prematureReturns), null, promotion);
-		}
-		else if (this.prematureReturns > PREMATURE_RETURNS_IN_A_HURRY) {
-			Thread.yield();
-		}
+	private long maxWaitNanos(PromotionProtocol promotion) {
+		boolean isDeserted = !isInUse() && this.selector.keys().isEmpty();
+		return isDeserted ? PromotionProtocol.ROTATION_NANOS : promotion.maxWaitNanos();
 	}
 
 	/**
@@ -256,10 +297,7 @@ public final class HandleSet {
 		freeClosedChannels();
 	}
 
-	/**
-	 * Has the selector free the descriptors of closed channels. Events are not taken;
-	 * they are reported again.
-	 */
+	/** Has the selector free the descriptors of closed channels. Takes no events. */
 	void freeClosedChannels() {
 		try {
 			this.selector.selectNow((key) -> {
@@ -274,8 +312,8 @@ public final class HandleSet {
 		SelectableHandle handle = (SelectableHandle) key.attachment();
 		try {
 			int operations = key.readyOps();
-			if (operations != 0) {
-				count(operations);
+			if (operations != 0 && !movesOn(handle, operations)) {
+				this.events.add(operations);
 				demultiplex(handle, operations);
 			}
 		}
@@ -289,9 +327,20 @@ public final class HandleSet {
 	}
 
 	/**
-	 * Claims a handle that has something to do, for the thread that takes it from the
-	 * queue.
+	 * Has a handle that is dealt to another set by now go there, where it fires again. If
+	 * it is owned, it goes with a later event.
 	 */
+	private boolean movesOn(SelectableHandle handle, int fired) {
+		HandleSet other = this.siblings.of(handle);
+		if (other == this || fired != SelectionKey.OP_READ || !handle.handler.isMovable() || !handle.disarm()) {
+			return false;
+		}
+		this.deadlines.cancel(handle);
+		handle.moveTo(other);
+		return true;
+	}
+
+	/** Claims a handle that has something to do, for the thread that takes it. */
 	private void demultiplex(SelectableHandle handle, int fired) {
 		int events = fired;
 		if ((events & SelectionKey.OP_WRITE) != 0) {
@@ -305,7 +354,7 @@ public final class HandleSet {
 		Claim claim = ((events & SelectableHandle.LOOK) != 0) ? handle.claimForLook() : handle.claimFired();
 		switch (claim) {
 			case CLAIMED -> {
-				handle.claimedEvents = events;
+				handle.claimedEvents = (byte) events;
 				if ((events & SelectionKey.OP_CONNECT) != 0) {
 					// As soon as the handler has finished the connection, the JDK reports
 					// the event no more, but the kernel goes on: the next leader would
@@ -322,16 +371,12 @@ public final class HandleSet {
 		}
 	}
 
-	private void count(int operations) {
-		for (int rest = operations; rest != 0; rest &= rest - 1) {
-			LongAdder counter = this.events.get(EventType.first(Integer.lowestOneBit(rest)));
-			if (counter != null) {
-				counter.increment();
-			}
-		}
-	}
-
 	private void applyUpdate(SelectableHandle handle, int requests) {
+		if (handle.handleSet() != this) {
+			// It has moved since.
+			handle.request(requests);
+			return;
+		}
 		if (handle.isMarkedClosed()) {
 			this.deadlines.cancel(handle);
 			return;
@@ -371,6 +416,10 @@ public final class HandleSet {
 
 	private void register(SelectableHandle handle) {
 		try {
+			if (handle.channel().keyFor(this.selector) != null) {
+				// It was here before, and its old key is not gone yet.
+				freeClosedChannels();
+			}
 			handle.key = handle.channel().register(this.selector, 0, handle);
 			return;
 		}
@@ -386,10 +435,7 @@ public final class HandleSet {
 		demultiplex(handle, SelectableHandle.LOOK);
 	}
 
-	/**
-	 * Deactivates a handle that fired although it is owned or unwanted. Called by the
-	 * leader.
-	 */
+	/** Deactivates a handle that fired though owned or unwanted. Called by the leader. */
 	void deactivate(SelectableHandle handle) {
 		handle.active = false;
 		applyInterest(handle);
@@ -457,7 +503,7 @@ public final class HandleSet {
 	 * processor.
 	 */
 	private void rebuild(String reason, @Nullable Exception cause, PromotionProtocol promotion) {
-		this.prematureReturns = 0;
+		this.prematureReturns.clear();
 		if (promotion.isStopping()) {
 			return;
 		}
@@ -518,11 +564,10 @@ public final class HandleSet {
 	/**
 	 * A look at the set.
 	 * @param leader the name of the thread that leads it
-	 * @param starvedNanos for how long no thread has been left to lead it
-	 * @param nowNanos the time
+	 * @param vacantFor for how long it has had no leader
 	 * @param sharing how the leader is helped
 	 */
-	PoolSnapshot.HandleSetSnapshot snapshot(@Nullable String leader, long starvedNanos, long nowNanos,
+	PoolSnapshot.HandleSetSnapshot snapshot(@Nullable String leader, Duration vacantFor,
 			PoolSnapshot.SharingSnapshot sharing) {
 		int registered = 0;
 		int active = 0;
@@ -536,18 +581,12 @@ public final class HandleSet {
 			// The JDK's set does not throw the former; another one's may: the count is of
 			// a moment. The latter: the pool is closed.
 		}
-		Map<EventType, Long> counts = new EnumMap<>(EventType.class);
-		this.events.forEach((type, counter) -> counts.put(type, counter.sum()));
 		return new PoolSnapshot.HandleSetSnapshot(this.name, leader, this.leadership.term(), registered, active,
-				registered - active, counts, (leader != null) ? Duration.ZERO : vacantFor(starvedNanos, nowNanos),
-				this.ready.size(), sharing);
+				registered - active, this.events.counts(), vacantFor, this.ready.size(), sharing, isInUse());
 	}
 
-	/** For a set that is known to have no leader. */
-	private Duration vacantFor(long starvedNanos, long nowNanos) {
-		long nanos = this.leadership.isVacant() ? nowNanos - this.leadership.vacatedNanos() : starvedNanos;
-		// It may have been given up after the time was taken.
-		return Duration.ofNanos(Math.max(1, nanos));
+	private boolean isInUse() {
+		return this.siblings.deal().isInUse(this.leadership.index());
 	}
 
 	@Override

@@ -2,11 +2,9 @@ package org.leaderfollowers;
 
 import java.nio.channels.SelectableChannel;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
@@ -18,6 +16,7 @@ import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.PoolSettings;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.Unfolding;
 
 /**
  * A pool of threads that take turns at detecting, demultiplexing and processing the
@@ -60,7 +59,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	final Clock clock;
 
-	private final HandleSet[] handleSets;
+	private final HandleSets handleSets;
 
 	private final MemoryBudget memory;
 
@@ -72,6 +71,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final DispatchPolicy policy;
 
+	private final Unfolding unfolding;
+
 	private final PoolListeners listeners;
 
 	private final PoolMonitor monitor;
@@ -80,28 +81,30 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final PoolShutdown shutdown;
 
-	private final AtomicInteger nextHandleSet = new AtomicInteger();
+	/** Handle sets that are always in use. */
+	private final int leastSets;
 
 	private LeaderFollowersPool(PoolOptions options) {
 		this.name = options.name();
 		this.clock = options.clock();
 		this.memory = new MemoryBudget(options.maxBufferedBytes());
 		this.listeners = new PoolListeners(options.listeners());
-		this.handleSets = new HandleSet[options.handleSets()];
-		Arrays.setAll(this.handleSets, (index) -> new HandleSet(this.name + "-" + index, index, this.clock,
-				options.selectorProvider(), this.failureLog));
+		this.leastSets = options.unfolds() ? 1 : options.handleSets();
+		this.handleSets = new HandleSets(this.name, options.handleSets(), this.leastSets, this.clock,
+				options.selectorProvider(), this.failureLog);
 		this.threads = new PoolThreads(options, this.memory, this.failureLog);
 		StarvationMonitor starvationMonitor = new StarvationMonitor(options, this.threads, this.listeners);
-		Leadership[] leaderships = Arrays.stream(this.handleSets)
-			.map((set) -> set.leadership)
-			.toArray(Leadership[]::new);
+		Leadership[] leaderships = this.handleSets.leaderships();
 		this.promotion = new PromotionProtocol(leaderships, options.promotionOrder().followers(),
 				this.threads.members(), this.threads, starvationMonitor.starvation(), this.listeners,
 				nanos(options.keepAlive()), this.clock);
 		this.policy = new DispatchPolicy(this.promotion, this.threads, options.parallelism(), this.clock);
+		this.unfolding = new Unfolding(this.promotion, leaderships, this.handleSets.deal(), this.threads.members(),
+				this.threads, options.processorTime(), this.clock);
+		this.handleSets.begin(this.unfolding);
 		this.threads.of(new Membership());
-		this.monitor = new PoolMonitor(options, this.handleSets, this.threads, this.promotion, starvationMonitor,
-				this.memory);
+		this.monitor = new PoolMonitor(options, this.handleSets, this.unfolding, this.threads, this.promotion,
+				starvationMonitor, this.memory);
 		this.handOffs = new HandOffJournal(this.handleSets);
 		this.shutdown = new PoolShutdown(options, this.threads, this.handleSets, this.promotion);
 	}
@@ -189,15 +192,15 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private boolean hasReady(Participant me) {
 		Leadership leadership = me.leading();
-		return leadership != null && !this.handleSets[leadership.index()].ready.isEmpty();
+		return leadership != null && !this.handleSets.of(leadership).ready.isEmpty();
 	}
 
 	/** A leader takes what its own set has; another thread takes from any. */
 	private @Nullable SelectableHandle takeReady(@Nullable Leadership leadership) {
 		SelectableHandle handle = null;
-		for (int i = 0; i < this.handleSets.length && handle == null; i++) {
+		for (int i = 0; i < this.handleSets.count() && handle == null; i++) {
 			boolean mayTake = leadership == null || leadership.index() == i;
-			handle = mayTake ? this.handleSets[i].ready.take() : null;
+			handle = mayTake ? this.handleSets.get(i).ready.take() : null;
 		}
 		return handle;
 	}
@@ -205,10 +208,16 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	/** Leads, and waits for events, or follows (the paper, activity 4). */
 	private void lead(Participant me, long deadlineNanos) {
 		Leadership leadership = this.promotion.lead(me, deadlineNanos);
-		HandleSet set = (leadership != null) ? this.handleSets[leadership.index()] : null;
+		HandleSet set = (leadership != null) ? this.handleSets.of(leadership) : null;
 		try {
 			if (set != null && set.ready.isEmpty()) {
-				set.await(deadlineNanos, this.promotion);
+				this.unfolding.measure(set.nowNanos());
+				if (set.isDeserted()) {
+					set.rest(me, this.unfolding);
+				}
+				else {
+					set.await(deadlineNanos, this.promotion);
+				}
 			}
 		}
 		catch (Throwable ex) {
@@ -284,6 +293,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	// Handles
 
+	HandleSets handleSets() {
+		return this.handleSets;
+	}
+
 	/**
 	 * Registers an event source. Its handler is called by a processing thread whenever
 	 * one of the events occurs.
@@ -305,28 +318,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if ((operations & ~channel.validOps()) != 0) {
 			throw new IllegalArgumentException("%s does not support all of %s".formatted(channel, List.of(types)));
 		}
-		RawEventHandler raw = new RawEventHandler(channel, handler,
-				(own, engineHandler) -> newHandle(own, engineHandler, operations, new HandlerProfile()));
+		RawEventHandler raw = new RawEventHandler(channel, handler, (own, engineHandler) -> this.handleSets
+			.newHandle(own, engineHandler, operations, new HandlerProfile()));
 		start();
 		return raw.open();
-	}
-
-	/**
-	 * A handle owned by the caller, in the next handle set, not yet registered there.
-	 * @param profiles what is known of the handler: one for all handle sets, or one each
-	 */
-	SelectableHandle newHandle(SelectableChannel channel, EngineEventHandler handler, int operations,
-			HandlerProfile... profiles) {
-		int index = Math.floorMod(this.nextHandleSet.getAndIncrement(), this.handleSets.length);
-		return new SelectableHandle(channel, this.handleSets[index], handler, profiles[index % profiles.length],
-				operations);
-	}
-
-	/** For a handler whose handles are in all handle sets. */
-	HandlerProfile[] newProfiles() {
-		HandlerProfile[] profiles = new HandlerProfile[this.handleSets.length];
-		Arrays.setAll(profiles, (index) -> new HandlerProfile());
-		return profiles;
 	}
 
 	/**
@@ -357,10 +352,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	private SelectableHandle own(Handle handle) {
-		for (HandleSet set : this.handleSets) {
-			if (handle.handleSet() == set) {
-				return (SelectableHandle) handle;
-			}
+		if (this.handleSets.contains(handle.handleSet())) {
+			return (SelectableHandle) handle;
 		}
 		throw new IllegalArgumentException("%s is not a handle of pool '%s'".formatted(handle, this.name));
 	}
@@ -398,7 +391,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * joined} do not count. Any thread; a handler that calls this is no leader
 	 * afterwards.
 	 * @param minThreads threads that are kept even when idle, at least 1 and at least as
-	 * many as there are handle sets
+	 * many as there are handle sets, if their number was chosen
 	 * @param maxThreads threads at the most, from {@code minThreads} to 10000
 	 * @throws IllegalArgumentException if one of them is out of its range; nothing is
 	 * changed then
@@ -407,10 +400,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	public void resize(int minThreads, int maxThreads) {
 		PoolSettings.checkThreads("minThreads", minThreads, "maxThreads", maxThreads);
-		if (minThreads < this.handleSets.length) {
+		if (minThreads < this.leastSets) {
 			throw new IllegalArgumentException(
 					"'minThreads' must be at least the number of handle sets (%d), but is %d: a set without a leader is not served"
-						.formatted(this.handleSets.length, minThreads));
+						.formatted(this.leastSets, minThreads));
 		}
 		Participant.promoteBeforeBlocking();
 		change((current, now) -> current.withThreads(minThreads, maxThreads));

@@ -7,6 +7,7 @@ import java.util.List;
 
 import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.PoolSettings;
+import org.leaderfollowers.internal.promotion.ProcessorTime;
 
 /**
  * Collects and checks the options of a pool. In a file of its own; users see it as
@@ -16,7 +17,11 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
 	private static final int PROCESSORS = Runtime.getRuntime().availableProcessors();
 
-	private static final int PROCESSORS_A_HANDLE_SET = 8;
+	/**
+	 * A thread that looks for a leadership looks at all of them. Beyond this, threads
+	 * that share the ready handles are the better way to use processors.
+	 */
+	private static final int MOST_UNFOLDED = 8;
 
 	private String name = "default";
 
@@ -47,6 +52,8 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
 	private SelectorProvider selectorProvider = SelectorProvider.provider();
 
+	private ProcessorTime processorTime = ProcessorTime.SYSTEM;
+
 	PoolBuilder() {
 	}
 
@@ -59,6 +66,12 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	/** For tests: where handle sets get their selectors from. */
 	LeaderFollowersPool.Builder selectorProvider(SelectorProvider selectorProvider) {
 		this.selectorProvider = selectorProvider;
+		return self();
+	}
+
+	/** For tests: what threads have used of the processors. */
+	LeaderFollowersPool.Builder processorTime(ProcessorTime processorTime) {
+		this.processorTime = processorTime;
 		return self();
 	}
 
@@ -115,10 +128,10 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	 * How many handle sets the connections are spread over. Each has a leader of its own,
 	 * and any idle thread leads any set without one (the paper's <em>multiple leaders,
 	 * multiple followers</em>).
-	 * @param handleSets from 1 to 64; the default is one for each eight processors, and
-	 * not more than the minimum of threads. Up to there one leader finds events faster
-	 * than the other threads process them, if handlers take 5 microseconds or more (by
-	 * the simulation in lf-benchmarks)
+	 * @param handleSets from 1 to 64, and not more than the minimum of threads; all of
+	 * them are in use then. By default one is in use, and further ones unfold as the pool
+	 * keeps more processors busy: up to {@link #parallelism}, up to the minimum of
+	 * threads, and up to 8
 	 * @return this builder
 	 */
 	public LeaderFollowersPool.Builder handleSets(int handleSets) {
@@ -212,13 +225,14 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	 * @throws IllegalArgumentException if there are more handle sets than threads
 	 */
 	PoolOptions options() {
-		int sets = (this.handleSets != 0) ? this.handleSets
-				: Math.min(this.minThreads, (PROCESSORS + PROCESSORS_A_HANDLE_SET - 1) / PROCESSORS_A_HANDLE_SET);
+		boolean unfolds = this.handleSets == 0;
+		int sets = unfolds ? Math.min(this.minThreads, Math.min(this.parallelism, MOST_UNFOLDED)) : this.handleSets;
 		PoolOptions.checkHandleSets(sets, this.minThreads);
 		PoolSettings settings = new PoolSettings(this.minThreads, this.maxThreads,
 				this.promotionPolicy == PromotionPolicy.EAGER, this.promotionLease.toNanos(), this.clock.nanoTime());
-		return new PoolOptions(this.name, settings, this.keepAlive, this.threadPriority, sets, this.parallelism,
-				this.promotionOrder, this.maxBufferedBytes, this.listeners, this.clock, this.selectorProvider);
+		return new PoolOptions(this.name, settings, this.keepAlive, this.threadPriority, sets, unfolds,
+				this.parallelism, this.promotionOrder, this.maxBufferedBytes, this.listeners, this.clock,
+				this.selectorProvider, this.processorTime);
 	}
 
 }

@@ -19,6 +19,7 @@ import org.leaderfollowers.internal.promotion.PoolSettings;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
 import org.leaderfollowers.internal.promotion.Sharing;
 import org.leaderfollowers.internal.promotion.Starvation;
+import org.leaderfollowers.internal.promotion.Unfolding;
 
 /**
  * Looks at a pool from outside, without stopping it.
@@ -29,7 +30,9 @@ final class PoolMonitor {
 
 	private final PoolOptions options;
 
-	private final HandleSet[] handleSets;
+	private final HandleSets handleSets;
+
+	private final Unfolding unfolding;
 
 	private final PoolThreads threads;
 
@@ -39,10 +42,11 @@ final class PoolMonitor {
 
 	private final MemoryBudget memory;
 
-	PoolMonitor(PoolOptions options, HandleSet[] handleSets, PoolThreads threads, PromotionProtocol promotion,
-			StarvationMonitor starvationMonitor, MemoryBudget memory) {
+	PoolMonitor(PoolOptions options, HandleSets handleSets, Unfolding unfolding, PoolThreads threads,
+			PromotionProtocol promotion, StarvationMonitor starvationMonitor, MemoryBudget memory) {
 		this.options = options;
 		this.handleSets = handleSets;
+		this.unfolding = unfolding;
 		this.threads = threads;
 		this.promotion = promotion;
 		this.starvationMonitor = starvationMonitor;
@@ -54,10 +58,10 @@ final class PoolMonitor {
 		long now = this.options.clock().nanoTime();
 		// The words of the handle sets decide who leads; all else is put in accordance
 		// with what they said when they were read.
-		@Nullable Member[] leaders = new @Nullable Member[this.handleSets.length];
+		@Nullable Member[] leaders = new @Nullable Member[this.handleSets.count()];
 		Set<Member> leading = new HashSet<>();
 		for (int i = 0; i < leaders.length; i++) {
-			Member leader = leaderOf(this.handleSets[i].leadership, now);
+			Member leader = leaderOf(this.handleSets.get(i).leadership, now);
 			if (leader != null && leading.add(leader)) {
 				leaders[i] = leader;
 			}
@@ -73,11 +77,17 @@ final class PoolMonitor {
 		Starvation starvation = this.starvationMonitor.starvation();
 		for (int i = 0; i < leaders.length; i++) {
 			Member leader = leaders[i];
-			HandleSet set = this.handleSets[i];
+			HandleSet set = this.handleSets.get(i);
 			// Its place may have been given to another thread since.
 			String name = (leader != null && !unlisted.contains(leader)) ? leader.thread().getName() : null;
 			PoolSnapshot.SharingSnapshot sharing = sharing(set, leader, now, time);
-			sets.add(set.snapshot(name, starvation.nanos(set.leadership, now), now, sharing));
+			if (set.leadership.isResting() && set.leadership.term() == 0) {
+				// It has never been in use.
+				continue;
+			}
+			Duration vacantFor = (name != null || set.leadership.isResting()) ? Duration.ZERO
+					: vacantFor(set.leadership, starvation.nanos(set.leadership, now), now);
+			sets.add(set.snapshot(name, vacantFor, sharing));
 		}
 		PoolSettings settings = this.threads.settings();
 		LatencySnapshot vacancies = vacancies();
@@ -88,7 +98,24 @@ final class PoolMonitor {
 				this.promotion.wastedWakeUps(), this.threads.started(), this.threads.startFailures(),
 				starvation.periods(), starvation.totalNanos(), this.starvationMonitor.starvations(),
 				Duration.ofNanos(this.starvationMonitor.longestNanos()), this.memory.used(), this.memory.limit(), time,
-				vacancies);
+				vacancies, unfolding(now, time));
+	}
+
+	/** For a set that is known to have no leader. */
+	private static Duration vacantFor(Leadership leadership, long starvedNanos, long nowNanos) {
+		long nanos = leadership.isVacant() ? nowNanos - leadership.vacatedNanos() : starvedNanos;
+		// It may have been given up after the time was taken.
+		return Duration.ofNanos(Math.max(1, nanos));
+	}
+
+	private PoolSnapshot.UnfoldingSnapshot unfolding(long nowNanos, Instant time) {
+		Unfolding.Change latest = this.unfolding.latest();
+		PoolSnapshot.UnfoldingChange change = (latest != null)
+				? new PoolSnapshot.UnfoldingChange(time.minusNanos(Math.max(0, nowNanos - latest.nanoTime())),
+						latest.from(), latest.to(), latest.reason())
+				: null;
+		return new PoolSnapshot.UnfoldingSnapshot(this.unfolding.inUse(), this.handleSets.count(),
+				this.unfolding.changes(), change);
 	}
 
 	/**
@@ -98,7 +125,8 @@ final class PoolMonitor {
 	private @Nullable Member leaderOf(Leadership leadership, long nowNanos) {
 		int holder = leadership.holder();
 		boolean stuck = leadership.isLeased() && this.starvationMonitor.starvation().nanos(leadership, nowNanos) > 0;
-		return (holder != Leadership.VACANT && !stuck) ? this.threads.members().get(holder) : null;
+		return (holder != Leadership.VACANT && holder <= Leadership.MAX_PARTICIPANT && !stuck)
+				? this.threads.members().get(holder) : null;
 	}
 
 	private PoolSnapshot.SharingSnapshot sharing(HandleSet set, @Nullable Member leader, long nowNanos, Instant time) {

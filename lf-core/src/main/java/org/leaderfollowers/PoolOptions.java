@@ -6,6 +6,7 @@ import java.util.List;
 
 import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.PoolSettings;
+import org.leaderfollowers.internal.promotion.ProcessorTime;
 
 /**
  * The options that a pool is built with. The settings among them can be changed later.
@@ -15,16 +16,18 @@ import org.leaderfollowers.internal.promotion.PoolSettings;
  * @param keepAlive how long a surplus thread waits before it ends
  * @param threadPriority the priority of the pool's own threads
  * @param handleSets how many handle sets there are
+ * @param unfolds whether no more of them are in use than needed
  * @param parallelism how many threads share the handles that are ready, at the most
  * @param promotionOrder which follower is promoted
  * @param maxBufferedBytes how much memory the connections may hold together
  * @param listeners are told of hand-offs
  * @param clock the clock of the pool
  * @param selectorProvider makes the selectors of the handle sets
+ * @param processorTime what threads have used of the processors
  */
 record PoolOptions(String name, PoolSettings settings, Duration keepAlive, int threadPriority, int handleSets,
-		int parallelism, PromotionOrder promotionOrder, long maxBufferedBytes, List<PoolListener> listeners,
-		Clock clock, SelectorProvider selectorProvider) {
+		boolean unfolds, int parallelism, PromotionOrder promotionOrder, long maxBufferedBytes,
+		List<PoolListener> listeners, Clock clock, SelectorProvider selectorProvider, ProcessorTime processorTime) {
 
 	PoolOptions {
 		listeners = List.copyOf(listeners);

@@ -30,7 +30,7 @@ final class PoolShutdown {
 
 	private final PoolThreads threads;
 
-	private final HandleSet[] handleSets;
+	private final HandleSets handleSets;
 
 	private final PromotionProtocol promotion;
 
@@ -41,7 +41,7 @@ final class PoolShutdown {
 	/** Written under the monitor of the threads. */
 	private volatile PoolSnapshot.State state = PoolSnapshot.State.NEW;
 
-	PoolShutdown(PoolOptions options, PoolThreads threads, HandleSet[] handleSets, PromotionProtocol promotion) {
+	PoolShutdown(PoolOptions options, PoolThreads threads, HandleSets handleSets, PromotionProtocol promotion) {
 		this.name = options.name();
 		this.clock = options.clock();
 		this.threads = threads;

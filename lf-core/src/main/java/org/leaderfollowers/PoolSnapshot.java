@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * @param promotionLease how long a leader may run a handler before a follower takes over
  * @param parallelism how many threads share the events that are ready, at the most
  * @param threads the threads of the pool, by number
- * @param handleSets the handle sets of the pool, by number
+ * @param handleSets the handle sets of the pool that are in use, or have been, by number
  * @param promotions how many leaders there have been, by how they came to lead
  * @param handOffNanos how long leadership was vacant between two leaders, all together,
  * in nanoseconds
@@ -45,13 +45,14 @@ import org.jspecify.annotations.Nullable;
  * @param time when this was
  * @param vacancies how long leadership was vacant between two leaders; for one that was
  * taken over from the end of its lease on
+ * @param unfolding how many of the handle sets are in use, and why
  */
 public record PoolSnapshot(String name, State state, int minThreads, int maxThreads, Duration keepAlive,
 		PromotionPolicy promotionPolicy, PromotionOrder promotionOrder, Duration promotionLease, int parallelism,
 		List<ThreadSnapshot> threads, List<HandleSetSnapshot> handleSets, Map<PromotionKind, Long> promotions,
 		long handOffNanos, long wakeUps, long wastedWakeUps, long threadsStarted, long threadStartFailures,
 		long leaderlessPeriods, long leaderlessNanos, long starvations, Duration starvedFor, long bufferedBytes,
-		long maxBufferedBytes, Instant time, LatencySnapshot vacancies) {
+		long maxBufferedBytes, Instant time, LatencySnapshot vacancies, UnfoldingSnapshot unfolding) {
 
 	/**
 	 * How many threads play a role.
@@ -157,9 +158,35 @@ public record PoolSnapshot(String name, State state, int minThreads, int maxThre
 	 * if it has one
 	 * @param ready how many handles have fired and wait for a thread to take them
 	 * @param sharing how the leader is helped
+	 * @param inUse whether handles are dealt to the set; otherwise it has only those that
+	 * have not fired since it was folded, and no leader if there are none
 	 */
 	public record HandleSetSnapshot(String name, @Nullable String leader, long term, int handles, int active,
-			int deactivated, Map<EventType, Long> events, Duration vacantFor, int ready, SharingSnapshot sharing) {
+			int deactivated, Map<EventType, Long> events, Duration vacantFor, int ready, SharingSnapshot sharing,
+			boolean inUse) {
+	}
+
+	/**
+	 * How many handle sets are in use: unless their number was chosen, as many as the
+	 * pool keeps processors busy.
+	 *
+	 * @param inUse how many handle sets are in use
+	 * @param most how many there are
+	 * @param changes how often the number in use has changed
+	 * @param latest the latest change, or {@code null} if there was none
+	 */
+	public record UnfoldingSnapshot(int inUse, int most, long changes, @Nullable UnfoldingChange latest) {
+	}
+
+	/**
+	 * Handle sets were put into use, or out of it.
+	 *
+	 * @param time when
+	 * @param from how many were in use
+	 * @param to how many were in use after it
+	 * @param reason what was measured, for people
+	 */
+	public record UnfoldingChange(Instant time, int from, int to, String reason) {
 	}
 
 	/**

@@ -61,7 +61,7 @@ final class RawEventHandler implements EngineEventHandler {
 
 	@Override
 	public HandlerProfile profile() {
-		return this.handle.profile;
+		return this.handle.profile();
 	}
 
 	@Override

@@ -11,7 +11,7 @@ import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
- * A handle over a selectable channel, registered with one handle set for life.
+ * A handle over a selectable channel, registered with one handle set at a time.
  * <p>
  * Fields are grouped by who may touch them; the state word in {@link HandleState} decides
  * who that is.
@@ -37,16 +37,17 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	 * Dispatch to the handler although nothing fired. Apart from the selector's
 	 * operations, since it is kept among them in the ready ring.
 	 */
-	static final int LOOK = 1 << 16;
+	static final int LOOK = 1 << 6;
 
 	private final SelectableChannel channel;
 
-	private final HandleSet handleSet;
+	/** Changed by the leader of the set, while nobody owns the handle. */
+	private volatile HandleSet handleSet;
 
 	final EngineEventHandler handler;
 
-	/** How long the handler runs, as far as its handle set has seen. */
-	final HandlerProfile profile;
+	/** How long the handler runs, as far as each handle set has seen; or one for all. */
+	private final HandlerProfile[] profiles;
 
 	/**
 	 * What the handler wants to be told of, other than room to write. Any thread. A byte,
@@ -72,16 +73,43 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 
 	// The owner's
 
-	/** The events for which it was claimed. */
-	int claimedEvents;
+	/** The events for which it was claimed. A byte, like what they are made of. */
+	byte claimedEvents;
 
-	SelectableHandle(SelectableChannel channel, HandleSet handleSet, EngineEventHandler handler, HandlerProfile profile,
-			int operations) {
+	/** Decides to which handle set it is dealt. */
+	final short number;
+
+	SelectableHandle(SelectableChannel channel, short number, HandleSet handleSet, EngineEventHandler handler,
+			HandlerProfile[] profiles, int operations) {
 		this.channel = channel;
+		this.number = number;
 		this.handleSet = handleSet;
 		this.handler = handler;
-		this.profile = profile;
+		this.profiles = profiles;
 		this.operations = (byte) operations;
+	}
+
+	/** What is known of the handler in the set of the handle. */
+	HandlerProfile profile() {
+		return this.profiles[Math.min(this.handleSet.leadership.index(), this.profiles.length - 1)];
+	}
+
+	/**
+	 * Leaves its handle set for another one, whose leader is then asked to register it.
+	 * Called by the leader of the set, in which it is not scheduled any more, after it
+	 * has {@linkplain #disarm disarmed} the handle.
+	 */
+	void moveTo(HandleSet other) {
+		SelectionKey former = this.key;
+		this.key = null;
+		this.active = false;
+		this.registeredOperations = 0;
+		this.timerDeadline = EngineEventHandler.NO_DEADLINE;
+		this.handleSet = other;
+		request(REGISTER | REARM | TIMER);
+		if (former != null) {
+			former.cancel();
+		}
 	}
 
 	int operations() {

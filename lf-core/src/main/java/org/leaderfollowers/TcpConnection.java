@@ -305,8 +305,13 @@ final class TcpConnection extends StreamConnection {
 	// The application
 
 	@Override
+	public boolean isMovable() {
+		return true;
+	}
+
+	@Override
 	public HandlerProfile profile() {
-		return (this.step == Step.TASKS) ? HandlerProfile.BLOCKING : this.handle.profile;
+		return (this.step == Step.TASKS) ? HandlerProfile.BLOCKING : this.handle.profile();
 	}
 
 	@Override

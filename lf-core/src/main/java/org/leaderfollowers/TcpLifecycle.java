@@ -34,12 +34,13 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		super(pool, new ServerState(name, warnings), address);
 		this.handlerName = handlerName;
 		this.options = options;
-		HandlerProfile[] profiles = pool.newProfiles();
+		HandlerProfile[] profiles = pool.handleSets().newProfiles();
 		ServerTls tls = options.tls();
 		this.context = new ConnectionContext(state(), handler, framing, options.limits(), options.timeouts(),
 				new ServerCounters(profiles.length), warnings, new ConnectionRegistry(this::connectionClosed),
 				(tls != null) ? new TlsGenerations(tls, pool.memory()) : null,
-				(channel, connection) -> pool.newHandle(channel, connection, SelectionKey.OP_READ, profiles),
+				(channel, connection) -> pool.handleSets()
+					.newHandle(channel, connection, SelectionKey.OP_READ, profiles),
 				pool.clock, pool.memory(), HandledWork.ofConnections(name, handlerName));
 	}
 
@@ -60,8 +61,8 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	@Override
 	BoundSocket newSocket(ServerSocketChannel channel) {
-		HandleFactory handles = (socket, handler) -> pool().newHandle(socket, handler, SelectionKey.OP_ACCEPT,
-				new HandlerProfile());
+		HandleFactory handles = (socket, handler) -> pool().handleSets()
+			.newHandle(socket, handler, SelectionKey.OP_ACCEPT, new HandlerProfile());
 		Admission admission = new Admission(this.context, this.options.maxConnections(), this.options.trustedNetworks(),
 				this.options.directClients());
 		Acceptor created = new Acceptor(state(), channel, this.options.backlog(), handles, admission);

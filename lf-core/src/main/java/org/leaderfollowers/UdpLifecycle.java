@@ -43,7 +43,7 @@ final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 		this.handlerName = handlerName;
 		this.options = options;
 		this.warnings = warnings;
-		this.counters = new ServerCounters(pool.newProfiles().length);
+		this.counters = new ServerCounters(pool.handleSets().newProfiles().length);
 	}
 
 	@Override
@@ -74,8 +74,8 @@ final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 
 	@Override
 	BoundSocket newSocket(DatagramChannel channel) throws IOException {
-		HandleFactory handles = (socket, handler) -> pool().newHandle(socket, handler, SelectionKey.OP_READ,
-				new HandlerProfile());
+		HandleFactory handles = (socket, handler) -> pool().handleSets()
+			.newHandle(socket, handler, SelectionKey.OP_READ, new HandlerProfile());
 		DatagramReceiver created = new DatagramReceiver(state(), channel, handles, pool().clock, this.handler,
 				this.handlerName, this.options, this.counters, this.datagramCounters, this.warnings);
 		this.receiver = created;

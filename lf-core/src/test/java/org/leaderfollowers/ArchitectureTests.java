@@ -209,8 +209,8 @@ class ArchitectureTests {
 		POOL("LeaderFollowersPool", "PoolBuilder", "PoolOptions", "PoolThreads", "PoolListeners", "PoolMonitor",
 				"PoolShutdown", "StarvationMonitor", "HandOffJournal", "RawEventHandler", "Drainable"),
 
-		HANDLE_SETS("Handle", "HandleSet", "SelectableHandle", "HandleFactory", "EventHandler", "EngineEventHandler",
-				"Participant", "MessageDecoder", "Turn"),
+		HANDLE_SETS("Handle", "HandleSet", "HandleSets", "EventCounters", "SelectableHandle", "HandleFactory",
+				"EventHandler", "EngineEventHandler", "Participant", "MessageDecoder", "Turn"),
 
 		VALUES("EventType", "ThreadRole", "PromotionKind", "PromotionOrder", "PromotionPolicy", "PoolListener",
 				"PoolSnapshot", "HandOff", "LatencySnapshot", "Connection", "EngineConnection", "ConnectionSnapshot",

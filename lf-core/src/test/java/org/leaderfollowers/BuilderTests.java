@@ -137,12 +137,18 @@ class BuilderTests {
 	}
 
 	@Test
-	void aPoolHasAHandleSetForEachEightProcessorsAndUsesAllOfThem() {
+	void aPoolUnfoldsUpToTheNumberOfProcessorsUnlessItsHandleSetsAreChosen() {
 		int processors = Runtime.getRuntime().availableProcessors();
 		PoolOptions options = LeaderFollowersPool.builder().threads(64, 64).options();
-		assertThat(options.handleSets()).isEqualTo(Math.min(64, (processors + 7) / 8));
+		assertThat(options.unfolds()).isTrue();
+		assertThat(options.handleSets()).isEqualTo(Math.min(8, processors));
 		assertThat(options.parallelism()).isEqualTo(processors);
+		assertThat(LeaderFollowersPool.builder().threads(64, 64).parallelism(3).options().handleSets()).isEqualTo(3);
+		assertThat(LeaderFollowersPool.builder().threads(64, 64).parallelism(32).options().handleSets()).isEqualTo(8);
 		assertThat(LeaderFollowersPool.builder().threads(1, 8).options().handleSets()).isOne();
+		PoolOptions chosen = LeaderFollowersPool.builder().handleSets(3).options();
+		assertThat(chosen.unfolds()).isFalse();
+		assertThat(chosen.handleSets()).isEqualTo(3);
 	}
 
 }

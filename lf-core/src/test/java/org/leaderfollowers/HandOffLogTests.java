@@ -6,7 +6,6 @@ import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -217,9 +216,7 @@ class HandOffLogTests {
 
 	@Test
 	void ofManyHandleSetsAsManyAreKeptOfEach() {
-		HandleSet[] sets = new HandleSet[4];
-		Arrays.setAll(sets, (index) -> new HandleSet("set-" + index, index, Clock.SYSTEM, SelectorProvider.provider(),
-				new FailureLog()));
+		HandleSets sets = new HandleSets("sets", 4, 4, Clock.SYSTEM, SelectorProvider.provider(), new FailureLog());
 		for (HandleSet set : sets) {
 			for (int i = 0; i < 256; i++) {
 				set.leadership.handOffs()

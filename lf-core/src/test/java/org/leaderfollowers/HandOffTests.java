@@ -85,9 +85,9 @@ class HandOffTests {
 		/** The handler is known to run for so long. */
 		Events known(long nanos) {
 			for (int i = 0; i < 2000; i++) {
-				this.handle.profile.record(nanos);
+				this.handle.profile().record(nanos);
 			}
-			assertThat(this.handle.profile.blocks()).isFalse();
+			assertThat(this.handle.profile().blocks()).isFalse();
 			return this;
 		}
 

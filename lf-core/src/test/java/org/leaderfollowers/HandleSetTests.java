@@ -46,7 +46,7 @@ class HandleSetTests {
 		}
 		PoolSnapshot snapshot = Engine.awaitIdle(pool);
 		assertThat(snapshot.handleSets()).hasSize(sets);
-		assertThat(snapshot.handleSets()).allMatch((set) -> set.handles() >= 10 && set.handles() <= 11);
+		assertThat(snapshot.handleSets()).allMatch((set) -> set.handles() >= 9 && set.handles() <= 12);
 		assertThat(snapshot.handleSets()).extracting(PoolSnapshot.HandleSetSnapshot::name).doesNotHaveDuplicates();
 		for (int round = 0; round < 50; round++) {
 			peers.forEach((peer) -> peer.send("y\n"));

@@ -28,6 +28,13 @@ import org.jspecify.annotations.Nullable;
  * <td>it fired: claimed. One compare-and-set, nothing in the kernel</td>
  * </tr>
  * <tr>
+ * <td>ARMED</td>
+ * <td>DISARMED</td>
+ * <td>L</td>
+ * <td>it fired, but is dealt to another handle set now, whose leader is asked to activate
+ * it</td>
+ * </tr>
+ * <tr>
  * <td>CLAIMED (owned, active)</td>
  * <td>ARMED</td>
  * <td>O</td>
@@ -300,6 +307,15 @@ public abstract class HandleState {
 	 */
 	public final boolean arm() {
 		return CLAIM.compareAndSet(this, DISARMED, ARMED);
+	}
+
+	/**
+	 * Withholds the handle from owners until it is {@linkplain #arm armed} again. Called
+	 * by the leader.
+	 * @return whether nobody owned it
+	 */
+	public final boolean disarm() {
+		return CLAIM.compareAndSet(this, ARMED, DISARMED);
 	}
 
 	/**

@@ -140,11 +140,12 @@ public final class ReadyQueue<H> {
 
 	/**
 	 * Forgets the handles that have been taken, so that a connection that is closed can
-	 * be collected. Called by the leader when the queue is empty.
+	 * be collected. Called by the leader.
 	 */
 	public void clear() {
 		@Nullable Object[] current = this.slots;
-		for (; this.cleared < this.end; this.cleared++) {
+		long taken = this.next;
+		for (; this.cleared < taken; this.cleared++) {
 			current[(int) this.cleared & (current.length - 1)] = null;
 		}
 	}

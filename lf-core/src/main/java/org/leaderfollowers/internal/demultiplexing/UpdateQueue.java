@@ -80,6 +80,14 @@ public final class UpdateQueue {
 	}
 
 	/**
+	 * Whether nothing is requested. Any thread.
+	 * @return whether the list is empty
+	 */
+	public boolean isEmpty() {
+		return this.head.get() == null;
+	}
+
+	/**
 	 * Whether the leader waits, or is about to. Any thread.
 	 * @return whether it has announced that it does
 	 */

@@ -9,8 +9,7 @@ import org.jspecify.annotations.Nullable;
  * The leadership of one handle set: a single atomic word that holds the current leader,
  * whether it has leased the leadership out to a handler, and a stamp.
  * <p>
- * The word has three states, and nobody but the thread named in the third column moves
- * it:
+ * The word has four states, and nobody but the thread named in the third column moves it:
  * <table border="1">
  * <caption>Transitions</caption>
  * <tr>
@@ -58,6 +57,20 @@ import org.jspecify.annotations.Nullable;
  * <td>q, the follower that watches</td>
  * <td>the lease has run out: a takeover. p notices when it wants the leadership back</td>
  * </tr>
+ * <tr>
+ * <td>LED(p)</td>
+ * <td>RESTING</td>
+ * <td>p only</td>
+ * <td>the handle set is not in use and has no handles: nobody has to lead it. Some sets
+ * begin like that</td>
+ * </tr>
+ * <tr>
+ * <td>RESTING</td>
+ * <td>VACANT</td>
+ * <td>whoever puts the set into use, or requests something of it</td>
+ * <td>opened: published before anybody is woken, like a promotion; see {@link Unfolding}
+ * </td>
+ * </tr>
  * </table>
  * Taking, leasing and taking over each raise the stamp, so a word that was read once and
  * compares equal later is of the same leadership and the same lease: a watcher that comes
@@ -79,8 +92,11 @@ public class Leadership {
 
 	private static final int HOLDER_BITS = 16;
 
+	/** The bits of the holder; and the holder of a leadership that rests. */
+	private static final int RESTING = (1 << HOLDER_BITS) - 1;
+
 	/** The highest participant number that the word can hold. */
-	public static final int MAX_PARTICIPANT = (1 << HOLDER_BITS) - 1;
+	public static final int MAX_PARTICIPANT = RESTING - 1;
 
 	private static final long LEASED = 1L << HOLDER_BITS;
 
@@ -205,6 +221,22 @@ public class Leadership {
 		return 0;
 	}
 
+	/**
+	 * For how long leaders have waited for events, all together. Any thread.
+	 * @return nanoseconds, up to the latest return from a wait
+	 */
+	protected long waitedNanos() {
+		return 0;
+	}
+
+	/**
+	 * Whether a set that rests needs a leader. Any thread.
+	 * @return whether it is in use, or something is requested of it
+	 */
+	protected boolean isWanted() {
+		return true;
+	}
+
 	/** Has a leader that waits look again for how long it may wait. Any thread. */
 	protected void endLongWait() {
 	}
@@ -266,7 +298,7 @@ public class Leadership {
 		if (holderOf(current) != participant) {
 			return false;
 		}
-		long vacant = current & ~(LEASED | MAX_PARTICIPANT);
+		long vacant = current & ~(LEASED | RESTING);
 		if ((current & LEASED) != 0) {
 			// The times belong to the leader, who may be another one by now.
 			if (!WORD.compareAndSet(this, current, (current & ~LEASED))) {
@@ -278,6 +310,45 @@ public class Leadership {
 		this.vacatedOnce = true;
 		this.word = vacant;
 		return true;
+	}
+
+	/**
+	 * Ends the leadership of a set that needs no leader.
+	 * @param participant the current leader, which has not leased it
+	 */
+	final void rest(int participant) {
+		this.vacatedOnce = true;
+		// Nobody else moves a word that is LED. Volatile: the caller looks afterwards
+		// whether the set is wanted.
+		this.word = this.word & ~participant | RESTING;
+	}
+
+	/** Has a set rest from the beginning. To be called before any thread sees it. */
+	protected final void rest() {
+		this.word = RESTING;
+	}
+
+	/**
+	 * Makes the leadership of a set that rests vacant. The caller then wakes a follower.
+	 * @param nowNanos the time, {@link System#nanoTime()}
+	 * @return whether it rested
+	 */
+	final boolean open(long nowNanos) {
+		long current = this.word;
+		if (holderOf(current) != RESTING) {
+			return false;
+		}
+		// Before the word. Others that open it, too, write about the same time.
+		VACATED_NANOS.setOpaque(this, nowNanos);
+		return WORD.compareAndSet(this, current, current & ~RESTING);
+	}
+
+	/**
+	 * Whether the set needs no leader. Any thread.
+	 * @return whether nobody leads, and nobody has to
+	 */
+	public final boolean isResting() {
+		return holder() == RESTING;
 	}
 
 	/**
@@ -354,7 +425,8 @@ public class Leadership {
 
 	/**
 	 * Who leads, even if it has leased the leadership.
-	 * @return the participant's number, or {@link #VACANT}
+	 * @return the participant's number, {@link #VACANT}, or a higher number than any
+	 * participant has if it {@linkplain #isResting rests}
 	 */
 	public final int holder() {
 		return holderOf(this.word);
@@ -406,7 +478,7 @@ public class Leadership {
 	 * @return the participant's number
 	 */
 	public static int holderOf(long word) {
-		return (int) word & MAX_PARTICIPANT;
+		return (int) word & RESTING;
 	}
 
 }

@@ -86,6 +86,9 @@ public class Member {
 	/** When the latest message of the dispatch was handled, or 0. */
 	private long handledNanos;
 
+	/** What it had used of the processors when {@link Unfolding} measured last; of it. */
+	long processorNanos = ProcessorTime.UNKNOWN;
+
 	/** The index of the leadership that it took last. */
 	int latestIndex = -1;
 

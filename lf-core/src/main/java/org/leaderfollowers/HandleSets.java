@@ -1,0 +1,91 @@
+package org.leaderfollowers;
+
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.Arrays;
+import java.util.Iterator;
+
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.Deal;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.leaderfollowers.internal.promotion.Leadership;
+import org.leaderfollowers.internal.promotion.Unfolding;
+
+/**
+ * The handle sets of a pool, by index, and the handles that are dealt to them.
+ */
+final class HandleSets implements Iterable<HandleSet> {
+
+	private final HandleSet[] sets;
+
+	private final Deal deal;
+
+	HandleSets(String pool, int count, int inUse, Clock clock, SelectorProvider selectorProvider,
+			FailureLog failureLog) {
+		this.deal = new Deal(inUse);
+		this.sets = new HandleSet[count];
+		Arrays.setAll(this.sets,
+				(index) -> new HandleSet(pool + "-" + index, index, this, clock, selectorProvider, failureLog));
+	}
+
+	/** To be called before any thread takes part. */
+	void begin(Unfolding unfolding) {
+		for (HandleSet set : this.sets) {
+			set.unfolding = unfolding;
+		}
+	}
+
+	Leadership[] leaderships() {
+		return Arrays.stream(this.sets).map((set) -> set.leadership).toArray(Leadership[]::new);
+	}
+
+	Deal deal() {
+		return this.deal;
+	}
+
+	int count() {
+		return this.sets.length;
+	}
+
+	HandleSet get(int index) {
+		return this.sets[index];
+	}
+
+	HandleSet of(Leadership leadership) {
+		return this.sets[leadership.index()];
+	}
+
+	boolean contains(HandleSet set) {
+		return this.sets[set.leadership.index() % this.sets.length] == set;
+	}
+
+	/** The set that a handle is dealt to now. */
+	HandleSet of(SelectableHandle handle) {
+		return this.sets[this.deal.indexOf(handle.number)];
+	}
+
+	/**
+	 * A handle owned by the caller, not yet registered with its set.
+	 * @param profiles what is known of the handler: one for all handle sets, or one each
+	 */
+	SelectableHandle newHandle(SelectableChannel channel, EngineEventHandler handler, int operations,
+			HandlerProfile... profiles) {
+		short number = this.deal.nextNumber();
+		return new SelectableHandle(channel, number, this.sets[this.deal.indexOf(number)], handler, profiles,
+				operations);
+	}
+
+	/** For a handler whose handles are in all handle sets. */
+	HandlerProfile[] newProfiles() {
+		HandlerProfile[] profiles = new HandlerProfile[this.sets.length];
+		Arrays.setAll(profiles, (index) -> new HandlerProfile());
+		return profiles;
+	}
+
+	@Override
+	public Iterator<HandleSet> iterator() {
+		return Arrays.asList(this.sets).iterator();
+	}
+
+}
