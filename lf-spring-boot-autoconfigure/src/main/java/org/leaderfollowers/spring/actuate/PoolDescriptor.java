@@ -12,6 +12,8 @@ import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
 import org.leaderfollowers.PoolSnapshot.ReliefSnapshot;
 import org.leaderfollowers.PoolSnapshot.SharingSnapshot;
 import org.leaderfollowers.PoolSnapshot.ThreadSnapshot;
+import org.leaderfollowers.PoolSnapshot.UnfoldingChange;
+import org.leaderfollowers.PoolSnapshot.UnfoldingSnapshot;
 import org.leaderfollowers.PromotionKind;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
@@ -30,7 +32,8 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
  * @param threads the threads of the pool
  * @param threadsStarted how many threads were started since the pool was built
  * @param threadStartFailures how many threads could not be started
- * @param handleSets the handle sets of the pool
+ * @param handleSets the handle sets of the pool that are in use, or have been
+ * @param unfolding how many handle sets are in use, and why
  * @param promotions how many leaders there have been, by how they came to lead
  * @param handOffs how leadership was handed over
  * @param leaderless how long nobody could lead because every thread was busy
@@ -38,8 +41,9 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
  */
 public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigurationDescriptor configuration,
 		Map<ThreadRole, Integer> roles, List<ThreadDescriptor> threads, long threadsStarted, long threadStartFailures,
-		List<HandleSetDescriptor> handleSets, Map<PromotionKind, Long> promotions, HandOffsDescriptor handOffs,
-		LeaderlessDescriptor leaderless, long bufferedBytes) implements OperationResponseBody {
+		List<HandleSetDescriptor> handleSets, UnfoldingDescriptor unfolding, Map<PromotionKind, Long> promotions,
+		HandOffsDescriptor handOffs, LeaderlessDescriptor leaderless,
+		long bufferedBytes) implements OperationResponseBody {
 
 	static PoolDescriptor of(PoolSnapshot pool) {
 		return new PoolDescriptor(pool.time(), pool.state(), PoolConfigurationDescriptor.of(pool),
@@ -47,6 +51,7 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 				pool.threads().stream().map((thread) -> ThreadDescriptor.of(thread, pool.time())).toList(),
 				pool.threadsStarted(), pool.threadStartFailures(),
 				pool.handleSets().stream().map(HandleSetDescriptor::of).toList(),
+				UnfoldingDescriptor.of(pool.unfolding()),
 				LeaderFollowersDescriptor.counts(PromotionKind.class, pool.promotions()), HandOffsDescriptor.of(pool),
 				new LeaderlessDescriptor(pool.leaderlessPeriods(), Duration.ofNanos(pool.leaderlessNanos()),
 						pool.starvations(), pool.starvedFor()),
@@ -57,7 +62,7 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	 * How a pool is configured.
 	 *
 	 * @param threads how many threads it may have
-	 * @param handleSets how many handle sets it has
+	 * @param handleSets how many handle sets it has, in use or not
 	 * @param parallelism how many threads share the events that are ready, at the most
 	 * @param maxBufferedBytes how much memory its connections may hold together
 	 * @param promotion how followers are promoted
@@ -68,7 +73,7 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 		static PoolConfigurationDescriptor of(PoolSnapshot pool) {
 			return new PoolConfigurationDescriptor(
 					new ThreadLimitsDescriptor(pool.minThreads(), pool.maxThreads(), pool.keepAlive()),
-					pool.handleSets().size(), pool.parallelism(), pool.maxBufferedBytes(),
+					pool.unfolding().most(), pool.parallelism(), pool.maxBufferedBytes(),
 					new PromotionDescriptor(pool.promotionPolicy(), pool.promotionOrder(), pool.promotionLease()));
 		}
 
@@ -127,15 +132,17 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	 * @param handles how many handles there are
 	 * @param events how many events there have been, by type
 	 * @param sharing how its events are shared among threads
+	 * @param inUse whether handles are dealt to it; otherwise it has only those without
+	 * an event since it was folded, and needs no leader if there are none
 	 */
 	public record HandleSetDescriptor(String name, @Nullable String leader, Duration vacantFor, int ready,
-			HandlesDescriptor handles, Map<EventType, Long> events, SharingDescriptor sharing) {
+			HandlesDescriptor handles, Map<EventType, Long> events, SharingDescriptor sharing, boolean inUse) {
 
 		static HandleSetDescriptor of(HandleSetSnapshot set) {
 			return new HandleSetDescriptor(set.name(), set.leader(), set.vacantFor(), set.ready(),
 					new HandlesDescriptor(set.handles(), set.active(), set.deactivated()),
 					LeaderFollowersDescriptor.counts(EventType.class, set.events()),
-					SharingDescriptor.of(set.sharing()));
+					SharingDescriptor.of(set.sharing()), set.inUse());
 		}
 
 	}
@@ -184,6 +191,35 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 					relief.wakeUp(), relief.reason()) : null;
 		}
 
+	}
+
+	/**
+	 * How many handle sets are in use: unless their number was chosen, as many as the
+	 * pool keeps processors busy.
+	 *
+	 * @param inUse how many are in use
+	 * @param changes how often that has changed
+	 * @param latest the latest change, or {@code null} if there was none
+	 */
+	public record UnfoldingDescriptor(int inUse, long changes, @Nullable UnfoldingChangeDescriptor latest) {
+
+		static UnfoldingDescriptor of(UnfoldingSnapshot unfolding) {
+			UnfoldingChange latest = unfolding.latest();
+			return new UnfoldingDescriptor(unfolding.inUse(), unfolding.changes(), (latest != null)
+					? new UnfoldingChangeDescriptor(latest.time(), latest.from(), latest.to(), latest.reason()) : null);
+		}
+
+	}
+
+	/**
+	 * Handle sets were put into use, or out of it.
+	 *
+	 * @param time when
+	 * @param from how many were in use
+	 * @param to how many were in use after it
+	 * @param reason what was measured, in a sentence
+	 */
+	public record UnfoldingChangeDescriptor(Instant time, int from, int to, String reason) {
 	}
 
 	/**

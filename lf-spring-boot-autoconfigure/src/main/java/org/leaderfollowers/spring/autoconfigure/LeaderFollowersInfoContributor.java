@@ -70,7 +70,7 @@ final class LeaderFollowersInfoContributor implements InfoContributor {
 	 * A pool.
 	 *
 	 * @param threads how many threads it may have
-	 * @param handleSets how many handle sets it has
+	 * @param handleSets how many handle sets it has, in use or not
 	 * @param parallelism how many threads share the events that are ready, at the most
 	 * @param promotion how followers are promoted
 	 * @param maxBufferedBytes how much memory its connections may hold together
@@ -79,7 +79,7 @@ final class LeaderFollowersInfoContributor implements InfoContributor {
 			long maxBufferedBytes) {
 
 		static PoolInfo of(PoolSnapshot pool) {
-			return new PoolInfo(new ThreadsInfo(pool.minThreads(), pool.maxThreads()), pool.handleSets().size(),
+			return new PoolInfo(new ThreadsInfo(pool.minThreads(), pool.maxThreads()), pool.unfolding().most(),
 					pool.parallelism(),
 					new PromotionInfo(pool.promotionPolicy(), pool.promotionOrder(), pool.promotionLease()),
 					pool.maxBufferedBytes());

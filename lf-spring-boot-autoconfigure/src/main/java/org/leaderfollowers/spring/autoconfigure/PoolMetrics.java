@@ -83,6 +83,7 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 		}
 		pool.counter("lf.events.shared", "Events that were processed by threads that did not lead",
 				sum((set) -> set.sharing().events()));
+		pool.gauge("lf.pool.handle.sets", "Handle sets that are in use", (now) -> now.unfolding().inUse());
 		pool.counter("lf.pool.reliefs", "Threads that were woken or started to share the ready handles",
 				sum((set) -> set.sharing().reliefs()));
 		pool.counter("lf.starvations",

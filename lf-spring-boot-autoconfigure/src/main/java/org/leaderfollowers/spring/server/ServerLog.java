@@ -31,9 +31,14 @@ final class ServerLog {
 	static void poolStarted(LeaderFollowersPool pool) {
 		PoolSnapshot started = pool.snapshot();
 		log("Pool '%s' has %s threads and %s, parallelism %d, promotion %s %s, lease %s, and buffers of %s at most",
-				started.name(), threads(started), count(started.handleSets().size(), "handle set"),
-				started.parallelism(), lowerCase(started.promotionPolicy()), lowerCase(started.promotionOrder()),
+				started.name(), threads(started), handleSets(started.unfolding()), started.parallelism(),
+				lowerCase(started.promotionPolicy()), lowerCase(started.promotionOrder()),
 				duration(started.promotionLease()), size(started.maxBufferedBytes()));
+	}
+
+	private static String handleSets(PoolSnapshot.UnfoldingSnapshot sets) {
+		String most = count(sets.most(), "handle set");
+		return (sets.inUse() < sets.most()) ? sets.inUse() + " to " + most : most;
 	}
 
 	static void started(Server server) {

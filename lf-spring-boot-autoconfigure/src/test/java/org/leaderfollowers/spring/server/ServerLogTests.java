@@ -43,7 +43,7 @@ class ServerLogTests {
 			assertThat(lines(output)).containsExactlyInAnyOrder(
 					"Server 'default' started on port %d of 127.0.0.1 (framing 'line', handler 'echo', pool 'default')"
 						.formatted(servers.get("default").port()),
-					"Pool 'default' has 4 to 64 threads and 1 handle set, parallelism 6, promotion adaptive lifo, lease 2ms, and "
+					"Pool 'default' has 4 to 64 threads and 1 to 4 handle sets, parallelism 6, promotion adaptive lifo, lease 2ms, and "
 							+ "buffers of 32MB at most",
 					"Server 'telemetry' started on UDP port %d of all addresses (handler 'telemetry', pool 'quick')"
 						.formatted(servers.get("telemetry").port()),

@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.test.assertion;
 
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 
 import org.assertj.core.api.AbstractAssert;
@@ -19,21 +20,26 @@ public final class PoolSnapshotAssert extends AbstractAssert<PoolSnapshotAssert,
 	}
 
 	/**
-	 * Verifies that every handle set has exactly one leader, which is one for a pool with
-	 * the default number of handle sets.
+	 * Verifies that every handle set that is in use, or has handles, has exactly one
+	 * leader; which is one for a pool with the default number of handle sets that is not
+	 * under load.
 	 * @return this assertion
 	 */
 	public PoolSnapshotAssert hasExactlyOneLeader() {
 		isNotNull();
 		Set<String> leaders = new HashSet<>();
-		for (HandleSetSnapshot handleSet : this.actual.handleSets()) {
+		List<HandleSetSnapshot> led = this.actual.handleSets()
+			.stream()
+			.filter((set) -> set.inUse() || set.handles() > 0)
+			.toList();
+		for (HandleSetSnapshot handleSet : led) {
 			String leader = handleSet.leader();
 			if (leader == null) {
 				throw unmet("to have exactly one leader, but handle set '%s' has none", handleSet.name());
 			}
 			leaders.add(leader);
 		}
-		int expected = this.actual.handleSets().size();
+		int expected = led.size();
 		int actualLeaders = this.actual.count(ThreadRole.LEADER);
 		if (leaders.size() != expected || actualLeaders != expected) {
 			throw unmet("to have exactly one leader%s, but %d threads lead",
