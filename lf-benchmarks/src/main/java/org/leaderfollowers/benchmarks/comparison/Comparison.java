@@ -53,6 +53,13 @@ public final class Comparison implements Experiment.Protocol {
 	/** A server without memory may hold its port and do nothing more: better it ends. */
 	private static final String SERVER_VM = "-Xms512m -Xmx512m -XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError";
 
+	/**
+	 * The C2 compiler gets through a server's code late if server and generator keep all
+	 * processors busy: after 6 seconds, an echo by this engine still served a quarter
+	 * less than in its third round (JDK 25, two processors).
+	 */
+	private static final int WARM_UP_SECONDS = 20;
+
 	private final ConsoleTable console;
 
 	private final ResultFile file;
@@ -86,7 +93,7 @@ public final class Comparison implements Experiment.Protocol {
 		Path output = Path.of(arguments.text("output", "target/benchmarks/" + name + ".csv"));
 		Path log = output.resolveSibling(output.getFileName() + ".log");
 		Settings settings = new Settings(List.of(arguments.text("server-vm", SERVER_VM).split(" ")), Work.calibrate(),
-				arguments.decimal("warmup", quick ? 2 : 5), arguments.decimal("seconds", quick ? 1 : 3),
+				arguments.decimal("warmup", quick ? 5 : WARM_UP_SECONDS), arguments.decimal("seconds", quick ? 1 : 3),
 				arguments.number("rounds", quick ? 3 : 5), arguments.decimal("quiet", 100),
 				arguments.number("neighbour-connections", 4), log);
 		boolean countSystemCalls = Boolean.parseBoolean(arguments.text("system-calls", "true"));

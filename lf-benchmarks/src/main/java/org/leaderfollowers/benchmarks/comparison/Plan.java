@@ -60,7 +60,7 @@ final class Plan {
 		return this;
 	}
 
-	/** About two minutes, to see whether a change was one for the better. */
+	/** About three minutes, to see whether a change was one for the better. */
 	private void quick() {
 		List<String> names = List.of(Servers.ADAPTIVE, Servers.EAGER, Servers.NIO, Servers.NETTY, Servers.HALF_SYNC,
 				Servers.VIRTUAL);
@@ -69,7 +69,7 @@ final class Plan {
 		add(BLOCKING, names);
 	}
 
-	/** What the engine's performance goals are about: about fifty minutes. */
+	/** What the engine's performance goals are about: about seventy minutes. */
 	private void goals() {
 		List<String> netty = List.of(Servers.NETTY, Servers.NETTY_ONE_LOOP, Servers.NETTY_TWO_LOOPS);
 		add(IDLE, List.of(Servers.ADAPTIVE, Servers.NIO, Servers.NETTY, Servers.VIRTUAL));
