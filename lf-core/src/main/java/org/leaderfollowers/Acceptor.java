@@ -63,7 +63,7 @@ final class Acceptor extends BoundSocket {
 			if (!this.closeRequested) {
 				this.server.listeningFailed(new ClosedChannelException());
 			}
-			close();
+			this.handle.closeByOwner();
 			return;
 		}
 		boolean more = !this.server.isPaused() && accept();
@@ -72,12 +72,12 @@ final class Acceptor extends BoundSocket {
 			for (int i = this.backlog / MAX_ACCEPTS; more && i > 0 && !this.backoff.isBackingOff(); i--) {
 				more = accept();
 			}
-			close();
+			this.handle.closeByOwner();
 		}
 	}
 
 	private boolean releaseOrPause() {
-		return isClosed() || (wantsInput() ? this.handle.releaseOrLookAgain() : pause());
+		return this.handle.isMarkedClosed() || (wantsInput() ? this.handle.releaseOrLookAgain() : pause());
 	}
 
 	/** Accepts what there is. Returns whether there may be more. */
@@ -164,6 +164,7 @@ final class Acceptor extends BoundSocket {
 	@Override
 	public void abandon() {
 		this.handle.closeChannel();
+		noteClosed();
 	}
 
 }

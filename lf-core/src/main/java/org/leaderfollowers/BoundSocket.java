@@ -85,11 +85,9 @@ abstract class BoundSocket implements EngineEventHandler {
 	/** Works on the handle without running code of the application, and releases it. */
 	abstract void workAlone();
 
-	/** Called by the owner of the handle. */
-	final void close() {
-		this.handle.closeByOwner();
-		// Now, by the leader that this is: when closing returns, the port can be bound
-		// again.
+	/** When closing a server returns, the port can be bound again. */
+	@Override
+	public final void gone() {
 		this.handle.handleSet().freeClosedChannels();
 		noteClosed();
 	}
@@ -124,7 +122,6 @@ abstract class BoundSocket implements EngineEventHandler {
 		if (!this.handle.isMarkedClosed()) {
 			this.handle.closeByOwner();
 		}
-		noteClosed();
 		return false;
 	}
 

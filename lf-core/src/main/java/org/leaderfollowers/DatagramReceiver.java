@@ -219,8 +219,7 @@ final class DatagramReceiver extends BoundSocket {
 	}
 
 	/**
-	 * Reads a datagram, and releases the handle in any case. Called by the leader, who
-	 * has claimed it.
+	 * Reads a datagram, and releases the handle in any case. Called by the owner.
 	 * @param input the buffer of the thread, which holds the payload afterwards
 	 * @return the datagram, or {@code null}
 	 */
@@ -319,7 +318,7 @@ final class DatagramReceiver extends BoundSocket {
 			if (!this.aborted && !this.inputEnded) {
 				this.server.listeningFailed(new ClosedChannelException());
 			}
-			close();
+			this.handle.closeByOwner();
 			return true;
 		}
 		if (!wantsInput()) {

@@ -129,6 +129,13 @@ interface EngineEventHandler {
 	}
 
 	/**
+	 * The handle was closed by its owner, who may not lead: only the leader can have the
+	 * selector free the descriptor. Called by the leader.
+	 */
+	default void gone() {
+	}
+
+	/**
 	 * Ends without a thread of the pool. Called when there are none any more.
 	 */
 	void abandon();

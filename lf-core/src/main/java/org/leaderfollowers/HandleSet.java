@@ -294,10 +294,12 @@ public final class HandleSet {
 	 */
 	void applyUpdates() {
 		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
+		// What is closed by these is gone by the next.
+		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
 		freeClosedChannels();
 	}
 
-	/** Has the selector free the descriptors of closed channels. Takes no events. */
+	/** Has the selector free closed channels. By the leader: others would wait for it. */
 	void freeClosedChannels() {
 		try {
 			this.selector.selectNow((key) -> {
@@ -379,6 +381,9 @@ public final class HandleSet {
 		}
 		if (handle.isMarkedClosed()) {
 			this.deadlines.cancel(handle);
+			if ((requests & SelectableHandle.GONE) != 0) {
+				handle.handler.gone();
+			}
 			return;
 		}
 		try {
@@ -544,9 +549,9 @@ public final class HandleSet {
 			for (SelectableHandle left = this.ready.take(); left != null; left = this.ready.take()) {
 				left.giveBack();
 			}
-			this.updates.applyUpdates(SelectableHandle.class, (handle, requests) -> abandon(handle));
+			this.updates.applyUpdates(SelectableHandle.class, (handle, requests) -> handle.handler.abandon());
 			for (SelectionKey key : this.selector.keys()) {
-				abandon((SelectableHandle) key.attachment());
+				((SelectableHandle) key.attachment()).handler.abandon();
 			}
 			// Frees the descriptors of the channels that were closed.
 			this.selector.selectNow();
@@ -555,10 +560,6 @@ public final class HandleSet {
 		catch (IOException ex) {
 			logger.warn("Closing handle set '{}' failed", this.name, ex);
 		}
-	}
-
-	private static void abandon(SelectableHandle handle) {
-		handle.handler.abandon();
 	}
 
 	/**

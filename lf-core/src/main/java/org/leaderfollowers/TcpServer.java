@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TcpServer implements Server {
 
-	private final TcpLifecycle life;
+	final TcpLifecycle life;
 
 	private TcpServer(TcpLifecycle life) {
 		this.life = life;

@@ -42,7 +42,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class UdpServer implements Server {
 
-	private final UdpLifecycle life;
+	final UdpLifecycle life;
 
 	private UdpServer(UdpLifecycle life) {
 		this.life = life;

@@ -1,0 +1,63 @@
+package org.leaderfollowers;
+
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.nio.channels.DatagramChannel;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * A thread that shares the ready handles owns the socket of a server while another one
+ * leads. It must not wait for the leader, who waits for as long as nothing happens.
+ */
+@Timeout(120)
+class BoundSocketTests {
+
+	@RegisterExtension
+	private final Engine engine = new Engine();
+
+	@RepeatedTest(20)
+	void aListeningSocketIsClosedByAThreadThatDoesNotLead() throws Exception {
+		TcpServer server = this.engine.lines(this.engine.pool(2, 2), Connection::send);
+		Acceptor acceptor = (Acceptor) claim(server.life);
+		acceptor.requestClose();
+		closeAsOwner(acceptor);
+		InetSocketAddress address = server.address();
+		try (ServerSocket again = new ServerSocket(address.getPort(), 1, address.getAddress())) {
+			assertThat(again.isBound()).isTrue();
+		}
+	}
+
+	@RepeatedTest(20)
+	void aDatagramSocketIsClosedByAThreadThatDoesNotLead() throws Exception {
+		UdpServer server = this.engine
+			.start(UdpServer.builder(this.engine.pool(2, 2)).handler((datagram, message) -> datagram.send(message)));
+		DatagramReceiver receiver = (DatagramReceiver) claim(server.life);
+		receiver.abort();
+		closeAsOwner(receiver);
+		try (DatagramChannel again = DatagramChannel.open()) {
+			assertThat(again.bind(server.address()).getLocalAddress()).isEqualTo(server.address());
+		}
+	}
+
+	private static BoundSocket claim(ServerLifecycle<?> life) {
+		BoundSocket socket = Objects.requireNonNull(life.socket());
+		Engine.eventually().until(socket.handle::isArmed);
+		assertThat(socket.handle.claimForLook()).isEqualTo(Claim.CLAIMED);
+		return socket;
+	}
+
+	private static void closeAsOwner(BoundSocket socket) throws Exception {
+		CompletableFuture.runAsync(socket::workAlone).get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+		assertThat(socket.awaitClosed(Engine.DEADLINE.toNanos())).isTrue();
+	}
+
+}
