@@ -1,6 +1,11 @@
 package org.leaderfollowers;
 
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
+import java.nio.channels.Pipe;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,6 +23,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.Clock;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -172,6 +179,39 @@ class HandleSetTests {
 		// Every set before the last one used to get less than a twentieth of it.
 		assertThat(numbers(answers).min().orElse(0)).isGreaterThan(50);
 		Engine.awaitIdle(pool);
+	}
+
+	@Test
+	void aHandleReturnsToASetBeforeItsFormerKeyIsGone() throws Exception {
+		HandleSets sets = new HandleSets("test", 2, 2, Clock.SYSTEM, SelectorProvider.provider(), new FailureLog());
+		EngineEventHandler untouched = (EngineEventHandler) Proxy.newProxyInstance(getClass().getClassLoader(),
+				new Class<?>[] { EngineEventHandler.class }, (proxy, method, arguments) -> method.isDefault()
+						? InvocationHandler.invokeDefault(proxy, method, arguments) : null);
+		Pipe pipe = Pipe.open();
+		try (Pipe.SourceChannel source = pipe.source(); Pipe.SinkChannel sink = pipe.sink()) {
+			source.configureBlocking(false);
+			SelectableHandle handle = sets.newHandle(source, untouched, SelectionKey.OP_READ);
+			HandleSet first = handle.handleSet();
+			HandleSet other = sets.get(1 - first.leadership.index());
+			handle.release();
+			handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+			first.applyUpdates();
+			SelectionKey former = handle.key;
+			for (HandleSet next : List.of(other, first)) {
+				assertThat(handle.disarm()).isTrue();
+				handle.moveTo(next);
+				next.applyUpdates();
+				assertThat(handle.handleSet()).isSameAs(next);
+				assertThat(handle.isArmed()).isTrue();
+				assertThat(handle.key.isValid()).isTrue();
+				assertThat(handle.key.interestOps()).isEqualTo(SelectionKey.OP_READ);
+			}
+			assertThat(handle.key).isNotSameAs(former);
+			assertThat(former.isValid()).isFalse();
+		}
+		finally {
+			sets.forEach(HandleSet::close);
+		}
 	}
 
 	private static IntStream numbers(AtomicIntegerArray array) {

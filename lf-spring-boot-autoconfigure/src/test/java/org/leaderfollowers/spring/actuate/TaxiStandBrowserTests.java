@@ -62,6 +62,24 @@ class TaxiStandBrowserTests {
 			};
 			""";
 
+	/** The pool has a second handle set, as the test says. */
+	private static final String ADD_HANDLE_SET = """
+			const ask = window.fetch;
+			window.fetch = async (...request) => {
+				const response = await ask(...request);
+				const json = await response.clone().json();
+				const pool = json.pools?.default;
+				if (!pool) {
+					return response;
+				}
+				const first = pool.handleSets[0];
+				pool.handleSets.push({ ...first, name: "second", ...window.second });
+				pool.unfolding = { inUse: 1, changes: 2, latest: { time: pool.time, from: 2, to: 1,
+					reason: "threads of the pool kept 0.40 processors busy" } };
+				return new Response(JSON.stringify(json), { status: response.status, headers: response.headers });
+			};
+			""";
+
 	private static Browser browser;
 
 	@BeforeAll
@@ -199,6 +217,31 @@ class TaxiStandBrowserTests {
 				browser.size(width, 800);
 				assertFits();
 			}
+			assertNoErrors();
+		}
+	}
+
+	@Test
+	void aHandleSetHasItsStandWhileItNeedsALeader() throws IOException {
+		try (Stand stand = new Stand()) {
+			stand.open();
+			await(() -> assertThat(browser.text("#lead")).contains("leads"));
+			assertThat(browser.text("#configuration")).doesNotContain("handle sets");
+			browser.run("window.second = { inUse: true }");
+			browser.run(ADD_HANDLE_SET);
+			await(() -> {
+				assertThat(browser.count(".bay")).isEqualTo(2);
+				assertThat(browser.text("#lead")).startsWith("2 of 2 handle sets have a leader");
+				assertThat(browser.text("#configuration"))
+					.matches(".*; 2 to 1 handle sets .* ago: threads of the pool kept 0\\.40 processors busy");
+			});
+			browser.run("window.second = { inUse: false, leader: null, vacantFor: 'PT5S' }");
+			await(() -> assertThat(browser.text("#lead")).startsWith("1 of 2 handle sets have a leader"));
+			browser.run("window.second.handles = { registered: 0, active: 0, deactivated: 0 }");
+			await(() -> {
+				assertThat(browser.count(".bay")).isOne();
+				assertThat(browser.text("#lead")).contains("leads");
+			});
 			assertNoErrors();
 		}
 	}

@@ -1,6 +1,9 @@
 package org.leaderfollowers.spring.test.assertion;
 
+import java.lang.reflect.RecordComponent;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 
 import org.junit.jupiter.api.AfterEach;
@@ -9,6 +12,7 @@ import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.ThreadRole;
@@ -78,6 +82,43 @@ class LfAssertionsTests {
 			.withMessageContaining("thread lf-tested-1");
 		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.pool).isProcessing(1))
 			.withMessageContaining("to process 1 events, but it processes 0");
+	}
+
+	@Test
+	void handleSetThatRestsNeedsNoLeader() throws Exception {
+		this.server.start();
+		assertThat(this.pool).eventually().hasExactlyOneLeader();
+		PoolSnapshot idle = this.pool.snapshot();
+		HandleSetSnapshot led = idle.handleSets().get(0);
+		HandleSetSnapshot resting = copy(led, Map.of("inUse", false, "handles", 0), "leader");
+		assertThat(copy(idle, Map.of("handleSets", List.of(led, resting)))).hasExactlyOneLeader();
+		for (HandleSetSnapshot vacant : List.of(copy(resting, Map.of("inUse", true)),
+				copy(resting, Map.of("handles", 1)))) {
+			assertThatExceptionOfType(AssertionError.class)
+				.isThrownBy(
+						() -> assertThat(copy(idle, Map.of("handleSets", List.of(led, vacant)))).hasExactlyOneLeader())
+				.withMessageContaining("has none");
+		}
+	}
+
+	private static <R extends Record> R copy(R record, Map<String, ?> others, String... empty) {
+		RecordComponent[] components = record.getClass().getRecordComponents();
+		Object[] arguments = new Object[components.length];
+		try {
+			for (int i = 0; i < components.length; i++) {
+				String name = components[i].getName();
+				if (!List.of(empty).contains(name)) {
+					arguments[i] = others.containsKey(name) ? others.get(name)
+							: components[i].getAccessor().invoke(record);
+				}
+			}
+			@SuppressWarnings("unchecked")
+			R copy = (R) record.getClass().getConstructors()[0].newInstance(arguments);
+			return copy;
+		}
+		catch (ReflectiveOperationException ex) {
+			throw new IllegalStateException(ex);
+		}
 	}
 
 	@Test
