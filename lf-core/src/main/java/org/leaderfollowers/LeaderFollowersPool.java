@@ -178,12 +178,13 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	private boolean takeTurn(Participant me, long deadlineNanos) {
 		me.deferInterrupt();
 		Leadership leadership = this.promotion.attend(me);
-		SelectableHandle handle = me.isRetired() ? null : takeReady(leadership);
+		boolean superfluous = this.policy.isSuperfluous(me);
+		SelectableHandle handle = (superfluous || me.isRetired()) ? null : takeReady(leadership);
 		if (handle != null) {
 			process(me, handle);
 		}
 		else if (!me.isRetired()) {
-			lead(me, deadlineNanos);
+			lead(me, deadlineNanos, superfluous);
 		}
 		// A joined thread that leads when its time is up gives the leadership up as it
 		// leaves. Here, with nobody else idle, it would take it again, for ever.
@@ -206,8 +207,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/** Leads, and waits for events, or follows (the paper, activity 4). */
-	private void lead(Participant me, long deadlineNanos) {
-		Leadership leadership = this.promotion.lead(me, deadlineNanos);
+	private void lead(Participant me, long deadlineNanos, boolean superfluous) {
+		Leadership leadership = this.promotion.lead(me, deadlineNanos, superfluous);
 		HandleSet set = (leadership != null) ? this.handleSets.of(leadership) : null;
 		try {
 			if (set != null && set.ready.isEmpty()) {

@@ -103,6 +103,12 @@ class PromotionInterleavingTests {
 
 		READY_HANDLES_OF_TWO_HANDLE_SETS(2, 2, 3, "relieved, endless", 0),
 
+		READY_HANDLES_THAT_ARE_LEFT_TO_THE_LEADER(1, 2, 2, "relieved, endless, crowded", 1),
+
+		READY_HANDLES_AND_LEASES_THAT_ARE_LEFT_TO_THE_LEADER(1, 2, 2, "relieved, shared, long, replies, crowded", 1),
+
+		READY_HANDLES_THAT_ARE_LEFT_TO_THE_LEADERS(2, 2, 3, "relieved, endless, crowded", 0),
+
 		CLOSED(1, 2, 2, "eager, closes", 1),
 
 		GROWN(1, 1, 1, "eager, endless, grows", 1),
@@ -162,6 +168,7 @@ class PromotionInterleavingTests {
 						Mutation.callReturns(DispatchPolicy.class, "afterDispatch", "isBlocking", 0),
 						Mutation.callReturns(internal("Relief"), "relieve", "isWorthIt",
 								this.options.contains("relieved") ? 1 : 0),
+						Mutation.callReturns(DispatchPolicy.class, "isSuperfluous", "isTooMany", 1),
 						Mutation.withoutCall(DispatchPolicy.class, "afterDispatch", "record"));
 		}
 
@@ -271,6 +278,9 @@ class PromotionInterleavingTests {
 
 		A_THREAD_THAT_SHARES_PASSES_ON_WHAT_IT_IS_COUNTED_ON_FOR(Case.READY_HANDLES_OF_TWO_HANDLE_SETS,
 				Mutation.withoutCall(DispatchPolicy.class, "beforeDispatch", "passOn")),
+
+		A_THREAD_THAT_LEADS_IS_NEVER_SUPERFLUOUS(Case.READY_HANDLES_THAT_ARE_LEFT_TO_THE_LEADER,
+				Mutation.callReturns(Pool.class, "participate", "isSuperfluous", 1)),
 
 		A_READY_HANDLE_IS_TAKEN_BY_COMPARE_AND_SET(Case.READY_HANDLES_THAT_ARE_SHARED,
 				Mutation.setsWithoutComparing(ReadyQueue.class, "take")),
@@ -513,12 +523,13 @@ class PromotionInterleavingTests {
 			while (!me.isRetired() && !this.promotion.isStopping()) {
 				Interleaving.beginAnew("takes its turn");
 				Leadership attended = this.promotion.attend(me);
-				Work work = me.isRetired() ? null : takeReady(attended);
+				boolean superfluous = isOn("crowded") && this.policy.isSuperfluous(me);
+				Work work = (superfluous || me.isRetired()) ? null : takeReady(attended);
 				if (work != null) {
 					process(me, work);
 				}
 				else if (!me.isRetired()) {
-					Leadership leadership = this.promotion.lead(me, PromotionProtocol.FOREVER_NANOS);
+					Leadership leadership = this.promotion.lead(me, PromotionProtocol.FOREVER_NANOS, superfluous);
 					if (leadership != null) {
 						lead(me, this.sets[leadership.index()]);
 					}

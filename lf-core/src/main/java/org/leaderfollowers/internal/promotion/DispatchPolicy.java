@@ -39,6 +39,16 @@ public final class DispatchPolicy {
 	}
 
 	/**
+	 * Whether the calling thread is to leave the handles that are ready to others, and to
+	 * wait. Those who lead their sets take them, or whoever takes over from these.
+	 * @param me the calling thread
+	 * @return {@code true} if it does not lead, and enough others run
+	 */
+	public boolean isSuperfluous(Member me) {
+		return me.leading == null && this.relief.isTooMany();
+	}
+
+	/**
 	 * Code of the application is about to run: promotes another leader, or leases the
 	 * leadership, if the caller has it; and wakes a thread to share the handles that are
 	 * ready, if they are too many for those that run.

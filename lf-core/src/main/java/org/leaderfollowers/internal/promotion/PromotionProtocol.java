@@ -150,13 +150,15 @@ public final class PromotionProtocol {
 	 * called if it has {@linkplain #attend attended} and no handle was ready.
 	 * @param me the calling thread
 	 * @param deadlineNanos when to give up
+	 * @param superfluous whether it waits although a handle may be ready
 	 * @return {@code null} if a handle is ready, if it was woken for one or for nothing,
 	 * if time is up, if the pool stops, or if the thread was {@linkplain Member#isRetired
 	 * retired}
 	 */
-	public @Nullable Leadership lead(Member me, long deadlineNanos) {
-		Leadership leadership = (me.leading == null && me.shares) ? spin(me) : me.leading;
-		return (leadership != null || this.vacancies.isAnyReady()) ? leadership : follow(me, deadlineNanos);
+	public @Nullable Leadership lead(Member me, long deadlineNanos, boolean superfluous) {
+		Leadership leadership = (me.leading == null && me.shares && !superfluous) ? spin(me) : me.leading;
+		boolean waits = leadership == null && (superfluous || !this.vacancies.isAnyReady());
+		return waits ? follow(me, deadlineNanos) : leadership;
 	}
 
 	/**
