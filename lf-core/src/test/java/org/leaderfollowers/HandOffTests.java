@@ -707,6 +707,36 @@ class HandOffTests {
 	}
 
 	@Test
+	void aThreadThatReturnsTooLateLeavesTheReadyHandlesToTheLeader() throws Exception {
+		LeaderFollowersPool pool = pool(2, 2, 1, 1);
+		Events late = new Events(pool).known();
+		List<Events> ready = List.of(new Events(pool).known(), new Events(pool).known());
+		Thread former = leader(pool, late);
+		Thread watcher = watcher(followers(pool, 1, former));
+		CountDownLatch gate = late.block();
+		assertThat(late.fire()).isEqualTo(former);
+		for (Events events : ready) {
+			events.block();
+			events.source.fire();
+		}
+		this.clock.advance(LEASE);
+		Engine.eventually().until(() -> running(ready).size() == 1);
+		Events begun = running(ready).get(0);
+		assertThat(begun.running.peek()).isEqualTo(watcher);
+		// There is but one processor, and the watcher leads.
+		gate.countDown();
+		assertThat(watcher(followers(pool, 1, watcher))).isEqualTo(former);
+		assertThat(running(ready)).containsExactly(begun);
+		assertThat(pool.snapshot().handleSets().get(0).ready()).isOne();
+		this.clock.advance(LEASE);
+		Engine.eventually().until(() -> running(ready).size() == 2);
+		assertThat(holder(pool, begun)).isEqualTo(former);
+		assertThat(promotions(pool, PromotionKind.TAKEOVER)).isEqualTo(2);
+		assertThat(sharing(pool).events()).isZero();
+		ready.forEach((events) -> events.gate.countDown());
+	}
+
+	@Test
 	void aThreadThatIsKnownToBlockLeavesItsProcessorToAnother() throws Exception {
 		LeaderFollowersPool pool = pool(4, 4, 1);
 		Events blocking = new Events(pool);
