@@ -100,7 +100,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				nanos(options.keepAlive()), this.clock);
 		this.policy = new DispatchPolicy(this.promotion, this.threads, options.parallelism(), this.clock);
 		this.unfolding = new Unfolding(this.promotion, leaderships, this.handleSets.deal(), this.threads.members(),
-				this.threads, options.processorTime(), this.clock);
+				this.threads, this.policy, options.parallelism(), options.processorTime(), this.clock);
 		this.handleSets.begin(this.unfolding);
 		this.threads.of(new Membership());
 		this.monitor = new PoolMonitor(options, this.handleSets, this.unfolding, this.threads, this.promotion,

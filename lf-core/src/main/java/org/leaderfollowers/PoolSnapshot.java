@@ -168,7 +168,7 @@ public record PoolSnapshot(String name, State state, int minThreads, int maxThre
 
 	/**
 	 * How many handle sets are in use: unless their number was chosen, as many as the
-	 * pool keeps processors busy.
+	 * pool can keep processors busy.
 	 *
 	 * @param inUse how many handle sets are in use
 	 * @param most how many there are

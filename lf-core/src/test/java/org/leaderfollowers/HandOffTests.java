@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.promotion.ProcessorTime;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -47,13 +48,34 @@ class HandOffTests {
 	}
 
 	private LeaderFollowersPool pool(int min, int max, int handleSets, int parallelism) {
-		return this.engine.pool(LeaderFollowersPool.builder()
+		return this.engine.pool(builder(min, max, handleSets, parallelism));
+	}
+
+	private LeaderFollowersPool.Builder builder(int min, int max, int handleSets, int parallelism) {
+		return LeaderFollowersPool.builder()
 			.threads(min, max)
 			.parallelism(parallelism)
 			.handleSets(handleSets)
 			.promotionLease(LEASE)
 			.clock(this.clock)
-			.selectorProvider(this.selectors));
+			.selectorProvider(this.selectors);
+	}
+
+	/** All processors are idle, or none, as the test says; the threads use none. */
+	private final class Told implements ProcessorTime {
+
+		private volatile boolean idle;
+
+		@Override
+		public long nanos(Thread thread) {
+			return 0;
+		}
+
+		@Override
+		public long idleNanos() {
+			return this.idle ? HandOffTests.this.clock.nanoTime() : 1;
+		}
+
 	}
 
 	/** An event source, its handle, and the handler, which passes a gate. */
@@ -695,11 +717,10 @@ class HandOffTests {
 			.filter((events) -> events.running.peek() == leader)
 			.findFirst()
 			.orElseThrow();
-		for (Events events : ready) {
-			if (events == led || events.running.isEmpty()) {
-				events.gate.countDown();
-			}
-		}
+		// Before any gate is opened: then the leader begins with the next one.
+		List<Events> others = ready.stream().filter((events) -> events.running.isEmpty()).toList();
+		led.gate.countDown();
+		others.forEach((events) -> events.gate.countDown());
 		Engine.eventually().until(() -> running(ready).size() == 4);
 		assertThat(ready.stream().filter((events) -> events.running.peek() == leader)).hasSize(3);
 		assertThat(sharing(pool).threads()).isOne();
@@ -708,29 +729,29 @@ class HandOffTests {
 
 	@Test
 	void aThreadThatReturnsTooLateLeavesTheReadyHandlesToTheLeader() throws Exception {
-		LeaderFollowersPool pool = pool(2, 2, 1, 1);
+		LeaderFollowersPool pool = pool(3, 3, 1, 1);
 		Events late = new Events(pool).known();
-		List<Events> ready = List.of(new Events(pool).known(), new Events(pool).known());
+		Events others = new Events(pool).known();
 		Thread former = leader(pool, late);
-		Thread watcher = watcher(followers(pool, 1, former));
+		Thread successor = watcher(followers(pool, 2, former));
 		CountDownLatch gate = late.block();
 		assertThat(late.fire()).isEqualTo(former);
-		for (Events events : ready) {
-			events.block();
-			events.source.fire();
-		}
 		this.clock.advance(LEASE);
+		assertThat(leader(pool, late)).isEqualTo(successor);
+		// So that the third one leads or watches.
+		assertThat(others.fire()).isEqualTo(successor);
+		Thread leader = leader(pool, others);
+		watcher(followers(pool, 1, former, leader));
+		List<Events> ready = readyAtOnce(pool, 2, 0);
 		Engine.eventually().until(() -> running(ready).size() == 1);
-		Events begun = running(ready).get(0);
-		assertThat(begun.running.peek()).isEqualTo(watcher);
-		// There is but one processor, and the watcher leads.
+		// There is but one processor, and the leader has it.
 		gate.countDown();
-		assertThat(watcher(followers(pool, 1, watcher))).isEqualTo(former);
-		assertThat(running(ready)).containsExactly(begun);
+		assertThat(followers(pool, 2, leader)).contains(former);
+		assertThat(running(ready)).singleElement()
+			.satisfies((begun) -> assertThat(begun.running.peek()).isEqualTo(leader));
 		assertThat(pool.snapshot().handleSets().get(0).ready()).isOne();
 		this.clock.advance(LEASE);
 		Engine.eventually().until(() -> running(ready).size() == 2);
-		assertThat(holder(pool, begun)).isEqualTo(former);
 		assertThat(promotions(pool, PromotionKind.TAKEOVER)).isEqualTo(2);
 		assertThat(sharing(pool).events()).isZero();
 		ready.forEach((events) -> events.gate.countDown());
@@ -754,12 +775,39 @@ class HandOffTests {
 	void aLeaderForWhichLittleWorkWaitsIsNotRelieved() throws Exception {
 		LeaderFollowersPool pool = pool(2, 2, 1);
 		assertNotRelieved(pool, readyAtOnce(pool, 4, 3_000));
+		assertNoPromotions(pool);
+	}
+
+	@Test
+	void aLeaderIsRelievedOnlyIfThereIsAProcessorToSpare() throws Exception {
+		Told told = new Told();
+		LeaderFollowersPool pool = this.engine.pool(builder(2, 2, 1, 2).processorTime(told));
+		Events events = new Events(pool).known();
+		measure(pool, events);
+		measure(pool, events);
+		assertNotRelieved(pool, readyAtOnce(pool, 4, 50_000));
+		told.idle = true;
+		measure(pool, events);
+		measure(pool, events);
+		List<Events> ready = readyAtOnce(pool, 4, 50_000);
+		Engine.eventually().until(() -> running(ready).size() == 2);
+		assertThat(sharing(pool).reliefs()).isOne();
+		ready.forEach((one) -> one.gate.countDown());
+	}
+
+	/** As soon as the time is there for it, before the leader waits for more. */
+	private void measure(LeaderFollowersPool pool, Events events) throws Exception {
+		this.clock.advance(Duration.ofMillis(100));
+		Thread leader = leader(pool, events);
+		assertThat(events.fire()).isEqualTo(leader);
+		followers(pool, 1, leader(pool, events));
 	}
 
 	@Test
 	void aPoolWithAParallelismOfOneRelievesNoLeader() throws Exception {
 		LeaderFollowersPool pool = pool(2, 2, 1, 1);
 		assertNotRelieved(pool, readyAtOnce(pool, 4, 50_000));
+		assertNoPromotions(pool);
 	}
 
 	private void assertNotRelieved(LeaderFollowersPool pool, List<Events> ready) throws Exception {
@@ -771,7 +819,6 @@ class HandOffTests {
 			running(ready).forEach((events) -> events.gate.countDown());
 		}
 		assertThat(sharing(pool).reliefs()).isZero();
-		assertNoPromotions(pool);
 	}
 
 	/**

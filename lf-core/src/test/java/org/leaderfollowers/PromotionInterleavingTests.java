@@ -445,7 +445,7 @@ class PromotionInterleavingTests {
 					}, KEEP_ALIVE_NANOS, Clock.SYSTEM);
 			this.policy = new DispatchPolicy(this.promotion, this.threads, 9, Clock.SYSTEM);
 			this.unfolding = (isOn("used") || isOn("rests")) ? new Unfolding(this.promotion, this.sets, this.deal,
-					this.threads.members(), this.threads, ProcessorTime.SYSTEM, Clock.SYSTEM) : null;
+					this.threads.members(), this.threads, this.policy, 9, ProcessorTime.SYSTEM, Clock.SYSTEM) : null;
 			for (Set set : this.sets) {
 				set.unfolding = this.unfolding;
 			}

@@ -33,9 +33,14 @@ public final class DispatchPolicy {
 	public DispatchPolicy(PromotionProtocol promotion, ThreadSupply threads, int parallelism, Clock clock) {
 		this.promotion = promotion;
 		this.leases = promotion.leases();
-		this.relief = new Relief(promotion, parallelism);
+		this.relief = new Relief(promotion, parallelism, clock.nanoTime());
 		this.threads = threads;
 		this.clock = clock;
+	}
+
+	/** Has no further thread woken to share until then. Any thread. */
+	void pauseSharing(long untilNanos) {
+		this.relief.pause(untilNanos);
 	}
 
 	/**

@@ -1,42 +1,29 @@
 package org.leaderfollowers.internal.promotion;
 
-import java.lang.management.ManagementFactory;
-import java.lang.management.ThreadMXBean;
-
 /**
- * How much of the processors' time a thread has used.
+ * What has become of the processors' time: how much a thread has used, and how much
+ * nobody.
  */
-@FunctionalInterface
 public interface ProcessorTime {
 
 	/** What a system that cannot tell returns. */
 	long UNKNOWN = -1;
 
-	/** As the JDK tells. On Linux it costs a system call, of a microsecond or less. */
-	ProcessorTime SYSTEM = (thread) -> {
-		try {
-			return Management.THREADS.getThreadCpuTime(thread.getId());
-		}
-		catch (UnsupportedOperationException ex) {
-			return UNKNOWN;
-		}
-	};
+	/** As the JDK and the system tell. */
+	ProcessorTime SYSTEM = new SystemProcessorTime();
 
 	/**
-	 * Tells the time.
+	 * What a thread has used.
 	 * @param thread a thread that lives
 	 * @return nanoseconds since the thread began, or {@link #UNKNOWN}
 	 */
 	long nanos(Thread thread);
 
-	/** Loaded when it is needed first: a pool that is never busy does without. */
-	final class Management {
-
-		private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
-
-		private Management() {
-		}
-
-	}
+	/**
+	 * For how long processors had nothing to do, all of the machine together. To be
+	 * called by one thread at a time.
+	 * @return nanoseconds since some time in the past, or {@link #UNKNOWN}
+	 */
+	long idleNanos();
 
 }

@@ -10,9 +10,10 @@ import java.util.concurrent.atomic.AtomicInteger;
  * several wake-ups. So the measure is the time that the ready handles will take, not
  * their number, and it is compared with what waking a thread has been seen to cost on
  * this machine. The thread that is woken measures again before its own handler runs, and
- * wakes the next one: threads unfold one by one while work waits. They fold by
- * themselves: a thread that finds no handle ready waits among the followers, and so does
- * one that does not lead if more run than there are processors for them.
+ * wakes the next one: threads unfold one by one while work waits. If there is no
+ * processor for it, nobody is woken; {@link Unfolding} knows. They fold by themselves: a
+ * thread that finds no handle ready waits among the followers, and so does one that does
+ * not lead if more run than there are processors for them.
  * <p>
  * Any thread.
  */
@@ -37,12 +38,16 @@ final class Relief {
 
 	private final int parallelism;
 
+	/** Until when no processor is taken to be there for a further thread. */
+	private volatile long pausedUntilNanos;
+
 	/** Members that run handlers of which it is known that they block. */
 	private final AtomicInteger blocking = new AtomicInteger();
 
-	Relief(PromotionProtocol promotion, int parallelism) {
+	Relief(PromotionProtocol promotion, int parallelism, long nowNanos) {
 		this.promotion = promotion;
 		this.parallelism = parallelism;
+		this.pausedUntilNanos = nowNanos;
 	}
 
 	/**
@@ -59,7 +64,8 @@ final class Relief {
 		}
 		long work = ready * (meanNanos + OVERHEAD_NANOS);
 		long wakeUp = this.promotion.vacancies().wakeUpNanos();
-		if (!isWorthIt(work, wakeUp) || this.promotion.running() - this.blocking.get() >= this.parallelism
+		if (nowNanos - this.pausedUntilNanos < 0 || !isWorthIt(work, wakeUp)
+				|| this.promotion.running() - this.blocking.get() >= this.parallelism
 				|| !this.promotion.vacancies().relieve()) {
 			return false;
 		}
@@ -80,6 +86,11 @@ final class Relief {
 
 	private static boolean isWorthIt(long workNanos, long wakeUpNanos) {
 		return workNanos >= WAKE_UPS * wakeUpNanos;
+	}
+
+	/** Wakes nobody for a while, since there is no processor for a further thread. */
+	void pause(long untilNanos) {
+		this.pausedUntilNanos = untilNanos;
 	}
 
 	/** The caller begins to run a handler that is known to block. */

@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many handle sets are in use: as many as the pool keeps processors busy.
+ * How many handle sets are in use: as many as the pool can keep processors busy.
  * <p>
  * One leader at one set is the cheapest way to serve as long as one processor suffices.
  * If it does not, threads share the ready handles at once ({@link Relief}); each of them
@@ -16,6 +16,10 @@ import org.jspecify.annotations.Nullable;
  * the leader. If that goes on, it is better to have a leader for each of these
  * processors, whom the kernel wakes, with handles of its own: the sets <em>unfold</em>.
  * They fold as soon as fewer processors do.
+ * <p>
+ * Either pays only if there is a processor to spare. If other processes use all of them,
+ * a further thread gains nothing, and costs the others their caches. So idle time is
+ * measured, too.
  * <p>
  * Sharing answers within microseconds, unfolding within a third of a second, folding
  * within a second. What is measured is the time that the threads of the pool have used of
@@ -41,15 +45,19 @@ public final class Unfolding {
 	/** And for fewer: a short lull is no reason to move handles to and fro. */
 	private static final int WINDOWS_TO_FOLD = 10;
 
-	/**
-	 * More processors than there are sets, by so much, are kept busy: unfold. A leader
-	 * that is alone with an echo never keeps more than 1.02 busy; with handlers of 5
-	 * microseconds, and sharing, it is 1.06 to 1.17 on two processors.
-	 */
-	private static final double UNFOLD_ABOVE = 0.05;
+	/** A leader that waits for no more of its time than what is left needs help. */
+	private static final double BUSY = 0.85;
 
-	/** If its leaders wait for events, a pool needs no further ones. */
-	private static final double BUSY = 0.7;
+	/** A leader that is busy for no more of its time can do the work of a folded one. */
+	private static final double QUIET = 0.7;
+
+	/**
+	 * So much of a processor has to be there for a further thread. On two processors,
+	 * beside the generator of a load, one leader leaves 0.1 with an echo, 0.2 with
+	 * handlers of 2 microseconds, 0.3 with 5 and 0.6 with 10; a second thread gains
+	 * something from 5 microseconds on.
+	 */
+	private static final double SPARE = 0.3;
 
 	private final PromotionProtocol promotion;
 
@@ -58,6 +66,10 @@ public final class Unfolding {
 	private final Deal deal;
 
 	private final boolean unfolds;
+
+	private final DispatchPolicy policy;
+
+	private final int parallelism;
 
 	private final Members<?> members;
 
@@ -82,6 +94,8 @@ public final class Unfolding {
 
 	private long measuredNanos;
 
+	private long idleNanos = ProcessorTime.UNKNOWN;
+
 	/** How many windows in a row have asked for more sets; negative: for fewer. */
 	private int agreeing;
 
@@ -92,17 +106,19 @@ public final class Unfolding {
 	 * @param from how many sets were in use
 	 * @param to how many are now
 	 * @param processors how many processors the threads of the pool kept busy
+	 * @param spare how many were there beside those of the leaders
 	 * @param leaders how many leaders were not waiting for events, on the average
 	 */
-	public record Change(long nanoTime, int from, int to, double processors, double leaders) {
+	public record Change(long nanoTime, int from, int to, double processors, double spare, double leaders) {
 
 		/**
 		 * The reason, for people.
 		 * @return a sentence
 		 */
 		public String reason() {
-			return String.format(Locale.ROOT, "threads of the pool kept %.2f processors busy, and %.2f of %d %s",
-					this.processors, this.leaders, this.from, (this.from == 1) ? "leader" : "leaders");
+			return String.format(Locale.ROOT,
+					"threads of the pool kept %.2f processors busy, and %.2f of %d %s; %.2f processors were to spare",
+					this.processors, this.leaders, this.from, (this.from == 1) ? "leader" : "leaders", this.spare);
 		}
 
 	}
@@ -114,11 +130,15 @@ public final class Unfolding {
 	 * @param deal has the number of sets in use
 	 * @param members the threads that take part
 	 * @param threads has the settings
-	 * @param processorTime what the threads have used
+	 * @param policy is told whether threads may share
+	 * @param parallelism how many processors the pool may use
+	 * @param processorTime what the threads have used, and what is idle
 	 * @param clock the clock of the pool
 	 */
 	public Unfolding(PromotionProtocol promotion, Leadership[] leaderships, Deal deal, Members<?> members,
-			ThreadSupply threads, ProcessorTime processorTime, Clock clock) {
+			ThreadSupply threads, DispatchPolicy policy, int parallelism, ProcessorTime processorTime, Clock clock) {
+		this.policy = policy;
+		this.parallelism = parallelism;
 		this.promotion = promotion;
 		this.leaderships = leaderships.clone();
 		this.deal = deal;
@@ -140,16 +160,22 @@ public final class Unfolding {
 	 * @param nowNanos the time, by the clock of the pool
 	 */
 	public void measure(long nowNanos) {
-		if (!this.unfolds || nowNanos - this.nextNanos < 0 || !this.measuring.compareAndSet(false, true)) {
+		if (nowNanos - this.nextNanos < 0 || !this.measuring.compareAndSet(false, true)) {
 			return;
 		}
 		try {
 			long windowNanos = nowNanos - this.measuredNanos;
 			if (windowNanos >= WINDOW_NANOS) {
 				double processors = (double) processorNanos() / windowNanos;
+				double leaders = busyLeaders(windowNanos);
+				// What threads that share have got is not idle, but is there for leaders.
+				double spare = idle(processors, windowNanos) + Math.max(0, processors - leaders);
 				this.measuredNanos = nowNanos;
 				this.nextNanos = nowNanos + WINDOW_NANOS;
-				decide(busyLeaders(windowNanos), processors, nowNanos);
+				this.policy.pauseSharing(nowNanos + ((spare < SPARE) ? 2 * WINDOW_NANOS : 0));
+				if (this.unfolds) {
+					decide(leaders, processors, spare, nowNanos);
+				}
 			}
 		}
 		finally {
@@ -168,6 +194,18 @@ public final class Unfolding {
 			this.waitedNanos[i] = waited;
 		}
 		return busy;
+	}
+
+	/**
+	 * How many processors the pool could have used, and nobody has. In a container others
+	 * may be idle, too, but not for this one.
+	 */
+	private double idle(double processors, long windowNanos) {
+		long former = this.idleNanos;
+		this.idleNanos = this.processorTime.idleNanos();
+		double unused = Math.max(0, this.parallelism - processors);
+		boolean known = former != ProcessorTime.UNKNOWN && this.idleNanos != ProcessorTime.UNKNOWN;
+		return known ? Math.min(unused, (double) (this.idleNanos - former) / windowNanos) : unused;
 	}
 
 	/** What the members have used since this was called last. */
@@ -197,15 +235,15 @@ public final class Unfolding {
 		return (former != ProcessorTime.UNKNOWN && now != ProcessorTime.UNKNOWN) ? now - former : 0;
 	}
 
-	private void decide(double leaders, double processors, long nowNanos) {
+	private void decide(double leaders, double processors, double spare, long nowNanos) {
 		int inUse = this.deal.inUse();
 		int most = Math.min(this.leaderships.length, this.threads.settings().minThreads());
-		int wanted = Math.max(1, Math.min(most, wanted(inUse, leaders, processors)));
+		int wanted = Math.max(1, Math.min(most, wanted(inUse, leaders, processors, spare)));
 		int direction = Integer.signum(wanted - inUse);
 		this.agreeing = (Integer.signum(this.agreeing) == direction) ? this.agreeing + direction : direction;
 		if (this.agreeing >= WINDOWS_TO_UNFOLD || this.agreeing <= -WINDOWS_TO_FOLD) {
 			this.agreeing = 0;
-			this.latest = new Change(nowNanos, inUse, wanted, processors, leaders);
+			this.latest = new Change(nowNanos, inUse, wanted, processors, spare, leaders);
 			this.changes.increment();
 			use(wanted);
 		}
@@ -216,14 +254,13 @@ public final class Unfolding {
 	 * @param inUse how many are in use
 	 * @param leaders how many of their leaders do not wait, on the average
 	 * @param processors how many processors the pool keeps busy
+	 * @param spare how many are there beside those of the leaders
 	 */
-	static int wanted(int inUse, double leaders, double processors) {
-		int more = (int) Math.ceil(processors - UNFOLD_ABOVE);
-		if (more > inUse && leaders >= BUSY * inUse) {
-			return more;
+	static int wanted(int inUse, double leaders, double processors, double spare) {
+		if (leaders >= BUSY * inUse && spare >= SPARE) {
+			return inUse + Math.max(1, Math.min(inUse, (int) spare));
 		}
-		int fewer = (int) Math.ceil(Math.min(processors, leaders / BUSY));
-		return Math.min(inUse, fewer);
+		return Math.min(inUse, (int) Math.ceil(Math.min(processors, leaders / QUIET)));
 	}
 
 	// Using

@@ -1,8 +1,11 @@
 package org.leaderfollowers.internal.promotion;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -16,18 +19,37 @@ class UnfoldingTests {
 
 	@ParameterizedTest
 	@CsvSource({
-			// One leader suffices, busy or not; an echo keeps it busy, and no more.
-			"1, 0.10, 0.10, 1", "1, 0.95, 1.02, 1", "1, 1.00, 1.04, 1",
-			// Threads that share use more.
-			"1, 0.80, 1.06, 2", "1, 0.90, 1.20, 2", "1, 1.00, 3.70, 4", "2, 2.00, 2.06, 3",
-			// Not if the leader waits: handlers that block use the processors.
-			"1, 0.50, 1.90, 1", "2, 1.20, 4.00, 2",
+			// One leader suffices: it waits for events, or nothing is left for another
+			// one.
+			"1, 0.10, 0.10, 1.90, 1", "1, 0.80, 0.80, 1.20, 1", "1, 1.00, 1.02, 0.10, 1", "1, 1.00, 0.50, 0.20, 1",
+			// One is saturated, and there are processors.
+			"1, 0.90, 0.90, 0.30, 2", "1, 1.00, 1.00, 63.00, 2", "2, 2.00, 2.00, 1.90, 3", "2, 2.00, 2.00, 2.00, 4",
+			"4, 3.50, 3.50, 60.00, 8",
+			// Not if some leader waits.
+			"2, 1.60, 1.60, 2.40, 2", "4, 3.20, 3.20, 5.00, 4",
 			// As many as are busy are kept, and not more.
-			"2, 1.20, 1.10, 2", "2, 1.20, 1.00, 1", "4, 3.50, 2.90, 3", "8, 8.00, 0.10, 1",
+			"2, 1.20, 1.10, 0.00, 2", "2, 1.20, 1.00, 0.00, 1", "4, 3.50, 2.90, 0.00, 3", "8, 8.00, 0.10, 0.00, 1",
 			// Leaders that wait fold, whatever uses the processors.
-			"2, 0.60, 1.50, 1", "4, 1.00, 4.00, 2" })
-	void asManySetsAreWantedAsProcessorsAreKeptBusy(int inUse, double leaders, double processors, int wanted) {
-		assertThat(Math.max(1, Unfolding.wanted(inUse, leaders, processors))).isEqualTo(wanted);
+			"2, 0.60, 1.50, 0.40, 1", "4, 1.00, 4.00, 0.00, 2" })
+	void asManySetsAreWantedAsProcessorsAreKeptBusy(int inUse, double leaders, double processors, double spare,
+			int wanted) {
+		assertThat(Math.max(1, Unfolding.wanted(inUse, leaders, processors, spare))).isEqualTo(wanted);
+	}
+
+	@ParameterizedTest
+	@CsvSource(delimiter = '|', value = { "cpu  672264 92 250494 225324 1331 0 108011 18721 0 0 | 2266550000000",
+			"cpu 1 2 3 4 5 6 7 | 90000000", "cpu 1 2 3 4 5 | -1", "cpu 1 2 3 x 5 6 7 | -1", "cpu | -1" })
+	void idleTimeIsThatOfAllProcessors(String line, long nanos) {
+		byte[] bytes = line.getBytes(StandardCharsets.US_ASCII);
+		assertThat(SystemProcessorTime.idleNanos(bytes, bytes.length)).isEqualTo(nanos);
+	}
+
+	@Test
+	@EnabledOnOs(OS.LINUX)
+	void theSystemTellsWhatIsIdle() {
+		long before = ProcessorTime.SYSTEM.idleNanos();
+		assertThat(before).isPositive();
+		assertThat(ProcessorTime.SYSTEM.idleNanos()).isGreaterThanOrEqualTo(before);
 	}
 
 	@ParameterizedTest

@@ -195,7 +195,7 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 
 	/**
 	 * How many handle sets are in use: unless their number was chosen, as many as the
-	 * pool keeps processors busy.
+	 * pool can keep processors busy.
 	 *
 	 * @param inUse how many are in use
 	 * @param changes how often that has changed

@@ -206,7 +206,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 *
 	 * @param threads Threads of the pool.
 	 * @param handleSets Number of handle sets that the connections are spread over, each
-	 * with a leader of its own. As many as the pool keeps processors busy by default.
+	 * with a leader of its own. As many as the pool can keep processors busy by default.
 	 * @param parallelism Maximum number of threads that share the events that are ready,
 	 * from 1 to 1024. The number of processors by default.
 	 * @param maxBufferedSize Maximum memory of all connections together for messages that

@@ -207,7 +207,8 @@ class TaxiStandBrowserTests {
 			});
 			assertThat(browser.text(".bay .shared")).isEmpty();
 			stand.connect(20);
-			await(() -> {
+			// If no processor is to spare, nobody is woken for up to 200 ms.
+			Awaitility.await().pollInterval(Duration.ofMillis(300)).untilAsserted(() -> {
 				stand.askAtOnce(20);
 				assertThat(browser.text(".bay .shared")).matches(
 						"Several cabs load at once; \\d+ carr(y|ies) passengers now\\. The last was called .+s ago: "

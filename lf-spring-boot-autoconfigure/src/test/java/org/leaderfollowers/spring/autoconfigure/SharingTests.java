@@ -40,6 +40,9 @@ class SharingTests {
 	/** Enough to learn that the handler is short, even if some dispatches were not. */
 	private static final int LESSONS = 500;
 
+	/** If no processor is to spare, nobody is woken for up to 200 ms. */
+	private static final Duration AFTER_A_PAUSE = Duration.ofMillis(300);
+
 	/** With such a lease nobody takes over during the test. */
 	private final ApplicationContextRunner contextRunner = new ApplicationContextRunner()
 		.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
@@ -64,7 +67,7 @@ class SharingTests {
 			Instant before = Instant.now();
 			assertThat(sharing(context)).isEqualTo(new SharingDescriptor(0, 0, 0, null));
 			try (Clients clients = new Clients(context)) {
-				Awaitility.await().pollDelay(Duration.ZERO).untilAsserted(() -> {
+				Awaitility.await().pollDelay(Duration.ZERO).pollInterval(AFTER_A_PAUSE).untilAsserted(() -> {
 					clients.sendAtOnce();
 					assertThat(sharing(context).events()).isPositive();
 					assertThat(sharing(context).latest()).isNotNull();
