@@ -20,8 +20,7 @@ public interface ProcessorTime {
 	long nanos(Thread thread);
 
 	/**
-	 * For how long processors had nothing to do, all of the machine together. To be
-	 * called by one thread at a time.
+	 * For how long processors had nothing to do, all of the machine together. Any thread.
 	 * @return nanoseconds since some time in the past, or {@link #UNKNOWN}
 	 */
 	long idleNanos();

@@ -53,9 +53,9 @@ public final class Unfolding {
 
 	/**
 	 * So much of a processor has to be there for a further thread. On two processors,
-	 * beside the generator of a load, one leader leaves 0.1 with an echo, 0.2 with
-	 * handlers of 2 microseconds, 0.3 with 5 and 0.6 with 10; a second thread gains
-	 * something from 5 microseconds on.
+	 * beside the generator of a load, one leader leaves less with an echo and with
+	 * handlers of 2 microseconds, and this much from 5 microseconds on, where a second
+	 * thread begins to gain something.
 	 */
 	private static final double SPARE = 0.3;
 
