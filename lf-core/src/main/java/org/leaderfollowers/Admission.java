@@ -19,38 +19,27 @@ final class Admission {
 
 	private final ConnectionContext context;
 
-	private final int maxConnections;
+	private final TcpOptions options;
 
-	private final TrustedNetworks trustedNetworks;
-
-	private final boolean directClients;
-
-	/**
-	 * Creates the admission to one server.
-	 * @param directClients whether clients that are not in a trusted network are served;
-	 * without trusted networks they always are
-	 */
-	Admission(ConnectionContext context, int maxConnections, TrustedNetworks trustedNetworks, boolean directClients) {
+	Admission(ConnectionContext context, TcpOptions options) {
 		this.context = context;
-		this.maxConnections = maxConnections;
-		this.trustedNetworks = trustedNetworks;
-		this.directClients = directClients || trustedNetworks.isEmpty();
+		this.options = options;
 	}
 
 	void accepted(SocketChannel channel) {
 		TcpConnection connection;
 		Transport transport = null;
 		try {
-			if (this.context.registry().open() >= this.maxConnections) {
+			if (this.context.registry().open() >= this.options.maxConnections()) {
 				reject(channel);
-				this.context.warnings().tooManyConnections(this.maxConnections);
+				this.context.warnings().tooManyConnections(this.options.maxConnections());
 				return;
 			}
 			InetSocketAddress peer = (InetSocketAddress) channel.getRemoteAddress();
 			boolean proxied = isTrusted(peer.getAddress());
-			if (!proxied && !this.directClients) {
+			if (!proxied && !this.options.servesDirectClients()) {
 				reject(channel);
-				this.context.warnings().untrusted(peer.getAddress(), this.trustedNetworks);
+				this.context.warnings().untrusted(peer.getAddress(), this.options.trustedNetworks());
 				return;
 			}
 			channel.configureBlocking(false);
@@ -58,10 +47,16 @@ final class Admission {
 			channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
 			TlsGenerations tls = this.context.tls();
 			transport = (tls != null) ? tls.open(channel) : new PlainTransport(channel);
-			connection = new TcpConnection(this.context, channel, transport,
-					(InetSocketAddress) channel.getLocalAddress(), peer);
+			InetSocketAddress local = (InetSocketAddress) channel.getLocalAddress();
+			connection = (this.context.window() != null)
+					? new WindowedConnection(this.context, channel, transport, local, peer)
+					: new TcpConnection(this.context, channel, transport, local, peer);
 			if (proxied) {
 				connection.expectProxyHeader();
+			}
+			ServerExchanges exchanges = this.options.exchanges();
+			if (exchanges != null) {
+				exchanges.begin(connection);
 			}
 			this.context.registry().add(connection);
 		}
@@ -80,7 +75,7 @@ final class Admission {
 	}
 
 	private boolean isTrusted(InetAddress peer) {
-		return !this.trustedNetworks.isEmpty() && this.trustedNetworks.contains(peer);
+		return !this.options.trustedNetworks().isEmpty() && this.options.trustedNetworks().contains(peer);
 	}
 
 	private void reject(SocketChannel channel) {

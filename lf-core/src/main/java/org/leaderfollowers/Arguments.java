@@ -2,6 +2,8 @@ package org.leaderfollowers;
 
 import java.time.Duration;
 
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
+
 /**
  * Demands that the arguments of builders are in their ranges.
  */
@@ -25,11 +27,32 @@ final class Arguments {
 		return value;
 	}
 
+	static Duration positive(String name, Duration value) {
+		if (value.isZero() || value.isNegative()) {
+			throw new IllegalArgumentException("'%s' must be more than 0, but is %s".formatted(name, value));
+		}
+		return value;
+	}
+
 	static String notBlank(String name, String value) {
 		if (value.isBlank()) {
 			throw new IllegalArgumentException("'%s' must not be empty".formatted(name));
 		}
 		return value;
+	}
+
+	/**
+	 * In nanoseconds, cut where sums with {@link System#nanoTime()} still cannot
+	 * overflow.
+	 */
+	static long nanos(Duration duration) {
+		return (duration.compareTo(Duration.ofNanos(PromotionProtocol.FOREVER_NANOS)) < 0) ? duration.toNanos()
+				: PromotionProtocol.FOREVER_NANOS;
+	}
+
+	/** The same of a duration of an argument that must be more than 0. */
+	static long positiveNanos(String name, Duration value) {
+		return nanos(positive(name, value));
 	}
 
 }

@@ -1,21 +1,21 @@
 package org.leaderfollowers;
 
 /**
- * Whether clients have to say who they are when TLS is negotiated, by a certificate of
- * their own.
+ * Whether clients have to authenticate in the TLS handshake, by a certificate of their
+ * own.
  */
 public enum ClientAuth {
 
-	/** No certificate is asked for. */
+	/** The server requests no certificate. */
 	NONE,
 
 	/**
-	 * A certificate is asked for and may be missing. One that is sent must be trusted, or
-	 * the handshake fails.
+	 * The server requests a certificate, which may be missing. If the client sends one
+	 * that is not trusted, the handshake fails.
 	 */
 	WANT,
 
-	/** Without a trusted certificate the handshake fails. */
+	/** The server requires a trusted certificate; otherwise the handshake fails. */
 	NEED
 
 }

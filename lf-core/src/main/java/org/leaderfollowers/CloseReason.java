@@ -1,8 +1,8 @@
 package org.leaderfollowers;
 
 /**
- * Why a connection was closed. The first reason counts, unless it promised replies that
- * were lost later.
+ * The reason why a connection was closed. The first reason counts, unless it promised
+ * replies that were lost later.
  */
 public enum CloseReason {
 
@@ -13,14 +13,21 @@ public enum CloseReason {
 	PEER(true),
 
 	/**
-	 * The peer closed, and TLS does not confirm that this was the end of what it sent: it
-	 * did not say so, or somebody cut the connection. All replies were written.
+	 * The peer closed the connection without the closing message of TLS: it did not send
+	 * this message, or somebody cut the connection, so its last messages may be missing.
+	 * All replies were written.
 	 */
 	TRUNCATED(true),
 
 	/**
-	 * The connection could not be established, because the TLS handshake failed or the
-	 * header of the PROXY protocol is not valid, for example. The handler was never
+	 * This side could not connect: the peer refused the connection, could not be reached,
+	 * or did not answer within the connect timeout. The handler was never called.
+	 */
+	CONNECT_FAILED(false),
+
+	/**
+	 * The connection could not be established, for example because the TLS handshake
+	 * failed or the header of the PROXY protocol is not valid. The handler was never
 	 * called.
 	 */
 	HANDSHAKE_FAILED(true),
@@ -31,11 +38,23 @@ public enum CloseReason {
 	 */
 	HANDSHAKE_TIMEOUT(true),
 
+	/**
+	 * The client did not log in within the login timeout; see
+	 * {@link Connection#loggedIn()}.
+	 */
+	LOGIN_TIMEOUT(true),
+
 	/** Nothing was received or sent for the idle timeout. */
 	IDLE_TIMEOUT(true),
 
-	/** A message was begun and not completed within the message timeout. */
+	/** A message began to arrive but was not completed within the message timeout. */
 	MESSAGE_TIMEOUT(true),
+
+	/**
+	 * A reply did not come in time, and later replies could not be distinguished from it;
+	 * or the peer owes too many replies. Exchanges under way on the connection are lost.
+	 */
+	EXCHANGE_TIMEOUT(false),
 
 	/** The peer took no byte for the write timeout; replies are lost. */
 	WRITE_TIMEOUT(false),
@@ -43,15 +62,15 @@ public enum CloseReason {
 	/** A message exceeds the maximum message size. */
 	MESSAGE_TOO_LARGE(true),
 
-	/** The input is not what the framing, or TLS beneath it, allows. */
+	/** The input violates the framing, or TLS beneath it. */
 	MALFORMED(true),
 
 	/** The handler failed with an exception or an error. */
 	HANDLER_ERROR(true),
 
 	/**
-	 * The connections of the pool hold as much memory as they may, and this one wanted
-	 * more; replies that wait are lost.
+	 * The connections of the pool hold the maximum amount of memory, and this connection
+	 * needed more; replies that wait are lost.
 	 */
 	OVERLOADED(false),
 
@@ -71,8 +90,8 @@ public enum CloseReason {
 	}
 
 	/**
-	 * Whether what was accepted by {@link Connection#send} is still written before the
-	 * connection is closed for this reason.
+	 * Whether everything that {@link Connection#send} accepted is still written before
+	 * the connection is closed for this reason.
 	 * @return {@code false} if the socket is closed at once
 	 */
 	public boolean isGraceful() {

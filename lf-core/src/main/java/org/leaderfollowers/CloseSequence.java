@@ -128,15 +128,25 @@ final class CloseSequence {
 		return !before;
 	}
 
-	/** Tells the handler what closes the connection, while it can still send. */
-	void reportFailure() {
+	/**
+	 * Tells the handler what closes the connection, while it can still send.
+	 * @param message the message that could not be handled, or {@code null} if something
+	 * else failed
+	 */
+	void reportFailure(@Nullable ByteBuffer message) {
 		Throwable failure = cause();
 		if (failure == null) {
 			return;
 		}
 		this.lastWords = true;
 		try {
-			this.connection.context.handler().onError(this.connection, failure);
+			MessageHandler handler = this.connection.context.handler();
+			if (message != null) {
+				handler.onError(this.connection, message, failure);
+			}
+			else {
+				handler.onError(this.connection, failure);
+			}
 		}
 		catch (Throwable ex) {
 			if (!this.connection.isClosedException(ex)) {
@@ -161,8 +171,8 @@ final class CloseSequence {
 			this.connection.outbound.close();
 			this.phase = Phase.FLUSHING;
 		}
-		this.needs = (this.cutShort || !reason().isGraceful()) ? Progress.DONE
-				: flushOrLinger(scratch, endOfInput, nowNanos);
+		boolean atOnce = this.cutShort || !reason().isGraceful() || !this.connection.isConnected();
+		this.needs = atOnce ? Progress.DONE : flushOrLinger(scratch, endOfInput, nowNanos);
 		return this.needs == Progress.DONE;
 	}
 
@@ -214,7 +224,9 @@ final class CloseSequence {
 		if (reason == CloseReason.OVERLOADED) {
 			context.warnings().overloaded(this.connection, context.memory());
 		}
-		if (reason == CloseReason.HANDSHAKE_FAILED || reason == CloseReason.HANDSHAKE_TIMEOUT) {
+		boolean isNotEstablished = reason == CloseReason.HANDSHAKE_FAILED || reason == CloseReason.HANDSHAKE_TIMEOUT;
+		if (isNotEstablished && !context.isClient()) {
+			// A client tells it for each of its addresses.
 			context.warnings().notEstablished(this.connection, cause(), context.timeouts().handshakeNanos());
 		}
 		context.closed(this.connection, reason);

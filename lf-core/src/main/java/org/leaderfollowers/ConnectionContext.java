@@ -24,10 +24,14 @@ import org.leaderfollowers.internal.transport.Transport;
  * @param clock the clock of the pool
  * @param memory what the connections of the pool may hold together
  * @param work what is processed when a message of a connection is handled
+ * @param window how messages of one connection are handled in parallel, or {@code null}
+ * if they are handled one after the other
+ * @param isClient whether this side has opened the connections
  */
 record ConnectionContext(ServerState server, MessageHandler handler, Framing framing, Limits limits,
 		ConnectionTimeouts timeouts, ServerCounters counters, ServerWarnings warnings, ConnectionRegistry registry,
-		@Nullable TlsGenerations tls, HandleFactory handles, Clock clock, MemoryBudget memory, HandledWork work) {
+		@Nullable TlsGenerations tls, HandleFactory handles, Clock clock, MemoryBudget memory, HandledWork work,
+		@Nullable WindowOptions window, boolean isClient) {
 
 	/**
 	 * What one connection may take.
@@ -35,8 +39,9 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 	 * @param maxMessageSize the size of the largest message, in bytes of payload
 	 * @param frameSize the longest frame that can hold a message of the maximum size
 	 * @param maxOutboundSize how much may wait for a peer that does not read
+	 * @param skipsOversized whether messages that are too large are left out
 	 */
-	record Limits(int maxMessageSize, int frameSize, int maxOutboundSize) {
+	record Limits(int maxMessageSize, int frameSize, int maxOutboundSize, boolean skipsOversized) {
 
 		/** As soon as this much waits for a peer, no more messages are taken from it. */
 		long highWaterMark() {

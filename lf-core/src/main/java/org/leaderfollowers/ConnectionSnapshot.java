@@ -4,26 +4,29 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 
 /**
- * What a connection was doing at a moment. The figures are of about the same moment:
- * nobody is stopped for them.
+ * The state of a connection at one moment. The figures are only of about the same moment,
+ * because no thread is stopped for them.
  *
  * @param id identifies the connection within its server
  * @param server the name of the server
- * @param state how far the connection is
+ * @param state the state of the connection
  * @param remoteAddress the address of the client
  * @param age how long ago the connection was accepted
  * @param idle how long ago anything was received from it or sent to it
  * @param receivedMessages how many messages were given to the handler
- * @param receivedBytes how much was read, framing included
- * @param sentBytes how much was accepted for sending, framing included; {@code
- * pendingBytes} of it have not been written
- * @param pendingBytes how much waits for the peer to read, framing included
- * @param tlsGeneration which of the TLS configurations of the server it has, from 1, or 0
- * if it does not speak TLS; see {@link TcpServer#tls(ServerTls)}
+ * @param receivedBytes how many bytes were read, framing included
+ * @param sentBytes how many bytes were accepted for sending, framing included; the
+ * pending bytes are part of them
+ * @param pendingBytes how many bytes wait for the peer to read, framing included
+ * @param tlsGeneration the number of the server's TLS configuration that it uses, from 1,
+ * or 0 without TLS; see {@link TcpServer#tls(ServerTls)}
+ * @param inFlight how many messages are
+ * {@linkplain TcpServer.Builder#maxInFlightPerConnection in flight}, if they are handled
+ * in parallel, and replies {@linkplain Connection#owe() owed}
  */
 public record ConnectionSnapshot(long id, String server, State state, InetSocketAddress remoteAddress, Duration age,
-		Duration idle, long receivedMessages, long receivedBytes, long sentBytes, long pendingBytes,
-		int tlsGeneration) {
+		Duration idle, long receivedMessages, long receivedBytes, long sentBytes, long pendingBytes, int tlsGeneration,
+		int inFlight) {
 
 	/**
 	 * The life of a connection.
@@ -31,7 +34,7 @@ public record ConnectionSnapshot(long id, String server, State state, InetSocket
 	public enum State {
 
 		/**
-		 * Accepted, and not yet there for the handler: the TLS handshake or the header of
+		 * Accepted, but not yet passed to the handler: the TLS handshake or the header of
 		 * the PROXY protocol is not complete.
 		 */
 		OPENING,
@@ -43,8 +46,8 @@ public record ConnectionSnapshot(long id, String server, State state, InetSocket
 		SUSPENDED,
 
 		/**
-		 * Takes no messages any more: what was accepted for sending is written, and the
-		 * peer told that nothing more comes.
+		 * Takes no more messages: the accepted output is written, and the peer is
+		 * informed that no more bytes follow.
 		 */
 		CLOSING
 

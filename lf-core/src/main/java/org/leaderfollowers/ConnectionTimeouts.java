@@ -10,8 +10,17 @@ import org.leaderfollowers.internal.buffer.OutboundBuffer;
  * @param messageNanos how long a message may take from its first byte to its last
  * @param writeNanos how long a peer may take to accept the next byte
  * @param handshakeNanos how long a connection may take to be established
+ * @param readIdleNanos how long nothing may be received until the handler is told
+ * @param writeIdleNanos how long nothing may be sent until the handler is told
+ * @param loginNanos how long a client may take to log in
  */
-record ConnectionTimeouts(long idleNanos, long messageNanos, long writeNanos, long handshakeNanos) {
+record ConnectionTimeouts(long idleNanos, long messageNanos, long writeNanos, long handshakeNanos, long readIdleNanos,
+		long writeIdleNanos, long loginNanos) {
+
+	/** Whether every connection is watched from the beginning. */
+	boolean watchAll() {
+		return this.readIdleNanos != 0 || this.writeIdleNanos != 0 || this.loginNanos != 0;
+	}
 
 	/** When a connection that begins now has to be established. */
 	long handshakeDeadline(long nowNanos) {

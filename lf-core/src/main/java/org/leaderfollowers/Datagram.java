@@ -5,6 +5,7 @@ import java.lang.invoke.VarHandle;
 import java.net.Inet6Address;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -128,17 +129,26 @@ final class Datagram extends EngineConnection {
 	public void fail(Throwable failure) {
 		Objects.requireNonNull(failure, "'failure' must not be null");
 		if (isOpen()) {
-			handlerFailed(failure);
+			handlerFailed(failure, null);
 		}
 	}
 
-	/** Has the application handle a failure, and ends replying. */
-	void handlerFailed(Throwable failure) {
+	/**
+	 * Has the application handle a failure, and ends replying.
+	 * @param payload the datagram, if it could not be handled
+	 */
+	void handlerFailed(Throwable failure, @Nullable ByteBuffer payload) {
 		if (isClosedException(failure)) {
 			return;
 		}
 		try {
-			this.receiver.handler().onError(this, failure);
+			MessageHandler handler = this.receiver.handler();
+			if (payload != null) {
+				handler.onError(this, payload, failure);
+			}
+			else {
+				handler.onError(this, failure);
+			}
 		}
 		catch (Throwable ex) {
 			onErrorFailed(ex);
@@ -163,6 +173,11 @@ final class Datagram extends EngineConnection {
 		this.receiver.warnings().datagramUnhandled(this, failure);
 	}
 
+	@Override
+	public void idleAfter(EventType type, Duration period) {
+		// It is received once.
+	}
+
 	// Under way
 
 	@Override
@@ -185,6 +200,12 @@ final class Datagram extends EngineConnection {
 				resume();
 			}
 		};
+	}
+
+	@Override
+	public OwedReply owe() {
+		Suspension suspension = suspend();
+		return EngineOwedReply.of(this, suspension::resume);
 	}
 
 	private void resume() {
@@ -243,6 +264,11 @@ final class Datagram extends EngineConnection {
 	@Override
 	public boolean isOpen() {
 		return this.closing == null && this.receiver.isOpen();
+	}
+
+	@Override
+	public boolean isDraining() {
+		return this.receiver.isDraining();
 	}
 
 	@Override

@@ -181,22 +181,24 @@ final class DatagramReceiver extends BoundSocket {
 		return me.turn.reads() - 1;
 	}
 
+	private static ByteBuffer payload(Participant me, Datagram datagram) {
+		return me.input().limit(datagram.length()).mark().order(ByteOrder.BIG_ENDIAN);
+	}
+
 	@Override
 	public void dispatch(Participant me) {
 		Datagram datagram = (Datagram) Objects.requireNonNull(me.turn.datagram);
-		ByteBuffer message = me.input().limit(datagram.length()).mark().order(ByteOrder.BIG_ENDIAN);
 		try {
 			this.counters.messageReceived();
-			this.handler.onMessage(datagram, message);
+			this.handler.onMessage(datagram, payload(me, datagram));
 			noteHandled(me);
 		}
 		catch (Throwable ex) {
 			noteHandled(me);
-			datagram.handlerFailed(ex);
+			datagram.handlerFailed(ex, payload(me, datagram));
 		}
 		finally {
-			// An interrupt meant for the handler must not reach the next one.
-			Thread.interrupted();
+			Participant.endInterrupt();
 			datagram.handled();
 		}
 	}
@@ -392,6 +394,10 @@ final class DatagramReceiver extends BoundSocket {
 
 	boolean isOpen() {
 		return this.channel.isOpen();
+	}
+
+	boolean isDraining() {
+		return this.server.isDraining();
 	}
 
 	/** Why nothing can be sent any more. */

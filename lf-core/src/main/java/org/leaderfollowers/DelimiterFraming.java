@@ -35,7 +35,9 @@ final class DelimiterFraming implements Framing {
 		int found = find(input, start + frame.scanned(), input.limit());
 		if (found < 0) {
 			// The beginning of a delimiter may be among the last bytes.
-			return frame.incomplete(Math.max(0, input.remaining() - (this.delimiter.length - 1)));
+			int scanned = Math.max(0, input.remaining() - (this.delimiter.length - 1));
+			boolean isTooLarge = scanned > (long) frame.maxMessageSize() + (this.dropCarriageReturn ? 1 : 0);
+			return isTooLarge ? frame.tooLarge(0, scanned, Frame.UNKNOWN) : frame.incomplete(scanned);
 		}
 		int end = found - start;
 		int payload = end;

@@ -3,7 +3,8 @@ package org.leaderfollowers;
 import java.time.Duration;
 
 /**
- * A server as the pool sees it that serves it: to be drained before the pool ends.
+ * A server, a client or event sources as the pool sees them: to be drained before it
+ * ends.
  */
 interface Drainable {
 
@@ -12,6 +13,13 @@ interface Drainable {
 	 * @param deadlineNanos when to close the port even though no thread is free to do it
 	 */
 	void beginDrain(long deadlineNanos);
+
+	/**
+	 * Whether it is needed until the servers are drained.
+	 */
+	default boolean isClient() {
+		return false;
+	}
 
 	/**
 	 * Drains and closes.

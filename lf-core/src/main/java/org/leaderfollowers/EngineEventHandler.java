@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
@@ -22,6 +23,27 @@ interface EngineEventHandler {
 	 * @return whether there is something to {@link #dispatch}
 	 */
 	boolean prepare(Participant me);
+
+	/**
+	 * Reads, and gives replies to the threads that wait for them, but prepares nothing
+	 * that has to be dispatched. The caller owns the handle, leads, and waits for a reply
+	 * itself.
+	 * @param me the calling thread
+	 * @return {@code false} if another thread has to go on with the handle, and
+	 * {@link #prepare} it; otherwise it is to be released
+	 */
+	default boolean prepareReplies(Participant me) {
+		return false;
+	}
+
+	/**
+	 * Whether {@link #prepareReplies} has put something aside that is to be dispatched,
+	 * so that the handle has to be looked at as soon as there is a thread for it. The
+	 * owner.
+	 */
+	default boolean hasPostponed() {
+		return false;
+	}
 
 	/**
 	 * Runs code of the application: what {@link #prepare} has found.
@@ -126,6 +148,22 @@ interface EngineEventHandler {
 	 */
 	default boolean lookAtOnce() {
 		return false;
+	}
+
+	/**
+	 * What the owner reads while the handler that it runs waits. Called by the owner.
+	 * @return {@code null} if nothing may come that does not wait for the end of the
+	 * handler
+	 */
+	default BoundInput.@Nullable BoundConnection boundConnection() {
+		return null;
+	}
+
+	/**
+	 * The handle fired, or somebody asks for a look at it, while it is owned: its owner
+	 * is told at once if it waits in the middle of a handler. Called by the leader.
+	 */
+	default void ownerLooksAgain() {
 	}
 
 	/**

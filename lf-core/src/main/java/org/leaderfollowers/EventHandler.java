@@ -1,26 +1,26 @@
 package org.leaderfollowers;
 
 /**
- * The hook for raw events of a {@link Handle}, for event sources that are not served by a
- * {@link Server}.
+ * Handles raw events of a {@link Handle}, for channels that no {@link Server} serves.
  * <p>
- * A handler is registered with {@link LeaderFollowersPool#register}. While
- * {@code handleEvent} runs, the handle belongs to the calling thread and its events are
- * held back: a handler is never called for one handle by two threads at a time. It may
- * block: another leader has been promoted before the call, or takes over when the lease
- * runs out; see {@link PromotionPolicy}.
+ * Register a handler with {@link LeaderFollowersPool#register}. While {@code handleEvent}
+ * runs, the handle belongs to the calling thread, and its events are held back: two
+ * threads never call a handler for one handle at the same time. The handler may block:
+ * another leader was promoted before the call, or takes over when the lease ends; see
+ * {@link PromotionPolicy}.
  */
 @FunctionalInterface
 public interface EventHandler {
 
 	/**
-	 * Called by a processing thread of the pool when an event has occurred.
+	 * Handles an event. A processing thread of the pool calls this method when the event
+	 * has occurred.
 	 * <p>
-	 * Whatever this method throws closes the handle and is logged; no other handle and no
-	 * thread of the pool suffers from it.
-	 * @param handle where the event occurred
-	 * @param type what occurred; if several things occurred at once, there is one call
-	 * for each
+	 * If this method throws an exception or error, it is logged, and the handle is
+	 * closed. Other handles and the threads of the pool are not affected.
+	 * @param handle the handle of the event
+	 * @param type the type of the event; if several events occurred at once, there is one
+	 * call for each
 	 * @throws Exception if the event could not be processed
 	 */
 	void handleEvent(Handle handle, EventType type) throws Exception;

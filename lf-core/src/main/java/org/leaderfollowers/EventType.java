@@ -13,7 +13,7 @@ public enum EventType {
 	/** A connection that this side asked for is established, or has failed. */
 	CONNECT(SelectionKey.OP_CONNECT),
 
-	/** There is something to read, or the end of it. */
+	/** There is input to read, or the end of the input. */
 	READ(SelectionKey.OP_READ),
 
 	/** There is room to write. */

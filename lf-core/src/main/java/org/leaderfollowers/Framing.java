@@ -4,31 +4,58 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * How messages are told apart in a stream of bytes. A framing is symmetric: handlers see
- * the payload only, and what they send is framed.
+ * Separates the messages in a stream of bytes. A framing is symmetric: handlers receive
+ * only the payload, and the payloads that they send are framed.
  * <p>
  * One framing object serves all connections of a server and all threads, so it must not
- * keep state; what has to be remembered while a message is incomplete is in the
- * {@link Frame}. Own framings implement the three methods; the built-in ones come from
- * the factory methods.
+ * keep state. While a message is incomplete, the {@link Frame} keeps the necessary
+ * values. A custom framing implements the three methods; the factory methods return the
+ * built-in framings.
+ * <p>
+ * If the framing of a protocol depends on earlier messages, it needs a framing object for
+ * each connection; see {@link #forConnection}.
  */
 public interface Framing {
 
 	/**
+	 * Returns the framing of a connection. It is called once, before
+	 * {@link MessageHandler#onOpen(Connection) onOpen}. A framing that returns a new
+	 * object can keep state in it: one thread at a time calls its {@link #decode}, for
+	 * the messages in the order of arrival, and once for a complete message. So it can
+	 * deliver a large body in parts, each of which is a message to the handler. It can
+	 * also {@linkplain Connection#send send}, for example {@code 100 Continue} before the
+	 * whole message has arrived. {@link #decode} must not block; {@code send} does not
+	 * block.
+	 * <p>
+	 * Any thread that sends calls {@link #encode}, possibly at the same time as
+	 * {@link #decode}.
+	 * @param connection the connection, which is about to be opened: nothing can be sent
+	 * yet
+	 * @return this framing, or a new object that has state. Its frames must not be longer
+	 * than {@link #maxFrameLength} of this framing
+	 * @throws RuntimeException if there is no framing for the connection, which is then
+	 * closed with the reason {@link CloseReason#HANDSHAKE_FAILED}
+	 */
+	default Framing forConnection(Connection connection) {
+		return this;
+	}
+
+	/**
 	 * Looks for the first message in the input.
-	 * @param input what was received, from position to limit, at least one byte. To be
-	 * read by index: position and limit are to stay as they are. The bytes of a complete
-	 * frame may be rewritten in place, for example to remove escapes
-	 * @param frame takes the result: {@link Frame#complete} or {@link Frame#incomplete}
+	 * @param input the bytes received, from position to limit, at least one byte. Read
+	 * them by index: position and limit must not change. The bytes of a complete frame
+	 * may be rewritten in place, for example to remove escapes
+	 * @param frame receives the result: {@link Frame#complete} or
+	 * {@link Frame#incomplete}
 	 * @return whether the message is complete
 	 * @throws FramingException if the input can never become a message: the connection is
-	 * closed. Every other exception is treated likewise
+	 * closed. Every other exception has the same effect
 	 */
 	boolean decode(ByteBuffer input, Frame frame);
 
 	/**
 	 * Writes a payload with its framing.
-	 * @param payload from position to limit, to be read entirely
+	 * @param payload from position to limit; it must be read entirely
 	 * @param output has room for {@link #maxFrameLength} bytes behind its position, which
 	 * need not be 0: other frames may lie before it
 	 * @throws IllegalArgumentException if the framing cannot express the payload
@@ -36,15 +63,15 @@ public interface Framing {
 	void encode(ByteBuffer payload, ByteBuffer output);
 
 	/**
-	 * How long the frame of a payload can be at the most.
+	 * The maximum length of the frame of a payload.
 	 * @param payloadLength the length of the payload, in bytes
 	 * @return bytes, framing included
 	 */
 	int maxFrameLength(int payloadLength);
 
 	/**
-	 * Lines: a message ends with a line feed. A carriage return before it is removed when
-	 * reading; when writing, a line feed alone is added.
+	 * Lines: a message ends with a line feed. When reading, a carriage return before the
+	 * line feed is removed. When writing, only a line feed is added.
 	 * @return the framing
 	 */
 	static Framing line() {
@@ -70,7 +97,7 @@ public interface Framing {
 	}
 
 	/**
-	 * Messages of one length, without a mark.
+	 * Messages of a fixed length, without a delimiter.
 	 * @param length bytes, at least 1
 	 * @return the framing
 	 */
@@ -79,17 +106,18 @@ public interface Framing {
 	}
 
 	/**
-	 * Messages behind a header that tells their length: by default an unsigned big-endian
-	 * number of the bytes that follow it.
+	 * Messages behind a header with their length: by default, an unsigned big-endian
+	 * number, which counts the bytes that follow it.
 	 * @param lengthFieldBytes the size of the length field: 1, 2, 3 or 4
-	 * @return the framing, to be refined by its methods
+	 * @return the framing; its methods return variants of it
 	 */
 	static LengthFieldFraming lengthField(int lengthFieldBytes) {
 		return LengthFieldFraming.ofBytes(lengthFieldBytes);
 	}
 
 	/**
-	 * No framing: whatever has arrived is a message, up to the maximum message size.
+	 * No framing: all bytes that have arrived are one message, up to the maximum message
+	 * size.
 	 * @return the framing
 	 */
 	static Framing raw() {
@@ -97,10 +125,15 @@ public interface Framing {
 	}
 
 	/**
-	 * Where the first message of an input lies. All offsets count from the position of
-	 * the input.
+	 * The location of the first message in an input. All offsets count from the position
+	 * of the input.
 	 */
 	final class Frame {
+
+		/** The length of a frame whose end has not been found. */
+		public static final long UNKNOWN = -1;
+
+		private static final long FITS = -2;
 
 		private int maxMessageSize;
 
@@ -112,13 +145,17 @@ public interface Framing {
 
 		private int frameLength;
 
+		/** How long a frame is that is too large, {@link #UNKNOWN} or {@link #FITS}. */
+		private long tooLarge;
+
 		/**
-		 * Creates a frame, to try a framing or to use one outside of a server. Within,
-		 * the engine brings it.
+		 * Creates a frame, to test a framing or to use it outside of a server. Within a
+		 * server, the engine provides the frame.
 		 * @param maxMessageSize the maximum message size, in bytes of payload
 		 */
 		public Frame(int maxMessageSize) {
 			this.maxMessageSize = maxMessageSize;
+			this.tooLarge = FITS;
 		}
 
 		void begin(int maxMessageSize, int scanned) {
@@ -127,6 +164,7 @@ public interface Framing {
 			this.payloadOffset = 0;
 			this.payloadLength = 0;
 			this.frameLength = 0;
+			this.tooLarge = FITS;
 		}
 
 		/**
@@ -134,6 +172,10 @@ public interface Framing {
 		 * or the connection would read bytes of others or never advance.
 		 */
 		void check(boolean complete, int available) {
+			if (!complete && isTooLarge()) {
+				checkTooLarge(available);
+				return;
+			}
 			boolean fits = complete
 					? this.frameLength > 0 && this.frameLength <= available && this.payloadOffset >= 0
 							&& this.payloadLength >= 0 && this.payloadOffset <= this.frameLength - this.payloadLength
@@ -146,8 +188,28 @@ public interface Framing {
 			}
 		}
 
+		private void checkTooLarge(int available) {
+			boolean ends = (this.tooLarge == UNKNOWN) ? this.scanned > 0 : this.tooLarge > 0;
+			if (!ends || this.payloadOffset < 0 || this.payloadOffset > available || this.scanned < 0
+					|| this.scanned > available) {
+				throw new IllegalStateException(
+						"The framing found a frame of %d bytes that is too large, with a payload at %d, and scanned %d, in an input of %d bytes"
+							.formatted(this.tooLarge, this.payloadOffset, this.scanned, available));
+			}
+		}
+
+		/** Whether the framing has said that the message is too large. */
+		boolean isTooLarge() {
+			return this.tooLarge != FITS;
+		}
+
+		/** How long the frame is that is too large, or {@link #UNKNOWN}. */
+		long tooLargeFrameLength() {
+			return this.tooLarge;
+		}
+
 		/**
-		 * Where the payload of a complete message begins.
+		 * The offset of the payload of a complete message.
 		 * @return bytes from the position of the input
 		 */
 		public int payloadOffset() {
@@ -155,8 +217,8 @@ public interface Framing {
 		}
 
 		/**
-		 * The length of the payload of a complete message, or, if it is known already, of
-		 * an incomplete one.
+		 * The length of the payload of a complete message, or of an incomplete one whose
+		 * length is known.
 		 * @return bytes
 		 */
 		public int payloadLength() {
@@ -164,7 +226,7 @@ public interface Framing {
 		}
 
 		/**
-		 * How much of the input a complete message takes.
+		 * The number of bytes of the input that belong to a complete message.
 		 * @return bytes, framing included
 		 */
 		public int frameLength() {
@@ -172,9 +234,10 @@ public interface Framing {
 		}
 
 		/**
-		 * How many bytes of this message were seen by an earlier call that returned
-		 * {@link #incomplete}, and are known not to end it.
-		 * @return bytes, as told by that call; 0 for a new message
+		 * The number of bytes of this message that an earlier call has scanned without
+		 * finding the end.
+		 * @return bytes, as that call passed them to {@link #incomplete}; 0 for a new
+		 * message
 		 */
 		public int scanned() {
 			return this.scanned;
@@ -189,11 +252,11 @@ public interface Framing {
 		}
 
 		/**
-		 * The message is complete.
-		 * @param payloadOffset where the payload begins
+		 * Records that the message is complete.
+		 * @param payloadOffset the offset of the payload
 		 * @param payloadLength the length of the payload, possibly 0
-		 * @param frameLength how many bytes of the input belong to the message, at least
-		 * 1
+		 * @param frameLength the number of bytes of the input that belong to the message,
+		 * at least 1
 		 * @return {@code true}
 		 */
 		public boolean complete(int payloadOffset, int payloadLength, int frameLength) {
@@ -204,8 +267,8 @@ public interface Framing {
 		}
 
 		/**
-		 * The message is not complete.
-		 * @param scanned how many bytes need not be looked at again
+		 * Records that the message is not complete.
+		 * @param scanned the number of bytes that need not be scanned again
 		 * @return {@code false}
 		 */
 		public boolean incomplete(int scanned) {
@@ -215,10 +278,35 @@ public interface Framing {
 		}
 
 		/**
-		 * The message is not complete, but its length is known: if it is too large, the
-		 * connection is closed before anything is allocated for it.
-		 * @param scanned how many bytes need not be looked at again
-		 * @param payloadLength how long the payload will be
+		 * Records that the message is larger than the maximum message size. If the server
+		 * {@linkplain TcpServer.Builder#skipOversizedMessages(boolean) skips} such
+		 * messages, the rest of the message is read and discarded; otherwise the
+		 * connection is closed. If a framing does not call this method, the connection is
+		 * closed in either case.
+		 * @param payloadOffset the offset of the payload
+		 * @param scanned the number of bytes of the input that certainly belong to the
+		 * message; at least 1 if its length is unknown
+		 * @param frameLength the length of the whole message, framing included, which may
+		 * exceed the input; or {@link #UNKNOWN}. If it is unknown, the scanned bytes are
+		 * discarded, and {@link Framing#decode} is called with the bytes behind them
+		 * until it finds a complete message, which is the end of this one
+		 * @return {@code false}
+		 */
+		public boolean tooLarge(int payloadOffset, int scanned, long frameLength) {
+			this.payloadOffset = payloadOffset;
+			this.payloadLength = (frameLength == UNKNOWN) ? Integer.MAX_VALUE
+					: (int) Math.max(0, Math.min(Integer.MAX_VALUE, frameLength - payloadOffset));
+			this.scanned = scanned;
+			this.tooLarge = frameLength;
+			return false;
+		}
+
+		/**
+		 * Records that the message is not complete, but that its length is known. If the
+		 * message is too large, the connection is closed before memory is allocated for
+		 * it.
+		 * @param scanned the number of bytes that need not be scanned again
+		 * @param payloadLength the length that the payload will have
 		 * @return {@code false}
 		 */
 		public boolean incomplete(int scanned, long payloadLength) {

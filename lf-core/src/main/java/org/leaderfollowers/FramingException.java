@@ -3,8 +3,8 @@ package org.leaderfollowers;
 import java.io.Serial;
 
 /**
- * The input of a connection is not what its framing allows. The connection is closed,
- * since nobody knows where the next message begins.
+ * The input of a connection violates its framing. The connection is closed, because the
+ * start of the next message is unknown.
  */
 public class FramingException extends RuntimeException {
 

@@ -6,24 +6,25 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A leadership that changed hands.
+ * A hand-off: a leadership passed from one thread to another.
  *
  * @param number counts the hand-offs of the pool in the order in which they became known;
- * never used again, and greater than those of all that were known before. Numbers that
- * are missing are of hand-offs that nobody has looked at in time
+ * a number is never used again, and is greater than all earlier numbers. Missing numbers
+ * belong to hand-offs that were overwritten before they were read
  * @param at when the new leader took the leadership
- * @param handleSet the name of the handle set whose leadership it is
- * @param from the name of the thread that led before; {@code null} if none of the pool
- * did. It is the same as {@code to} if a thread found the leadership that it had given up
- * itself still vacant
+ * @param handleSet the name of the handle set or event source that is led
+ * @param from the name of the thread that led before; {@code null} if no thread of the
+ * pool did. It is the same as {@code to} if a thread gave up the leadership and took it
+ * back while it was vacant
  * @param to the name of the thread that leads now
- * @param kind how it came to lead
- * @param vacancy how long there was no leader; from the end of the lease on if it was
- * taken over
+ * @param kind how the new leader came to lead
+ * @param vacancy how long there was no leader; after a takeover, from the end of the
+ * lease on
  * @param server the name of the server that the handle belongs to, or {@code null}
- * @param handle what the old leader went off to process, or {@code null} if it just gave
- * the leadership up
- * @param handler who processes it, or {@code null} if it is the engine itself
+ * @param handle the handle that the old leader then processed, or {@code null} if it only
+ * gave up the leadership
+ * @param handler the name of the handler that processes it, or {@code null} if the engine
+ * itself does
  */
 public record HandOff(long number, Instant at, String handleSet, @Nullable String from, String to, PromotionKind kind,
 		Duration vacancy, @Nullable String server, @Nullable String handle, @Nullable String handler) {

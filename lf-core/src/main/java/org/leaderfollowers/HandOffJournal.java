@@ -10,10 +10,12 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 import org.leaderfollowers.internal.promotion.HandOffRing;
+import org.leaderfollowers.internal.promotion.HandOffs;
 import org.leaderfollowers.internal.promotion.HandledWork;
 
 /**
- * The hand-offs of all handle sets of a pool that somebody has looked at, in one row.
+ * The hand-offs of all handle sets and event sources of a pool that somebody has looked
+ * at, in one row.
  * <p>
  * The leaders of the handle sets know nothing of each other, so it is the reader who puts
  * their hand-offs in order and numbers them. Readers exclude each other, and nobody else.
@@ -24,12 +26,12 @@ final class HandOffJournal {
 
 	private static final PromotionKind[] KINDS = PromotionKind.values();
 
-	private final HandleSets handleSets;
+	private final List<Led> all = new ArrayList<>();
 
 	/** How many hand-offs are kept: all that the rings of the handle sets hold. */
 	private final int capacity;
 
-	/** The sequence number of the latest one known, by handle set. */
+	/** The sequence number of the latest one known, by leadership. */
 	private final long[] known;
 
 	private final HandOffRing.Copy<HandledWork> copy = new HandOffRing.Copy<>();
@@ -39,10 +41,11 @@ final class HandOffJournal {
 	/** The number of the latest one. */
 	private long number;
 
-	HandOffJournal(HandleSets handleSets) {
-		this.handleSets = handleSets;
-		this.capacity = Math.max(2, handleSets.count()) * HandOffRing.CAPACITY;
-		this.known = new long[handleSets.count()];
+	HandOffJournal(HandleSets handleSets, EventSources sources) {
+		handleSets.forEach((set) -> this.all.add(new Led(set.name(), set.leadership.handOffs())));
+		sources.all().forEach((source) -> this.all.add(new Led(source.name(), source.leadership.handOffs())));
+		this.capacity = Math.max(2, this.all.size()) * HandOffRing.CAPACITY;
+		this.known = new long[this.all.size()];
 	}
 
 	/** The latest hand-offs, oldest first. */
@@ -60,13 +63,13 @@ final class HandOffJournal {
 
 	private void collect() {
 		List<Entry> entries = new ArrayList<>();
-		for (int i = 0; i < this.handleSets.count(); i++) {
-			HandOffRing<HandledWork> ring = this.handleSets.get(i).leadership.handOffs().latest();
+		for (int i = 0; i < this.known.length; i++) {
+			HandOffRing<HandledWork> ring = this.all.get(i).handOffs().latest();
 			long latest = ring.latest();
 			for (long sequence = Math.max(this.known[i], latest - HandOffRing.CAPACITY)
 					+ 1; sequence <= latest; sequence++) {
 				if (ring.read(sequence, this.copy)) {
-					entries.add(new Entry(this.copy.nanos(), handOff(this.handleSets.get(i).name())));
+					entries.add(new Entry(this.copy.nanos(), handOff(this.all.get(i).name())));
 				}
 			}
 			this.number += latest - this.known[i];
@@ -92,6 +95,10 @@ final class HandOffJournal {
 				handleSet, this.copy.from(), this.copy.to(), KINDS[this.copy.kind()],
 				Duration.ofNanos(this.copy.vacancyNanos()), (work != null) ? work.server() : null,
 				(work != null) ? work.handle(this.copy.workNumber()) : null, (work != null) ? work.handler() : null);
+	}
+
+	/** Something that is led, and the hand-offs between its leaders. */
+	private record Led(String name, HandOffs handOffs) {
 	}
 
 	/**

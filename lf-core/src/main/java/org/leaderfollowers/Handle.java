@@ -3,10 +3,10 @@ package org.leaderfollowers;
 import java.nio.channels.SelectableChannel;
 
 /**
- * An event source that can be waited on: a listening socket, a connection, a datagram
- * socket. Handles are iterative (the paper, activity 1.1): one thread at a time works on
- * one. The handle of a {@link UdpServer} is concurrent: one thread at a time reads from
- * it, and as many as there are work on what they have read.
+ * A channel whose events a handle set waits for: a listening socket, a connection, a
+ * datagram socket. Handles are iterative (the paper, activity 1.1): only one thread at a
+ * time works on a handle. The handle of a {@link UdpServer} is concurrent: one thread at
+ * a time reads from it, and several threads process the datagrams that they have read.
  */
 public interface Handle {
 
@@ -17,7 +17,7 @@ public interface Handle {
 	SelectableChannel channel();
 
 	/**
-	 * The set in which the handle is waited on.
+	 * The set that waits for the events of the handle.
 	 * @return the handle set
 	 */
 	HandleSet handleSet();

@@ -2,8 +2,6 @@ package org.leaderfollowers;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.nio.channels.CancelledKeyException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ClosedSelectorException;
@@ -41,17 +39,6 @@ import org.leaderfollowers.internal.promotion.Unfolding;
 public final class HandleSet {
 
 	private static final EngineLog logger = EngineLog.INSTANCE;
-
-	private static final VarHandle WAITED_NANOS;
-
-	static {
-		try {
-			WAITED_NANOS = MethodHandles.lookup().findVarHandle(HandleSet.class, "waitedNanos", long.class);
-		}
-		catch (ReflectiveOperationException ex) {
-			throw new ExceptionInInitializerError(ex);
-		}
-	}
 
 	private static final long REBUILD_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -98,9 +85,11 @@ public final class HandleSet {
 
 	private long nowNanos;
 
-	/** For how long its leaders have waited. Read by a leader of another set, opaque. */
-	@SuppressWarnings("FieldMayBeFinal") // by WAITED_NANOS
-	private long waitedNanos;
+	/** For how long its leaders have waited. Read by a leader of another set. */
+	private volatile long waitedNanos;
+
+	/** Whether any handle has become ready since the wait began. */
+	private boolean anyReady;
 
 	private final PrematureReturns prematureReturns = new PrematureReturns();
 
@@ -148,7 +137,7 @@ public final class HandleSet {
 
 		@Override
 		protected long waitedNanos() {
-			return (long) WAITED_NANOS.getOpaque(HandleSet.this);
+			return HandleSet.this.waitedNanos;
 		}
 
 		@Override
@@ -195,6 +184,11 @@ public final class HandleSet {
 		}
 	}
 
+	/** Ends the wait of the leader, or the next one. */
+	void wakeSelector() {
+		this.selector.wakeup();
+	}
+
 	private void wakeUp() {
 		Unfolding opener = this.unfolding;
 		if (opener != null && this.leadership.isResting()) {
@@ -232,26 +226,28 @@ public final class HandleSet {
 
 	/**
 	 * Applies the updates that were requested, then waits for events and puts them on the
-	 * {@link #ready} queue. Called by the leader when the queue is empty.
+	 * {@link #ready} queue. Called by the leader.
 	 * @param deadlineNanos return then at the latest, with or without events
 	 * @param promotion tells for how long the leader may wait
+	 * @param holds whether the handles on the queue are held for other threads, and are
+	 * no reason not to wait
 	 */
-	void await(long deadlineNanos, PromotionProtocol promotion) {
-		this.ready.clear();
+	void await(long deadlineNanos, PromotionProtocol promotion, boolean holds) {
+		if (this.ready.isEmpty()) {
+			this.ready.clear();
+		}
+		this.anyReady = !holds && !this.ready.isEmpty();
 		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
 		long now = this.clock.nanoTime();
 		this.nowNanos = now;
 		this.deadlines.poll(now, this.onExpiry);
 		long wait = Math.min(this.deadlines.maxWaitNanos(now), deadlineNanos - now);
-		// A thread that was interrupted by its last handler would not wait at all.
-		Thread.interrupted();
 		try {
 			if (!this.longWait) {
 				this.longWait = true;
 			}
-			if (!this.ready.isEmpty() || wait <= 0 || !this.updates.beginWait() || promotion.isStopping()) {
-				// Something is to be done already; still let the kernel tell what else
-				// is.
+			if (this.anyReady || wait <= 0 || !this.updates.beginWait() || promotion.isStopping()) {
+				// Something is to be done already; the kernel may know of more.
 				this.updates.endWait();
 				this.selector.selectNow(this.onReady);
 				this.nowNanos = this.clock.nanoTime();
@@ -266,7 +262,7 @@ public final class HandleSet {
 				int count = this.selector.select(this.onReady, millis);
 				boolean woken = this.updates.endWait();
 				this.nowNanos = this.clock.nanoTime();
-				WAITED_NANOS.setOpaque(this, this.waitedNanos + this.nowNanos - now);
+				this.waitedNanos += this.nowNanos - now;
 				if (count != 0 || woken || this.nowNanos - now >= wait) {
 					this.prematureReturns.clear();
 				}
@@ -358,16 +354,21 @@ public final class HandleSet {
 			case CLAIMED -> {
 				handle.claimedEvents = (byte) events;
 				if ((events & SelectionKey.OP_CONNECT) != 0) {
-					// As soon as the handler has finished the connection, the JDK reports
-					// the event no more, but the kernel goes on: the next leader would
-					// turn without ever seeing which handle to deactivate. So it is done
-					// now, as if it had fired again.
+					// Once the connection is finished, the JDK hides the event, but the
+					// kernel reports it: the next leader would spin. So the handle is
+					// deactivated now, as if it had fired again.
 					handle.claimFired();
 					deactivate(handle);
 				}
 				this.ready.add(handle);
+				this.anyReady = true;
 			}
-			case OWNER_LOOKS_AGAIN, UNWANTED -> deactivate(handle);
+			case OWNER_LOOKS_AGAIN, UNWANTED -> {
+				deactivate(handle);
+				handle.handler.ownerLooksAgain();
+				// The owner may be this leader, bound: it looks before it waits.
+				this.anyReady = true;
+			}
 			case STALE -> {
 			}
 		}
@@ -401,7 +402,8 @@ public final class HandleSet {
 		if ((requests & SelectableHandle.REGISTER) != 0) {
 			register(handle);
 		}
-		if ((requests & SelectableHandle.REARM) != 0 && handle.arm()) {
+		if (((requests & SelectableHandle.REARM) != 0 && handle.arm())
+				|| ((requests & SelectableHandle.ARM_OWNED) != 0 && handle.armOwned())) {
 			handle.active = true;
 		}
 		applyInterest(handle);

@@ -26,7 +26,11 @@ final class HandleSets implements Iterable<HandleSet> {
 		this.deal = new Deal(inUse);
 		this.sets = new HandleSet[count];
 		Arrays.setAll(this.sets,
-				(index) -> new HandleSet(pool + "-" + index, index, this, clock, selectorProvider, failureLog));
+				(index) -> new HandleSet(nameOf(pool, index), index, this, clock, selectorProvider, failureLog));
+	}
+
+	static String nameOf(String pool, int index) {
+		return pool + "-" + index;
 	}
 
 	/** To be called before any thread takes part. */
@@ -74,6 +78,15 @@ final class HandleSets implements Iterable<HandleSet> {
 		short number = this.deal.nextNumber();
 		return new SelectableHandle(channel, number, this.sets[this.deal.indexOf(number)], handler, profiles,
 				operations);
+	}
+
+	/**
+	 * A handle without a channel, owned by the caller, for a handler that only needs a
+	 * timer and looks. It stays in the first set, which is always in use.
+	 */
+	SelectableHandle newTimer(EngineEventHandler handler) {
+		return new SelectableHandle(null, (short) 0, this.sets[0], handler,
+				new HandlerProfile[] { new HandlerProfile() }, 0);
 	}
 
 	/** For a handler whose handles are in all handle sets. */

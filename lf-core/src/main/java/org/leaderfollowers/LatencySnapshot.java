@@ -9,46 +9,44 @@ import java.util.List;
 import org.leaderfollowers.internal.latency.LatencyHistogram;
 
 /**
- * How long something took, each time since the start: a histogram whose buckets differ
- * from their neighbours by an eighth at the most. The difference of the buckets of two
- * snapshots is what happened in between.
+ * A histogram of durations since the start. Neighbouring buckets differ by at most an
+ * eighth. Subtract the buckets of two snapshots to get the durations between them.
  *
- * @param count how many times
- * @param total all durations together
- * @param max the longest of them, exactly
- * @param buckets how many took how long, in ascending order; only buckets that anything
- * belongs to
+ * @param count the number of durations
+ * @param total the sum of all durations
+ * @param max the longest duration, exactly
+ * @param buckets the buckets in ascending order, without empty ones
  */
 public record LatencySnapshot(long count, Duration total, Duration max, List<Bucket> buckets) {
 
 	/**
-	 * What took about as long.
+	 * The number of durations of about the same length.
 	 *
-	 * @param upTo the longest duration that belongs to the bucket; the shortest is at the
-	 * most an eighth shorter. The last bucket there can be, of about five hours, also
-	 * holds all that took longer
-	 * @param count how many times, without those of other buckets
+	 * @param upTo the longest duration that belongs to the bucket; the shortest is at
+	 * most an eighth shorter. The last possible bucket, of about five hours, also
+	 * contains all longer durations
+	 * @param count the number of durations in this bucket only
 	 */
 	public record Bucket(Duration upTo, long count) {
 	}
 
 	/**
 	 * Creates a snapshot, with a copy of the buckets.
-	 * @param count how many times
-	 * @param total all durations together
-	 * @param max the longest of them
-	 * @param buckets how many took how long, in ascending order
+	 * @param count the number of durations
+	 * @param total the sum of all durations
+	 * @param max the longest duration
+	 * @param buckets the buckets in ascending order
 	 */
 	public LatencySnapshot {
 		buckets = List.copyOf(buckets);
 	}
 
 	/**
-	 * The duration that a share of all did not exceed.
+	 * The duration that the given percentage of all durations did not exceed.
 	 * @param percentile from 0 to 100: 50 for the median, 99.9 for all but one in a
 	 * thousand
-	 * @return at the most an eighth too much, and never more than {@link #max}; zero if
-	 * there were none
+	 * @return the duration, at most an eighth too high and never more than {@link #max};
+	 * zero if there are no durations
 	 * @throws IllegalArgumentException if {@code percentile} is not from 0 to 100
 	 */
 	public Duration percentile(double percentile) {

@@ -2,9 +2,10 @@ package org.leaderfollowers;
 
 import java.nio.channels.SelectableChannel;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
@@ -16,28 +17,30 @@ import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.PoolSettings;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.SourcePlaces;
 import org.leaderfollowers.internal.promotion.Unfolding;
 
 /**
  * A pool of threads that take turns at detecting, demultiplexing and processing the
- * events of one or more handle sets: the Leader/Followers pattern.
+ * events of one or more handle sets, and of {@linkplain EventSource event sources} that
+ * no selector can wait on: the Leader/Followers pattern.
  * <p>
  * At any moment each thread plays one of three {@linkplain ThreadRole roles}:
  * <ul>
- * <li>a <em>leader</em> waits for events on a handle set. There is at most one for each
- * set;</li>
+ * <li>a <em>leader</em> waits for events on a handle set. Each set has at most one
+ * leader;</li>
  * <li>a <em>processing</em> thread runs the handler of an event that it detected itself
- * while it was leader. If a leader detects more events at once than one thread can serve
- * soon, other threads that are awake take some of them;</li>
+ * as leader. If a leader detects more events at once than one thread can serve soon,
+ * other threads that are awake take some of them;</li>
  * <li>a <em>follower</em> waits to be promoted.</li>
  * </ul>
- * The road of an event is {@link #join}: read it from there downwards. Events that are
+ * {@code EventRoad} contains the path of an event; start reading there. Events that are
  * ready wait in {@code org.leaderfollowers.internal.demultiplexing.ReadyQueue}. The
  * promotion of a leader is
  * {@code org.leaderfollowers.internal.promotion.PromotionProtocol}; the claim of a handle
  * is {@code org.leaderfollowers.internal.demultiplexing.HandleState}.
  * <p>
- * What holds at all times, whatever a handler throws:
+ * These invariants hold at all times, whatever a handler throws:
  * <ol>
  * <li>a handle set has at most one leader;</li>
  * <li>while a thread of the pool is idle, every handle set has a leader, or a thread is
@@ -45,13 +48,11 @@ import org.leaderfollowers.internal.promotion.Unfolding;
  * <li>a handle is claimed by at most one thread.</li>
  * </ol>
  * The pool starts its threads when the first server or handle needs them, and ends
- * surplus ones that have waited for the keep-alive time. Threads are platform threads and
- * not daemons: a selector that is used on a virtual thread waits through another one.
+ * surplus threads that have waited for the keep-alive time. Threads are platform threads
+ * and not daemons: if a virtual thread uses a selector, another thread waits in its
+ * place.
  */
 public final class LeaderFollowersPool implements AutoCloseable {
-
-	/** So that a thread that fails again and again leaves the processor to others. */
-	private static final long FAILURE_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
 	private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
 
@@ -61,6 +62,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final HandleSets handleSets;
 
+	private final EventSources sources;
+
 	private final MemoryBudget memory;
 
 	private final FailureLog failureLog = new FailureLog();
@@ -69,9 +72,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final PromotionProtocol promotion;
 
-	private final DispatchPolicy policy;
+	private final EventRoad road;
 
-	private final Unfolding unfolding;
+	private final BoundWait replyWait;
 
 	private final PoolListeners listeners;
 
@@ -87,30 +90,45 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	private LeaderFollowersPool(PoolOptions options) {
 		this.name = options.name();
 		this.clock = options.clock();
-		this.memory = new MemoryBudget(options.maxBufferedBytes());
+		this.memory = (options.maxBufferedBytes() > 0) ? new MemoryBudget(options.maxBufferedBytes())
+				: MemoryBudget.shareOfHeap();
 		this.listeners = new PoolListeners(options.listeners());
 		this.leastSets = options.unfolds() ? 1 : options.handleSets();
 		this.handleSets = new HandleSets(this.name, options.handleSets(), this.leastSets, this.clock,
 				options.selectorProvider(), this.failureLog);
+		this.sources = new EventSources(this.name, options.eventSources(), options.handleSets(), this.clock);
 		this.threads = new PoolThreads(options, this.memory, this.failureLog);
 		StarvationMonitor starvationMonitor = new StarvationMonitor(options, this.threads, this.listeners);
-		Leadership[] leaderships = this.handleSets.leaderships();
-		this.promotion = new PromotionProtocol(leaderships, options.promotionOrder().followers(),
+		this.promotion = new PromotionProtocol(leaderships(), options.promotionOrder().followers(),
 				this.threads.members(), this.threads, starvationMonitor.starvation(), this.listeners,
-				nanos(options.keepAlive()), this.clock);
-		this.policy = new DispatchPolicy(this.promotion, this.threads, options.parallelism(), this.clock);
-		this.unfolding = new Unfolding(this.promotion, leaderships, this.handleSets.deal(), this.threads.members(),
-				this.threads, this.policy, options.parallelism(), options.processorTime(), this.clock);
-		this.handleSets.begin(this.unfolding);
+				Arguments.nanos(options.keepAlive()), this.clock);
+		DispatchPolicy policy = new DispatchPolicy(this.promotion, this.threads, options.parallelism(), this.clock);
+		Unfolding unfolding = new Unfolding(this.promotion, this.handleSets.leaderships(), this.handleSets.deal(),
+				options.eventSources().size(), this.threads.members(), this.threads, policy, options.parallelism(),
+				options.processorTime(), this.clock);
+		this.handleSets.begin(unfolding);
+		this.sources.begin(new SourcePlaces(this.promotion, this.sources.leaderships(), this.handleSets.count(),
+				this.threads, this.clock));
+		this.road = new EventRoad(options, this.handleSets, this.sources, this.promotion, policy, unfolding,
+				this.failureLog);
+		NestedUpcalls upcalls = new NestedUpcalls(options.nesting(), this.road, this.failureLog);
+		this.replyWait = new BoundWait(this.handleSets, this.promotion, unfolding, upcalls, this.clock,
+				this.failureLog);
 		this.threads.of(new Membership());
-		this.monitor = new PoolMonitor(options, this.handleSets, this.unfolding, this.threads, this.promotion,
-				starvationMonitor, this.memory);
-		this.handOffs = new HandOffJournal(this.handleSets);
-		this.shutdown = new PoolShutdown(options, this.threads, this.handleSets, this.promotion);
+		this.monitor = new PoolMonitor(options, this.handleSets, this.sources, unfolding, this.threads, this.promotion,
+				starvationMonitor, this.memory, upcalls);
+		this.handOffs = new HandOffJournal(this.handleSets, this.sources);
+		this.shutdown = new PoolShutdown(options, this.threads, this.handleSets, this.sources, this.promotion);
+	}
+
+	private Leadership[] leaderships() {
+		return Stream.of(this.handleSets.leaderships(), this.sources.leaderships())
+			.flatMap(Arrays::stream)
+			.toArray(Leadership[]::new);
 	}
 
 	/**
-	 * Begins to build a pool.
+	 * Creates a builder of a pool.
 	 * @return a builder with defaults
 	 */
 	public static Builder builder() {
@@ -119,7 +137,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	/**
 	 * The name of the pool.
-	 * @return {@code default} unless it was given another
+	 * @return {@code default} unless another name was set
 	 */
 	public String name() {
 		return this.name;
@@ -131,11 +149,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * Joins the pool: the calling thread takes part in detecting and processing events,
 	 * as a leader, processing thread or follower, until the pool is closed or the time is
 	 * up (the paper, activity 4). The pool's own threads do nothing else. An interrupt
-	 * does not end it; the status is restored at the return.
+	 * does not end this method; the interrupt status is restored when it returns.
 	 * @param timeout how long to wait for an event; a handler that runs is not
 	 * interrupted
 	 * @return {@code true} if the pool was closed, {@code false} if the time is up
-	 * @throws IllegalStateException if the calling thread takes part in a pool already,
+	 * @throws IllegalStateException if the calling thread already takes part in a pool,
 	 * for example because a handler calls this method
 	 */
 	public boolean join(Duration timeout) {
@@ -149,7 +167,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 			if (this.shutdown.state() == PoolSnapshot.State.NEW) {
 				start();
 			}
-			participate(me, deadlineAfter(timeout));
+			this.road.participate(me, deadlineAfter(timeout));
 			return this.promotion.isStopping();
 		}
 		finally {
@@ -157,135 +175,15 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 	}
 
-	private void participate(Participant me, long deadlineNanos) {
-		boolean remains = true;
-		while (remains && !this.promotion.isStopping()) {
-			try {
-				remains = takeTurn(me, deadlineNanos);
-			}
-			catch (Throwable ex) {
-				// Out of memory, most likely. The thread goes on with what it leads.
-				this.failureLog.error("A thread of pool '%s' failed", this.name, ex);
-				this.clock.parkNanos(this, FAILURE_PAUSE_NANOS);
-			}
-		}
-	}
-
-	/**
-	 * Processes an event, leads once or follows once. Returns whether the thread remains
-	 * in the pool.
-	 */
-	private boolean takeTurn(Participant me, long deadlineNanos) {
-		me.deferInterrupt();
-		Leadership leadership = this.promotion.attend(me);
-		boolean superfluous = this.policy.isSuperfluous(me);
-		SelectableHandle handle = (superfluous || me.isRetired()) ? null : takeReady(leadership);
-		if (handle != null) {
-			process(me, handle);
-		}
-		else if (!me.isRetired()) {
-			lead(me, deadlineNanos, superfluous);
-		}
-		// A joined thread that leads when its time is up gives the leadership up as it
-		// leaves. Here, with nobody else idle, it would take it again, for ever.
-		return !me.isRetired() && (me.isOwned() || hasReady(me) || deadlineNanos - this.clock.nanoTime() > 0);
-	}
-
-	private boolean hasReady(Participant me) {
-		Leadership leadership = me.leading();
-		return leadership != null && !this.handleSets.of(leadership).ready.isEmpty();
-	}
-
-	/** A leader takes what its own set has; another thread takes from any. */
-	private @Nullable SelectableHandle takeReady(@Nullable Leadership leadership) {
-		SelectableHandle handle = null;
-		for (int i = 0; i < this.handleSets.count() && handle == null; i++) {
-			boolean mayTake = leadership == null || leadership.index() == i;
-			handle = mayTake ? this.handleSets.get(i).ready.take() : null;
-		}
-		return handle;
-	}
-
-	/** Leads, and waits for events, or follows (the paper, activity 4). */
-	private void lead(Participant me, long deadlineNanos, boolean superfluous) {
-		Leadership leadership = this.promotion.lead(me, deadlineNanos, superfluous);
-		HandleSet set = (leadership != null) ? this.handleSets.of(leadership) : null;
-		try {
-			if (set != null && set.ready.isEmpty()) {
-				this.unfolding.measure(set.nowNanos());
-				if (set.isDeserted()) {
-					set.rest(me, this.unfolding);
-				}
-				else {
-					set.await(deadlineNanos, this.promotion);
-				}
-			}
-		}
-		catch (Throwable ex) {
-			// Out of memory, for example. The thread keeps what it leads, and goes on.
-			this.failureLog.error("Leading handle set '%s' failed", set, ex);
-			this.clock.parkNanos(this, FAILURE_PAUSE_NANOS);
-		}
-	}
-
-	/**
-	 * Processes an event of a handle that the calling thread has claimed. It leads until
-	 * the policy promotes another leader, or a follower takes over while a handler runs.
-	 */
-	private void process(Participant me, SelectableHandle handle) {
-		me.begin(handle);
-		try {
-			boolean done = false;
-			while (!done) {
-				done = runRound(me, handle);
-			}
-		}
-		finally {
-			me.worksOn(null);
-			// An interrupt meant for the handler must not reach the next one.
-			Thread.interrupted();
-		}
-	}
-
-	/**
-	 * The road of a message in five steps: what the application has to do is prepared
-	 * while the thread leads, and dispatched after a promotion or on a lease.
-	 * @return whether the event is done
-	 */
-	private boolean runRound(Participant me, SelectableHandle handle) {
-		EngineEventHandler handler = handle.handler;
-		try {
-			if (handler.prepare(me)) {
-				HandlerProfile profile = handler.profile();
-				try {
-					this.policy.beforeDispatch(me, profile, handle.handleSet().leadership, handler.more(me));
-					handler.dispatch(me);
-				}
-				finally {
-					this.policy.afterDispatch(me, profile);
-				}
-			}
-			return handler.release(me);
-		}
-		catch (Throwable ex) {
-			// The application's failures are caught by the handlers; this is their own.
-			if (handle.closeAfterFailure(me, ex)) {
-				this.failureLog.error("%s failed; its handle is closed", handle, ex);
-				return true;
-			}
-			return false;
-		}
-	}
-
 	// Promotion
 
 	/**
 	 * Gives up the leadership of the calling thread, so that another thread leads while
-	 * it goes on processing (the paper, activity 5). The engine does it before it calls a
-	 * handler of which it knows that it blocks; a handler that knows better calls this
-	 * before it blocks, so that nobody waits for the lease to run out. Harmless whenever
-	 * it is called.
-	 * @return whether the calling thread was leader
+	 * the calling thread continues to process its event (the paper, activity 5). The
+	 * engine does this before it calls a handler that is known to block. Any other
+	 * handler can call this method before it blocks, so that other connections do not
+	 * wait until the lease ends. Calling it at any other time does no harm.
+	 * @return whether the calling thread was the leader
 	 */
 	public boolean promoteNewLeader() {
 		Participant me = Participant.current();
@@ -299,11 +197,11 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/**
-	 * Registers an event source. Its handler is called by a processing thread whenever
-	 * one of the events occurs.
+	 * Registers a channel. Whenever one of the events occurs, a processing thread calls
+	 * the handler.
 	 * @param channel a channel in non-blocking mode, not registered anywhere else
-	 * @param handler what to call
-	 * @param types which events
+	 * @param handler handles the events
+	 * @param types the events to wait for
 	 * @return the handle
 	 * @throws IllegalArgumentException if the channel is in blocking mode, or does not
 	 * support one of the events
@@ -326,9 +224,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/**
-	 * Ceases to watch for an event of a handle until it is {@linkplain #reactivateHandle
-	 * reactivated} (the paper, activity 2). A handler need not call it for the event that
-	 * it processes: while it does, its handle belongs to it.
+	 * Stops watching for an event of a handle until it is {@linkplain #reactivateHandle
+	 * reactivated} (the paper, activity 2). A handler need not call this method for the
+	 * event that it processes: until it returns, no other thread processes events of the
+	 * handle.
 	 * @param handle a handle of this pool
 	 * @param type the event
 	 */
@@ -359,6 +258,61 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		throw new IllegalArgumentException("%s is not a handle of pool '%s'".formatted(handle, this.name));
 	}
 
+	// Event sources
+
+	/**
+	 * Lets threads of the pool wait on an event source and handle its events (the paper,
+	 * 10.5). This is the same as
+	 * {@link #register(String, EventSource, int, EventSource.Handler)} without a limit on
+	 * events that are handled at the same time, except for the number of threads.
+	 * @param <E> the type of the events
+	 * @param name one of the names that the pool was {@linkplain Builder#eventSources
+	 * built} for
+	 * @param source the event source
+	 * @param handler handles the events
+	 */
+	public <E> void register(String name, EventSource<E> source, EventSource.Handler<? super E> handler) {
+		register(name, source, Integer.MAX_VALUE, handler);
+	}
+
+	/**
+	 * Lets threads of the pool wait on an event source and handle its events (the paper,
+	 * 10.5). The source has a leader of its own. A handler may block: another thread then
+	 * waits for the next event. For any number of events, their handlers leave one thread
+	 * for each handle set and for each other source.
+	 * @param <E> the type of the events
+	 * @param name one of the names that the pool was {@linkplain Builder#eventSources
+	 * built} for
+	 * @param source the event source
+	 * @param concurrency the maximum number of events that are handled at the same time,
+	 * at least 1. With 1, events are handled one after the other, in the order in which
+	 * the source returns them
+	 * @param handler handles the events
+	 * @throws IllegalArgumentException if the pool was not built for the name
+	 * @throws IllegalStateException if a source is registered under the name, if an
+	 * earlier source of this name has not ended yet, or if the pool was closed
+	 */
+	public <E> void register(String name, EventSource<E> source, int concurrency,
+			EventSource.Handler<? super E> handler) {
+		start();
+		this.sources.register(name, source, concurrency, handler);
+	}
+
+	/**
+	 * Stops waiting on an event source. The source itself is not closed; another source
+	 * can use the name when the handlers and the leader of this source have ended.
+	 * Closing the pool does this first.
+	 * @param name the name under which the source is registered, if it is
+	 * @param grace how long to wait for the handlers and the leader of the source
+	 * @return whether they have ended. If a handler calls this method, it does not wait
+	 * for itself
+	 * @throws IllegalArgumentException if the pool was not built for the name
+	 */
+	public boolean deregister(String name, Duration grace) {
+		Participant.promoteBeforeBlocking();
+		return this.sources.deregister(name, grace);
+	}
+
 	/** See {@link PoolThreads}. */
 	void applyUpdatesIfVacant(HandleSet set) {
 		this.threads.applyUpdatesIfVacant(set);
@@ -367,7 +321,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	// Threads
 
 	/**
-	 * Starts the least number of threads, if that has not been done. Servers and
+	 * Starts the minimum number of threads, unless this has been done. Servers and
 	 * registered handles start the pool by themselves.
 	 * @throws IllegalStateException if the pool was closed
 	 */
@@ -382,18 +336,19 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/**
-	 * Changes how many threads the pool has, at once and while it runs. Threads that are
-	 * missing to the new minimum are started; if handle sets have no leader since every
-	 * thread is busy, a higher maximum ends that. Threads above a lower maximum end as
-	 * soon as they have nothing to do: those that wait, now, the others when their
-	 * handler returns, which is not interrupted; so there may be more than the maximum
-	 * for as long as handlers run. Those between minimum and maximum end after the
-	 * {@linkplain Builder#keepAlive keep-alive} time. Threads that have {@linkplain #join
-	 * joined} do not count. Any thread; a handler that calls this is no leader
-	 * afterwards.
-	 * @param minThreads threads that are kept even when idle, at least 1 and at least as
-	 * many as there are handle sets, if their number was chosen
-	 * @param maxThreads threads at the most, from {@code minThreads} to 10000
+	 * Changes the number of threads at once, while the pool runs. If the pool has fewer
+	 * threads than the new minimum, the missing ones are started. If handle sets have no
+	 * leader because every thread is busy, a higher maximum ends this state. Threads
+	 * above a lower maximum end as soon as they have nothing to do: waiting threads at
+	 * once, the others when their handlers return. No handler is interrupted, so the pool
+	 * may have more threads than the maximum while handlers run. Threads between minimum
+	 * and maximum end after the {@linkplain Builder#keepAlive keep-alive} time. Threads
+	 * that have {@linkplain #join joined} do not count. Any thread; a handler that calls
+	 * this method does not lead afterwards.
+	 * @param minThreads the number of threads that are kept even when idle, at least 1
+	 * and at least the number of event sources and handle sets; unless the number of
+	 * handle sets was configured, one handle set counts
+	 * @param maxThreads the maximum number of threads, from {@code minThreads} to 10000
 	 * @throws IllegalArgumentException if one of them is out of its range; nothing is
 	 * changed then
 	 * @throws IllegalStateException if the pool was closed
@@ -401,19 +356,15 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	public void resize(int minThreads, int maxThreads) {
 		PoolSettings.checkThreads("minThreads", minThreads, "maxThreads", maxThreads);
-		if (minThreads < this.leastSets) {
-			throw new IllegalArgumentException(
-					"'minThreads' must be at least the number of handle sets (%d), but is %d: a set without a leader is not served"
-						.formatted(this.leastSets, minThreads));
-		}
+		PoolOptions.checkLeaders("minThreads", minThreads, this.leastSets, this.sources.all().size());
 		Participant.promoteBeforeBlocking();
 		change((current, now) -> current.withThreads(minThreads, maxThreads));
 	}
 
 	/**
-	 * Changes when a leader promotes a follower, at once and while the pool runs: from
-	 * the next dispatch on. A leader that runs a handler on a lease now is taken over
-	 * from at once if the policy is {@link PromotionPolicy#EAGER} from now on. Any
+	 * Changes when a leader promotes a follower, while the pool runs. The new policy
+	 * applies from the next dispatch on. If it is {@link PromotionPolicy#EAGER} and a
+	 * leader runs a handler on a lease, a follower takes over the leadership at once. Any
 	 * thread.
 	 * @param policy the policy
 	 * @throws IllegalStateException if the pool was closed
@@ -425,8 +376,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/**
-	 * Changes how long a leader may run a handler before a follower takes the leadership
-	 * over, at once and while the pool runs: for handlers that run now, too. Any thread.
+	 * Changes how long a leader may run a handler before a follower takes over the
+	 * leadership, while the pool runs. The new lease also applies to handlers that run
+	 * now. Any thread.
 	 * @param lease from 100 microseconds to 1 minute
 	 * @throws IllegalArgumentException if the lease is shorter or longer; nothing is
 	 * changed then
@@ -452,6 +404,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 		if (this.shutdown.state() == PoolSnapshot.State.RUNNING) {
 			this.promotion.settingsChanged();
+			this.sources.settingsChanged();
 		}
 	}
 
@@ -463,8 +416,13 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 
 		@Override
+		public Participant.ReplyWait replyWait() {
+			return LeaderFollowersPool.this.replyWait;
+		}
+
+		@Override
 		public void participate(Participant me) {
-			LeaderFollowersPool.this.participate(me, deadlineAfter(null));
+			LeaderFollowersPool.this.road.participate(me, deadlineAfter(null));
 		}
 
 		@Override
@@ -487,7 +445,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/**
-	 * Closes the pool and waits up to 30 seconds for what runs.
+	 * Closes the pool, and waits up to 30 seconds for its servers and handlers.
 	 * @see #close(Duration)
 	 */
 	@Override
@@ -496,9 +454,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/**
-	 * Closes the pool: first its servers, which answer what they have received; then the
-	 * threads end, each when its handler returns. Handlers that still run when the time
-	 * is up are interrupted.
+	 * Closes the pool. First, its servers answer the messages that they have received,
+	 * and the pool stops waiting on its event sources. Then each thread ends when its
+	 * handler returns. Handlers that still run when the time is up are interrupted.
 	 * @param grace how long to wait for servers and handlers
 	 * @return whether all threads have ended
 	 */
@@ -508,16 +466,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	private long deadlineAfter(@Nullable Duration timeout) {
-		return this.clock.nanoTime() + ((timeout != null) ? nanos(timeout) : PromotionProtocol.FOREVER_NANOS);
-	}
-
-	/**
-	 * In nanoseconds, cut where sums with {@link System#nanoTime()} still cannot
-	 * overflow.
-	 */
-	static long nanos(Duration duration) {
-		return (duration.compareTo(Duration.ofNanos(PromotionProtocol.FOREVER_NANOS)) < 0) ? duration.toNanos()
-				: PromotionProtocol.FOREVER_NANOS;
+		return this.clock.nanoTime() + ((timeout != null) ? Arguments.nanos(timeout) : PromotionProtocol.FOREVER_NANOS);
 	}
 
 	// A look from outside
@@ -532,35 +481,35 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	/**
-	 * Adds one who is told of hand-offs from now on. Any thread.
-	 * @param listener is called by new leaders
+	 * Adds a listener for hand-offs from now on. Any thread.
+	 * @param listener called by new leaders
 	 */
 	public void addListener(PoolListener listener) {
 		this.listeners.add(listener);
 	}
 
 	/**
-	 * Looks at the latest hand-offs without stopping the pool: a few hundred of each
-	 * handle set, as far as they have not been {@linkplain #drainHandOffs() drained}.
-	 * Whoever looks often sees them all. Any thread.
-	 * @return oldest first
+	 * Returns the latest hand-offs without stopping the pool: a few hundred of each
+	 * handle set, except those that have been {@linkplain #drainHandOffs() drained}. If
+	 * the calls follow each other fast enough, they return all hand-offs. Any thread.
+	 * @return the hand-offs, oldest first
 	 */
 	public List<HandOff> handOffs() {
 		return this.handOffs.peek();
 	}
 
 	/**
-	 * Looks at the latest hand-offs as {@link #handOffs()} does, and forgets them. Any
+	 * Returns the latest hand-offs as {@link #handOffs()} does, and removes them. Any
 	 * thread.
-	 * @return oldest first
+	 * @return the hand-offs, oldest first
 	 */
 	public List<HandOff> drainHandOffs() {
 		return this.handOffs.drain();
 	}
 
 	/**
-	 * Looks at the pool without stopping it. Any thread.
-	 * @return what it is doing
+	 * Takes a snapshot of the pool without stopping it. Any thread.
+	 * @return the current state and figures
 	 */
 	public PoolSnapshot snapshot() {
 		return this.monitor.snapshot(this.shutdown.state());
@@ -580,9 +529,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 
 		/**
-		 * Builds the pool. It has no threads until a server or handle needs them.
+		 * Builds the pool. It starts its threads when a server or handle needs them.
 		 * @return a new pool
-		 * @throws IllegalArgumentException if there are more handle sets than threads
+		 * @throws IllegalArgumentException if there are more handle sets and event
+		 * sources than threads
 		 */
 		public LeaderFollowersPool build() {
 			return new LeaderFollowersPool(options());

@@ -4,12 +4,12 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * Messages behind a header that tells their length. Immutable; every method returns a
- * refined copy.
+ * Messages behind a header with their length. Immutable; every method returns a changed
+ * copy.
  * <p>
- * A frame is: {@code offset} bytes of header, the length field, the body. The payload
- * that a handler sees and sends is the header followed by the body: only the length field
- * itself is removed and added. The length of the body is
+ * A frame consists of {@code offset} bytes of header, the length field, and the body. The
+ * payload that a handler sees and sends is the header followed by the body: only the
+ * length field itself is removed and added. The length of the body is
  *
  * <pre>
  * body = value of the field + adjustment - (inclusive ? offset + size of the field : 0)
@@ -45,7 +45,7 @@ public final class LengthFieldFraming implements Framing {
 	/**
 	 * Bytes of header before the length field. They are part of the payload.
 	 * @param offset bytes, from 0 to 1024; the default is 0
-	 * @return a refined copy
+	 * @return a changed copy
 	 */
 	public LengthFieldFraming offset(int offset) {
 		if (offset < 0 || offset > 1024) {
@@ -55,10 +55,10 @@ public final class LengthFieldFraming implements Framing {
 	}
 
 	/**
-	 * What to add to the value of the field to get the length of the body, for protocols
-	 * that count something else.
+	 * A number that is added to the value of the field to get the length of the body, for
+	 * protocols that count other bytes.
 	 * @param adjustment bytes, from -65536 to 65536; the default is 0
-	 * @return a refined copy
+	 * @return a changed copy
 	 */
 	public LengthFieldFraming adjustment(int adjustment) {
 		if (Math.abs((long) adjustment) > 65536) {
@@ -69,8 +69,8 @@ public final class LengthFieldFraming implements Framing {
 
 	/**
 	 * Whether the value of the field counts the header and the field itself.
-	 * @param inclusive the default is {@code false}: it counts the body only
-	 * @return a refined copy
+	 * @param inclusive the default is {@code false}: the value counts only the body
+	 * @return a changed copy
 	 */
 	public LengthFieldFraming inclusive(boolean inclusive) {
 		return new LengthFieldFraming(this.fieldBytes, this.offset, this.adjustment, inclusive, this.order);
@@ -79,7 +79,7 @@ public final class LengthFieldFraming implements Framing {
 	/**
 	 * The order of the bytes of the length field.
 	 * @param order the default is {@link ByteOrder#BIG_ENDIAN}, the network's
-	 * @return a refined copy
+	 * @return a changed copy
 	 */
 	public LengthFieldFraming order(ByteOrder order) {
 		return new LengthFieldFraming(this.fieldBytes, this.offset, this.adjustment, this.inclusive, order);
@@ -100,12 +100,16 @@ public final class LengthFieldFraming implements Framing {
 					"The length field says %d, which makes a body of %d bytes".formatted(value, body));
 		}
 		long payload = this.offset + body;
-		if (payload > frame.maxMessageSize() || available < head + body) {
+		boolean isTooLarge = payload > frame.maxMessageSize();
+		if (!isTooLarge && available < head + body) {
 			return frame.incomplete(available, payload);
 		}
 		// The header moves over the length field, so that the payload is in one piece.
 		for (int i = this.offset - 1; i >= 0; i--) {
 			input.put(start + i + this.fieldBytes, input.get(start + i));
+		}
+		if (isTooLarge) {
+			return frame.tooLarge(this.fieldBytes, head, head + body);
 		}
 		return frame.complete(this.fieldBytes, (int) payload, (int) (head + body));
 	}

@@ -24,17 +24,37 @@ final class MessageDecoder {
 	/** What is decoded. Its limit is that of the message while that is handled. */
 	private ByteBuffer input = NOTHING;
 
+	/** The beginning of the input. */
+	private int begin;
+
 	/** The end of what was read. */
 	private int end;
 
+	/** The beginning of the frame of the message that is handled. */
+	private int frameStart;
+
 	/** The end of the message that is handled. */
 	private int frameEnd;
+
+	/** Where the payload of the message that is handled begins and ends. */
+	private int payloadStart;
+
+	private int payloadEnd;
 
 	/** How many of the next bytes are known not to end a message. */
 	private int scanned;
 
 	/** Whether there is more input behind the message that is handled. */
 	private boolean followed;
+
+	/** Whether the input behind the message that is handled is kept elsewhere. */
+	private boolean restTaken;
+
+	/** Whether the message is too large, and only its beginning is there. */
+	private boolean oversized;
+
+	/** How much of the frame is left out that is not there yet, see {@link #skip}. */
+	private long left;
 
 	/** The beginning of the first message, kept since an earlier read. */
 	private @Nullable PartialMessage kept;
@@ -52,6 +72,12 @@ final class MessageDecoder {
 
 		/** Handle the {@link MessageDecoder#message()}. */
 		MESSAGE,
+
+		/**
+		 * Tell the handler that the message is too large, whose beginning is the
+		 * {@link MessageDecoder#message()}, and {@link MessageDecoder#skip} the rest.
+		 */
+		OVERSIZED,
 
 		/** Keep the rest until there is more. */
 		INCOMPLETE,
@@ -72,7 +98,9 @@ final class MessageDecoder {
 	@Nullable ByteBuffer begin(@Nullable PartialMessage partial, ByteBuffer own, int frameLimit, SpareBuffers buffers) {
 		ByteBuffer target = own;
 		this.kept = partial;
+		this.restTaken = false;
 		this.inPlace = false;
+		this.begin = 0;
 		this.scanned = 0;
 		if (partial != null) {
 			this.scanned = partial.scanned();
@@ -88,6 +116,19 @@ final class MessageDecoder {
 		return target;
 	}
 
+	/**
+	 * Begins with what was kept and may hold whole messages, where it lies: nothing is
+	 * read first.
+	 */
+	void begin(PartialMessage whole) {
+		this.kept = whole;
+		this.inPlace = true;
+		this.scanned = whole.scanned();
+		this.input = whole.content();
+		this.begin = this.input.position();
+		this.end = this.input.limit();
+	}
+
 	/** All has been read into the buffer that {@link #begin} returned. */
 	void endRead() {
 		this.input.flip();
@@ -96,8 +137,10 @@ final class MessageDecoder {
 
 	/**
 	 * Decodes the next message. Whatever the framing throws is thrown.
+	 * @param skips whether messages that are too large are left out
 	 */
-	Decoded next(Framing framing, int maxMessageSize, int frameLimit) {
+	Decoded next(Framing framing, int maxMessageSize, int frameLimit, boolean skips) {
+		this.oversized = false;
 		ByteBuffer bytes = this.input;
 		if (!bytes.hasRemaining()) {
 			return Decoded.INCOMPLETE;
@@ -108,6 +151,10 @@ final class MessageDecoder {
 		boolean complete = framing.decode(bytes.order(ByteOrder.BIG_ENDIAN), found);
 		bytes.limit(this.end).position(start);
 		found.check(complete, this.end - start);
+		if (skips && (complete ? found.payloadLength() > maxMessageSize : found.isTooLarge())) {
+			beginToSkip(start, complete);
+			return Decoded.OVERSIZED;
+		}
 		if (found.payloadLength() > maxMessageSize || (!complete && this.end - start >= frameLimit)) {
 			return Decoded.TOO_LARGE;
 		}
@@ -116,16 +163,82 @@ final class MessageDecoder {
 			return Decoded.INCOMPLETE;
 		}
 		this.scanned = 0;
+		this.frameStart = start;
 		this.frameEnd = start + found.frameLength();
 		this.followed = this.frameEnd < this.end;
-		int payload = start + found.payloadOffset();
-		bytes.limit(payload + found.payloadLength()).position(payload).mark().order(ByteOrder.BIG_ENDIAN);
+		this.payloadStart = start + found.payloadOffset();
+		this.payloadEnd = this.payloadStart + found.payloadLength();
+		messageAgain();
 		return Decoded.MESSAGE;
+	}
+
+	private void beginToSkip(int start, boolean complete) {
+		Framing.Frame found = this.frame;
+		long length = complete ? found.frameLength() : found.tooLargeFrameLength();
+		boolean isKnown = length != Framing.Frame.UNKNOWN;
+		int there = isKnown ? (int) Math.min(length, this.end - start) : found.scanned();
+		this.oversized = true;
+		this.left = isKnown ? length - there : Framing.Frame.UNKNOWN;
+		this.scanned = 0;
+		this.frameStart = start;
+		this.frameEnd = start + there;
+		this.followed = this.frameEnd < this.end;
+		this.payloadStart = Math.min(start + found.payloadOffset(), this.frameEnd);
+		this.payloadEnd = complete ? this.payloadStart + found.payloadLength() : this.frameEnd;
+		messageAgain();
+	}
+
+	/** Whether the message is the beginning of one that is too large. */
+	boolean isOversized() {
+		return this.oversized;
+	}
+
+	/** How much of the message that is too large has to be {@link #skip skipped}. */
+	long left() {
+		return this.left;
+	}
+
+	/**
+	 * Leaves the rest of a message out that is too large.
+	 * @param rest how many bytes, or {@link Framing.Frame#UNKNOWN}
+	 * @return how many are left to be left out, likewise
+	 */
+	long skip(long rest, Framing framing, int maxMessageSize, int frameLimit) {
+		ByteBuffer bytes = this.input;
+		int start = bytes.position();
+		int available = this.end - start;
+		if (rest != Framing.Frame.UNKNOWN || available == 0) {
+			int there = (int) Math.min(rest, available);
+			bytes.position(start + Math.max(0, there));
+			return (rest == Framing.Frame.UNKNOWN) ? rest : rest - there;
+		}
+		Framing.Frame found = this.frame;
+		found.begin(maxMessageSize, this.scanned);
+		boolean complete = framing.decode(bytes.order(ByteOrder.BIG_ENDIAN), found);
+		bytes.limit(this.end).position(start);
+		found.check(complete, available);
+		int there = complete ? found.frameLength() : found.scanned();
+		if (there == 0 && available >= frameLimit) {
+			throw new FramingException("The end of a message that is too large was not found");
+		}
+		this.scanned = 0;
+		bytes.position(start + there);
+		return complete ? 0 : rest;
+	}
+
+	/** Whether nothing is left of the input. */
+	boolean isEmpty() {
+		return !this.input.hasRemaining();
 	}
 
 	/** The payload of the message, from position to limit. */
 	ByteBuffer message() {
 		return this.input;
+	}
+
+	/** The same, whatever a handler has done with position and limit. */
+	ByteBuffer messageAgain() {
+		return this.input.limit(this.payloadEnd).position(this.payloadStart).mark().order(ByteOrder.BIG_ENDIAN);
 	}
 
 	/** Whether there is more input behind the message that is being handled. */
@@ -143,6 +256,12 @@ final class MessageDecoder {
 		return this.frameEnd < this.end;
 	}
 
+	/** The message is not handled now, but kept like input that is not complete. */
+	void putBack() {
+		this.followed = false;
+		this.input.limit(this.end).position(this.frameStart);
+	}
+
 	/**
 	 * Keeps what was read and not consumed, in memory of its own.
 	 * @return what is kept now instead of what was kept before
@@ -157,10 +276,14 @@ final class MessageDecoder {
 			discard(before, buffers);
 			return null;
 		}
-		PartialMessage same = (rest.position() == 0) ? before : null;
+		PartialMessage same = (rest.position() == this.begin) ? before : null;
 		if (same != null && this.inPlace) {
 			same.keepAll(this.scanned);
 			return same;
+		}
+		if (before != null && this.inPlace && before.isWorthKeepingFor(rest.remaining())) {
+			before.keepFrom(rest.position(), rest.limit(), this.scanned, clock.nanoTime());
+			return before;
 		}
 		long started = (same != null) ? same.startedNanos() : clock.nanoTime();
 		PartialMessage left = PartialMessage.keep(same, rest, this.scanned, started, frameLimit, buffers);
@@ -174,6 +297,102 @@ final class MessageDecoder {
 		return left;
 	}
 
+	/**
+	 * Keeps the input behind the message that is being handled in memory of its own; the
+	 * message stays where it is. Only once for a message.
+	 * @return {@code null} if there is none
+	 * @throws MemoryBudget.ExhaustedException if the budget does not allow it; nothing is
+	 * kept then
+	 */
+	@Nullable PartialMessage takeRest(Clock clock, int frameLimit, SpareBuffers buffers) throws MemoryBudget.ExhaustedException {
+		ByteBuffer rest = this.input.duplicate().limit(this.end).position(this.frameEnd);
+		PartialMessage left = rest.hasRemaining()
+				? PartialMessage.keep(null, rest, 0, clock.nanoTime(), frameLimit, buffers) : null;
+		this.restTaken = true;
+		this.followed = false;
+		this.end = this.frameEnd;
+		if (left == null && rest.hasRemaining()) {
+			throw new MemoryBudget.ExhaustedException();
+		}
+		return left;
+	}
+
+	/** Whether a message is being handled, and what is behind it was not taken. */
+	boolean holdsRest() {
+		return this.input != NOTHING && !this.restTaken;
+	}
+
+	/**
+	 * If the input behind the message was taken, the message itself is not needed any
+	 * more: gives its memory back.
+	 * @return whether it was taken
+	 */
+	boolean endMessage(SpareBuffers buffers) {
+		if (!this.restTaken) {
+			return false;
+		}
+		discard(this.kept, buffers);
+		forget();
+		return true;
+	}
+
+	/**
+	 * Separates the message that was decoded from the rest of the input, which is for
+	 * other threads: the calling thread keeps nothing but the message, until it
+	 * {@linkplain #endDetached has handled it}.
+	 * @param me the calling thread
+	 * @return the rest, in memory of its own, or {@code null} if there is none
+	 * @throws MemoryBudget.ExhaustedException if the budget does not allow it; nothing is
+	 * kept then
+	 */
+	@Nullable PartialMessage detach(Participant me, Clock clock, int frameLimit) throws MemoryBudget.ExhaustedException {
+		PartialMessage before = this.kept;
+		int size = this.end - this.frameEnd;
+		int length = this.payloadEnd - this.payloadStart;
+		this.followed = false;
+		if (before != null && this.inPlace) {
+			ByteBuffer own = (length <= Participant.BUFFER_SIZE && before.isWorthKeepingFor(size)) ? me.input() : null;
+			if (size > 0 && own != null) {
+				own.put(0, this.input, this.payloadStart, length);
+				before.keepFrom(this.frameEnd, this.end, 0, clock.nanoTime());
+				this.kept = null;
+				this.input = own;
+				this.payloadStart = 0;
+				this.payloadEnd = length;
+				messageAgain();
+				return before;
+			}
+			// The message takes the memory with it.
+			return (size > 0) ? copyRest(null, clock, frameLimit, me.spareBuffers) : null;
+		}
+		this.kept = null;
+		if (size == 0) {
+			discard(before, me.spareBuffers);
+			return null;
+		}
+		return copyRest(before, clock, frameLimit, me.spareBuffers);
+	}
+
+	private PartialMessage copyRest(@Nullable PartialMessage reused, Clock clock, int frameLimit, SpareBuffers buffers)
+			throws MemoryBudget.ExhaustedException {
+		long now = clock.nanoTime();
+		this.input.limit(this.end).position(this.frameEnd);
+		PartialMessage rest = PartialMessage.keep(reused, this.input, 0, now, frameLimit, buffers);
+		messageAgain();
+		if (rest == null) {
+			discard(reused, buffers);
+			throw new MemoryBudget.ExhaustedException();
+		}
+		rest.restart(now);
+		return rest;
+	}
+
+	/** A message that was {@linkplain #detach detached} has been handled. */
+	void endDetached(SpareBuffers buffers) {
+		discard(this.kept, buffers);
+		forget();
+	}
+
 	private static void discard(@Nullable PartialMessage partial, SpareBuffers buffers) {
 		if (partial != null) {
 			partial.discard(buffers);
@@ -183,6 +402,7 @@ final class MessageDecoder {
 	/** Has nothing to do with the connection any more. */
 	void forget() {
 		this.followed = false;
+		this.restTaken = false;
 		this.kept = null;
 		this.input = NOTHING;
 	}

@@ -38,10 +38,9 @@ final class OutboundWriter extends OutboundBuffer {
 	 * @param message from position to limit, which are the same afterwards
 	 */
 	void send(ByteBuffer message) {
-		ConnectionContext context = this.connection.context;
 		Participant me = Participant.current();
-		boolean own = me != null && me.handle() == this.connection.handle;
-		int bound = context.framing().maxFrameLength(message.remaining());
+		boolean own = this.connection.isOwner(me);
+		int bound = this.connection.framing().maxFrameLength(message.remaining());
 		boolean fits = me != null && bound <= Participant.BUFFER_SIZE;
 		ByteBuffer frame;
 		if (me != null && own && fits && (this.corked || me.decoder.isFollowed()) && me.isOnLease()) {
@@ -57,7 +56,107 @@ final class OutboundWriter extends OutboundBuffer {
 		}
 		int length = frame.remaining();
 		write(frame, own);
-		context.counters().sent(length);
+		this.connection.noteSent(length);
+	}
+
+	/**
+	 * Frames a request. Any thread.
+	 * @param message from position to limit, which are the same afterwards
+	 * @return the frame, from position to limit, in memory of its own
+	 */
+	ByteBuffer encodeRequest(ByteBuffer message) {
+		ByteBuffer frame = ByteBuffer.allocate(this.connection.framing().maxFrameLength(message.remaining()));
+		encode(message, frame);
+		return frame.flip();
+	}
+
+	/**
+	 * Sends frames to the peer. Any thread.
+	 * @param frames from position to limit
+	 * @param acceptance asked in the order of the socket, or {@code null}
+	 * @return what became of it. If the socket failed, it is {@link Sent#OVERLOADED}:
+	 * perhaps a part was written, and the connection is closed
+	 */
+	Sent sendRequests(ByteBuffer frames, @Nullable Acceptance acceptance) {
+		long before = acceptedBytes();
+		Sent sent;
+		try {
+			sent = send(this.connection.transport, frames, limits().maxOutboundSize(), acceptance);
+		}
+		catch (IOException ex) {
+			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
+			return Sent.OVERLOADED;
+		}
+		catch (RuntimeException | Error ex) {
+			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
+			throw ex;
+		}
+		switch (sent) {
+			case WRITTEN, WAITS -> this.connection.noteActivity(this.connection.nanoTime());
+			// If it is refused, corked replies may have begun to wait only now.
+			case BEGAN_TO_WAIT, REFUSED -> beganToWait();
+			case OVERLOADED -> overloaded();
+			case CLOSED -> {
+			}
+		}
+		this.connection.noteSent((int) Math.max(0, acceptedBytes() - before));
+		return sent;
+	}
+
+	/**
+	 * Frames a reply that is to be sent later. Any thread.
+	 * @param message from position to limit, which are the same afterwards
+	 * @param held how many bytes are held already
+	 * @return the frame, from position to limit, in memory that its holder releases
+	 */
+	ByteBuffer hold(ByteBuffer message, long held) {
+		int maxOutboundSize = limits().maxOutboundSize();
+		if (waitingBytes() + held >= maxOutboundSize) {
+			throw slowConsumer(waitingBytes() + held, maxOutboundSize);
+		}
+		ByteBuffer frame = this.connection.context.memory()
+			.allocate(this.connection.framing().maxFrameLength(message.remaining()));
+		if (frame == null) {
+			overloaded();
+			throw this.connection.closedException("message", CloseReason.OVERLOADED, null);
+		}
+		boolean encoded = false;
+		try {
+			encode(message, frame);
+			encoded = true;
+		}
+		finally {
+			if (!encoded) {
+				this.connection.context.memory().release(frame.capacity());
+			}
+		}
+		return frame.flip();
+	}
+
+	/**
+	 * Sends a frame that was held. It was accepted then, so nothing refuses it but the
+	 * end of the connection. Any thread.
+	 */
+	void sendHeld(ByteBuffer frame) {
+		int length = frame.remaining();
+		try {
+			Sent sent = send(this.connection.transport, frame, Long.MAX_VALUE, null);
+			switch (sent) {
+				case WRITTEN, CLOSED, REFUSED -> {
+				}
+				case BEGAN_TO_WAIT -> beganToWait();
+				case WAITS -> noteCongestion();
+				case OVERLOADED -> overloaded();
+			}
+			this.connection.noteSent(length);
+		}
+		catch (IOException | RuntimeException | Error ex) {
+			// Nobody who could be told has sent it just now.
+			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
+		}
+		finally {
+			this.connection.context.memory().release(frame.capacity());
+		}
 	}
 
 	/** Leaves the payload as it was. */
@@ -65,7 +164,7 @@ final class OutboundWriter extends OutboundBuffer {
 		int position = message.position();
 		int limit = message.limit();
 		try {
-			this.connection.context.framing().encode(message, frame);
+			this.connection.framing().encode(message, frame);
 		}
 		finally {
 			message.limit(limit).position(position);
@@ -94,7 +193,7 @@ final class OutboundWriter extends OutboundBuffer {
 			return view.limit(end).position(start);
 		}
 		this.corked = true;
-		this.connection.context.counters().sent(end - start);
+		this.connection.noteSent(end - start);
 		if (!me.isOnLease()) {
 			// The thread that took over may have looked before there was anything to
 			// write.
@@ -117,7 +216,7 @@ final class OutboundWriter extends OutboundBuffer {
 		int maxOutboundSize = limits().maxOutboundSize();
 		Sent sent;
 		try {
-			sent = send(this.connection.transport, frame, maxOutboundSize);
+			sent = send(this.connection.transport, frame, maxOutboundSize, null);
 		}
 		catch (IOException ex) {
 			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
@@ -140,9 +239,7 @@ final class OutboundWriter extends OutboundBuffer {
 			case REFUSED -> {
 				// Corked replies may have begun to wait only now.
 				beganToWait();
-				throw new SlowConsumerException(
-						"%s does not read: %d bytes wait for it, and no more than %d may. Send less, wait until it is writable again, or raise the maximum outbound size"
-							.formatted(this.connection, waitingBytes(), maxOutboundSize));
+				throw slowConsumer(waitingBytes(), maxOutboundSize);
 			}
 			case OVERLOADED -> {
 				overloaded();
@@ -150,6 +247,12 @@ final class OutboundWriter extends OutboundBuffer {
 			}
 			case CLOSED -> throw this.connection.notSendable();
 		}
+	}
+
+	private SlowConsumerException slowConsumer(long waiting, int maxOutboundSize) {
+		return new SlowConsumerException(
+				"%s does not read: %d bytes wait for it, and no more than %d may. Send less, wait until it is writable again, or raise the maximum outbound size"
+					.formatted(this.connection, waiting, maxOutboundSize));
 	}
 
 	/**
@@ -248,7 +351,7 @@ final class OutboundWriter extends OutboundBuffer {
 				this.connection.transport.flush();
 			}
 			if (progressNanos(0) != before) {
-				this.connection.noteActivity(handle.handleSet().nowNanos());
+				this.connection.noteTaken(handle.handleSet().nowNanos());
 			}
 			long mark = this.connection.isFlushing() ? 0 : limits().lowWaterMark();
 			return (waiting <= mark && (handle.isPaused() || this.congested)) ? left | SelectableHandle.LOOK : left;

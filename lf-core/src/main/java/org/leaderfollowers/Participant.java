@@ -7,6 +7,8 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.SpareBuffers;
+import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.Follower;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.Member;
@@ -27,13 +29,36 @@ final class Participant extends Member {
 	private final PromotionProtocol promotion;
 
 	/** Finds messages in what the thread reads. */
-	final MessageDecoder decoder = new MessageDecoder();
+	MessageDecoder decoder = new MessageDecoder();
 
 	/** How far the thread has got with its event. */
-	final Turn turn = new Turn();
+	Turn turn = new Turn();
+
+	/** What belongs to the handler that waits while the thread leads. */
+	private @Nullable Frame outer;
+
+	/** To be used again. */
+	private @Nullable Frame spare;
+
+	/** For what it waits in the middle of a handler. Opaque would do; any thread. */
+	private volatile @Nullable Awaited awaited;
+
+	private volatile long awaitedSinceNanos;
+
+	/** How the thread waits for a reply. */
+	private final ReplyWait replyWait;
+
+	/** How many handlers it runs on top of its first one. */
+	int nestedUpcalls;
+
+	/** What it reads while it waits. */
+	final BoundInput boundInput = new BoundInput(this);
 
 	/** Whether its thread was interrupted while it took part. */
 	private boolean interrupted;
+
+	/** Whether it was interrupted in a handler that runs on top of one that waits. */
+	private boolean interruptedNested;
 
 	/** For messages that arrive in parts. */
 	final SpareBuffers spareBuffers;
@@ -47,10 +72,37 @@ final class Participant extends Member {
 	private @Nullable ByteBuffer gatheredView;
 
 	Participant(int number, Follower follower, Thread thread, boolean owned, PromotionProtocol promotion,
-			MemoryBudget memory, long nowNanos) {
+			ReplyWait replyWait, MemoryBudget memory, long nowNanos) {
 		super(number, follower, thread, owned, nowNanos);
 		this.promotion = promotion;
+		this.replyWait = replyWait;
 		this.spareBuffers = new SpareBuffers(memory);
+	}
+
+	/**
+	 * Something for which threads wait in the middle of a handler. Its name is for
+	 * people.
+	 */
+	interface Awaited {
+
+		/** The name of the client or server on whose connection it comes. */
+		String peer();
+
+	}
+
+	/**
+	 * How threads of a pool wait for replies.
+	 */
+	@FunctionalInterface
+	interface ReplyWait {
+
+		/**
+		 * Waits until an exchange has ended. An interrupt ends it.
+		 * @param me the calling thread, which the exchange was created by
+		 * @return the state, which is final
+		 */
+		Exchange.State await(Participant me, Exchange exchange);
+
 	}
 
 	/**
@@ -70,6 +122,37 @@ final class Participant extends Member {
 		if (me != null) {
 			me.promotion.promoteNewLeader(me);
 		}
+	}
+
+	/**
+	 * Waits until an exchange has ended. A thread of a pool does not lead meanwhile,
+	 * unless nobody else can.
+	 */
+	static void await(Exchange exchange, Awaited awaited, Clock clock) {
+		Participant me = current();
+		if (me != null) {
+			Awaited outer = me.awaited;
+			long outerSinceNanos = me.awaitedSinceNanos;
+			me.awaitedSinceNanos = clock.nanoTime();
+			me.awaited = awaited;
+			try {
+				me.replyWait.await(me, exchange);
+			}
+			finally {
+				me.awaited = outer;
+				me.awaitedSinceNanos = outerSinceNanos;
+			}
+		}
+		else {
+			exchange.await(clock);
+		}
+	}
+
+	/** Notes for what the handler waits that the thread runs now. Returns the former. */
+	@Nullable Awaited awaits(@Nullable Awaited next) {
+		Awaited former = this.awaited;
+		this.awaited = next;
+		return former;
 	}
 
 	/** Whether the thread takes part in a pool. */
@@ -93,6 +176,7 @@ final class Participant extends Member {
 		this.output = null;
 		this.gathered = null;
 		this.gatheredView = null;
+		this.spare = null;
 	}
 
 	/**
@@ -105,15 +189,85 @@ final class Participant extends Member {
 		}
 	}
 
+	/**
+	 * A handler of the calling thread has ended: an interrupt meant for it must not reach
+	 * the next one. If it ran on top of a handler that waits, the interrupt may as well
+	 * be meant for that, which gets it when no more run on top of it.
+	 */
+	static void endInterrupt() {
+		Participant me = Thread.interrupted() ? current() : null;
+		if (me != null && me.nestedUpcalls > 0) {
+			me.interruptedNested = true;
+		}
+	}
+
+	/** Goes on with the handler that waits, after one on top of it. */
+	void endNestedUpcall() {
+		this.nestedUpcalls--;
+		if (this.interruptedNested) {
+			this.interruptedNested = false;
+			thread().interrupt();
+		}
+	}
+
 	void restoreInterrupt() {
 		if (this.interrupted && !isOwned()) {
 			thread().interrupt();
 		}
 	}
 
-	/** Begins to process an event of a handle. */
-	void begin(SelectableHandle handle) {
-		worksOn(handle);
+	/**
+	 * Puts aside what belongs to the handler that the thread runs, whose message lies in
+	 * the buffers: it is going to read for others meanwhile.
+	 */
+	void nest() {
+		Frame own = new Frame(this.outer, this.decoder, this.turn, this.input, this.output, this.gathered,
+				this.gatheredView, handledNanos());
+		Frame fresh = (this.spare != null) ? this.spare
+				: new Frame(null, new MessageDecoder(), new Turn(), null, null, null, null, 0);
+		this.spare = null;
+		use(fresh);
+		this.turn.begin();
+		takeHandledNanos();
+		this.outer = own;
+	}
+
+	/** Goes on with the handler. */
+	void unnest() {
+		Frame own = this.outer;
+		if (own == null) {
+			throw new IllegalStateException("nothing was put aside");
+		}
+		this.spare = new Frame(null, this.decoder, this.turn, this.input, this.output, this.gathered, this.gatheredView,
+				0);
+		use(own);
+		takeHandledNanos();
+		if (own.handledNanos() != 0) {
+			handled(own.handledNanos());
+		}
+		this.outer = own.outer();
+	}
+
+	private void use(Frame frame) {
+		this.decoder = frame.decoder();
+		this.turn = frame.turn();
+		this.input = frame.input();
+		this.output = frame.output();
+		this.gathered = frame.gathered();
+		this.gatheredView = frame.gatheredView();
+	}
+
+	/**
+	 * What belongs to one of several handlers that a thread runs on top of each other.
+	 */
+	private record Frame(@Nullable Frame outer, MessageDecoder decoder, Turn turn, @Nullable ByteBuffer input,
+			@Nullable ByteBuffer output, @Nullable ByteBuffer gathered, @Nullable ByteBuffer gatheredView,
+			long handledNanos) {
+	}
+
+	/** Begins to process an event. */
+	void begin(HandledWork.Source source) {
+		worksOn(source);
 		takeHandledNanos();
 		this.turn.begin();
 	}
@@ -123,9 +277,12 @@ final class Participant extends Member {
 		return leading() == set.leadership;
 	}
 
-	/** The handle that the thread works on. Any thread. */
+	/**
+	 * The handle that the thread works on, or {@code null}: if it works on none, or on an
+	 * event that no handle has. Any thread.
+	 */
 	@Nullable SelectableHandle handle() {
-		return (SelectableHandle) work();
+		return (work() instanceof SelectableHandle handle) ? handle : null;
 	}
 
 	/**
@@ -194,10 +351,13 @@ final class Participant extends Member {
 		// A leader, too, if it runs a handler on a leased leadership.
 		HandledWork.Source source = (seen != ThreadRole.FOLLOWER) ? work() : null;
 		HandledWork work = (source != null) ? source.work() : null;
+		Awaited waits = (work != null) ? this.awaited : null;
 		return new PoolSnapshot.ThreadSnapshot(thread().getName(), seen,
 				Duration.ofNanos(Math.max(0, nowNanos - sinceNanos())), (work != null) ? work.server() : null,
 				(source != null && work != null) ? work.handle(source.workNumber()) : null,
-				(work != null) ? work.handler() : null);
+				(work != null) ? work.handler() : null, (waits != null) ? waits.toString() : null,
+				(waits != null) ? waits.peer() : null,
+				(waits != null) ? Duration.ofNanos(Math.max(0, nowNanos - this.awaitedSinceNanos)) : Duration.ZERO);
 	}
 
 }

@@ -4,6 +4,7 @@ import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 
 import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.PoolSettings;
@@ -36,6 +37,8 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	/** 0 for the default, which depends on the number of threads. */
 	private int handleSets;
 
+	private List<String> eventSources = List.of();
+
 	private PromotionPolicy promotionPolicy = PromotionPolicy.ADAPTIVE;
 
 	private int parallelism = PROCESSORS;
@@ -44,7 +47,15 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
 	private Duration promotionLease = Duration.ofMillis(2);
 
-	private long maxBufferedBytes = Runtime.getRuntime().maxMemory() / 4;
+	/** 0 to share the default limit with other pools. */
+	private long maxBufferedBytes;
+
+	private NestedDispatch nestedDispatch = NestedDispatch.NEVER;
+
+	private int maxNestedDepth = 8;
+
+	private NestingGuard nestingGuard = new NestingGuard() {
+	};
 
 	private final List<PoolListener> listeners = new ArrayList<>();
 
@@ -86,10 +97,13 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	}
 
 	/**
-	 * How many threads the pool has. A thread is added when an event could not be waited
-	 * for since all are busy, so {@code max} bounds how many handlers block at a time.
-	 * @param min threads that are kept even when idle, at least 1; the default is 4
-	 * @param max threads at the most, from {@code min} to 10000; the default is 64
+	 * The number of threads. The pool adds a thread if all threads are busy and none is
+	 * left to wait for events, so {@code max} limits how many handlers can block at the
+	 * same time.
+	 * @param min the number of threads that are kept even when idle, at least 1; the
+	 * default is 4
+	 * @param max the maximum number of threads, from {@code min} to 10000; the default is
+	 * 64
 	 * @return this builder
 	 */
 	public LeaderFollowersPool.Builder threads(int min, int max) {
@@ -114,7 +128,7 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
 	/**
 	 * The priority of the threads, for pools that serve different levels of service. Many
-	 * systems ignore it unless told otherwise.
+	 * systems ignore it by default.
 	 * @param priority from {@link Thread#MIN_PRIORITY} to {@link Thread#MAX_PRIORITY};
 	 * the default is {@link Thread#NORM_PRIORITY}
 	 * @return this builder
@@ -125,13 +139,13 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	}
 
 	/**
-	 * How many handle sets the connections are spread over. Each has a leader of its own,
-	 * and any idle thread leads any set without one (the paper's <em>multiple leaders,
-	 * multiple followers</em>).
-	 * @param handleSets from 1 to 64, and not more than the minimum of threads; all of
-	 * them are in use then. By default one is in use, and further ones unfold as the pool
-	 * keeps more processors busy: up to {@link #parallelism}, up to the minimum of
-	 * threads, and up to 8
+	 * The number of handle sets that the connections are distributed over. Each handle
+	 * set has a leader of its own, and any idle thread leads any set without a leader
+	 * (the paper's <em>multiple leaders, multiple followers</em>).
+	 * @param handleSets from 1 to 64, and at most the minimum number of threads; then all
+	 * of them are in use. By default, one handle set is in use, and further ones unfold
+	 * as the pool keeps more processors busy: up to {@link #parallelism}, up to the
+	 * minimum number of threads, and up to 8
 	 * @return this builder
 	 */
 	public LeaderFollowersPool.Builder handleSets(int handleSets) {
@@ -140,10 +154,35 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	}
 
 	/**
-	 * How many threads share the events that are ready, at the most. One of them works on
-	 * as long as it keeps up; when more work waits than is worth waking a thread for, the
-	 * next one is woken. Threads whose handlers are known to block do not count, nor does
-	 * a follower that takes a leadership over. Without effect with
+	 * The {@linkplain EventSource event sources} that the pool can wait on beside its
+	 * handle sets. Each source needs a thread that leads it, so the minimum number of
+	 * threads must be at least the number of handle sets and event sources together. The
+	 * pool waits on a source as soon as it is
+	 * {@linkplain LeaderFollowersPool#register(String, EventSource, EventSource.Handler)
+	 * registered}; until then, the source needs no thread.
+	 * @param names the names of the sources, none by default. They must differ from each
+	 * other and from the names of the handle sets, which consist of the name of the pool
+	 * and a number
+	 * @return this builder
+	 */
+	public LeaderFollowersPool.Builder eventSources(String... names) {
+		List<String> distinct = new ArrayList<>();
+		for (String name : names) {
+			if (distinct.contains(Arguments.notBlank("names", name))) {
+				throw new IllegalArgumentException(
+						"'names' must be unlike each other, but holds '%s' twice".formatted(name));
+			}
+			distinct.add(name);
+		}
+		this.eventSources = List.copyOf(distinct);
+		return self();
+	}
+
+	/**
+	 * The maximum number of threads that share the events that are ready. One thread
+	 * works alone as long as it keeps up; if so much work waits that waking a thread
+	 * pays, the next thread is woken. Threads whose handlers are known to block do not
+	 * count, and neither does a follower that takes over a leadership. Has no effect with
 	 * {@link PromotionPolicy#EAGER}.
 	 * @param parallelism from 1, with which no thread is woken to share, to 1024; the
 	 * default is the number of processors
@@ -165,11 +204,11 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	}
 
 	/**
-	 * How long a leader may run a handler before a follower takes the leadership over. It
-	 * bounds how long a handler that unexpectedly blocks keeps other connections waiting.
-	 * Without effect with {@link PromotionPolicy#EAGER}.
+	 * How long a leader may run a handler before a follower takes over the leadership.
+	 * The lease limits how long a handler that unexpectedly blocks keeps other
+	 * connections waiting. With {@link PromotionPolicy#EAGER}, no leader runs a handler.
 	 * @param lease from 100 microseconds to 1 minute; the default is 2 milliseconds.
-	 * While handlers run, one thread wakes up that often to look
+	 * While handlers run, one thread wakes at this interval to check the leases
 	 * @return this builder
 	 */
 	public LeaderFollowersPool.Builder promotionLease(Duration lease) {
@@ -179,7 +218,7 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	}
 
 	/**
-	 * Which follower is promoted.
+	 * The order in which followers are promoted.
 	 * @param order the default is {@link PromotionOrder#LIFO}
 	 * @return this builder
 	 */
@@ -189,12 +228,12 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	}
 
 	/**
-	 * How much memory the connections of the pool may hold together for messages that
-	 * have begun to arrive and replies that wait for their peers. A connection that needs
-	 * more when it is used up is closed as {@link CloseReason#OVERLOADED}, so that a
-	 * flood does not exhaust the heap for everybody.
-	 * @param maxBufferedBytes bytes, at least 64 KiB; the default is a quarter of the
-	 * maximum heap
+	 * How much memory all connections of the pool together may hold for messages that
+	 * have begun to arrive and for replies that wait for their peers. If a connection
+	 * needs more, it is closed with the reason {@link CloseReason#OVERLOADED}, so that a
+	 * flood does not exhaust the heap.
+	 * @param maxBufferedBytes bytes, at least 64 KiB. By default, all pools of the
+	 * virtual machine that have no limit of their own share a quarter of the maximum heap
 	 * @return this builder
 	 */
 	public LeaderFollowersPool.Builder maxBufferedBytes(long maxBufferedBytes) {
@@ -207,8 +246,40 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	}
 
 	/**
-	 * Adds one who is told of hand-offs.
-	 * @param listener is called by new leaders
+	 * Whether a thread that waits for a reply runs handlers of other events on top of the
+	 * waiting handler, if there is no other thread for them.
+	 * @param nestedDispatch the default is {@link NestedDispatch#NEVER}
+	 * @return this builder
+	 */
+	public LeaderFollowersPool.Builder nestedDispatch(NestedDispatch nestedDispatch) {
+		this.nestedDispatch = Objects.requireNonNull(nestedDispatch, "'nestedDispatch' must not be null");
+		return self();
+	}
+
+	/**
+	 * The maximum number of handlers that a thread runs on top of its first one. Each
+	 * handler takes space on the stack of the thread.
+	 * @param maxNestedDepth from 1 to 100; the default is 8
+	 * @return this builder
+	 */
+	public LeaderFollowersPool.Builder maxNestedDepth(int maxNestedDepth) {
+		this.maxNestedDepth = Arguments.inRange("maxNestedDepth", maxNestedDepth, 1, 100);
+		return self();
+	}
+
+	/**
+	 * Separates handlers that run on top of each other.
+	 * @param nestingGuard the default lets all of them nest
+	 * @return this builder
+	 */
+	public LeaderFollowersPool.Builder nestingGuard(NestingGuard nestingGuard) {
+		this.nestingGuard = Objects.requireNonNull(nestingGuard, "'nestingGuard' must not be null");
+		return self();
+	}
+
+	/**
+	 * Adds a listener for hand-offs.
+	 * @param listener called by new leaders
 	 * @return this builder
 	 */
 	public LeaderFollowersPool.Builder listener(PoolListener listener) {
@@ -222,17 +293,27 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
 	/**
 	 * The options so far.
-	 * @throws IllegalArgumentException if there are more handle sets than threads
+	 * @throws IllegalArgumentException if there are more handle sets and event sources
+	 * than threads
 	 */
 	PoolOptions options() {
 		boolean unfolds = this.handleSets == 0;
-		int sets = unfolds ? Math.min(this.minThreads, Math.min(this.parallelism, MOST_UNFOLDED)) : this.handleSets;
+		int left = this.minThreads - this.eventSources.size();
+		int sets = unfolds ? Math.max(1, Math.min(left, Math.min(this.parallelism, MOST_UNFOLDED))) : this.handleSets;
 		PoolOptions.checkHandleSets(sets, this.minThreads);
+		PoolOptions.checkLeaders("min", this.minThreads, sets, this.eventSources.size());
+		for (int i = 0; i < sets; i++) {
+			if (this.eventSources.contains(HandleSets.nameOf(this.name, i))) {
+				throw new IllegalArgumentException("'%s' is the name of a handle set: give the event source another one"
+					.formatted(HandleSets.nameOf(this.name, i)));
+			}
+		}
 		PoolSettings settings = new PoolSettings(this.minThreads, this.maxThreads,
 				this.promotionPolicy == PromotionPolicy.EAGER, this.promotionLease.toNanos(), this.clock.nanoTime());
 		return new PoolOptions(this.name, settings, this.keepAlive, this.threadPriority, sets, unfolds,
-				this.parallelism, this.promotionOrder, this.maxBufferedBytes, this.listeners, this.clock,
-				this.selectorProvider, this.processorTime);
+				this.eventSources, this.parallelism, this.promotionOrder, this.maxBufferedBytes,
+				new NestedUpcalls.Options(this.nestedDispatch, this.maxNestedDepth, this.nestingGuard), this.listeners,
+				this.clock, this.selectorProvider, this.processorTime);
 	}
 
 }

@@ -1,33 +1,34 @@
 package org.leaderfollowers;
 
 /**
- * Is told of the hand-offs of a pool, for meters. Unless it says otherwise, a method is
- * called by the new leader before it waits: it must be quick, and never block. If it
- * gives the leadership up all the same, as {@link LeaderFollowersPool#resize} does,
- * another thread takes it. What it throws is ignored.
+ * A listener for the hand-offs of a pool, for meters. Unless a method says otherwise, the
+ * new leader calls it before it waits for events, so the method must be quick and must
+ * not block. If the method gives up the leadership, as {@link LeaderFollowersPool#resize}
+ * does, another thread takes it. Exceptions of the method are ignored.
  */
 @FunctionalInterface
 public interface PoolListener {
 
 	/**
-	 * A leadership that had been given up was taken.
-	 * @param kind how the new leader came to it
+	 * A vacant leadership was taken, or a leadership was taken over.
+	 * @param kind how the new leader came to lead
 	 * @param vacancyNanos how long there was no leader, in nanoseconds
 	 */
 	void handedOff(PromotionKind kind, long vacancyNanos);
 
 	/**
-	 * A handle set has had no leader for 100 ms, or for the lease if that is longer,
-	 * because every thread is busy, and has none yet. Called by a thread that is not of
-	 * the pool, once until the starvation has ended.
-	 * @param nanos for how long already, in nanoseconds
+	 * A handle set or event source has had no leader for 100 ms, or for the lease if that
+	 * is longer, because every thread is busy, and still has none. A thread that does not
+	 * belong to the pool calls this method, once for each starvation.
+	 * @param nanos for how long there has been no leader, in nanoseconds
 	 */
 	default void starved(long nanos) {
 	}
 
 	/**
-	 * A handle set has a leader again that had none because every thread was busy.
-	 * @param nanos how long there was none, in nanoseconds
+	 * A handle set or event source that had no leader, because every thread was busy, has
+	 * a leader again.
+	 * @param nanos how long there was no leader, in nanoseconds
 	 */
 	default void leaderless(long nanos) {
 	}

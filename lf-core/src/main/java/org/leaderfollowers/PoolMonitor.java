@@ -5,9 +5,11 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
@@ -32,6 +34,8 @@ final class PoolMonitor {
 
 	private final HandleSets handleSets;
 
+	private final EventSources sources;
+
 	private final Unfolding unfolding;
 
 	private final PoolThreads threads;
@@ -42,30 +46,29 @@ final class PoolMonitor {
 
 	private final MemoryBudget memory;
 
-	PoolMonitor(PoolOptions options, HandleSets handleSets, Unfolding unfolding, PoolThreads threads,
-			PromotionProtocol promotion, StarvationMonitor starvationMonitor, MemoryBudget memory) {
+	private final NestedUpcalls upcalls;
+
+	PoolMonitor(PoolOptions options, HandleSets handleSets, EventSources sources, Unfolding unfolding,
+			PoolThreads threads, PromotionProtocol promotion, StarvationMonitor starvationMonitor, MemoryBudget memory,
+			NestedUpcalls upcalls) {
 		this.options = options;
 		this.handleSets = handleSets;
+		this.sources = sources;
 		this.unfolding = unfolding;
 		this.threads = threads;
 		this.promotion = promotion;
 		this.starvationMonitor = starvationMonitor;
 		this.memory = memory;
+		this.upcalls = upcalls;
 	}
 
 	PoolSnapshot snapshot(PoolSnapshot.State state) {
 		Instant time = Instant.now();
 		long now = this.options.clock().nanoTime();
-		// The words of the handle sets decide who leads; all else is put in accordance
+		// The words of the leaderships decide who leads; all else is put in accordance
 		// with what they said when they were read.
-		@Nullable Member[] leaders = new @Nullable Member[this.handleSets.count()];
-		Set<Member> leading = new HashSet<>();
-		for (int i = 0; i < leaders.length; i++) {
-			Member leader = leaderOf(this.handleSets.get(i).leadership, now);
-			if (leader != null && leading.add(leader)) {
-				leaders[i] = leader;
-			}
-		}
+		Map<Leadership, Member> leaders = leaders(now);
+		Set<Member> leading = new HashSet<>(leaders.values());
 		Set<Member> unlisted = new HashSet<>(leading);
 		List<PoolSnapshot.ThreadSnapshot> listed = new ArrayList<>();
 		for (Participant participant : this.threads.members().all()) {
@@ -73,37 +76,64 @@ final class PoolMonitor {
 				listed.add(participant.snapshot(leading.contains(participant), now));
 			}
 		}
+		// Its place may have been given to another thread since.
+		leaders.values().removeAll(unlisted);
 		List<PoolSnapshot.HandleSetSnapshot> sets = new ArrayList<>();
-		Starvation starvation = this.starvationMonitor.starvation();
-		for (int i = 0; i < leaders.length; i++) {
-			Member leader = leaders[i];
-			HandleSet set = this.handleSets.get(i);
-			// Its place may have been given to another thread since.
-			String name = (leader != null && !unlisted.contains(leader)) ? leader.thread().getName() : null;
+		for (HandleSet set : this.handleSets) {
+			Member leader = leaders.get(set.leadership);
 			PoolSnapshot.SharingSnapshot sharing = sharing(set, leader, now, time);
-			if (set.leadership.isResting() && set.leadership.term() == 0) {
-				// It has never been in use.
-				continue;
+			boolean used = !set.leadership.isResting() || set.leadership.term() > 0;
+			if (used) {
+				sets.add(set.snapshot(name(leader), vacantFor(set.leadership, leader, now), sharing));
 			}
-			Duration vacantFor = (name != null || set.leadership.isResting()) ? Duration.ZERO
-					: vacantFor(set.leadership, starvation.nanos(set.leadership, now), now);
-			sets.add(set.snapshot(name, vacantFor, sharing));
 		}
+		List<PoolSnapshot.EventSourceSnapshot> eventSources = new ArrayList<>();
+		for (LedSource source : this.sources.all()) {
+			Member leader = leaders.get(source.leadership);
+			eventSources.add(source.snapshot(name(leader), vacantFor(source.leadership, leader, now),
+					this.sources.handling(source)));
+		}
+		Starvation starvation = this.starvationMonitor.starvation();
 		PoolSettings settings = this.threads.settings();
 		LatencySnapshot vacancies = vacancies();
 		return new PoolSnapshot(this.options.name(), state, settings.minThreads(), settings.maxThreads(),
 				this.options.keepAlive(), PoolOptions.policyOf(settings), this.options.promotionOrder(),
 				Duration.ofNanos(settings.leaseNanos()), this.options.parallelism(), List.copyOf(listed),
-				List.copyOf(sets), promotions(), vacancies.total().toNanos(), this.promotion.wakeUps(),
-				this.promotion.wastedWakeUps(), this.threads.started(), this.threads.startFailures(),
-				starvation.periods(), starvation.totalNanos(), this.starvationMonitor.starvations(),
-				Duration.ofNanos(this.starvationMonitor.longestNanos()), this.memory.used(), this.memory.limit(), time,
-				vacancies, unfolding(now, time));
+				List.copyOf(sets), List.copyOf(eventSources), promotions(), vacancies.total().toNanos(),
+				this.promotion.wakeUps(), this.promotion.wastedWakeUps(), this.threads.started(),
+				this.threads.startFailures(), starvation.periods(), starvation.totalNanos(),
+				this.starvationMonitor.starvations(), Duration.ofNanos(this.starvationMonitor.longestNanos()),
+				this.memory.used(), this.memory.limit(), time, vacancies, unfolding(now, time), this.upcalls.count());
 	}
 
-	/** For a set that is known to have no leader. */
-	private static Duration vacantFor(Leadership leadership, long starvedNanos, long nowNanos) {
-		long nanos = leadership.isVacant() ? nowNanos - leadership.vacatedNanos() : starvedNanos;
+	/** No thread leads two of them, whatever the words said one after the other. */
+	private Map<Leadership, Member> leaders(long nowNanos) {
+		Map<Leadership, Member> leaders = new IdentityHashMap<>();
+		Set<Member> leading = new HashSet<>();
+		forEachLeadership((leadership) -> {
+			Member leader = leaderOf(leadership, nowNanos);
+			if (leader != null && leading.add(leader)) {
+				leaders.put(leadership, leader);
+			}
+		});
+		return leaders;
+	}
+
+	private void forEachLeadership(Consumer<Leadership> action) {
+		this.handleSets.forEach((set) -> action.accept(set.leadership));
+		this.sources.all().forEach((source) -> action.accept(source.leadership));
+	}
+
+	private static @Nullable String name(@Nullable Member leader) {
+		return (leader != null) ? leader.thread().getName() : null;
+	}
+
+	private Duration vacantFor(Leadership leadership, @Nullable Member leader, long nowNanos) {
+		if (leader != null || leadership.isResting()) {
+			return Duration.ZERO;
+		}
+		long nanos = leadership.isVacant() ? nowNanos - leadership.vacatedNanos()
+				: this.starvationMonitor.starvation().nanos(leadership, nowNanos);
 		// It may have been given up after the time was taken.
 		return Duration.ofNanos(Math.max(1, nanos));
 	}
@@ -119,8 +149,8 @@ final class PoolMonitor {
 	}
 
 	/**
-	 * The leader of a handle set, unless it does not return: a lease that has run out is
-	 * starved if there was nobody to take it over.
+	 * The leader of a handle set or event source, unless it does not return: a lease that
+	 * has run out is starved if there was nobody to take it over.
 	 */
 	private @Nullable Member leaderOf(Leadership leadership, long nowNanos) {
 		int holder = leadership.holder();
@@ -162,9 +192,7 @@ final class PoolMonitor {
 	}
 
 	private LatencyHistogram.Sum vacancies(PromotionKind kind, LatencyHistogram.Sum sum) {
-		for (HandleSet set : this.handleSets) {
-			set.leadership.handOffs().addTo(HandOffKind.values()[kind.ordinal()], sum);
-		}
+		forEachLeadership((leadership) -> leadership.handOffs().addTo(HandOffKind.values()[kind.ordinal()], sum));
 		return sum;
 	}
 

@@ -8,6 +8,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.leaderfollowers.internal.lifecycle.Quiescence;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
 
 /**
@@ -32,6 +33,8 @@ final class PoolShutdown {
 
 	private final HandleSets handleSets;
 
+	private final EventSources sources;
+
 	private final PromotionProtocol promotion;
 
 	private final List<Drainable> drainables = new CopyOnWriteArrayList<>();
@@ -41,12 +44,15 @@ final class PoolShutdown {
 	/** Written under the monitor of the threads. */
 	private volatile PoolSnapshot.State state = PoolSnapshot.State.NEW;
 
-	PoolShutdown(PoolOptions options, PoolThreads threads, HandleSets handleSets, PromotionProtocol promotion) {
+	PoolShutdown(PoolOptions options, PoolThreads threads, HandleSets handleSets, EventSources sources,
+			PromotionProtocol promotion) {
 		this.name = options.name();
 		this.clock = options.clock();
 		this.threads = threads;
 		this.handleSets = handleSets;
+		this.sources = sources;
 		this.promotion = promotion;
+		this.drainables.add(sources);
 		this.quiescence = new Quiescence(this.clock);
 	}
 
@@ -83,18 +89,22 @@ final class PoolShutdown {
 		this.drainables.remove(drainable);
 	}
 
-	/** Closes the servers, then ends the threads. Returns whether all have ended. */
+	/**
+	 * Closes the event sources and servers, then ends the threads. Returns whether all
+	 * have ended.
+	 */
 	boolean close(Duration grace) {
 		long deadlineNanos = deadlineAfter(grace);
 		// All of them first: while one is drained, the others must not accept any more.
 		this.drainables.forEach((drainable) -> drainable.beginDrain(deadlineNanos));
-		for (Drainable drainable : this.drainables) {
-			drainable.close(Duration.ofNanos(Math.max(0, deadlineNanos - this.clock.nanoTime())));
-		}
+		// Handlers of servers need the clients to answer what they have received.
+		closeAll(false, deadlineNanos);
+		closeAll(true, deadlineNanos);
 		stop();
 		for (HandleSet set : this.handleSets) {
 			set.wakeLeader();
 		}
+		this.sources.wakeLeaders();
 		for (Participant participant : this.threads.living()) {
 			LockSupport.unpark(participant.thread());
 		}
@@ -109,6 +119,14 @@ final class PoolShutdown {
 		return interrupt(grace);
 	}
 
+	private void closeAll(boolean clients, long deadlineNanos) {
+		for (Drainable drainable : this.drainables) {
+			if (drainable.isClient() == clients) {
+				drainable.close(Duration.ofNanos(Math.max(0, deadlineNanos - this.clock.nanoTime())));
+			}
+		}
+	}
+
 	private void stop() {
 		synchronized (this.threads) {
 			if (this.state != PoolSnapshot.State.STOPPED) {
@@ -120,11 +138,11 @@ final class PoolShutdown {
 
 	private boolean interrupt(Duration grace) {
 		for (Participant participant : this.threads.living()) {
-			SelectableHandle handle = participant.handle();
-			if (participant != Participant.current() && handle != null) {
+			HandledWork.Source work = participant.work();
+			if (participant != Participant.current() && work != null) {
 				EngineLog.INSTANCE.warn(
 						"Thread '{}' of pool '{}' has not ended within {} and is interrupted; it works on {}",
-						participant.thread().getName(), this.name, grace, handle);
+						participant.thread().getName(), this.name, grace, work);
 				participant.thread().interrupt();
 			}
 		}
@@ -188,7 +206,7 @@ final class PoolShutdown {
 	}
 
 	private long deadlineAfter(Duration timeout) {
-		return this.clock.nanoTime() + LeaderFollowersPool.nanos(timeout);
+		return this.clock.nanoTime() + Arguments.nanos(timeout);
 	}
 
 }

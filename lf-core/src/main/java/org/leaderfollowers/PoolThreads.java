@@ -55,6 +55,9 @@ final class PoolThreads extends ThreadSupply {
 		/** The promotion protocol of the pool. */
 		PromotionProtocol promotion();
 
+		/** How threads of the pool wait for replies. */
+		Participant.ReplyWait replyWait();
+
 		/** What a thread of the pool does until the pool stops or the thread retires. */
 		void participate(Participant me);
 
@@ -176,7 +179,7 @@ final class PoolThreads extends ThreadSupply {
 					"No more than %d threads can join pool '%s' beside its own".formatted(JOINERS, this.poolName));
 		}
 		return this.members.enroll(thread, (number, follower) -> new Participant(number, follower, thread, owned,
-				pool().promotion(), this.memory, this.clock.nanoTime()));
+				pool().promotion(), pool().replyWait(), this.memory, this.clock.nanoTime()));
 	}
 
 	/** The calling thread takes part no more. */
@@ -207,7 +210,7 @@ final class PoolThreads extends ThreadSupply {
 	 */
 	void applyUpdatesIfVacant(HandleSet set) {
 		PromotionProtocol promotion = pool().promotion();
-		if (promotion.isStopping() || !promotion.isUnattended(set.leadership)) {
+		if (promotion.isStopping() || !promotion.standIn().isWanted(set.leadership)) {
 			return;
 		}
 		Participant current = Participant.current();
@@ -221,7 +224,7 @@ final class PoolThreads extends ThreadSupply {
 			return;
 		}
 		try {
-			promotion.leadBriefly(me, set.leadership, set::applyUpdates);
+			promotion.standIn().lead(me, set.leadership, set::applyUpdates);
 		}
 		finally {
 			if (joins) {

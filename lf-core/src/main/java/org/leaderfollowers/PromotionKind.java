@@ -5,22 +5,24 @@ package org.leaderfollowers;
  */
 public enum PromotionKind {
 
-	/** A follower was woken because the leader gave the leadership up to process. */
+	/**
+	 * A follower was woken because the leader gave up the leadership to process an event.
+	 */
 	EAGER,
 
 	/**
-	 * A follower took the leadership over from a leader that was still processing when
-	 * its lease ran out. Does not occur with {@link PromotionPolicy#EAGER}, where no
-	 * leader processes.
+	 * A follower took over the leadership from a leader that was still processing when
+	 * its lease ended. Does not occur with {@link PromotionPolicy#EAGER}, because no
+	 * leader processes events then.
 	 */
 	TAKEOVER,
 
 	/**
 	 * A thread that had finished processing found the leadership vacant and took it
 	 * without waiting (the paper, section 7: it can become the leader immediately if
-	 * there is no current leader). With {@link PromotionPolicy#ADAPTIVE} also from a
-	 * leader that runs a handler: a thread that shares the ready events and finds no more
-	 * of them waits for the next ones itself.
+	 * there is no current leader). With {@link PromotionPolicy#ADAPTIVE}, such a thread
+	 * also takes the leadership from a leader that runs a handler: a thread that shares
+	 * the ready events and finds no more of them waits for the next events itself.
 	 */
 	RECLAIMED
 

@@ -9,11 +9,11 @@ public enum PromotionPolicy {
 	EAGER,
 
 	/**
-	 * Before dispatches to handlers that are known to block. A handler that is short is
-	 * run without a promotion, as by an event loop; if more work waits than is worth
-	 * waking a thread for, one is woken that shares it. The engine learns which is which
-	 * for each server. If a handler that was short blocks for once, a follower takes the
-	 * leadership over when the lease runs out.
+	 * Before dispatches to handlers that are known to block. The leader runs a short
+	 * handler without a promotion, as an event loop does. If so much work waits that
+	 * waking a thread pays, a thread is woken to share it. For each server, the engine
+	 * learns whether the handler is short. If a short handler blocks unexpectedly, a
+	 * follower takes over the leadership when the lease ends.
 	 * @see LeaderFollowersPool.Builder#promotionLease
 	 * @see LeaderFollowersPool.Builder#parallelism
 	 */

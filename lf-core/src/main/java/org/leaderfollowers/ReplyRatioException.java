@@ -3,9 +3,10 @@ package org.leaderfollowers;
 import java.io.Serial;
 
 /**
- * A reply to a datagram was not accepted because the replies would be larger, compared
- * with the datagram, than the server allows. The address of a datagram can be forged: a
- * server that sends much for little is a weapon against whoever has that address.
+ * A reply to a datagram was not accepted because the replies would exceed the server's
+ * maximum ratio to the size of the datagram. The address of a datagram can be forged, so
+ * a server that sends large replies to small datagrams could be used to attack the owner
+ * of this address.
  */
 public class ReplyRatioException extends IllegalStateException {
 

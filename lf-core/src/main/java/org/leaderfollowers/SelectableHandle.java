@@ -3,6 +3,7 @@ package org.leaderfollowers;
 import java.io.IOException;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
+import java.util.Objects;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.demultiplexing.HandleState;
@@ -34,12 +35,18 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	static final int GONE = 1 << 4;
 
 	/**
+	 * Activate the handle, whose owner waits for its next event; see CLAIMED_DISARMED.
+	 */
+	static final int ARM_OWNED = 1 << 5;
+
+	/**
 	 * Dispatch to the handler although nothing fired. Apart from the selector's
 	 * operations, since it is kept among them in the ready ring.
 	 */
 	static final int LOOK = 1 << 6;
 
-	private final SelectableChannel channel;
+	/** {@code null} if only its timer and looks are wanted. */
+	private final @Nullable SelectableChannel channel;
 
 	/** Changed by the leader of the set, while nobody owns the handle. */
 	private volatile HandleSet handleSet;
@@ -79,7 +86,7 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	/** Decides to which handle set it is dealt. */
 	final short number;
 
-	SelectableHandle(SelectableChannel channel, short number, HandleSet handleSet, EngineEventHandler handler,
+	SelectableHandle(@Nullable SelectableChannel channel, short number, HandleSet handleSet, EngineEventHandler handler,
 			HandlerProfile[] profiles, int operations) {
 		this.channel = channel;
 		this.number = number;
@@ -139,7 +146,10 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 		};
 	}
 
-	/** Releases the handle without a look, for it is going to be abandoned. */
+	/**
+	 * Releases the handle without a look, for it is going to be abandoned, or the caller
+	 * requests a look.
+	 */
 	void giveBack() {
 		Release released;
 		do {
@@ -184,7 +194,9 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	 */
 	void closeChannel() {
 		try {
-			this.channel.close();
+			if (this.channel != null) {
+				this.channel.close();
+			}
 		}
 		catch (IOException ex) {
 			EngineLog.INSTANCE.debug("Closing {} failed", this, ex);
@@ -208,7 +220,7 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 
 	@Override
 	public SelectableChannel channel() {
-		return this.channel;
+		return Objects.requireNonNull(this.channel, "the handle has no channel");
 	}
 
 	@Override
@@ -218,7 +230,7 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 
 	@Override
 	public boolean isOpen() {
-		return this.channel.isOpen() && !this.closeRequested;
+		return channel().isOpen() && !this.closeRequested;
 	}
 
 	@Override

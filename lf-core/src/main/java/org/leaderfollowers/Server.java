@@ -5,26 +5,26 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 
 /**
- * A server whose events are processed by a {@link LeaderFollowersPool}, whatever its
- * transport. A server is started once and closed once; all methods may be called by any
- * thread.
+ * A server of any transport, whose events are processed by a {@link LeaderFollowersPool}.
+ * A server is started once and closed once; any thread may call all methods.
  */
 public sealed interface Server extends AutoCloseable permits TcpServer, UdpServer {
 
 	/**
 	 * The name of the server.
-	 * @return {@code default} unless it was given another
+	 * @return {@code default} unless another name was set
 	 */
 	String name();
 
 	/**
-	 * The pool that serves it.
+	 * The pool that serves the server.
 	 * @return the pool
 	 */
 	LeaderFollowersPool pool();
 
 	/**
-	 * Binds the port and begins to serve. When this method returns, clients are heard.
+	 * Binds the port and begins to serve. When this method returns, clients can connect
+	 * or send.
 	 * @throws UncheckedIOException if the address cannot be bound, with the
 	 * {@link java.net.BindException} or {@link java.net.SocketException} as its cause
 	 * @throws IllegalStateException if the server was started or closed before
@@ -39,22 +39,23 @@ public sealed interface Server extends AutoCloseable permits TcpServer, UdpServe
 	int port();
 
 	/**
-	 * The address that the server is bound to, or is to be bound to.
+	 * The address that the server is bound to, or that it will bind.
 	 * @return address and port
 	 */
 	InetSocketAddress address();
 
 	/**
-	 * Takes on nothing new until {@link #resume}. The port stays bound and what is open
-	 * is served: peers that come now wait in the queues of the system, as far as those
-	 * have room. What is being taken on at the moment of the call is not held up. A
-	 * server that has not been started will start paused. Does nothing if the server is
-	 * paused already.
+	 * Accepts no new connections or datagrams until {@link #resume}. The port stays
+	 * bound, and open connections are served. New peers wait in the queues of the system,
+	 * as long as these have room. A connection that is being accepted at the moment of
+	 * the call is not held up. If the server has not been started, it will start paused.
+	 * Does nothing if the server is paused already.
 	 */
 	void pause();
 
 	/**
-	 * Takes on again what waits and what comes. Does nothing if the server is not paused.
+	 * Accepts connections or datagrams again, including those that wait. Does nothing if
+	 * the server is not paused.
 	 */
 	void resume();
 
@@ -72,24 +73,24 @@ public sealed interface Server extends AutoCloseable permits TcpServer, UdpServe
 	void close();
 
 	/**
-	 * Drains the server, and closes what could not be drained in time. The pool is left
-	 * as it is.
+	 * Drains the server, and then closes connections that could not be drained in time.
+	 * The pool is not closed.
 	 * @param grace how long to drain; {@link Duration#ZERO} closes at once
 	 * @return whether every message received was answered
 	 */
 	boolean close(Duration grace);
 
 	/**
-	 * Takes on nothing new, and answers every message that has been received. A handler
-	 * may call this method: it is not waited for then.
-	 * @param grace how long to wait for that
+	 * Accepts nothing new, and answers every message that has been received. If a handler
+	 * calls this method, the drain does not wait for this handler.
+	 * @param grace how long to wait for the replies
 	 * @return whether everything was answered
 	 */
 	boolean drain(Duration grace);
 
 	/**
-	 * Looks at the server. Any thread; cheap enough for a meter.
-	 * @return what it is doing
+	 * Takes a snapshot of the server. Any thread; cheap enough for a meter.
+	 * @return the current state and figures
 	 */
 	ServerSnapshot snapshot();
 

@@ -173,7 +173,7 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 
 	final boolean drain(Duration grace) {
 		Participant.promoteBeforeBlocking();
-		long deadlineNanos = System.nanoTime() + LeaderFollowersPool.nanos(grace);
+		long deadlineNanos = System.nanoTime() + Arguments.nanos(grace);
 		boolean abortedBefore = this.state.isAborted();
 		beginDrain(deadlineNanos);
 		return awaitDrained(deadlineNanos) && this.state.isAborted() == abortedBefore;

@@ -11,16 +11,16 @@ import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a {@link TcpServer} speaks TLS: whose keys it uses, whom it trusts, what it
- * negotiates. Immutable; each method returns another one.
+ * The TLS configuration of a {@link TcpServer}: keys, trust, protocols and cipher suites.
+ * Immutable; each method returns a changed copy.
  *
  * <pre>
  * ServerTls tls = ServerTls.of(sslContext).clientAuth(ClientAuth.NEED).protocols("TLSv1.3");
  * TcpServer server = TcpServer.builder(pool).tls(tls). ...
  * </pre>
  *
- * Key managers and trust managers of the context may block: they are never called by a
- * thread that leads.
+ * Key managers and trust managers of the context may block, because a thread that leads
+ * never calls them.
  *
  * @see TcpServer#tls(ServerTls)
  */
@@ -46,10 +46,15 @@ public final class ServerTls {
 	 * TLS with the keys and the trust of a context, the protocols and cipher suites that
 	 * it enables, and no certificates of clients.
 	 * @param context initialised
-	 * @return how to speak TLS
+	 * @return the configuration
 	 * @throws IllegalArgumentException if the context is not initialised
 	 */
 	public static ServerTls of(SSLContext context) {
+		requireInitialised(context);
+		return new ServerTls(context, ClientAuth.NONE, null, null);
+	}
+
+	static void requireInitialised(SSLContext context) {
 		Objects.requireNonNull(context, "'context' must not be null");
 		try {
 			context.createSSLEngine();
@@ -60,13 +65,12 @@ public final class ServerTls {
 						.formatted(context.getProtocol(), ex.getMessage()),
 					ex);
 		}
-		return new ServerTls(context, ClientAuth.NONE, null, null);
 	}
 
 	/**
-	 * Whether clients have to show a certificate.
+	 * Whether clients have to send a certificate.
 	 * @param clientAuth the default is {@link ClientAuth#NONE}
-	 * @return this with another value
+	 * @return a copy with this value
 	 */
 	public ServerTls clientAuth(ClientAuth clientAuth) {
 		Objects.requireNonNull(clientAuth, "'clientAuth' must not be null");
@@ -74,10 +78,10 @@ public final class ServerTls {
 	}
 
 	/**
-	 * Which versions of TLS are spoken.
-	 * @param protocols names of the JDK, for example {@code TLSv1.3}; the default is what
-	 * the context enables
-	 * @return this with other values
+	 * The versions of TLS that may be used.
+	 * @param protocols names of the JDK, for example {@code TLSv1.3}; the default are
+	 * those that the context enables
+	 * @return a copy with these values
 	 * @throws IllegalArgumentException if there is none, or one that is not supported
 	 */
 	public ServerTls protocols(String... protocols) {
@@ -87,10 +91,10 @@ public final class ServerTls {
 	}
 
 	/**
-	 * Which cipher suites may be used.
+	 * The cipher suites that may be used.
 	 * @param cipherSuites names of the JDK, the preferred one first, for example
-	 * {@code TLS_AES_256_GCM_SHA384}; the default is what the context enables
-	 * @return this with other values
+	 * {@code TLS_AES_256_GCM_SHA384}; the default are those that the context enables
+	 * @return a copy with these values
 	 * @throws IllegalArgumentException if there is none, or one that is not supported
 	 */
 	public ServerTls cipherSuites(String... cipherSuites) {
@@ -98,7 +102,7 @@ public final class ServerTls {
 				supported("cipherSuites", cipherSuites, this.context.getSupportedSSLParameters().getCipherSuites()));
 	}
 
-	private static List<String> supported(String name, String[] wanted, String[] supported) {
+	static List<String> supported(String name, String[] wanted, String[] supported) {
 		if (wanted.length == 0) {
 			throw new IllegalArgumentException(
 					"'%s' must not be empty: name at least one, or leave them to the SSL context".formatted(name));

@@ -95,8 +95,9 @@ final class ServerWarnings {
 		long suppressed = this.overloads.tryAcquire();
 		if (suppressed >= 0) {
 			logger.warn(
-					"{} is closed: the connections of pool '{}' hold {} bytes of messages and replies that are under way, and no more than {} are allowed (maxBufferedBytes){}",
-					connection, this.pool, memory.used(), memory.limit(), RateLimit.heldBack(suppressed));
+					"{} is closed: the connections of pool '{}' hold {} bytes of messages and replies that are under way, {} bytes with the pools that share its limit, and no more than {} are allowed (maxBufferedBytes){}",
+					connection, this.pool, memory.used(), memory.usedTogether(), memory.limit(),
+					RateLimit.heldBack(suppressed));
 		}
 	}
 
@@ -144,6 +145,21 @@ final class ServerWarnings {
 		if (suppressed >= 0) {
 			logger.warn("Server '{}' dropped a reply, since the send buffer of the system was full (sendBufferSize){}",
 					this.server, RateLimit.heldBack(suppressed));
+		}
+	}
+
+	void messageUnhandled(Connection connection, Throwable failure) {
+		long suppressed = this.failures.tryAcquire();
+		if (suppressed < 0) {
+			return;
+		}
+		if (failure instanceof FramingException) {
+			logger.warn("A message of {} was not handled: {}{}", connection, failure.getMessage(),
+					RateLimit.heldBack(suppressed));
+		}
+		else {
+			logger.error("A message of {} was not handled because its handler {} failed{}", connection,
+					this.handlerName, RateLimit.heldBack(suppressed), failure);
 		}
 	}
 

@@ -3,8 +3,9 @@ package org.leaderfollowers;
 import java.io.Serial;
 
 /**
- * A message was not accepted because the peer does not read: as many bytes wait for it as
- * may wait. The connection stays open unless this exception leaves a handler method.
+ * A message was not accepted because the peer does not read and the maximum number of
+ * bytes waits for it. The connection stays open unless this exception leaves a handler
+ * method.
  */
 public class SlowConsumerException extends IllegalStateException {
 

@@ -55,7 +55,7 @@ final class StarvationMonitor implements Starvation.Listener {
 		this.clock = options.clock();
 		this.threads = threads;
 		this.listeners = listeners;
-		this.starvation = new Starvation(options.handleSets(), this);
+		this.starvation = new Starvation(options.handleSets() + options.eventSources().size(), this);
 	}
 
 	Starvation starvation() {

@@ -2,17 +2,16 @@ package org.leaderfollowers;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 import javax.net.ssl.SSLSession;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.proxy.ProxyHeader;
 import org.leaderfollowers.internal.proxy.ProxyHeaderDecoder;
@@ -27,13 +26,13 @@ import org.leaderfollowers.internal.transport.Transport;
  * It is one object with that, rather than another one beside it, so that an idle
  * connection is small.
  */
-abstract class StreamConnection extends EngineConnection implements EngineEventHandler {
+abstract class StreamConnection extends ReplyingConnection implements EngineEventHandler {
 
 	private static final VarHandle CLOSING;
 
-	private static final VarHandle LAST_ACTIVITY;
+	private static final VarHandle WATCH;
 
-	private static final VarHandle SUSPENSIONS;
+	private static final VarHandle LAST_ACTIVITY;
 
 	private static final VarHandle RECEIVED_MESSAGES;
 
@@ -43,8 +42,8 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 		try {
 			MethodHandles.Lookup lookup = MethodHandles.lookup();
 			CLOSING = lookup.findVarHandle(StreamConnection.class, "closing", CloseSequence.class);
+			WATCH = lookup.findVarHandle(StreamConnection.class, "watch", ConnectionWatch.class);
 			LAST_ACTIVITY = lookup.findVarHandle(StreamConnection.class, "lastActivityNanos", long.class);
-			SUSPENSIONS = lookup.findVarHandle(StreamConnection.class, "suspensions", int.class);
 			RECEIVED_MESSAGES = lookup.findVarHandle(StreamConnection.class, "receivedMessages", long.class);
 			RECEIVED_BYTES = lookup.findVarHandle(StreamConnection.class, "receivedBytes", long.class);
 		}
@@ -52,6 +51,8 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 			throw new ExceptionInInitializerError(ex);
 		}
 	}
+
+	private static final InetSocketAddress UNBOUND = new InetSocketAddress(0);
 
 	final ConnectionContext context;
 
@@ -61,11 +62,17 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 
 	private final long acceptedNanos;
 
-	private final InetSocketAddress localAddress;
+	/**
+	 * Unknown until this side has connected. Written by the owner, before it is opened.
+	 */
+	@Nullable InetSocketAddress localAddress;
 
 	private final InetSocketAddress transportAddress;
 
 	final OutboundWriter outbound;
+
+	/** Requests of this side that are under way. Written before it is opened. */
+	@Nullable Exchanges exchanges;
 
 	/**
 	 * The {@link ProxyHeaderDecoder} until the connection is established, and then the
@@ -75,6 +82,9 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 
 	/** How the connection closes, from the first moment that this is known. */
 	volatile @Nullable CloseSequence closing;
+
+	/** State that few connections have; see {@link #watch()}. */
+	volatile @Nullable ConnectionWatch watch;
 
 	/**
 	 * When the message that is kept in {@link #partial} has to be complete, or the record
@@ -87,10 +97,6 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 	@SuppressWarnings("FieldMayBeFinal") // by LAST_ACTIVITY
 	private long lastActivityNanos;
 
-	/** How many suspensions have not been resumed. */
-	@SuppressWarnings("FieldMayBeFinal") // by SUSPENSIONS
-	private volatile int suspensions;
-
 	// The owner's; read by any thread that looks at the connection
 
 	volatile boolean opened;
@@ -102,7 +108,7 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 	private long receivedBytes;
 
 	StreamConnection(ConnectionContext context, SocketChannel channel, Transport transport,
-			InetSocketAddress localAddress, InetSocketAddress transportAddress) {
+			@Nullable InetSocketAddress localAddress, InetSocketAddress transportAddress) {
 		super(context.registry().nextId());
 		this.context = context;
 		this.transport = transport;
@@ -130,13 +136,32 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 		this.handle.request(SelectableHandle.REGISTER | SelectableHandle.LOOK);
 	}
 
+	/** Whether the socket is connected, or was. */
+	final boolean isConnected() {
+		return this.localAddress != null;
+	}
+
+	/** How messages are told apart. Any thread. */
+	final Framing framing() {
+		ConnectionWatch watched = this.watch;
+		Framing own = (watched != null) ? watched.framing : null;
+		return (own != null) ? own : this.context.framing();
+	}
+
 	/** The connection is there for the application. The owner's. */
 	final void established() {
+		Framing own = this.context.framing().forConnection(this);
+		if (own != this.context.framing()) {
+			watch().framing = Objects.requireNonNull(own, "'forConnection' must not return null");
+		}
 		if (this.proxy instanceof ProxyHeaderDecoder decoder) {
 			this.proxy = decoder.header();
 		}
 		this.opened = true;
 		messageDeadline(NO_DEADLINE);
+		if (this.context.timeouts().watchAll()) {
+			watch();
+		}
 		this.context.established();
 	}
 
@@ -159,20 +184,30 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 
 	/** The same, and has the owner look at it. */
 	void requestCloseAndLook(CloseReason reason, @Nullable Throwable cause) {
-		if (requestClose(reason, cause)) {
-			Participant me = Participant.current();
-			if (me == null || me.handle() != this.handle) {
-				this.handle.request(SelectableHandle.LOOK);
-			}
+		if (requestClose(reason, cause) && !isOwner(Participant.current())) {
+			this.handle.request(SelectableHandle.LOOK);
 		}
+	}
+
+	/**
+	 * Closes the connection when what was received before has been answered: nothing that
+	 * follows can be understood, or is waited for. The owner's.
+	 */
+	abstract void endInput(CloseReason reason, @Nullable Throwable cause);
+
+	/** Whether a thread owns the handle now, as its code of the application runs. */
+	boolean isOwner(@Nullable Participant thread) {
+		return thread != null && thread.handle() == this.handle;
 	}
 
 	// Deadlines
 
 	@Override
 	public long deadline(long nowNanos) {
+		ConnectionWatch watched = this.watch;
 		if (!this.handle.isOwned()) {
-			return earliestDeadline((long) LAST_ACTIVITY.getOpaque(this), this.messageDeadline, nowNanos);
+			long silence = (watched != null) ? watched.deadline() : NO_DEADLINE;
+			return earliestDeadline((long) LAST_ACTIVITY.getOpaque(this), this.messageDeadline, silence, nowNanos);
 		}
 		// While a thread works on it, the connection is neither idle nor late. The owner
 		// requests a timer before it releases, if it needs one before this.
@@ -181,19 +216,28 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 			ConnectionTimeouts timeouts = this.context.timeouts();
 			message = this.opened ? timeouts.messageDeadline(nowNanos) : timeouts.handshakeDeadline(nowNanos);
 		}
-		return earliestDeadline(nowNanos, message, nowNanos);
+		long silence = (watched != null) ? watched.deadlineFrom(nowNanos) : NO_DEADLINE;
+		return earliestDeadline(nowNanos, message, silence, nowNanos);
 	}
 
-	private long earliestDeadline(long idleSinceNanos, long messageDeadline, long nowNanos) {
+	private long earliestDeadline(long idleSinceNanos, long messageDeadline, long silenceDeadline, long nowNanos) {
 		CloseSequence end = this.closing;
 		ConnectionTimeouts timeouts = this.context.timeouts();
-		return (end != null) ? timeouts.earliestOfClosing(this.outbound, end.deadlineNanos(), nowNanos)
-				: timeouts.earliest(this.outbound, idleSinceNanos, messageDeadline, nowNanos);
+		if (end != null) {
+			return timeouts.earliestOfClosing(this.outbound, end.deadlineNanos(), nowNanos);
+		}
+		Exchanges current = this.exchanges;
+		long first = (current != null) ? EngineEventHandler.earlier(silenceDeadline, current.deadlineNanos())
+				: silenceDeadline;
+		return EngineEventHandler.earlier(first,
+				timeouts.earliest(this.outbound, idleSinceNanos, messageDeadline, nowNanos));
 	}
 
 	final void requestTimerIfEarlier() {
 		long idleSince = (long) LAST_ACTIVITY.getOpaque(this);
-		long deadline = earliestDeadline(idleSince, this.messageDeadline, idleSince);
+		ConnectionWatch watched = this.watch;
+		long silence = (watched != null) ? watched.deadline() : NO_DEADLINE;
+		long deadline = earliestDeadline(idleSince, this.messageDeadline, silence, idleSince);
 		long scheduled = this.handle.timerDeadline;
 		if (deadline != NO_DEADLINE && (scheduled == NO_DEADLINE || deadline - scheduled < 0)) {
 			this.handle.request(SelectableHandle.TIMER);
@@ -230,6 +274,16 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 	 * @param moreToRead whether the socket may hold the rest of the message
 	 */
 	final void checkTimeouts(long nowNanos, boolean active, boolean moreToRead) {
+		ConnectionWatch watched = this.watch;
+		if (watched != null) {
+			if (watched.isLoginLate(nowNanos)) {
+				requestClose(CloseReason.LOGIN_TIMEOUT, null);
+			}
+			if (active) {
+				// The peer could not know that it is waited for while a handler ran.
+				watched.received(nowNanos);
+			}
+		}
 		if (active) {
 			noteActivity(nowNanos);
 		}
@@ -237,38 +291,44 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 			requestClose(CloseReason.IDLE_TIMEOUT, null);
 		}
 		if (ConnectionTimeouts.isPast(this.messageDeadline, nowNanos) && !moreToRead) {
-			requestClose(this.opened ? CloseReason.MESSAGE_TIMEOUT : CloseReason.HANDSHAKE_TIMEOUT, null);
+			if (isConnected()) {
+				endInput(this.opened ? CloseReason.MESSAGE_TIMEOUT : CloseReason.HANDSHAKE_TIMEOUT, null);
+			}
+			else {
+				requestClose(CloseReason.CONNECT_FAILED, new ConnectException("The peer did not answer in time"));
+			}
 		}
 	}
 
-	// Release, by the owner
-
-	/** Takes no more events until there is input. */
-	final boolean releaseUntilInput() {
-		requestTimerIfEarlier();
-		requestRoomToWrite();
-		return this.handle.releaseOrLookAgain();
+	/** State that few connections have, made when it is needed. Any thread. */
+	final ConnectionWatch watch() {
+		ConnectionWatch current = this.watch;
+		if (current == null) {
+			ConnectionWatch created = new ConnectionWatch(this.context.timeouts(), nanoTime());
+			ConnectionWatch earlier = (ConnectionWatch) WATCH.compareAndExchange(this, null, created);
+			current = (earlier != null) ? earlier : created;
+		}
+		return current;
 	}
 
-	/** Takes no more events until no more than the mark waits for the peer. */
-	final boolean pauseUntil(long mark) {
-		requestTimerIfEarlier();
-		requestRoomToWrite();
-		if (this.handle.pause() == Release.LOOK_AGAIN) {
-			return false;
+	@Override
+	public void loggedIn() {
+		ConnectionWatch watched = this.watch;
+		if (watched != null) {
+			watched.loggedIn();
 		}
-		// It may have been written, or resumed, between the last check and the pause.
-		if (this.outbound.waitingBytes() <= mark && !this.transport.wantsWrite()
-				&& (this.closing != null || !isSuspended())) {
-			this.handle.request(SelectableHandle.LOOK);
-		}
-		return true;
 	}
 
-	/** If the transport has something to write of which the handle set knows nothing. */
-	private void requestRoomToWrite() {
-		if (this.transport.wantsWrite()) {
-			this.handle.request(SelectableHandle.INTEREST);
+	@Override
+	public void idleAfter(EventType type, Duration period) {
+		long nanos = Arguments.nanos(Arguments.notNegative("period", period));
+		switch (type) {
+			case READ -> watch().readIdleAfter(nanos, nanoTime());
+			case WRITE -> watch().writeIdleAfter(nanos, nanoTime());
+			default -> throw new IllegalArgumentException("'type' must be READ or WRITE, but is " + type);
+		}
+		if (!isOwner(Participant.current())) {
+			this.handle.request(SelectableHandle.TIMER);
 		}
 	}
 
@@ -278,6 +338,38 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 	final void noteReceived(int bytes) {
 		RECEIVED_BYTES.setOpaque(this, this.receivedBytes + bytes);
 		this.context.counters().received(bytes);
+		noteReading();
+	}
+
+	/** Something was received, or is read again from now on. The owner's. */
+	final void noteReading() {
+		ConnectionWatch watched = this.watch;
+		if (watched != null) {
+			watched.received(nanoTime());
+		}
+	}
+
+	/** Counts output that was accepted. Any thread. */
+	final void noteSent(int bytes) {
+		this.context.counters().sent(bytes);
+		ConnectionWatch watched = this.watch;
+		if (watched != null) {
+			watched.sent(nanoTime());
+		}
+	}
+
+	/** The peer has taken some of what waited for it. Any thread. */
+	final void noteTaken(long nowNanos) {
+		noteActivity(nowNanos);
+		ConnectionWatch watched = this.watch;
+		if (watched != null) {
+			watched.sent(nowNanos);
+		}
+	}
+
+	/** How much has been received. Any thread. */
+	final long receivedBytes() {
+		return (long) RECEIVED_BYTES.getOpaque(this);
 	}
 
 	/** Counts a message. The owner's. */
@@ -295,11 +387,20 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 
 	@Override
 	public void send(ByteBuffer message) {
+		checkSendable();
+		Exchanges current = this.exchanges;
+		if (current != null && current.isInOrder() && this.context.isClient()) {
+			current.sendForHandler(message);
+			return;
+		}
+		this.outbound.send(message);
+	}
+
+	final void checkSendable() {
 		CloseSequence end = this.closing;
 		if (end != null && !end.allowsLastWords()) {
 			throw notSendable();
 		}
-		this.outbound.send(message);
 	}
 
 	ConnectionClosedException notSendable() {
@@ -315,7 +416,10 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 
 	@Override
 	public int notifyWritable(int events) {
-		return this.outbound.flush(events);
+		int left = this.outbound.flush(events);
+		ConnectionWatch watched = this.watch;
+		// What a handler waits for may be behind what had to be written.
+		return (watched != null && watched.reader != null) ? left | SelectableHandle.LOOK : left;
 	}
 
 	@Override
@@ -330,6 +434,11 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 		this.handle.request(SelectableHandle.LOOK);
 	}
 
+	@Override
+	public final boolean isDraining() {
+		return this.context.server().isDraining();
+	}
+
 	/** Closes the connection although replies may wait. */
 	void abort() {
 		requestClose(CloseReason.SHUTDOWN_TIMEOUT, null);
@@ -338,7 +447,12 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 
 	@Override
 	void logUnhandled(Throwable failure) {
-		this.context.warnings().closedUnhandled(this, failure);
+		if (this.closing != null) {
+			this.context.warnings().closedUnhandled(this, failure);
+		}
+		else {
+			this.context.warnings().messageUnhandled(this, failure);
+		}
 	}
 
 	// What the application sees
@@ -357,18 +471,18 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 	}
 
 	@Override
-	public Suspension suspend() {
-		SUSPENSIONS.getAndAdd(this, 1);
-		AtomicBoolean resumed = new AtomicBoolean();
-		return () -> {
-			if (resumed.compareAndSet(false, true) && (int) SUSPENSIONS.getAndAdd(this, -1) == 1) {
-				this.handle.request(SelectableHandle.LOOK);
-			}
-		};
+	final void resumed() {
+		this.handle.request(SelectableHandle.LOOK);
 	}
 
-	final boolean isSuspended() {
-		return this.suspensions != 0;
+	@Override
+	final void settled() {
+		// The owner pauses first, and then looks whether anything is owed; a drain looks
+		// at the connection after the state of the server tells of it.
+		if (this.handle.isPaused() || isDraining()) {
+			this.handle.request(SelectableHandle.LOOK);
+			this.context.server().changed();
+		}
 	}
 
 	@Override
@@ -411,7 +525,8 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 	@Override
 	public InetSocketAddress localAddress() {
 		InetSocketAddress destination = (this.proxy instanceof ProxyHeader header) ? header.destination() : null;
-		return (destination != null) ? destination : this.localAddress;
+		InetSocketAddress local = this.localAddress;
+		return (destination != null) ? destination : (local != null) ? local : UNBOUND;
 	}
 
 	@Override
@@ -439,7 +554,7 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 				Duration.ofNanos(Math.max(0, now - this.acceptedNanos)),
 				Duration.ofNanos(Math.max(0, now - lastActivity)), (long) RECEIVED_MESSAGES.getOpaque(this),
 				(long) RECEIVED_BYTES.getOpaque(this), this.outbound.acceptedBytes(), this.outbound.waitingBytes(),
-				(this.transport instanceof TlsTransport tls) ? tls.generation() : 0);
+				(this.transport instanceof TlsTransport tls) ? tls.generation() : 0, unanswered());
 	}
 
 	@Override
@@ -465,7 +580,7 @@ abstract class StreamConnection extends EngineConnection implements EngineEventH
 
 	@Override
 	public String toString() {
-		return "Connection " + id() + " of server '" + server() + "'";
+		return this.context.work().handle(id());
 	}
 
 }

@@ -7,9 +7,9 @@ package org.leaderfollowers;
 public interface Suspension {
 
 	/**
-	 * Ends the suspension: as soon as none is left, the messages of the connection are
-	 * handled again, by the threads of the pool. Any thread; does not block, and does
-	 * nothing the second time.
+	 * Ends the suspension. When no suspension of the connection is left, the threads of
+	 * the pool handle its messages again. Any thread may call this method. It does not
+	 * block, and a second call has no effect.
 	 */
 	void resume();
 

@@ -3,16 +3,18 @@ package org.leaderfollowers;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import java.time.Duration;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-
-import javax.net.ssl.SSLException;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.PartialMessage;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.transport.Transport;
 import org.leaderfollowers.internal.transport.Transport.Progress;
@@ -26,7 +28,7 @@ import org.leaderfollowers.internal.transport.Transport.Progress;
  * {@link #release}. Each round has one {@link Step} for the application at the most. The
  * way of a reply is {@link OutboundWriter}, the end is {@link CloseSequence}.
  */
-final class TcpConnection extends StreamConnection {
+class TcpConnection extends FramedConnection {
 
 	/**
 	 * Messages in a row before others get their turn: a few peers that send many must not
@@ -37,63 +39,12 @@ final class TcpConnection extends StreamConnection {
 	/** How long messages are taken in a row, if there are more. */
 	private static final long TURN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-	/** Reads in a row before others get their turn. */
-	private static final int MAX_READS = 16;
-
 	// The owner's
 
-	private Step step = Step.NOTHING;
+	Step step = Step.NOTHING;
 
-	/**
-	 * Whether no messages are taken now: until the peer has read what waits for it, until
-	 * others had their turn, or until the suspensions have been resumed.
-	 */
-	private boolean stalled;
-
-	private boolean endOfInput;
-
-	/** Whether the socket may hold more than was read. */
-	private boolean moreToRead;
-
-	/** Whether anything was received since the handle was claimed or looked at again. */
-	private boolean active;
-
-	/** The beginning of a message. */
-	private @Nullable PartialMessage partial;
-
-	/** What is still read, since the server drains. */
-	private @Nullable DrainedInput drained;
-
-	/**
-	 * What a round has for {@link #dispatch}.
-	 */
-	private enum Step {
-
-		/** Nothing. */
-		NOTHING,
-
-		/** Tasks of TLS, which may block. */
-		TASKS,
-
-		/** The connection is established: onOpen. */
-		OPENED,
-
-		/** Messages, the first of which is decoded: onMessage. */
-		MESSAGES,
-
-		/** The peer has caught up: onWritable. */
-		RELIEVED,
-
-		/** Something failed: onError. */
-		FAILED,
-
-		/** The socket is closed: onClose. */
-		CLOSED
-
-	}
-
-	TcpConnection(ConnectionContext context, SocketChannel channel, Transport transport, InetSocketAddress localAddress,
-			InetSocketAddress transportAddress) {
+	TcpConnection(ConnectionContext context, SocketChannel channel, Transport transport,
+			@Nullable InetSocketAddress localAddress, InetSocketAddress transportAddress) {
 		super(context, channel, transport, localAddress, transportAddress);
 	}
 
@@ -101,14 +52,141 @@ final class TcpConnection extends StreamConnection {
 
 	@Override
 	public boolean prepare(Participant me) {
-		this.step = nextStep(me);
+		Exchanges current = this.exchanges;
+		boolean holds = current != null && current.holdRequests();
+		try {
+			this.step = nextStep(me);
+		}
+		finally {
+			if (holds) {
+				current.letRequestsGo();
+			}
+		}
 		if (this.step != Step.MESSAGES) {
 			me.decoder.forget();
 		}
 		return this.step != Step.NOTHING;
 	}
 
+	@Override
+	public boolean prepareReplies(Participant me) {
+		Exchanges current = this.exchanges;
+		if (current == null || !isOnlyRead(current) || framing() != this.context.framing()) {
+			// A framing with state must not decode anything a second time.
+			return false;
+		}
+		boolean holds = current.holdRequests();
+		this.postpones = true;
+		try {
+			this.step = receive(me);
+			if (this.step == Step.MESSAGES) {
+				keepMessage(me);
+			}
+			if (this.closing != null) {
+				// Its futures are completed by the thread that goes on with this.
+				current.close();
+			}
+			return this.step == Step.NOTHING && this.closing == null;
+		}
+		finally {
+			this.postpones = false;
+			me.decoder.forget();
+			if (holds) {
+				current.letRequestsGo();
+			}
+		}
+	}
+
+	@Override
+	public boolean hasPostponed() {
+		return this.exchanges != null && (this.exchanges.hasPostponed() || this.exchanges.hasEnded());
+	}
+
+	/** Whether there is nothing to do for the application before the next message. */
+	private boolean isOnlyRead(Exchanges current) {
+		current.expire(nanoTime());
+		return this.opened && this.closing == null && (!isDraining() || awaitsReplies())
+				&& (!isHeldUp() || readsReplies()) && !this.keptWhole;
+	}
+
+	@Override
+	public ByteBuffer exchange(ByteBuffer request, Duration timeout) {
+		return requireExchanges().exchange(request, Arguments.positiveNanos("timeout", timeout));
+	}
+
+	@Override
+	public CompletableFuture<ByteBuffer> exchangeAsync(ByteBuffer request, Duration timeout) {
+		return requireExchanges().exchangeAsync(request, Arguments.positiveNanos("timeout", timeout));
+	}
+
+	private Exchanges requireExchanges() {
+		Exchanges current = this.exchanges;
+		if (current == null) {
+			throw new IllegalStateException(
+					"Server '%s' cannot tell replies from requests, so %s takes no exchanges: build the server with correlation(...)"
+						.formatted(server(), this));
+		}
+		return current;
+	}
+
+	@Override
+	public ByteBuffer receive(Duration timeout) {
+		long nanos = Arguments.positiveNanos("timeout", timeout);
+		Participant me = Participant.current();
+		if (me == null || !isOwner(me)) {
+			throw new IllegalStateException(
+					"receive waits for the next message of %s: only its handler may call it, in the thread that runs it"
+						.formatted(this));
+		}
+		ByteBuffer earlier = (this.exchanges != null) ? this.exchanges.takePostponed() : null;
+		if (earlier != null) {
+			return earlier;
+		}
+		if (takesNothingMore()) {
+			throw inputOver();
+		}
+		Exchange next = Exchange.ofCaller(nanoTime() + nanos);
+		ConnectionWatch watched = watch();
+		watched.receiver = next;
+		try {
+			Participant.await(next, new NextMessage(this), this.context.clock());
+		}
+		finally {
+			watched.receiver = null;
+		}
+		return switch (next.state()) {
+			case REPLIED -> next.reply();
+			case LOST -> throw inputOver();
+			case TIMED_OUT -> throw new ExchangeTimeoutException(
+					"%s has sent no message on %s within %s".formatted(remoteAddress(), this, timeout), null);
+			default -> throw new ExchangeLostException("%s was interrupted while it waited for the next message of %s"
+				.formatted(Thread.currentThread().getName(), this), null);
+		};
+	}
+
+	/**
+	 * What a handler waits for that receives.
+	 */
+	private record NextMessage(TcpConnection connection) implements Participant.Awaited {
+
+		@Override
+		public String peer() {
+			return this.connection.server();
+		}
+
+		@Override
+		public String toString() {
+			return "the next message of " + this.connection;
+		}
+
+	}
+
 	private Step nextStep(Participant me) {
+		Exchanges current = this.exchanges;
+		if (this.opened && current != null && (current.hasEnded() || takesPostponed())) {
+			return Step.EXCHANGES;
+		}
+		closeIfAnswered();
 		CloseSequence end = this.closing;
 		if (end != null) {
 			return proceedClosing(me, end);
@@ -120,186 +198,15 @@ final class TcpConnection extends StreamConnection {
 			this.active = true;
 			return Step.RELIEVED;
 		}
-		return receive(me);
-	}
-
-	/** Gets on with what comes before the first message. */
-	private Step establish() {
-		this.active = true;
-		this.stalled = false;
-		try {
-			Progress progress = this.transport.establish();
-			if (progress == Progress.DONE) {
-				established();
-				return Step.OPENED;
-			}
-			if (progress == Progress.HAS_TASKS) {
-				return Step.TASKS;
-			}
-			this.stalled = progress == Progress.WANTS_WRITE;
-			if (progress == Progress.ENDED) {
-				this.endOfInput = true;
-				requestClose(CloseReason.PEER, null);
-			}
-		}
-		catch (MemoryBudget.ExhaustedException ex) {
-			requestClose(CloseReason.OVERLOADED, null);
-		}
-		catch (IOException ex) {
-			requestClose(CloseReason.HANDSHAKE_FAILED, ex);
-		}
-		return Step.NOTHING;
-	}
-
-	/** Reads, unless no messages are taken now. */
-	private Step receive(Participant me) {
-		boolean keptFirst = false;
-		if (isSuspended()) {
-			this.stalled = true;
-			messageDeadline(NO_DEADLINE);
-			return Step.NOTHING;
-		}
-		if (this.stalled) {
-			if (!this.outbound.isLow()) {
-				return Step.NOTHING;
-			}
-			this.stalled = false;
-			if (this.drained != null && this.drained.isLastMessage()) {
-				// It was suspended, and has been answered meanwhile.
-				requestClose(CloseReason.SHUTDOWN, null);
-				return Step.NOTHING;
-			}
-			if (this.partial != null) {
-				// It waited for its peer to read, not for its rest.
-				this.partial.restart(nanoTime());
-				keptFirst = true;
-			}
-		}
-		if (this.drained == null && this.context.server().isDraining()) {
-			this.drained = DrainedInput.of((SocketChannel) this.handle.channel());
-		}
-		return receive(me, !keptFirst);
-	}
-
-	/**
-	 * Reads until a message is complete or there is no more.
-	 * @param readFirst whether something is read before anything is decoded
-	 */
-	private Step receive(Participant me, boolean readFirst) {
-		boolean reads = readFirst;
-		this.moreToRead = false;
-		boolean more = true;
-		while (more) {
-			ByteBuffer input = me.decoder.begin(this.partial, me.input(), this.context.limits().frameSize(),
-					me.spareBuffers);
-			if (input == null) {
-				requestClose(CloseReason.OVERLOADED, null);
-				return Step.NOTHING;
-			}
-			if (reads) {
-				int room = Math.min(input.remaining(), Participant.BUFFER_SIZE);
-				if (this.drained != null && !this.drained.allowsRead(this.partial != null)) {
-					requestClose(CloseReason.SHUTDOWN, null);
-					return Step.NOTHING;
-				}
-				int count = read(input, room);
-				me.turn.countRead();
-				if (count <= 0) {
-					return (count == 0) ? readNeeds() : Step.NOTHING;
-				}
-				more = count == room || this.transport.hasMoreInput();
-			}
-			reads = true;
-			me.decoder.endRead();
-			if (decode(me.decoder)) {
-				this.moreToRead = more;
-				return Step.MESSAGES;
-			}
-			if (this.closing != null) {
-				return Step.NOTHING;
-			}
-			keepRest(me);
-			if (this.closing != null || me.turn.reads() >= MAX_READS) {
-				this.moreToRead = more;
-				return Step.NOTHING;
-			}
-		}
-		return Step.NOTHING;
-	}
-
-	/**
-	 * Reads once.
-	 * @return how many bytes, 0 if there are none, -1 if there will be none
-	 */
-	private int read(ByteBuffer input, int room) {
-		int limit = input.limit();
-		input.limit(input.position() + room);
-		int count;
-		try {
-			count = this.transport.read(input);
-			if (count == 0 && this.transport.readNeeds() == Progress.WANTS_FLUSH && this.outbound.waitingBytes() == 0) {
-				// All that can be written has been.
-				this.transport.endInput();
-				count = this.transport.read(input);
-			}
-		}
-		catch (SSLException ex) {
-			requestClose(CloseReason.MALFORMED, ex);
-			return -1;
-		}
-		catch (MemoryBudget.ExhaustedException ex) {
-			requestClose(CloseReason.OVERLOADED, null);
-			return -1;
-		}
-		catch (IOException ex) {
-			requestClose(CloseReason.IO_ERROR, ex);
-			return -1;
-		}
-		finally {
-			input.limit(limit);
-		}
-		if (count > 0) {
+		if (beginsToDrain()) {
 			this.active = true;
-			if (this.drained != null) {
-				this.drained.count(count);
-			}
-			noteReceived(count);
+			return Step.DRAINING;
 		}
-		else if (count < 0) {
-			this.endOfInput = true;
-			requestClose(this.transport.isTruncated() ? CloseReason.TRUNCATED : CloseReason.PEER, null);
+		if (this.exchanges != null && this.exchanges.expire(nanoTime())) {
+			return Step.EXCHANGES;
 		}
-		return count;
-	}
-
-	/** The transport had nothing to return: finds out what it needs in order to. */
-	private Step readNeeds() {
-		Progress needs = this.transport.readNeeds();
-		if (needs == Progress.HAS_TASKS) {
-			return Step.TASKS;
-		}
-		this.stalled |= needs == Progress.WANTS_FLUSH || needs == Progress.WANTS_WRITE || this.transport.hasMoreInput();
-		return Step.NOTHING;
-	}
-
-	/** Decodes the next message. Returns whether there is one to be handled. */
-	private boolean decode(MessageDecoder decoder) {
-		ConnectionContext.Limits limits = this.context.limits();
-		try {
-			MessageDecoder.Decoded decoded = decoder.next(this.context.framing(), limits.maxMessageSize(),
-					limits.frameSize());
-			if (decoded == MessageDecoder.Decoded.TOO_LARGE) {
-				requestClose(CloseReason.MESSAGE_TOO_LARGE,
-						new FramingException(
-								"A message is larger than the maximum message size of %d bytes (maxMessageSize)"
-									.formatted(limits.maxMessageSize())));
-			}
-			return decoded == MessageDecoder.Decoded.MESSAGE;
-		}
-		catch (Throwable ex) {
-			requestClose(CloseReason.MALFORMED, ex);
-			return false;
-		}
+		Step received = receive(me);
+		return (received == Step.NOTHING && this.closing == null && isSilent()) ? Step.SILENT : received;
 	}
 
 	// The application
@@ -322,14 +229,16 @@ final class TcpConnection extends StreamConnection {
 				case OPENED -> call(MessageHandler::onOpen);
 				case MESSAGES -> handleMessages(me);
 				case RELIEVED -> call(MessageHandler::onWritable);
-				case FAILED -> closing().reportFailure();
+				case EXCHANGES -> completeExchanges(me, Objects.requireNonNull(this.exchanges));
+				case DRAINING -> call(MessageHandler::onDrain);
+				case SILENT -> tellOfSilence();
+				case FAILED -> closing().reportFailure(null);
 				case CLOSED -> closing().reportClose();
 				default -> throw new IllegalStateException("nothing was prepared");
 			}
 		}
 		finally {
-			// An interrupt meant for the handler must not reach the next one.
-			Thread.interrupted();
+			Participant.endInterrupt();
 		}
 	}
 
@@ -344,32 +253,83 @@ final class TcpConnection extends StreamConnection {
 			noteMessage();
 			this.active = true;
 			try {
-				this.context.handler().onMessage(this, decoder.message());
+				if (decoder.isOversized()) {
+					tellOfOversized(decoder.message());
+				}
+				else if (!isReply(decoder.message())) {
+					this.context.handler().onMessage(this, decoder.message());
+				}
 			}
 			catch (Throwable ex) {
-				handlerFailed(ex);
+				messageFailed(ex, decoder.messageAgain());
 			}
-			Thread.interrupted();
-			// A message begins when the one before it has been handled.
-			this.context.counters().messageHandled(this.handle.handleSet(), me.handled(nanoTime()));
+			messageHandled(me);
 			messages++;
 		}
 		while (takesNext(me, messages, decoder.consume()) && decode(decoder));
 		this.outbound.uncorkOwn();
-		this.stalled |= this.outbound.isHigh();
-		if (this.closing == null) {
+		this.stalled |= this.outbound.isHigh() && !isClient();
+		if (!decoder.endMessage(me.spareBuffers) && this.closing == null) {
 			keepRest(me);
 		}
 		decoder.forget();
 	}
 
+	/** Completes futures, and has messages handled that were put aside. */
+	private void completeExchanges(Participant me, Exchanges current) {
+		current.completeEnded();
+		// Neither an interrupt nor the time of the futures is that of a message.
+		Participant.endInterrupt();
+		me.handled(nanoTime());
+		int messages = 0;
+		boolean stalledBefore = this.stalled;
+		ByteBuffer message = takesPostponed() ? current.nextPostponed() : null;
+		this.stalled = false;
+		while (message != null) {
+			try {
+				handlePostponed(me, message);
+			}
+			finally {
+				current.handled(message);
+			}
+			messages++;
+			message = takesNext(me, messages, current.hasPostponed()) ? current.nextPostponed() : null;
+		}
+		this.stalled |= stalledBefore;
+	}
+
+	private void handlePostponed(Participant me, ByteBuffer message) {
+		this.active = true;
+		int length = message.remaining();
+		try {
+			this.context.handler().onMessage(this, message);
+		}
+		catch (Throwable ex) {
+			messageFailed(ex, message.limit(length).position(0).mark().order(ByteOrder.BIG_ENDIAN));
+		}
+		messageHandled(me);
+	}
+
+	/** Notes how long the handler took. */
+	private void messageHandled(Participant me) {
+		Participant.endInterrupt();
+		// A message begins when the one before it has been handled.
+		this.context.counters().messageHandled(this.handle.handleSet(), me.handled(nanoTime()));
+	}
+
+	/** Gives a reply to whatever waits for it. Returns whether it was one. */
+	final boolean isReply(ByteBuffer message) {
+		Exchanges current = this.exchanges;
+		return current != null && (current.resume(message) || current.complete(message));
+	}
+
 	/** Whether the next message is taken now. */
 	private boolean takesNext(Participant me, int messages, boolean more) {
-		if (isSuspended() || this.outbound.isHigh()) {
+		if (isSuspended() || (this.outbound.isHigh() && !isClient())) {
 			this.stalled = true;
 		}
-		if (this.drained != null && this.drained.isLastMessage() && !isSuspended()) {
-			requestClose(CloseReason.SHUTDOWN, null);
+		if (isLastMessage() && !isSuspended()) {
+			endInput(CloseReason.SHUTDOWN, null);
 		}
 		if (more && !this.stalled && (me.turn.isTimeUp(me.handledNanos(), TURN_NANOS) || messages == MAX_MESSAGES)) {
 			this.stalled = true;
@@ -377,13 +337,7 @@ final class TcpConnection extends StreamConnection {
 		return more && !this.stalled && this.closing == null;
 	}
 
-	private interface HandlerCall {
-
-		void on(MessageHandler handler, Connection connection) throws Exception;
-
-	}
-
-	private void call(HandlerCall call) {
+	private void call(Step.Call call) {
 		try {
 			call.on(this.context.handler(), this);
 		}
@@ -392,36 +346,31 @@ final class TcpConnection extends StreamConnection {
 		}
 	}
 
-	private void handlerFailed(Throwable failure) {
-		if (!isClosedException(failure)) {
-			requestClose(CloseReason.HANDLER_ERROR, failure);
+	private void tellOfSilence() {
+		long now = nanoTime();
+		long sent = this.outbound.acceptedBytes();
+		EventType type = takeSilence(now);
+		while (type != null && this.closing == null) {
+			EventType silent = type;
+			call((handler, connection) -> handler.onIdle(connection, silent));
+			type = takeSilence(now);
+		}
+		if (this.outbound.acceptedBytes() != sent) {
+			noteActivity(nanoTime());
 		}
 	}
 
-	/** Keeps what was read and not dispatched, in memory of its own. */
-	private void keepRest(Participant me) {
-		PartialMessage left = null;
-		try {
-			left = me.decoder.keepRest(this.context.clock(), this.context.limits().frameSize(), me.spareBuffers);
-		}
-		catch (MemoryBudget.ExhaustedException ex) {
-			requestClose(CloseReason.OVERLOADED, null);
-		}
-		this.partial = left;
-		boolean timed = left != null && !this.stalled;
-		messageDeadline(timed ? this.context.timeouts().messageDeadline(left.startedNanos()) : NO_DEADLINE);
-	}
-
-	private void discardPartial(@Nullable Participant me) {
-		PartialMessage kept = this.partial;
-		if (kept != null) {
-			this.partial = null;
-			if (me != null) {
-				kept.discard(me.spareBuffers);
-			}
-			else {
-				kept.discard(this.context.memory());
-			}
+	/**
+	 * Tells the handler of the failure now, while the buffer holds the message.
+	 * @param message the message as the handler got it
+	 */
+	private void messageFailed(Throwable failure, ByteBuffer message) {
+		Participant.endInterrupt();
+		handlerFailed(failure);
+		CloseSequence end = this.closing;
+		if (end != null && end.cause() == failure && end.takeReport()) {
+			this.outbound.uncorkOwn();
+			end.reportFailure(message);
 		}
 	}
 
@@ -438,12 +387,15 @@ final class TcpConnection extends StreamConnection {
 		long now = (handled != 0) ? handled : nanoTime();
 		if (this.closing == null) {
 			timePart();
-			checkTimeouts(now, this.active, this.moreToRead);
+			checkTimeouts(now, this.active || isWorkedOn(), this.moreToRead);
 			this.active = false;
 		}
 		CloseSequence end = this.closing;
 		if (end != null) {
 			return releaseClosing(end);
+		}
+		if (this.stalled && readsReplies()) {
+			return releaseUntilInput();
 		}
 		if (this.stalled) {
 			boolean all = this.transport.readNeeds() == Progress.WANTS_FLUSH;
@@ -453,13 +405,16 @@ final class TcpConnection extends StreamConnection {
 	}
 
 	/** Whether there is more to do at once. */
-	private boolean goesOn(Participant me) {
-		boolean draining = this.context.server().isDraining();
+	boolean goesOn(Participant me) {
+		boolean draining = isDraining();
 		if (draining && !this.opened) {
 			requestClose(CloseReason.SHUTDOWN, null);
 			return true;
 		}
-		if (this.step == Step.TASKS || this.step == Step.OPENED || this.step == Step.RELIEVED) {
+		boolean isTurnOver = this.step == Step.EXCHANGES && this.stalled && hasPostponed();
+		if ((this.step.isFollowed() && !isTurnOver) || this.readBetween
+				|| (this.exchanges != null && this.exchanges.hasEnded())) {
+			this.readBetween = false;
 			return true;
 		}
 		if (!this.opened || this.stalled) {
@@ -477,12 +432,12 @@ final class TcpConnection extends StreamConnection {
 				return false;
 			}
 		}
-		if (draining && !this.outbound.isCongested()) {
-			if (this.moreToRead || this.drained == null) {
+		if (draining && !this.outbound.isCongested() && !awaitsReplies()) {
+			if (this.moreToRead || (drained() == null && unanswered() == 0)) {
 				// What came while a handler was running is still in the socket.
 				return true;
 			}
-			if (this.partial == null) {
+			if (this.partial == null && unanswered() == 0) {
 				requestClose(CloseReason.SHUTDOWN, null);
 				return true;
 			}
@@ -496,6 +451,9 @@ final class TcpConnection extends StreamConnection {
 		if (this.opened && end.takeReport()) {
 			return Step.FAILED;
 		}
+		if (this.exchanges != null && this.exchanges.close()) {
+			return Step.EXCHANGES;
+		}
 		discardPartial(me);
 		messageDeadline(NO_DEADLINE);
 		return end.proceed(me.input(), this.endOfInput, nanoTime()) ? terminate(me, end) : Step.NOTHING;
@@ -505,14 +463,34 @@ final class TcpConnection extends StreamConnection {
 	private Step terminate(@Nullable Participant me, CloseSequence end) {
 		discardPartial(me);
 		end.close();
+		if (this.exchanges != null) {
+			this.exchanges.discardPostponed();
+		}
+		boolean isLast = endHandling();
 		if (this.opened) {
-			return Step.CLOSED;
+			return isLast ? Step.CLOSED : Step.NOTHING;
 		}
 		end.noteClosed();
 		return Step.NOTHING;
 	}
 
-	private CloseSequence closing() {
+	/**
+	 * No further message is handled. Returns whether the caller is to tell the handler
+	 * that the connection is closed; otherwise another thread does, whose handler runs.
+	 */
+	boolean endHandling() {
+		return true;
+	}
+
+	/**
+	 * How much of it a drain waits for: the connection, which may run a handler, and what
+	 * is owed. Any thread.
+	 */
+	int undone() {
+		return 1 + unanswered();
+	}
+
+	final CloseSequence closing() {
 		return Objects.requireNonNull(this.closing, "nothing closes the connection");
 	}
 
@@ -543,25 +521,9 @@ final class TcpConnection extends StreamConnection {
 		if (!this.handle.isMarkedClosed()) {
 			this.handle.closeByOwner();
 		}
+		endExchanges();
 		this.context.closed(this, CloseReason.IO_ERROR);
 		return false;
-	}
-
-	/**
-	 * The part of a record that the transport holds takes memory like a message that has
-	 * begun, and is given as much time.
-	 */
-	private void timePart() {
-		if (!this.opened || this.partial != null || this.context.timeouts().messageNanos() == 0) {
-			return;
-		}
-		if (this.stalled || !this.transport.holdsPart()) {
-			messageDeadline(NO_DEADLINE);
-		}
-		else if (this.transport.holdsNewPart() || this.messageDeadline == NO_DEADLINE) {
-			// Begun just now, or not read for a while.
-			messageDeadline(this.context.timeouts().messageDeadline(nanoTime()));
-		}
 	}
 
 	/**
@@ -576,9 +538,10 @@ final class TcpConnection extends StreamConnection {
 			end = this.closing;
 		}
 		if (end != null && this.handle.claimForLook() == Claim.CLAIMED) {
+			endExchanges();
 			if (terminate(null, end) == Step.CLOSED) {
 				end.reportClose();
-				Thread.interrupted();
+				Participant.endInterrupt();
 			}
 		}
 		else {

@@ -41,7 +41,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 				(tls != null) ? new TlsGenerations(tls, pool.memory()) : null,
 				(channel, connection) -> pool.handleSets()
 					.newHandle(channel, connection, SelectionKey.OP_READ, profiles),
-				pool.clock, pool.memory(), HandledWork.ofConnections(name, handlerName));
+				pool.clock, pool.memory(), HandledWork.ofConnections(name, handlerName), options.window(), false);
 	}
 
 	ConnectionContext context() {
@@ -63,8 +63,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 	BoundSocket newSocket(ServerSocketChannel channel) {
 		HandleFactory handles = (socket, handler) -> pool().handleSets()
 			.newHandle(socket, handler, SelectionKey.OP_ACCEPT, new HandlerProfile());
-		Admission admission = new Admission(this.context, this.options.maxConnections(), this.options.trustedNetworks(),
-				this.options.directClients());
+		Admission admission = new Admission(this.context, this.options);
 		Acceptor created = new Acceptor(state(), channel, this.options.backlog(), handles, admission);
 		this.acceptor = created;
 		return created;
@@ -97,7 +96,15 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	@Override
 	boolean isDrained(int exceptHandlers) {
-		return this.context.registry().open() <= exceptHandlers;
+		if (exceptHandlers == 0) {
+			return isDone();
+		}
+		// A connection ends when its handlers have returned, and one of them may wait.
+		int left = 0;
+		for (TcpConnection connection : this.context.registry().all()) {
+			left += connection.undone();
+		}
+		return left <= exceptHandlers;
 	}
 
 	@Override
@@ -112,7 +119,9 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	@Override
 	String undone() {
-		return this.context.registry().open() + " connections";
+		int unanswered = this.context.registry().all().stream().mapToInt(TcpConnection::unanswered).sum();
+		String connections = this.context.registry().open() + " connections";
+		return (unanswered > 0) ? connections + " (" + unanswered + " messages unanswered)" : connections;
 	}
 
 	@Override
@@ -131,13 +140,15 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		ConnectionRegistry registry = this.context.registry();
 		ServerCounters counters = this.context.counters();
 		TlsGenerations tls = this.context.tls();
+		ServerExchanges asked = this.options.exchanges();
 		return new ServerSnapshot(name(), state.current(), pool().name(),
 				(bound != null) ? bound.getAddress().getHostAddress() : null, (bound != null) ? bound.getPort() : -1,
 				this.context.framing().toString(), this.handlerName, registry.open(), registry.acceptedConnections(),
 				registry.rejectedConnections(), registry.closedConnections(), counters.receivedBytes(),
 				counters.sentBytes(), counters.receivedMessages(), current != null && current.isBackingOff(),
 				state.isPaused(), TransportType.TCP, null, (tls != null) ? tls.snapshot() : null,
-				this.options.maxConnections(), state.startedAt(), failure == null, failure, counters.handling());
+				this.options.maxConnections(), state.startedAt(), failure == null, failure, counters.handling(),
+				(asked != null) ? asked.snapshot() : null);
 	}
 
 }

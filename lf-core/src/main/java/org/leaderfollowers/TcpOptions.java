@@ -12,7 +12,16 @@ import org.jspecify.annotations.Nullable;
  * @param trustedNetworks whose peers send the header of the PROXY protocol
  * @param directClients whether other peers are served as well
  * @param tls which TLS to speak first, or {@code null} for none
+ * @param exchanges the requests to clients, or {@code null} for none
+ * @param window how messages of one connection are handled in parallel, or {@code null}
  */
 record TcpOptions(int backlog, ConnectionContext.Limits limits, ConnectionTimeouts timeouts, int maxConnections,
-		TrustedNetworks trustedNetworks, boolean directClients, @Nullable ServerTls tls) {
+		TrustedNetworks trustedNetworks, boolean directClients, @Nullable ServerTls tls,
+		@Nullable ServerExchanges exchanges, @Nullable WindowOptions window) {
+
+	/** Whether clients that are not in a trusted network are served. */
+	boolean servesDirectClients() {
+		return this.directClients || this.trustedNetworks.isEmpty();
+	}
+
 }

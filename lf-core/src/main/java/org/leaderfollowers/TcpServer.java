@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  * server.start();
  * </pre>
  *
- * Several servers may share a pool. A server is started once and closed once; all methods
- * may be called by any thread.
+ * Several servers may share a pool. A server is started once and closed once; any thread
+ * may call all methods.
  */
 public final class TcpServer implements Server {
 
@@ -30,8 +30,8 @@ public final class TcpServer implements Server {
 	}
 
 	/**
-	 * Begins to build a server.
-	 * @param pool whose threads serve the connections
+	 * Creates a builder of a server.
+	 * @param pool the pool whose threads serve the connections
 	 * @return a builder with defaults
 	 */
 	public static Builder builder(LeaderFollowersPool pool) {
@@ -44,12 +44,13 @@ public final class TcpServer implements Server {
 	}
 
 	/**
-	 * Replaces the TLS of the server: connections that are accepted from now on get this
-	 * one, for example with a renewed certificate. Connections that are open keep theirs,
-	 * and {@linkplain ServerSnapshot#tls() the snapshot} tells how many have which.
-	 * @param tls from now on
+	 * Replaces the TLS configuration of the server, for example with a renewed
+	 * certificate. Connections that are accepted from now on use the new configuration.
+	 * Open connections keep theirs; {@linkplain ServerSnapshot#tls() the snapshot} counts
+	 * the connections of each configuration.
+	 * @param tls the new configuration
 	 * @throws IllegalStateException if the server was built without TLS: its clients
-	 * would not understand it
+	 * would not understand TLS
 	 */
 	public void tls(ServerTls tls) {
 		Objects.requireNonNull(tls, "'tls' must not be null");
@@ -88,13 +89,15 @@ public final class TcpServer implements Server {
 	}
 
 	/**
-	 * Stops accepting, answers every message that has been received, writes what waits,
-	 * and closes each connection when that is done. A message that has begun to arrive
-	 * may be completed. A handler may call this method: it is not waited for then.
-	 * @param grace how long to wait for that; connections that need longer stay open
-	 * @return whether everything was answered and there are no connections any more.
-	 * {@code false} as well if the server was closed meanwhile, with connections that
-	 * were not done
+	 * Stops accepting, answers every message that has been received, writes the output
+	 * that waits, and closes each connection when this is done. A message that has begun
+	 * to arrive may be completed. If a handler calls this method, the drain does not wait
+	 * for this handler.
+	 * @param grace how long to wait for the connections; connections that need longer
+	 * stay open
+	 * @return whether everything was answered and all connections are closed. The result
+	 * is also {@code false} if the server was closed meanwhile, before all connections
+	 * were done
 	 */
 	@Override
 	public boolean drain(Duration grace) {
@@ -127,11 +130,11 @@ public final class TcpServer implements Server {
 	}
 
 	/**
-	 * Looks at the open connections, one after the other as the stream is consumed. Those
-	 * that are opened or closed meanwhile may be missing or not. Their times are as of
-	 * the call, so that they can be compared with each other. Any thread; nobody is
-	 * stopped.
-	 * @return in no order
+	 * Takes snapshots of the open connections, one after the other as the stream is
+	 * consumed. Connections that are opened or closed meanwhile may or may not be
+	 * included. Their times refer to the moment of the call, so they can be compared with
+	 * each other. Any thread; no thread is stopped.
+	 * @return snapshots in no particular order
 	 */
 	public Stream<ConnectionSnapshot> connections() {
 		long now = pool().clock.nanoTime();
@@ -140,15 +143,15 @@ public final class TcpServer implements Server {
 
 	/**
 	 * Finds an open connection, for example to close it. Any thread.
-	 * @param id what identifies it, see {@link Connection#id()}
-	 * @return {@code null} if there is none of this number, or none any more
+	 * @param id the identifier, see {@link Connection#id()}
+	 * @return {@code null} if no open connection has this identifier
 	 */
 	public @Nullable Connection connection(long id) {
 		return this.life.context().registry().get(id);
 	}
 
 	/**
-	 * How the server tells messages apart.
+	 * The framing that separates messages.
 	 * @return the framing that it was built with
 	 */
 	public Framing framing() {
@@ -156,7 +159,7 @@ public final class TcpServer implements Server {
 	}
 
 	/**
-	 * Who handles the messages.
+	 * The handler of the messages.
 	 * @return the handler that the server was built with
 	 */
 	public MessageHandler handler() {
@@ -164,7 +167,7 @@ public final class TcpServer implements Server {
 	}
 
 	/**
-	 * The size of the largest message that the server takes.
+	 * The size of the largest message that the server accepts.
 	 * @return bytes of payload
 	 */
 	public int maxMessageSize() {
@@ -172,7 +175,7 @@ public final class TcpServer implements Server {
 	}
 
 	/**
-	 * How much may wait for a peer that does not read.
+	 * How many bytes may wait for a peer that does not read.
 	 * @return bytes, framing included
 	 */
 	public int maxOutboundSize() {
@@ -187,14 +190,13 @@ public final class TcpServer implements Server {
 	/**
 	 * Builds a server.
 	 */
-	public static final class Builder {
+	public static final class Builder extends TcpBuilder<Builder> {
 
-		/** A frame and its overhead fit into an array. */
-		private static final int LARGEST_MESSAGE = 1 << 30;
+		/** Letting a message in looks at all that are in flight. */
+		private static final int MOST_IN_FLIGHT = 4096;
 
-		private final LeaderFollowersPool pool;
-
-		private String name = "default";
+		/** If a message order is all that is said. */
+		private static final int DEFAULT_IN_FLIGHT = 16;
 
 		private @Nullable InetAddress address;
 
@@ -202,43 +204,47 @@ public final class TcpServer implements Server {
 
 		private int backlog = 1024;
 
-		private @Nullable Framing framing;
-
 		private @Nullable MessageHandler handler;
 
 		private @Nullable String handlerName;
 
-		private int maxMessageSize = 64 * 1024;
-
 		private int maxConnections = 10_000;
-
-		private int maxOutboundSize = 1024 * 1024;
 
 		private Duration idleTimeout = Duration.ofMinutes(10);
 
-		private Duration messageTimeout = Duration.ofSeconds(30);
-
-		private Duration writeTimeout = Duration.ofSeconds(30);
-
 		private Duration handshakeTimeout = Duration.ofSeconds(10);
+
+		private Duration loginTimeout = Duration.ZERO;
+
+		private Duration readIdle = Duration.ZERO;
+
+		private Duration writeIdle = Duration.ZERO;
 
 		private TrustedNetworks trustedNetworks = TrustedNetworks.none();
 
 		private boolean directClients;
 
+		private @Nullable Correlation correlation;
+
+		private int maxExchanges = 64;
+
 		private @Nullable ServerTls tls;
 
+		/** 0 if it was not set. */
+		private int maxInFlight;
+
+		private boolean skipsOversized;
+
+		private @Nullable MessageOrder messageOrder;
+
+		private ReplyOrder replyOrder = ReplyOrder.COMPLETION;
+
 		private Builder(LeaderFollowersPool pool) {
-			this.pool = Objects.requireNonNull(pool, "'pool' must not be null");
+			super(pool);
 		}
 
-		/**
-		 * The name of the server.
-		 * @param name not empty; the default is {@code default}
-		 * @return this builder
-		 */
-		public Builder name(String name) {
-			this.name = Arguments.notBlank("name", name);
+		@Override
+		Builder self() {
 			return this;
 		}
 
@@ -254,7 +260,7 @@ public final class TcpServer implements Server {
 
 		/**
 		 * The port to bind.
-		 * @param port from 0 to 65535, where 0 is any that is free; the default is 7070
+		 * @param port from 0 to 65535, where 0 is any free port; the default is 7070
 		 * @return this builder
 		 */
 		public Builder port(int port) {
@@ -263,8 +269,8 @@ public final class TcpServer implements Server {
 		}
 
 		/**
-		 * How many connections the system keeps that are established and not yet
-		 * accepted.
+		 * The maximum number of established connections that the system keeps until they
+		 * are accepted.
 		 * @param backlog from 1 to 65535; the default is 1024. The system may have a
 		 * lower limit
 		 * @return this builder
@@ -275,17 +281,7 @@ public final class TcpServer implements Server {
 		}
 
 		/**
-		 * How messages are told apart. Required.
-		 * @param framing shared by all connections
-		 * @return this builder
-		 */
-		public Builder framing(Framing framing) {
-			this.framing = framing;
-			return this;
-		}
-
-		/**
-		 * What to do with messages. Required.
+		 * The handler of messages. Required.
 		 * @param handler shared by all connections
 		 * @return this builder
 		 */
@@ -295,7 +291,7 @@ public final class TcpServer implements Server {
 		}
 
 		/**
-		 * What to call the handler when people are told about it.
+		 * The name of the handler in the log and in snapshots.
 		 * @param handlerName the default is the name of its class
 		 * @return this builder
 		 */
@@ -305,19 +301,24 @@ public final class TcpServer implements Server {
 		}
 
 		/**
-		 * The largest message that is read. A connection that sends a larger one is
-		 * closed before memory is allocated for it.
-		 * @param maxMessageSize bytes of payload, from 1 to 1 GiB; the default is 64 KiB
+		 * Whether a message that is larger than the maximum message size is skipped,
+		 * instead of closing the connection. The handler is informed by
+		 * {@link MessageHandler#onError(Connection, java.nio.ByteBuffer, Throwable)
+		 * onError}, with a {@link FramingException} and the beginning of the message that
+		 * has arrived so far. It can reply; the connection stays open. The message
+		 * timeout applies to the whole message. The built-in framings support this; other
+		 * framings do if they call {@link Framing.Frame#tooLarge}.
+		 * @param skip the default is {@code false}
 		 * @return this builder
 		 */
-		public Builder maxMessageSize(int maxMessageSize) {
-			this.maxMessageSize = Arguments.inRange("maxMessageSize", maxMessageSize, 1, LARGEST_MESSAGE);
+		public Builder skipOversizedMessages(boolean skip) {
+			this.skipsOversized = skip;
 			return this;
 		}
 
 		/**
-		 * How many connections may be open. Further ones are closed as soon as they are
-		 * accepted.
+		 * The maximum number of open connections. Further connections are closed as soon
+		 * as they are accepted.
 		 * @param maxConnections at least 1; the default is 10000
 		 * @return this builder
 		 */
@@ -327,22 +328,57 @@ public final class TcpServer implements Server {
 		}
 
 		/**
-		 * How much may wait for a peer that does not read; see
-		 * {@link Connection#send(java.nio.ByteBuffer)}. A message is accepted while less
-		 * than this waits, so what waits is at most this and one message.
-		 * @param maxOutboundSize bytes for each connection, at least 1024; the default is
-		 * 1 MiB
+		 * The maximum number of messages of one connection in flight, that is, received
+		 * and not answered. If it is more than 1, messages are handled in parallel, each
+		 * by its own thread; one connection can then occupy this number of threads. A
+		 * message stays in flight while its handler runs, and until its
+		 * {@linkplain Connection#suspend() suspensions} and {@linkplain Connection#owe()
+		 * owed replies} have ended. While the maximum is in flight, nothing is read from
+		 * the connection, and no thread waits for this.
+		 * <p>
+		 * {@link MessageHandler} describes which of its methods are called in parallel,
+		 * and how failures are handled.
+		 * @param maxInFlight from 1 to 4096; the default is 1: one message at a time, in
+		 * the order of arrival. With a {@linkplain #messageOrder message order}, the
+		 * default is 16
 		 * @return this builder
 		 */
-		public Builder maxOutboundSize(int maxOutboundSize) {
-			this.maxOutboundSize = Arguments.inRange("maxOutboundSize", maxOutboundSize, 1024, LARGEST_MESSAGE);
+		public Builder maxInFlightPerConnection(int maxInFlight) {
+			this.maxInFlight = Arguments.inRange("maxInFlightPerConnection", maxInFlight, 1, MOST_IN_FLIGHT);
 			return this;
 		}
 
 		/**
-		 * How long a connection may be silent in both directions. While something waits
-		 * for the peer, the write timeout counts instead.
-		 * @param idleTimeout 0 for ever; the default is 10 minutes
+		 * Selects the messages of a connection that are handled one after the other, in
+		 * the order of arrival, while others are handled in parallel. A message that
+		 * waits for an earlier one is copied, within the memory budget of the pool. Has
+		 * no effect if only one message may be in flight.
+		 * @param messageOrder shared by all connections; the default is that no message
+		 * waits for another one
+		 * @return this builder
+		 */
+		public Builder messageOrder(MessageOrder messageOrder) {
+			this.messageOrder = Objects.requireNonNull(messageOrder, "'messageOrder' must not be null");
+			return this;
+		}
+
+		/**
+		 * The order of the replies of a connection whose messages are handled in
+		 * parallel. A reply that waits for earlier ones counts as sent, see
+		 * {@link Connection#send(java.nio.ByteBuffer)}: it counts against the maximum
+		 * outbound size and the memory budget of the pool.
+		 * @param replyOrder the default is {@link ReplyOrder#COMPLETION}
+		 * @return this builder
+		 */
+		public Builder replyOrder(ReplyOrder replyOrder) {
+			this.replyOrder = Objects.requireNonNull(replyOrder, "'replyOrder' must not be null");
+			return this;
+		}
+
+		/**
+		 * How long a connection may be silent in both directions. While bytes wait for
+		 * the peer, the write timeout applies instead.
+		 * @param idleTimeout the timeout, 0 for none; the default is 10 minutes
 		 * @return this builder
 		 */
 		public Builder idleTimeout(Duration idleTimeout) {
@@ -351,29 +387,8 @@ public final class TcpServer implements Server {
 		}
 
 		/**
-		 * How long a message may take from its first byte to its last, however often
-		 * bytes arrive in between.
-		 * @param messageTimeout 0 for ever; the default is 30 seconds
-		 * @return this builder
-		 */
-		public Builder messageTimeout(Duration messageTimeout) {
-			this.messageTimeout = Arguments.notNegative("messageTimeout", messageTimeout);
-			return this;
-		}
-
-		/**
-		 * How long a peer may take to accept the next byte of what waits for it.
-		 * @param writeTimeout 0 for ever; the default is 30 seconds
-		 * @return this builder
-		 */
-		public Builder writeTimeout(Duration writeTimeout) {
-			this.writeTimeout = Arguments.notNegative("writeTimeout", writeTimeout);
-			return this;
-		}
-
-		/**
-		 * Has the server speak TLS.
-		 * @param tls with which keys, and how; the default is to speak in the clear
+		 * Makes the server use TLS.
+		 * @param tls the keys and options; the default is no TLS
 		 * @return this builder
 		 */
 		public Builder tls(ServerTls tls) {
@@ -382,10 +397,36 @@ public final class TcpServer implements Server {
 		}
 
 		/**
-		 * How long a connection may take from being accepted to being established, if
-		 * there is anything to do in between. A connection that is not established in
-		 * time is closed, and the handler never hears of it.
-		 * @param handshakeTimeout 0 for ever; the default is 10 seconds
+		 * Lets the server send requests to its clients by {@link Connection#exchange}:
+		 * distinguishes the replies to these requests from messages for the handler. With
+		 * {@link Correlation#inOrder()}, every message is a reply as long as a request
+		 * waits for one. While a handler waits for a reply, its connection is read, and
+		 * up to 256 messages for the handler are put aside.
+		 * @param correlation the default is none: the server cannot send requests
+		 * @return this builder
+		 */
+		public Builder correlation(Correlation correlation) {
+			this.correlation = Objects.requireNonNull(correlation, "'correlation' must not be null");
+			return this;
+		}
+
+		/**
+		 * The maximum number of requests of the server under way on a connection. A
+		 * request that has timed out counts until its reply comes. If a client owes more
+		 * than half as many late replies, its connection is closed.
+		 * @param maxExchanges from 1; the default is 64
+		 * @return this builder
+		 */
+		public Builder maxExchanges(int maxExchanges) {
+			this.maxExchanges = Arguments.inRange("maxExchanges", maxExchanges, 1, Integer.MAX_VALUE);
+			return this;
+		}
+
+		/**
+		 * How long a connection may take from being accepted to being established, for
+		 * example for a TLS handshake. If it takes longer, the connection is closed, and
+		 * the handler is not called.
+		 * @param handshakeTimeout the timeout, 0 for none; the default is 10 seconds
 		 * @return this builder
 		 */
 		public Builder handshakeTimeout(Duration handshakeTimeout) {
@@ -394,18 +435,57 @@ public final class TcpServer implements Server {
 		}
 
 		/**
+		 * How long a client may take to log in, from {@link MessageHandler#onOpen} until
+		 * {@link Connection#loggedIn()} is called. If it takes longer, the connection is
+		 * closed with the reason {@link CloseReason#LOGIN_TIMEOUT}, even while it is
+		 * suspended; a handler that is running is not interrupted.
+		 * @param loginTimeout the timeout; the default is 0 for none
+		 * @return this builder
+		 */
+		public Builder loginTimeout(Duration loginTimeout) {
+			this.loginTimeout = Arguments.notNegative("loginTimeout", loginTimeout);
+			return this;
+		}
+
+		/**
+		 * If nothing was received on a connection for this period,
+		 * {@link MessageHandler#onIdle} is called for {@link EventType#READ}. A
+		 * connection can {@linkplain Connection#idleAfter replace} the period.
+		 * @param readIdle the period; the default is 0 for never; less than 1 millisecond
+		 * counts as 1 millisecond
+		 * @return this builder
+		 */
+		public Builder readIdle(Duration readIdle) {
+			this.readIdle = Arguments.notNegative("readIdle", readIdle);
+			return this;
+		}
+
+		/**
+		 * If nothing was sent on a connection for this period,
+		 * {@link MessageHandler#onIdle} is called for {@link EventType#WRITE}. A
+		 * connection can {@linkplain Connection#idleAfter replace} the period.
+		 * @param writeIdle the period; the default is 0 for never; less than 1
+		 * millisecond counts as 1 millisecond
+		 * @return this builder
+		 */
+		public Builder writeIdle(Duration writeIdle) {
+			this.writeIdle = Arguments.notNegative("writeIdle", writeIdle);
+			return this;
+		}
+
+		/**
 		 * Expects the PROXY protocol, version 1 or 2, from load balancers and other
-		 * proxies, so that {@link Connection#remoteAddress()} tells the client behind
-		 * them. Each connection from one of the trusted networks has to begin with the
-		 * protocol's header, within the {@linkplain #handshakeTimeout handshake timeout};
-		 * if it does not, it is closed, and the handler never hears of it. Connections
-		 * from elsewhere are turned away, unless {@linkplain #directClients direct
-		 * clients} are allowed.
+		 * proxies, so that {@link Connection#remoteAddress()} is the address of the
+		 * client behind them. Each connection from a trusted network must begin with the
+		 * header of the protocol, within the {@linkplain #handshakeTimeout handshake
+		 * timeout}. If it does not, it is closed, and the handler is not called.
+		 * Connections from other networks are rejected, unless {@linkplain #directClients
+		 * direct clients} are allowed.
 		 * <p>
-		 * Whether there is a header is decided by the address of the sender alone and
-		 * never guessed from what it sends, or every client could pretend to be another.
-		 * @param trusted the networks of all that send the header, and of nobody else;
-		 * {@link TrustedNetworks#none()}, the default, for no PROXY protocol
+		 * Only the address of the sender decides whether a header is expected. If the
+		 * server guessed from the bytes, every client could pretend to be another.
+		 * @param trusted the networks of all senders of the header, and of no other
+		 * peers; {@link TrustedNetworks#none()}, the default, for no PROXY protocol
 		 * @return this builder
 		 */
 		public Builder proxyProtocol(TrustedNetworks trusted) {
@@ -414,10 +494,10 @@ public final class TcpServer implements Server {
 		}
 
 		/**
-		 * Whether clients that do not come from a trusted network are served, as without
-		 * the PROXY protocol: a header that they send is input like any other. Has no
-		 * effect without {@linkplain #proxyProtocol trusted networks}.
-		 * @param directClients the default is {@code false}: they are turned away
+		 * Whether clients from outside the trusted networks are served, as without the
+		 * PROXY protocol. If such a client sends a header, the header is input like any
+		 * other. Has no effect without {@linkplain #proxyProtocol trusted networks}.
+		 * @param directClients the default is {@code false}: these clients are rejected
 		 * @return this builder
 		 */
 		public Builder directClients(boolean directClients) {
@@ -429,9 +509,9 @@ public final class TcpServer implements Server {
 		 * Builds the server. It is not bound until it is {@linkplain TcpServer#start()
 		 * started}.
 		 * @return a new server
-		 * @throws IllegalStateException if framing or handler are missing
-		 * @throws IllegalArgumentException if the framing allows no message of the
-		 * maximum message size
+		 * @throws IllegalStateException if the framing or the handler is missing
+		 * @throws IllegalArgumentException if every message of the framing is longer than
+		 * the maximum message size
 		 */
 		public TcpServer build() {
 			if (this.framing == null || this.handler == null) {
@@ -452,13 +532,23 @@ public final class TcpServer implements Server {
 		}
 
 		private TcpOptions options(Framing framing) {
-			ConnectionContext.Limits limits = new ConnectionContext.Limits(this.maxMessageSize,
-					framing.maxFrameLength(this.maxMessageSize), this.maxOutboundSize);
-			ConnectionTimeouts timeouts = new ConnectionTimeouts(LeaderFollowersPool.nanos(this.idleTimeout),
-					LeaderFollowersPool.nanos(this.messageTimeout), LeaderFollowersPool.nanos(this.writeTimeout),
-					LeaderFollowersPool.nanos(this.handshakeTimeout));
+			ConnectionContext.Limits limits = limits(framing, this.skipsOversized);
+			ConnectionTimeouts timeouts = new ConnectionTimeouts(Arguments.nanos(this.idleTimeout),
+					Arguments.nanos(this.messageTimeout), Arguments.nanos(this.writeTimeout),
+					Arguments.nanos(this.handshakeTimeout), Arguments.nanos(this.readIdle),
+					Arguments.nanos(this.writeIdle), Arguments.nanos(this.loginTimeout));
 			return new TcpOptions(this.backlog, limits, timeouts, this.maxConnections, this.trustedNetworks,
-					this.directClients, this.tls);
+					this.directClients, this.tls,
+					(this.correlation != null) ? new ServerExchanges(this.correlation, this.maxExchanges) : null,
+					window());
+		}
+
+		private @Nullable WindowOptions window() {
+			int inFlight = this.maxInFlight;
+			if (inFlight == 0) {
+				inFlight = (this.messageOrder != null) ? DEFAULT_IN_FLIGHT : 1;
+			}
+			return (inFlight > 1) ? new WindowOptions(inFlight, this.messageOrder, this.replyOrder) : null;
 		}
 
 	}

@@ -1,8 +1,8 @@
 package org.leaderfollowers;
 
 /**
- * What a thread of the pool does at a moment: the three states of the pattern (the paper,
- * section 7).
+ * The role of a thread of the pool: the three states of the pattern (the paper, section
+ * 7).
  */
 public enum ThreadRole {
 

@@ -1,7 +1,7 @@
 package org.leaderfollowers;
 
 /**
- * What carries the messages of a server.
+ * The transport of the messages of a server.
  */
 public enum TransportType {
 

@@ -9,12 +9,12 @@ import java.util.List;
 import org.leaderfollowers.internal.proxy.IpLiteral;
 
 /**
- * The networks of the proxies and load balancers that are believed when they tell the
+ * The networks of the proxies and load balancers that the server trusts to report the
  * address of a client; see {@link TcpServer.Builder#proxyProtocol}. Immutable.
  * <p>
- * A network is an address and the number of its leading bits that count, for example
- * {@code 10.0.0.0/8} or {@code fd00::/8}, or a single address. An IPv4 address that is
- * written as an IPv6 one, {@code ::ffff:10.0.0.1}, is the IPv4 address.
+ * A network is an address with a prefix length, for example {@code 10.0.0.0/8} or
+ * {@code fd00::/8}, or a single address. An IPv4-mapped IPv6 address, such as
+ * {@code ::ffff:10.0.0.1}, is treated as the IPv4 address.
  */
 public final class TrustedNetworks {
 
@@ -64,7 +64,7 @@ public final class TrustedNetworks {
 
 	/**
 	 * Whether there is no network at all.
-	 * @return {@code true} if nobody is trusted
+	 * @return {@code true} if no address is trusted
 	 */
 	public boolean isEmpty() {
 		return this.networks.isEmpty();

@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.window.MessageWindow;
 
 /**
  * How far a thread has got with the event that it processes: when others get their turn,
@@ -18,8 +19,16 @@ final class Turn {
 	/** The datagram whose handler is to run, which is not the handle's any more. */
 	@Nullable Connection datagram;
 
+	/** The message whose handler is to run while others may own the handle. */
+	MessageWindow.@Nullable Place message;
+
+	/** Whether the handle was given back before the handler of its message has run. */
+	boolean released;
+
 	/** Begins the event. */
 	void begin() {
+		this.message = null;
+		this.released = false;
 		this.reads = 0;
 		this.endNanos = 0;
 	}

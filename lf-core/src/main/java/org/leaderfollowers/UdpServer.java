@@ -21,24 +21,26 @@ import org.jspecify.annotations.Nullable;
  * payload, which may be empty, and with a {@link Connection} that stands for this one
  * datagram and its sender. There are no connections beyond that:
  * <ul>
- * <li>datagrams are handled in parallel and in no order, those of one sender too;</li>
- * <li>{@link MessageHandler#onOpen}, {@link MessageHandler#onClose} and
- * {@link MessageHandler#onWritable} are not called. {@link MessageHandler#onError} is, if
- * {@code onMessage} fails; it may send a last reply;</li>
+ * <li>datagrams are handled in parallel and in no particular order, including those of
+ * one sender;</li>
+ * <li>{@link MessageHandler#onOpen}, {@link MessageHandler#onClose},
+ * {@link MessageHandler#onWritable}, {@link MessageHandler#onIdle} and
+ * {@link MessageHandler#onDrain} are not called. If {@code onMessage} fails,
+ * {@link MessageHandler#onError} is called; it may send a last reply;</li>
  * <li>{@link Connection#send} sends a datagram to the sender, during the call or later,
- * by any thread, while the server is open. It never waits: what the system has no room
- * for is dropped and counted. It refuses replies that are too large for what they answer
- * with a {@link ReplyRatioException};</li>
- * <li>{@link Connection#attributes} are those of this datagram;</li>
- * <li>{@link Connection#suspend} announces a later reply: the datagram counts as being
- * handled, and a drain waits for it, until the suspension has ended or timed out. It
- * holds up no other datagram;</li>
- * <li>{@link Connection#close} ends replying to this datagram and nothing else.
- * {@link Connection#pendingBytes} is 0, and {@link Connection#isWritable} is the same as
- * {@link Connection#isOpen}.</li>
+ * by any thread, while the server is open. It never waits: if the system has no room for
+ * a datagram, it is dropped and counted. If a reply exceeds the maximum reply ratio, it
+ * throws a {@link ReplyRatioException};</li>
+ * <li>{@link Connection#attributes} belong to this datagram only;</li>
+ * <li>{@link Connection#suspend} announces a later reply. Until the suspension has ended
+ * or timed out, the datagram counts as being handled, and a drain waits for it. Other
+ * datagrams are not held up;</li>
+ * <li>after {@link Connection#close}, no further reply to this datagram can be sent; it
+ * has no other effect. {@link Connection#pendingBytes} is 0, and
+ * {@link Connection#isWritable} is the same as {@link Connection#isOpen}.</li>
  * </ul>
- * Several servers may share a pool. A server is started once and closed once; all methods
- * may be called by any thread.
+ * Several servers may share a pool. A server is started once and closed once; any thread
+ * may call all methods.
  */
 public final class UdpServer implements Server {
 
@@ -49,8 +51,8 @@ public final class UdpServer implements Server {
 	}
 
 	/**
-	 * Begins to build a server.
-	 * @param pool whose threads serve the datagrams
+	 * Creates a builder of a server.
+	 * @param pool the pool whose threads serve the datagrams
 	 * @return a builder with defaults
 	 */
 	public static Builder builder(LeaderFollowersPool pool) {
@@ -88,11 +90,11 @@ public final class UdpServer implements Server {
 	}
 
 	/**
-	 * Reads what the system has received until now, and no more; waits until all of it
-	 * has been handled and no suspension is left, and closes the port. If the server is
-	 * paused, what the system has received is lost. A handler may call this method: it is
-	 * not waited for then.
-	 * @param grace how long to wait for that; if it takes longer, the port stays open for
+	 * Reads the datagrams that the system has received until now, and no others. Waits
+	 * until all of them have been handled and no suspension is left, and then closes the
+	 * port. If the server is paused, the datagrams that the system has received are lost.
+	 * If a handler calls this method, the drain does not wait for this handler.
+	 * @param grace how long to wait; if the handlers take longer, the port stays open for
 	 * the replies
 	 * @return whether everything was handled
 	 */
@@ -195,8 +197,9 @@ public final class UdpServer implements Server {
 
 		/**
 		 * The address to bind. On a machine with several addresses, a server that is
-		 * bound to all of them cannot tell to which one a datagram came, and its replies
-		 * may come from another one: bind one server to each address that clients use.
+		 * bound to all of them does not know the address that a datagram was sent to, and
+		 * its replies may have another source address. In this case, bind one server to
+		 * each address that clients use.
 		 * @param address an address of this machine; the default is all of them
 		 * @return this builder
 		 */
@@ -207,7 +210,7 @@ public final class UdpServer implements Server {
 
 		/**
 		 * The port to bind.
-		 * @param port from 0 to 65535, where 0 is any that is free; the default is 7070
+		 * @param port from 0 to 65535, where 0 is any free port; the default is 7070
 		 * @return this builder
 		 */
 		public Builder port(int port) {
@@ -216,8 +219,8 @@ public final class UdpServer implements Server {
 		}
 
 		/**
-		 * What to do with datagrams. Required.
-		 * @param handler called by several threads at a time
+		 * The handler of datagrams. Required.
+		 * @param handler called by several threads at the same time
 		 * @return this builder
 		 */
 		public Builder handler(MessageHandler handler) {
@@ -226,7 +229,7 @@ public final class UdpServer implements Server {
 		}
 
 		/**
-		 * What to call the handler when people are told about it.
+		 * The name of the handler in the log and in snapshots.
 		 * @param handlerName the default is the name of its class
 		 * @return this builder
 		 */
@@ -248,12 +251,13 @@ public final class UdpServer implements Server {
 		}
 
 		/**
-		 * How many datagrams may be handled or {@linkplain Connection#suspend suspended}
-		 * at a time. While there are as many, none is read: the system keeps what its
-		 * receive buffer has room for and drops the rest, which it may tell and we
-		 * cannot. A flood of datagrams whose handler blocks takes no more threads of the
-		 * pool than this, so a server that shares its pool with others needs less than
-		 * the maximum of threads.
+		 * The maximum number of datagrams that are handled or
+		 * {@linkplain Connection#suspend suspended} at the same time. When this number is
+		 * reached, the server stops reading: the system fills its receive buffer and
+		 * drops further datagrams, which only the system can report. If a flood of
+		 * datagrams arrives and the handler blocks, the datagrams occupy at most this
+		 * number of threads. So for a server that shares its pool with others, set less
+		 * than the maximum number of threads.
 		 * @param maxInFlight at least 1; the default is 1024
 		 * @return this builder
 		 */
@@ -263,13 +267,14 @@ public final class UdpServer implements Server {
 		}
 
 		/**
-		 * How many times as much as a datagram the replies to it may take, together. The
-		 * sender's address may be forged: without such a limit, whoever forges it has us
-		 * send much to a victim for little of his own. Headers of 28 bytes are counted
-		 * for the datagram and for each reply, so there is something to answer an empty
-		 * datagram with. What is more is refused with a {@link ReplyRatioException}.
+		 * The maximum ratio of the size of all replies to a datagram to the size of this
+		 * datagram. The sender's address may be forged: without this limit, an attacker
+		 * could send little and make the server send much to a victim. Headers of 28
+		 * bytes are counted for the datagram and for each reply, so an empty datagram can
+		 * be answered, too. Replies beyond the limit are rejected with a
+		 * {@link ReplyRatioException}.
 		 * @param maxReplyRatio from 0, for no replies at all, to 10000; the default is 3,
-		 * as in QUIC for peers whose address is not proved
+		 * as in QUIC for peers whose address is not verified
 		 * @return this builder
 		 */
 		public Builder maxReplyRatio(int maxReplyRatio) {
@@ -278,9 +283,9 @@ public final class UdpServer implements Server {
 		}
 
 		/**
-		 * How long a datagram may be suspended. After that it does not count as being
-		 * handled any more, and cannot be replied to.
-		 * @param suspensionTimeout 0 for ever; the default is 30 seconds
+		 * How long a datagram may be suspended. Afterwards it no longer counts as being
+		 * handled, and cannot be replied to.
+		 * @param suspensionTimeout the timeout, 0 for none; the default is 30 seconds
 		 * @return this builder
 		 */
 		public Builder suspensionTimeout(Duration suspensionTimeout) {
@@ -289,9 +294,9 @@ public final class UdpServer implements Server {
 		}
 
 		/**
-		 * How much the system keeps of what has been received and not been read. It holds
-		 * what comes while all threads are busy; when it is full, the system drops
-		 * datagrams.
+		 * The size of the system's buffer for datagrams that were received and not read
+		 * yet. It holds datagrams that arrive while all threads are busy; when it is
+		 * full, the system drops datagrams.
 		 * @param receiveBufferSize bytes, from 1024 to 1 GiB; by default the system
 		 * decides. If the system grants less, a line is logged
 		 * @return this builder
@@ -302,7 +307,7 @@ public final class UdpServer implements Server {
 		}
 
 		/**
-		 * How much the system keeps of what is to be sent.
+		 * The size of the system's buffer for datagrams to be sent.
 		 * @param sendBufferSize bytes, from 1024 to 1 GiB; by default the system decides.
 		 * If the system grants less, a line is logged
 		 * @return this builder
@@ -327,7 +332,7 @@ public final class UdpServer implements Server {
 					: new InetSocketAddress(this.port);
 			String shownName = (this.handlerName != null) ? this.handlerName : this.handler.getClass().getName();
 			UdpOptions options = new UdpOptions(this.maxMessageSize, this.maxInFlight, this.maxReplyRatio,
-					LeaderFollowersPool.nanos(this.suspensionTimeout), this.receiveBufferSize, this.sendBufferSize,
+					Arguments.nanos(this.suspensionTimeout), this.receiveBufferSize, this.sendBufferSize,
 					this.transfer);
 			return new UdpServer(new UdpLifecycle(this.pool, this.name, requested, this.handler, shownName, options));
 		}

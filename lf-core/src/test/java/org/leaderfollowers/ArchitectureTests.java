@@ -207,17 +207,20 @@ class ArchitectureTests {
 		SERVERS(),
 
 		POOL("LeaderFollowersPool", "PoolBuilder", "PoolOptions", "PoolThreads", "PoolListeners", "PoolMonitor",
-				"PoolShutdown", "StarvationMonitor", "HandOffJournal", "RawEventHandler", "Drainable"),
+				"PoolShutdown", "StarvationMonitor", "HandOffJournal", "RawEventHandler", "Drainable", "EventRoad",
+				"EventSources", "BoundWait", "NestedUpcalls"),
 
 		HANDLE_SETS("Handle", "HandleSet", "HandleSets", "EventCounters", "SelectableHandle", "HandleFactory",
-				"EventHandler", "EngineEventHandler", "Participant", "MessageDecoder", "Turn"),
+				"EventHandler", "EngineEventHandler", "Participant", "BoundInput", "MessageDecoder", "Turn",
+				"LedSource"),
 
-		VALUES("EventType", "ThreadRole", "PromotionKind", "PromotionOrder", "PromotionPolicy", "PoolListener",
-				"PoolSnapshot", "HandOff", "LatencySnapshot", "Connection", "EngineConnection", "ConnectionSnapshot",
-				"ConnectionClosedException", "CloseReason", "Suspension", "MessageHandler", "Framing", "RawFraming",
-				"DelimiterFraming", "FixedLengthFraming", "LengthFieldFraming", "FramingException",
-				"SlowConsumerException", "ReplyRatioException", "ServerSnapshot", "ServerTls", "ClientAuth",
-				"TransportType", "TrustedNetworks", "Arguments");
+		VALUES("EventType", "ThreadRole", "NestedDispatch", "NestingGuard", "PromotionKind", "PromotionOrder",
+				"PromotionPolicy", "PoolListener", "PoolSnapshot", "HandOff", "LatencySnapshot", "Connection",
+				"EngineConnection", "ConnectionSnapshot", "ConnectionClosedException", "CloseReason", "Suspension",
+				"OwedReply", "MessageHandler", "Framing", "RawFraming", "DelimiterFraming", "FixedLengthFraming",
+				"LengthFieldFraming", "FramingException", "SlowConsumerException", "ReplyRatioException",
+				"ServerSnapshot", "ClientSnapshot", "ServerTls", "ClientAuth", "TransportType", "TrustedNetworks",
+				"Arguments", "EventSource", "QueueSource");
 
 		private final Set<String> names;
 

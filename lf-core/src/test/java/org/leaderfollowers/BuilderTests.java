@@ -68,6 +68,12 @@ class BuilderTests {
 						"'idleTimeout' must not be negative, but is PT-0.001S"),
 				server((server) -> server.messageTimeout(Duration.ofSeconds(-1)),
 						"'messageTimeout' must not be negative, but is PT-1S"),
+				server((server) -> server.loginTimeout(Duration.ofMillis(-1)),
+						"'loginTimeout' must not be negative, but is PT-0.001S"),
+				server((server) -> server.readIdle(Duration.ofMillis(-1)),
+						"'readIdle' must not be negative, but is PT-0.001S"),
+				server((server) -> server.writeIdle(Duration.ofMillis(-1)),
+						"'writeIdle' must not be negative, but is PT-0.001S"),
 				server((server) -> server.writeTimeout(Duration.ofSeconds(Long.MIN_VALUE)),
 						"'writeTimeout' must not be negative, but is " + Duration.ofSeconds(Long.MIN_VALUE)));
 	}

@@ -168,7 +168,7 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 
 	/**
 	 * Demands that a pool with nothing to do comes to rest: one leader for each handle
-	 * set, all other threads followers, every handle active.
+	 * set and event source, all other threads followers, every handle active.
 	 */
 	static PoolSnapshot awaitIdle(LeaderFollowersPool pool) {
 		eventually().untilAsserted(() -> assertIdle(pool.snapshot()));
@@ -186,7 +186,16 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 			assertThat(leaders.add(set.leader())).as("leaders are different threads: %s", snapshot).isTrue();
 			assertThat(set.deactivated()).as("deactivated handles of %s", set).isZero();
 		}
-		assertThat(snapshot.count(ThreadRole.LEADER)).as("%s", snapshot).isEqualTo(led.size());
+		List<PoolSnapshot.EventSourceSnapshot> sources = snapshot.eventSources()
+			.stream()
+			.filter((source) -> source.inUse() || source.leader() != null)
+			.toList();
+		for (PoolSnapshot.EventSourceSnapshot source : sources) {
+			assertThat(source.leader()).as("leader of %s in %s", source, snapshot).isNotNull();
+			assertThat(leaders.add(source.leader())).as("leaders are different threads: %s", snapshot).isTrue();
+			assertThat(source.handling()).as("events of %s", source).isZero();
+		}
+		assertThat(snapshot.count(ThreadRole.LEADER)).as("%s", snapshot).isEqualTo(led.size() + sources.size());
 		assertThat(snapshot.count(ThreadRole.PROCESSING)).as("%s", snapshot).isZero();
 		assertThat(snapshot.count(ThreadRole.LEADER) + snapshot.count(ThreadRole.FOLLOWER))
 			.isEqualTo(snapshot.threads().size());

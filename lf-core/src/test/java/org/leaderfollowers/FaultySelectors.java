@@ -22,14 +22,28 @@ final class FaultySelectors extends TestSelectors {
 
 	private final Runnable keyPoint;
 
+	private final Runnable wakeupPoint;
+
 	/**
 	 * Creates a provider of selectors that fail.
 	 * @param point called by selectors
 	 * @param keyPoint called by their keys
 	 */
 	FaultySelectors(Runnable point, Runnable keyPoint) {
+		this(point, keyPoint, () -> {
+		});
+	}
+
+	/**
+	 * Creates a provider of selectors that fail.
+	 * @param point called by selectors
+	 * @param keyPoint called by their keys
+	 * @param wakeupPoint called by threads that wake the leader; must not fail
+	 */
+	FaultySelectors(Runnable point, Runnable keyPoint, Runnable wakeupPoint) {
 		this.point = point;
 		this.keyPoint = keyPoint;
+		this.wakeupPoint = wakeupPoint;
 	}
 
 	@Override
@@ -156,6 +170,7 @@ final class FaultySelectors extends TestSelectors {
 		@Override
 		public Selector wakeup() {
 			// Never fails: not even by running out of memory, since it needs none.
+			FaultySelectors.this.wakeupPoint.run();
 			this.real.wakeup();
 			return this;
 		}

@@ -225,7 +225,8 @@ class HandOffLogTests {
 			}
 			set.close();
 		}
-		assertThat(new HandOffJournal(sets).drain()).hasSize(4 * 256);
+		EventSources sources = new EventSources("sets", List.of(), 4, Clock.SYSTEM);
+		assertThat(new HandOffJournal(sets, sources).drain()).hasSize(4 * 256);
 	}
 
 	@Test

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -112,12 +111,6 @@ class HaproxyTests {
 		return "server one 127.0.0.1:" + this.server.port() + " ";
 	}
 
-	private static int freePort() throws IOException {
-		try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-			return socket.getLocalPort();
-		}
-	}
-
 	private static Peer connect(String address, int port) throws IOException {
 		return new Peer(new InetSocketAddress(address, port), 0);
 	}
@@ -126,7 +119,7 @@ class HaproxyTests {
 	@ValueSource(strings = { "send-proxy", "send-proxy-v2", "send-proxy-v2 proxy-v2-options crc32c,unique-id",
 			"send-proxy-v2-ssl-cn" })
 	void theClientsAddressComesThrough(String option) throws IOException {
-		int port = freePort();
+		int port = FreePort.find();
 		haproxy(port, "listen it", "  bind 127.0.0.1:" + port, "  unique-id-format %[uuid()]", target() + option);
 		try (Peer peer = connect("127.0.0.1", port)) {
 			String addresses = "/127.0.0.1:%d /127.0.0.1:%d ".formatted(peer.port(), port);
@@ -144,7 +137,7 @@ class HaproxyTests {
 				&& read(Path.of("/proc/net/if_inet6")).contains("00000000000000000000000000000001"))
 			.as("there is IPv6")
 			.isTrue();
-		int port = freePort();
+		int port = FreePort.find();
 		haproxy(port, "listen it", "  bind :::" + port + " v4v6", target() + option);
 		try (Peer peer = connect("::1", port)) {
 			assertThat(peer.send("a\n").readLine())
@@ -161,13 +154,14 @@ class HaproxyTests {
 	@ParameterizedTest
 	@ValueSource(strings = { "send-proxy check-send-proxy", "send-proxy-v2 check-send-proxy" })
 	void healthChecksSucceedAndAreNotLogged(String option) throws IOException {
-		int port = freePort();
-		int statistics = freePort();
+		int port = FreePort.find();
+		int statistics = FreePort.find();
 		haproxy(port, "listen it", "  bind 127.0.0.1:" + port, target() + option + " check inter 50", "listen asking",
-				"  bind 127.0.0.1:" + freePort(), "  option tcp-check", "  tcp-check connect send-proxy",
+				"  bind 127.0.0.1:" + FreePort.find(), "  option tcp-check", "  tcp-check connect send-proxy",
 				"  tcp-check send-lf ping\\n", "  tcp-check expect string ping", target() + option + " check inter 50",
-				"listen silent", "  bind 127.0.0.1:" + freePort(), target() + "check inter 50", "listen statistics",
-				"  mode http", "  stats enable", "  stats uri /", "  bind 127.0.0.1:" + statistics);
+				"listen silent", "  bind 127.0.0.1:" + FreePort.find(), target() + "check inter 50",
+				"listen statistics", "  mode http", "  stats enable", "  stats uri /",
+				"  bind 127.0.0.1:" + statistics);
 		Engine.eventually().until(() -> this.server.snapshot().acceptedConnections() > 60);
 		Engine.eventually().untilAsserted(() -> {
 			String report = report(statistics);
@@ -203,7 +197,7 @@ class HaproxyTests {
 
 	@Test
 	void withoutTheOptionEveryConnectionIsRefusedAndTheLogSaysWhy() throws IOException {
-		int port = freePort();
+		int port = FreePort.find();
 		haproxy(port, "listen it", "  bind 127.0.0.1:" + port, target());
 		try (Peer peer = connect("127.0.0.1", port)) {
 			peer.send("a\n").awaitClosed();

@@ -49,6 +49,21 @@ class MemoryBudgetTests {
 	}
 
 	@Test
+	void poolsWithoutALimitOfTheirOwnShareOne() {
+		LeaderFollowersPool one = this.engine.pool(LeaderFollowersPool.builder().name("one").threads(1, 1));
+		LeaderFollowersPool other = this.engine.pool(LeaderFollowersPool.builder().name("other").threads(1, 1));
+		LeaderFollowersPool own = this.engine
+			.pool(LeaderFollowersPool.builder().name("own").threads(1, 1).maxBufferedBytes(BUDGET));
+		assertThat(one.memory().allocate(BUDGET)).isNotNull();
+		assertThat(other.memory().usedTogether()).isGreaterThanOrEqualTo(BUDGET);
+		assertThat(other.snapshot().bufferedBytes()).isZero();
+		assertThat(other.snapshot().maxBufferedBytes()).isEqualTo(Runtime.getRuntime().maxMemory() / 4);
+		assertThat(own.memory().usedTogether()).isZero();
+		assertThat(own.memory().allocate(BUDGET)).isNotNull();
+		one.memory().release(BUDGET);
+	}
+
+	@Test
 	void repliesThatWaitAreAccountedForUntilTheyAreWritten() {
 		LeaderFollowersPool pool = this.engine
 			.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(64L * BUDGET));

@@ -2,7 +2,9 @@ package org.leaderfollowers;
 
 import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
@@ -20,6 +22,7 @@ import org.leaderfollowers.internal.demultiplexing.HandleState;
 import org.leaderfollowers.internal.demultiplexing.ReadyQueue;
 import org.leaderfollowers.internal.demultiplexing.UpdateQueue;
 import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.BoundThreads;
 import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.Deal;
 import org.leaderfollowers.internal.promotion.DispatchPolicy;
@@ -49,11 +52,13 @@ class PromotionInterleavingTests {
 	 * The options: <em>eager</em> policy; a FIFO order; leaderships that are
 	 * <em>shared</em> while handlers run; leaders that are <em>relieved</em> whenever a
 	 * handler runs; handlers that <em>pause</em>, take as <em>long</em> as a lease, are
-	 * <em>endless</em>, <em>promote</em> or <em>reply</em>; events that come
-	 * <em>often</em> or <em>late</em>; threads that <em>expire</em>; a pool that
-	 * <em>closes, grows, shrinks</em> or changes its <em>policy</em>; leases of an
-	 * <em>hour</em>; a second handle set that <em>rests</em> from some moment on, and is
-	 * <em>used</em> from some moment on; something that is <em>requested</em> of it.
+	 * <em>endless</em>, <em>promote</em> or <em>reply</em>, or <em>call</em> and are
+	 * bound until an event of their own comes, after which none returns if one
+	 * <em>lasts</em>; events that come <em>often</em> or <em>late</em>; threads that
+	 * <em>expire</em>; a pool that <em>closes, grows, shrinks</em> or changes its
+	 * <em>policy</em>; leases of an <em>hour</em>; a second handle set that
+	 * <em>rests</em> from some moment on, and is <em>used</em> from some moment on;
+	 * something that is <em>requested</em> of it.
 	 */
 	private enum Case {
 
@@ -118,6 +123,20 @@ class PromotionInterleavingTests {
 		EAGER_FROM_NOW_ON(1, 2, 2, "endless, policy", 1),
 
 		EAGER_FROM_NOW_ON_WITH_A_LONG_LEASE(1, 2, 2, "endless, policy, hourly", 1),
+
+		CALLS_OF_ONE_THREAD(1, 1, 1, "eager, calls", 2),
+
+		CALLS_OF_TWO_THREADS(1, 2, 2, "eager, calls", 1),
+
+		CALLS_AND_HANDLERS_THAT_DO_NOT_RETURN(1, 2, 2, "eager, calls, endless", 1),
+
+		CALLS_BEFORE_SOMETHING_THAT_LASTS(1, 3, 3, "eager, calls, endless, lasts", 0),
+
+		CALLS_AND_A_THREAD_TO_START(1, 1, 2, "eager, calls, endless", 0),
+
+		CALLS_AND_LEASES(1, 2, 2, "calls, endless", 1),
+
+		CALLS_AND_TWO_HANDLE_SETS(2, 2, 2, "eager, calls", 0),
 
 		A_HANDLE_SET_THAT_RESTS(2, 2, 2, "eager, rests", 1),
 
@@ -297,6 +316,24 @@ class PromotionInterleavingTests {
 		A_FOLLOWER_LOOKS_WHETHER_IT_IS_SURPLUS_BEFORE_IT_PARKS(Case.SHRUNK,
 				Mutation.callReturns(PromotionProtocol.class, "await", "isSurplus", 0)),
 
+		A_BOUND_THREAD_LOOKS_FOR_A_VACANCY_AFTER_IT_HAS_PUBLISHED_ITSELF(Case.CALLS_OF_ONE_THREAD,
+				Mutation.callReturns(BoundThreads.class, "lead", "isUnderWay", 1)),
+
+		A_BOUND_THREAD_IS_WOKEN_IF_NOBODY_ELSE_IS_LEFT(Case.CALLS_AND_HANDLERS_THAT_DO_NOT_RETURN,
+				Mutation.callReturns(vacancies(), "signalFollower", "signal#2", 0)),
+
+		A_BOUND_THREAD_WHOSE_REPLY_HAS_COME_PASSES_ITS_SIGNAL_ON(Case.CALLS_BEFORE_SOMETHING_THAT_LASTS,
+				Mutation.withoutCall(BoundThreads.class, "lead", "signalIfVacant")),
+
+		A_REPLY_UNPARKS_THE_THREAD_THAT_WAITS_FOR_IT(Case.CALLS_OF_TWO_THREADS,
+				Mutation.withoutCall(Pool.Set.class, "reply", "unpark")),
+
+		A_REPLY_WAKES_THE_THREAD_THAT_LEADS_ANOTHER_SET_MEANWHILE(Case.CALLS_AND_TWO_HANDLE_SETS,
+				Mutation.withoutCall(Pool.Set.class, "reply", "wakeUp")),
+
+		A_LEASE_THAT_NOBODY_WATCHES_IS_NO_LEASE_WHILE_THREADS_ARE_BOUND(Case.CALLS_AND_LEASES,
+				Mutation.callReturns(leases(), "lease", "isAny", 0)),
+
 		A_LEADER_LOOKS_ONCE_MORE_AFTER_IT_HAS_PUBLISHED_THAT_ITS_SET_RESTS(Case.A_HANDLE_SET_THAT_RESTS_AND_IS_USED,
 				Mutation.callReturns(Unfolding.class, "rest", "isWanted", 0)),
 
@@ -428,13 +465,14 @@ class PromotionInterleavingTests {
 
 		Pool(int sets, int min, int max, String options) {
 			this.options = options;
-			this.handling = Stream.of("returns", "endless", "long", "promotes").filter(this::isOn).toList();
+			this.handling = Stream.of("returns", "endless", "long", "promotes", "calls").filter(this::isOn).toList();
 			PromotionOrder order = isOn("fifo") ? PromotionOrder.FIFO : PromotionOrder.LIFO;
 			PoolOptions poolOptions = new PoolOptions("explored",
 					new PoolSettings(min, max, isOn("eager"), isOn("hourly") ? LONG_LEASE_NANOS : LEASE_NANOS,
 							Clock.SYSTEM.nanoTime()),
-					Duration.ofNanos(KEEP_ALIVE_NANOS), Thread.NORM_PRIORITY, sets, false, 9, order, 1L << 20,
-					List.of(), Clock.SYSTEM, SelectorProvider.provider(), ProcessorTime.SYSTEM);
+					Duration.ofNanos(KEEP_ALIVE_NANOS), Thread.NORM_PRIORITY, sets, false, List.of(), 9, order,
+					1L << 20, new NestedUpcalls.Options(NestedDispatch.NEVER, 1, new NestingGuard() {
+					}), List.of(), Clock.SYSTEM, SelectorProvider.provider(), ProcessorTime.SYSTEM);
 			this.threads = new PoolThreads(poolOptions, new MemoryBudget(1L << 20), new FailureLog());
 			this.threads.of(this);
 			this.sets = new Set[sets];
@@ -444,7 +482,7 @@ class PromotionInterleavingTests {
 					new Starvation(sets, new Unheard()), (kind, vacancyNanos) -> {
 					}, KEEP_ALIVE_NANOS, Clock.SYSTEM);
 			this.policy = new DispatchPolicy(this.promotion, this.threads, 9, Clock.SYSTEM);
-			this.unfolding = (isOn("used") || isOn("rests")) ? new Unfolding(this.promotion, this.sets, this.deal,
+			this.unfolding = (isOn("used") || isOn("rests")) ? new Unfolding(this.promotion, this.sets, this.deal, 0,
 					this.threads.members(), this.threads, this.policy, 9, ProcessorTime.SYSTEM, Clock.SYSTEM) : null;
 			for (Set set : this.sets) {
 				set.unfolding = this.unfolding;
@@ -452,7 +490,7 @@ class PromotionInterleavingTests {
 		}
 
 		private boolean isOn(String option) {
-			return option.equals("returns") || this.options.contains(option);
+			return option.equals("returns") ? !isOn("lasts") : this.options.contains(option);
 		}
 
 		@Override
@@ -490,7 +528,7 @@ class PromotionInterleavingTests {
 		}
 
 		private void events(Set set) {
-			int count = isOn("often") ? 4 : isOn("hourly") ? 1 : 2;
+			int count = isOn("often") ? 4 : isOn("lasts") ? 3 : isOn("hourly") ? 1 : 2;
 			for (int i = 0; i < count; i++) {
 				if (isOn("late") || (isOn("expire") && i > 0)) {
 					// The moment in which the watcher falls asleep, or a thread expires.
@@ -516,6 +554,11 @@ class PromotionInterleavingTests {
 		@Override
 		public PromotionProtocol promotion() {
 			return this.promotion;
+		}
+
+		@Override
+		public Participant.@Nullable ReplyWait replyWait() {
+			return null;
 		}
 
 		@Override
@@ -603,9 +646,57 @@ class PromotionInterleavingTests {
 					handleForEver(work);
 				}
 				case "endless" -> handleForEver(work);
+				case "calls" -> {
+					call(me, work.set);
+					if (isOn("lasts")) {
+						handleForEver(work);
+					}
+				}
 				default -> {
 				}
 			}
+		}
+
+		/** As {@link BoundWait} does it. */
+		private void call(Participant me, Set set) {
+			Call call = new Call(Thread.currentThread());
+			this.works[me.number()].call = call;
+			set.calls.add(call);
+			Interleaving.start("peer", () -> {
+				step("the peer replies");
+				set.replies++;
+			});
+			this.promotion.promoteNewLeader(me);
+			while (!call.over) {
+				Leadership leadership = this.promotion.bound()
+					.await(me, () -> call.over, PromotionProtocol.FOREVER_NANOS);
+				while (leadership != null && !call.over && me.leading() != null) {
+					this.promotion.takeTurns(me);
+					Leadership own = me.leading();
+					if (own != null) {
+						leadBound(me, this.sets[own.index()], call);
+					}
+				}
+				this.promotion.promoteNewLeader(me);
+			}
+			this.works[me.number()].call = null;
+		}
+
+		private void leadBound(Participant me, Set set, Call call) {
+			if (set.leader != null) {
+				Interleaving.fail("two leaders");
+			}
+			if (!set.ready.isEmpty() && this.promotion.isAnybodyElse()) {
+				this.promotion.promoteNewLeader(me);
+				return;
+			}
+			call.leads = set;
+			if (!call.over) {
+				set.leader = me;
+				set.await(this.promotion);
+				set.leader = null;
+			}
+			call.leads = null;
 		}
 
 		private void handleForEver(Work work) {
@@ -671,8 +762,14 @@ class PromotionInterleavingTests {
 				if (work != null && work.corked && !member.isOnLease()) {
 					return "a reply is not written, though its thread leads no more";
 				}
+				if (work != null && work.call != null && work.call.over) {
+					return "a thread waits for a reply that has come";
+				}
 				endless += (work != null && work.endless) ? 1 : 0;
 				if (work == null && (member.role() == Member.Role.FOLLOWER || isWaitingForLong(member))) {
+					idle = member;
+				}
+				if (work != null && work.call != null && work.call.leads == null) {
 					idle = member;
 				}
 			}
@@ -688,7 +785,7 @@ class PromotionInterleavingTests {
 			}
 			this.isAnyIdle = idle != null;
 			for (Set set : this.sets) {
-				if (isOn("hourly") ? this.promotion.isUnattended(set) : (set.isVacant() || set.isLeased())) {
+				if (isOn("hourly") ? this.promotion.standIn().isWanted(set) : (set.isVacant() || set.isLeased())) {
 					if (idle != null) {
 						return "%s %d waits though set %d has no leader, or one whose handler does not return"
 							.formatted(idle.role(), idle.number(), set.index());
@@ -700,7 +797,7 @@ class PromotionInterleavingTests {
 						return "set %d is never taken in turn with the other one".formatted(set.index());
 					}
 				}
-				else if (set.arrived > 0 || !set.ready.isEmpty()) {
+				else if (set.arrived > 0 || set.replies > 0 || !set.ready.isEmpty()) {
 					return "an event is lost";
 				}
 				if (set.isResting() ? set.isInUse() : (!set.isInUse() && !set.isVacant())) {
@@ -733,6 +830,11 @@ class PromotionInterleavingTests {
 			private int arrived;
 
 			private final ReadyQueue<Work> ready = new ReadyQueue<>();
+
+			private final Deque<Call> calls = new ArrayDeque<>();
+
+			/** Replies that have arrived, each for the call that came first. */
+			private int replies;
 
 			/** The thread that does what only the leader may do. */
 			private @Nullable Member leader;
@@ -792,14 +894,27 @@ class PromotionInterleavingTests {
 				if (this.updates.beginWait() && !promotion.isStopping()) {
 					long wait = maxWaitNanos(promotion);
 					this.longWait = wait > PromotionProtocol.ROTATION_NANOS;
-					Interleaving.await("waits for events", () -> this.woken || this.arrived > 0,
+					Interleaving.await("waits for events", () -> this.woken || this.arrived > 0 || this.replies > 0,
 							Clock.SYSTEM.nanoTime() + wait);
 				}
 				this.updates.endWait();
 				this.woken = false;
+				for (; this.replies > 0; this.replies--) {
+					reply(this.calls.removeFirst());
+				}
 				for (; this.arrived > 0; this.arrived--) {
 					this.ready.reserve();
 					this.ready.add(new Work(this));
+				}
+			}
+
+			/** The thread that reads does it. */
+			private void reply(Call call) {
+				call.over = true;
+				LockSupport.unpark(call.thread);
+				Set led = call.leads;
+				if (led != null) {
+					led.wakeUp();
 				}
 			}
 
@@ -827,6 +942,22 @@ class PromotionInterleavingTests {
 
 		}
 
+		/** A handler that waits for its reply. */
+		private static final class Call {
+
+			private final Thread thread;
+
+			private volatile boolean over;
+
+			/** What its thread leads meanwhile. */
+			private volatile @Nullable Set leads;
+
+			Call(Thread thread) {
+				this.thread = thread;
+			}
+
+		}
+
 		/** A handle of which something is requested. */
 		private static final class Request extends HandleState {
 
@@ -844,6 +975,9 @@ class PromotionInterleavingTests {
 			private boolean corked;
 
 			private boolean endless;
+
+			/** The reply that its handler waits for. */
+			private @Nullable Call call;
 
 			/** Before that nobody else may lead. */
 			private long until;

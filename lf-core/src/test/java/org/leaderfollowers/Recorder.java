@@ -35,13 +35,13 @@ class Recorder implements MessageHandler {
 	void close(Connection connection, CloseReason reason) throws Exception {
 	}
 
-	private interface Call {
+	interface Call {
 
 		void run() throws Exception;
 
 	}
 
-	private void record(Connection connection, String what, Call call) throws Exception {
+	final void record(Connection connection, String what, Call call) throws Exception {
 		AtomicInteger counter = this.inside.computeIfAbsent(connection.id(), (id) -> new AtomicInteger());
 		if (counter.incrementAndGet() != 1) {
 			this.overlapped.set(true);

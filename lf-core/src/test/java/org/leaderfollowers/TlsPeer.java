@@ -28,8 +28,11 @@ final class TlsPeer implements Closeable {
 	}
 
 	TlsPeer(SSLContext context, int port, int receiveBuffer, String serverName, String... protocols) {
+		this(context, new Socket(), port, receiveBuffer, serverName, protocols);
+	}
+
+	TlsPeer(SSLContext context, Socket plain, int port, int receiveBuffer, String serverName, String... protocols) {
 		try {
-			Socket plain = new Socket();
 			// Or each handshake would wait for a delayed acknowledgement.
 			plain.setTcpNoDelay(true);
 			if (receiveBuffer > 0) {

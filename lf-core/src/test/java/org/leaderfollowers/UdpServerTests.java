@@ -661,6 +661,21 @@ class UdpServerTests {
 	}
 
 	@Test
+	void aDrainWaitsForRepliesThatAreOwed() throws Exception {
+		BlockingQueue<OwedReply> owed = new LinkedBlockingQueue<>();
+		UdpServer server = start(this.engine.pool(2, 4), (datagram, message) -> owed.add(datagram.owe()));
+		try (DatagramPeer peer = new DatagramPeer(server)) {
+			peer.send("x");
+			OwedReply reply = owed.take();
+			assertThat(server.drain(Duration.ofMillis(50))).isFalse();
+			reply.send(Engine.bytes("late"));
+			assertThat(peer.receive()).isEqualTo("late");
+			reply.close();
+			assertThat(server.drain(Engine.DEADLINE)).isTrue();
+		}
+	}
+
+	@Test
 	void aSuspensionTimesOut() throws Exception {
 		BlockingQueue<Connection> waiting = new LinkedBlockingQueue<>();
 		BlockingQueue<Suspension> suspensions = new LinkedBlockingQueue<>();
@@ -790,7 +805,8 @@ class UdpServerTests {
 			}
 			inside.await();
 			// Two are being handled, the others wait in the system.
-			CompletableFuture<Boolean> drained = CompletableFuture.supplyAsync(() -> server.drain(Engine.DEADLINE));
+			CompletableFuture<Boolean> drained = CompletableFuture.supplyAsync(() -> server.drain(Engine.DEADLINE),
+					(task) -> new Thread(task).start());
 			Engine.eventually().until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
 			gate.countDown();
 			Set<String> answers = ConcurrentHashMap.newKeySet();

@@ -26,7 +26,11 @@ class UnfoldingTests {
 
 	private static final int PEERS = 8;
 
-	private static final int MESSAGES = 40;
+	/**
+	 * Enough for the leaders to be busy while the thread that sends is kept from its
+	 * processor between two rounds.
+	 */
+	private static final int MESSAGES = 200;
 
 	private static final long HANDLER_NANOS = 200_000;
 
@@ -152,13 +156,13 @@ class UnfoldingTests {
 	void setsUnfoldAndFoldWhileNoMessageIsLostOrOvertaken() throws Exception {
 		LeaderFollowersPool pool = pool(0);
 		beginLoad(server(pool, Duration.ofMinutes(1)));
-		awaitRounds(10);
+		awaitRounds(2);
 		assertThat(pool.snapshot().handleSets()).hasSize(1);
 		assertThat(pool.snapshot().unfolding()).isEqualTo(new PoolSnapshot.UnfoldingSnapshot(1, 2, 0, null));
 		for (int i = 1; i <= 2; i++) {
 			this.load = 1.9;
 			PoolSnapshot unfolded = awaitSets(pool, 2, 0);
-			awaitRounds(10);
+			awaitRounds(2);
 			assertThat(unfolded.unfolding().inUse()).isEqualTo(2);
 			assertThat(unfolded.unfolding().latest()).satisfies((change) -> {
 				assertThat(change.from()).isEqualTo(1);
@@ -168,7 +172,7 @@ class UnfoldingTests {
 			});
 			this.load = 0.1;
 			PoolSnapshot folded = awaitSets(pool, 1, 1);
-			awaitRounds(10);
+			awaitRounds(2);
 			assertThat(folded.unfolding().changes()).isEqualTo(2L * i);
 		}
 		endLoad();

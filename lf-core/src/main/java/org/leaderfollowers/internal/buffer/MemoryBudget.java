@@ -29,7 +29,13 @@ public final class MemoryBudget {
 
 	}
 
+	/** Of all pools that have no limit of their own: the heap is theirs together. */
+	private static final MemoryBudget OF_HEAP = new MemoryBudget(Runtime.getRuntime().maxMemory() / 4);
+
 	private final long limit;
+
+	/** Limits this budget together with others, or {@code null}. */
+	private final @Nullable MemoryBudget shared;
 
 	private final AtomicLong used = new AtomicLong();
 
@@ -39,6 +45,24 @@ public final class MemoryBudget {
 	 */
 	public MemoryBudget(long limit) {
 		this.limit = limit;
+		this.shared = null;
+	}
+
+	/**
+	 * Creates a budget that several share: what one of them reserves the others cannot.
+	 * @param shared what they may reserve together
+	 */
+	MemoryBudget(MemoryBudget shared) {
+		this.limit = shared.limit;
+		this.shared = shared;
+	}
+
+	/**
+	 * Creates a share of a quarter of the maximum heap.
+	 * @return a budget of which nothing is used by itself
+	 */
+	public static MemoryBudget shareOfHeap() {
+		return new MemoryBudget(OF_HEAP);
 	}
 
 	/**
@@ -47,7 +71,7 @@ public final class MemoryBudget {
 	 * @return whether it may be used; if not, nothing was reserved
 	 */
 	boolean reserve(long bytes) {
-		if (this.used.addAndGet(bytes) <= this.limit) {
+		if (this.used.addAndGet(bytes) <= this.limit && (this.shared == null || this.shared.reserve(bytes))) {
 			return true;
 		}
 		this.used.addAndGet(-bytes);
@@ -78,6 +102,9 @@ public final class MemoryBudget {
 	 */
 	public void release(long bytes) {
 		this.used.addAndGet(-bytes);
+		if (this.shared != null) {
+			this.shared.release(bytes);
+		}
 	}
 
 	/**
@@ -86,6 +113,14 @@ public final class MemoryBudget {
 	 */
 	public long used() {
 		return this.used.get();
+	}
+
+	/**
+	 * How much is reserved by this budget and by those that share its limit.
+	 * @return bytes
+	 */
+	public long usedTogether() {
+		return (this.shared != null) ? this.shared.used() : used();
 	}
 
 	/**

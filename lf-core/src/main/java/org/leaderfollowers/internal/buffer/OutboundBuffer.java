@@ -83,7 +83,7 @@ public class OutboundBuffer {
 		/** Accepted; it waits behind others. */
 		WAITS,
 
-		/** Not accepted: as much waits as may wait. */
+		/** Not accepted: as much waits as may wait, or the one who was asked says so. */
 		REFUSED,
 
 		/**
@@ -94,6 +94,21 @@ public class OutboundBuffer {
 
 		/** Not accepted: the connection is closed. */
 		CLOSED
+
+	}
+
+	/**
+	 * Asked about a frame in the order in which frames are written.
+	 */
+	@FunctionalInterface
+	public interface Acceptance {
+
+		/**
+		 * Asked under the monitor, before the first byte of the frame is written. Must
+		 * not block.
+		 * @return whether to write it
+		 */
+		boolean accept();
 
 	}
 
@@ -110,10 +125,12 @@ public class OutboundBuffer {
 	 * @param channel the non-blocking socket
 	 * @param frame from position to limit; copied if it has to wait
 	 * @param limit refuse the frame if this many bytes wait already
+	 * @param acceptance asked if nothing else speaks against it, or {@code null}
 	 * @return what became of it
 	 * @throws IOException if the socket failed
 	 */
-	public synchronized Sent send(WritableByteChannel channel, ByteBuffer frame, long limit) throws IOException {
+	public synchronized Sent send(WritableByteChannel channel, ByteBuffer frame, long limit,
+			@Nullable Acceptance acceptance) throws IOException {
 		if (isClosed()) {
 			return Sent.CLOSED;
 		}
@@ -121,9 +138,12 @@ public class OutboundBuffer {
 		if (earlier == Sent.OVERLOADED) {
 			return earlier;
 		}
+		if (waitingBytes() >= limit || (acceptance != null && !acceptance.accept())) {
+			return Sent.REFUSED;
+		}
 		int length = frame.remaining();
-		Sent now = writeOrKeep(channel, frame, limit);
-		if (now != Sent.REFUSED && now != Sent.OVERLOADED) {
+		Sent now = writeOrKeep(channel, frame);
+		if (now != Sent.OVERLOADED) {
 			accepted(length);
 		}
 		// The write events are wanted because of the first of the two that waits.
@@ -144,16 +164,13 @@ public class OutboundBuffer {
 		}
 	}
 
-	private Sent writeOrKeep(WritableByteChannel channel, ByteBuffer frame, long limit) throws IOException {
+	private Sent writeOrKeep(WritableByteChannel channel, ByteBuffer frame) throws IOException {
 		Waiting current = this.waiting;
 		if (current == null) {
 			write(channel, frame, Long.MAX_VALUE);
 			if (!frame.hasRemaining()) {
 				return Sent.WRITTEN;
 			}
-		}
-		else if (current.bytes >= limit) {
-			return Sent.REFUSED;
 		}
 		// If a part was written and the rest cannot be kept, nothing may follow it.
 		boolean kept = false;
@@ -218,8 +235,7 @@ public class OutboundBuffer {
 			return Sent.WRITTEN;
 		}
 		this.corked = null;
-		// They have been accepted already: no limit.
-		return writeOrKeep(channel, gathered, Long.MAX_VALUE);
+		return writeOrKeep(channel, gathered);
 	}
 
 	/**

@@ -19,6 +19,9 @@ public final class PartialMessage {
 
 	private int scanned;
 
+	/** Where the bytes begin: others before them have been handled. */
+	private int start;
+
 	private PartialMessage(ByteBuffer bytes, long startedNanos) {
 		this.bytes = bytes;
 		this.startedNanos = startedNanos;
@@ -51,6 +54,7 @@ public final class PartialMessage {
 		}
 		partial.bytes.clear();
 		partial.bytes.put(left);
+		partial.start = 0;
 		partial.scanned = scanned;
 		return partial;
 	}
@@ -95,7 +99,7 @@ public final class PartialMessage {
 	 * @return bytes
 	 */
 	public int size() {
-		return this.bytes.position();
+		return this.bytes.position() - this.start;
 	}
 
 	/**
@@ -103,7 +107,16 @@ public final class PartialMessage {
 	 * @param buffer has room for {@link #size()} bytes
 	 */
 	public void restore(ByteBuffer buffer) {
-		buffer.put(this.bytes.array(), 0, this.bytes.position());
+		buffer.put(this.bytes.array(), this.start, size());
+	}
+
+	/**
+	 * What is kept, to be decoded where it lies. Afterwards either {@link #keepAll} or
+	 * {@link #keepFrom} is called.
+	 * @return the memory itself, position and limit around what is kept
+	 */
+	public ByteBuffer content() {
+		return this.bytes.limit(this.bytes.position()).position(this.start);
 	}
 
 	/**
@@ -116,6 +129,10 @@ public final class PartialMessage {
 	 * @return the buffer itself, or {@code null} if the budget does not allow it to grow
 	 */
 	public @Nullable ByteBuffer appendable(int room, int limit, SpareBuffers buffers) {
+		if (this.start > 0) {
+			content().compact();
+			this.start = 0;
+		}
 		if (this.bytes.remaining() < room && this.bytes.capacity() < limit) {
 			int wanted = (int) Math.min(Math.max(this.bytes.capacity() * 2L, this.bytes.position() + (long) room),
 					limit);
@@ -134,6 +151,30 @@ public final class PartialMessage {
 		this.bytes.position(this.bytes.limit());
 		this.bytes.limit(this.bytes.capacity());
 		this.scanned = scanned;
+	}
+
+	/**
+	 * Whether keeping the rest of an input that lies in this memory wastes little of it.
+	 * @param size how much is left, in bytes
+	 * @return {@code false} if it is to be copied, so that the memory is given back
+	 */
+	public boolean isWorthKeepingFor(int size) {
+		return size >= this.bytes.capacity() / 4;
+	}
+
+	/**
+	 * Keeps the rest of {@link #content} or {@link #appendable}, when what lies before it
+	 * has been handled.
+	 * @param position where the rest begins
+	 * @param end where it ends
+	 * @param scanned how many of these bytes are known not to end the message
+	 * @param startedNanos when the first of these bytes came, {@link System#nanoTime()}
+	 */
+	public void keepFrom(int position, int end, int scanned, long startedNanos) {
+		this.bytes.limit(this.bytes.capacity()).position(end);
+		this.start = position;
+		this.scanned = scanned;
+		this.startedNanos = startedNanos;
 	}
 
 	/**

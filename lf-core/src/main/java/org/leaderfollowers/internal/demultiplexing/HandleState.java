@@ -61,6 +61,13 @@ import org.jspecify.annotations.Nullable;
  * </tr>
  * <tr>
  * <td>CLAIMED_DISARMED</td>
+ * <td>CLAIMED</td>
+ * <td>L</td>
+ * <td>its owner waits for the next event in the middle of a handler, and has asked for
+ * it: activated though it is owned. If it fires, the owner is told</td>
+ * </tr>
+ * <tr>
+ * <td>CLAIMED_DISARMED</td>
  * <td>DISARMED</td>
  * <td>O</td>
  * <td>released; the leader is asked to activate it again</td>
@@ -84,6 +91,12 @@ import org.jspecify.annotations.Nullable;
  * <td>L</td>
  * <td>somebody asks for a look and nobody owns it: claimed. One that was PAUSED may be
  * active still; if it fires, the leader deactivates it</td>
+ * </tr>
+ * <tr>
+ * <td>PAUSED</td>
+ * <td>CLAIMED_DISARMED</td>
+ * <td>any thread</td>
+ * <td>it has ended what the handle was paused for: claimed</td>
  * </tr>
  * <tr>
  * <td>CLAIMED, CLAIMED_FIRED, CLAIMED_DISARMED</td>
@@ -233,6 +246,15 @@ public abstract class HandleState {
 	}
 
 	/**
+	 * Claims the handle if it is paused. Any thread, that has ended what it was paused
+	 * for.
+	 * @return whether the calling thread owns it now
+	 */
+	public final boolean claimPaused() {
+		return CLAIM.compareAndSet(this, PAUSED, CLAIMED_DISARMED);
+	}
+
+	/**
 	 * What became of a handle that its owner wanted to release.
 	 */
 	public enum Release {
@@ -274,6 +296,38 @@ public abstract class HandleState {
 				default -> throw new IllegalStateException("released without being owned: " + this);
 			}
 		}
+	}
+
+	/**
+	 * Takes the look that the owner is to have at the handle, without releasing it.
+	 * Called by its owner.
+	 * @return whether something happened since it was claimed or looked at
+	 */
+	public final boolean takeLook() {
+		if (this.claim != CLAIMED_FIRED) {
+			return false;
+		}
+		// Nobody else moves it away from CLAIMED_FIRED.
+		this.claim = CLAIMED_DISARMED;
+		return true;
+	}
+
+	/**
+	 * Whether the handle is owned and the demultiplexer does not watch it, so that its
+	 * owner learns of the next event only if it has it armed. Called by its owner.
+	 * @return whether to ask the leader for {@link #armOwned()}
+	 */
+	public final boolean isOwnedDisarmed() {
+		return this.claim == CLAIMED_DISARMED;
+	}
+
+	/**
+	 * Activates the handle while its owner waits for the next event. Called by the
+	 * leader, who then activates it in the demultiplexer.
+	 * @return whether it is active now, and owned
+	 */
+	public final boolean armOwned() {
+		return CLAIM.compareAndSet(this, CLAIMED_DISARMED, CLAIMED);
 	}
 
 	/**

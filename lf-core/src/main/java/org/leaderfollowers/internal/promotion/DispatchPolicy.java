@@ -117,4 +117,40 @@ public final class DispatchPolicy {
 		}
 	}
 
+	/**
+	 * A dispatch that is interrupted by another one on top of it.
+	 *
+	 * @param dispatchNanos when it began
+	 * @param blocks whether its handler is known to block
+	 * @param shares whether the thread shares handles when it is done
+	 */
+	public record Suspended(long dispatchNanos, boolean blocks, boolean shares) {
+	}
+
+	/**
+	 * Another dispatch begins on top of one whose handler waits.
+	 * @param me the calling thread
+	 * @return what to {@link #resume}
+	 */
+	public Suspended suspend(Member me) {
+		Suspended outer = new Suspended(me.dispatchNanos(), me.isBlocking(), me.shares);
+		if (outer.blocks()) {
+			this.relief.endToBlock(me);
+		}
+		return outer;
+	}
+
+	/**
+	 * The dispatch on top has ended.
+	 * @param me the calling thread
+	 * @param outer goes on
+	 */
+	public void resume(Member me, Suspended outer) {
+		if (outer.blocks()) {
+			this.relief.beginToBlock(me);
+		}
+		me.beginDispatch(outer.dispatchNanos());
+		me.shares = outer.shares();
+	}
+
 }

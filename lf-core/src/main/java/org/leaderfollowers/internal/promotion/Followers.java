@@ -151,6 +151,10 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 				return false;
 			}
 			follower.clock.parkNanos(this, left);
+			if (cancelled.getAsBoolean()) {
+				// By an interrupt, perhaps, which then is the caller's.
+				return false;
+			}
 			// An interrupt must not turn the wait into a spin; it means nothing here.
 			Thread.interrupted();
 		}
@@ -158,6 +162,13 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 		arrive();
 		return true;
 	}
+
+	/**
+	 * Whether the mark is set: a follower is under way, or whoever holds the mark starts
+	 * a thread or looks again.
+	 * @return whether somebody will look for vacancies after this
+	 */
+	public abstract boolean isUnderWay();
 
 	/**
 	 * Whether there is nobody to be found by {@link #signal}. If not, those who are there

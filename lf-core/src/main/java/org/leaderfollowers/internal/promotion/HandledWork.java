@@ -26,6 +26,16 @@ public record HandledWork(String handle, @Nullable String server, @Nullable Stri
 	}
 
 	/**
+	 * The work of all connections of a client.
+	 * @param client the name of the client
+	 * @param handler the name of its handler
+	 * @return the work, whose handles are told apart by a number
+	 */
+	public static HandledWork ofClient(String client, String handler) {
+		return new HandledWork(" of client '" + client + "'", null, handler);
+	}
+
+	/**
 	 * The name of one of the handles.
 	 * @param number the number of the connection, or {@link #UNNUMBERED}
 	 * @return a name for people

@@ -71,6 +71,12 @@ import org.jspecify.annotations.Nullable;
  * <td>opened: published before anybody is woken, like a promotion; see {@link Unfolding}
  * </td>
  * </tr>
+ * <tr>
+ * <td>RESTING</td>
+ * <td>LED(p)</td>
+ * <td>p, which has handled an event of the source that rested meanwhile</td>
+ * <td>resumed: nobody else has to be woken; see {@link SourcePlaces}</td>
+ * </tr>
  * </table>
  * Taking, leasing and taking over each raise the stamp, so a word that was read once and
  * compares equal later is of the same leadership and the same lease: a watcher that comes
@@ -203,6 +209,15 @@ public class Leadership {
 	 */
 	public final Sharing sharing() {
 		return this.sharing;
+	}
+
+	/**
+	 * Whether a thread that waits for a reply may lead it: to lead must be no more than
+	 * to wait at a selector.
+	 * @return {@code true} for handle sets
+	 */
+	protected boolean mayBeLedByBound() {
+		return true;
 	}
 
 	/**
@@ -341,6 +356,16 @@ public class Leadership {
 		// Before the word. Others that open it, too, write about the same time.
 		VACATED_NANOS.setOpaque(this, nowNanos);
 		return WORD.compareAndSet(this, current, current & ~RESTING);
+	}
+
+	/**
+	 * Ends the rest by taking the leadership.
+	 * @param participant who takes it
+	 * @return whether it rested
+	 */
+	final boolean resume(int participant) {
+		long current = this.word;
+		return holderOf(current) == RESTING && WORD.compareAndSet(this, current, stamped(current) | participant);
 	}
 
 	/**

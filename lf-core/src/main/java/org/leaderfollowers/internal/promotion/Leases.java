@@ -74,7 +74,7 @@ final class Leases {
 		}
 		// Nobody watches. After the lease has been published: a thread that raises the
 		// limit does that first, and then looks for leases.
-		if (!this.followers.isEmpty() || this.threads.isBelowMaximum()) {
+		if (!this.followers.isEmpty() || this.threads.isBelowMaximum() || this.promotion.bound().isAny()) {
 			this.promotion.promote(me, nowNanos);
 		}
 		else {
@@ -88,7 +88,7 @@ final class Leases {
 		if (!leadership.isLeasedBy(me.number)) {
 			this.starvation.cancel(leadership);
 		}
-		this.promotion.rotateLeaders();
+		this.promotion.vacancies().rotateLeaders();
 	}
 
 	/** The handler has returned: the caller leads on, unless it was taken over from. */

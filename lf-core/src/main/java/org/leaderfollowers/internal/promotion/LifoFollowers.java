@@ -163,6 +163,11 @@ final class LifoFollowers extends Followers {
 	}
 
 	@Override
+	public boolean isUnderWay() {
+		return (this.word.get() & UNDER_WAY) != 0;
+	}
+
+	@Override
 	public boolean isEmpty() {
 		return (this.word.get() & TOP_MASK) == 0;
 	}

@@ -55,6 +55,12 @@ public class Member {
 
 	final Follower follower;
 
+	/** Its place among the {@link BoundThreads}. */
+	final Follower bound;
+
+	/** Whether it looks for something to lead while it waits for a reply. */
+	boolean isBound;
+
 	private final boolean owned;
 
 	/** Its leadership, unless it was taken over meanwhile. */
@@ -118,6 +124,7 @@ public class Member {
 	public Member(int number, Follower follower, Thread thread, boolean owned, long nowNanos) {
 		this.number = number;
 		this.follower = follower;
+		this.bound = new Follower(number, thread, follower.clock);
 		this.thread = thread;
 		this.owned = owned;
 		this.sinceNanos = nowNanos;
@@ -163,6 +170,10 @@ public class Member {
 	public final boolean isOnLease() {
 		Leadership current = this.leading;
 		return this.leased && current != null && current.isLeasedBy(this.number);
+	}
+
+	boolean mayLead(Leadership leadership) {
+		return !this.isBound || leadership.mayBeLedByBound();
 	}
 
 	void become(Role next, long nowNanos) {

@@ -136,6 +136,11 @@ final class OrderedFollowers extends Followers {
 	}
 
 	@Override
+	public boolean isUnderWay() {
+		return this.underWay;
+	}
+
+	@Override
 	public boolean isEmpty() {
 		return this.count == 0;
 	}

@@ -34,8 +34,7 @@ import org.jspecify.annotations.Nullable;
  * <li>a thread that ends or changes the settings writes that <em>before</em> it looks for
  * vacancies ({@link #signalIfVacant}).</li>
  * </ol>
- * So whenever a thread is idle, every leadership is taken or a thread is on its way to
- * it. Several leaderships are one for each handle set.
+ * So whenever a thread is idle, each handle set has a leader, or one on its way to it.
  */
 public final class PromotionProtocol {
 
@@ -82,6 +81,10 @@ public final class PromotionProtocol {
 
 	private final LongAdder wastedWakeUps = new LongAdder();
 
+	private final BoundThreads bound;
+
+	private final StandIn standIn;
+
 	private volatile boolean stopping;
 
 	/**
@@ -122,7 +125,10 @@ public final class PromotionProtocol {
 		this.keepAliveNanos = keepAliveNanos;
 		this.clock = clock;
 		this.leases = new Leases(this, this.leaderships, followers, members, threads, starvation, clock);
-		this.vacancies = new Vacancies(this.leaderships, followers, this.leases, threads, starvation, clock);
+		this.bound = new BoundThreads(this, followers, threads, clock);
+		this.vacancies = new Vacancies(this.leaderships, followers, this.bound, this.leases, threads, starvation,
+				clock);
+		this.standIn = new StandIn(this, clock);
 	}
 
 	// A thread looks for a leadership
@@ -136,9 +142,7 @@ public final class PromotionProtocol {
 	 * @return what it leads, or {@code null}
 	 */
 	public @Nullable Leadership attend(Member me) {
-		if (me.leading != null && this.leaderships.length > 1 && me.leading.readyHandles() == 0) {
-			giveWay(me);
-		}
+		takeTurns(me);
 		if (me.leading == null && takeVacancy(me, HandOffKind.RECLAIMED) == null && this.threads.isSurplus()) {
 			retire(me, false);
 		}
@@ -173,13 +177,13 @@ public final class PromotionProtocol {
 	}
 
 	/** Takes the leadership of any handle set that has no leader. */
-	private @Nullable Leadership takeVacancy(Member me, HandOffKind kind) {
+	@Nullable Leadership takeVacancy(Member me, HandOffKind kind) {
 		int count = this.leaderships.length;
 		for (int i = 1; i <= count; i++) {
 			// Not always from the first: if every thread is busy, a thread that is done
 			// takes the next set in turn, or the last ones would starve.
 			Leadership leadership = this.leaderships[(me.latestIndex + i) % count];
-			if (leadership.take(me.number)) {
+			if (me.mayLead(leadership) && leadership.take(me.number)) {
 				long now = this.clock.nanoTime();
 				beginToLead(me, leadership, now);
 				handedOff(me, leadership, kind, leadership.vacancyNanos(now), now);
@@ -429,7 +433,7 @@ public final class PromotionProtocol {
 	 * begun to wait meanwhile, and the vacancy is there still.
 	 */
 	public void startedInVain() {
-		if (!this.followers.isEmpty()) {
+		if (!this.followers.isEmpty() || this.bound.isAny()) {
 			signalIfVacant();
 		}
 	}
@@ -484,44 +488,6 @@ public final class PromotionProtocol {
 		}
 	}
 
-	/**
-	 * Does something in place of a leader, if there is none because every thread is busy.
-	 * Runs no code of the application.
-	 * @param me the calling thread, which leads nothing
-	 * @param leadership the leadership
-	 * @param action what to do
-	 */
-	public void leadBriefly(Member me, Leadership leadership, Runnable action) {
-		long now = this.clock.nanoTime();
-		if (this.stopping || me.leading != null) {
-			return;
-		}
-		long vacantSinceNanos = now;
-		if (leadership.take(me.number)) {
-			// For the next leader the leadership has been vacant all the time.
-			vacantSinceNanos -= Math.max(0, leadership.vacancyNanos(now));
-		}
-		else if (!this.leases.seizeIfRunOut(me, leadership, now)) {
-			return;
-		}
-		try {
-			action.run();
-		}
-		finally {
-			leadership.giveUp(me.number, vacantSinceNanos);
-			this.vacancies.signalFollower();
-		}
-	}
-
-	/**
-	 * Whether a handle set has no leader, or one whose lease has run out. Any thread.
-	 * @param leadership the leadership of the handle set
-	 * @return whether {@link #leadBriefly} is of use
-	 */
-	public boolean isUnattended(Leadership leadership) {
-		return leadership.isVacant() || this.leases.hasRunOut(leadership, this.clock.nanoTime());
-	}
-
 	/** No thread is to lead, follow or be started any more. The caller wakes the rest. */
 	public void stop() {
 		this.stopping = true;
@@ -535,17 +501,51 @@ public final class PromotionProtocol {
 		return this.stopping;
 	}
 
+	/**
+	 * The threads that wait in the middle of a handler.
+	 * @return for threads of the pool
+	 */
+	public BoundThreads bound() {
+		return this.bound;
+	}
+
+	/**
+	 * What is done in place of leaders. Any thread.
+	 * @return one for all
+	 */
+	public StandIn standIn() {
+		return this.standIn;
+	}
+
+	/**
+	 * A bound thread that leads takes handle sets without a leader in turn with its own.
+	 * @param me the calling thread; it may lead nothing afterwards
+	 */
+	public void takeTurns(Member me) {
+		if (me.leading != null && this.leaderships.length > 1 && me.leading.readyHandles() == 0) {
+			giveWay(me);
+		}
+	}
+
+	/**
+	 * Whether a bound thread that leads can leave handlers to another one. Any thread.
+	 * @return whether there is a follower, or a thread may be started
+	 */
+	public boolean isAnybodyElse() {
+		return !this.followers.isEmpty() || this.followers.isUnderWay() || this.threads.isBelowMaximum();
+	}
+
+	/** Members that wait, and do not run. */
+	AtomicInteger parked() {
+		return this.parked;
+	}
+
 	Leases leases() {
 		return this.leases;
 	}
 
 	Vacancies vacancies() {
 		return this.vacancies;
-	}
-
-	/** Has every leader that waits for long look after vacancies, too. */
-	void rotateLeaders() {
-		this.vacancies.rotateLeaders();
 	}
 
 	/**

@@ -67,6 +67,9 @@ public final class Unfolding {
 
 	private final boolean unfolds;
 
+	/** How many threads lead something other than a handle set. */
+	private final int otherLeaders;
+
 	private final DispatchPolicy policy;
 
 	private final int parallelism;
@@ -128,6 +131,7 @@ public final class Unfolding {
 	 * @param promotion wakes threads for leaderships that are opened
 	 * @param leaderships one for each handle set, by index
 	 * @param deal has the number of sets in use
+	 * @param otherLeaders how many threads lead something other than a handle set
 	 * @param members the threads that take part
 	 * @param threads has the settings
 	 * @param policy is told whether threads may share
@@ -135,13 +139,15 @@ public final class Unfolding {
 	 * @param processorTime what the threads have used, and what is idle
 	 * @param clock the clock of the pool
 	 */
-	public Unfolding(PromotionProtocol promotion, Leadership[] leaderships, Deal deal, Members<?> members,
-			ThreadSupply threads, DispatchPolicy policy, int parallelism, ProcessorTime processorTime, Clock clock) {
+	public Unfolding(PromotionProtocol promotion, Leadership[] leaderships, Deal deal, int otherLeaders,
+			Members<?> members, ThreadSupply threads, DispatchPolicy policy, int parallelism,
+			ProcessorTime processorTime, Clock clock) {
 		this.policy = policy;
 		this.parallelism = parallelism;
 		this.promotion = promotion;
 		this.leaderships = leaderships.clone();
 		this.deal = deal;
+		this.otherLeaders = otherLeaders;
 		this.unfolds = deal.inUse() < leaderships.length;
 		this.members = members;
 		this.threads = threads;
@@ -237,7 +243,7 @@ public final class Unfolding {
 
 	private void decide(double leaders, double processors, double spare, long nowNanos) {
 		int inUse = this.deal.inUse();
-		int most = Math.min(this.leaderships.length, this.threads.settings().minThreads());
+		int most = Math.min(this.leaderships.length, this.threads.settings().minThreads() - this.otherLeaders);
 		int wanted = Math.max(1, Math.min(most, wanted(inUse, leaders, processors, spare)));
 		int direction = Integer.signum(wanted - inUse);
 		this.agreeing = (Integer.signum(this.agreeing) == direction) ? this.agreeing + direction : direction;

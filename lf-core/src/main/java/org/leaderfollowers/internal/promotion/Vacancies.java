@@ -7,9 +7,9 @@ import java.util.concurrent.atomic.LongAdder;
 
 /**
  * The vacancies of a pool, and who is woken for them: a follower that waits, else a
- * thread that is started, else nobody. In the last case every thread there may be is
- * busy; the handle set is {@linkplain Starvation starved}, and leaders of other handle
- * sets take turns with it.
+ * thread that is started, else one of the {@link BoundThreads}, else nobody. In the last
+ * case every thread there may be is busy; the handle set is {@linkplain Starvation
+ * starved}, and leaders of other handle sets take turns with it.
  */
 final class Vacancies {
 
@@ -36,6 +36,8 @@ final class Vacancies {
 
 	private final Followers followers;
 
+	private final BoundThreads bound;
+
 	private final Leases leases;
 
 	private final ThreadSupply threads;
@@ -50,10 +52,11 @@ final class Vacancies {
 	@SuppressWarnings("FieldMayBeFinal") // by WAKE_UP
 	private long wakeUpNanos = LEAST_WAKE_UP_NANOS;
 
-	Vacancies(Leadership[] leaderships, Followers followers, Leases leases, ThreadSupply threads, Starvation starvation,
-			Clock clock) {
+	Vacancies(Leadership[] leaderships, Followers followers, BoundThreads bound, Leases leases, ThreadSupply threads,
+			Starvation starvation, Clock clock) {
 		this.leaderships = leaderships;
 		this.followers = followers;
+		this.bound = bound;
 		this.leases = leases;
 		this.threads = threads;
 		this.starvation = starvation;
@@ -85,7 +88,11 @@ final class Vacancies {
 					// and started nobody because of our mark. Or the limit was raised.
 					boolean anyone = !this.followers.isEmpty()
 							|| (start == ThreadSupply.Start.AT_LIMIT && this.threads.isBelowMaximum());
-					if (!anyone || !isAnythingWanted()) {
+					boolean wanted = isAnythingWanted();
+					if (!anyone && isAnyForBound() && this.bound.signal()) {
+						return true;
+					}
+					if (!anyone || !wanted) {
 						beginStarvation();
 						rotateLeaders();
 						return false;
@@ -164,6 +171,16 @@ final class Vacancies {
 	/** Whether a thread is wanted: to lead, or to watch the lease of one that leads. */
 	boolean isAnythingWanted() {
 		return isAny() || this.leases.isAnyUnwatched();
+	}
+
+	/** Whether any leadership is vacant that a bound thread may have. */
+	private boolean isAnyForBound() {
+		for (Leadership leadership : this.leaderships) {
+			if (leadership.mayBeLedByBound() && leadership.isVacant()) {
+				return true;
+			}
+		}
+		return false;
 	}
 
 	/** Whether any leadership is vacant. */

@@ -151,7 +151,7 @@ public class OutboundBufferStress {
 
 		final void send(ByteBuffer frame) {
 			try {
-				this.outbound.send(this, frame, Long.MAX_VALUE);
+				this.outbound.send(this, frame, Long.MAX_VALUE, null);
 			}
 			catch (IOException ex) {
 				throw new UncheckedIOException(ex);

@@ -34,7 +34,7 @@ class OutboundBufferTests {
 	}
 
 	private Sent send(String text, long limit) throws IOException {
-		return this.outbound.send(this.socket, ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)), limit);
+		return this.outbound.send(this.socket, ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)), limit, null);
 	}
 
 	@Test

@@ -39,7 +39,15 @@ class HandleInterleavingTests {
 
 		CLOSED_AND_DRAINED(0, "closed, drained", 1),
 
-		CLOSED_AND_SENT_TO(0, "closed, sent to", 1);
+		CLOSED_AND_SENT_TO(0, "closed, sent to", 1),
+
+		CONVERSATION(2, "conversation", 1),
+
+		CONVERSATION_AND_ONE_MESSAGE_MORE(3, "conversation", 1),
+
+		CONVERSATION_THAT_IS_CLOSED(1, "conversation, closed", 1),
+
+		CONVERSATION_AND_DRAIN(2, "conversation, drained", 2);
 
 		private final int messages;
 
@@ -90,6 +98,23 @@ class HandleInterleavingTests {
 
 		A_PAUSED_HANDLE_IS_CLAIMED_FOR_A_LOOK(Life.ONE_MESSAGE,
 				Mutation.withoutCases(HandleState.class, "claimForLook", 5)),
+
+		// Of a handler that waits for the next message
+
+		AN_OWNER_THAT_WAITS_TAKES_THE_LOOK_FIRST(Life.CONVERSATION,
+				Mutation.callReturns(Connection.class, "looksAgain", "takeLook", 0)),
+
+		AN_OWNER_THAT_WAITS_HAS_ITS_HANDLE_ARMED(Life.CONVERSATION_AND_ONE_MESSAGE_MORE,
+				Mutation.withoutCall(Connection.class, "converse", "request")),
+
+		AN_OWNED_HANDLE_IS_ARMED_BY_COMPARE_AND_SET(Life.CONVERSATION_AND_DRAIN,
+				Mutation.setsWithoutComparing(HandleState.class, "armOwned")),
+
+		AN_OWNER_THAT_WAITS_IS_TOLD_OF_EVENTS(Life.CONVERSATION,
+				Mutation.withoutCall(Connection.class, "takeEvents", "ownerLooksAgain")),
+
+		AN_OWNER_MAKES_ITSELF_KNOWN_BEFORE_IT_TAKES_THE_LOOK(Life.CONVERSATION_THAT_IS_CLOSED,
+				Mutation.movedBehind(Connection.class, "firstLook", "becomesReader", "takeLook")),
 
 		// Of the connection
 
@@ -168,6 +193,8 @@ class HandleInterleavingTests {
 
 		private static final int GONE = 32;
 
+		private static final int ARM_OWNED = 64;
+
 		private static final int HIGH_MARK = 2;
 
 		private static final int LOW_MARK = 1;
@@ -203,6 +230,10 @@ class HandleInterleavingTests {
 		private boolean owned;
 
 		private boolean handling;
+
+		private boolean reader;
+
+		private boolean wanted;
 
 		private int waiting;
 
@@ -293,7 +324,7 @@ class HandleInterleavingTests {
 			if (isMarkedClosed()) {
 				return;
 			}
-			if ((requests & REARM) != 0 && arm()) {
+			if (((requests & REARM) != 0 && arm()) || ((requests & ARM_OWNED) != 0 && armOwned())) {
 				this.active = true;
 			}
 			applyInterest();
@@ -322,9 +353,17 @@ class HandleInterleavingTests {
 				case OWNER_LOOKS_AGAIN, UNWANTED -> {
 					this.active = false;
 					applyInterest();
+					ownerLooksAgain();
 				}
 				case STALE -> {
 				}
+			}
+		}
+
+		private void ownerLooksAgain() {
+			step("looks for the reader");
+			if (this.reader) {
+				this.wanted = true;
 			}
 		}
 
@@ -383,6 +422,9 @@ class HandleInterleavingTests {
 			}
 			else if (this.data > 0) {
 				this.data--;
+				if (this.events.contains("conversation")) {
+					converse();
+				}
 				if (this.events.contains("endless") && Interleaving.choose(2) == 1) {
 					this.handling = true;
 					Interleaving.await("handles for ever", () -> false);
@@ -396,6 +438,39 @@ class HandleInterleavingTests {
 					this.stalled = this.waiting >= HIGH_MARK;
 				}
 			}
+		}
+
+		/** The handler waits for the next message, as BoundInput does it. */
+		private void converse() {
+			boolean looks = firstLook();
+			while (!(looks && (this.closing || this.data > 0))) {
+				if (!looks) {
+					if (isOwnedDisarmed()) {
+						this.updates.request(this, ARM_OWNED);
+					}
+					Interleaving.await("waits for the next message", () -> this.wanted);
+					this.wanted = false;
+				}
+				looks = looksAgain();
+			}
+			this.reader = false;
+			this.data -= (this.data > 0) ? 1 : 0;
+		}
+
+		private boolean firstLook() {
+			becomesReader();
+			return takeLook();
+		}
+
+		private boolean looksAgain() {
+			boolean looks = takeLook();
+			step("reads for the handler");
+			return looks;
+		}
+
+		private void becomesReader() {
+			step("becomes the reader");
+			this.reader = true;
 		}
 
 		/** Sends. Returns {@code false} if the socket is broken. */
@@ -483,6 +558,9 @@ class HandleInterleavingTests {
 		public @Nullable String violationAtRest() {
 			if (isMarkedClosed()) {
 				return this.channelClosed ? null : "the channel is never closed";
+			}
+			if (this.reader) {
+				return (this.data > 0 || this.closing) ? "a conversation misses a message or the end" : null;
 			}
 			if (this.owned != isOwned() || (this.owned && !this.handling)) {
 				return "the handle is never released";

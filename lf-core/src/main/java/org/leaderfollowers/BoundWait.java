@@ -1,0 +1,191 @@
+package org.leaderfollowers;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+
+import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.exchange.Exchange.State;
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.BoundThreads;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.Leadership;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.Unfolding;
+
+/**
+ * A thread of the pool waits for a reply in the middle of a handler, and leads meanwhile
+ * if nobody else can: read {@link #await} and downwards (the paper, 10.1 to 10.4). So one
+ * thread is enough for a request that calls out.
+ * <p>
+ * While it leads, it gives replies to the threads that wait for them. Handlers of other
+ * events it leaves to other threads. If there is none, the events are kept until there
+ * is, or are processed on top of the handler that waits: {@link NestedDispatch} decides.
+ */
+final class BoundWait implements Participant.ReplyWait {
+
+	private static final long SOON_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+	private final HandleSets handleSets;
+
+	private final PromotionProtocol promotion;
+
+	private final BoundThreads bound;
+
+	private final Unfolding unfolding;
+
+	private final NestedUpcalls upcalls;
+
+	private final Clock clock;
+
+	private final FailureLog failureLog;
+
+	BoundWait(HandleSets handleSets, PromotionProtocol promotion, Unfolding unfolding, NestedUpcalls upcalls,
+			Clock clock, FailureLog failureLog) {
+		this.handleSets = handleSets;
+		this.promotion = promotion;
+		this.bound = promotion.bound();
+		this.unfolding = unfolding;
+		this.upcalls = upcalls;
+		this.clock = clock;
+		this.failureLog = failureLog;
+	}
+
+	@Override
+	public State await(Participant me, Exchange exchange) {
+		boolean binds = me.boundInput.bind();
+		try {
+			me.boundInput.read();
+			if (exchange.state() == State.PENDING) {
+				awaitBound(me, exchange);
+			}
+			// The pool stops, most likely; otherwise it has ended, or ends now.
+			return exchange.await(this.clock);
+		}
+		finally {
+			if (binds) {
+				me.boundInput.unbind();
+			}
+		}
+	}
+
+	private void awaitBound(Participant me, Exchange exchange) {
+		this.promotion.promoteNewLeader(me);
+		BooleanSupplier over = () -> exchange.state() != State.PENDING || me.boundInput.isWanted()
+				|| Thread.currentThread().isInterrupted();
+		boolean goesOn = true;
+		while (goesOn) {
+			Leadership leadership = this.bound.await(me, over, exchange.deadlineNanos());
+			goesOn = leadership != null || me.boundInput.isWanted();
+			if (leadership != null) {
+				lead(me, this.handleSets.of(leadership), exchange, over);
+				this.promotion.promoteNewLeader(me);
+			}
+			me.boundInput.read();
+		}
+	}
+
+	private void lead(Participant me, HandleSet set, Exchange exchange, BooleanSupplier over) {
+		List<SelectableHandle> postponed = new ArrayList<>();
+		boolean nests = this.upcalls.mayBegin(me);
+		me.nest();
+		exchange.wakeBy(set::wakeSelector);
+		Runnable outer = me.boundInput.wakeBy(set::wakeSelector);
+		try {
+			boolean leads = true;
+			while (leads && !over.getAsBoolean()) {
+				boolean isDeserted = set.isDeserted();
+				giveOut(me, set, postponed, nests);
+				if (over.getAsBoolean()) {
+					break;
+				}
+				boolean holds = !set.ready.isEmpty() || !postponed.isEmpty();
+				if (holds && this.promotion.isAnybodyElse()) {
+					leads = false;
+				}
+				else if (nests && !set.ready.isEmpty()) {
+					nests = runNested(me, set);
+					leads = me.leads(set);
+				}
+				else if (isDeserted && !holds) {
+					set.rest(me, this.unfolding);
+					leads = false;
+				}
+				else {
+					set.await(postponed.isEmpty() ? exchange.deadlineNanos() : soon(exchange), this.promotion, true);
+					this.promotion.takeTurns(me);
+					leads = me.leads(set) && exchange.deadlineNanos() - this.clock.nanoTime() > 0;
+				}
+			}
+		}
+		catch (Throwable ex) {
+			// Out of memory, for example. The thread goes on waiting.
+			this.failureLog.error("Leading handle set '%s' failed", set, ex);
+			this.clock.parkNanos(this, SOON_NANOS);
+		}
+		finally {
+			exchange.wakeBy(null);
+			me.boundInput.wakeBy(outer);
+			me.unnest();
+			// Of the next leader: it has a thread for them, or puts them aside again.
+			postponed.forEach((handle) -> handle.request(SelectableHandle.LOOK));
+		}
+	}
+
+	/** Returns whether further handlers may be run on top of the one that waits. */
+	private boolean runNested(Participant me, HandleSet set) {
+		SelectableHandle handle = set.ready.take();
+		if (handle == null || this.upcalls.run(me, handle)) {
+			this.promotion.takeTurns(me);
+			return true;
+		}
+		set.ready.reserve();
+		set.ready.add(handle);
+		return false;
+	}
+
+	/** A thread that has become free in the meantime does not tell this one. */
+	private long soon(Exchange exchange) {
+		long soon = this.clock.nanoTime() + SOON_NANOS;
+		return (soon - exchange.deadlineNanos() < 0) ? soon : exchange.deadlineNanos();
+	}
+
+	/** Gives out the replies that are ready, and leaves the rest to other threads. */
+	private void giveOut(Participant me, HandleSet set, List<SelectableHandle> postponed, boolean nests) {
+		for (int i = set.ready.size(); i > 0; i--) {
+			SelectableHandle handle = set.ready.take();
+			if (handle != null && !giveOut(me, handle, postponed, nests)) {
+				set.ready.reserve();
+				set.ready.add(handle);
+			}
+		}
+	}
+
+	/** Returns {@code false} if another thread has to go on with the handle. */
+	private boolean giveOut(Participant me, SelectableHandle handle, List<SelectableHandle> postponed, boolean nests) {
+		me.turn.begin();
+		try {
+			boolean released = false;
+			while (!released && handle.handler.prepareReplies(me)) {
+				if (handle.handler.hasPostponed()) {
+					if (nests) {
+						return false;
+					}
+					if (!postponed.contains(handle)) {
+						// Before the release: afterwards it may be another thread's.
+						postponed.add(handle);
+					}
+				}
+				released = handle.handler.release(me);
+			}
+			return released;
+		}
+		catch (Throwable ex) {
+			boolean closed = handle.closeAfterFailure(me, ex);
+			this.failureLog.error("%s failed", handle, ex);
+			return closed;
+		}
+	}
+
+}

@@ -1,0 +1,530 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.RecordBuffers;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
+import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.exchange.Exchange.State;
+import org.leaderfollowers.internal.exchange.ExchangeTable.Registration;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.promotion.HandledWork;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.leaderfollowers.internal.transport.PlainTransport;
+import org.leaderfollowers.internal.transport.TlsTransport;
+import org.leaderfollowers.internal.transport.Transport;
+
+/**
+ * Keeps the connections of a client open: connects, spreads them over the addresses,
+ * notices their ends, connects again after a pause, and sends heartbeats.
+ * <p>
+ * It is a concrete event handler without a channel: its events are looks, asked for
+ * whenever something changes, and the deadline of its handle. So one thread at a time
+ * changes all of this, and it needs no thread or timer of its own. Looking up names and
+ * connecting are dispatched as work that blocks.
+ */
+final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeListener {
+
+	private static final long RECOVERY_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+	private final ClientOptions options;
+
+	private final ClientCounters counters;
+
+	private final ConnectionContext context;
+
+	private final PeerAddress[] addresses;
+
+	private final Slot[] slots;
+
+	private final Places places;
+
+	private final HandledWork work;
+
+	private final RecordBuffers recordBuffers = new RecordBuffers();
+
+	private final SelectableHandle handle;
+
+	private volatile boolean ending;
+
+	/** When it has to be looked at again. Written by the owner. */
+	private volatile long nextNanos = NO_DEADLINE;
+
+	// The owner's
+
+	private final List<Slot> due = new ArrayList<>();
+
+	/** Whether the latest round has failed: the next one only waits for a moment. */
+	private boolean recovers;
+
+	/**
+	 * The place of one connection. The owner of the handle changes it.
+	 */
+	private static final class Slot {
+
+		private @Nullable PeerAddress address;
+
+		private volatile @Nullable TcpConnection connection;
+
+		/** Whether requests may be sent on the connection. Any thread may write. */
+		private volatile boolean ready;
+
+		/** Written before the slot is ready, and read after. */
+		private long establishedNanos;
+
+		/** Whether the address knows that it was reached. */
+		private boolean noted;
+
+		private long heartbeatNanos;
+
+		/** What had been received when the latest heartbeat was considered. */
+		private long receivedBytes;
+
+	}
+
+	/**
+	 * Makes what the connections share, which refers to their handler.
+	 */
+	@FunctionalInterface
+	interface ContextFactory {
+
+		ConnectionContext create(ClientConnections connections);
+
+	}
+
+	ClientConnections(String name, List<InetSocketAddress> addresses, ClientOptions options, ClientCounters counters,
+			Places places, Function<EngineEventHandler, SelectableHandle> timers, ContextFactory contexts) {
+		this.options = options;
+		this.counters = counters;
+		this.places = places;
+		this.work = new HandledWork("Connections of client '" + name + "'", null, null);
+		this.addresses = addresses.stream()
+			.map((address) -> new PeerAddress(name, address, options))
+			.toArray(PeerAddress[]::new);
+		this.slots = new Slot[options.connections()];
+		for (int i = 0; i < this.slots.length; i++) {
+			this.slots[i] = new Slot();
+		}
+		this.handle = timers.apply(this);
+		this.context = contexts.create(this);
+	}
+
+	ConnectionContext context() {
+		return this.context;
+	}
+
+	/** Begins to connect. */
+	void open() {
+		this.handle.pause();
+		look();
+	}
+
+	/** Makes no connections any more. Any thread. */
+	void end() {
+		this.ending = true;
+		this.places.changed();
+		look();
+	}
+
+	/** Something has changed. Any thread. */
+	void look() {
+		this.handle.request(SelectableHandle.LOOK);
+	}
+
+	// Requests; any thread
+
+	/**
+	 * Sends a request on the connection that has the least to do.
+	 * @return the connection, or {@code null} if there is none with a free place
+	 * @throws ExchangeRejectedException if it cannot be sent however long one waits
+	 */
+	@Nullable Exchanges send(Exchange exchange, ByteBuffer request) {
+		boolean duplicate = false;
+		for (int i = 0; i <= this.slots.length; i++) {
+			Exchanges chosen = choose(i);
+			if (chosen == null) {
+				continue;
+			}
+			Registration registration = chosen.send(exchange, request);
+			if (registration == Registration.REGISTERED || exchange.state() != State.PENDING) {
+				return chosen;
+			}
+			if (registration == Registration.CONGESTED) {
+				throw chosen.rejected(Registration.CONGESTED);
+			}
+			duplicate |= registration == Registration.DUPLICATE;
+		}
+		if (duplicate) {
+			throw new ExchangeRejectedException(
+					"The request was not sent: another one with the same key is under way to client '%s', or its late reply may still come. Use keys that are not repeated, or more connections"
+						.formatted(this.context.server().name()),
+					null);
+		}
+		return null;
+	}
+
+	/** The least loaded of all connections at first, then each in turn. */
+	private @Nullable Exchanges choose(int attempt) {
+		if (attempt > 0) {
+			return exchanges(this.slots[attempt - 1]);
+		}
+		Exchanges least = null;
+		for (Slot slot : this.slots) {
+			Exchanges candidate = exchanges(slot);
+			if (candidate != null && (least == null || candidate.taken() < least.taken())) {
+				least = candidate;
+			}
+		}
+		return least;
+	}
+
+	private static @Nullable Exchanges exchanges(Slot slot) {
+		TcpConnection connection = slot.connection;
+		Exchanges exchanges = (connection != null && slot.ready && connection.isOpen()) ? connection.exchanges : null;
+		return (exchanges != null && exchanges.hasPlace()) ? exchanges : null;
+	}
+
+	boolean hasPlace() {
+		return this.ending || choose(0) != null;
+	}
+
+	int pending() {
+		int pending = 0;
+		for (Slot slot : this.slots) {
+			TcpConnection connection = slot.connection;
+			pending += (connection != null && connection.exchanges != null) ? connection.exchanges.pending() : 0;
+		}
+		return pending;
+	}
+
+	int ready() {
+		int ready = 0;
+		for (Slot slot : this.slots) {
+			TcpConnection connection = slot.connection;
+			ready += (slot.ready && connection != null && connection.isOpen()) ? 1 : 0;
+		}
+		return ready;
+	}
+
+	List<ClientSnapshot.Address> addresses() {
+		List<ClientSnapshot.Address> snapshots = new ArrayList<>();
+		for (PeerAddress address : this.addresses) {
+			snapshots.add(address.snapshot());
+		}
+		return snapshots;
+	}
+
+	// Told by connections
+
+	/** A connection is established, and the application has seen it. */
+	void opened(Connection opened) {
+		for (Slot slot : this.slots) {
+			if (slot.connection == opened) {
+				slot.establishedNanos = this.context.clock().nanoTime();
+				slot.ready = true;
+			}
+		}
+		this.places.changed();
+		look();
+	}
+
+	@Override
+	public void ended(State state) {
+		this.counters.ended(state);
+	}
+
+	@Override
+	public void late() {
+		this.counters.lateReplies.increment();
+	}
+
+	@Override
+	public void changed() {
+		this.places.freed();
+	}
+
+	@Override
+	public int maxOverdue() {
+		return this.options.maxInFlight() / 2;
+	}
+
+	// The events
+
+	@Override
+	public boolean prepare(Participant me) {
+		long now = this.context.clock().nanoTime();
+		this.due.clear();
+		if (this.recovers) {
+			this.recovers = false;
+			this.nextNanos = now + RECOVERY_NANOS;
+			return false;
+		}
+		long next = NO_DEADLINE;
+		for (Slot slot : this.slots) {
+			next = EngineEventHandler.earlier(next, look(slot, now));
+		}
+		this.nextNanos = next;
+		return !this.due.isEmpty();
+	}
+
+	/** Returns when to look at it again. */
+	private long look(Slot slot, long now) {
+		TcpConnection connection = slot.connection;
+		// Before the look at whether it was opened, which comes before its end.
+		boolean hasEnded = connection != null && connection.handle.isMarkedClosed();
+		if (slot.ready && !slot.noted && slot.address != null) {
+			// Even if it has ended since: the application has seen it.
+			slot.noted = true;
+			slot.heartbeatNanos = now + this.options.heartbeatNanos();
+			this.counters.connects.increment();
+		}
+		if (connection != null && hasEnded) {
+			ended(slot, connection, now);
+			connection = null;
+		}
+		if (connection == null) {
+			return this.ending ? NO_DEADLINE : choose(slot, now);
+		}
+		long proven = NO_DEADLINE;
+		if (slot.noted && slot.address != null && slot.address.isFailing()) {
+			// A proxy whose server is down accepts and closes at once.
+			proven = slot.establishedNanos + this.options.minBackoffNanos();
+			if (now - proven >= 0) {
+				slot.address.succeeded();
+				proven = NO_DEADLINE;
+			}
+		}
+		return EngineEventHandler.earlier(proven, lookAtSilence(slot, connection, now));
+	}
+
+	/** Returns when to look at it again. */
+	private long lookAtSilence(Slot slot, TcpConnection connection, long now) {
+		if (!slot.noted || this.options.heartbeatNanos() == 0) {
+			return NO_DEADLINE;
+		}
+		if (now - slot.heartbeatNanos >= 0) {
+			slot.heartbeatNanos = now + this.options.heartbeatNanos();
+			long received = connection.receivedBytes();
+			Exchanges exchanges = connection.exchanges;
+			// Behind a request that takes long, the reply to a heartbeat would be late.
+			boolean isBehind = exchanges != null && exchanges.isInOrder() && exchanges.pending() > 0;
+			if (received == slot.receivedBytes && !isBehind) {
+				this.due.add(slot);
+			}
+			slot.receivedBytes = received;
+		}
+		return slot.heartbeatNanos;
+	}
+
+	/** The connection of a slot has ended. */
+	private void ended(Slot slot, TcpConnection connection, long now) {
+		PeerAddress address = slot.address;
+		CloseSequence end = connection.closing;
+		CloseReason reason = (end != null) ? end.reason() : CloseReason.IO_ERROR;
+		if (slot.noted) {
+			this.counters.disconnects.increment();
+			EngineLog.INSTANCE.debug("{} to {} ended: {}", connection, address, reason);
+		}
+		else {
+			this.counters.failedConnects.increment();
+		}
+		if (address != null) {
+			address.ended();
+			// A proxy whose server is down accepts and closes at once.
+			boolean atOnce = slot.noted && now - slot.establishedNanos < this.options.minBackoffNanos();
+			if ((!slot.noted || atOnce) && !this.ending) {
+				Throwable cause = (end != null) ? end.cause() : null;
+				address.failed(
+						(cause != null) ? ServerWarnings.describe(cause) : (slot.noted
+								? "the connection ended at once: " : "the connection was not established: ") + reason,
+						now);
+			}
+		}
+		slot.connection = null;
+		slot.address = null;
+		slot.ready = false;
+		slot.noted = false;
+		slot.receivedBytes = 0;
+		// Some wait for places on connections that will not come.
+		this.places.changed();
+	}
+
+	/** Chooses an address to connect to: of those that can be reached, the least used. */
+	private long choose(Slot slot, long now) {
+		PeerAddress chosen = null;
+		long retry = NO_DEADLINE;
+		for (PeerAddress address : this.addresses) {
+			if (address.isUsable(now)) {
+				chosen = isBetter(address, chosen) ? address : chosen;
+			}
+			else {
+				retry = EngineEventHandler.earlier(retry, address.retryNanos());
+			}
+		}
+		if (chosen == null) {
+			return retry;
+		}
+		chosen.attempt();
+		slot.address = chosen;
+		this.due.add(slot);
+		return NO_DEADLINE;
+	}
+
+	/** An address that failed is tried again as soon as its pause is over. */
+	private static boolean isBetter(PeerAddress address, @Nullable PeerAddress than) {
+		if (than == null || address.isFailing() != than.isFailing()) {
+			return than == null || address.isFailing();
+		}
+		return address.connections() < than.connections();
+	}
+
+	@Override
+	public void dispatch(Participant me) {
+		for (Slot slot : this.due) {
+			if (slot.connection != null) {
+				sendHeartbeat(slot);
+			}
+			else if (slot.address != null) {
+				connect(slot, slot.address);
+			}
+		}
+	}
+
+	private void connect(Slot slot, PeerAddress address) {
+		SocketChannel channel = null;
+		try {
+			InetSocketAddress peer = address.resolve();
+			if (this.ending) {
+				slot.address = null;
+				address.ended();
+				return;
+			}
+			channel = SocketChannel.open();
+			channel.configureBlocking(false);
+			channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+			channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+			channel.connect(peer);
+			TcpConnection connection = new TcpConnection(this.context, channel, newTransport(channel, peer), null,
+					peer);
+			connection.exchanges = new Exchanges(this.options.correlation(), this.options.maxInFlight(), connection,
+					this);
+			this.context.registry().add(connection);
+			slot.connection = connection;
+			connection.open();
+		}
+		catch (Throwable ex) {
+			// Out of memory, too: the address is tried again.
+			closeQuietly(channel);
+			slot.address = null;
+			address.ended();
+			address.failed(ServerWarnings.describe(ex), this.context.clock().nanoTime());
+			this.counters.failedConnects.increment();
+		}
+	}
+
+	private Transport newTransport(SocketChannel channel, InetSocketAddress peer) {
+		ClientTls tls = this.options.tls().get();
+		return (tls != null)
+				? new TlsTransport(channel, tls.newEngine(peer), this.recordBuffers, this.context.memory(), 1)
+				: new PlainTransport(channel);
+	}
+
+	private static void closeQuietly(@Nullable SocketChannel channel) {
+		try {
+			if (channel != null) {
+				channel.close();
+			}
+		}
+		catch (IOException ex) {
+			EngineLog.INSTANCE.debug("Closing a socket failed", ex);
+		}
+	}
+
+	private void sendHeartbeat(Slot slot) {
+		TcpConnection connection = slot.connection;
+		if (connection == null || connection.exchanges == null || this.options.heartbeat() == null) {
+			return;
+		}
+		CompletableFuture<ByteBuffer> reply = new CompletableFuture<>();
+		Exchange exchange = Exchange.ofFuture(this.context.clock().nanoTime() + this.options.requestNanos(), reply);
+		Registration sent;
+		try {
+			sent = connection.exchanges.send(exchange, this.options.heartbeat().get());
+		}
+		catch (Throwable ex) {
+			connection.fail(ex);
+			return;
+		}
+		if (sent == Registration.REGISTERED) {
+			reply.exceptionally((failure) -> {
+				connection.requestCloseAndLook(CloseReason.EXCHANGE_TIMEOUT, null);
+				return null;
+			});
+		}
+	}
+
+	@Override
+	public boolean release(Participant me) {
+		if (!this.due.isEmpty()) {
+			// The attempts have changed what is to be waited for.
+			return false;
+		}
+		if (this.ending && this.context.registry().open() == 0) {
+			this.handle.closeByOwner();
+			this.context.server().changed();
+			return true;
+		}
+		long scheduled = this.handle.timerDeadline;
+		long next = this.nextNanos;
+		if (next != NO_DEADLINE && (scheduled == NO_DEADLINE || next - scheduled < 0)) {
+			this.handle.request(SelectableHandle.TIMER);
+		}
+		return this.handle.pause() == Release.RELEASED;
+	}
+
+	@Override
+	public long deadline(long nowNanos) {
+		return this.nextNanos;
+	}
+
+	/** Connecting and looking up names may block. */
+	@Override
+	public HandlerProfile profile() {
+		return HandlerProfile.BLOCKING;
+	}
+
+	@Override
+	public boolean failed(Participant me, Throwable failure) {
+		EngineLog.INSTANCE.error("{} failed, and are looked at again", this.work.handle(0), failure);
+		this.due.clear();
+		boolean again = !this.recovers;
+		this.recovers = true;
+		return again;
+	}
+
+	@Override
+	public void abandon() {
+		this.ending = true;
+	}
+
+	@Override
+	public HandledWork work() {
+		return this.work;
+	}
+
+	@Override
+	public String toString() {
+		return this.work.handle();
+	}
+
+}

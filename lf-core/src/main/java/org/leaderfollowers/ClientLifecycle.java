@@ -1,0 +1,294 @@
+package org.leaderfollowers;
+
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+
+import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.exchange.Exchange.State;
+import org.leaderfollowers.internal.exchange.ExchangeTable.Registration;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.promotion.HandledWork;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+
+/**
+ * The life of a {@link TcpClient}, and the road of its requests: {@link #exchange}.
+ */
+final class ClientLifecycle implements Drainable {
+
+	static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
+
+	/** What a connection gets to write its last bytes, and then to end by force. */
+	private static final long CLOSE_STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(2500);
+
+	private final LeaderFollowersPool pool;
+
+	private final ClientOptions options;
+
+	private final ServerState state;
+
+	private final ClientCounters counters;
+
+	private final Places places;
+
+	private final ClientConnections connections;
+
+	private final ConnectionContext context;
+
+	/** Whether no more requests are taken. Written under the monitor. */
+	private volatile boolean closing;
+
+	ClientLifecycle(LeaderFollowersPool pool, String name, List<InetSocketAddress> addresses, Framing framing,
+			MessageHandler application, ClientOptions options, ConnectionContext.Limits limits,
+			ConnectionTimeouts timeouts, ClientCounters counters) {
+		this.pool = pool;
+		this.counters = counters;
+		this.options = options;
+		this.places = new Places(pool.clock);
+		String handlerName = application.getClass().getName();
+		ServerWarnings warnings = new ServerWarnings(name, handlerName, pool.name());
+		this.state = new ServerState(name, warnings);
+		HandlerProfile[] profiles = pool.handleSets().newProfiles();
+		this.connections = new ClientConnections(name, addresses, options, counters, this.places,
+				pool.handleSets()::newTimer,
+				(connections) -> new ConnectionContext(this.state,
+						new ClientHandler(application, this.counters, connections), framing, limits, timeouts,
+						counters.ofConnections, warnings, new ConnectionRegistry(this::connectionClosed), null,
+						(channel, connection) -> pool.handleSets()
+							.newHandle(channel, connection, SelectionKey.OP_CONNECT, profiles),
+						pool.clock, pool.memory(), HandledWork.ofClient(name, handlerName), null, true));
+		this.context = this.connections.context();
+	}
+
+	String name() {
+		return this.state.name();
+	}
+
+	LeaderFollowersPool pool() {
+		return this.pool;
+	}
+
+	long requestNanos() {
+		return this.options.requestNanos();
+	}
+
+	synchronized void start() {
+		if (this.state.current() != ServerSnapshot.State.NEW) {
+			throw new IllegalStateException("Client '%s' was started before".formatted(name()));
+		}
+		this.pool.start();
+		this.state.started();
+		this.pool.serves(this);
+		this.connections.open();
+	}
+
+	boolean isClosed() {
+		return this.state.current() == ServerSnapshot.State.STOPPED;
+	}
+
+	boolean awaitConnected(Duration timeout) {
+		Participant.promoteBeforeBlocking();
+		return this.places.await(this.connections::hasPlace, this.pool.clock.nanoTime() + Arguments.nanos(timeout))
+				&& isRunning();
+	}
+
+	private boolean isRunning() {
+		return !this.closing && this.state.current() == ServerSnapshot.State.RUNNING;
+	}
+
+	// The road of a request
+
+	ByteBuffer exchange(ByteBuffer request, long timeoutNanos) {
+		long deadline = this.pool.clock.nanoTime() + timeoutNanos;
+		ExchangeException lost = null;
+		for (;;) {
+			Exchange exchange = Exchange.ofCaller(deadline);
+			Exchanges connection;
+			try {
+				connection = send(exchange, request, placeDeadline(deadline));
+			}
+			catch (ExchangeRejectedException ex) {
+				// What was sent before may have been executed.
+				throw (lost != null) ? lost : ex;
+			}
+			try {
+				ByteBuffer reply = connection.await(exchange);
+				if (reply != null) {
+					return reply;
+				}
+				if (exchange.refusal() == Registration.CONGESTED) {
+					this.counters.ended(ClientSnapshot.Outcome.REJECTED);
+					throw connection.rejected(Registration.CONGESTED);
+				}
+			}
+			catch (ExchangeLostException ex) {
+				boolean again = exchange.state() == State.LOST
+						&& this.options.idempotent().test(request.asReadOnlyBuffer());
+				if (!again || deadline - this.pool.clock.nanoTime() <= 0 || !isRunning()) {
+					throw ex;
+				}
+				lost = ex;
+			}
+		}
+	}
+
+	private long placeDeadline(long deadline) {
+		long place = this.pool.clock.nanoTime() + this.options.placeNanos();
+		return (place - deadline < 0) ? place : deadline;
+	}
+
+	private boolean isOwnHandler() {
+		Participant me = Participant.current();
+		SelectableHandle handle = (me != null) ? me.handle() : null;
+		return handle != null && handle.handler instanceof TcpConnection connection
+				&& connection.context == this.context;
+	}
+
+	/** Sends the request as soon as there is a connection with a free place. */
+	private Exchanges send(Exchange exchange, ByteBuffer request, long deadline) {
+		try {
+			for (;;) {
+				requireRunning();
+				Exchanges connection = this.connections.send(exchange, request);
+				if (connection != null) {
+					return connection;
+				}
+				if (deadline - this.pool.clock.nanoTime() <= 0) {
+					throw noPlace();
+				}
+				Participant.promoteBeforeBlocking();
+				if (!this.places.await(this.connections::hasPlace, deadline)) {
+					throw noPlace();
+				}
+			}
+		}
+		catch (ExchangeRejectedException ex) {
+			this.counters.ended(ClientSnapshot.Outcome.REJECTED);
+			// It may have been told of a place that it does not take.
+			this.places.freed();
+			throw ex;
+		}
+		catch (RuntimeException | Error ex) {
+			this.places.freed();
+			throw ex;
+		}
+	}
+
+	private void requireRunning() {
+		if (!isRunning()) {
+			throw new ExchangeRejectedException("The request was not sent: client '%s' is %s".formatted(name(),
+					(this.state.current() == ServerSnapshot.State.NEW) ? "not started: call start() before" : "closed"),
+					null);
+		}
+	}
+
+	private ExchangeRejectedException noPlace() {
+		String why = (this.connections.ready() == 0)
+				? "is connected to none of its addresses: " + this.connections.addresses()
+				: "has as many exchanges under way on each of its %d connections as may be, %d (maxInFlight)"
+					.formatted(this.connections.ready(), this.options.maxInFlight());
+		return new ExchangeRejectedException("The request was not sent: client '%s' %s".formatted(name(), why), null);
+	}
+
+	CompletableFuture<ByteBuffer> exchangeAsync(ByteBuffer request, long timeoutNanos) {
+		Reply reply = new Reply(this.pool.clock.nanoTime() + timeoutNanos);
+		try {
+			requireRunning();
+			Exchanges connection = this.connections.send(reply.exchange, request);
+			if (connection == null) {
+				throw noPlace();
+			}
+			reply.begin(connection);
+		}
+		catch (ExchangeRejectedException ex) {
+			this.counters.ended(ClientSnapshot.Outcome.REJECTED);
+			reply.completeExceptionally(ex);
+		}
+		return reply;
+	}
+
+	// The end
+
+	@Override
+	public boolean isClient() {
+		return true;
+	}
+
+	/** Handlers of servers may need the client until these are drained. */
+	@Override
+	public void beginDrain(long deadlineNanos) {
+	}
+
+	@Override
+	public boolean close(Duration grace) {
+		Participant.promoteBeforeBlocking();
+		boolean isFirst;
+		synchronized (this) {
+			boolean closesNow = !this.closing;
+			this.closing = true;
+			if (this.state.current() == ServerSnapshot.State.NEW) {
+				this.state.drain();
+			}
+			isFirst = closesNow && this.state.current() == ServerSnapshot.State.RUNNING;
+		}
+		long until = this.pool.clock.nanoTime() + Arguments.nanos(grace);
+		if (!isFirst) {
+			return this.places.await(() -> this.state.current() == ServerSnapshot.State.STOPPED, until);
+		}
+		this.connections.end();
+		long lostBefore = this.counters.lost();
+		long deadline = this.pool.clock.nanoTime() + Arguments.nanos(grace);
+		boolean replied = this.places.await(() -> this.connections.pending() == 0, deadline);
+		if (!replied) {
+			EngineLog.INSTANCE.warn("Client '{}' is closed with {} exchanges under way; they are lost", name(),
+					this.connections.pending());
+		}
+		// Not before: a connection of a server that drains ends as soon as it is quiet.
+		this.state.drain();
+		this.context.registry().all().forEach(Connection::close);
+		if (!awaitClosed(deadline - this.pool.clock.nanoTime())) {
+			this.context.registry().all().forEach(TcpConnection::abort);
+			if (!awaitClosed(CLOSE_STEP_NANOS)) {
+				this.context.registry().all().forEach(TcpConnection::abandon);
+			}
+		}
+		this.state.stopped();
+		this.places.changed();
+		this.pool.servesNoMore(this);
+		return replied && this.counters.lost() == lostBefore;
+	}
+
+	private boolean awaitClosed(long nanos) {
+		long deadlineNanos = System.nanoTime() + Math.min(nanos, CLOSE_STEP_NANOS);
+		return this.state.awaitRest((exceptHandlers) -> this.context.registry().open() <= exceptHandlers,
+				isOwnHandler(), deadlineNanos);
+	}
+
+	private void connectionClosed() {
+		this.state.changed();
+		this.connections.look();
+	}
+
+	ClientSnapshot snapshot() {
+		ServerCounters bytes = this.counters.ofConnections;
+		return new ClientSnapshot(name(), this.pool.name(), state(), this.connections.addresses(),
+				this.options.connections(), this.connections.ready(), this.counters.connects.sum(),
+				this.counters.disconnects.sum(), this.counters.failedConnects.sum(), this.connections.pending(),
+				this.places.waiting(), this.counters.outcomes(), this.counters.lateReplies.sum(),
+				this.counters.unexpectedMessages.sum(), bytes.receivedBytes(), bytes.sentBytes());
+	}
+
+	private ClientSnapshot.State state() {
+		return switch (this.state.current()) {
+			case NEW -> ClientSnapshot.State.NEW;
+			case RUNNING -> this.closing ? ClientSnapshot.State.CLOSING : ClientSnapshot.State.RUNNING;
+			case DRAINING -> ClientSnapshot.State.CLOSING;
+			case STOPPED -> ClientSnapshot.State.CLOSED;
+		};
+	}
+
+}

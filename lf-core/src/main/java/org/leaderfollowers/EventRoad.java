@@ -1,0 +1,259 @@
+package org.leaderfollowers;
+
+import java.util.concurrent.TimeUnit;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.DispatchPolicy;
+import org.leaderfollowers.internal.promotion.HandledWork;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.leaderfollowers.internal.promotion.Leadership;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.Unfolding;
+
+/**
+ * The road of an event, from the thread that waits for it to the end of its handler: read
+ * {@link #participate} and downwards. It is the paper's activity 4.
+ */
+final class EventRoad {
+
+	/** So that a thread that fails again and again leaves the processor to others. */
+	private static final long FAILURE_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+	private final String pool;
+
+	private final Clock clock;
+
+	private final HandleSets handleSets;
+
+	private final EventSources sources;
+
+	private final PromotionProtocol promotion;
+
+	private final DispatchPolicy policy;
+
+	private final Unfolding unfolding;
+
+	private final FailureLog failureLog;
+
+	EventRoad(PoolOptions options, HandleSets handleSets, EventSources sources, PromotionProtocol promotion,
+			DispatchPolicy policy, Unfolding unfolding, FailureLog failureLog) {
+		this.pool = options.name();
+		this.clock = options.clock();
+		this.handleSets = handleSets;
+		this.sources = sources;
+		this.promotion = promotion;
+		this.policy = policy;
+		this.unfolding = unfolding;
+		this.failureLog = failureLog;
+	}
+
+	/** Takes turns until the pool stops, the time is up, or the thread is retired. */
+	void participate(Participant me, long deadlineNanos) {
+		boolean remains = true;
+		while (remains && !this.promotion.isStopping()) {
+			try {
+				remains = takeTurn(me, deadlineNanos);
+			}
+			catch (Throwable ex) {
+				// Out of memory, most likely. The thread goes on with what it leads.
+				this.failureLog.error("A thread of pool '%s' failed", this.pool, ex);
+				this.clock.parkNanos(this, FAILURE_PAUSE_NANOS);
+			}
+		}
+	}
+
+	/**
+	 * Processes an event, leads once or follows once. Returns whether the thread remains
+	 * in the pool.
+	 */
+	private boolean takeTurn(Participant me, long deadlineNanos) {
+		me.deferInterrupt();
+		Leadership leadership = this.promotion.attend(me);
+		boolean superfluous = this.policy.isSuperfluous(me);
+		SelectableHandle handle = (superfluous || me.isRetired()) ? null : takeReady(leadership);
+		if (handle != null) {
+			process(me, handle);
+		}
+		else if (!me.isRetired()) {
+			lead(me, deadlineNanos, superfluous);
+		}
+		// A joined thread that leads when its time is up gives the leadership up as it
+		// leaves. Here, with nobody else idle, it would take it again, for ever.
+		return !me.isRetired() && (me.isOwned() || hasReady(me) || deadlineNanos - this.clock.nanoTime() > 0);
+	}
+
+	private boolean hasReady(Participant me) {
+		Leadership leadership = me.leading();
+		return leadership != null && this.sources.of(leadership) == null
+				&& !this.handleSets.of(leadership).ready.isEmpty();
+	}
+
+	/** A leader takes what its own set has; another thread takes from any. */
+	private @Nullable SelectableHandle takeReady(@Nullable Leadership leadership) {
+		SelectableHandle handle = null;
+		for (int i = 0; i < this.handleSets.count() && handle == null; i++) {
+			boolean mayTake = leadership == null || leadership.index() == i;
+			handle = mayTake ? this.handleSets.get(i).ready.take() : null;
+		}
+		return handle;
+	}
+
+	/** Leads, and waits for events, or follows (the paper, activity 4). */
+	private void lead(Participant me, long deadlineNanos, boolean superfluous) {
+		Leadership leadership = this.promotion.lead(me, deadlineNanos, superfluous);
+		LedSource source = (leadership != null) ? this.sources.of(leadership) : null;
+		if (source != null) {
+			lead(me, source, deadlineNanos);
+		}
+		else if (leadership != null) {
+			lead(me, this.handleSets.of(leadership), deadlineNanos);
+		}
+	}
+
+	private void lead(Participant me, HandleSet set, long deadlineNanos) {
+		try {
+			if (set.ready.isEmpty()) {
+				this.unfolding.measure(set.nowNanos());
+				if (set.isDeserted()) {
+					set.rest(me, this.unfolding);
+				}
+				else {
+					// If its last handler was interrupted, it would not wait at all.
+					Thread.interrupted();
+					set.await(deadlineNanos, this.promotion, false);
+				}
+			}
+		}
+		catch (Throwable ex) {
+			// Out of memory, for example. The thread keeps what it leads, and goes on.
+			this.failureLog.error("Leading handle set '%s' failed", set, ex);
+			this.clock.parkNanos(this, FAILURE_PAUSE_NANOS);
+		}
+	}
+
+	/** The thread that receives an event of a source processes it itself, and at once. */
+	private void lead(Participant me, LedSource source, long deadlineNanos) {
+		if (!source.isInUse()) {
+			this.sources.rest(me, source);
+			return;
+		}
+		LedSource.SourceEvent<?> event = null;
+		try {
+			event = source.await(deadlineNanos, this.promotion);
+		}
+		finally {
+			if (event == null) {
+				source.endAwait();
+			}
+		}
+		if (event != null) {
+			process(me, event);
+		}
+	}
+
+	/**
+	 * Processes an event of a handle that the calling thread has claimed. It leads until
+	 * the policy promotes another leader, or a follower takes over while a handler runs.
+	 */
+	private void process(Participant me, SelectableHandle handle) {
+		me.begin(handle);
+		try {
+			boolean done = false;
+			while (!done) {
+				done = runRound(me, handle);
+			}
+		}
+		finally {
+			endWork(me);
+		}
+	}
+
+	/**
+	 * The same on top of a handler that waits: a nested upcall. The thread has put aside
+	 * what belongs to that.
+	 */
+	void processNested(Participant me, SelectableHandle handle) {
+		HandledWork.Source outer = me.work();
+		DispatchPolicy.Suspended dispatch = this.policy.suspend(me);
+		Participant.Awaited awaited = me.awaits(null);
+		try {
+			process(me, handle);
+		}
+		finally {
+			me.awaits(awaited);
+			this.policy.resume(me, dispatch);
+			me.worksOn(outer);
+		}
+	}
+
+	private static void endWork(Participant me) {
+		me.worksOn(null);
+		Participant.endInterrupt();
+	}
+
+	/**
+	 * The road of a message in five steps: what the application has to do is prepared
+	 * while the thread leads, and dispatched after a promotion or on a lease.
+	 * @return whether the event is done
+	 */
+	private boolean runRound(Participant me, SelectableHandle handle) {
+		EngineEventHandler handler = handle.handler;
+		try {
+			if (handler.prepare(me)) {
+				HandlerProfile profile = handler.profile();
+				try {
+					this.policy.beforeDispatch(me, profile, handle.handleSet().leadership, handler.more(me));
+					handler.dispatch(me);
+				}
+				finally {
+					this.policy.afterDispatch(me, profile);
+				}
+			}
+			return handler.release(me);
+		}
+		catch (Throwable ex) {
+			// The application's failures are caught by the handlers; this is their own.
+			if (handle.closeAfterFailure(me, ex)) {
+				this.failureLog.error("%s failed; its handle is closed", handle, ex);
+				return true;
+			}
+			return false;
+		}
+	}
+
+	/**
+	 * The road of an event that no handle has: it was prepared by waiting for it, and
+	 * there is nothing to release but the place of the thread.
+	 */
+	private void process(Participant me, LedSource.SourceEvent<?> event) {
+		LedSource source = event.source();
+		me.begin(event);
+		this.sources.begin(me, source);
+		try {
+			try {
+				beforeDispatch(me, event);
+				event.dispatch();
+			}
+			finally {
+				this.policy.afterDispatch(me, event.profile());
+			}
+		}
+		finally {
+			this.sources.end(me, source);
+			endWork(me);
+		}
+	}
+
+	/** The source has handed the event over: it is handled whatever fails before. */
+	private void beforeDispatch(Participant me, LedSource.SourceEvent<?> event) {
+		try {
+			this.policy.beforeDispatch(me, event.profile(), event.source().leadership, 0);
+		}
+		catch (Throwable ex) {
+			this.failureLog.error("Promoting a leader of event source '%s' failed", event.source(), ex);
+		}
+	}
+
+}

@@ -1,0 +1,134 @@
+package org.leaderfollowers;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.util.concurrent.ThreadLocalRandom;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.logging.EngineLog;
+
+/**
+ * One of the addresses that a client connects to: whether it can be reached, and when it
+ * is tried again if not. Only the owner of the client's handle changes it.
+ */
+final class PeerAddress {
+
+	private final String client;
+
+	private final InetSocketAddress requested;
+
+	private final long minBackoffNanos;
+
+	private final long maxBackoffNanos;
+
+	/** Failures in a row. */
+	private volatile int failures;
+
+	private volatile @Nullable String failure;
+
+	/** How many connections there are or are being made. */
+	private volatile int connections;
+
+	// The owner's
+
+	private long retryNanos;
+
+	/** Whether an attempt finds out just now whether it can be reached again. */
+	private boolean probed;
+
+	/** Which of the addresses of a name is the next. */
+	private int next;
+
+	PeerAddress(String client, InetSocketAddress requested, ClientOptions options) {
+		this.client = client;
+		this.requested = requested;
+		this.minBackoffNanos = options.minBackoffNanos();
+		this.maxBackoffNanos = options.maxBackoffNanos();
+	}
+
+	/**
+	 * Looks the name up, which may block: anew each time, since the name may have moved.
+	 * All addresses of a name get their turn.
+	 */
+	InetSocketAddress resolve() throws UnknownHostException {
+		InetAddress known = this.requested.getAddress();
+		if (known != null) {
+			return this.requested;
+		}
+		InetAddress[] all = InetAddress.getAllByName(this.requested.getHostString());
+		this.next = (this.next + 1) % all.length;
+		return new InetSocketAddress(all[this.next], this.requested.getPort());
+	}
+
+	/**
+	 * Whether a connection may be made. While it is failing, one attempt at a time finds
+	 * out whether it has come back.
+	 */
+	boolean isUsable(long nowNanos) {
+		return this.failures == 0 || (nowNanos - this.retryNanos >= 0 && !this.probed);
+	}
+
+	/** When it is tried again, if it fails and nobody is at it. */
+	long retryNanos() {
+		return this.probed ? EngineEventHandler.NO_DEADLINE : this.retryNanos;
+	}
+
+	boolean isFailing() {
+		return this.failures > 0;
+	}
+
+	int connections() {
+		return this.connections;
+	}
+
+	void attempt() {
+		this.connections++;
+		this.probed = this.failures > 0;
+	}
+
+	void ended() {
+		this.connections--;
+		this.probed = false;
+	}
+
+	/** A connection is established. */
+	void succeeded() {
+		this.probed = false;
+		if (this.failures > 0) {
+			EngineLog.INSTANCE.info("Client '{}' is connected to {} again, after {} attempts that failed", this.client,
+					this, this.failures);
+			this.failures = 0;
+			this.failure = null;
+		}
+	}
+
+	/**
+	 * An attempt has failed, or its connection ended at once. The pause doubles with each
+	 * failure; half of it is random, so that many clients of a server that comes back do
+	 * not all return at the same moment ("equal jitter": M. Brooker, Exponential Backoff
+	 * And Jitter, AWS Architecture Blog, 2015).
+	 */
+	void failed(String why, long nowNanos) {
+		this.failure = why;
+		int exponent = Math.min(this.failures, Long.numberOfLeadingZeros(this.minBackoffNanos) - 2);
+		long pause = Math.min(this.maxBackoffNanos, this.minBackoffNanos << Math.max(0, exponent));
+		this.retryNanos = nowNanos + pause / 2 + ThreadLocalRandom.current().nextLong(pause / 2 + 1);
+		if (this.failures == 0) {
+			EngineLog.INSTANCE.warn("Client '{}' cannot be connected to {}: {}. It is tried again until that succeeds",
+					this.client, this, why);
+		}
+		this.failures++;
+	}
+
+	ClientSnapshot.Address snapshot() {
+		return new ClientSnapshot.Address(toString(), this.failures == 0, this.connections, this.failures,
+				this.failure);
+	}
+
+	@Override
+	public String toString() {
+		return this.requested.getHostString() + ":" + this.requested.getPort();
+	}
+
+}

@@ -1,0 +1,180 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.OutboundBuffer;
+import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
+import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.exchange.Exchange.State;
+import org.leaderfollowers.internal.exchange.ExchangeTable;
+import org.leaderfollowers.internal.exchange.ExchangeTable.Registration;
+import org.leaderfollowers.internal.exchange.RequestQueue;
+
+/**
+ * The way of requests whose callers wait: all that have come together are written at
+ * once, by one of the callers or by the thread that reads replies. With 64 callers on one
+ * connection, that saves most of the system calls, and no caller waits for another one to
+ * return from its own.
+ */
+final class RequestWriter implements OutboundBuffer.Acceptance {
+
+	private final ExchangeTable table;
+
+	private final OutboundWriter outbound;
+
+	private final Runnable onWithdrawal;
+
+	private final RequestQueue<Request> queue = new RequestQueue<>(this::write);
+
+	// Of the thread that holds the queue
+
+	private final List<Request> taken = new ArrayList<>();
+
+	private @Nullable ByteBuffer batch;
+
+	private boolean asked;
+
+	/**
+	 * A request on its way.
+	 *
+	 * @param exchange ended, perhaps, by now
+	 * @param frame from position to limit
+	 * @param registered whether the exchange has been registered; otherwise it is when
+	 * the request is written
+	 */
+	private record Request(Exchange exchange, ByteBuffer frame, boolean registered) {
+	}
+
+	/**
+	 * Creates the way of one connection.
+	 * @param onWithdrawal told when an exchange leaves the table whose request was not
+	 * written
+	 */
+	RequestWriter(ExchangeTable table, OutboundWriter outbound, Runnable onWithdrawal) {
+		this.table = table;
+		this.outbound = outbound;
+		this.onWithdrawal = onWithdrawal;
+	}
+
+	/**
+	 * Sends a request. Any thread. If it cannot be written, the exchange ends
+	 * {@link State#REFUSED}.
+	 * @param registered whether the exchange has been registered
+	 */
+	void send(Exchange exchange, ByteBuffer message, boolean registered) {
+		this.queue.add(new Request(exchange, this.outbound.encodeRequest(message), registered));
+	}
+
+	/** See {@link RequestQueue#hold()}. */
+	boolean hold() {
+		return this.queue.hold();
+	}
+
+	/** See {@link RequestQueue#letGo()}. */
+	void letGo() {
+		this.queue.letGo();
+	}
+
+	private void write(Queue<Request> requests) {
+		int bytes = take(requests);
+		this.asked = false;
+		Registration refusal = Registration.CLOSED;
+		try {
+			Participant me = Participant.current();
+			ByteBuffer single = (this.taken.size() == 1) ? this.taken.get(0).frame() : null;
+			ByteBuffer target = (me != null && bytes <= Participant.BUFFER_SIZE) ? me.output()
+					: (single != null) ? single : ByteBuffer.allocate(bytes);
+			this.batch = target;
+			Sent sent = this.outbound.sendRequests(target, this);
+			refusal = (sent == Sent.REFUSED) ? Registration.CONGESTED : refusal;
+		}
+		finally {
+			this.batch = null;
+			for (Request request : this.taken) {
+				if (!this.asked) {
+					refuse(request, refusal);
+				}
+			}
+			this.taken.clear();
+		}
+	}
+
+	/** Takes as many as fit into a buffer, at least one. Returns their length. */
+	private int take(Queue<Request> requests) {
+		int bytes = 0;
+		for (Request next = requests.peek(); next != null
+				&& (bytes == 0 || bytes + next.frame().remaining() <= Participant.BUFFER_SIZE); next = requests
+					.peek()) {
+			this.taken.add(requests.remove());
+			bytes += next.frame().remaining();
+		}
+		return bytes;
+	}
+
+	/** Puts together what is still to be written, in the order of the socket. */
+	@Override
+	public boolean accept() {
+		this.asked = true;
+		ByteBuffer target = this.batch;
+		if (target == null) {
+			return false;
+		}
+		boolean any = false;
+		for (Request request : this.taken) {
+			if (isWanted(request)) {
+				any = true;
+				if (target != request.frame()) {
+					target.put(request.frame());
+				}
+			}
+		}
+		if (any && target != this.taken.get(0).frame()) {
+			target.flip();
+		}
+		return any;
+	}
+
+	private boolean isWanted(Request request) {
+		if (request.exchange().state() != State.PENDING) {
+			withdraw(request);
+			return false;
+		}
+		if (!request.registered()) {
+			Registration registration = this.table.register(request.exchange(), null);
+			if (registration != Registration.REGISTERED) {
+				refuse(request, registration);
+				return false;
+			}
+		}
+		return true;
+	}
+
+	private void refuse(Request request, Registration why) {
+		if (request.exchange().refuse(why)) {
+			if (request.registered()) {
+				this.table.withdraw(request.exchange());
+				this.onWithdrawal.run();
+			}
+		}
+		else {
+			withdraw(request);
+		}
+	}
+
+	/** Its caller has given up, so its reply counts as owed; but none will come. */
+	private void withdraw(Request request) {
+		if (request.registered()) {
+			this.table.withdraw(request.exchange());
+			this.onWithdrawal.run();
+		}
+		State state = request.exchange().state();
+		if (state == State.TIMED_OUT || state == State.CANCELLED) {
+			this.table.late();
+		}
+	}
+
+}

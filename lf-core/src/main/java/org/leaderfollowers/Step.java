@@ -1,0 +1,61 @@
+package org.leaderfollowers;
+
+/**
+ * The work that a round of a TCP connection has for the application.
+ * {@link TcpConnection} finds it when it prepares the round, and does it when it
+ * dispatches.
+ */
+enum Step {
+
+	/** Nothing. */
+	NOTHING(false),
+
+	/** Tasks of TLS, which may block. */
+	TASKS(true),
+
+	/** The connection is established: onOpen. */
+	OPENED(true),
+
+	/** Messages, the first of which is decoded: onMessage. */
+	MESSAGES(false),
+
+	/** The peer has caught up: onWritable. */
+	RELIEVED(true),
+
+	/** The server has begun to drain: onDrain. */
+	DRAINING(true),
+
+	/** Nothing was received or sent for a while: onIdle. */
+	SILENT(false),
+
+	/** Futures have ended without a reply: they are completed. */
+	EXCHANGES(true),
+
+	/** Something failed: onError. */
+	FAILED(false),
+
+	/** The socket is closed: onClose. */
+	CLOSED(false);
+
+	private final boolean followed;
+
+	Step(boolean followed) {
+		this.followed = followed;
+	}
+
+	/** Whether the same thread goes round again, since nothing has been read yet. */
+	boolean isFollowed() {
+		return this.followed;
+	}
+
+	/**
+	 * A call of the handler that is not about a message.
+	 */
+	@FunctionalInterface
+	interface Call {
+
+		void on(MessageHandler handler, Connection connection) throws Exception;
+
+	}
+
+}

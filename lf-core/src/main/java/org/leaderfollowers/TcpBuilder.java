@@ -1,0 +1,111 @@
+package org.leaderfollowers;
+
+import java.time.Duration;
+import java.util.Objects;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a {@link TcpServer} and a {@link TcpClient} are built with alike.
+ *
+ * @param <B> the builder
+ */
+abstract class TcpBuilder<B extends TcpBuilder<B>> {
+
+	/** A frame and its overhead fit into an array. */
+	private static final int LARGEST_MESSAGE = 1 << 30;
+
+	final LeaderFollowersPool pool;
+
+	String name = "default";
+
+	@Nullable Framing framing;
+
+	int maxMessageSize = 64 * 1024;
+
+	int maxOutboundSize = 1024 * 1024;
+
+	Duration messageTimeout = Duration.ofSeconds(30);
+
+	Duration writeTimeout = Duration.ofSeconds(30);
+
+	TcpBuilder(LeaderFollowersPool pool) {
+		this.pool = Objects.requireNonNull(pool, "'pool' must not be null");
+	}
+
+	abstract B self();
+
+	/**
+	 * The name, which is part of warnings and snapshots.
+	 * @param name not empty; the default is {@code default}
+	 * @return this builder
+	 */
+	public B name(String name) {
+		this.name = Arguments.notBlank("name", name);
+		return self();
+	}
+
+	/**
+	 * The framing that separates messages. Required.
+	 * @param framing shared by all connections
+	 * @return this builder
+	 */
+	public B framing(Framing framing) {
+		this.framing = framing;
+		return self();
+	}
+
+	/**
+	 * The maximum size of a message. If a peer sends a larger message, the connection is
+	 * closed before memory is allocated for the message, unless the server skips such
+	 * messages.
+	 * @param maxMessageSize bytes of payload, from 1 to 1 GiB; the default is 64 KiB
+	 * @return this builder
+	 */
+	public B maxMessageSize(int maxMessageSize) {
+		this.maxMessageSize = Arguments.inRange("maxMessageSize", maxMessageSize, 1, LARGEST_MESSAGE);
+		return self();
+	}
+
+	/**
+	 * How many bytes may wait for a peer that does not read; see
+	 * {@link Connection#send(java.nio.ByteBuffer)}. A message is accepted while fewer
+	 * bytes wait, so the output that waits is at most this size plus one message.
+	 * Requests are rejected when this size is reached.
+	 * @param maxOutboundSize bytes for each connection, at least 1024; the default is 1
+	 * MiB
+	 * @return this builder
+	 */
+	public B maxOutboundSize(int maxOutboundSize) {
+		this.maxOutboundSize = Arguments.inRange("maxOutboundSize", maxOutboundSize, 1024, LARGEST_MESSAGE);
+		return self();
+	}
+
+	/**
+	 * How long a message may take from its first byte to its last, however often bytes
+	 * arrive in between.
+	 * @param messageTimeout the timeout, 0 for none; the default is 30 seconds
+	 * @return this builder
+	 */
+	public B messageTimeout(Duration messageTimeout) {
+		this.messageTimeout = Arguments.notNegative("messageTimeout", messageTimeout);
+		return self();
+	}
+
+	/**
+	 * How long a peer may take to accept the next byte of the output that waits for it.
+	 * @param writeTimeout the timeout, 0 for none; the default is 30 seconds
+	 * @return this builder
+	 */
+	public B writeTimeout(Duration writeTimeout) {
+		this.writeTimeout = Arguments.notNegative("writeTimeout", writeTimeout);
+		return self();
+	}
+
+	/** The limits of one connection. */
+	final ConnectionContext.Limits limits(Framing framing, boolean skipsOversized) {
+		return new ConnectionContext.Limits(this.maxMessageSize, framing.maxFrameLength(this.maxMessageSize),
+				this.maxOutboundSize, skipsOversized);
+	}
+
+}

@@ -1,0 +1,79 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayDeque;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.window.MessageWindow;
+
+/**
+ * One message of a {@link WindowedConnection}, from when it is let in until it is
+ * answered. What is sent by a thread that {@linkplain #answer answers} it is its reply.
+ */
+final class WindowedMessage extends MessageWindow.Place {
+
+	final WindowedConnection connection;
+
+	final InFlight window;
+
+	/** The payload, in memory of the budget, if the message waits for another one. */
+	private @Nullable ByteBuffer copy;
+
+	private int length;
+
+	// Guarded by the monitor of OrderedReplies
+
+	/** Frames that wait for the replies to earlier messages. */
+	final ArrayDeque<ByteBuffer> held = new ArrayDeque<>(0);
+
+	boolean replied;
+
+	boolean ended;
+
+	/** Why the connection is to be closed behind the reply to this message. */
+	@Nullable CloseReason closesFor;
+
+	WindowedMessage(WindowedConnection connection, InFlight window) {
+		this.connection = connection;
+		this.window = window;
+	}
+
+	/**
+	 * The message that the calling thread answers.
+	 * @return {@code null} if it is none of this connection
+	 */
+	static @Nullable WindowedMessage current(WindowedConnection connection) {
+		return (answered() instanceof WindowedMessage message && message.connection == connection) ? message : null;
+	}
+
+	/**
+	 * Copies the message, which is not handled at once. The owner's, before it is let in.
+	 * @return {@code false} if the budget does not allow it
+	 */
+	boolean copy(ByteBuffer message, MemoryBudget memory) {
+		this.length = message.remaining();
+		ByteBuffer target = memory.allocate(Math.max(1, this.length));
+		if (target != null) {
+			this.copy = target.put(0, message, message.position(), this.length);
+		}
+		return target != null;
+	}
+
+	/** The payload, if it was copied, whatever a handler has done with it. */
+	@Nullable ByteBuffer payload() {
+		ByteBuffer kept = this.copy;
+		return (kept != null) ? kept.limit(this.length).position(0).mark().order(ByteOrder.BIG_ENDIAN) : null;
+	}
+
+	/** Gives the memory back. */
+	void discardCopy(MemoryBudget memory) {
+		ByteBuffer kept = this.copy;
+		if (kept != null) {
+			this.copy = null;
+			memory.release(kept.capacity());
+		}
+	}
+
+}

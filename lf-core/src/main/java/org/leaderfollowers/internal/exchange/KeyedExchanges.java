@@ -1,0 +1,83 @@
+package org.leaderfollowers.internal.exchange;
+
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Map;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The exchanges of a protocol whose replies carry the key of their request.
+ */
+public final class KeyedExchanges extends ExchangeTable {
+
+	private final Map<Object, Exchange> byKey = new HashMap<>();
+
+	private long latestStamp = -1;
+
+	/**
+	 * Creates the table of one connection.
+	 * @param places how many exchanges may be under way
+	 */
+	public KeyedExchanges(int places) {
+		super(places);
+	}
+
+	/**
+	 * Registers an exchange with a number that no other one has. Any thread, before it
+	 * writes the request.
+	 * @param exchange pending
+	 * @param largest the largest number; they are given in turn, from 0
+	 * @return whether it is registered; {@link Registration#FULL} as well if every number
+	 * is in use
+	 */
+	public synchronized Registration registerStamped(Exchange exchange, long largest) {
+		long stamp = this.latestStamp;
+		for (int i = 0; i <= this.byKey.size(); i++) {
+			stamp = (stamp >= largest) ? 0 : stamp + 1;
+			if (!this.byKey.containsKey(stamp)) {
+				this.latestStamp = stamp;
+				return register(exchange, stamp);
+			}
+		}
+		return Registration.FULL;
+	}
+
+	/**
+	 * The number that {@link #registerStamped} has given. The thread that registered it.
+	 * @param exchange is registered
+	 * @return from 0
+	 */
+	public static long stampOf(Exchange exchange) {
+		if (exchange.key instanceof Long stamp) {
+			return stamp;
+		}
+		throw new IllegalStateException("The exchange has no number");
+	}
+
+	@Override
+	boolean add(Exchange exchange) {
+		return exchange.key != null && this.byKey.putIfAbsent(exchange.key, exchange) == null;
+	}
+
+	@Override
+	boolean remove(Exchange exchange) {
+		return exchange.key != null && this.byKey.remove(exchange.key, exchange);
+	}
+
+	@Override
+	@Nullable Exchange find(@Nullable Object key) {
+		return (key != null) ? this.byKey.remove(key) : null;
+	}
+
+	@Override
+	Collection<Exchange> all() {
+		return this.byKey.values();
+	}
+
+	@Override
+	void clear() {
+		this.byKey.clear();
+	}
+
+}

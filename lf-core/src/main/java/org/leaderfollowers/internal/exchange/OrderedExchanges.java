@@ -1,0 +1,50 @@
+package org.leaderfollowers.internal.exchange;
+
+import java.util.ArrayDeque;
+import java.util.Collection;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The exchanges of a protocol whose replies come in the order of the requests. They have
+ * to be registered in the order in which the requests are written.
+ */
+public final class OrderedExchanges extends ExchangeTable {
+
+	private final ArrayDeque<Exchange> waiting = new ArrayDeque<>();
+
+	/**
+	 * Creates the table of one connection.
+	 * @param places how many exchanges may be under way
+	 */
+	public OrderedExchanges(int places) {
+		super(places);
+	}
+
+	@Override
+	boolean add(Exchange exchange) {
+		this.waiting.addLast(exchange);
+		return true;
+	}
+
+	@Override
+	boolean remove(Exchange exchange) {
+		return this.waiting.removeLastOccurrence(exchange);
+	}
+
+	@Override
+	@Nullable Exchange find(@Nullable Object key) {
+		return this.waiting.pollFirst();
+	}
+
+	@Override
+	Collection<Exchange> all() {
+		return this.waiting;
+	}
+
+	@Override
+	void clear() {
+		this.waiting.clear();
+	}
+
+}

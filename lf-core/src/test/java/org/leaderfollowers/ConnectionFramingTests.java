@@ -1,0 +1,258 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Framings that know their connection, and messages that are left out since they are too
+ * large.
+ */
+@Timeout(120)
+class ConnectionFramingTests {
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	/**
+	 * Uploads: a line with the length of a body, which is handed over in parts and, if it
+	 * is large, asked for first.
+	 */
+	private static final class Uploads implements Framing {
+
+		private final Framing lines = Framing.line();
+
+		@Override
+		public boolean decode(ByteBuffer input, Frame frame) {
+			throw new IllegalStateException("each connection has its own");
+		}
+
+		@Override
+		public void encode(ByteBuffer payload, ByteBuffer output) {
+			this.lines.encode(payload, output);
+		}
+
+		@Override
+		public int maxFrameLength(int payloadLength) {
+			return this.lines.maxFrameLength(payloadLength);
+		}
+
+		@Override
+		public Framing forConnection(Connection connection) {
+			return new Upload(this, connection);
+		}
+
+	}
+
+	private record State(int[] left) {
+	}
+
+	private static final class Upload implements Framing {
+
+		private final Uploads all;
+
+		private final Connection connection;
+
+		private final State state = new State(new int[1]);
+
+		Upload(Uploads all, Connection connection) {
+			this.all = all;
+			this.connection = connection;
+		}
+
+		@Override
+		public boolean decode(ByteBuffer input, Frame frame) {
+			int left = this.state.left()[0];
+			if (left > 0) {
+				int part = Math.min(Math.min(left, input.remaining()), frame.maxMessageSize());
+				this.state.left()[0] = left - part;
+				return frame.complete(0, part, part);
+			}
+			boolean complete = this.all.lines.decode(input, frame);
+			if (complete) {
+				byte[] line = new byte[frame.payloadLength()];
+				input.get(input.position() + frame.payloadOffset(), line);
+				this.state.left()[0] = Integer.parseInt(new String(line, StandardCharsets.US_ASCII));
+				if (this.state.left()[0] > 1000) {
+					this.connection.send(Engine.bytes("continue"));
+				}
+			}
+			return complete;
+		}
+
+		@Override
+		public void encode(ByteBuffer payload, ByteBuffer output) {
+			this.all.encode(payload, output);
+		}
+
+		@Override
+		public int maxFrameLength(int payloadLength) {
+			return this.all.maxFrameLength(payloadLength);
+		}
+
+	}
+
+	@Test
+	void aFramingWithStateAnswersEarlyAndHandsABodyOverInParts() {
+		Queue<Integer> parts = new ConcurrentLinkedQueue<>();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 4))
+			.framing(new Uploads())
+			.maxMessageSize(4096)
+			.handler((connection, message) -> {
+				int[] left = (int[]) connection.attributes().computeIfAbsent("left", (key) -> new int[1]);
+				if (left[0] == 0) {
+					left[0] = Integer.parseInt(Engine.text(message));
+					return;
+				}
+				parts.add(message.remaining());
+				left[0] -= message.remaining();
+				if (left[0] == 0) {
+					connection.send(Engine.bytes("stored"));
+				}
+			}));
+		Peer peer = this.engine.connect(server).send("100000\n");
+		assertThat(peer.readLine()).isEqualTo("continue");
+		assertThat(parts).isEmpty();
+		peer.send(new byte[100_000]);
+		assertThat(peer.readLine()).isEqualTo("stored");
+		assertThat(parts).hasSizeGreaterThan(24).allMatch((part) -> part <= 4096);
+		assertThat(parts.stream().mapToInt(Integer::intValue).sum()).isEqualTo(100_000);
+		// The state of one connection is not that of another.
+		Peer other = this.engine.connect(server).send("50000\n");
+		assertThat(other.readLine()).isEqualTo("continue");
+		assertThat(peer.send("3\nabc").readLine()).isEqualTo("stored");
+		assertThat(other.send(new byte[50_000]).readLine()).isEqualTo("stored");
+	}
+
+	@Test
+	void aConnectionWithoutAFramingIsClosed() {
+		Recorder recorder = new Recorder();
+		Framing lines = Framing.line();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 4)).framing(new Framing() {
+			@Override
+			public boolean decode(ByteBuffer input, Frame frame) {
+				return lines.decode(input, frame);
+			}
+
+			@Override
+			public void encode(ByteBuffer payload, ByteBuffer output) {
+				lines.encode(payload, output);
+			}
+
+			@Override
+			public int maxFrameLength(int payloadLength) {
+				return lines.maxFrameLength(payloadLength);
+			}
+
+			@Override
+			public Framing forConnection(Connection connection) {
+				throw new IllegalStateException("none left");
+			}
+		}).handler(recorder));
+		this.engine.connect(server).awaitClosed();
+		Engine.eventually().until(() -> server.snapshot().closedConnections().get(CloseReason.HANDSHAKE_FAILED) == 1);
+		assertThat(recorder.connections).isEmpty();
+	}
+
+	private static MessageHandler skipping(Queue<String> beginnings) {
+		return new MessageHandler() {
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				connection.send(message);
+			}
+
+			@Override
+			public void onError(Connection connection, ByteBuffer message, Throwable failure) {
+				beginnings.add(Engine.text(message).substring(0, 5));
+				assertThat(failure).isInstanceOf(FramingException.class).hasMessageContaining("left out");
+				connection.send(Engine.bytes("too large"));
+			}
+		};
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 4 })
+	void anOversizedLineIsLeftOut(int window) {
+		Queue<String> beginnings = new ConcurrentLinkedQueue<>();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 8))
+			.framing(Framing.line())
+			.maxMessageSize(100)
+			.maxInFlightPerConnection(window)
+			.replyOrder(ReplyOrder.ARRIVAL)
+			.skipOversizedMessages(true)
+			.handler(skipping(beginnings)));
+		Peer peer = this.engine.connect(server);
+		for (int length : new int[] { 101, 102, 103, 150, 5_000, 65_536, 200_000, 1_000_000 }) {
+			peer.send("a\n" + "large".repeat(length / 5 + 1) + "\nb\n" + "large".repeat(length / 5 + 1) + "\nc\n");
+			assertThat(List.of(peer.readLine(), peer.readLine(), peer.readLine(), peer.readLine(), peer.readLine()))
+				.as("length %d", length)
+				.containsExactly("a", "too large", "b", "too large", "c");
+		}
+		assertThat(beginnings).hasSize(16).containsOnly("large");
+		Engine.eventually().until(() -> server.pool().snapshot().bufferedBytes() == 0);
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 4 })
+	void anOversizedMessageWithALengthIsLeftOutAsItArrives(int window) {
+		Queue<String> beginnings = new ConcurrentLinkedQueue<>();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 8))
+			.framing(Framing.lengthField(4).offset(2))
+			.maxMessageSize(100)
+			.maxInFlightPerConnection(window)
+			.replyOrder(ReplyOrder.ARRIVAL)
+			.skipOversizedMessages(true)
+			.handler(skipping(beginnings)));
+		Peer peer = this.engine.connect(server);
+		int length = 300_000;
+		ByteBuffer frame = ByteBuffer.allocate(6 + length)
+			.put((byte) 'a')
+			.put((byte) 'b')
+			.putInt(length)
+			.put("cde".getBytes(StandardCharsets.US_ASCII));
+		// It is answered before the rest is there.
+		peer.send(frame.array(), 0, 20);
+		assertThat(peer.read(13)).endsWith("o large".getBytes(StandardCharsets.US_ASCII));
+		peer.send(frame.array(), 20, frame.capacity() - 20);
+		peer.send(new byte[] { 'x', 'y', 0, 0, 0, 1, 'z' });
+		assertThat(peer.read(7)).containsExactly('x', 'y', 0, 0, 0, 1, 'z');
+		assertThat(beginnings).containsExactly("abcde");
+	}
+
+	@Test
+	void theTimeOfAMessageHoldsForOneThatIsLeftOut() {
+		Queue<String> beginnings = new ConcurrentLinkedQueue<>();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 4))
+			.framing(Framing.line())
+			.maxMessageSize(100)
+			.skipOversizedMessages(true)
+			.messageTimeout(java.time.Duration.ofMillis(300))
+			.handler(skipping(beginnings)));
+		Peer peer = this.engine.connect(server).send("large".repeat(100));
+		assertThat(peer.readTextToEnd()).isEqualTo("too large\n");
+		Engine.eventually().until(() -> server.snapshot().closedConnections().get(CloseReason.MESSAGE_TIMEOUT) == 1);
+	}
+
+	@Test
+	void anOversizedMessageIsLoggedIfNobodyHandlesIt() {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 4))
+			.framing(Framing.line())
+			.maxMessageSize(100)
+			.skipOversizedMessages(true)
+			.handler(Connection::send));
+		assertThat(this.engine.connect(server).send("x".repeat(500) + "\nok\n").readLine()).isEqualTo("ok");
+		assertThat(this.engine.log()).anyMatch((line) -> line.contains(
+				"A message of Connection 1 of server 'default' was not handled: A message is larger than the maximum message size of 100 bytes"));
+	}
+
+}

@@ -1,0 +1,666 @@
+package org.leaderfollowers;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.DelayQueue;
+import java.util.concurrent.Delayed;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+/**
+ * Events that no selector reports: each source has a leader of its own, from the same
+ * threads as the handle sets.
+ */
+@Timeout(180)
+class EventSourceTests {
+
+	@RegisterExtension
+	private final Engine engine = new Engine();
+
+	private final BlockingQueue<String> queue = new LinkedBlockingQueue<>();
+
+	private final List<String> handled = new CopyOnWriteArrayList<>();
+
+	private LeaderFollowersPool pool(int min, int max) {
+		return this.engine.pool(LeaderFollowersPool.builder().threads(min, max).handleSets(1).eventSources("events"));
+	}
+
+	private static EventSourceSnapshot source(LeaderFollowersPool pool) {
+		return pool.snapshot().eventSources().get(0);
+	}
+
+	/** In any order: events may overtake each other. */
+	private void awaitHandled(String... events) {
+		Engine.eventually().untilAsserted(() -> assertThat(this.handled).containsExactlyInAnyOrder(events));
+	}
+
+	// The road of an event
+
+	@ParameterizedTest
+	@EnumSource
+	void eachEventIsHandledOnceAndTheSourceHasALeaderAgain(PromotionPolicy policy) {
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(2, 4)
+			.handleSets(1)
+			.eventSources("events")
+			.promotionPolicy(policy));
+		Set<String> seen = ConcurrentHashMap.newKeySet();
+		AtomicInteger twice = new AtomicInteger();
+		pool.register("events", EventSource.of(this.queue), (event) -> {
+			if (!seen.add(event)) {
+				twice.incrementAndGet();
+			}
+		});
+		for (int i = 0; i < 5000; i++) {
+			this.queue.add("event " + i);
+		}
+		Engine.eventually().untilAsserted(() -> assertThat(seen).hasSize(5000));
+		PoolSnapshot idle = Engine.awaitIdle(pool);
+		assertThat(twice).hasValue(0);
+		assertThat(idle.eventSources()).singleElement().satisfies((source) -> {
+			assertThat(source.name()).isEqualTo("events");
+			assertThat(source.inUse()).isTrue();
+			assertThat(source.events()).isEqualTo(5000);
+			assertThat(source.term()).isPositive();
+			assertThat(source.handlerFailures() + source.sourceFailures()).isZero();
+		});
+		assertThat(idle.handleSets()).singleElement()
+			.satisfies((set) -> assertThat(set.leader()).isNotEqualTo(source(pool).leader()));
+	}
+
+	@Test
+	void theElementsOfADelayQueueAreHandledWhenTheirDelayHasPassed() {
+		LeaderFollowersPool pool = pool(2, 4);
+		DelayQueue<Alarm> alarms = new DelayQueue<>();
+		long began = System.nanoTime();
+		// All are there before the first is taken, or one that is added late would come
+		// after its successor.
+		alarms.add(new Alarm("second", began + TimeUnit.MILLISECONDS.toNanos(300)));
+		alarms.add(new Alarm("first", began + TimeUnit.MILLISECONDS.toNanos(20)));
+		alarms.add(new Alarm("third", began + TimeUnit.MILLISECONDS.toNanos(600)));
+		pool.register("events", EventSource.of(alarms), 1, (alarm) -> {
+			assertThat(System.nanoTime() - alarm.nanos()).isNotNegative();
+			this.handled.add(alarm.name());
+		});
+		Engine.eventually().untilAsserted(() -> assertThat(this.handled).containsExactly("first", "second", "third"));
+	}
+
+	private record Alarm(String name, long nanos) implements Delayed {
+
+		@Override
+		public long getDelay(TimeUnit unit) {
+			return unit.convert(this.nanos - System.nanoTime(), TimeUnit.NANOSECONDS);
+		}
+
+		@Override
+		public int compareTo(Delayed other) {
+			return Long.signum(this.nanos - ((Alarm) other).nanos);
+		}
+
+	}
+
+	@Test
+	void whileAHandlerBlocksAnotherThreadLeadsTheSource() {
+		LeaderFollowersPool pool = pool(3, 4);
+		CountDownLatch gate = this.engine.gate();
+		pool.register("events", EventSource.of(this.queue), (event) -> {
+			if (event.equals("blocks")) {
+				Engine.pass(gate);
+			}
+			this.handled.add(event);
+		});
+		this.queue.add("blocks");
+		Engine.eventually().until(() -> source(pool).handling() == 1);
+		this.queue.addAll(List.of("a", "b"));
+		awaitHandled("a", "b");
+		// The threads of the other events are seen at work for a moment longer.
+		Engine.eventually().untilAsserted(() -> {
+			PoolSnapshot snapshot = pool.snapshot();
+			assertThat(snapshot.runningHandlers()).singleElement()
+				.satisfies((running) -> assertThat(running.handler()).startsWith(EventSourceTests.class.getName()));
+			assertThat(snapshot.threads()).filteredOn((thread) -> thread.handle() != null)
+				.singleElement()
+				.satisfies((thread) -> assertThat(thread.handle()).isEqualTo("Event source 'events'"));
+		});
+		gate.countDown();
+		awaitHandled("a", "b", "blocks");
+		assertThat(pool.handOffs()).anySatisfy((handOff) -> {
+			assertThat(handOff.handleSet()).isEqualTo("events");
+			assertThat(handOff.handle()).isEqualTo("Event source 'events'");
+		});
+	}
+
+	@Test
+	void aHandlerThatWasShortAndBlocksIsTakenOverFrom() {
+		LeaderFollowersPool pool = pool(3, 4);
+		CountDownLatch gate = this.engine.gate();
+		pool.register("events", EventSource.of(this.queue), (event) -> {
+			if (event.equals("blocks")) {
+				Engine.pass(gate);
+			}
+			this.handled.add(event);
+		});
+		for (int i = 0; i < 3000; i++) {
+			this.queue.add("short");
+		}
+		Engine.eventually().until(() -> this.handled.size() == 3000);
+		this.queue.addAll(List.of("blocks", "next"));
+		Engine.eventually().until(() -> this.handled.contains("next"));
+		assertThat(this.handled).doesNotContain("blocks");
+	}
+
+	@Test
+	void oneThreadAtATimeWaits() {
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(3, 8)
+			.handleSets(1)
+			.eventSources("events")
+			.promotionPolicy(PromotionPolicy.EAGER));
+		AtomicInteger waiting = new AtomicInteger();
+		AtomicInteger most = new AtomicInteger();
+		EventSource<String> inner = EventSource.of(this.queue);
+		pool.register("events", new EventSource<String>() {
+
+			@Override
+			public @Nullable String await(Duration timeout) throws Exception {
+				most.accumulateAndGet(waiting.incrementAndGet(), Math::max);
+				try {
+					return inner.await(timeout);
+				}
+				finally {
+					waiting.decrementAndGet();
+				}
+			}
+
+			@Override
+			public void wakeup() {
+				inner.wakeup();
+			}
+
+		}, this.handled::add);
+		for (int i = 0; i < 5000; i++) {
+			this.queue.add("event");
+		}
+		Engine.eventually().until(() -> this.handled.size() == 5000);
+		assertThat(most).hasValue(1);
+	}
+
+	@Test
+	void oneEventAtATimeKeepsTheOrder() {
+		LeaderFollowersPool pool = pool(3, 8);
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger running = new AtomicInteger();
+		AtomicInteger most = new AtomicInteger();
+		pool.register("events", EventSource.of(this.queue), 1, (event) -> {
+			most.accumulateAndGet(running.incrementAndGet(), Math::max);
+			if (event.equals("0")) {
+				Engine.pass(gate);
+			}
+			this.handled.add(event);
+			running.decrementAndGet();
+		});
+		List<String> events = new ArrayList<>();
+		for (int i = 0; i < 1000; i++) {
+			events.add(String.valueOf(i));
+		}
+		this.queue.addAll(events);
+		Engine.eventually().until(() -> source(pool).handling() == 1);
+		assertThat(source(pool).leader()).isNull();
+		assertThat(source(pool).vacantFor()).isZero();
+		assertThat(this.queue).hasSize(999);
+		gate.countDown();
+		Engine.eventually().untilAsserted(() -> assertThat(this.handled).containsExactlyElementsOf(events));
+		assertThat(most).hasValue(1);
+	}
+
+	@Test
+	void asManyEventsAsAllowedAreHandledAtATime() {
+		LeaderFollowersPool pool = pool(3, 16);
+		CountDownLatch gate = this.engine.gate();
+		pool.register("events", EventSource.of(this.queue), 3, (event) -> {
+			Engine.pass(gate);
+			this.handled.add(event);
+		});
+		for (int i = 0; i < 10; i++) {
+			this.queue.add("event");
+		}
+		Engine.eventually().until(() -> source(pool).handling() == 3);
+		assertThat(this.queue).hasSize(7);
+		gate.countDown();
+		Engine.eventually().until(() -> this.handled.size() == 10);
+	}
+
+	// Sources and connections in one pool
+
+	@Test
+	void handlersOfEventsLeaveThreadsToConnections() {
+		LeaderFollowersPool pool = pool(2, 5);
+		TcpServer server = this.engine.lines(pool, Connection::send);
+		CountDownLatch gate = this.engine.gate();
+		pool.register("events", EventSource.of(this.queue), (event) -> {
+			Engine.pass(gate);
+			this.handled.add(event);
+		});
+		for (int i = 0; i < 50; i++) {
+			this.queue.add("event");
+		}
+		Engine.eventually().until(() -> source(pool).handling() == 4);
+		for (int i = 0; i < 10; i++) {
+			assertThat(this.engine.connect(server).send("hello\n").readLine()).isEqualTo("hello");
+		}
+		assertThat(source(pool).handling()).isEqualTo(4);
+		assertThat(pool.snapshot().leaderlessNanos()).isLessThan(TimeUnit.SECONDS.toNanos(1));
+		gate.countDown();
+		Engine.eventually().until(() -> this.handled.size() == 50);
+	}
+
+	@Test
+	void moreThreadsLetMoreEventsBeHandled() {
+		LeaderFollowersPool pool = pool(2, 2);
+		CountDownLatch gate = this.engine.gate();
+		pool.register("events", EventSource.of(this.queue), (event) -> {
+			Engine.pass(gate);
+			this.handled.add(event);
+		});
+		for (int i = 0; i < 10; i++) {
+			this.queue.add("event");
+		}
+		Engine.eventually().until(() -> source(pool).handling() == 1);
+		pool.resize(2, 5);
+		Engine.eventually().until(() -> source(pool).handling() == 4);
+		gate.countDown();
+		Engine.eventually().until(() -> this.handled.size() == 10);
+	}
+
+	@Test
+	void twoThreadsSufficeForAHandleSetAndASource() {
+		LeaderFollowersPool pool = pool(2, 2);
+		TcpServer server = this.engine.lines(pool, Connection::send);
+		pool.register("events", EventSource.of(this.queue), this.handled::add);
+		Peer peer = this.engine.connect(server);
+		for (int i = 0; i < 200; i++) {
+			this.queue.add("event");
+			assertThat(peer.send("hello\n").readLine()).isEqualTo("hello");
+		}
+		Engine.eventually().until(() -> this.handled.size() == 200);
+	}
+
+	@Test
+	void theLeaderOfASourceTakesAHandleSetInTurnIfNoThreadIsLeft() {
+		LeaderFollowersPool pool = pool(2, 2);
+		CountDownLatch gate = this.engine.gate();
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			if (Engine.text(message).equals("block")) {
+				Engine.pass(gate);
+			}
+			connection.send(message);
+		});
+		pool.register("events", EventSource.of(this.queue), this.handled::add);
+		Engine.awaitIdle(pool);
+		Peer blocked = this.engine.connect(server).send("block\n");
+		Engine.eventually().until(() -> pool.snapshot().runningHandlers().size() == 1);
+		Peer peer = this.engine.connect(server);
+		for (int i = 0; i < 20; i++) {
+			assertThat(peer.send("hello\n").readLine()).isEqualTo("hello");
+			this.queue.add("event");
+			int expected = i + 1;
+			Engine.eventually().until(() -> this.handled.size() == expected);
+		}
+		gate.countDown();
+		assertThat(blocked.readLine()).isEqualTo("block");
+	}
+
+	@Test
+	void aSourceWithoutALeaderIsStarved() {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(1).eventSources("events"));
+		CountDownLatch gate = this.engine.gate();
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			Engine.pass(gate);
+			connection.send(message);
+		});
+		pool.register("events", EventSource.of(this.queue), this.handled::add);
+		Engine.awaitIdle(pool);
+		List<Peer> peers = List.of(this.engine.connect(server).send("a\n"), this.engine.connect(server).send("b\n"));
+		Engine.eventually().untilAsserted(() -> {
+			PoolSnapshot snapshot = pool.snapshot();
+			assertThat(snapshot.starvedFor()).isPositive();
+			assertThat(snapshot.eventSources().get(0).leader()).isNull();
+			assertThat(snapshot.eventSources().get(0).vacantFor()).isPositive();
+		});
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log())
+				.anyMatch((line) -> line.contains("had no thread left to wait for events")));
+		this.queue.add("late");
+		gate.countDown();
+		awaitHandled("late");
+		assertThat(peers.get(0).readLine()).isEqualTo("a");
+		assertThat(peers.get(1).readLine()).isEqualTo("b");
+	}
+
+	// Failures
+
+	@Test
+	void aSourceThatThrowsIsTriedAgainAfterAPauseAndKeepsItsLeader() {
+		LeaderFollowersPool pool = pool(2, 4);
+		AtomicReference<@Nullable Throwable> failure = new AtomicReference<>(new IllegalStateException("gone"));
+		AtomicInteger attempts = new AtomicInteger();
+		EventSource<String> inner = EventSource.of(this.queue);
+		pool.register("events", source(inner, attempts, failure), this.handled::add);
+		Engine.eventually().until(() -> source(pool).sourceFailures() >= 3);
+		assertThat(source(pool).leader()).isNotNull();
+		assertThat(this.engine.log())
+			.filteredOn((line) -> line.contains("Event source 'events' has failed and is tried again"))
+			.singleElement()
+			.satisfies((line) -> assertThat(line).contains("gone"));
+		// Three pauses of 100, 200 and 400 ms lie between four attempts.
+		assertThat(attempts.get()).isLessThan(100);
+		failure.set(new StackOverflowError());
+		int before = attempts.get();
+		Engine.eventually().until(() -> attempts.get() > before);
+		this.queue.add("event");
+		failure.set(null);
+		awaitHandled("event");
+	}
+
+	private static EventSource<String> source(EventSource<String> inner, AtomicInteger attempts,
+			AtomicReference<@Nullable Throwable> failure) {
+		return new EventSource<>() {
+
+			@Override
+			public @Nullable String await(Duration timeout) throws Exception {
+				attempts.incrementAndGet();
+				Throwable current = failure.get();
+				if (current instanceof Exception exception) {
+					throw exception;
+				}
+				if (current instanceof Error error) {
+					throw error;
+				}
+				return inner.await(timeout);
+			}
+
+			@Override
+			public void wakeup() {
+				inner.wakeup();
+				if (failure.get() != null) {
+					throw new IllegalStateException("cannot be woken");
+				}
+			}
+
+		};
+	}
+
+	@Test
+	void aPauseOfAFailedSourceDoesNotDelayTheEnd() {
+		LeaderFollowersPool pool = pool(2, 4);
+		AtomicReference<@Nullable Throwable> failure = new AtomicReference<>(new IllegalStateException("gone"));
+		pool.register("events", source(EventSource.of(this.queue), new AtomicInteger(), failure), this.handled::add);
+		// The pause is 1.6 seconds by now, and twice as long with each failure.
+		Engine.eventually().until(() -> source(pool).sourceFailures() >= 5);
+		assertThat(pool.deregister("events", Engine.DEADLINE)).isTrue();
+		assertThat(source(pool).inUse()).isFalse();
+		Engine.eventually().until(() -> source(pool).leader() == null);
+	}
+
+	@Test
+	void aSourceThatReturnsAtOnceIsAskedLessOften() {
+		LeaderFollowersPool pool = pool(2, 4);
+		pool.register("events", new EventSource<String>() {
+
+			@Override
+			public @Nullable String await(Duration timeout) {
+				return EventSourceTests.this.queue.poll();
+			}
+
+			@Override
+			public void wakeup() {
+			}
+
+		}, this.handled::add);
+		Engine.eventually().until(() -> source(pool).sourceFailures() > 0);
+		// A failure is counted before it is logged.
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log())
+				.anyMatch((line) -> line.contains("at once and without an event")));
+		this.queue.add("event");
+		awaitHandled("event");
+	}
+
+	@Test
+	void aHandlerThatThrowsLosesItsEventAndNothingElse() {
+		LeaderFollowersPool pool = pool(2, 4);
+		pool.register("events", EventSource.of(this.queue), (event) -> {
+			switch (event) {
+				case "exception" -> throw new Exception("no");
+				case "error" -> throw new StackOverflowError();
+				case "interrupt" -> Thread.currentThread().interrupt();
+				default -> this.handled.add(event);
+			}
+		});
+		this.queue.addAll(List.of("exception", "error", "interrupt", "event"));
+		awaitHandled("event");
+		Engine.eventually().until(() -> source(pool).handlerFailures() == 2);
+		assertThat(source(pool).events()).isEqualTo(4);
+		// A failure is counted before it is logged.
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log())
+				.filteredOn((line) -> line.contains("The handler of event source 'events' failed; the event is lost"))
+				.hasSizeBetween(1, 2));
+	}
+
+	// The life of a source
+
+	@Test
+	void aSourceIsWaitedOnFromItsRegistrationToItsEnd() {
+		LeaderFollowersPool pool = pool(2, 4);
+		this.queue.add("before");
+		pool.start();
+		Engine.awaitIdle(pool);
+		assertThat(source(pool).leader()).isNull();
+		assertThat(source(pool).inUse()).isFalse();
+		pool.register("events", EventSource.of(this.queue), this.handled::add);
+		awaitHandled("before");
+		assertThat(pool.deregister("events", Engine.DEADLINE)).isTrue();
+		this.queue.add("between");
+		Engine.awaitIdle(pool);
+		assertThat(this.queue).hasSize(1);
+		pool.register("events", EventSource.of(this.queue), this.handled::add);
+		awaitHandled("before", "between");
+		assertThat(source(pool).events()).isEqualTo(2);
+	}
+
+	@Test
+	void noEventIsLostWhileSourcesComeAndGo() {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(3, 6).handleSets(1).eventSources("a", "b"));
+		TcpServer server = this.engine.lines(pool, Connection::send);
+		Peer peer = this.engine.connect(server);
+		BlockingQueue<String> other = new LinkedBlockingQueue<>();
+		int added = 0;
+		for (int round = 0; round < 100; round++) {
+			pool.register("a", EventSource.of(this.queue), this.handled::add);
+			pool.register("b", EventSource.of(other), 1, this.handled::add);
+			for (int i = 0; i < 20; i++) {
+				this.queue.add("event " + added++);
+				other.add("event " + added++);
+			}
+			pool.resize(3, 4 + round % 3);
+			assertThat(peer.send("hello\n").readLine()).isEqualTo("hello");
+			assertThat(pool.deregister("a", Engine.DEADLINE)).isTrue();
+			assertThat(pool.deregister("b", Engine.DEADLINE)).isTrue();
+		}
+		pool.register("a", EventSource.of(this.queue), this.handled::add);
+		pool.register("b", EventSource.of(other), this.handled::add);
+		int all = added;
+		Engine.eventually().until(() -> this.handled.size() == all);
+		assertThat(this.handled).doesNotHaveDuplicates();
+	}
+
+	@Test
+	void theEndOfASourceWaitsForItsHandlers() {
+		LeaderFollowersPool pool = pool(2, 4);
+		CountDownLatch gate = this.engine.gate();
+		pool.register("events", EventSource.of(this.queue), (event) -> {
+			Engine.pass(gate);
+			this.handled.add(event);
+		});
+		this.queue.add("event");
+		Engine.eventually().until(() -> source(pool).handling() == 1);
+		assertThat(pool.deregister("events", Duration.ofMillis(20))).isFalse();
+		assertThatIllegalStateException()
+			.isThrownBy(() -> pool.register("events", EventSource.of(this.queue), this.handled::add))
+			.withMessageContaining("has not ended yet");
+		gate.countDown();
+		assertThat(pool.deregister("events", Engine.DEADLINE)).isTrue();
+		assertThat(this.handled).containsExactly("event");
+	}
+
+	@Test
+	void aHandlerMayEndItsOwnSource() {
+		LeaderFollowersPool pool = pool(2, 4);
+		AtomicReference<@Nullable Boolean> ended = new AtomicReference<>();
+		pool.register("events", EventSource.of(this.queue),
+				(event) -> ended.set(pool.deregister("events", Engine.DEADLINE)));
+		this.queue.add("last");
+		Engine.eventually().untilAsserted(() -> assertThat(ended.get()).isTrue());
+		this.queue.add("later");
+		Engine.awaitIdle(pool);
+		assertThat(this.queue).hasSize(1);
+	}
+
+	@Test
+	void closingThePoolWaitsForTheHandlersOfEvents() {
+		LeaderFollowersPool pool = pool(2, 4);
+		CountDownLatch gate = this.engine.gate();
+		pool.register("events", EventSource.of(this.queue), (event) -> {
+			Engine.pass(gate);
+			this.handled.add(event);
+		});
+		this.queue.add("event");
+		Engine.eventually().until(() -> source(pool).handling() == 1);
+		Thread opener = new Thread(() -> {
+			// A leader that still waits would be handed the next event.
+			Engine.eventually().until(() -> !source(pool).inUse() && source(pool).leader() == null);
+			this.queue.add("late");
+			gate.countDown();
+		});
+		opener.start();
+		assertThat(pool.close(Engine.DEADLINE)).isTrue();
+		assertThat(this.handled).containsExactly("event");
+		assertThat(this.queue).containsExactly("late");
+		assertThatIllegalStateException()
+			.isThrownBy(() -> pool.register("events", EventSource.of(this.queue), this.handled::add))
+			.withMessageContaining("is closed");
+	}
+
+	@Test
+	void aHandlerThatDoesNotReturnIsInterruptedWhenThePoolIsClosed() {
+		LeaderFollowersPool pool = pool(2, 4);
+		CountDownLatch never = this.engine.gate();
+		pool.register("events", EventSource.of(this.queue), (event) -> {
+			try {
+				never.await();
+			}
+			catch (InterruptedException ex) {
+				this.handled.add("interrupted");
+			}
+		});
+		this.queue.add("event");
+		Engine.eventually().until(() -> source(pool).handling() == 1);
+		assertThat(pool.close(Duration.ofMillis(100))).isTrue();
+		assertThat(this.handled).containsExactly("interrupted");
+		assertThat(this.engine.log()).anyMatch((line) -> line.contains("it works on Event source 'events'"));
+	}
+
+	@Test
+	void aSourceThatCannotBeWokenEndsThePoolWhenItReturns() {
+		LeaderFollowersPool pool = pool(2, 4);
+		pool.register("events", new EventSource<String>() {
+
+			@Override
+			public @Nullable String await(Duration timeout) throws InterruptedException {
+				long nanos = Math.min(timeout.toNanos(), TimeUnit.MILLISECONDS.toNanos(50));
+				return EventSourceTests.this.queue.poll(nanos, TimeUnit.NANOSECONDS);
+			}
+
+			@Override
+			public void wakeup() {
+			}
+
+		}, this.handled::add);
+		this.queue.add("event");
+		awaitHandled("event");
+		assertThat(pool.close(Engine.DEADLINE)).isTrue();
+		assertThat(source(pool).sourceFailures()).isZero();
+	}
+
+	// Mistakes
+
+	@Test
+	void aPoolKnowsTheNamesOfItsSources() {
+		LeaderFollowersPool pool = pool(2, 4);
+		EventSource<String> source = EventSource.of(this.queue);
+		assertThatIllegalArgumentException().isThrownBy(() -> pool.register("others", source, this.handled::add))
+			.withMessage(
+					"Pool '%s' was not built for an event source named 'others'. Name it with 'eventSources' of the builder"
+						.formatted(pool.name()));
+		assertThatIllegalArgumentException().isThrownBy(() -> pool.deregister("others", Duration.ZERO));
+		assertThatIllegalArgumentException().isThrownBy(() -> pool.register("events", source, 0, this.handled::add))
+			.withMessage("'concurrency' must be at least 1, but is 0");
+		pool.register("events", source, this.handled::add);
+		assertThatIllegalStateException().isThrownBy(() -> pool.register("events", source, this.handled::add));
+	}
+
+	@Test
+	void eachSourceTakesAThreadBesideTheHandleSets() {
+		LeaderFollowersPool.Builder builder = LeaderFollowersPool.builder()
+			.name("few")
+			.threads(3, 8)
+			.handleSets(2)
+			.eventSources("a", "b");
+		assertThatIllegalArgumentException().isThrownBy(builder::build)
+			.withMessage(
+					"'min' must be at least the number of handle sets (2) and event sources (2) together, but is 3: each needs a thread to lead it");
+		assertThatIllegalArgumentException()
+			.isThrownBy(() -> LeaderFollowersPool.builder().threads(2, 8).eventSources("a", "b").build())
+			.withMessageContaining("handle sets (1) and event sources (2)");
+		LeaderFollowersPool pool = this.engine.pool(builder.threads(4, 8));
+		assertThatIllegalArgumentException().isThrownBy(() -> pool.resize(3, 8))
+			.withMessageContaining("'minThreads' must be at least the number of handle sets (2) and event sources (2)");
+		LeaderFollowersPool unfolding = this.engine
+			.pool(LeaderFollowersPool.builder().threads(4, 8).parallelism(8).eventSources("a", "b"));
+		assertThat(unfolding.snapshot().unfolding().most()).isEqualTo(2);
+	}
+
+	@Test
+	void namesAreUnlikeEachOtherAndThoseOfHandleSets() {
+		assertThatIllegalArgumentException().isThrownBy(() -> LeaderFollowersPool.builder().eventSources("a", "a"))
+			.withMessage("'names' must be unlike each other, but holds 'a' twice");
+		assertThatIllegalArgumentException().isThrownBy(() -> LeaderFollowersPool.builder().eventSources(" "));
+		assertThatIllegalArgumentException()
+			.isThrownBy(() -> LeaderFollowersPool.builder().name("x").eventSources("x-0").build())
+			.withMessage("'x-0' is the name of a handle set: give the event source another one");
+	}
+
+}

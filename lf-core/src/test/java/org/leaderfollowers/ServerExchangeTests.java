@@ -1,0 +1,374 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+/**
+ * A server that asks a client that has dialled in.
+ */
+class ServerExchangeTests {
+
+	private static final Duration LONG = Engine.DEADLINE;
+
+	/**
+	 * The key of a line is what comes before the colon; a line without one is no reply.
+	 */
+	private static final Correlation BY_KEY = Correlation.byKey((message) -> {
+		String text = Engine.text(message);
+		return text.contains(":") ? text.substring(0, text.indexOf(':')) : null;
+	});
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private final BlockingQueue<Object> seen = new LinkedBlockingQueue<>();
+
+	private final BlockingQueue<Connection> opened = new LinkedBlockingQueue<>();
+
+	/** Echoes lines, and asks the client if told so: {@code ask KEY}. */
+	private final MessageHandler asking = new MessageHandler() {
+
+		@Override
+		public void onOpen(Connection connection) {
+			ServerExchangeTests.this.opened.add(connection);
+		}
+
+		@Override
+		public void onMessage(Connection connection, ByteBuffer message) {
+			String text = Engine.text(message);
+			if (text.startsWith("ask ")) {
+				ByteBuffer reply = connection.exchange(Engine.bytes(text.substring(4) + ":?"), LONG);
+				connection.send(Engine.bytes("got " + Engine.text(reply)));
+			}
+			else {
+				connection.send(Engine.bytes("echo " + text));
+			}
+		}
+
+	};
+
+	private Object take() throws InterruptedException {
+		Object taken = this.seen.poll(LONG.toSeconds(), TimeUnit.SECONDS);
+		assertThat(taken).isNotNull();
+		return taken;
+	}
+
+	private TcpServer start(int threads, MessageHandler handler) {
+		return this.engine.start(TcpServer.builder(this.engine.pool(1, threads))
+			.framing(Framing.line())
+			.correlation(BY_KEY)
+			.handler(handler));
+	}
+
+	private Connection connection() throws InterruptedException {
+		Connection connection = this.opened.poll(LONG.toSeconds(), TimeUnit.SECONDS);
+		assertThat(connection).isNotNull();
+		return connection;
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 2, 8 })
+	void aHandlerAsksItsOwnClient(int threads) {
+		TcpServer server = start(threads, this.asking);
+		Peer peer = this.engine.connect(server);
+		for (int i = 0; i < 50; i++) {
+			assertThat(peer.send("ask a" + i + "\n").readLine()).isEqualTo("a%d:?".formatted(i));
+			assertThat(peer.send("a%d:yes\n".formatted(i)).readLine()).isEqualTo("got a%d:yes".formatted(i));
+			assertThat(peer.send("hello\n").readLine()).isEqualTo("echo hello");
+		}
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "", "x" })
+	void whatCameBeforeTheEndOfTheInputIsAnswered(String rest) throws InterruptedException {
+		TcpServer server = start(2, new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				try {
+					ServerExchangeTests.this.asking.onMessage(connection, message);
+				}
+				catch (ExchangeLostException ex) {
+					connection.send(Engine.bytes("lost"));
+				}
+				catch (Exception ex) {
+					throw new IllegalStateException(ex);
+				}
+			}
+
+			@Override
+			public void onError(Connection connection, Throwable failure) {
+				connection.send(Engine.bytes("error"));
+			}
+
+			@Override
+			public void onClose(Connection connection, CloseReason reason) {
+				ServerExchangeTests.this.seen.add(reason);
+			}
+
+		});
+		// The client has said all, or it goes on with a line that is too long.
+		Peer peer = this.engine.connect(server).send("ask a\n1\n2\n" + rest.repeat(70_000));
+		if (rest.isEmpty()) {
+			peer.shutdownOutput();
+		}
+		assertThat(peer.readLine()).isEqualTo("a:?");
+		assertThat(peer.readLine()).isEqualTo("lost");
+		assertThat(peer.readLine()).isEqualTo("echo 1");
+		assertThat(peer.readLine()).isEqualTo("echo 2");
+		if (!rest.isEmpty()) {
+			assertThat(peer.readLine()).isEqualTo("error");
+		}
+		assertThat(take()).isEqualTo(rest.isEmpty() ? CloseReason.PEER : CloseReason.MESSAGE_TOO_LARGE);
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 8 })
+	void messagesBeforeTheReplyAreHandledAfterwardsInOrder(int threads) {
+		TcpServer server = start(threads, this.asking);
+		Peer peer = this.engine.connect(server);
+		for (int i = 0; i < 50; i++) {
+			assertThat(peer.send("ask a\n1\n").readLine()).isEqualTo("a:?");
+			peer.send("2\n");
+			peer.send("3\na:yes\n4\n");
+			assertThat(peer.readLine()).isEqualTo("got a:yes");
+			for (int next = 1; next <= 4; next++) {
+				assertThat(peer.readLine()).isEqualTo("echo " + next);
+			}
+		}
+	}
+
+	@Test
+	void moreMessagesThanMayBePutAsideWaitInTheSocket() {
+		TcpServer server = start(1, (connection, message) -> {
+			if (Engine.text(message).equals("ask")) {
+				try {
+					connection.exchange(Engine.bytes("a:?"), Duration.ofMillis(200));
+				}
+				catch (ExchangeTimeoutException ex) {
+					connection.send(Engine.bytes("nothing"));
+				}
+			}
+			else {
+				connection.send(message);
+			}
+		});
+		Peer peer = this.engine.connect(server);
+		StringBuilder lines = new StringBuilder("ask\n");
+		for (int i = 0; i < 5000; i++) {
+			lines.append("line ").append(i).append('\n');
+		}
+		// The reply comes too late, since there is too much before it.
+		peer.send(lines.append("a:yes\nend\n").toString());
+		assertThat(peer.readLine()).isEqualTo("a:?");
+		assertThat(peer.readLine()).isEqualTo("nothing");
+		for (int i = 0; i < 5000; i++) {
+			assertThat(peer.readLine()).isEqualTo("line " + i);
+		}
+		assertThat(peer.readLine()).isEqualTo("a:yes");
+		assertThat(peer.readLine()).isEqualTo("end");
+	}
+
+	@Test
+	void anyThreadMayAsk() throws Exception {
+		TcpServer server = start(4, this.asking);
+		Peer peer = this.engine.connect(server);
+		Connection connection = connection();
+		List<CompletableFuture<ByteBuffer>> replies = new ArrayList<>();
+		for (int i = 0; i < 60; i++) {
+			ByteBuffer request = Engine.bytes(i + ":?");
+			replies.add((i % 2 == 0) ? connection.exchangeAsync(request, LONG) : CompletableFuture
+				.supplyAsync(() -> connection.exchange(request, LONG), (task) -> new Thread(task).start()));
+		}
+		List<String> requests = new ArrayList<>();
+		for (int i = 0; i < 60; i++) {
+			requests.add(0, peer.readLine());
+		}
+		peer.send("hello\n");
+		assertThat(peer.readLine()).isEqualTo("echo hello");
+		requests.forEach((request) -> peer.send(request.replace("?", "yes\n")));
+		for (int i = 0; i < 60; i++) {
+			assertThat(Engine.text(replies.get(i).get(30, TimeUnit.SECONDS))).isEqualTo(i + ":yes");
+		}
+	}
+
+	/** The handler is in the middle of something else; it reads for the other thread. */
+	@Test
+	void anotherThreadIsAnsweredWhileTheHandlerWaits() throws Exception {
+		CountDownLatch asks = new CountDownLatch(1);
+		TcpServer server = start(1, (connection, message) -> {
+			this.opened.add(connection);
+			asks.countDown();
+			this.seen.add(Engine.text(connection.exchange(Engine.bytes("own:?"), LONG)));
+		});
+		Peer peer = this.engine.connect(server).send("begin\n");
+		Engine.pass(asks);
+		assertThat(peer.readLine()).isEqualTo("own:?");
+		Connection connection = connection();
+		CompletableFuture<ByteBuffer> other = CompletableFuture
+			.supplyAsync(() -> connection.exchange(Engine.bytes("other:?"), LONG), (task) -> new Thread(task).start());
+		assertThat(peer.readLine()).isEqualTo("other:?");
+		peer.send("other:yes\n");
+		assertThat(Engine.text(other.get(30, TimeUnit.SECONDS))).isEqualTo("other:yes");
+		assertThat(this.seen).isEmpty();
+		peer.send("own:yes\n");
+		assertThat(take()).isEqualTo("own:yes");
+	}
+
+	@Test
+	void aConversationMayContainExchanges() {
+		TcpServer server = start(1, (connection, message) -> {
+			String second = Engine.text(connection.receive(LONG));
+			String reply = Engine.text(connection.exchange(Engine.bytes("a:?"), LONG));
+			String third = Engine.text(connection.receive(LONG));
+			connection.send(Engine.bytes(Engine.text(message) + second + third + reply));
+		});
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("1\n2\n3\n4\n").readLine()).isEqualTo("a:?");
+		assertThat(peer.send("a:yes\n").readLine()).isEqualTo("123a:yes");
+		assertThat(peer.send("5\n6\n").readLine()).isEqualTo("a:?");
+		assertThat(peer.send("a:no\n").readLine()).isEqualTo("456a:no");
+	}
+
+	@Test
+	void repliesComeInOrderIfTheServerSaysSo() throws Exception {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 4))
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder())
+			.handler((connection, message) -> {
+				connection.send(Engine.bytes("please confirm"));
+				String reply = Engine.text(connection.exchange(Engine.bytes("amount?"), LONG));
+				connection.send(Engine.bytes("confirmed " + reply));
+			}));
+		Peer peer = this.engine.connect(server).send("pay\n");
+		assertThat(peer.readLine()).isEqualTo("please confirm");
+		assertThat(peer.readLine()).isEqualTo("amount?");
+		assertThat(peer.send("17\n").readLine()).isEqualTo("confirmed 17");
+	}
+
+	@Test
+	void theEndOfTheConnectionLosesExchanges() throws Exception {
+		TcpServer server = start(2, (connection, message) -> {
+			try {
+				connection.exchange(Engine.bytes("a:?"), LONG);
+			}
+			catch (ExchangeException ex) {
+				this.seen.add(ex);
+			}
+		});
+		Peer peer = this.engine.connect(server).send("begin\n");
+		assertThat(peer.readLine()).isEqualTo("a:?");
+		peer.close();
+		assertThat(take()).isInstanceOf(ExchangeLostException.class);
+		TcpServer quiet = start(2, this.asking);
+		Peer other = this.engine.connect(quiet);
+		Connection connection = connection();
+		CompletableFuture<ByteBuffer> reply = connection.exchangeAsync(Engine.bytes("a:?"), LONG);
+		assertThat(other.readLine()).isEqualTo("a:?");
+		other.close();
+		assertThatExceptionOfType(ExecutionException.class).isThrownBy(() -> reply.get(30, TimeUnit.SECONDS))
+			.withCauseInstanceOf(ExchangeLostException.class);
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> connection.exchange(Engine.bytes("b:?"), LONG))
+			.withMessageContaining("the connection is closed");
+	}
+
+	@Test
+	void aLateReplyIsAMessage() throws Exception {
+		TcpServer server = start(2, this.asking);
+		Peer peer = this.engine.connect(server);
+		Connection connection = connection();
+		assertThatExceptionOfType(ExchangeTimeoutException.class)
+			.isThrownBy(() -> connection.exchange(Engine.bytes("a:?"), Duration.ofMillis(1)));
+		assertThat(peer.readLine()).isEqualTo("a:?");
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> connection.exchange(Engine.bytes("a:?"), LONG))
+			.withMessageContaining("the same key");
+		assertThat(peer.send("a:late\n").readLine()).isEqualTo("echo a:late");
+		CompletableFuture<ByteBuffer> again = connection.exchangeAsync(Engine.bytes("a:?"), LONG);
+		assertThat(peer.readLine()).isEqualTo("a:?");
+		peer.send("a:yes\n");
+		assertThat(Engine.text(again.get(30, TimeUnit.SECONDS))).isEqualTo("a:yes");
+	}
+
+	@Test
+	void aDrainWaitsForReplies() throws Exception {
+		TcpServer server = start(2, this.asking);
+		Peer peer = this.engine.connect(server);
+		CompletableFuture<ByteBuffer> reply = connection().exchangeAsync(Engine.bytes("a:?"), LONG);
+		assertThat(peer.readLine()).isEqualTo("a:?");
+		CompletableFuture<Boolean> drained = CompletableFuture.supplyAsync(() -> server.close(LONG),
+				(task) -> new Thread(task).start());
+		Engine.eventually().until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
+		peer.send("a:yes\n");
+		assertThat(Engine.text(reply.get(30, TimeUnit.SECONDS))).isEqualTo("a:yes");
+		assertThat(drained.get(30, TimeUnit.SECONDS)).isTrue();
+	}
+
+	@Test
+	void noMoreExchangesThanMayBe() throws Exception {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 4))
+			.framing(Framing.line())
+			.correlation(BY_KEY)
+			.maxExchanges(2)
+			.handler(this.asking));
+		this.engine.connect(server);
+		Connection connection = connection();
+		connection.exchangeAsync(Engine.bytes("a:?"), LONG);
+		connection.exchangeAsync(Engine.bytes("b:?"), LONG);
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> connection.exchange(Engine.bytes("c:?"), LONG))
+			.withMessageContaining("as many exchanges are under way as may be, 2");
+	}
+
+	@Test
+	void aServerWithoutACorrelationCannotAsk() throws Exception {
+		TcpServer server = this.engine.lines(this.engine.pool(1, 4), this.asking);
+		this.engine.connect(server);
+		Connection connection = connection();
+		assertThatIllegalStateException().isThrownBy(() -> connection.exchange(Engine.bytes("a:?"), LONG))
+			.withMessageContaining("build the server with correlation(...)");
+	}
+
+	/** Both sides ask each other on one connection, with one thread each. */
+	@Test
+	void clientAndServerAskEachOther() throws Exception {
+		TcpServer server = start(1, (connection, message) -> {
+			String key = Engine.text(message).split(":")[0];
+			String reply = Engine.text(connection.exchange(Engine.bytes("back" + key + ":?"), LONG));
+			connection.send(Engine.bytes(key + ":" + reply));
+		});
+		try (TcpClient client = TcpClient.builder(this.engine.pool(1, 1))
+			.address(server.address())
+			.framing(Framing.line())
+			.correlation(BY_KEY)
+			.requestTimeout(LONG)
+			.handler((connection, message) -> connection
+				.send(Engine.bytes(Engine.text(message).replace("?", "confirmed"))))
+			.build()) {
+			client.start();
+			for (int i = 0; i < 100; i++) {
+				assertThat(Engine.text(client.exchange(Engine.bytes("k" + i + ":order"))))
+					.isEqualTo("k%d:backk%d:confirmed".formatted(i, i));
+			}
+		}
+	}
+
+}

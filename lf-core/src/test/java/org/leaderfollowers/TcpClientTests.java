@@ -1,0 +1,1017 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import javax.net.ssl.SSLContext;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.ClientSnapshot.Outcome;
+import org.leaderfollowers.ScriptedPeer.Session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+@Timeout(120)
+class TcpClientTests {
+
+	/** Long enough never to pass in a test that does not wait for it. */
+	private static final Duration LONG = Duration.ofSeconds(60);
+
+	/**
+	 * The key of a line is what comes before the colon; a line without one is no reply.
+	 */
+	private static final Correlation BY_KEY = Correlation.byKey((message) -> {
+		String text = Engine.text(message);
+		return text.contains(":") ? text.substring(0, text.indexOf(':')) : null;
+	});
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private final ExecutorService callers = Executors.newCachedThreadPool();
+
+	private final ScriptedPeer peer = new ScriptedPeer();
+
+	private final List<TcpClient> clients = new ArrayList<>();
+
+	private final BlockingQueue<String> unexpected = new LinkedBlockingQueue<>();
+
+	@AfterEach
+	void end() {
+		this.clients.forEach((client) -> client.close(Duration.ZERO));
+		this.callers.shutdownNow();
+		this.peer.close();
+	}
+
+	private TcpClient.Builder builder(Correlation correlation) {
+		return builder(this.engine.pool(2, 4), correlation);
+	}
+
+	private TcpClient.Builder builder(LeaderFollowersPool pool, Correlation correlation) {
+		return TcpClient.builder(pool)
+			.name("peer")
+			.address(this.peer.address())
+			.framing(Framing.line())
+			.correlation(correlation)
+			.requestTimeout(LONG)
+			.backoff(Duration.ofMillis(1), Duration.ofMillis(20))
+			.handler((connection, message) -> this.unexpected.add(Engine.text(message)));
+	}
+
+	private TcpClient start(TcpClient.Builder builder) {
+		TcpClient client = builder.build();
+		this.clients.add(client);
+		client.start();
+		return client;
+	}
+
+	private Future<String> call(TcpClient client, String request) {
+		return this.callers.submit(() -> Engine.text(client.exchange(Engine.bytes(request))));
+	}
+
+	private static String get(Future<?> future) throws Exception {
+		return String.valueOf(future.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS));
+	}
+
+	private static Throwable failureOf(Future<?> future) {
+		try {
+			future.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+			throw new AssertionError("It has not failed");
+		}
+		catch (ExecutionException ex) {
+			return ex.getCause();
+		}
+		catch (InterruptedException | TimeoutException ex) {
+			throw new AssertionError(ex);
+		}
+	}
+
+	private static long count(TcpClient client, Outcome outcome) {
+		return client.snapshot().exchanges().get(outcome);
+	}
+
+	// Replies
+
+	@Test
+	void aCallerGetsTheReplyToItsRequest() throws Exception {
+		TcpClient client = start(builder(Correlation.inOrder()));
+		Session session = this.peer.accept();
+		ByteBuffer request = Engine.bytes("PING");
+		Future<ByteBuffer> reply = this.callers.submit(() -> client.exchange(request));
+		assertThat(session.readLine()).isEqualTo("PING");
+		session.send("PONG\n");
+		assertThat(Engine.text(reply.get(30, TimeUnit.SECONDS))).isEqualTo("PONG");
+		assertThat(request.remaining()).isEqualTo(4);
+		Engine.eventually().until(() -> count(client, Outcome.REPLIED) == 1);
+		assertThat(client.snapshot().inFlight()).isZero();
+	}
+
+	@Test
+	void requestsArePipelinedAndRepliesComeInOrder() throws Exception {
+		TcpClient client = start(builder(Correlation.inOrder()));
+		Session session = this.peer.accept();
+		List<Future<String>> replies = new ArrayList<>();
+		List<String> arrived = new ArrayList<>();
+		for (int i = 0; i < 50; i++) {
+			replies.add(call(client, "request" + i));
+		}
+		for (int i = 0; i < 50; i++) {
+			arrived.add(session.readLine());
+		}
+		// All in one write, so that one read returns many replies.
+		session.send(String.join("", arrived.stream().map((line) -> "reply to " + line + "\n").toList()));
+		for (int i = 0; i < 50; i++) {
+			assertThat(get(replies.get(i))).isEqualTo("reply to request" + i);
+		}
+	}
+
+	@Test
+	void repliesOutOfOrderReachTheirCallers() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = this.peer.accept();
+		Map<String, Future<String>> replies = new HashMap<>();
+		List<String> arrived = new ArrayList<>();
+		for (int i = 0; i < 20; i++) {
+			replies.put("k" + i, call(client, "k" + i + ":?"));
+		}
+		for (int i = 0; i < 20; i++) {
+			arrived.add(session.readLine());
+		}
+		for (int i = 19; i >= 0; i--) {
+			session.send(arrived.get(i).replace('?', '!') + "\n");
+		}
+		for (Map.Entry<String, Future<String>> reply : replies.entrySet()) {
+			assertThat(get(reply.getValue())).isEqualTo(reply.getKey() + ":!");
+		}
+	}
+
+	@Test
+	void aStampIsReplacedByTheCallersBytesInTheReply() throws Exception {
+		TcpClient client = start(builder(Correlation.stamped(0, 1)).framing(Framing.lengthField(1)));
+		Session session = this.peer.accept();
+		Future<ByteBuffer> first = this.callers.submit(() -> client.exchange(Engine.bytes("Xone")));
+		assertThat(readFrame(session)).containsExactly(0, 'o', 'n', 'e');
+		Future<ByteBuffer> second = this.callers.submit(() -> client.exchange(Engine.bytes("Ytwo")));
+		assertThat(readFrame(session)).containsExactly(1, 't', 'w', 'o');
+		session.send("\4\1TWO").send("\4\0ONE");
+		assertThat(Engine.text(second.get(30, TimeUnit.SECONDS))).isEqualTo("YTWO");
+		assertThat(Engine.text(first.get(30, TimeUnit.SECONDS))).isEqualTo("XONE");
+		assertThatIllegalArgumentException().isThrownBy(() -> client.exchange(ByteBuffer.allocate(0)))
+			.withMessageContaining("has no room");
+	}
+
+	private static int[] readFrame(Session session) throws Exception {
+		int[] frame = new int[session.read()];
+		for (int i = 0; i < frame.length; i++) {
+			frame[i] = session.read();
+		}
+		return frame;
+	}
+
+	@Test
+	void numbersAreGivenInTurnAndNotWhileTheyAreInUse() throws Exception {
+		TcpClient client = start(builder(
+				Correlation.stamped(2, (request, number) -> request.put(request.position(), (byte) ('0' + number)),
+						(reply) -> reply.get(reply.position()) - '0')));
+		Session session = this.peer.accept();
+		Future<String> slow = call(client, "?slow");
+		assertThat(session.readLine()).isEqualTo("0slow");
+		for (int i = 0; i < 4; i++) {
+			Future<String> quick = call(client, "?quick");
+			String number = String.valueOf(1 + i % 2);
+			assertThat(session.readLine()).isEqualTo(number + "quick");
+			session.send(number + "\n");
+			assertThat(get(quick)).isEqualTo(number);
+		}
+		session.send("0done\n");
+		assertThat(get(slow)).isEqualTo("0done");
+	}
+
+	@Test
+	void messagesThatReplyToNothingGoToTheHandler() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = this.peer.accept();
+		Future<String> reply = call(client, "a:?");
+		session.readLine();
+		session.send("notice\nb:nobody\na:!\n");
+		assertThat(get(reply)).isEqualTo("a:!");
+		assertThat(this.unexpected.poll(30, TimeUnit.SECONDS)).isEqualTo("notice");
+		assertThat(this.unexpected.poll(30, TimeUnit.SECONDS)).isEqualTo("b:nobody");
+		assertThat(client.snapshot().unexpectedMessages()).isEqualTo(2);
+	}
+
+	@Test
+	void aCorrelationThatFailsClosesTheConnection() throws Exception {
+		TcpClient client = start(builder(Correlation.byKey(Engine::text, (message) -> {
+			throw new IllegalStateException("no key here");
+		})));
+		Session session = this.peer.accept();
+		Future<String> reply = call(client, "a");
+		session.readLine();
+		session.send("a\n");
+		assertThat(failureOf(reply)).isInstanceOf(ExchangeLostException.class)
+			.hasMessageContaining("MALFORMED")
+			.hasRootCauseMessage("no key here");
+	}
+
+	@Test
+	void aRequestWithoutAKeyIsRejected() {
+		TcpClient client = start(builder(BY_KEY));
+		this.peer.accept();
+		assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+		assertThatIllegalArgumentException().isThrownBy(() -> client.exchange(Engine.bytes("keyless")))
+			.withMessageContaining("has no key");
+		assertThatIllegalArgumentException().isThrownBy(() -> client.exchange(Engine.bytes("a:two\nlines")));
+		assertThat(client.snapshot().inFlight()).isZero();
+	}
+
+	@Test
+	void aHandlerOfTheSamePoolWaitsForAReply() {
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		TcpServer backEnd = this.engine.lines(pool,
+				(connection, message) -> connection.send(Engine.bytes("answer to " + Engine.text(message))));
+		TcpClient client = start(TcpClient.builder(pool)
+			.address(backEnd.address())
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder())
+			.requestTimeout(LONG));
+		TcpServer frontEnd = this.engine.lines(pool,
+				(connection, message) -> connection.send(client.exchange(message)));
+		List<Peer> peers = new ArrayList<>();
+		for (int i = 0; i < 3; i++) {
+			peers.add(this.engine.connect(frontEnd).send("question " + i + "\n"));
+		}
+		for (int i = 0; i < 3; i++) {
+			assertThat(peers.get(i).readLine()).isEqualTo("answer to question " + i);
+		}
+		peers.forEach(Peer::close);
+	}
+
+	// Threads that wait take part
+
+	/** A server whose handlers ask the peer, with one thread for all of it. */
+	private TcpServer frontEnd(LeaderFollowersPool pool, TcpClient client) {
+		return this.engine.lines(pool, (connection, message) -> {
+			String reply = Engine.text(client.exchange(message));
+			connection.send(Engine.bytes(reply + " to " + Engine.text(message)));
+		});
+	}
+
+	/**
+	 * The peer accepts a connection before the client has it: a call would wait for that,
+	 * within its time, and a thread that waits for a connection does not lead meanwhile.
+	 */
+	private Session acceptAndAwait(TcpClient client) {
+		Session session = this.peer.accept();
+		assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+		return session;
+	}
+
+	@Test
+	void oneThreadIsEnoughForARequestThatCallsOut() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		TcpClient client = start(builder(pool, BY_KEY));
+		TcpServer server = frontEnd(pool, client);
+		Session session = acceptAndAwait(client);
+		Peer caller = this.engine.connect(server);
+		for (int i = 0; i < 3; i++) {
+			caller.send("a:?\n");
+			assertThat(session.readLine()).isEqualTo("a:?");
+			session.send("a:!\n");
+			// The message of the handler is still there after it has led.
+			assertThat(caller.readLine()).isEqualTo("a:! to a:?");
+		}
+		caller.close();
+	}
+
+	@Test
+	void eventsForOthersAreKeptWhileAllThreadsWait() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		TcpClient client = start(builder(pool, BY_KEY));
+		TcpServer server = frontEnd(pool, client);
+		Session session = acceptAndAwait(client);
+		Peer first = this.engine.connect(server).send("a:?\n");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		Peer second = this.engine.connect(server).send("b:?\n");
+		session.send("notice\n");
+		Engine.eventually().until(() -> pool.snapshot().handleSets().get(0).ready() > 0);
+		assertThat(server.snapshot().receivedMessages()).isEqualTo(1);
+		session.send("a:!\n");
+		assertThat(first.readLine()).isEqualTo("a:! to a:?");
+		assertThat(session.readLine()).isEqualTo("b:?");
+		session.send("b:!\n");
+		assertThat(second.readLine()).isEqualTo("b:! to b:?");
+		Engine.eventually().untilAsserted(() -> assertThat(this.unexpected).containsExactly("notice"));
+		first.close();
+		second.close();
+	}
+
+	@Test
+	void repliesReachAllThreadsThatWait() {
+		LeaderFollowersPool pool = this.engine.pool(2, 2);
+		TcpClient client = start(builder(pool, BY_KEY));
+		TcpServer server = frontEnd(pool, client);
+		Session session = acceptAndAwait(client);
+		Peer first = this.engine.connect(server).send("a:?\n");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		Peer second = this.engine.connect(server).send("b:?\n");
+		assertThat(session.readLine()).isEqualTo("b:?");
+		session.send("a:!\n");
+		assertThat(first.readLine()).isEqualTo("a:! to a:?");
+		session.send("b:!\n");
+		assertThat(second.readLine()).isEqualTo("b:! to b:?");
+		first.close();
+		second.close();
+	}
+
+	@Test
+	void theLossOfAConnectionReachesTheThreadThatLeadsMeanwhile() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		TcpClient client = start(builder(pool, BY_KEY));
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			try {
+				client.exchange(message);
+			}
+			catch (ExchangeLostException ex) {
+				connection.send(Engine.bytes("lost"));
+			}
+		});
+		Session session = acceptAndAwait(client);
+		Peer caller = this.engine.connect(server).send("a:?\n");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		session.reset();
+		assertThat(caller.readLine()).isEqualTo("lost");
+		this.peer.accept();
+		caller.close();
+	}
+
+	@Test
+	void aTimeoutReachesTheThreadThatLeadsMeanwhile() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		TcpClient client = start(builder(pool, BY_KEY).requestTimeout(Duration.ofMillis(50)));
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			try {
+				client.exchange(message);
+			}
+			catch (ExchangeTimeoutException ex) {
+				connection.send(Engine.bytes("late"));
+			}
+		});
+		Session session = acceptAndAwait(client);
+		Peer caller = this.engine.connect(server).send("a:?\n");
+		assertThat(caller.readLine()).isEqualTo("late");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		caller.close();
+	}
+
+	@Test
+	void aReplyOnAConnectionOfAnotherPoolReachesTheThreadThatLeadsMeanwhile() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		TcpClient client = start(builder(BY_KEY));
+		TcpServer server = frontEnd(pool, client);
+		Session session = acceptAndAwait(client);
+		Peer caller = this.engine.connect(server).send("a:?\n");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		Engine.eventually().until(() -> pool.snapshot().handleSets().get(0).leader() != null);
+		session.send("a:!\n");
+		assertThat(caller.readLine()).isEqualTo("a:! to a:?");
+		caller.close();
+	}
+
+	@Test
+	void closingAPoolInterruptsAThreadThatLeadsWhileItWaits() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		TcpClient client = start(builder(BY_KEY));
+		TcpServer server = frontEnd(pool, client);
+		Session session = acceptAndAwait(client);
+		Peer caller = this.engine.connect(server).send("a:?\n");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		assertThat(pool.close(Duration.ofMillis(50))).isTrue();
+		assertThat(count(client, Outcome.CANCELLED)).isEqualTo(1);
+		caller.close();
+	}
+
+	@Test
+	void aFutureThatWasAnsweredLongAgoKeepsNoReplyFromAThreadThatLeadsMeanwhile() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		TcpClient client = start(builder(pool, BY_KEY));
+		TcpServer server = frontEnd(pool, client);
+		Session session = acceptAndAwait(client);
+		CompletableFuture<ByteBuffer> early = client.exchangeAsync(Engine.bytes("f:?"), Duration.ofSeconds(2));
+		session.readLine();
+		session.send("f:!\n");
+		get(early);
+		Peer caller = this.engine.connect(server).send("a:?\n");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		Engine.elapse(Duration.ofMillis(2100));
+		session.send("a:!\n");
+		assertThat(caller.readLine()).isEqualTo("a:! to a:?");
+		caller.close();
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 4 })
+	void aHandlerOfTheOnlyConnectionReadsItsReplyItself(int threads) throws Exception {
+		BlockingQueue<String> replies = new LinkedBlockingQueue<>();
+		TcpClient[] client = new TcpClient[1];
+		client[0] = start(builder(this.engine.pool(1, threads), BY_KEY)
+			.handler((connection, message) -> replies.add(Engine.text(client[0].exchange(Engine.bytes("a:?"))))));
+		Session session = acceptAndAwait(client[0]);
+		for (int i = 0; i < 20; i++) {
+			session.send("notice\n");
+			assertThat(session.readLine()).isEqualTo("a:?");
+			session.send("a:" + i + "\n");
+			assertThat(replies.poll(30, TimeUnit.SECONDS)).isEqualTo("a:" + i);
+		}
+	}
+
+	@Test
+	void aMessageOfTheHandlerTakesItsPlaceAmongRepliesInOrder() throws Exception {
+		TcpClient client = start(builder(Correlation.inOrder()).handler(new MessageHandler() {
+
+			@Override
+			public void onOpen(Connection connection) {
+				connection.send(Engine.bytes("login"));
+			}
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				TcpClientTests.this.unexpected.add(Engine.text(message));
+			}
+
+		}));
+		Session session = acceptAndAwait(client);
+		assertThat(session.readLine()).isEqualTo("login");
+		Future<String> reply = call(client, "request");
+		assertThat(session.readLine()).isEqualTo("request");
+		session.send("welcome\nreply\n");
+		assertThat(get(reply)).isEqualTo("reply");
+		assertThat(this.unexpected.poll(30, TimeUnit.SECONDS)).isEqualTo("welcome");
+		assertThat(client.snapshot().inFlight()).isZero();
+	}
+
+	// Timeouts
+
+	@Test
+	void aLateReplyIsNeverGivenToAnotherCaller() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = acceptAndAwait(client);
+		Future<String> late = this.callers
+			.submit(() -> Engine.text(client.exchange(Engine.bytes("a:1"), Duration.ofMillis(50))));
+		assertThat(session.readLine()).isEqualTo("a:1");
+		assertThat(failureOf(late)).isInstanceOf(ExchangeTimeoutException.class)
+			.hasMessageContaining("has not replied");
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> client.exchange(Engine.bytes("a:2")))
+			.withMessageContaining("same key");
+		session.send("a:late\n");
+		assertThat(this.unexpected.poll(30, TimeUnit.SECONDS)).isEqualTo("a:late");
+		Future<String> again = call(client, "a:3");
+		assertThat(session.readLine()).isEqualTo("a:3");
+		session.send("a:in time\n");
+		assertThat(get(again)).isEqualTo("a:in time");
+		Engine.eventually().until(() -> count(client, Outcome.REPLIED) == 1);
+		ClientSnapshot snapshot = client.snapshot();
+		assertThat(snapshot.lateReplies()).isEqualTo(1);
+		assertThat(snapshot.exchanges()).containsEntry(Outcome.TIMED_OUT, 1L)
+			.containsEntry(Outcome.REPLIED, 1L)
+			.containsEntry(Outcome.REJECTED, 1L);
+	}
+
+	@Test
+	void aPeerThatOwesTooManyRepliesIsConnectedToAnew() throws Exception {
+		TcpClient client = start(builder(BY_KEY).maxInFlight(4));
+		Session first = acceptAndAwait(client);
+		for (int i = 0; i < 3; i++) {
+			String request = i + ":?";
+			assertThatExceptionOfType(ExchangeTimeoutException.class)
+				.isThrownBy(() -> client.exchange(Engine.bytes(request), Duration.ofMillis(20)));
+		}
+		Session second = this.peer.accept();
+		Future<String> reply = call(client, "0:again");
+		assertThat(second.readLine()).isEqualTo("0:again");
+		second.send("0:!\n");
+		assertThat(get(reply)).isEqualTo("0:!");
+		first.close();
+	}
+
+	@Test
+	void withoutKeysATimeoutClosesTheConnection() throws Exception {
+		TcpClient client = start(builder(Correlation.inOrder()));
+		Session first = this.peer.accept();
+		Future<String> underWay = call(client, "one");
+		assertThat(first.readLine()).isEqualTo("one");
+		Future<String> timedOut = this.callers
+			.submit(() -> Engine.text(client.exchange(Engine.bytes("two"), Duration.ofMillis(50))));
+		assertThat(failureOf(timedOut)).isInstanceOf(ExchangeTimeoutException.class);
+		assertThat(failureOf(underWay)).isInstanceOf(ExchangeLostException.class)
+			.hasMessageContaining("EXCHANGE_TIMEOUT");
+		Session second = this.peer.accept();
+		Future<String> next = call(client, "three");
+		assertThat(second.readLine()).isEqualTo("three");
+		second.send("3\n");
+		assertThat(get(next)).isEqualTo("3");
+	}
+
+	// Loss
+
+	@Test
+	void whatIsUnderWayIsLostWithTheConnection() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = this.peer.accept();
+		Future<String> one = call(client, "a:?");
+		session.readLine();
+		CompletableFuture<ByteBuffer> two = client.exchangeAsync(Engine.bytes("b:?"));
+		session.readLine();
+		session.reset();
+		assertThat(failureOf(one)).isInstanceOf(ExchangeLostException.class).hasMessageContaining("may have executed");
+		assertThat(failureOf(two)).isInstanceOf(ExchangeLostException.class);
+		assertThat(count(client, Outcome.LOST)).isEqualTo(2);
+		Session next = this.peer.accept();
+		Future<String> three = call(client, "a:again");
+		assertThat(next.readLine()).isEqualTo("a:again");
+		next.send("a:!\n");
+		assertThat(get(three)).isEqualTo("a:!");
+		Engine.eventually().untilAsserted(() -> {
+			assertThat(client.snapshot().connects()).isEqualTo(2);
+			assertThat(client.snapshot().disconnects()).isEqualTo(1);
+		});
+	}
+
+	@Test
+	void aPeerThatClosesItsSideLosesWhatIsUnderWayAtOnce() throws Exception {
+		TcpClient client = start(builder(Correlation.inOrder()));
+		Session session = this.peer.accept();
+		Future<String> one = call(client, "one");
+		session.readLine();
+		session.close();
+		assertThat(failureOf(one)).isInstanceOf(ExchangeLostException.class).hasMessageContaining("PEER");
+	}
+
+	@Test
+	void onlyIdempotentRequestsAreRepeated() throws Exception {
+		TcpClient client = start(builder(BY_KEY).idempotent((request) -> Engine.text(request).endsWith("read")));
+		Session first = this.peer.accept();
+		Future<String> write = call(client, "a:write");
+		first.readLine();
+		Future<String> read = call(client, "b:read");
+		first.readLine();
+		first.reset();
+		Session second = this.peer.accept();
+		assertThat(second.readLine()).isEqualTo("b:read");
+		second.send("b:!\n");
+		assertThat(get(read)).isEqualTo("b:!");
+		assertThat(failureOf(write)).isInstanceOf(ExchangeLostException.class);
+	}
+
+	// Futures
+
+	@Test
+	void futuresAreCompleted() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = this.peer.accept();
+		assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+		CompletableFuture<String> reply = client.exchangeAsync(Engine.bytes("a:?"))
+			.thenApply((message) -> Thread.currentThread().getName() + " " + Engine.text(message));
+		assertThat(session.readLine()).isEqualTo("a:?");
+		session.send("a:!\n");
+		assertThat(get(reply)).startsWith("lf-" + client.pool().name()).endsWith(" a:!");
+	}
+
+	@Test
+	void futuresTimeOut() {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = this.peer.accept();
+		assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+		CompletableFuture<ByteBuffer> never = client.exchangeAsync(Engine.bytes("a:?"), LONG);
+		CompletableFuture<ByteBuffer> late = client.exchangeAsync(Engine.bytes("b:?"), Duration.ofMillis(30));
+		assertThat(failureOf(late)).isInstanceOf(ExchangeTimeoutException.class);
+		assertThat(never).isNotDone();
+		assertThat(count(client, Outcome.TIMED_OUT)).isEqualTo(1);
+		session.close();
+		assertThat(failureOf(never)).isInstanceOf(ExchangeLostException.class);
+	}
+
+	@Test
+	void aCancelledFutureKeepsItsKeyUntilTheReplyComes() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = this.peer.accept();
+		assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+		CompletableFuture<ByteBuffer> cancelled = client.exchangeAsync(Engine.bytes("a:?"));
+		assertThat(cancelled.cancel(true)).isTrue();
+		assertThat(failureOf(client.exchangeAsync(Engine.bytes("a:again"))))
+			.isInstanceOf(ExchangeRejectedException.class);
+		session.readLine();
+		session.send("a:late\n");
+		assertThat(this.unexpected.poll(30, TimeUnit.SECONDS)).isEqualTo("a:late");
+		assertThat(count(client, Outcome.CANCELLED)).isEqualTo(1);
+		assertThat(client.snapshot().inFlight()).isZero();
+	}
+
+	@Test
+	void aFutureThatBlocksHoldsUpNoOtherConnection() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		TcpServer server = this.engine.lines(pool, (connection, message) -> connection.send(message));
+		TcpClient client = start(builder(pool, BY_KEY));
+		Session session = this.peer.accept();
+		assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+		CountDownLatch gate = this.engine.gate();
+		CompletableFuture<Void> blocked = client.exchangeAsync(Engine.bytes("a:?"))
+			.thenAccept((message) -> Engine.pass(gate));
+		session.readLine();
+		session.send("a:!\n");
+		assertThat(this.engine.connect(server).send("hello\n").readLine()).isEqualTo("hello");
+		gate.countDown();
+		get(blocked);
+	}
+
+	// The window
+
+	@Test
+	void aFullWindowRefusesAtOnceOrMakesCallersWait() throws Exception {
+		TcpClient client = start(builder(BY_KEY).maxInFlight(2));
+		Session session = this.peer.accept();
+		Future<String> one = call(client, "a:?");
+		Future<String> two = call(client, "b:?");
+		session.readLine();
+		session.readLine();
+		assertThat(failureOf(client.exchangeAsync(Engine.bytes("c:?")))).isInstanceOf(ExchangeRejectedException.class)
+			.hasMessageContaining("maxInFlight");
+		Future<String> three = call(client, "c:?");
+		Engine.eventually().until(() -> client.snapshot().waiting() == 1);
+		session.send("b:!\n");
+		assertThat(get(two)).isEqualTo("b:!");
+		assertThat(session.readLine()).isEqualTo("c:?");
+		session.send("c:!\na:!\n");
+		assertThat(get(three)).isEqualTo("c:!");
+		assertThat(get(one)).isEqualTo("a:!");
+	}
+
+	@Test
+	void callersDoNotWaitForLongerThanThePlaceTimeout() throws Exception {
+		TcpClient client = start(builder(BY_KEY).maxInFlight(1).placeTimeout(Duration.ofMillis(30)));
+		Session session = this.peer.accept();
+		assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+		Future<String> one = call(client, "a:?");
+		session.readLine();
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> client.exchange(Engine.bytes("b:?")));
+		session.send("a:!\n");
+		assertThat(get(one)).isEqualTo("a:!");
+	}
+
+	@Test
+	void thereAreNoMorePlacesThanNumbers() throws Exception {
+		TcpClient client = start(builder(
+				Correlation.stamped(0, (request, number) -> request.put(request.position(), (byte) ('0' + number)),
+						(reply) -> reply.get(reply.position()) - '0'))
+			.placeTimeout(Duration.ofMillis(50)));
+		Session session = acceptAndAwait(client);
+		Future<String> first = call(client, "?");
+		assertThat(session.readLine()).isEqualTo("0");
+		assertThat(client.awaitConnected(Duration.ZERO)).as("has a place").isFalse();
+		assertThat(failureOf(call(client, "?"))).isInstanceOf(ExchangeRejectedException.class);
+		session.send("0\n");
+		assertThat(get(first)).isEqualTo("0");
+	}
+
+	@Test
+	void aRequestThatCannotBeFramedLeavesItsPlaceToOthers() throws Exception {
+		TcpClient client = start(builder(BY_KEY).maxInFlight(1));
+		Session session = this.peer.accept();
+		assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+		for (int i = 0; i < 3; i++) {
+			assertThatIllegalArgumentException().isThrownBy(() -> client.exchange(Engine.bytes("a:two\nlines")));
+		}
+		Future<String> next = call(client, "a:?");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		session.send("a:!\n");
+		assertThat(get(next)).isEqualTo("a:!");
+	}
+
+	@Test
+	void anInterruptEndsTheWait() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = this.peer.accept();
+		AtomicInteger stillInterrupted = new AtomicInteger();
+		Thread[] thread = new Thread[1];
+		CountDownLatch known = new CountDownLatch(1);
+		Future<?> interrupted = this.callers.submit(() -> {
+			thread[0] = Thread.currentThread();
+			known.countDown();
+			try {
+				client.exchange(Engine.bytes("a:?"));
+			}
+			finally {
+				stillInterrupted.set(Thread.interrupted() ? 1 : -1);
+			}
+		});
+		session.readLine();
+		Engine.pass(known);
+		thread[0].interrupt();
+		assertThat(failureOf(interrupted)).isInstanceOf(ExchangeLostException.class)
+			.hasMessageContaining("interrupted");
+		assertThat(stillInterrupted).hasValue(1);
+		assertThat(count(client, Outcome.CANCELLED)).isEqualTo(1);
+	}
+
+	// Addresses
+
+	@Test
+	void connectionsAreSpreadOverTheAddresses() throws Exception {
+		try (ScriptedPeer other = new ScriptedPeer()) {
+			TcpClient client = start(builder(BY_KEY).address(other.address()).connections(4));
+			for (int i = 0; i < 2; i++) {
+				this.peer.accept();
+				other.accept();
+			}
+			Engine.eventually().untilAsserted(() -> assertThat(client.snapshot().connected()).isEqualTo(4));
+			assertThat(client.snapshot().addresses()).extracting(ClientSnapshot.Address::connections)
+				.containsExactly(2, 2);
+		}
+	}
+
+	@Test
+	void anAddressThatCannotBeReachedIsLeftOutUntilItCan() throws Exception {
+		int port = FreePort.find();
+		TcpClient client = start(builder(BY_KEY).address("localhost", port).connections(2));
+		Session first = this.peer.accept();
+		Session second = this.peer.accept();
+		Engine.eventually().untilAsserted(() -> {
+			ClientSnapshot.Address unreachable = client.snapshot().addresses().get(1);
+			assertThat(unreachable.reachable()).isFalse();
+			assertThat(unreachable.failure()).contains("ConnectException");
+		});
+		Engine.eventually().until(() -> client.snapshot().connected() == 2);
+		assertThat(this.engine.log()).filteredOn((line) -> line.contains("cannot be connected")).hasSize(1);
+		try (ScriptedPeer back = new ScriptedPeer(port)) {
+			first.reset();
+			back.accept();
+			Engine.eventually().until(() -> client.snapshot().addresses().get(1).reachable());
+		}
+		second.close();
+	}
+
+	@Test
+	void aClientWaitsForAPeerThatIsNotThereYet() throws Exception {
+		int port = FreePort.find();
+		TcpClient client = start(TcpClient.builder(this.engine.pool(2, 4))
+			.address("localhost", port)
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder())
+			.requestTimeout(LONG)
+			.backoff(Duration.ofMillis(1), Duration.ofMillis(10)));
+		assertThat(failureOf(client.exchangeAsync(Engine.bytes("now")))).isInstanceOf(ExchangeRejectedException.class)
+			.hasMessageContaining("localhost:" + port);
+		Engine.eventually().until(() -> client.snapshot().failedConnects() > 2);
+		Future<String> reply = call(client, "whenever");
+		try (ScriptedPeer back = new ScriptedPeer(port); Session session = back.accept()) {
+			assertThat(session.readLine()).isEqualTo("whenever");
+			session.send("now\n");
+			assertThat(get(reply)).isEqualTo("now");
+		}
+	}
+
+	@Test
+	void aNameThatDoesNotExistIsReported() {
+		TcpClient client = start(TcpClient.builder(this.engine.pool(2, 4))
+			.address("no-such-host.invalid", 7)
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder()));
+		Engine.eventually()
+			.untilAsserted(
+					() -> assertThat(client.snapshot().addresses().get(0).failure()).contains("UnknownHostException"));
+	}
+
+	@Test
+	void aPeerThatClosesAtOnceIsNotConnectedToWithoutEnd() {
+		TcpClient client = start(builder(BY_KEY).backoff(Duration.ofSeconds(20), LONG));
+		this.peer.accept().close();
+		Engine.eventually().until(() -> !client.snapshot().addresses().get(0).reachable());
+		assertThat(client.snapshot().connects() + client.snapshot().failedConnects()).isEqualTo(1);
+	}
+
+	@Test
+	void aConnectionThatTheApplicationHasSeenWasEstablished() {
+		CountDownLatch ended = this.engine.gate();
+		// The only thread notes that the connection is there after it has seen its end.
+		TcpClient client = start(builder(this.engine.pool(1, 1), BY_KEY).backoff(Duration.ofSeconds(20), LONG)
+			.handler(new MessageHandler() {
+
+				@Override
+				public void onOpen(Connection connection) {
+					Engine.pass(ended);
+				}
+
+				@Override
+				public void onMessage(Connection connection, ByteBuffer message) {
+					TcpClientTests.this.unexpected.add(Engine.text(message));
+				}
+
+			}));
+		this.peer.accept().close();
+		ended.countDown();
+		Engine.eventually().until(() -> client.snapshot().disconnects() == 1);
+		assertThat(client.snapshot().connects()).isEqualTo(1);
+		assertThat(client.snapshot().failedConnects()).isZero();
+	}
+
+	// Heartbeats
+
+	@Test
+	void aSilentPeerGetsAHeartbeat() throws Exception {
+		TcpClient client = start(builder(Correlation.inOrder()).requestTimeout(LONG)
+			.heartbeat(Duration.ofMillis(20), () -> Engine.bytes("alive?")));
+		Session session = this.peer.accept();
+		for (int i = 0; i < 3; i++) {
+			assertThat(session.readLine()).isEqualTo("alive?");
+			session.send("yes\n");
+		}
+		assertThat(client.snapshot().connected()).isEqualTo(1);
+	}
+
+	@Test
+	void aHeartbeatWithoutReplyClosesTheConnection() {
+		start(builder(BY_KEY).requestTimeout(Duration.ofMillis(50))
+			.heartbeat(Duration.ofMillis(20), () -> Engine.bytes("heart:beat")));
+		Session first = this.peer.accept();
+		assertThat(first.readLine()).isEqualTo("heart:beat");
+		assertThat(this.peer.accept().readLine()).isEqualTo("heart:beat");
+	}
+
+	// The end
+
+	@Test
+	void closingWaitsForReplies() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = this.peer.accept();
+		Future<String> reply = call(client, "a:?");
+		session.readLine();
+		Future<Boolean> closed = this.callers.submit(() -> client.close(Engine.DEADLINE));
+		Engine.eventually().until(() -> client.snapshot().state() == ClientSnapshot.State.CLOSING);
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> client.exchange(Engine.bytes("b:?")))
+			.withMessageContaining("closed");
+		session.send("a:!\n");
+		assertThat(get(reply)).isEqualTo("a:!");
+		assertThat(session.readLine()).isNull();
+		session.close();
+		assertThat(get(closed)).isEqualTo("true");
+		assertThat(client.snapshot().state()).isEqualTo(ClientSnapshot.State.CLOSED);
+	}
+
+	@Test
+	void closingLosesWhatIsUnderWayAfterTheGrace() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = this.peer.accept();
+		Future<String> reply = call(client, "a:?");
+		session.readLine();
+		assertThat(client.close(Duration.ofMillis(20))).isFalse();
+		assertThat(failureOf(reply)).isInstanceOf(ExchangeLostException.class);
+		assertThat(this.engine.log()).anyMatch((line) -> line.contains("closed with 1 exchanges under way"));
+	}
+
+	@Test
+	void aSecondCloseWaitsForTheFirst() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = this.peer.accept();
+		Future<String> one = call(client, "a:?");
+		session.readLine();
+		Future<String> two = call(client, "b:?");
+		session.readLine();
+		Future<Boolean> first = this.callers.submit(() -> client.close(Engine.DEADLINE));
+		Engine.eventually().until(() -> client.snapshot().state() == ClientSnapshot.State.CLOSING);
+		assertThat(client.close(Duration.ofMillis(20))).isFalse();
+		session.send("a:!\n");
+		assertThat(get(one)).isEqualTo("a:!");
+		session.send("b:!\n");
+		assertThat(get(two)).isEqualTo("b:!");
+		assertThat(session.readLine()).isNull();
+		session.close();
+		assertThat(get(first)).isEqualTo("true");
+		assertThat(client.close(Duration.ZERO)).isTrue();
+	}
+
+	@Test
+	void callersThatWaitForAPlaceAreRejectedByTheEnd() throws Exception {
+		TcpClient client = start(builder(BY_KEY).maxInFlight(1));
+		Session session = this.peer.accept();
+		Future<String> one = call(client, "a:?");
+		session.readLine();
+		Future<String> waits = call(client, "b:?");
+		Engine.eventually().until(() -> client.snapshot().waiting() == 1);
+		Future<Boolean> closed = this.callers.submit(() -> client.close(Engine.DEADLINE));
+		assertThat(failureOf(waits)).isInstanceOf(ExchangeRejectedException.class).hasMessageContaining("closed");
+		session.send("a:!\n");
+		session.close();
+		assertThat(get(one)).isEqualTo("a:!");
+		assertThat(get(closed)).isEqualTo("true");
+	}
+
+	@Test
+	void thePoolClosesItsServersBeforeItsClients() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		TcpClient client = start(builder(pool, BY_KEY));
+		CountDownLatch draining = this.engine.gate();
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			Engine.pass(draining);
+			connection.send(client.exchange(message));
+		});
+		Session session = this.peer.accept();
+		Peer caller = this.engine.connect(server).send("a:?\n");
+		Engine.eventually().until(() -> server.snapshot().receivedMessages() == 1);
+		Future<Boolean> closed = this.callers.submit(() -> pool.close(Engine.DEADLINE));
+		Engine.eventually().until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
+		draining.countDown();
+		assertThat(session.readLine()).isEqualTo("a:?");
+		session.send("a:!\n");
+		assertThat(caller.readLine()).isEqualTo("a:!");
+		session.close();
+		caller.close();
+		assertThat(get(closed)).isEqualTo("true");
+		assertThat(client.snapshot().state()).isEqualTo(ClientSnapshot.State.CLOSED);
+	}
+
+	@Test
+	void aClientIsStartedOnceAndNeedsItsParts() {
+		TcpClient.Builder builder = TcpClient.builder(this.engine.pool(1, 2));
+		assertThatIllegalStateException().isThrownBy(builder::build).withMessageContaining("needs an address");
+		builder.address("localhost", 1);
+		assertThatIllegalStateException().isThrownBy(builder::build).withMessageContaining("needs a framing");
+		builder.framing(Framing.line());
+		assertThatIllegalStateException().isThrownBy(builder::build).withMessageContaining("needs a correlation");
+		TcpClient client = start(builder.correlation(BY_KEY));
+		assertThatIllegalStateException().isThrownBy(client::start).withMessageContaining("started before");
+		TcpClient unstarted = builder.build();
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> unstarted.exchange(Engine.bytes("a:?")))
+			.withMessageContaining("call start()");
+		assertThat(unstarted.close(Duration.ZERO)).isTrue();
+		assertThatIllegalArgumentException().isThrownBy(() -> client.exchange(Engine.bytes("a:?"), Duration.ZERO));
+		assertThatIllegalArgumentException().isThrownBy(() -> builder.connections(0));
+		assertThatIllegalArgumentException().isThrownBy(() -> builder.requestTimeout(Duration.ZERO));
+		assertThatIllegalArgumentException()
+			.isThrownBy(() -> builder.backoff(Duration.ofSeconds(2), Duration.ofSeconds(1)));
+	}
+
+	@Test
+	void aClientThatWasClosedIsStartedAgainAndCountsOn() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		// The peer leaves each connection open: a client that had lost it could open the
+		// next one before its close, and the peer would take that one for the connection
+		// of the client's second life
+		Session first = this.peer.accept();
+		assertThat(answered(client, first, "a:1")).isEqualTo("a:1!");
+		assertThat(client.close(LONG)).isTrue();
+		assertThat(first.readLine()).isNull();
+		ClientSnapshot closed = client.snapshot();
+		assertThat(closed.state()).isEqualTo(ClientSnapshot.State.CLOSED);
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> client.exchange(Engine.bytes("b:2")))
+			.withMessageContaining("closed");
+		client.start();
+		assertThat(answered(client, this.peer.accept(), "c:3")).isEqualTo("c:3!");
+		assertThat(client.snapshot().state()).isEqualTo(ClientSnapshot.State.RUNNING);
+		Engine.eventually().until(() -> count(client, Outcome.REPLIED) == 2);
+		assertThat(count(client, Outcome.REJECTED)).isEqualTo(1);
+		assertThat(client.snapshot().sentBytes()).isGreaterThan(closed.sentBytes());
+		assertThatIllegalStateException().isThrownBy(client::start).withMessageContaining("started before");
+	}
+
+	private String answered(TcpClient client, Session session, String request) throws Exception {
+		Future<String> reply = call(client, request);
+		session.send(session.readLine() + "!\n");
+		return get(reply);
+	}
+
+	@Test
+	void aClientInTheClearIsNotGivenTls() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		ClientTls tls = ClientTls.of(SSLContext.getDefault());
+		assertThatIllegalStateException().isThrownBy(() -> client.tls(tls)).withMessageContaining("does not speak TLS");
+	}
+
+}

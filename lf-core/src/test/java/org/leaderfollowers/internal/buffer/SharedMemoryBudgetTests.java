@@ -1,0 +1,38 @@
+package org.leaderfollowers.internal.buffer;
+
+import org.junit.jupiter.api.Test;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for a {@link MemoryBudget} that several share.
+ */
+class SharedMemoryBudgetTests {
+
+	private final MemoryBudget shared = new MemoryBudget(100);
+
+	private final MemoryBudget one = new MemoryBudget(this.shared);
+
+	private final MemoryBudget other = new MemoryBudget(this.shared);
+
+	@Test
+	void allOfThemTogetherStayWithinTheLimit() {
+		assertThat(this.one.reserve(60)).isTrue();
+		assertThat(this.other.reserve(60)).isFalse();
+		assertThat(this.other.reserve(40)).isTrue();
+		assertThat(this.one.reserve(1)).isFalse();
+		assertThat(this.one.used()).isEqualTo(60);
+		assertThat(this.other.used()).isEqualTo(40);
+		assertThat(this.one.usedTogether()).isEqualTo(100);
+		assertThat(this.other.limit()).isEqualTo(100);
+	}
+
+	@Test
+	void oneGivesBackForTheOthers() {
+		assertThat(this.one.reserve(100)).isTrue();
+		this.one.release(100);
+		assertThat(this.other.reserve(100)).isTrue();
+		assertThat(this.one.used()).isZero();
+	}
+
+}
