@@ -235,16 +235,19 @@ public class ConnectionsEndpoint {
 	 * @param pendingBytes how much of it waits for the client to read
 	 * @param tlsGeneration which of the TLS configurations of the server it has, from 1,
 	 * or 0 if it does not speak TLS
+	 * @param inFlight how many messages are in flight, if they are handled in parallel,
+	 * and replies owed
 	 */
 	public record ConnectionDescriptor(long id, String server, ConnectionSnapshot.State state,
 			@Nullable String remoteAddress, Duration age, Duration idle, long messages, long receivedBytes,
-			long sentBytes, long pendingBytes, int tlsGeneration) {
+			long sentBytes, long pendingBytes, int tlsGeneration, int inFlight) {
 
 		static ConnectionDescriptor of(ConnectionSnapshot connection, boolean showRemoteAddress) {
 			return new ConnectionDescriptor(connection.id(), connection.server(), connection.state(),
 					showRemoteAddress ? describe(connection.remoteAddress()) : null, connection.age(),
 					connection.idle(), connection.receivedMessages(), connection.receivedBytes(),
-					connection.sentBytes(), connection.pendingBytes(), connection.tlsGeneration());
+					connection.sentBytes(), connection.pendingBytes(), connection.tlsGeneration(),
+					connection.inFlight());
 		}
 
 		/** Without any look-up of names. */

@@ -8,6 +8,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.EventType;
 import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
 import org.leaderfollowers.PoolSnapshot.ReliefSnapshot;
 import org.leaderfollowers.PoolSnapshot.SharingSnapshot;
@@ -33,17 +34,19 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
  * @param threadsStarted how many threads were started since the pool was built
  * @param threadStartFailures how many threads could not be started
  * @param handleSets the handle sets of the pool that are in use, or have been
+ * @param eventSources the event sources that the pool was built for
  * @param unfolding how many handle sets are in use, and why
  * @param promotions how many leaders there have been, by how they came to lead
  * @param handOffs how leadership was handed over
  * @param leaderless how long nobody could lead because every thread was busy
  * @param bufferedBytes how much memory its connections hold together
+ * @param nestedUpcalls how many handlers have been run on top of handlers that waited
  */
 public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigurationDescriptor configuration,
 		Map<ThreadRole, Integer> roles, List<ThreadDescriptor> threads, long threadsStarted, long threadStartFailures,
-		List<HandleSetDescriptor> handleSets, UnfoldingDescriptor unfolding, Map<PromotionKind, Long> promotions,
-		HandOffsDescriptor handOffs, LeaderlessDescriptor leaderless,
-		long bufferedBytes) implements OperationResponseBody {
+		List<HandleSetDescriptor> handleSets, List<EventSourceDescriptor> eventSources, UnfoldingDescriptor unfolding,
+		Map<PromotionKind, Long> promotions, HandOffsDescriptor handOffs, LeaderlessDescriptor leaderless,
+		long bufferedBytes, long nestedUpcalls) implements OperationResponseBody {
 
 	static PoolDescriptor of(PoolSnapshot pool) {
 		return new PoolDescriptor(pool.time(), pool.state(), PoolConfigurationDescriptor.of(pool),
@@ -51,11 +54,12 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 				pool.threads().stream().map((thread) -> ThreadDescriptor.of(thread, pool.time())).toList(),
 				pool.threadsStarted(), pool.threadStartFailures(),
 				pool.handleSets().stream().map(HandleSetDescriptor::of).toList(),
+				pool.eventSources().stream().map(EventSourceDescriptor::of).toList(),
 				UnfoldingDescriptor.of(pool.unfolding()),
 				LeaderFollowersDescriptor.counts(PromotionKind.class, pool.promotions()), HandOffsDescriptor.of(pool),
 				new LeaderlessDescriptor(pool.leaderlessPeriods(), Duration.ofNanos(pool.leaderlessNanos()),
 						pool.starvations(), pool.starvedFor()),
-				pool.bufferedBytes());
+				pool.bufferedBytes(), pool.nestedUpcalls());
 	}
 
 	/**
@@ -110,13 +114,18 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	 * @param handle what it works on, if it is processing or runs a handler while it
 	 * leads
 	 * @param handler who processes, if somebody does
+	 * @param waitsFor the reply or message for which the handler waits, and on which
+	 * connection; {@code null} if it does not wait, as far as the engine knows
+	 * @param waitingSince when it began to wait, or {@code null}
 	 */
 	public record ThreadDescriptor(String name, ThreadRole role, Instant since, @Nullable String server,
-			@Nullable String handle, @Nullable String handler) {
+			@Nullable String handle, @Nullable String handler, @Nullable String waitsFor,
+			@Nullable Instant waitingSince) {
 
 		static ThreadDescriptor of(ThreadSnapshot thread, Instant now) {
 			return new ThreadDescriptor(thread.name(), thread.role(), now.minus(thread.since()), thread.server(),
-					thread.handle(), thread.handler());
+					thread.handle(), thread.handler(), thread.waitsFor(),
+					(thread.waitsFor() != null) ? now.minus(thread.waitingFor()) : null);
 		}
 
 	}
@@ -143,6 +152,30 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 					new HandlesDescriptor(set.handles(), set.active(), set.deactivated()),
 					LeaderFollowersDescriptor.counts(EventType.class, set.events()),
 					SharingDescriptor.of(set.sharing()), set.inUse());
+		}
+
+	}
+
+	/**
+	 * An event source of a pool.
+	 *
+	 * @param name the name of the source
+	 * @param inUse whether it is waited on
+	 * @param leader the name of the thread that leads it, or {@code null} if none does:
+	 * as with a handle set, or because as many of its events are being handled as may be
+	 * @param vacantFor for how long it has had no leader now although it needs one; zero
+	 * if it has one
+	 * @param handling how many of its events are being handled
+	 * @param events how many events it has returned
+	 * @param handlerFailures how many of them were lost since their handler failed
+	 * @param sourceFailures how often waiting for an event failed
+	 */
+	public record EventSourceDescriptor(String name, boolean inUse, @Nullable String leader, Duration vacantFor,
+			int handling, long events, long handlerFailures, long sourceFailures) {
+
+		static EventSourceDescriptor of(EventSourceSnapshot source) {
+			return new EventSourceDescriptor(source.name(), source.inUse(), source.leader(), source.vacantFor(),
+					source.handling(), source.events(), source.handlerFailures(), source.sourceFailures());
 		}
 
 	}

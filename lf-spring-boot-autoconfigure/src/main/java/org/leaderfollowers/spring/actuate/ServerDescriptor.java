@@ -35,13 +35,15 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
  * @param handling how long the handler took for a message
  * @param tls what there is to tell of TLS, or {@code null} if the server does not speak
  * it
+ * @param exchanges the requests that the server has sent to its clients, or {@code null}
+ * if it cannot ask them
  */
 public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant startedAt, boolean listening,
 		@Nullable String listeningFailure, boolean paused, @Nullable String address, @Nullable Integer port,
 		TransportType transport, String framing, String handler, String pool,
 		@Nullable ConnectionsDescriptor connections, @Nullable DatagramsDescriptor datagrams, BytesDescriptor bytes,
-		MessagesDescriptor messages, LatencyDescriptor handling,
-		@Nullable TlsDescriptor tls) implements OperationResponseBody {
+		MessagesDescriptor messages, LatencyDescriptor handling, @Nullable TlsDescriptor tls,
+		ServerSnapshot.@Nullable Exchanges exchanges) implements OperationResponseBody {
 
 	static ServerDescriptor of(ServerSnapshot server) {
 		return new ServerDescriptor(server.state(), server.startedAt(), server.listening(), server.listeningFailure(),
@@ -50,7 +52,7 @@ public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant sta
 				(server.transport() == TransportType.TCP) ? ConnectionsDescriptor.of(server) : null,
 				DatagramsDescriptor.of(server), new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
 				new MessagesDescriptor(server.receivedMessages()), LatencyDescriptor.of(server.handling()),
-				TlsDescriptor.of(server.tls()));
+				TlsDescriptor.of(server.tls()), server.exchanges());
 	}
 
 	/**

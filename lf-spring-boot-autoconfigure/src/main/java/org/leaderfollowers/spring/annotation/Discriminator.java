@@ -25,7 +25,8 @@ public @interface Discriminator {
 	String value() default "type";
 
 	/**
-	 * The property of the outermost JSON object.
+	 * The property of the outermost JSON object. Placeholders and SpEL expressions are
+	 * resolved.
 	 * @return the name of the property
 	 */
 	@AliasFor("value")

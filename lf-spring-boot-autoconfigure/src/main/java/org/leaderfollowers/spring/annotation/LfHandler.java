@@ -6,6 +6,7 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
+import org.leaderfollowers.EventSource;
 import org.leaderfollowers.MessageHandler;
 
 import org.springframework.core.annotation.AliasFor;
@@ -15,9 +16,18 @@ import org.springframework.stereotype.Component;
  * Marks a bean as the concrete event handler of a server: what the application does with
  * the messages of its clients. Each server has exactly one. The bean has methods that are
  * annotated with {@link OnMessage @OnMessage} and, if it wants, {@link OnOpen @OnOpen},
- * {@link OnClose @OnClose} and {@link OnError @OnError}; or it implements
- * {@link MessageHandler}, which costs least. A message handler may have annotated methods
- * for what it does not implement.
+ * {@link OnIdle @OnIdle}, {@link OnDrain @OnDrain}, {@link OnClose @OnClose} and
+ * {@link OnError @OnError}; or it implements {@link MessageHandler}, which costs least. A
+ * message handler may have annotated methods for what it does not implement.
+ * <p>
+ * With {@link #source()}, the bean handles the events of an {@link EventSource} instead.
+ * It has one method that is annotated with {@link OnMessage @OnMessage}, whose only
+ * parameter is the event; or it implements {@link EventSource.Handler}. With
+ * {@link #client()}, it handles the connections of a client: {@link OnMessage @OnMessage}
+ * methods are called with messages of the peer that are the reply to nothing. A bean
+ * belongs to one server, one event source or one client.
+ * <p>
+ * The names may have placeholders and SpEL expressions, such as {@code ${orders.server}}.
  * <p>
  * On a class, the annotation makes it a component as well; it can also be put on a
  * {@code @Bean} method:
@@ -55,5 +65,20 @@ public @interface LfHandler {
 	 */
 	@AliasFor("value")
 	String server() default "default";
+
+	/**
+	 * The event source whose events the bean handles: the name of a bean of type
+	 * {@link EventSource}. The bean then handles the messages of no server.
+	 * @return the name of the event source, or nothing
+	 */
+	String source() default "";
+
+	/**
+	 * The client whose connections the bean handles: messages of the peer that are no
+	 * replies, and the life of the connections. The bean then handles the messages of no
+	 * server.
+	 * @return the name of the client, or nothing
+	 */
+	String client() default "";
 
 }

@@ -18,7 +18,13 @@ import java.lang.annotation.Target;
  * Of several methods, the one whose type is nearest to that of the exception is called.
  * If there is none for the exception itself, there may be one for its cause.
  * <p>
- * The parameters may be an exception, the {@link org.leaderfollowers.Connection} and
+ * One parameter may be the message that failed, for example to put its identifier into
+ * the reply: of the types that an {@link OnMessage @OnMessage} method can take it as. A
+ * {@link java.nio.ByteBuffer} is lent until the method returns. If something else has
+ * failed there is none: the method is not called then, unless the parameter is an
+ * {@code Optional} or {@code @Nullable}.
+ * <p>
+ * Other parameters may be an exception, the {@link org.leaderfollowers.Connection} and
  * {@link org.springframework.messaging.handler.annotation.Header @Header}s, see
  * {@link org.leaderfollowers.spring.handler.LfHeaders}.
  */

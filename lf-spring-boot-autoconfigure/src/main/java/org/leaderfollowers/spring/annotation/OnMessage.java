@@ -24,7 +24,8 @@ import org.springframework.core.annotation.AliasFor;
  * the message ({@link #prefix()}), by a property of a JSON message ({@link #type()}), or,
  * if all methods have neither, by the class of the payload: the payload classes have a
  * supertype in common then whose {@code @JsonTypeInfo} tells Jackson which of them a
- * message is.
+ * message is. Placeholders and SpEL expressions in prefixes and types are resolved when
+ * the handler is created.
  */
 @Target({ ElementType.METHOD, ElementType.ANNOTATION_TYPE })
 @Retention(RetentionPolicy.RUNTIME)

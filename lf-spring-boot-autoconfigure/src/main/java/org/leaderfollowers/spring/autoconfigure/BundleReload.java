@@ -5,20 +5,20 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
-import org.leaderfollowers.ServerSnapshot;
-import org.leaderfollowers.TcpServer;
+import org.jspecify.annotations.Nullable;
 
 import org.springframework.boot.ssl.SslBundle;
 import org.springframework.boot.ssl.SslBundles;
 import org.springframework.util.Assert;
 
 /**
- * Gives servers their SSL bundles anew when these are updated, for example because a
- * certificate was renewed. Connections that are open keep what they have. A bundle that
- * is of no use to a server does not get there.
+ * Gives servers and clients their SSL bundles anew when these are updated, for example
+ * because a certificate was renewed. Connections that are open keep what they have. A
+ * bundle that is of no use does not get there.
  * <p>
  * Handlers of bundle updates cannot be removed. So there is one for each bundle, however
  * often a server is started again, and it does not keep this object alive: the bundles
@@ -30,12 +30,12 @@ final class BundleReload {
 
 	private final SslBundles bundles;
 
-	private final Map<String, ReloadingServer> servers = new HashMap<>();
+	private final Map<String, Follower> followers = new HashMap<>();
 
 	private final Set<String> watched = new HashSet<>();
 
 	/**
-	 * Creates a new object, which has to be kept as long as servers are to follow.
+	 * Creates a new object, which has to be kept as long as somebody is to follow.
 	 * @param bundles the bundles
 	 */
 	public BundleReload(SslBundles bundles) {
@@ -44,51 +44,53 @@ final class BundleReload {
 	}
 
 	/**
-	 * Lets a server follow its bundle, in place of an earlier one of the same name.
-	 * @param server the server
-	 * @param tls how it uses the bundle
+	 * Lets a server or client follow its bundle, in place of an earlier one of the same
+	 * name.
+	 * @param subject the server or client, for people
+	 * @param bundle the name of the bundle
 	 * @param content the bundle that it was built with
+	 * @param update gives it the bundle anew, and returns what to say about that, or
+	 * {@code null} if it needs none any more
 	 */
-	public synchronized void follow(TcpServer server, BundleTls tls, SslBundle content) {
-		tls.warnOfUnlimitedTrust(content);
-		ReloadingServer reloading = new ReloadingServer(server, tls);
-		this.servers.put(server.name(), reloading);
-		if (this.watched.add(tls.bundle())) {
-			this.bundles.addBundleUpdateHandler(tls.bundle(), new UpdateHandler(this, tls.bundle())::updated);
+	public synchronized void follow(String subject, String bundle, SslBundle content,
+			Function<SslBundle, @Nullable String> update) {
+		Follower follower = new Follower(subject, bundle, update);
+		this.followers.put(subject, follower);
+		if (this.watched.add(bundle)) {
+			this.bundles.addBundleUpdateHandler(bundle, new UpdateHandler(this, bundle)::updated);
 		}
-		SslBundle current = this.bundles.getBundle(tls.bundle());
+		SslBundle current = this.bundles.getBundle(bundle);
 		if (current != content) {
-			// Updated since the server was built.
-			reloading.update(current);
+			// Updated since it was built.
+			follower.use(current);
 		}
 	}
 
 	private synchronized void updated(String bundle, SslBundle content) {
-		for (ReloadingServer reloading : this.servers.values()) {
-			if (reloading.tls.bundle().equals(bundle)) {
-				reloading.update(content);
+		for (Follower follower : this.followers.values()) {
+			if (follower.bundle().equals(bundle)) {
+				follower.use(content);
 			}
 		}
 	}
 
-	private record ReloadingServer(TcpServer server, BundleTls tls) {
+	private record Follower(String subject, String bundle, Function<SslBundle, @Nullable String> update) {
 
-		void update(SslBundle content) {
-			if (this.server.snapshot().state() == ServerSnapshot.State.STOPPED) {
-				return;
-			}
+		void use(SslBundle content) {
+			String used;
 			try {
-				this.server.tls(this.tls.create(content));
+				used = this.update.apply(content);
 			}
 			catch (IllegalArgumentException ex) {
-				logger.error("Server '%s' keeps the keys and certificates that it has. %s".formatted(this.server.name(),
-						ex.getMessage()), ex.getCause());
+				logger.error(
+						"%s keeps the keys and certificates that it has. %s".formatted(this.subject, ex.getMessage()),
+						ex.getCause());
 				return;
 			}
-			ServerSnapshot.Tls now = this.server.snapshot().tls();
-			logger.info("Server '%s' uses the SSL bundle '%s' as it is now (generation %s). "
-				.formatted(this.server.name(), this.tls.bundle(), (now != null) ? now.generation() : "?")
-					+ "Connections that are open keep what they have");
+			if (used != null) {
+				logger.info("%s uses the SSL bundle '%s' as it is now%s. ".formatted(this.subject, this.bundle, used)
+						+ "Connections that are open keep what they have");
+			}
 		}
 
 	}

@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.autoconfigure;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.leaderfollowers.ClientAuth;
+import org.leaderfollowers.ClientTls;
 import org.leaderfollowers.ServerTls;
 
 import org.springframework.boot.ssl.SslBundle;
@@ -35,10 +36,36 @@ record BundleTls(String bundle, ClientAuth clientAuth) {
 			}
 		}
 		catch (RuntimeException ex) {
-			throw new IllegalArgumentException(
-					"The SSL bundle '%s' cannot be used: %s".formatted(this.bundle, reason(ex)), ex);
+			throw unusable(this.bundle, ex);
 		}
 		throw new IllegalArgumentException("The SSL bundle '%s' cannot be used: %s".formatted(this.bundle, problem));
+	}
+
+	/**
+	 * Makes the TLS of a client out of a bundle, which needs no key of its own.
+	 * @param bundle the name of the bundle
+	 * @param content the bundle as it is now
+	 * @param verifyHostname whether the certificate must be for the name of the server
+	 * @return the TLS of a client
+	 * @throws IllegalArgumentException if the bundle is of no use to a client, with a
+	 * sentence that says why
+	 */
+	static ClientTls createForClient(String bundle, SslBundle content, boolean verifyHostname) {
+		try {
+			ClientTls tls = ClientTls.of(content.createSslContext()).verifyHostname(verifyHostname);
+			String[] protocols = content.getOptions().getEnabledProtocols();
+			tls = (protocols != null) ? tls.protocols(protocols) : tls;
+			String[] ciphers = content.getOptions().getCiphers();
+			return (ciphers != null) ? tls.cipherSuites(ciphers) : tls;
+		}
+		catch (RuntimeException ex) {
+			throw unusable(bundle, ex);
+		}
+	}
+
+	private static IllegalArgumentException unusable(String bundle, RuntimeException cause) {
+		return new IllegalArgumentException("The SSL bundle '%s' cannot be used: %s".formatted(bundle, reason(cause)),
+				cause);
 	}
 
 	private static ServerTls withOptions(ServerTls tls, SslOptions options) {

@@ -19,9 +19,10 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
 import org.springframework.boot.context.properties.source.IterableConfigurationPropertySource;
 import org.springframework.boot.context.properties.source.MutuallyExclusiveConfigurationPropertiesException;
 import org.springframework.core.env.Environment;
+import org.springframework.util.unit.DataSize;
 
 /**
- * The properties of one server or pool and the prefix that they have.
+ * The properties of one server, client or pool and the prefix that they have.
  *
  * @param <P> the type of the properties
  * @param prefix the prefix of the properties, without a dot at its end
@@ -100,6 +101,16 @@ record ConfiguredProperties<P>(String prefix, P values) {
 	}
 
 	/**
+	 * Hands a size on to a builder, in bytes.
+	 * @param rule what the builder accepts, as the rest of a sentence after "must"
+	 */
+	void setSize(String property, DataSize value, Consumer<Integer> setter, String rule) {
+		set(property, value,
+				(size) -> setter.accept((int) Math.max(Integer.MIN_VALUE, Math.min(size.toBytes(), Integer.MAX_VALUE))),
+				rule);
+	}
+
+	/**
 	 * Makes something of a value, which is checked thereby.
 	 * @param rule what values are accepted, as the rest of a sentence after "must"
 	 */
@@ -122,6 +133,11 @@ record ConfiguredProperties<P>(String prefix, P values) {
 		catch (IllegalArgumentException ex) {
 			throw invalid(property, value, ex.getMessage() + ".", ex);
 		}
+	}
+
+	/** Boot's failure analysis prints the value, and a value that is missing is empty. */
+	InvalidConfigurationPropertyValueException missing(String property, String reason) {
+		return invalid(property, "", reason);
 	}
 
 	InvalidConfigurationPropertyValueException invalid(String property, @Nullable Object value, String reason) {

@@ -6,13 +6,16 @@ import java.util.function.Predicate;
 
 import io.micrometer.context.ContextAccessor;
 import io.micrometer.context.ContextRegistry;
+import io.micrometer.context.ContextSnapshot;
 import io.micrometer.context.ContextSnapshot.Scope;
 import io.micrometer.context.ContextSnapshotFactory;
 import io.micrometer.context.ThreadLocalAccessor;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.NestingGuard;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
 
@@ -24,8 +27,10 @@ import org.springframework.util.Assert;
  * that have the key of a {@link ThreadLocalAccessor}. Afterwards the thread has again
  * what it had before. An attribute that is set by a call is bound from the next one on.
  * Nothing is allocated for connections without such attributes.
+ * <p>
+ * A handler that is run on top of another one sees no value of that.
  */
-final class ContextPropagation implements MessageHandlerInterceptor, Ordered {
+final class ContextPropagation implements MessageHandlerInterceptor, NestingGuard, Ordered {
 
 	/** Outside of the observation, whose parent may be among the attributes. */
 	private static final int ORDER = MessageHandlerDecorator.OBSERVATION_ORDER - 500;
@@ -33,6 +38,8 @@ final class ContextPropagation implements MessageHandlerInterceptor, Ordered {
 	private final ContextRegistry registry;
 
 	private final ContextSnapshotFactory snapshots;
+
+	private final ContextSnapshot nothing;
 
 	/**
 	 * Creates a new interceptor.
@@ -42,6 +49,11 @@ final class ContextPropagation implements MessageHandlerInterceptor, Ordered {
 		Assert.notNull(registry, "'registry' must not be null");
 		this.registry = registry;
 		this.snapshots = ContextSnapshotFactory.builder().contextRegistry(registry).build();
+		this.nothing = ContextSnapshotFactory.builder()
+			.contextRegistry(registry)
+			.clearMissing(true)
+			.build()
+			.captureFrom();
 	}
 
 	@Override
@@ -66,6 +78,20 @@ final class ContextPropagation implements MessageHandlerInterceptor, Ordered {
 	}
 
 	@Override
+	public void onIdle(Connection connection, EventType type, MessageHandler next) throws Exception {
+		try (Scope scope = bind(connection)) {
+			next.onIdle(connection, type);
+		}
+	}
+
+	@Override
+	public void onDrain(Connection connection, MessageHandler next) throws Exception {
+		try (Scope scope = bind(connection)) {
+			next.onDrain(connection);
+		}
+	}
+
+	@Override
 	public void onClose(Connection connection, CloseReason reason, MessageHandler next) throws Exception {
 		try (Scope scope = bind(connection)) {
 			next.onClose(connection, reason);
@@ -76,6 +102,13 @@ final class ContextPropagation implements MessageHandlerInterceptor, Ordered {
 	public void onError(Connection connection, Throwable failure, MessageHandler next) throws Exception {
 		try (Scope scope = bind(connection)) {
 			next.onError(connection, failure);
+		}
+	}
+
+	@Override
+	public void separate(Runnable handler) {
+		try (Scope scope = this.nothing.setThreadLocals()) {
+			handler.run();
 		}
 	}
 

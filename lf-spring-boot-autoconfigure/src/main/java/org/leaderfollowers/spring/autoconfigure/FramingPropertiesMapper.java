@@ -9,21 +9,23 @@ import org.leaderfollowers.LengthFieldFraming;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.ByteOrder;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.FramingType;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.LengthField;
-import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 import org.leaderfollowers.spring.server.UnknownNameException;
 import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
 import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.BeanNotOfRequiredTypeException;
 import org.springframework.beans.factory.ListableBeanFactory;
+import org.springframework.util.unit.DataSize;
 
 /**
- * Maps the properties of a server to its framing.
+ * Maps the properties of a server or client to its framing.
  *
- * @param properties the properties to map
+ * @param properties those of the server or client
+ * @param framing the properties to map
  * @param beanFactory where to find framings of the application, parents included
  */
-record FramingPropertiesMapper(ConfiguredProperties<Server> properties, ListableBeanFactory beanFactory) {
+record FramingPropertiesMapper(ConfiguredProperties<?> properties, LfProperties.Framing framing,
+		ListableBeanFactory beanFactory) {
 
 	private static final String TYPE = "framing.type";
 
@@ -36,7 +38,7 @@ record FramingPropertiesMapper(ConfiguredProperties<Server> properties, Listable
 	private static final String LENGTH_FIELD = "framing.length-field";
 
 	Framing map() {
-		LfProperties.Framing framing = this.properties.values().framing();
+		LfProperties.Framing framing = this.framing;
 		rejectUnused(DELIMITER, framing.delimiter(), FramingType.DELIMITER);
 		rejectUnused(LENGTH, framing.length(), FramingType.FIXED_LENGTH);
 		rejectUnused(LENGTH_FIELD, framing.lengthField(), FramingType.LENGTH_FIELD);
@@ -58,6 +60,17 @@ record FramingPropertiesMapper(ConfiguredProperties<Server> properties, Listable
 		};
 	}
 
+	/**
+	 * Checks that a message of the framing can be received.
+	 */
+	void checkLength(DataSize maxMessageSize) {
+		Integer length = this.framing.length();
+		if (length != null && length > maxMessageSize.toBytes()) {
+			throw this.properties.invalid(LENGTH, length, "Must not be greater than '%s', which is %d bytes."
+				.formatted(this.properties.key("max-message-size"), maxMessageSize.toBytes()));
+		}
+	}
+
 	private Framing bean(String name) {
 		if (!this.beanFactory.containsBean(name)) {
 			throw new UnknownNameException(Kind.FRAMING, name,
@@ -74,7 +87,7 @@ record FramingPropertiesMapper(ConfiguredProperties<Server> properties, Listable
 	}
 
 	private FramingType type() {
-		FramingType type = this.properties.values().framing().type();
+		FramingType type = this.framing.type();
 		return (type != null) ? type : FramingType.LINE;
 	}
 
@@ -91,7 +104,7 @@ record FramingPropertiesMapper(ConfiguredProperties<Server> properties, Listable
 
 	private <V> V required(String property, @Nullable V value, FramingType type) {
 		if (value == null) {
-			throw this.properties.invalid(property, null,
+			throw this.properties.missing(property,
 					"A value is required, because '%s' is '%s'.".formatted(this.properties.key(TYPE), name(type)));
 		}
 		return value;

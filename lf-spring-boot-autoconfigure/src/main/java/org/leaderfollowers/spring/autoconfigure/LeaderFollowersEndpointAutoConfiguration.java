@@ -1,13 +1,16 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.util.Set;
+
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.actuate.ClientsEndpoint;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
 import org.leaderfollowers.spring.actuate.HandOffsEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpointWebExtension;
-import org.leaderfollowers.spring.autoconfigure.LfProperties.Actuator;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -19,17 +22,21 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.env.Environment;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for {@link LeaderFollowersEndpoint},
- * {@link HandOffsEndpoint} and {@link ConnectionsEndpoint}.
+ * {@link HandOffsEndpoint}, {@link ConnectionsEndpoint} and {@link ClientsEndpoint}.
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
 @ConditionalOnClass({ TcpServer.class, LeaderFollowersEndpoint.class, ConditionalOnAvailableEndpoint.class })
 @ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class, LfProperties.class })
+@EnableConfigurationProperties(LeaderFollowersEndpointAutoConfiguration.ConnectionsEndpointProperties.class)
 public final class LeaderFollowersEndpointAutoConfiguration {
 
 	@Bean
@@ -65,11 +72,19 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	}
 
 	@Bean
+	@ConditionalOnBean(LeaderFollowersClients.class)
 	@ConditionalOnMissingBean
 	@ConditionalOnAvailableEndpoint
-	ConnectionsEndpoint leaderFollowersConnectionsEndpoint(LeaderFollowersServers servers, LfProperties properties) {
-		Actuator actuator = properties.actuator();
-		return new ConnectionsEndpoint(servers, Show.valueOf(actuator.showRemoteAddresses().name()), actuator.roles());
+	ClientsEndpoint leaderFollowersClientsEndpoint(LeaderFollowersClients clients) {
+		return new ClientsEndpoint(clients);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnAvailableEndpoint
+	ConnectionsEndpoint leaderFollowersConnectionsEndpoint(LeaderFollowersServers servers,
+			ConnectionsEndpointProperties properties) {
+		return new ConnectionsEndpoint(servers, properties.showRemoteAddresses(), properties.roles());
 	}
 
 	@Bean
@@ -78,6 +93,18 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	@ConditionalOnAvailableEndpoint(exposure = EndpointExposure.WEB)
 	ConnectionsEndpointWebExtension leaderFollowersConnectionsEndpointWebExtension(ConnectionsEndpoint endpoint) {
 		return new ConnectionsEndpointWebExtension(endpoint);
+	}
+
+	/**
+	 * Properties of the endpoint of connections.
+	 *
+	 * @param showRemoteAddresses When to show the addresses of clients.
+	 * @param roles Roles that are authorized to see the addresses of clients, one of
+	 * which is enough. Every authenticated user is authorized if empty.
+	 */
+	@ConfigurationProperties("management.endpoint.lfconnections")
+	record ConnectionsEndpointProperties(@DefaultValue("never") Show showRemoteAddresses,
+			@DefaultValue Set<String> roles) {
 	}
 
 }

@@ -3,9 +3,11 @@ package org.leaderfollowers.spring.autoconfigure;
 import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.ClientSnapshot;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Health;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.health.LeaderFollowersHealthContributor;
 import org.leaderfollowers.spring.health.PoolHealthIndicator;
 import org.leaderfollowers.spring.health.ServerHealthIndicator;
@@ -32,17 +34,17 @@ import org.springframework.context.annotation.ImportRuntimeHints;
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
 @ConditionalOnClass({ TcpServer.class, HealthContributor.class, ConditionalOnEnabledHealthIndicator.class })
-@ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class, LfProperties.class })
-@ConditionalOnEnabledHealthIndicator("leaderfollowers")
+@ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class, LeaderFollowersClients.class,
+		LfProperties.class })
+@ConditionalOnEnabledHealthIndicator("lf")
 @ImportRuntimeHints(LeaderFollowersHealthContributorAutoConfiguration.DetailsRuntimeHints.class)
 public final class LeaderFollowersHealthContributorAutoConfiguration {
 
 	@Bean
-	@ConditionalOnMissingBean(name = { "leaderFollowersHealthIndicator", "leaderFollowersHealthContributor" },
-			search = SearchStrategy.CURRENT)
-	HealthContributor leaderFollowersHealthContributor(LfProperties properties, LeaderFollowersPools pools,
-			LeaderFollowersServers servers) {
-		return new LeaderFollowersHealthContributor(pools, servers, saturatedAfter(properties.health()));
+	@ConditionalOnMissingBean(name = { "lfHealthIndicator", "lfHealthContributor" }, search = SearchStrategy.CURRENT)
+	HealthContributor lfHealthContributor(LfProperties properties, LeaderFollowersPools pools,
+			LeaderFollowersServers servers, LeaderFollowersClients clients) {
+		return new LeaderFollowersHealthContributor(pools, servers, clients, saturatedAfter(properties.health()));
 	}
 
 	private static @Nullable Duration saturatedAfter(Health health) {
@@ -61,7 +63,7 @@ public final class LeaderFollowersHealthContributorAutoConfiguration {
 		public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {
 			new BindingReflectionHintsRegistrar().registerReflectionHints(hints.reflection(),
 					PoolHealthIndicator.Threads.class, PoolSnapshot.RunningHandler.class,
-					ServerHealthIndicator.Connections.class);
+					ServerHealthIndicator.Connections.class, ClientSnapshot.Address.class);
 		}
 
 	}

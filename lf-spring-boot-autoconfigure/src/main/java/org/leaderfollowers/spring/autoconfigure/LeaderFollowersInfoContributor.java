@@ -1,17 +1,21 @@
 package org.leaderfollowers.spring.autoconfigure;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.ClientSnapshot;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.TcpClient;
 import org.leaderfollowers.TransportType;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -29,16 +33,22 @@ final class LeaderFollowersInfoContributor implements InfoContributor {
 
 	private final LeaderFollowersServers servers;
 
+	private final LeaderFollowersClients clients;
+
 	/**
 	 * Creates a new contributor.
 	 * @param pools the pools to tell of
 	 * @param servers the servers to tell of
+	 * @param clients the clients to tell of
 	 */
-	public LeaderFollowersInfoContributor(LeaderFollowersPools pools, LeaderFollowersServers servers) {
+	public LeaderFollowersInfoContributor(LeaderFollowersPools pools, LeaderFollowersServers servers,
+			LeaderFollowersClients clients) {
 		Assert.notNull(pools, "'pools' must not be null");
 		Assert.notNull(servers, "'servers' must not be null");
+		Assert.notNull(clients, "'clients' must not be null");
 		this.pools = pools;
 		this.servers = servers;
+		this.clients = clients;
 	}
 
 	@Override
@@ -51,8 +61,12 @@ final class LeaderFollowersInfoContributor implements InfoContributor {
 		for (Server server : this.servers) {
 			servers.put(server.name(), ServerInfo.of(server.snapshot()));
 		}
+		Map<String, ClientInfo> clients = new TreeMap<>();
+		for (TcpClient client : this.clients) {
+			clients.put(client.name(), ClientInfo.of(client.snapshot()));
+		}
 		builder.withDetail("lf", new LeaderFollowersInfo(
-				LeaderFollowersPool.class.getPackage().getImplementationVersion(), pools, servers));
+				LeaderFollowersPool.class.getPackage().getImplementationVersion(), pools, servers, clients));
 	}
 
 	/**
@@ -61,9 +75,26 @@ final class LeaderFollowersInfoContributor implements InfoContributor {
 	 * @param version the version of the engine, or {@code null} if its jar does not tell
 	 * @param pools the pools, by name
 	 * @param servers the servers, by name
+	 * @param clients the clients, by name
 	 */
 	public record LeaderFollowersInfo(@Nullable String version, Map<String, PoolInfo> pools,
-			Map<String, ServerInfo> servers) {
+			Map<String, ServerInfo> servers, Map<String, ClientInfo> clients) {
+	}
+
+	/**
+	 * A client.
+	 *
+	 * @param addresses the addresses that it connects to
+	 * @param connections how many connections it keeps open
+	 * @param pool the name of the pool that serves it
+	 */
+	public record ClientInfo(List<String> addresses, int connections, String pool) {
+
+		static ClientInfo of(ClientSnapshot client) {
+			return new ClientInfo(client.addresses().stream().map(ClientSnapshot.Address::address).toList(),
+					client.connections(), client.pool());
+		}
+
 	}
 
 	/**

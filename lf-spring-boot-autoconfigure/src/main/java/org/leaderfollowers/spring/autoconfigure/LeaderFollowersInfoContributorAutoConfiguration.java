@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.autoconfigure;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.LeaderFollowersInfo;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -29,7 +30,7 @@ import org.springframework.core.annotation.Order;
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
 @ConditionalOnClass({ TcpServer.class, InfoContributor.class, ConditionalOnEnabledInfoContributor.class })
-@ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class })
+@ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class, LeaderFollowersClients.class })
 @ImportRuntimeHints(LeaderFollowersInfoContributorAutoConfiguration.InfoRuntimeHints.class)
 public final class LeaderFollowersInfoContributorAutoConfiguration {
 
@@ -37,8 +38,9 @@ public final class LeaderFollowersInfoContributorAutoConfiguration {
 	@ConditionalOnMissingBean
 	@ConditionalOnEnabledInfoContributor(value = "lf", fallback = InfoContributorFallback.DISABLE)
 	@Order(InfoContributorAutoConfiguration.DEFAULT_ORDER)
-	LeaderFollowersInfoContributor lfInfoContributor(LeaderFollowersPools pools, LeaderFollowersServers servers) {
-		return new LeaderFollowersInfoContributor(pools, servers);
+	LeaderFollowersInfoContributor lfInfoContributor(LeaderFollowersPools pools, LeaderFollowersServers servers,
+			LeaderFollowersClients clients) {
+		return new LeaderFollowersInfoContributor(pools, servers, clients);
 	}
 
 	/** The section is written as JSON. */

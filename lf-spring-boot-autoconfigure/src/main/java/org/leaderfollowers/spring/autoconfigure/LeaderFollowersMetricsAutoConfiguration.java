@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.autoconfigure;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -18,7 +19,7 @@ import org.springframework.context.annotation.Bean;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for the meters of Leader/Followers
- * pools and servers. Each application context has meters of its own pools and servers.
+ * pools, servers and clients. Each application context has meters of its own ones.
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class,
 		afterName = "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration")
@@ -40,6 +41,13 @@ public final class LeaderFollowersMetricsAutoConfiguration {
 		return new ServerMetrics(servers);
 	}
 
+	@Bean
+	@ConditionalOnBean(value = LeaderFollowersClients.class, search = SearchStrategy.CURRENT)
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	ClientMetrics leaderFollowersClientMetrics(LeaderFollowersClients clients) {
+		return new ClientMetrics(clients);
+	}
+
 	/**
 	 * Spring Boot binds the meters of this context to its registries. This binds them if
 	 * the registry is that of a parent context, or if Spring Boot's module for metrics is
@@ -51,6 +59,7 @@ public final class LeaderFollowersMetricsAutoConfiguration {
 		return () -> registry.ifUnique((unique) -> {
 			beanFactory.getBeansOfType(PoolMetrics.class).values().forEach((metrics) -> metrics.bindTo(unique));
 			beanFactory.getBeansOfType(ServerMetrics.class).values().forEach((metrics) -> metrics.bindTo(unique));
+			beanFactory.getBeansOfType(ClientMetrics.class).values().forEach((metrics) -> metrics.bindTo(unique));
 		});
 	}
 

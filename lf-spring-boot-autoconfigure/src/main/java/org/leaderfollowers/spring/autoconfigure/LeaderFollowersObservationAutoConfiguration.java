@@ -5,8 +5,11 @@ import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
 import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.autoconfigure.MessageMeasurement.ExchangeTiming;
 import org.leaderfollowers.spring.autoconfigure.MessageMeasurement.Timing;
+import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
+import org.leaderfollowers.spring.observation.ExchangeObservationConvention;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
 
 import org.springframework.beans.factory.ObjectProvider;
@@ -24,9 +27,9 @@ import org.springframework.core.annotation.Order;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for the observation of the messages
- * that handlers process, and for their timers. Where Boot configures meters, it makes a
- * timer of each observation; if nothing else would come of it, the messages are timed
- * without one.
+ * that handlers process and of the exchanges of clients, and for their timers. Where Boot
+ * configures meters, it makes a timer of each observation; if nothing else would come of
+ * it, the messages are timed without one.
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class,
 		afterName = { "org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration",
@@ -38,11 +41,18 @@ public final class LeaderFollowersObservationAutoConfiguration {
 
 	@Bean
 	@Order(MessageHandlerDecorator.OBSERVATION_ORDER)
-	MessageHandlerDecorator leaderFollowersObservationDecorator(LfProperties properties,
+	MessageMeasurement leaderFollowersObservationDecorator(LfProperties properties,
 			ObjectProvider<ObservationRegistry> registry, ObjectProvider<MessageObservationConvention> convention,
 			ObjectProvider<Timing> timing, ObjectProvider<ObservationListeners> listeners) {
 		return new MessageMeasurement(properties.observation().mode(), registry.getIfUnique(),
 				convention.getIfAvailable(), timing.getIfAvailable(), listeners.getIfAvailable());
+	}
+
+	@Bean
+	@Order(MessageHandlerDecorator.OBSERVATION_ORDER)
+	ExchangeInterceptor leaderFollowersExchangeObservation(MessageMeasurement measurement,
+			ObjectProvider<ExchangeObservationConvention> convention, ObjectProvider<ExchangeTiming> timing) {
+		return ExchangeMeasurement.of(measurement, convention.getIfAvailable(), timing.getIfAvailable());
 	}
 
 	/**
@@ -58,6 +68,12 @@ public final class LeaderFollowersObservationAutoConfiguration {
 			MeterRegistry unique = registry.getIfUnique();
 			return (unique != null) ? (server, handler, common) -> new TimerInterceptor(server, handler, unique, common)
 					: null;
+		}
+
+		@Bean
+		@Nullable ExchangeTiming leaderFollowersExchangeTiming(ObjectProvider<MeterRegistry> registry) {
+			MeterRegistry unique = registry.getIfUnique();
+			return (unique != null) ? (common) -> new ExchangeTimer(unique, common) : null;
 		}
 
 	}

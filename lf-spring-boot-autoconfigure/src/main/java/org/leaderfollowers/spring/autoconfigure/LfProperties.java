@@ -6,13 +6,14 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Predicate;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.ClientAuth;
+import org.leaderfollowers.NestedDispatch;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
+import org.leaderfollowers.ReplyOrder;
 import org.leaderfollowers.TransportType;
 
 import org.springframework.boot.context.properties.ConfigurationProperties;
@@ -20,24 +21,25 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.util.unit.DataSize;
 
 /**
- * Configuration properties for Leader/Followers servers and pools. A property that does
- * not exist fails the start instead of being ignored.
+ * Configuration properties for Leader/Followers servers, clients and pools. A property
+ * that does not exist fails the start instead of being ignored.
  *
  * @param enabled Whether to auto-configure Leader/Followers servers.
  * @param server Server named 'default'.
  * @param servers Further servers, by name.
+ * @param clients Clients, by name.
  * @param pool Pool named 'default'.
  * @param pools Further pools, by name.
+ * @param sources Event sources, by the name of their bean.
  * @param shutdown Shutdown of the servers.
  * @param observation Observation of the messages.
- * @param actuator What the endpoints of Actuator show.
  * @param health What counts as healthy.
  */
 @ConfigurationProperties(prefix = "lf", ignoreUnknownFields = false)
 public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Server server,
-		@DefaultValue Map<String, Server> servers, @Nullable Pool pool, @DefaultValue Map<String, Pool> pools,
-		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation, @DefaultValue Actuator actuator,
-		@DefaultValue Health health) {
+		@DefaultValue Map<String, Server> servers, @DefaultValue Map<String, ClientProperties> clients,
+		@Nullable Pool pool, @DefaultValue Map<String, Pool> pools, @DefaultValue Map<String, Source> sources,
+		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation, @DefaultValue Health health) {
 
 	/**
 	 * The same properties without some of the servers, for tests that leave handlers out.
@@ -48,7 +50,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 		Map<String, Server> left = new LinkedHashMap<>(this.servers);
 		left.keySet().removeIf(names.negate());
 		return new LfProperties(this.enabled, names.test(ConfiguredProperties.DEFAULT_NAME) ? this.server : null, left,
-				this.pool, this.pools, this.shutdown, this.observation, this.actuator, this.health);
+				this.clients, this.pool, this.pools, this.sources, this.shutdown, this.observation, this.health);
 	}
 
 	/**
@@ -64,6 +66,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param charset Charset of messages that are text.
 	 * @param maxMessageSize Maximum size of a message, framing excluded. A connection
 	 * that sends a larger one is closed, a larger datagram is dropped.
+	 * @param skipOversizedMessages Whether a message that is too large is left out, and
+	 * the handler told of it, instead of closing the connection.
 	 * @param maxConnections Maximum number of open connections. Further ones are closed
 	 * as soon as they are accepted.
 	 * @param maxOutboundSize Maximum amount of data that waits for a client that does not
@@ -76,18 +80,40 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * waits for it. Use 0 for no timeout.
 	 * @param handshakeTimeout Time that a connection may take until it is established,
 	 * from when it is accepted. Use 0 for no timeout.
+	 * @param loginTimeout Time that a client may take to log in, from when its connection
+	 * is opened. Use 0 for no timeout.
+	 * @param readIdle Time without anything received after which the handler is called,
+	 * again and again. Use 0 for never.
+	 * @param writeIdle Time without anything sent after which the handler is called,
+	 * again and again. Use 0 for never.
 	 * @param backlog Maximum number of connections that the system keeps until they are
 	 * accepted.
+	 * @param maxInFlightPerConnection Maximum number of messages of one connection that
+	 * are handled in parallel. One by default, or 16 if there is a message order.
+	 * @param messageOrder Name of a bean of type MessageOrder, which tells the messages
+	 * of a connection that stay in order although others are handled in parallel. If not
+	 * set, the only bean of that type, if there is one.
+	 * @param replyOrder Order in which the replies of a connection leave if its messages
+	 * are handled in parallel.
+	 * @param correlation Which message is the reply to a request of the server. Without
+	 * it, the server cannot ask its clients.
+	 * @param maxExchanges Maximum number of requests of the server that are under way on
+	 * a connection.
 	 * @param proxyProtocol PROXY protocol of load balancers.
 	 * @param udp What there is for datagrams only.
 	 */
 	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
 			@DefaultValue("tcp") TransportType transport, @DefaultValue Framing framing, @DefaultValue Ssl ssl,
 			@DefaultValue("UTF-8") Charset charset, @DefaultValue("64KB") DataSize maxMessageSize,
-			@DefaultValue("10000") int maxConnections, @DefaultValue("1MB") DataSize maxOutboundSize,
-			@DefaultValue("10m") Duration idleTimeout, @DefaultValue("30s") Duration messageTimeout,
-			@DefaultValue("30s") Duration writeTimeout, @DefaultValue("10s") Duration handshakeTimeout,
-			@DefaultValue("1024") int backlog, @DefaultValue ProxyProtocol proxyProtocol, @DefaultValue Udp udp) {
+			@DefaultValue("false") boolean skipOversizedMessages, @DefaultValue("10000") int maxConnections,
+			@DefaultValue("1MB") DataSize maxOutboundSize, @DefaultValue("10m") Duration idleTimeout,
+			@DefaultValue("30s") Duration messageTimeout, @DefaultValue("30s") Duration writeTimeout,
+			@DefaultValue("10s") Duration handshakeTimeout, @DefaultValue("0s") Duration loginTimeout,
+			@DefaultValue("0s") Duration readIdle, @DefaultValue("0s") Duration writeIdle,
+			@DefaultValue("1024") int backlog, @Nullable Integer maxInFlightPerConnection,
+			@Nullable String messageOrder, @DefaultValue("completion") ReplyOrder replyOrder,
+			@DefaultValue Correlation correlation, @DefaultValue("64") int maxExchanges,
+			@DefaultValue ProxyProtocol proxyProtocol, @DefaultValue Udp udp) {
 	}
 
 	/**
@@ -172,6 +198,34 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	}
 
 	/**
+	 * Which message is the reply to which request.
+	 *
+	 * @param type Kind of correlation. Required, unless there is a bean.
+	 * @param bean Name of a bean of type Correlation to use instead of a built-in one,
+	 * for keys of any kind.
+	 * @param offset Where the number of a request begins in its message, in bytes. For
+	 * the type 'stamped'.
+	 * @param length Size of the number of a request in bytes, from 1 to 8. Required for
+	 * the type 'stamped'.
+	 */
+	public record Correlation(@Nullable CorrelationType type, @Nullable String bean, @Nullable Integer offset,
+			@Nullable Integer length) {
+	}
+
+	/**
+	 * The kinds of correlation.
+	 */
+	public enum CorrelationType {
+
+		/** Replies come in the order of the requests. */
+		IN_ORDER,
+
+		/** Each request gets a number, which the peer returns in the same place. */
+		STAMPED
+
+	}
+
+	/**
 	 * The header of messages that tells their length.
 	 *
 	 * @param bytes Size of the length field in bytes, from 1 to 4. Required for the type
@@ -210,12 +264,17 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param parallelism Maximum number of threads that share the events that are ready,
 	 * from 1 to 1024. The number of processors by default.
 	 * @param maxBufferedSize Maximum memory of all connections together for messages that
-	 * have begun to arrive and replies that wait for their peers. A quarter of the
-	 * maximum heap by default.
+	 * have begun to arrive and replies that wait for their peers. By default, all pools
+	 * without a value share a quarter of the maximum heap.
+	 * @param nestedDispatch Whether a thread that waits for a reply runs the handlers of
+	 * other events on top of the one that waits, if there is no other thread for them.
+	 * @param maxNestedDepth Maximum number of handlers that a thread runs on top of its
+	 * first one, from 1 to 100.
 	 * @param promotion Promotion of followers.
 	 */
 	public record Pool(@DefaultValue Threads threads, @Nullable Integer handleSets, @Nullable Integer parallelism,
-			@Nullable DataSize maxBufferedSize, @DefaultValue Promotion promotion) {
+			@Nullable DataSize maxBufferedSize, @DefaultValue("never") NestedDispatch nestedDispatch,
+			@DefaultValue("8") int maxNestedDepth, @DefaultValue Promotion promotion) {
 	}
 
 	/**
@@ -242,6 +301,17 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 */
 	public record Promotion(@DefaultValue("adaptive") PromotionPolicy policy,
 			@DefaultValue("lifo") PromotionOrder order, @DefaultValue("2ms") Duration lease) {
+	}
+
+	/**
+	 * An event source.
+	 *
+	 * @param pool Name of the pool that waits for the events and handles them.
+	 * @param concurrency Maximum number of events that are handled at the same time. Use
+	 * 1 to handle them one after the other, in order. As many as the pool has threads for
+	 * if not set.
+	 */
+	public record Source(@DefaultValue("default") String pool, @Nullable Integer concurrency) {
 	}
 
 	/**
@@ -280,34 +350,6 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 
 		/** Never: the messages are timed, and nothing else. */
 		NEVER
-
-	}
-
-	/**
-	 * What the endpoints of Actuator show.
-	 *
-	 * @param showRemoteAddresses When to show the addresses of clients.
-	 * @param roles Roles that are authorized to see the addresses of clients, one of
-	 * which is enough. Everybody who is authenticated is if empty.
-	 */
-	public record Actuator(@DefaultValue("never") ShowRemoteAddresses showRemoteAddresses,
-			@DefaultValue Set<String> roles) {
-	}
-
-	/**
-	 * When to show the addresses of clients. As what Actuator has for such decisions,
-	 * which need not be there.
-	 */
-	public enum ShowRemoteAddresses {
-
-		/** To nobody. */
-		NEVER,
-
-		/** To users with one of the roles. */
-		WHEN_AUTHORIZED,
-
-		/** To everybody who can reach the endpoint. */
-		ALWAYS
 
 	}
 

@@ -7,8 +7,10 @@ import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.ObservationMode;
+import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
+import org.leaderfollowers.spring.observation.DefaultMessageObservationConvention;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
 
 /**
@@ -24,6 +26,8 @@ record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry re
 		@Nullable MessageObservationConvention convention, @Nullable Timing timing,
 		@Nullable ObservationListeners listeners) implements MessageHandlerDecorator {
 
+	private static final String NAME = new DefaultMessageObservationConvention().getName();
+
 	private static final Log logger = LogFactory.getLog(MessageMeasurement.class);
 
 	@Override
@@ -33,17 +37,27 @@ record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry re
 			logger.debug("Each message of server '%s' is an observation: %s".formatted(server, reason));
 			return observe(handler, server, handlerName);
 		}
-		if (this.timing == null || (this.listeners != null && !this.listeners.isEnabled())) {
+		if (this.timing == null || !isEnabled(NAME)) {
 			logger.debug("The messages of server '%s' are neither observed nor timed".formatted(server));
 			return handler;
 		}
 		logger.debug("The messages of server '%s' are timed without observations: only meters would listen"
 			.formatted(server));
-		KeyValues common = (this.listeners != null) ? this.listeners.commonKeyValues() : KeyValues.empty();
-		return this.timing.interceptor(server, handlerName, common).decorate(handler, server, handlerName);
+		return this.timing.interceptor(server, handlerName, commonKeyValues()).decorate(handler, server, handlerName);
 	}
 
-	private @Nullable String reasonToObserve() {
+	/** Whether the settings of the application allow an observation or its timer. */
+	boolean isEnabled(String name) {
+		return this.listeners == null || this.listeners.isEnabled(name);
+	}
+
+	/** What every observation of the application has in addition. */
+	KeyValues commonKeyValues() {
+		return (this.listeners != null) ? this.listeners.commonKeyValues() : KeyValues.empty();
+	}
+
+	/** Why a timer is not enough, or {@code null} if it is. */
+	@Nullable String reasonToObserve() {
 		if (this.mode == ObservationMode.NEVER || this.registry == null) {
 			return null;
 		}
@@ -76,6 +90,20 @@ record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry re
 		 * @param commonKeyValues what every observation of the application has
 		 */
 		MessageHandlerInterceptor interceptor(String server, String handlerName, KeyValues commonKeyValues);
+
+	}
+
+	/**
+	 * Times exchanges without observations. The type does not mention meters, either.
+	 */
+	@FunctionalInterface
+	interface ExchangeTiming {
+
+		/**
+		 * Times the exchanges of all clients.
+		 * @param commonKeyValues what every observation of the application has
+		 */
+		ExchangeInterceptor interceptor(KeyValues commonKeyValues);
 
 	}
 

@@ -14,7 +14,7 @@ import io.micrometer.observation.ObservationHandler;
 import io.micrometer.observation.ObservationPredicate;
 import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.spring.observation.DefaultMessageObservationConvention;
+import org.leaderfollowers.spring.observation.ExchangeObservationConvention;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
 
 import org.springframework.beans.factory.BeanFactory;
@@ -54,6 +54,7 @@ final class ObservationListeners {
 		}
 		found = (found != null) ? found : find(ObservationHandlerGroup.class, ObservationListeners::isOfMeters);
 		found = (found != null) ? found : find(MessageObservationConvention.class, (bean) -> false);
+		found = (found != null) ? found : find(ExchangeObservationConvention.class, (bean) -> false);
 		found = (found != null) ? found : find(GlobalObservationConvention.class, (bean) -> false);
 		found = (found != null) ? found : find(ObservationPredicate.class, this::isOfSettings);
 		found = (found != null) ? found : find(ObservationFilter.class, this::isOfSettings);
@@ -61,14 +62,13 @@ final class ObservationListeners {
 	}
 
 	/**
-	 * Whether the settings of Boot allow the observation of messages. If they do not,
-	 * there is no timer of it either.
+	 * Whether the settings of Boot allow an observation. If they do not, there is no
+	 * timer of it either.
 	 */
-	boolean isEnabled() {
+	boolean isEnabled(String name) {
 		return this.beanFactory.getBeanProvider(ObservationPredicate.class)
 			.stream()
-			.allMatch((predicate) -> predicate.test(new DefaultMessageObservationConvention().getName(),
-					new Observation.Context()));
+			.allMatch((predicate) -> predicate.test(name, new Observation.Context()));
 	}
 
 	/**

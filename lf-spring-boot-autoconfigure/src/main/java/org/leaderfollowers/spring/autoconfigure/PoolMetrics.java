@@ -3,9 +3,9 @@ package org.leaderfollowers.spring.autoconfigure;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
 import java.util.function.ToLongFunction;
+import java.util.stream.Stream;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tags;
@@ -16,6 +16,7 @@ import org.leaderfollowers.EventType;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolListener;
 import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
 import org.leaderfollowers.PromotionKind;
 import org.leaderfollowers.ThreadRole;
@@ -53,7 +54,10 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 		}
 		for (LeaderFollowersPool pool : this.pools) {
 			Tags tags = Tags.of("pool", pool.name());
-			bind(this.meters.of(registry, () -> pool, LeaderFollowersPool::snapshot, tags));
+			Meters.Reader<LeaderFollowersPool, PoolSnapshot> reader = this.meters.of(registry, () -> pool,
+					LeaderFollowersPool::snapshot, tags);
+			bind(reader);
+			pool.snapshot().eventSources().forEach((source) -> bindSource(reader, source.name()));
 			bindTimers(registry, pool, tags);
 		}
 	}
@@ -66,10 +70,11 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 		pool.gauge("lf.pool.threads.min", "Threads that are kept even when idle", PoolSnapshot::minThreads);
 		pool.gauge("lf.pool.threads.max", "Most threads that there may be", PoolSnapshot::maxThreads);
 		pool.counter("lf.pool.threads.failed", "Threads that could not be started", PoolSnapshot::threadStartFailures);
-		pool.duration("lf.pool.vacant", "Time for which a handle set has had no leader by now, whatever the reason",
-				longest(HandleSetSnapshot::vacantFor));
+		pool.duration("lf.pool.vacant",
+				"Time for which a handle set or event source has had no leader by now, whatever the reason",
+				PoolMetrics::longestVacancy);
 		pool.duration("lf.pool.starved",
-				"Time for which a handle set has had no leader by now because every thread is busy",
+				"Time for which a handle set or event source has had no leader by now because every thread is busy",
 				(now) -> now.starvedFor().toNanos());
 		for (PromotionKind kind : PromotionKind.values()) {
 			pool.and("kind", Meters.tag(kind))
@@ -105,10 +110,34 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 		return (pool) -> pool.handleSets().stream().mapToLong(number).sum();
 	}
 
-	private static ToDoubleFunction<PoolSnapshot> longest(Function<HandleSetSnapshot, Duration> duration) {
-		return (pool) -> pool.handleSets()
+	private static void bindSource(Meters.Reader<LeaderFollowersPool, PoolSnapshot> pool, String name) {
+		Meters.Reader<LeaderFollowersPool, PoolSnapshot> source = pool.and("source", name);
+		source.counter("lf.source.events", "Events that an event source has returned",
+				ofSource(name, EventSourceSnapshot::events));
+		source.gauge("lf.source.handling", "Events of an event source that are being handled",
+				ofSource(name, EventSourceSnapshot::handling));
+		source.and("kind", "handler")
+			.counter("lf.source.failures",
+					"Failures of handlers, whose events are lost, and of the event source itself",
+					ofSource(name, EventSourceSnapshot::handlerFailures));
+		source.and("kind", "source")
+			.counter("lf.source.failures",
+					"Failures of handlers, whose events are lost, and of the event source itself",
+					ofSource(name, EventSourceSnapshot::sourceFailures));
+	}
+
+	private static ToDoubleFunction<PoolSnapshot> ofSource(String name, ToLongFunction<EventSourceSnapshot> number) {
+		return (pool) -> pool.eventSources()
 			.stream()
-			.map(duration)
+			.filter((source) -> source.name().equals(name))
+			.mapToLong(number)
+			.sum();
+	}
+
+	private static double longestVacancy(PoolSnapshot pool) {
+		return Stream
+			.concat(pool.handleSets().stream().map(HandleSetSnapshot::vacantFor),
+					pool.eventSources().stream().map(EventSourceSnapshot::vacantFor))
 			.max(Comparator.naturalOrder())
 			.orElse(Duration.ZERO)
 			.toNanos();
@@ -120,7 +149,7 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 			.tags(tags)
 			.register(registry);
 		Timer leaderless = Timer.builder("lf.leaderless")
-			.description("Time that a handle set had no leader because every thread was busy")
+			.description("Time that a handle set or event source had no leader because every thread was busy")
 			.tags(tags)
 			.register(registry);
 		pool.addListener(new Timers(handOff, leaderless));

@@ -1,5 +1,7 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.util.List;
+
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Pool;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Threads;
@@ -14,7 +16,12 @@ import org.springframework.util.unit.DataSize;
  */
 record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 
-	LeaderFollowersPool.Builder map(String name) {
+	/**
+	 * Maps the properties.
+	 * @param name the name of the pool
+	 * @param sources the names of the event sources that the pool waits on
+	 */
+	LeaderFollowersPool.Builder map(String name, List<String> sources) {
 		LeaderFollowersPool.Builder builder = LeaderFollowersPool.builder().name(name);
 		Pool pool = this.properties.values();
 		Threads threads = pool.threads();
@@ -36,6 +43,13 @@ record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 							.formatted(this.properties.key("threads.min"), threads.min()));
 			}
 		}
+		int leaders = ((handleSets != null) ? handleSets : 1) + sources.size();
+		if (!sources.isEmpty() && leaders > threads.min()) {
+			throw this.properties.invalid("threads.min", threads.min(),
+					"Must be at least %d: each handle set and each event source (%s) needs a thread to lead it."
+						.formatted(leaders, String.join(", ", sources)));
+		}
+		builder.eventSources(sources.toArray(String[]::new));
 		Integer parallelism = pool.parallelism();
 		if (parallelism != null) {
 			this.properties.set("parallelism", parallelism, builder::parallelism, "be from 1 to 1024");
@@ -45,6 +59,8 @@ record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 			this.properties.set("max-buffered-size", maxBufferedSize,
 					(size) -> builder.maxBufferedBytes(size.toBytes()), "be at least 64KB");
 		}
+		builder.nestedDispatch(pool.nestedDispatch());
+		this.properties.set("max-nested-depth", pool.maxNestedDepth(), builder::maxNestedDepth, "be from 1 to 100");
 		builder.promotionPolicy(pool.promotion().policy());
 		builder.promotionOrder(pool.promotion().order());
 		this.properties.set("promotion.lease", pool.promotion().lease(), builder::promotionLease,

@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.autoconfigure;
 
 import java.net.InetAddress;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
@@ -9,14 +10,20 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Correlation;
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.MessageOrder;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.TransportType;
 import org.leaderfollowers.TrustedNetworks;
 import org.leaderfollowers.UdpServer;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Udp;
+import org.leaderfollowers.spring.server.UnknownNameException;
+import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
+import org.springframework.beans.factory.BeanFactoryUtils;
+import org.springframework.beans.factory.BeanNotOfRequiredTypeException;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.util.unit.DataSize;
 
@@ -24,9 +31,13 @@ import org.springframework.util.unit.DataSize;
  * Maps the properties of a server to its builder.
  *
  * @param properties the properties to map
- * @param beanFactory where to find framings of the application
+ * @param beanFactory where to find framings and message orders of the application
  */
 record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableBeanFactory beanFactory) {
+
+	private static final String MAX_IN_FLIGHT = "max-in-flight-per-connection";
+
+	private static final String MESSAGE_ORDER = "message-order";
 
 	private static final Server DEFAULTS = ConfiguredProperties.defaults("lf.server", Server.class).values();
 
@@ -43,13 +54,25 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		tcp.put("ssl.enabled", (server) -> server.ssl().enabled());
 		tcp.put("ssl.bundle", (server) -> server.ssl().bundle());
 		tcp.put("ssl.client-auth", (server) -> server.ssl().clientAuth());
+		tcp.put("skip-oversized-messages", Server::skipOversizedMessages);
 		tcp.put("max-connections", Server::maxConnections);
 		tcp.put("max-outbound-size", Server::maxOutboundSize);
 		tcp.put("idle-timeout", Server::idleTimeout);
 		tcp.put("message-timeout", Server::messageTimeout);
 		tcp.put("write-timeout", Server::writeTimeout);
 		tcp.put("handshake-timeout", Server::handshakeTimeout);
+		tcp.put("login-timeout", Server::loginTimeout);
+		tcp.put("read-idle", Server::readIdle);
+		tcp.put("write-idle", Server::writeIdle);
 		tcp.put("backlog", Server::backlog);
+		tcp.put(MAX_IN_FLIGHT, Server::maxInFlightPerConnection);
+		tcp.put(MESSAGE_ORDER, Server::messageOrder);
+		tcp.put("reply-order", Server::replyOrder);
+		tcp.put("correlation.type", (server) -> server.correlation().type());
+		tcp.put("correlation.bean", (server) -> server.correlation().bean());
+		tcp.put("correlation.offset", (server) -> server.correlation().offset());
+		tcp.put("correlation.length", (server) -> server.correlation().length());
+		tcp.put("max-exchanges", Server::maxExchanges);
 		tcp.put("proxy-protocol.trusted-networks", (server) -> server.proxyProtocol().trustedNetworks());
 		tcp.put("proxy-protocol.direct-clients", (server) -> server.proxyProtocol().directClients());
 		return tcp;
@@ -70,13 +93,12 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		TcpServer.Builder builder = TcpServer.builder(pool).name(name);
 		Server server = this.properties.values();
 		listen(name, builder::port, builder::address);
-		builder.framing(new FramingPropertiesMapper(this.properties, this.beanFactory).map());
+		FramingPropertiesMapper framing = new FramingPropertiesMapper(this.properties, server.framing(),
+				this.beanFactory);
+		builder.framing(framing.map());
 		set("max-message-size", server.maxMessageSize(), builder::maxMessageSize, "be from 1 to 1073741824 bytes");
-		Integer length = server.framing().length();
-		if (length != null && length > server.maxMessageSize().toBytes()) {
-			throw this.properties.invalid("framing.length", length, "Must not be greater than '%s', which is %d bytes."
-				.formatted(this.properties.key("max-message-size"), server.maxMessageSize().toBytes()));
-		}
+		framing.checkLength(server.maxMessageSize());
+		builder.skipOversizedMessages(server.skipOversizedMessages());
 		this.properties.set("max-connections", server.maxConnections(), builder::maxConnections, "be at least 1");
 		set("max-outbound-size", server.maxOutboundSize(), builder::maxOutboundSize,
 				"be from 1024 to 1073741824 bytes");
@@ -85,7 +107,18 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		this.properties.set("write-timeout", server.writeTimeout(), builder::writeTimeout, "not be negative");
 		this.properties.set("handshake-timeout", server.handshakeTimeout(), builder::handshakeTimeout,
 				"not be negative");
+		this.properties.set("login-timeout", server.loginTimeout(), builder::loginTimeout, "not be negative");
+		this.properties.set("read-idle", server.readIdle(), builder::readIdle, "not be negative");
+		this.properties.set("write-idle", server.writeIdle(), builder::writeIdle, "not be negative");
 		this.properties.set("backlog", server.backlog(), builder::backlog, "be from 1 to 65535");
+		inParallel(builder);
+		Correlation correlation = new CorrelationPropertiesMapper(this.properties, server.correlation(),
+				this.beanFactory)
+			.map();
+		if (correlation != null) {
+			builder.correlation(correlation);
+		}
+		this.properties.set("max-exchanges", server.maxExchanges(), builder::maxExchanges, "be at least 1");
 		builder.proxyProtocol(this.properties.get("proxy-protocol.trusted-networks",
 				server.proxyProtocol().trustedNetworks(), TrustedNetworks::of));
 		if (server.proxyProtocol().directClients() && server.proxyProtocol().trustedNetworks().isEmpty()) {
@@ -94,6 +127,41 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		}
 		builder.directClients(server.proxyProtocol().directClients());
 		return builder;
+	}
+
+	private void inParallel(TcpServer.Builder builder) {
+		Server server = this.properties.values();
+		Integer inFlight = server.maxInFlightPerConnection();
+		if (inFlight != null) {
+			this.properties.set(MAX_IN_FLIGHT, inFlight, builder::maxInFlightPerConnection, "be from 1 to 4096");
+		}
+		String order = server.messageOrder();
+		if (order != null) {
+			if (inFlight != null && inFlight == 1) {
+				throw this.properties.invalid(MESSAGE_ORDER, order,
+						"Is used only if '%s' is greater than 1.".formatted(this.properties.key(MAX_IN_FLIGHT)));
+			}
+			builder.messageOrder(messageOrder(order));
+		}
+		else {
+			this.beanFactory.getBeanProvider(MessageOrder.class).ifUnique(builder::messageOrder);
+		}
+		builder.replyOrder(server.replyOrder());
+	}
+
+	private MessageOrder messageOrder(String name) {
+		if (!this.beanFactory.containsBean(name)) {
+			throw new UnknownNameException(Kind.MESSAGE_ORDER, name,
+					List.of(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(this.beanFactory, MessageOrder.class)),
+					this.properties.key(MESSAGE_ORDER));
+		}
+		try {
+			return this.beanFactory.getBean(name, MessageOrder.class);
+		}
+		catch (BeanNotOfRequiredTypeException ex) {
+			throw this.properties.invalid(MESSAGE_ORDER, name, "The bean '%s' is a %s, which does not implement %s."
+				.formatted(name, ex.getActualType().getName(), MessageOrder.class.getName()));
+		}
 	}
 
 	UdpServer.Builder mapUdp(String name, LeaderFollowersPool pool) {
@@ -124,7 +192,7 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 			this.properties.set("port", server.port(), port, "be from 0 to 65535");
 		}
 		else if (!name.equals(ConfiguredProperties.DEFAULT_NAME)) {
-			throw this.properties.invalid("port", null, "A port is required: only the server '%s' has one by default. "
+			throw this.properties.missing("port", "A port is required: only the server '%s' has one by default. "
 				.formatted(ConfiguredProperties.DEFAULT_NAME) + "Use 0 for any free port.");
 		}
 		if (server.address() != null) {
@@ -133,9 +201,7 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 	}
 
 	private void set(String property, DataSize value, Consumer<Integer> setter, String rule) {
-		this.properties.set(property, value,
-				(size) -> setter.accept((int) Math.max(Integer.MIN_VALUE, Math.min(size.toBytes(), Integer.MAX_VALUE))),
-				rule);
+		this.properties.setSize(property, value, setter, rule);
 	}
 
 	/**

@@ -1,11 +1,19 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.security.NoSuchAlgorithmException;
 import java.util.List;
+import java.util.function.Function;
+
+import javax.net.ssl.SSLContext;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.ClientAuth;
+import org.leaderfollowers.ClientTls;
+import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.ServerTls;
+import org.leaderfollowers.TcpClient;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.autoconfigure.ClientProperties.ClientSsl;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Ssl;
 import org.leaderfollowers.spring.server.UnknownNameException;
@@ -16,10 +24,10 @@ import org.springframework.boot.ssl.SslBundle;
 import org.springframework.boot.ssl.SslBundles;
 
 /**
- * Maps the properties of a server to its TLS.
+ * Maps the properties of a server or client to its TLS.
  *
  * @param bundles the SSL bundles of the application, if there are any
- * @param reload makes servers follow their bundles
+ * @param reload makes servers and clients follow their bundles
  */
 record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload reload) {
 
@@ -45,7 +53,7 @@ record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload 
 		}
 		if (bundle == null) {
 			if (Boolean.TRUE.equals(ssl.enabled())) {
-				throw properties.invalid(BUNDLE, null,
+				throw properties.missing(BUNDLE,
 						"A value is required, because '%s' is 'true'.".formatted(properties.key(ENABLED)));
 			}
 			if (ssl.clientAuth() != ClientAuth.NONE) {
@@ -63,7 +71,7 @@ record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload 
 	void check(ConfiguredProperties<Server> properties) {
 		BundleTls tls = map(properties);
 		if (tls != null) {
-			create(properties, tls, content(properties, tls));
+			create(properties, tls, content(properties, tls.bundle()));
 		}
 	}
 
@@ -75,21 +83,71 @@ record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload 
 		if (tls == null || this.reload == null) {
 			return builder.build();
 		}
-		SslBundle content = content(properties, tls);
+		SslBundle content = content(properties, tls.bundle());
 		TcpServer server = builder.tls(create(properties, tls, content)).build();
-		this.reload.follow(server, tls, content);
+		tls.warnOfUnlimitedTrust(content);
+		this.reload.follow("Server '%s'".formatted(server.name()), tls.bundle(), content,
+				(current) -> update(server, tls, current));
 		return server;
 	}
 
-	private SslBundle content(ConfiguredProperties<Server> properties, BundleTls tls) {
+	private static @Nullable String update(TcpServer server, BundleTls tls, SslBundle content) {
+		if (server.snapshot().state() == ServerSnapshot.State.STOPPED) {
+			return null;
+		}
+		server.tls(tls.create(content));
+		ServerSnapshot.Tls now = server.snapshot().tls();
+		return " (generation %s)".formatted((now != null) ? now.generation() : "?");
+	}
+
+	/**
+	 * Builds a client that follows its bundle, if it has one.
+	 */
+	TcpClient buildClient(ConfiguredProperties<ClientProperties> properties, TcpClient.Builder builder) {
+		ClientSsl ssl = properties.values().ssl();
+		String bundle = ssl.bundle();
+		boolean enabled = (ssl.enabled() != null) ? ssl.enabled() : bundle != null;
+		if (!enabled && !ssl.verifyHostname()) {
+			throw properties.invalid("ssl.verify-hostname", false,
+					"Is used only if '%s' is set.".formatted(properties.key(BUNDLE)));
+		}
+		if (!enabled) {
+			return builder.build();
+		}
+		if (bundle == null) {
+			return builder.tls(ClientTls.of(defaultContext()).verifyHostname(ssl.verifyHostname())).build();
+		}
+		SslBundle content = content(properties, bundle);
+		Function<SslBundle, ClientTls> create = (current) -> BundleTls.createForClient(bundle, current,
+				ssl.verifyHostname());
+		TcpClient client = builder.tls(properties.get(BUNDLE, bundle, (checked) -> create.apply(content))).build();
+		if (this.reload != null) {
+			this.reload.follow("Client '%s'".formatted(client.name()), bundle, content, (current) -> {
+				client.tls(create.apply(current));
+				return "";
+			});
+		}
+		return client;
+	}
+
+	private static SSLContext defaultContext() {
+		try {
+			return SSLContext.getDefault();
+		}
+		catch (NoSuchAlgorithmException ex) {
+			throw new IllegalStateException("The JDK has no default SSLContext", ex);
+		}
+	}
+
+	private SslBundle content(ConfiguredProperties<?> properties, String bundle) {
 		if (this.bundles == null) {
-			throw new UnknownNameException(Kind.SSL_BUNDLE, tls.bundle(), List.of(), properties.key(BUNDLE));
+			throw new UnknownNameException(Kind.SSL_BUNDLE, bundle, List.of(), properties.key(BUNDLE));
 		}
 		try {
-			return this.bundles.getBundle(tls.bundle());
+			return this.bundles.getBundle(bundle);
 		}
 		catch (NoSuchSslBundleException ex) {
-			throw new UnknownNameException(Kind.SSL_BUNDLE, tls.bundle(), this.bundles.getBundleNames(),
+			throw new UnknownNameException(Kind.SSL_BUNDLE, bundle, this.bundles.getBundleNames(),
 					properties.key(BUNDLE));
 		}
 	}

@@ -1,11 +1,14 @@
 package org.leaderfollowers.spring.handler;
 
 import java.nio.ByteBuffer;
+import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
 
 /**
  * {@link MessageHandler} that calls annotated methods, and the methods of the bean that
@@ -17,6 +20,10 @@ final class AnnotatedMessageHandler implements MessageHandler {
 
 	private final MessageDispatch message;
 
+	private final @Nullable HandlerMethod idle;
+
+	private final @Nullable HandlerMethod drain;
+
 	private final @Nullable HandlerMethod close;
 
 	/** The bean, if it is a message handler itself. */
@@ -26,11 +33,13 @@ final class AnnotatedMessageHandler implements MessageHandler {
 
 	private final FailureLog failureLog;
 
-	AnnotatedMessageHandler(@Nullable HandlerMethod open, MessageDispatch message, @Nullable HandlerMethod close,
-			@Nullable MessageHandler bean, Replies replies, FailureLog failureLog) {
-		this.open = open;
+	AnnotatedMessageHandler(Map<Phase, HandlerMethod> life, MessageDispatch message, @Nullable MessageHandler bean,
+			Replies replies, FailureLog failureLog) {
+		this.open = life.get(Phase.OPEN);
 		this.message = message;
-		this.close = close;
+		this.idle = life.get(Phase.IDLE);
+		this.drain = life.get(Phase.DRAIN);
+		this.close = life.get(Phase.CLOSE);
 		this.bean = bean;
 		this.replies = replies;
 		this.failureLog = failureLog;
@@ -39,12 +48,7 @@ final class AnnotatedMessageHandler implements MessageHandler {
 	@Override
 	public void onOpen(Connection connection) throws Exception {
 		if (this.open != null) {
-			try {
-				this.replies.send(connection, this.open.invoke(connection, null, null));
-			}
-			catch (Throwable ex) {
-				throw rethrow(ex);
-			}
+			call(this.open, connection, null);
 		}
 		else if (this.bean != null) {
 			this.bean.onOpen(connection);
@@ -53,8 +57,11 @@ final class AnnotatedMessageHandler implements MessageHandler {
 
 	@Override
 	public void onMessage(Connection connection, ByteBuffer message) throws Exception {
+		int start = message.position();
+		int end = message.limit();
 		try {
-			this.replies.send(connection, this.message.dispatch(connection, message));
+			Object reply = this.message.dispatch(connection, message);
+			this.replies.send(connection, reply, this.replies.keep(reply, message, start, end));
 		}
 		catch (Throwable ex) {
 			throw rethrow(ex);
@@ -65,6 +72,26 @@ final class AnnotatedMessageHandler implements MessageHandler {
 	public void onWritable(Connection connection) throws Exception {
 		if (this.bean != null) {
 			this.bean.onWritable(connection);
+		}
+	}
+
+	@Override
+	public void onIdle(Connection connection, EventType type) throws Exception {
+		if (this.idle != null) {
+			call(this.idle, connection, type);
+		}
+		else if (this.bean != null) {
+			this.bean.onIdle(connection, type);
+		}
+	}
+
+	@Override
+	public void onDrain(Connection connection) throws Exception {
+		if (this.drain != null) {
+			call(this.drain, connection, null);
+		}
+		else if (this.bean != null) {
+			this.bean.onDrain(connection);
 		}
 	}
 
@@ -90,6 +117,26 @@ final class AnnotatedMessageHandler implements MessageHandler {
 		}
 		else {
 			this.failureLog.log(connection, failure);
+		}
+	}
+
+	@Override
+	public void onError(Connection connection, ByteBuffer message, Throwable failure) throws Exception {
+		if (this.bean != null) {
+			this.bean.onError(connection, message, failure);
+		}
+		else {
+			this.failureLog.log(connection, failure);
+		}
+	}
+
+	/** Calls a method that is not about a message, and sends what it returns. */
+	private void call(HandlerMethod method, Connection connection, @Nullable Object event) {
+		try {
+			this.replies.send(connection, method.invoke(connection, null, event));
+		}
+		catch (Throwable ex) {
+			throw rethrow(ex);
 		}
 	}
 

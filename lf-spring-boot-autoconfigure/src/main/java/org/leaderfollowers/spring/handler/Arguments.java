@@ -1,6 +1,5 @@
 package org.leaderfollowers.spring.handler;
 
-import java.lang.annotation.Annotation;
 import java.lang.reflect.Method;
 import java.net.InetAddress;
 import java.net.SocketAddress;
@@ -16,6 +15,7 @@ import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.spring.handler.HandlerMethod.Argument;
 import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
 import org.leaderfollowers.spring.handler.PayloadReaders.PayloadReader;
@@ -24,16 +24,17 @@ import org.springframework.core.Conventions;
 import org.springframework.core.DefaultParameterNameDiscoverer;
 import org.springframework.core.MethodParameter;
 import org.springframework.core.ResolvableType;
+import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.core.annotation.AnnotatedMethod;
+import org.springframework.core.annotation.MergedAnnotations;
 import org.springframework.messaging.Message;
 import org.springframework.messaging.MessageHeaders;
 import org.springframework.messaging.handler.annotation.Header;
 import org.springframework.messaging.handler.annotation.Headers;
 import org.springframework.messaging.handler.annotation.Payload;
-import org.springframework.validation.BeanPropertyBindingResult;
-import org.springframework.validation.SmartValidator;
+import org.springframework.util.ClassUtils;
 import org.springframework.validation.Validator;
-import org.springframework.validation.annotation.ValidationAnnotationUtils;
+import org.springframework.validation.annotation.Validated;
 
 /**
  * Finds out at start what supplies the arguments of methods.
@@ -43,6 +44,11 @@ final class Arguments {
 	/** What is never meant to be made of a message. */
 	private static final List<Class<?>> NO_PAYLOADS = List.of(Throwable.class, CloseReason.class, SSLSession.class,
 			SocketAddress.class, InetAddress.class, Principal.class, Message.class, MessageHeaders.class);
+
+	/** By name, since Jakarta Validation need not be there. */
+	static final String CONSTRAINT = "jakarta.validation.Constraint";
+
+	private static final boolean JAKARTA = ClassUtils.isPresent(CONSTRAINT, Arguments.class.getClassLoader());
 
 	private final Class<?> beanType;
 
@@ -70,11 +76,15 @@ final class Arguments {
 	 */
 	Argument[] find(Method method, Phase phase, boolean converted) {
 		MethodParameter[] parameters = parameters(method);
-		MethodParameter payload = (phase == Phase.MESSAGE) ? payload(method, parameters) : null;
+		MethodParameter payload = takesPayload(phase) ? payload(method, parameters) : null;
 		List<Argument> arguments = new ArrayList<>();
 		for (MethodParameter parameter : parameters) {
+			checkConstraints(method, parameter);
 			Argument argument = (parameter == payload) ? payloadArgument(method, parameter, converted)
 					: argument(method, phase, parameter);
+			if (parameter == payload && phase == Phase.ERROR) {
+				argument = ofFailedMessage(parameter, argument);
+			}
 			if (argument != null) {
 				arguments.add(argument);
 			}
@@ -82,17 +92,44 @@ final class Arguments {
 		return arguments.toArray(new Argument[0]);
 	}
 
+	private static boolean takesPayload(Phase phase) {
+		return phase == Phase.MESSAGE || phase == Phase.ERROR;
+	}
+
+	/** What fails need not be a message. */
+	private static @Nullable Argument ofFailedMessage(MethodParameter parameter, @Nullable Argument payload) {
+		Object missing = (parameter.getParameterType() == Optional.class) ? Optional.empty() : null;
+		return (payload == null) ? null
+				: (connection, message, event) -> (message != null) ? payload.get(connection, message, event) : missing;
+	}
+
 	/**
 	 * Finds the type of the payload of a method.
 	 * @return the type, or {@code null} if the method does not take it
 	 */
 	@Nullable ResolvableType payloadType(Method method) {
+		MethodParameter payload = payloadParameter(method);
+		return (payload != null) ? ResolvableType.forMethodParameter(payload.nestedIfOptional()) : null;
+	}
+
+	private @Nullable MethodParameter payloadParameter(Method method) {
 		for (MethodParameter parameter : parameters(method)) {
 			if (parameter.hasParameterAnnotation(Payload.class) || isCandidate(parameter)) {
-				return ResolvableType.forMethodParameter(parameter.nestedIfOptional());
+				return parameter;
 			}
 		}
 		return null;
+	}
+
+	/** Whether a method has a payload that must not be missing. */
+	boolean needsPayload(Method method) {
+		MethodParameter payload = payloadParameter(method);
+		return payload != null && (!mayBeMissing(payload) || payload.getParameterType().isPrimitive());
+	}
+
+	private static boolean mayBeMissing(MethodParameter parameter) {
+		Payload annotation = parameter.getParameterAnnotation(Payload.class);
+		return parameter.isOptional() || (annotation != null && !annotation.required());
 	}
 
 	MethodParameter[] parameters(Method method) {
@@ -122,9 +159,13 @@ final class Arguments {
 
 	private static boolean isCandidate(MethodParameter parameter) {
 		Class<?> type = parameter.nestedIfOptional().getNestedParameterType();
-		return type != Connection.class && !parameter.hasParameterAnnotation(Header.class)
-				&& !parameter.hasParameterAnnotation(Headers.class)
-				&& NO_PAYLOADS.stream().noneMatch((other) -> other.isAssignableFrom(type));
+		return !parameter.hasParameterAnnotation(Header.class) && !parameter.hasParameterAnnotation(Headers.class)
+				&& isPayload(type);
+	}
+
+	/** Whether values of a type may be made of messages, or messages of them. */
+	static boolean isPayload(Class<?> type) {
+		return type != Connection.class && NO_PAYLOADS.stream().noneMatch((other) -> other.isAssignableFrom(type));
 	}
 
 	private @Nullable Argument argument(Method method, Phase phase, MethodParameter parameter) {
@@ -139,13 +180,13 @@ final class Arguments {
 		if (parameter.nestedIfOptional().getNestedParameterType() == SSLSession.class) {
 			return sslSession(method, parameter);
 		}
-		if (phase == Phase.CLOSE && type == CloseReason.class) {
+		if ((phase == Phase.CLOSE && type == CloseReason.class) || (phase == Phase.IDLE && type == EventType.class)) {
 			return (connection, message, event) -> event;
 		}
 		if (phase == Phase.ERROR && Throwable.class.isAssignableFrom(type)) {
 			return (connection, message, event) -> ErrorMethods.find(type, event);
 		}
-		if (parameter.hasParameterAnnotation(Payload.class) || !(phase == Phase.MESSAGE && isCandidate(parameter))) {
+		if (parameter.hasParameterAnnotation(Payload.class) || !(takesPayload(phase) && isCandidate(parameter))) {
 			this.mistakes.add(method, "has the parameter %s, which nothing can supply to a method for %s"
 				.formatted(describe(parameter), phase), remedy(phase, type));
 		}
@@ -178,12 +219,21 @@ final class Arguments {
 				+ switch (phase) {
 					case OPEN -> "nothing else: no message has arrived yet.";
 					case MESSAGE -> "the payload.";
+					case IDLE -> "the EventType.";
+					case DRAIN -> "nothing else: it is not about a message.";
 					case CLOSE -> "the CloseReason.";
-					case ERROR -> "the exception.";
+					case ERROR -> "the exception and the message that failed.";
 				};
 	}
 
 	private @Nullable Argument payloadArgument(Method method, MethodParameter parameter, boolean converted) {
+		Payload annotation = parameter.getParameterAnnotation(Payload.class);
+		if (annotation != null && !annotation.expression().isEmpty()) {
+			this.mistakes.add(method,
+					"has the payload %s with the expression '%s', but expressions in @Payload are not supported"
+						.formatted(describe(parameter), annotation.expression()),
+					"Write @Payload without an expression, and take from the payload in the method what it needs.");
+		}
 		PayloadValidation validation = validation(method, parameter);
 		Argument argument;
 		if (converted) {
@@ -216,8 +266,7 @@ final class Arguments {
 			return null;
 		}
 		Argument argument = (connection, message, event) -> reader.read(connection, required(message));
-		Payload annotation = parameter.getParameterAnnotation(Payload.class);
-		boolean optional = parameter.isOptional() || (annotation != null && !annotation.required());
+		boolean optional = mayBeMissing(parameter);
 		boolean anyBytes = type.toClass() == String.class || type.toClass() == CharSequence.class
 				|| type.toClass() == byte[].class || type.toClass() == ByteBuffer.class;
 		if (parameter.getParameterType() == Optional.class) {
@@ -232,9 +281,35 @@ final class Arguments {
 		return argument;
 	}
 
+	/**
+	 * Finds what validates all arguments of a method.
+	 * @return {@code null} if that is not needed: a payload may be validated as a bean
+	 */
+	PayloadValidation.@Nullable OfArguments validation(Method method, Object bean) {
+		return (this.validator != null && isConstrained(method))
+				? PayloadValidation.OfArguments.of(this.validator, bean, method, parameters(method)) : null;
+	}
+
+	private boolean isConstrained(Method method) {
+		return this.validator != null && JAKARTA
+				&& PayloadValidation.OfArguments.isNeeded(this.validator, this.beanType, method);
+	}
+
+	/** Constraints that nothing checks would be taken for granted. */
+	private void checkConstraints(Method method, MethodParameter parameter) {
+		boolean checked = (this.validator != null && JAKARTA && PayloadValidation.OfArguments.supports(this.validator))
+				|| AnnotatedElementUtils.hasAnnotation(this.beanType, Validated.class);
+		if (!checked && MergedAnnotations.from(parameter.getParameterAnnotations()).isPresent(CONSTRAINT)) {
+			this.mistakes.add(method,
+					"has constraints on the parameter %s, but there is no validator that checks them"
+						.formatted(describe(parameter)),
+					"Add the dependency 'org.springframework.boot:spring-boot-starter-validation', or remove the constraints.");
+		}
+	}
+
 	private @Nullable PayloadValidation validation(Method method, MethodParameter parameter) {
-		Object[] groups = PayloadValidation.groups(parameter);
-		if (groups == null) {
+		Object[] groups = PayloadValidation.groups(parameter.getParameterAnnotations());
+		if (groups == null || isConstrained(method)) {
 			return null;
 		}
 		if (this.validator == null) {
@@ -243,7 +318,7 @@ final class Arguments {
 					"Add the dependency 'org.springframework.boot:spring-boot-starter-validation', or define one bean of type org.springframework.validation.Validator.");
 			return null;
 		}
-		return PayloadValidation.of(this.validator, parameter, groups);
+		return new PayloadValidation(this.validator, Conventions.getVariableNameForParameter(parameter), groups);
 	}
 
 	private static <T> T required(@Nullable T value) {
@@ -274,52 +349,6 @@ final class Arguments {
 		@Override
 		protected Class<?> getContainingClass() {
 			return this.beanType;
-		}
-
-	}
-
-	/**
-	 * Validates payloads.
-	 *
-	 * @param validator what does it
-	 * @param name what the payload is called
-	 * @param groups the groups of constraints that count; none for the default group
-	 */
-	private record PayloadValidation(Validator validator, String name, Object[] groups) {
-
-		/**
-		 * Whether a parameter is to be validated: by {@code @Valid}, {@code @Validated}
-		 * or an annotation that begins with that.
-		 * @return the groups, or {@code null} if it is not
-		 */
-		static Object @Nullable [] groups(MethodParameter parameter) {
-			for (Annotation annotation : parameter.getParameterAnnotations()) {
-				Object[] groups = ValidationAnnotationUtils.determineValidationHints(annotation);
-				if (groups != null) {
-					return groups;
-				}
-			}
-			return null;
-		}
-
-		static PayloadValidation of(Validator validator, MethodParameter parameter, Object[] groups) {
-			return new PayloadValidation(validator, Conventions.getVariableNameForParameter(parameter), groups);
-		}
-
-		void validate(@Nullable Object payload) {
-			if (payload == null || !this.validator.supports(payload.getClass())) {
-				return;
-			}
-			BeanPropertyBindingResult errors = new BeanPropertyBindingResult(payload, this.name);
-			if (this.validator instanceof SmartValidator smart && this.groups.length > 0) {
-				smart.validate(payload, errors, this.groups);
-			}
-			else {
-				this.validator.validate(payload, errors);
-			}
-			if (errors.hasErrors()) {
-				throw new PayloadValidationException(errors);
-			}
 		}
 
 	}

@@ -23,8 +23,10 @@ final class ErrorMethods {
 	 *
 	 * @param method the method
 	 * @param closing whether the connection is closed afterwards
+	 * @param takesMessage whether it takes the message that failed
+	 * @param needsMessage whether it is not called if there is none
 	 */
-	record ErrorMethod(HandlerMethod method, boolean closing) {
+	record ErrorMethod(HandlerMethod method, boolean closing, boolean takesMessage, boolean needsMessage) {
 	}
 
 	/** Returns the method that is for the type already, if there is one. */
@@ -32,13 +34,22 @@ final class ErrorMethods {
 		return this.methods.putIfAbsent(type, method);
 	}
 
-	@Nullable ErrorMethod find(Throwable failure) {
+	/** Whether a method takes the message that failed. */
+	boolean takeMessages() {
+		return this.methods.values().stream().anyMatch(ErrorMethod::takesMessage);
+	}
+
+	/**
+	 * Finds the method for a failure.
+	 * @param ofMessage whether there is the message that failed
+	 */
+	@Nullable ErrorMethod find(Throwable failure, boolean ofMessage) {
 		if (this.methods.isEmpty()) {
 			return null;
 		}
 		Throwable candidate = failure;
 		for (int i = 0; i < MAX_CAUSES && candidate != null; i++) {
-			ErrorMethod method = find(candidate.getClass());
+			ErrorMethod method = find(candidate.getClass(), ofMessage);
 			if (method != null) {
 				return method;
 			}
@@ -47,12 +58,13 @@ final class ErrorMethods {
 		return null;
 	}
 
-	private @Nullable ErrorMethod find(Class<? extends Throwable> type) {
-		return this.methods.keySet()
+	private @Nullable ErrorMethod find(Class<? extends Throwable> type, boolean ofMessage) {
+		return this.methods.entrySet()
 			.stream()
-			.filter((candidate) -> candidate.isAssignableFrom(type))
-			.min(new ExceptionDepthComparator(type))
-			.map(this.methods::get)
+			.filter((candidate) -> candidate.getKey().isAssignableFrom(type))
+			.filter((candidate) -> ofMessage || !candidate.getValue().needsMessage())
+			.min(Map.Entry.comparingByKey(new ExceptionDepthComparator(type)))
+			.map(Map.Entry::getValue)
 			.orElse(null);
 	}
 

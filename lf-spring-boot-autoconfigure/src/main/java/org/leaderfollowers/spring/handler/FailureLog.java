@@ -3,14 +3,26 @@ package org.leaderfollowers.spring.handler;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
+import java.util.stream.StreamSupport;
 
+import jakarta.validation.ConstraintViolation;
+import jakarta.validation.ConstraintViolationException;
+import jakarta.validation.ElementKind;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.FramingException;
 import org.leaderfollowers.spring.internal.Printable;
+
+import org.springframework.messaging.handler.annotation.support.MethodArgumentNotValidException;
+import org.springframework.util.ClassUtils;
+import org.springframework.validation.BindException;
+import org.springframework.validation.method.MethodValidationResult;
 
 /**
  * Logs the failures that nobody handles: each kind of them, which is a type of exception
@@ -50,29 +62,72 @@ final class FailureLog {
 			logger.debug("%s failed".formatted(connection), failure);
 			return;
 		}
+		String more = next(failure);
+		if (more == null) {
+			return;
+		}
+		// If messages are handled in parallel, a failure concerns one of them.
+		String consequence = connection.isOpen() ? "A message of %s is not answered".formatted(connection)
+				: "%s is closed".formatted(connection);
+		if (isOfThePeer(failure)) {
+			// Without its causes, which may quote the message.
+			logger.warn("%s, since '%s' did not handle %s: %s%s".formatted(consequence, this.handler,
+					failure.getClass().getSimpleName(), describe(failure), more));
+		}
+		else {
+			logger.error("%s, since '%s' failed%s".formatted(consequence, this.handler, more), failure);
+		}
+	}
+
+	/**
+	 * Logs that the handling of a failure has failed, unless the failure is logged with
+	 * its stack trace, which shows it as suppressed.
+	 * @param second what the method or the error handler has thrown
+	 */
+	void logHandling(Connection connection, Throwable failure, Throwable second) {
+		if (!(failure instanceof IOException) && !isOfThePeer(failure)) {
+			return;
+		}
+		String more = next(second);
+		if (more == null) {
+			return;
+		}
+		String line = "The handling of %s of %s by '%s' failed".formatted(failure.getClass().getSimpleName(),
+				connection, this.handler);
+		if (isOfThePeer(second)) {
+			logger.warn("%s with %s: %s%s".formatted(line, second.getClass().getSimpleName(), describe(second), more));
+		}
+		else {
+			logger.error(line + more, second);
+		}
+	}
+
+	/**
+	 * Returns what the next line of a kind says of those that were held back, or
+	 * {@code null} to hold it back as well.
+	 */
+	private @Nullable String next(Throwable failure) {
 		String kind = kind(failure);
 		if (!this.kinds.containsKey(kind) && this.kinds.size() >= MAX_KINDS) {
 			kind = OTHER_KINDS;
 		}
 		long heldBack = this.kinds.computeIfAbsent(kind, (key) -> new Lines()).next(this.clock.getAsLong());
 		if (heldBack < 0) {
-			return;
+			return null;
 		}
-		String more = (heldBack > 0) ? " (%d more of this kind since the last such line)".formatted(heldBack) : "";
-		if (isOfThePeer(failure)) {
-			// Without its causes, which may quote the message.
-			logger.warn("%s is closed, since '%s' did not handle %s: %s%s".formatted(connection, this.handler,
-					failure.getClass().getSimpleName(), Printable.of(failure.getMessage()), more));
-		}
-		else {
-			logger.error("%s is closed, since '%s' failed%s".formatted(connection, this.handler, more), failure);
-		}
+		return (heldBack > 0) ? " (%d more of this kind since the last such line)".formatted(heldBack) : "";
 	}
 
 	/** Whether the message is to blame, and not the code. */
 	private static boolean isOfThePeer(Throwable failure) {
 		return failure instanceof PayloadConversionException || failure instanceof PayloadValidationException
-				|| failure instanceof UnmatchedMessageException || failure instanceof FramingException;
+				|| failure instanceof UnmatchedMessageException || failure instanceof FramingException
+				|| InvalidArguments.isCauseOf(failure);
+	}
+
+	private static String describe(Throwable failure) {
+		String described = InvalidArguments.describe(failure);
+		return Printable.of((described != null) ? described : failure.getMessage());
 	}
 
 	private static String kind(Throwable failure) {
@@ -102,6 +157,72 @@ final class FailureLog {
 			this.lastNanos = nowNanos;
 			this.heldBack = 0;
 			return count;
+		}
+
+	}
+
+	/**
+	 * The failures of validation that other code than ours has thrown because of what a
+	 * client has sent: those of a validated bean or of a validator that the handler
+	 * calls. An invalid return value is the fault of the code.
+	 */
+	private static final class InvalidArguments {
+
+		private static final boolean JAKARTA = ClassUtils.isPresent(Arguments.CONSTRAINT,
+				InvalidArguments.class.getClassLoader());
+
+		private InvalidArguments() {
+		}
+
+		/** Whether invalid arguments are the cause of a failure. */
+		static boolean isCauseOf(Throwable failure) {
+			return describe(failure) != null;
+		}
+
+		/**
+		 * Names the fields and the constraints, and no values.
+		 * @return the description, or {@code null} if invalid arguments are not the cause
+		 */
+		static @Nullable String describe(Throwable failure) {
+			if (failure instanceof MethodValidationResult result) {
+				return result.isForReturnValue() ? null : PayloadValidationException.describe(result.getAllErrors());
+			}
+			if (failure instanceof BindException bind) {
+				return PayloadValidationException.describe(bind.getAllErrors());
+			}
+			if (failure instanceof MethodArgumentNotValidException argument && argument.getBindingResult() != null) {
+				return PayloadValidationException.describe(argument.getBindingResult().getAllErrors());
+			}
+			return JAKARTA ? Violations.describe(failure) : null;
+		}
+
+		/**
+		 * Those of Jakarta Validation, which need not be there.
+		 */
+		private static final class Violations {
+
+			private Violations() {
+			}
+
+			static @Nullable String describe(Throwable failure) {
+				Set<ConstraintViolation<?>> violations = (failure instanceof ConstraintViolationException invalid)
+						? invalid.getConstraintViolations() : null;
+				if (violations == null || violations.isEmpty()
+						|| violations.stream().anyMatch(Violations::isOfReturnValue)) {
+					return null;
+				}
+				return violations.stream()
+					.map((violation) -> "%s (%s)".formatted(violation.getPropertyPath(),
+							violation.getConstraintDescriptor().getAnnotation().annotationType().getSimpleName()))
+					.sorted()
+					.collect(Collectors.joining(", "));
+			}
+
+			private static boolean isOfReturnValue(ConstraintViolation<?> violation) {
+				return StreamSupport.stream(violation.getPropertyPath().spliterator(), false)
+					.anyMatch((node) -> node.getKind() == ElementKind.RETURN_VALUE);
+			}
+
 		}
 
 	}

@@ -8,25 +8,29 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.EventSource;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnMessage;
 
 import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.aop.scope.ScopedProxyUtils;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.config.EmbeddedValueResolver;
 import org.springframework.beans.factory.support.RootBeanDefinition;
-import org.springframework.boot.convert.ApplicationConversionService;
 import org.springframework.core.annotation.AnnotationUtils;
-import org.springframework.core.convert.ConversionService;
 import org.springframework.messaging.converter.MessageConverter;
 import org.springframework.util.Assert;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.StringUtils;
+import org.springframework.util.StringValueResolver;
+import org.springframework.util.function.SingletonSupplier;
 import org.springframework.validation.Validator;
 
 /**
@@ -39,47 +43,110 @@ public final class HandlerBeans {
 
 	private final ConfigurableListableBeanFactory beanFactory;
 
-	private final HandlerFactory factory;
+	private final StringValueResolver embeddedValues;
+
+	private final SingletonSupplier<HandlerFactory> factory;
 
 	/**
 	 * Creates an object that finds the beans.
 	 * @param beanFactory where to look, parents excluded: their servers are their own
-	 * @param messageConverters asked first to convert messages, in this order
+	 * @param messageConverters asked first to convert messages, in their order
 	 * @param validator validates messages, if there is one
-	 * @param errorHandlers asked about failures, in this order
+	 * @param errorHandlers asked about failures, in their order
 	 */
-	public HandlerBeans(ConfigurableListableBeanFactory beanFactory, List<MessageConverter> messageConverters,
-			@Nullable Validator validator, List<LfErrorHandler> errorHandlers) {
+	public HandlerBeans(ConfigurableListableBeanFactory beanFactory, ObjectProvider<MessageConverter> messageConverters,
+			ObjectProvider<Validator> validator, ObjectProvider<LfErrorHandler> errorHandlers) {
 		Assert.notNull(beanFactory, "'beanFactory' must not be null");
 		Assert.notNull(messageConverters, "'messageConverters' must not be null");
+		Assert.notNull(validator, "'validator' must not be null");
 		Assert.notNull(errorHandlers, "'errorHandlers' must not be null");
 		this.beanFactory = beanFactory;
-		this.factory = new HandlerFactory(converters(beanFactory, messageConverters), validator, errorHandlers);
-	}
-
-	private static PayloadConverters converters(ConfigurableListableBeanFactory beanFactory,
-			List<MessageConverter> messageConverters) {
-		JsonConverter json = ClassUtils.isPresent(JsonConverter.MAPPER, beanFactory.getBeanClassLoader())
-				? JsonConverter.of(beanFactory) : null;
-		ConversionService conversionService = beanFactory.getConversionService();
-		return new PayloadConverters(messageConverters, json,
-				(conversionService != null) ? conversionService : ApplicationConversionService.getSharedInstance());
+		this.embeddedValues = new EmbeddedValueResolver(beanFactory);
+		// With the first handler, since these beans may need what needs this object.
+		this.factory = SingletonSupplier
+			.of(() -> new HandlerFactory(PayloadConverters.of(beanFactory, messageConverters.orderedStream().toList()),
+					validator.getIfUnique(), errorHandlers.orderedStream().toList(), this.embeddedValues));
 	}
 
 	/**
-	 * Finds the beans.
+	 * Finds the beans that handle the messages of servers.
 	 * @return the beans by the name of the server that their annotation names
 	 */
 	public Map<String, List<HandlerBean>> findByServer() {
+		return find(Owners::server);
+	}
+
+	/**
+	 * Finds the beans that handle the messages of clients' peers that are no replies.
+	 * @return the beans by the name of the client that their annotation names
+	 */
+	public Map<String, List<HandlerBean>> findByClient() {
+		return find(Owners::client);
+	}
+
+	/**
+	 * Finds the beans that handle the events of event sources.
+	 * @return the beans by the name of the event source that their annotation names
+	 */
+	public Map<String, List<HandlerBean>> findBySource() {
+		return find(Owners::source);
+	}
+
+	private Map<String, List<HandlerBean>> find(Function<Owners, String> key) {
 		Map<String, List<HandlerBean>> found = new LinkedHashMap<>();
 		for (String name : names()) {
 			String target = ScopedProxyUtils.getTargetBeanName(name);
 			LfHandler annotation = this.beanFactory
 				.findAnnotationOnBean(this.beanFactory.containsBean(target) ? target : name, LfHandler.class, false);
-			String server = (annotation != null) ? annotation.server() : DEFAULT_SERVER;
-			found.computeIfAbsent(server, (key) -> new ArrayList<>()).add(new HandlerBean(name));
+			HandlerBean bean = new HandlerBean(name);
+			String owner = key.apply(owners(bean, annotation));
+			if (!owner.isEmpty()) {
+				found.computeIfAbsent(owner, (added) -> new ArrayList<>()).add(bean);
+			}
 		}
 		return found;
+	}
+
+	private Owners owners(HandlerBean bean, @Nullable LfHandler annotation) {
+		if (annotation == null) {
+			return new Owners(DEFAULT_SERVER, "", "");
+		}
+		String server = resolve(annotation.server());
+		String source = resolve(annotation.source());
+		String client = resolve(annotation.client());
+		List<String> attributes = new ArrayList<>();
+		addAttribute(attributes, "server", server.equals(DEFAULT_SERVER) ? "" : server);
+		addAttribute(attributes, "source", source);
+		addAttribute(attributes, "client", client);
+		if (attributes.size() > 1) {
+			throw new InvalidHandlerException(
+					"The bean %s, is annotated with @LfHandler(%s), but a handler belongs to one server, one event source or one client."
+						.formatted(bean, String.join(", ", attributes)),
+					"Keep one of these attributes, and give each of the others a bean of its own.");
+		}
+		return new Owners((source.isEmpty() && client.isEmpty()) ? server : "", source, client);
+	}
+
+	private static void addAttribute(List<String> attributes, String name, String value) {
+		if (!value.isEmpty()) {
+			attributes.add("%s = \"%s\"".formatted(name, value));
+		}
+	}
+
+	private String resolve(String value) {
+		String resolved = this.embeddedValues.resolveStringValue(value);
+		return (resolved != null) ? resolved : "";
+	}
+
+	/**
+	 * The names in an annotation, without placeholders; those that it does not have are
+	 * empty.
+	 *
+	 * @param server the name of the server
+	 * @param source the name of the event source
+	 * @param client the name of the client
+	 */
+	private record Owners(String server, String source, String client) {
 	}
 
 	private Set<String> names() {
@@ -119,6 +186,52 @@ public final class HandlerBeans {
 						InvalidHandlerException.list(handlers.stream().map(HandlerBean::toString).toList())),
 				"Keep one of them, or give each a server of its own "
 						+ "with @LfHandler(server = \"<name>\") and the property 'lf.servers.<name>.port'.");
+	}
+
+	/**
+	 * Returns the only handler of a client.
+	 * @param client the name of the client
+	 * @param handlers all handlers of the client, at least one
+	 * @return the handler
+	 * @throws RuntimeException if there are several: its analysis names them
+	 */
+	public HandlerBean singleOfClient(String client, List<HandlerBean> handlers) {
+		return singleOf("Client '%s'".formatted(client), handlers);
+	}
+
+	private static HandlerBean singleOf(String owner, List<HandlerBean> handlers) {
+		if (handlers.size() == 1) {
+			return handlers.get(0);
+		}
+		throw new InvalidHandlerException(
+				"%s must have one handler, but there are %d:%s".formatted(owner, handlers.size(),
+						InvalidHandlerException.list(handlers.stream().map(HandlerBean::toString).toList())),
+				"Keep one of them.");
+	}
+
+	/**
+	 * Returns the only handler of an event source.
+	 * @param source the name of the event source
+	 * @param handlers all handlers of the event source
+	 * @return the handler
+	 * @throws RuntimeException if there are none or several: its analysis says what to do
+	 */
+	public HandlerBean singleOfSource(String source, List<HandlerBean> handlers) {
+		if (handlers.isEmpty()) {
+			throw new InvalidHandlerException("Event source '%s' has no handler for its events. It is the bean %s."
+				.formatted(source, describe(source)), """
+						Add a handler, for example:
+
+						    @LfHandler(source = "%s")
+						    class MyHandler {
+
+						        @OnMessage
+						        void handle(MyEvent event) {
+						        }
+
+						    }""".formatted(source));
+		}
+		return singleOf("Event source '%s'".formatted(source), handlers);
 	}
 
 	/**
@@ -237,8 +350,21 @@ public final class HandlerBeans {
 			Object bean = HandlerBeans.this.beanFactory.getBean(this.name);
 			Class<?> type = ClassUtils.getUserClass(AopProxyUtils.ultimateTargetClass(bean));
 			checkType(type);
-			return HandlerBeans.this.factory.create(new HandlerFactory.Source(bean, type, this.name, toString()),
-					charset, connections, decoration);
+			return HandlerBeans.this.factory.obtain()
+				.create(new HandlerFactory.Source(bean, type, this.name, toString()), charset, connections, decoration);
+		}
+
+		/**
+		 * Makes a handler of events that calls the bean.
+		 * @param event the type of the events, as far as it is known
+		 * @return the handler
+		 * @throws RuntimeException if the bean cannot handle events: its analysis says
+		 * why
+		 */
+		public EventSource.Handler<Object> createForSource(Class<?> event) {
+			Object bean = HandlerBeans.this.beanFactory.getBean(this.name);
+			Class<?> type = ClassUtils.getUserClass(AopProxyUtils.ultimateTargetClass(bean));
+			return EventMethod.handler(new HandlerFactory.Source(bean, type, this.name, toString()), event);
 		}
 
 		/**

@@ -2,8 +2,10 @@ package org.leaderfollowers.spring.handler;
 
 import java.lang.invoke.MethodHandle;
 import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
 import java.nio.charset.Charset;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
@@ -11,7 +13,9 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.handler.HandlerMethod.Argument;
 import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
@@ -19,6 +23,7 @@ import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
 import org.springframework.core.KotlinDetector;
 import org.springframework.core.MethodParameter;
 import org.springframework.util.ClassUtils;
+import org.springframework.util.StringValueResolver;
 import org.springframework.validation.Validator;
 
 /**
@@ -33,10 +38,14 @@ final class HandlerFactory {
 
 	private final List<LfErrorHandler> errorHandlers;
 
-	HandlerFactory(PayloadConverters converters, @Nullable Validator validator, List<LfErrorHandler> errorHandlers) {
+	private final StringValueResolver embeddedValues;
+
+	HandlerFactory(PayloadConverters converters, @Nullable Validator validator, List<LfErrorHandler> errorHandlers,
+			StringValueResolver embeddedValues) {
 		this.converters = converters;
 		this.validator = validator;
 		this.errorHandlers = errorHandlers;
+		this.embeddedValues = embeddedValues;
 	}
 
 	/**
@@ -65,6 +74,13 @@ final class HandlerFactory {
 	 * @param description the bean and where it is defined, for people
 	 */
 	record Source(Object bean, Class<?> type, String name, String description) {
+
+		/** What people are told before they are told why. */
+		String problem() {
+			return "The bean %s, is annotated with @LfHandler, but %s cannot handle messages as it stands"
+				.formatted(this.description, this.type.getName());
+		}
+
 	}
 
 	/**
@@ -90,6 +106,8 @@ final class HandlerFactory {
 
 		private final ReplyTypes replyTypes;
 
+		private final FailureLog failureLog;
+
 		private @Nullable ServerMessageHandler created;
 
 		Build(Source source, Charset charset, boolean connections) {
@@ -100,9 +118,11 @@ final class HandlerFactory {
 			this.text = new Text(charset);
 			PayloadConverters converters = HandlerFactory.this.converters;
 			this.readers = new PayloadReaders(converters, this.text);
-			this.arguments = new Arguments(source.type(), this.readers,
-					new HeaderArguments(converters.conversionService(), this.mistakes), HandlerFactory.this.validator,
-					this.mistakes);
+			this.arguments = new Arguments(
+					source.type(), this.readers, new HeaderArguments(converters.conversionService(),
+							HandlerFactory.this.embeddedValues, this.mistakes),
+					HandlerFactory.this.validator, this.mistakes);
+			this.failureLog = new FailureLog(source.name());
 			this.replyTypes = new ReplyTypes(source.type(), converters, this.mistakes);
 		}
 
@@ -112,12 +132,15 @@ final class HandlerFactory {
 				// It costs nothing that there are other ways to handle messages.
 				return decoration.apply(bean);
 			}
-			Replies replies = new Replies(HandlerFactory.this.converters, this.text, this::failed);
 			ErrorMethods errorMethods = errorMethods();
+			boolean keepsMessages = errorMethods.takeMessages()
+					|| HandlerFactory.this.errorHandlers.stream().anyMatch(Build::takesMessages);
+			Replies replies = new Replies(new PayloadWriter(HandlerFactory.this.converters, this.text), keepsMessages,
+					this::failed);
 			MessageHandler handler = handler(replies);
-			this.mistakes.throwIfAny(this.source.description(), this.source.type());
+			this.mistakes.throwIfAny(this.source.problem(), this.source.type());
 			this.created = new ServerMessageHandler(decoration.apply(handler), replies, errorMethods,
-					HandlerFactory.this.errorHandlers);
+					HandlerFactory.this.errorHandlers, this.failureLog);
 			return this.created;
 		}
 
@@ -126,10 +149,19 @@ final class HandlerFactory {
 					"Remove the method, or serve another server with it.");
 		}
 
-		private void failed(Connection connection, Throwable failure) {
+		private void failed(Connection connection, OwedReply reply, @Nullable ByteBuffer message, Throwable failure) {
 			if (this.created != null) {
-				this.created.failed(connection, failure);
+				this.created.failed(connection, reply, message, failure);
 			}
+		}
+
+		/**
+		 * Whether an error handler has a method of its own for the failure of a message.
+		 */
+		private static boolean takesMessages(LfErrorHandler errorHandler) {
+			Method method = ClassUtils.getMethodIfAvailable(errorHandler.getClass(), "handle", Connection.class,
+					ByteBuffer.class, Throwable.class);
+			return method == null || method.getDeclaringClass() != LfErrorHandler.class;
 		}
 
 		private MessageHandler handler(Replies replies) {
@@ -137,21 +169,29 @@ final class HandlerFactory {
 			if (bean != null && this.methods.isEmpty()) {
 				return bean;
 			}
-			if (!this.connections) {
-				this.methods.open().keySet().forEach(this::neverCalled);
-				this.methods.close().keySet().forEach(this::neverCalled);
+			Map<Phase, HandlerMethod> life = new EnumMap<>(Phase.class);
+			for (Phase phase : Phase.LIFE) {
+				if (!this.connections) {
+					this.methods.of(phase).forEach(this::neverCalled);
+				}
+				HandlerMethod method = single(phase, this.methods.of(phase));
+				if (method != null) {
+					life.put(phase, method);
+				}
 			}
-			HandlerMethod open = single(Phase.OPEN, this.methods.open().keySet().stream().toList());
-			HandlerMethod close = single(Phase.CLOSE, this.methods.close().keySet().stream().toList());
 			MessageDispatch message = new MessageMethods(this.methods, this.arguments, this.readers,
-					HandlerFactory.this.converters.json(), this.text, this.mistakes, this::bind)
+					HandlerFactory.this.converters.json(), this.text, HandlerFactory.this.embeddedValues, this.mistakes,
+					this::bind)
 				.dispatch(bean);
 			if (bean != null) {
-				checkOnce("onOpen", Phase.OPEN, this.methods.open(), Connection.class);
-				checkOnce("onClose", Phase.CLOSE, this.methods.close(), Connection.class, CloseReason.class);
-				checkOnce("onError", Phase.ERROR, this.methods.error(), Connection.class, Throwable.class);
+				checkOnce("onOpen", Phase.OPEN, Connection.class);
+				checkOnce("onIdle", Phase.IDLE, Connection.class, EventType.class);
+				checkOnce("onDrain", Phase.DRAIN, Connection.class);
+				checkOnce("onClose", Phase.CLOSE, Connection.class, CloseReason.class);
+				checkOnce("onError", Phase.ERROR, Connection.class, Throwable.class);
+				checkOnce("onError", Phase.ERROR, Connection.class, ByteBuffer.class, Throwable.class);
 			}
-			return new AnnotatedMessageHandler(open, message, close, bean, replies, new FailureLog(this.source.name()));
+			return new AnnotatedMessageHandler(life, message, bean, replies, this.failureLog);
 		}
 
 		private @Nullable HandlerMethod single(Phase phase, List<Method> candidates) {
@@ -168,14 +208,15 @@ final class HandlerFactory {
 			return bound.isEmpty() ? null : bound.get(0);
 		}
 
-		private void checkOnce(String name, Phase phase, Map<Method, ?> annotated, Class<?>... parameters) {
+		private void checkOnce(String name, Phase phase, Class<?>... parameters) {
+			List<Method> annotated = this.methods.of(phase);
 			if (annotated.isEmpty()) {
 				return;
 			}
 			Method own = ClassUtils.getMethodIfAvailable(this.source.type(), name, parameters);
 			if (own != null && own.getDeclaringClass() != MessageHandler.class) {
 				this.mistakes.add(own, "implements MessageHandler, but %s is annotated with %s"
-					.formatted(Mistakes.describe(annotated.keySet()), phase), "Keep one of the two.");
+					.formatted(Mistakes.describe(annotated), phase), "Keep one of the two.");
 			}
 		}
 
@@ -183,12 +224,14 @@ final class HandlerFactory {
 		HandlerMethod bind(Method method, Phase phase, boolean converted) {
 			MethodHandle handle = this.handles.handle(method);
 			Argument[] arguments = new Argument[0];
+			PayloadValidation.OfArguments validation = null;
 			// What Kotlin adds to the parameters of the others is nobody's mistake.
 			if (!KotlinDetector.isSuspendingFunction(method)) {
 				arguments = this.arguments.find(method, phase, converted);
+				validation = this.arguments.validation(method, this.source.bean());
 				this.replyTypes.check(method, phase);
 			}
-			return new HandlerMethod((handle != null) ? handle : HandlerMethod.Handles.NONE, arguments,
+			return new HandlerMethod((handle != null) ? handle : HandlerMethod.Handles.NONE, arguments, validation,
 					Mistakes.describe(method));
 		}
 
@@ -196,7 +239,8 @@ final class HandlerFactory {
 			ErrorMethods errorMethods = new ErrorMethods();
 			this.methods.error().forEach((method, annotation) -> {
 				ErrorMethods.ErrorMethod bound = new ErrorMethods.ErrorMethod(bind(method, Phase.ERROR, false),
-						annotation.close());
+						annotation.close(), this.arguments.payloadType(method) != null,
+						this.arguments.needsPayload(method));
 				for (Class<? extends Throwable> type : errorTypes(method, annotation)) {
 					ErrorMethods.ErrorMethod other = errorMethods.add(type, bound);
 					if (other != null) {

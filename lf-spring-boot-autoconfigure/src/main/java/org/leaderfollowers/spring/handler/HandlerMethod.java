@@ -23,17 +23,22 @@ final class HandlerMethod {
 
 	private final Argument[] arguments;
 
+	private final PayloadValidation.@Nullable OfArguments validation;
+
 	private final String description;
 
 	/**
 	 * Creates a method.
 	 * @param handle bound to the bean, of type {@code (Object[])Object}
 	 * @param arguments what supplies the arguments
+	 * @param validation validates the arguments, if they have constraints
 	 * @param description the method for people
 	 */
-	HandlerMethod(MethodHandle handle, Argument[] arguments, String description) {
+	HandlerMethod(MethodHandle handle, Argument[] arguments, PayloadValidation.@Nullable OfArguments validation,
+			String description) {
 		this.handle = handle;
 		this.arguments = arguments;
+		this.validation = validation;
 		this.description = description;
 	}
 
@@ -46,6 +51,9 @@ final class HandlerMethod {
 		@Nullable Object[] values = new @Nullable Object[arguments.length];
 		for (int i = 0; i < arguments.length; i++) {
 			values[i] = arguments[i].get(connection, message, event);
+		}
+		if (this.validation != null) {
+			this.validation.validate(values);
 		}
 		return (Object) this.handle.invokeExact(values);
 	}
@@ -66,7 +74,7 @@ final class HandlerMethod {
 		 * @param connection the connection
 		 * @param message the message, where there is one
 		 * @param event what else the call is about: the failure, the reason of a close,
-		 * or the payload if it has been converted already
+		 * the type of a silence, or the payload if it has been converted already
 		 */
 		@Nullable Object get(Connection connection, @Nullable ByteBuffer message, @Nullable Object event) throws Exception;
 

@@ -2,14 +2,17 @@ package org.leaderfollowers.spring.handler;
 
 import java.lang.annotation.Annotation;
 import java.lang.reflect.Method;
+import java.util.Collection;
 import java.util.Comparator;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 
 import org.leaderfollowers.spring.annotation.OnClose;
+import org.leaderfollowers.spring.annotation.OnDrain;
 import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnIdle;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 
@@ -18,28 +21,26 @@ import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.util.ClassUtils;
 
 /**
- * The methods of a class that are annotated with {@link OnOpen @OnOpen},
- * {@link OnMessage @OnMessage}, {@link OnClose @OnClose} or {@link OnError @OnError}:
- * declared by itself, by a superclass or by an interface. Needs no instance, and does not
- * check whether the methods can be called.
+ * The methods of a class that have the annotation of a {@link Phase}: declared by itself,
+ * by a superclass or by an interface. Needs no instance, and does not check whether the
+ * methods can be called.
  */
 final class HandlerMethods {
 
 	private final Class<?> type;
 
-	private final Map<Method, OnOpen> open;
+	private final Map<Phase, List<Method>> methods = new EnumMap<>(Phase.class);
 
 	private final Map<Method, OnMessage> message;
-
-	private final Map<Method, OnClose> close;
 
 	private final Map<Method, OnError> error;
 
 	private HandlerMethods(Class<?> type) {
 		this.type = type;
-		this.open = select(type, OnOpen.class);
+		for (Phase phase : Phase.values()) {
+			this.methods.put(phase, List.copyOf(select(type, phase.annotation).keySet()));
+		}
 		this.message = select(type, OnMessage.class);
-		this.close = select(type, OnClose.class);
 		this.error = select(type, OnError.class);
 	}
 
@@ -78,26 +79,22 @@ final class HandlerMethods {
 	 * @return the methods that are annotated
 	 */
 	List<Method> methods() {
-		return Stream.of(this.open, this.message, this.close, this.error)
-			.flatMap((methods) -> methods.keySet().stream())
-			.distinct()
-			.toList();
+		return this.methods.values().stream().flatMap(Collection::stream).distinct().toList();
 	}
 
 	Class<?> type() {
 		return this.type;
 	}
 
-	Map<Method, OnOpen> open() {
-		return this.open;
+	/**
+	 * The methods of a phase.
+	 */
+	List<Method> of(Phase phase) {
+		return this.methods.getOrDefault(phase, List.of());
 	}
 
 	Map<Method, OnMessage> message() {
 		return this.message;
-	}
-
-	Map<Method, OnClose> close() {
-		return this.close;
 	}
 
 	Map<Method, OnError> error() {
@@ -109,17 +106,21 @@ final class HandlerMethods {
 	 */
 	enum Phase {
 
-		OPEN("@OnOpen"), MESSAGE("@OnMessage"), CLOSE("@OnClose"), ERROR("@OnError");
+		OPEN(OnOpen.class), MESSAGE(OnMessage.class), IDLE(OnIdle.class), DRAIN(OnDrain.class), CLOSE(OnClose.class),
+		ERROR(OnError.class);
 
-		private final String annotation;
+		/** Those of the life of a connection, each with one method at most. */
+		static final List<Phase> LIFE = List.of(OPEN, IDLE, DRAIN, CLOSE);
 
-		Phase(String annotation) {
+		private final Class<? extends Annotation> annotation;
+
+		Phase(Class<? extends Annotation> annotation) {
 			this.annotation = annotation;
 		}
 
 		@Override
 		public String toString() {
-			return this.annotation;
+			return "@" + this.annotation.getSimpleName();
 		}
 
 	}

@@ -8,6 +8,7 @@ import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.spring.annotation.LfClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 
 import org.springframework.aot.generate.GenerationContext;
@@ -19,20 +20,32 @@ import org.springframework.aot.hint.RuntimeHintsRegistrar;
 import org.springframework.beans.factory.aot.BeanRegistrationAotContribution;
 import org.springframework.beans.factory.aot.BeanRegistrationAotProcessor;
 import org.springframework.beans.factory.aot.BeanRegistrationCode;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.support.RegisteredBean;
 import org.springframework.core.ResolvableType;
 import org.springframework.util.ClassUtils;
 
 /**
  * Tells a native image of the methods of {@link LfHandler @LfHandler} beans, which are
- * called by reflection, and of the types that messages are converted to and from.
+ * called by reflection, of {@link LfClient @LfClient} interfaces, and of the types that
+ * messages are converted to and from.
  */
 class HandlerMethodsAotProcessor implements BeanRegistrationAotProcessor {
 
 	@Override
 	public @Nullable BeanRegistrationAotContribution processAheadOfTime(RegisteredBean registeredBean) {
-		if (registeredBean.getBeanFactory()
-			.findAnnotationOnBean(registeredBean.getBeanName(), LfHandler.class, false) == null) {
+		if (registeredBean.isInnerBean()) {
+			// No name leads to it, so it is neither a handler nor a client.
+			return null;
+		}
+		ConfigurableListableBeanFactory beanFactory = registeredBean.getBeanFactory();
+		String name = registeredBean.getBeanName();
+		if (beanFactory.findAnnotationOnBean(name, LfClient.class, false) != null) {
+			Class<?> implemented = beanFactory.getType(name, false);
+			return (implemented != null && implemented.isInterface())
+					? new Contribution(implemented, List.of(implemented.getMethods())) : null;
+		}
+		if (beanFactory.findAnnotationOnBean(name, LfHandler.class, false) == null) {
 			return null;
 		}
 		Class<?> type = registeredBean.getBeanClass();
@@ -43,7 +56,7 @@ class HandlerMethodsAotProcessor implements BeanRegistrationAotProcessor {
 	/**
 	 * What is reflected upon at run time.
 	 *
-	 * @param type the class of the bean
+	 * @param type the class of the bean, or the interface to implement
 	 * @param methods its methods
 	 */
 	private record Contribution(Class<?> type, List<Method> methods) implements BeanRegistrationAotContribution {
@@ -53,6 +66,9 @@ class HandlerMethodsAotProcessor implements BeanRegistrationAotProcessor {
 		@Override
 		public void applyTo(GenerationContext generationContext, BeanRegistrationCode beanRegistrationCode) {
 			ReflectionHints hints = generationContext.getRuntimeHints().reflection();
+			if (this.type.isInterface()) {
+				generationContext.getRuntimeHints().proxies().registerJdkProxy(this.type);
+			}
 			Set<Type> converted = new LinkedHashSet<>();
 			for (Method method : this.methods) {
 				hints.registerMethod(method, ExecutableMode.INVOKE);
@@ -102,14 +118,15 @@ class HandlerMethodsAotProcessor implements BeanRegistrationAotProcessor {
 	}
 
 	/**
-	 * {@link RuntimeHintsRegistrar} that lets a native image tell whether Jackson is
-	 * there.
+	 * {@link RuntimeHintsRegistrar} that lets a native image tell whether Jackson and
+	 * Jakarta Validation are there.
 	 */
 	static class JsonHints implements RuntimeHintsRegistrar {
 
 		@Override
 		public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {
 			hints.reflection().registerTypeIfPresent(classLoader, JsonConverter.MAPPER);
+			hints.reflection().registerTypeIfPresent(classLoader, Arguments.CONSTRAINT);
 		}
 
 	}

@@ -20,6 +20,7 @@ import org.springframework.core.convert.TypeDescriptor;
 import org.springframework.messaging.handler.annotation.Header;
 import org.springframework.messaging.handler.annotation.ValueConstants;
 import org.springframework.util.ClassUtils;
+import org.springframework.util.StringValueResolver;
 
 /**
  * Finds out at start what supplies {@link Header @Header} parameters.
@@ -30,10 +31,13 @@ final class HeaderArguments {
 
 	private final ConversionService conversionService;
 
+	private final StringValueResolver embeddedValues;
+
 	private final Mistakes mistakes;
 
-	HeaderArguments(ConversionService conversionService, Mistakes mistakes) {
+	HeaderArguments(ConversionService conversionService, StringValueResolver embeddedValues, Mistakes mistakes) {
 		this.conversionService = conversionService;
+		this.embeddedValues = embeddedValues;
 		this.mistakes = mistakes;
 	}
 
@@ -48,7 +52,8 @@ final class HeaderArguments {
 	}
 
 	@Nullable Argument find(Method method, MethodParameter parameter, Header header) {
-		String name = header.name().isEmpty() ? parameter.getParameterName() : header.name();
+		String name = header.name().isEmpty() ? parameter.getParameterName()
+				: this.embeddedValues.resolveStringValue(header.name());
 		String described = Arguments.describe(parameter);
 		if (name == null) {
 			this.mistakes.add(method,
@@ -79,14 +84,15 @@ final class HeaderArguments {
 						"Give it a default value, or use the wrapper class or Optional.");
 			return null;
 		}
+		String defaultText = hasDefault ? this.embeddedValues.resolveStringValue(header.defaultValue()) : null;
 		Object defaultValue;
 		try {
-			defaultValue = hasDefault ? this.conversionService.convert(header.defaultValue(),
-					TypeDescriptor.valueOf(String.class), target) : null;
+			defaultValue = hasDefault
+					? this.conversionService.convert(defaultText, TypeDescriptor.valueOf(String.class), target) : null;
 		}
 		catch (ConversionException ex) {
 			this.mistakes.add(method, "has the parameter %s, to which its default value '%s' cannot be converted"
-				.formatted(described, header.defaultValue()), "Correct the default value.");
+				.formatted(described, defaultText), "Correct the default value.");
 			return null;
 		}
 		Function<Connection, @Nullable Object> from = (source != null) ? source

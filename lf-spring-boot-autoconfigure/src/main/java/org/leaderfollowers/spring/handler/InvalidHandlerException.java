@@ -4,8 +4,9 @@ import java.util.Collection;
 import java.util.stream.Collectors;
 
 /**
- * Thrown at start when the handlers of servers are not as they must be. It says what is
- * wrong and what to do about it, which is all that there is to analyze.
+ * Thrown at start when the handlers of servers, or the interfaces of clients, are not as
+ * they must be. It says what is wrong and what to do about it, which is all that there is
+ * to analyze.
  */
 @SuppressWarnings("serial")
 class InvalidHandlerException extends RuntimeException {

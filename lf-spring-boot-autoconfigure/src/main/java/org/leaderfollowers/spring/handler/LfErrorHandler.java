@@ -1,5 +1,7 @@
 package org.leaderfollowers.spring.handler;
 
+import java.nio.ByteBuffer;
+
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
 
@@ -25,5 +27,21 @@ public interface LfErrorHandler {
 	 * @throws Exception if it cannot: the failure counts as not handled
 	 */
 	@Nullable ErrorReply handle(Connection connection, Throwable failure) throws Exception;
+
+	/**
+	 * Handles the failure of a message, if it can. Called instead of
+	 * {@link #handle(Connection, Throwable)}, which it calls by default, so that the
+	 * reply can tell which message failed.
+	 * @param connection where it happened
+	 * @param message the message that failed, from position to limit, as the handler got
+	 * it. The buffer is lent until this method returns. If the reply was to come later,
+	 * it is a copy
+	 * @param failure what a handler threw, or why the message could not be converted
+	 * @return what to answer, or {@code null} to leave the failure to others
+	 * @throws Exception if it cannot: the failure counts as not handled
+	 */
+	default @Nullable ErrorReply handle(Connection connection, ByteBuffer message, Throwable failure) throws Exception {
+		return handle(connection, failure);
+	}
 
 }

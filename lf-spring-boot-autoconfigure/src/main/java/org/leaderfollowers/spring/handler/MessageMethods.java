@@ -22,6 +22,7 @@ import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.core.annotation.MergedAnnotations;
 import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
 import org.springframework.util.ClassUtils;
+import org.springframework.util.StringValueResolver;
 
 /**
  * Finds out at start how the {@link OnMessage @OnMessage} method for a message is chosen.
@@ -43,6 +44,8 @@ final class MessageMethods {
 
 	private final Text text;
 
+	private final StringValueResolver embeddedValues;
+
 	private final Mistakes mistakes;
 
 	private final Binder binder;
@@ -60,12 +63,13 @@ final class MessageMethods {
 	}
 
 	MessageMethods(HandlerMethods methods, Arguments arguments, PayloadReaders readers, @Nullable JsonConverter json,
-			Text text, Mistakes mistakes, Binder binder) {
+			Text text, StringValueResolver embeddedValues, Mistakes mistakes, Binder binder) {
 		this.methods = methods;
 		this.arguments = arguments;
 		this.readers = readers;
 		this.json = json;
 		this.text = text;
+		this.embeddedValues = embeddedValues;
 		this.mistakes = mistakes;
 		this.binder = binder;
 		this.subject = "Class " + methods.type().getSimpleName();
@@ -113,7 +117,7 @@ final class MessageMethods {
 			return byPrefix(annotated, otherwise);
 		}
 		if (byType) {
-			return byType(annotated, otherwise, (discriminator != null) ? discriminator.property() : "type");
+			return byType(annotated, otherwise, (discriminator != null) ? resolve(discriminator.property()) : "type");
 		}
 		if (annotated.size() == 1) {
 			HandlerMethod method = bind(annotated.keySet().iterator().next(), false);
@@ -165,7 +169,8 @@ final class MessageMethods {
 			}
 			HandlerMethod bound = bind(method, false);
 			requireDiscriminator(method, annotation.prefix(), "prefix = \"<prefix>\"");
-			for (String prefix : annotation.prefix()) {
+			for (String unresolved : annotation.prefix()) {
+				String prefix = resolve(unresolved);
 				addOnce(seen, method, "prefix", prefix);
 				ByteBuffer bytes = this.text.encode(prefix);
 				prefixes.add(new MessageDispatch.ByPrefix.Prefix(Text.bytes(bytes), annotation.stripPrefix(), bound));
@@ -186,7 +191,8 @@ final class MessageMethods {
 			}
 			HandlerMethod bound = bind(method, false);
 			requireDiscriminator(method, annotation.type(), "\"<type>\"");
-			for (String type : annotation.type()) {
+			for (String unresolved : annotation.type()) {
+				String type = resolve(unresolved);
 				addOnce(seen, method, "type", type);
 				types.put(type, bound);
 			}
@@ -269,6 +275,11 @@ final class MessageMethods {
 					"is for the %s '%s', and so is %s".formatted(what, value, Mistakes.describe(other)),
 					"Let each %s be that of one method.".formatted(what));
 		}
+	}
+
+	private String resolve(String value) {
+		String resolved = this.embeddedValues.resolveStringValue(value);
+		return (resolved != null) ? resolved : "";
 	}
 
 	private HandlerMethod bind(Method method, boolean converted) {

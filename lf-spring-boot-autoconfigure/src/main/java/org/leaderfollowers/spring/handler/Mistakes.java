@@ -8,8 +8,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Collects what is wrong with the methods of a bean, so that all of it can be told at
- * once.
+ * Collects what is wrong with the methods of a bean or of an interface, so that all of it
+ * can be told at once.
  */
 final class Mistakes {
 
@@ -25,17 +25,15 @@ final class Mistakes {
 
 	/**
 	 * Throws an exception that tells of all mistakes, if there are any.
-	 * @param bean the bean and where it is defined
-	 * @param type its class
+	 * @param problem what does not work because of them, as a sentence without full stop
+	 * @param type the class that has them
 	 */
-	void throwIfAny(String bean, Class<?> type) {
+	void throwIfAny(String problem, Class<?> type) {
 		if (this.found.isEmpty()) {
 			return;
 		}
 		throw new InvalidHandlerException(
-				"The bean %s, is annotated with @LfHandler, but %s cannot handle messages as it stands:%s".formatted(
-						bean, type.getName(),
-						InvalidHandlerException.list(this.found.stream().map(Mistake::toString).toList())),
+				problem + ":" + InvalidHandlerException.list(this.found.stream().map(Mistake::toString).toList()),
 				action(type));
 	}
 

@@ -7,10 +7,13 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
 
+import org.springframework.beans.factory.config.ConfigurableBeanFactory;
+import org.springframework.boot.convert.ApplicationConversionService;
 import org.springframework.core.convert.ConversionService;
 import org.springframework.messaging.converter.CompositeMessageConverter;
 import org.springframework.messaging.converter.MessageConverter;
 import org.springframework.util.Assert;
+import org.springframework.util.ClassUtils;
 
 /**
  * What converts between messages and objects that are neither bytes nor text.
@@ -39,6 +42,19 @@ final class PayloadConverters {
 		this.conversionService = conversionService;
 	}
 
+	/**
+	 * Finds the converters of an application.
+	 * @param beanFactory where to find the mapper for JSON, if there is Jackson
+	 * @param messageConverters asked first, in this order
+	 */
+	static PayloadConverters of(ConfigurableBeanFactory beanFactory, List<MessageConverter> messageConverters) {
+		JsonConverter json = ClassUtils.isPresent(JsonConverter.MAPPER, beanFactory.getBeanClassLoader())
+				? JsonConverter.of(beanFactory) : null;
+		ConversionService conversionService = beanFactory.getConversionService();
+		return new PayloadConverters(messageConverters, json,
+				(conversionService != null) ? conversionService : ApplicationConversionService.getSharedInstance());
+	}
+
 	/** Asked before JSON; one object for all that the application has. */
 	@Nullable MessageConverter messageConverter() {
 		return this.messageConverter;
@@ -57,10 +73,14 @@ final class PayloadConverters {
 		return this.messageConverter != null || this.json != null;
 	}
 
-	/** The headers of a message that is given to a {@link MessageConverter}. */
-	static Map<String, Object> headers(Connection connection) {
-		return Map.of(LfHeaders.SERVER, connection.server(), LfHeaders.CONNECTION_ID, connection.id(),
-				LfHeaders.REMOTE_ADDRESS, connection.remoteAddress());
+	/**
+	 * The headers of a message that is given to a {@link MessageConverter}.
+	 * @param connection where the message is from, or where it is sent; {@code null} for
+	 * those of an exchange, which any connection of a client may carry
+	 */
+	static Map<String, Object> headers(@Nullable Connection connection) {
+		return (connection == null) ? Map.of() : Map.of(LfHeaders.SERVER, connection.server(), LfHeaders.CONNECTION_ID,
+				connection.id(), LfHeaders.REMOTE_ADDRESS, connection.remoteAddress());
 	}
 
 }

@@ -112,7 +112,7 @@ final class PayloadReaders {
 			@Nullable PayloadReader otherwise) implements PayloadReader {
 
 		@Override
-		public @Nullable Object read(Connection connection, ByteBuffer message) throws Exception {
+		public @Nullable Object read(@Nullable Connection connection, ByteBuffer message) throws Exception {
 			ByteBuffer again = message.duplicate();
 			byte[] bytes = Text.bytes(message);
 			Message<byte[]> wrapped = new GenericMessage<>(bytes, PayloadConverters.headers(connection));
@@ -151,7 +151,12 @@ final class PayloadReaders {
 	@FunctionalInterface
 	interface PayloadReader {
 
-		@Nullable Object read(Connection connection, ByteBuffer message) throws Exception;
+		/**
+		 * Converts a message.
+		 * @param connection where it is from; {@code null} for the reply to an exchange
+		 * @param message the message
+		 */
+		@Nullable Object read(@Nullable Connection connection, ByteBuffer message) throws Exception;
 
 	}
 

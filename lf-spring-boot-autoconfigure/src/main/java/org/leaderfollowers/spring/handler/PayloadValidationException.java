@@ -1,10 +1,11 @@
 package org.leaderfollowers.spring.handler;
 
+import java.util.List;
 import java.util.stream.Collectors;
 
+import org.springframework.context.MessageSourceResolvable;
 import org.springframework.validation.Errors;
 import org.springframework.validation.FieldError;
-import org.springframework.validation.ObjectError;
 
 /**
  * A message was converted to an object that is not valid. The message of the exception
@@ -22,19 +23,20 @@ public class PayloadValidationException extends RuntimeException {
 	 * @param errors what is not valid
 	 */
 	public PayloadValidationException(Errors errors) {
-		super("The payload '%s' is not valid: %s".formatted(errors.getObjectName(),
-				errors.getAllErrors()
-					.stream()
-					.map(PayloadValidationException::describe)
-					.sorted()
-					.collect(Collectors.joining(", "))));
+		super("The payload '%s' is not valid: %s".formatted(errors.getObjectName(), describe(errors.getAllErrors())));
 		this.errors = errors;
 	}
 
-	private static String describe(ObjectError error) {
+	/** Names the fields and the constraints, but no values. */
+	static String describe(List<? extends MessageSourceResolvable> errors) {
+		return errors.stream().map(PayloadValidationException::describe).sorted().collect(Collectors.joining(", "));
+	}
+
+	private static String describe(MessageSourceResolvable error) {
 		// Not its default message: that may show the value.
-		return (error instanceof FieldError field) ? "%s (%s)".formatted(field.getField(), error.getCode())
-				: String.valueOf(error.getCode());
+		String[] codes = error.getCodes();
+		String code = (codes != null && codes.length > 0) ? codes[codes.length - 1] : "invalid";
+		return (error instanceof FieldError field) ? "%s (%s)".formatted(field.getField(), code) : code;
 	}
 
 	/**

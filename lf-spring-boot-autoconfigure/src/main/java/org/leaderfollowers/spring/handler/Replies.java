@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -13,27 +14,24 @@ import java.util.stream.BaseStream;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.Suspension;
-
-import org.springframework.core.convert.ConversionService;
-import org.springframework.messaging.Message;
-import org.springframework.messaging.MessageHeaders;
-import org.springframework.messaging.converter.MessageConverter;
 
 /**
  * Sends what handler methods return.
  */
 final class Replies {
 
-	private final PayloadConverters converters;
+	private final PayloadWriter writer;
 
-	private final Text text;
+	/** Whether it is of use to know the message when a later reply to it fails. */
+	private final boolean keepsMessages;
 
 	/** What becomes of the failures of replies that come later. */
 	private final FailureSink failures;
 
 	/** Replies of several messages of which some have not been sent. */
-	private final Map<Connection, ReplySequence> sequences = new ConcurrentHashMap<>();
+	private final Map<Connection, Set<ReplySequence>> sequences = new ConcurrentHashMap<>();
 
 	/**
 	 * Is told of failures when no handler method is under way any more.
@@ -41,13 +39,18 @@ final class Replies {
 	@FunctionalInterface
 	interface FailureSink {
 
-		void failed(Connection connection, Throwable failure);
+		/**
+		 * A reply has failed.
+		 * @param reply what is owed
+		 * @param message a copy of the message that it is for, if one was kept
+		 */
+		void failed(Connection connection, OwedReply reply, @Nullable ByteBuffer message, Throwable failure);
 
 	}
 
-	Replies(PayloadConverters converters, Text text, FailureSink failures) {
-		this.converters = converters;
-		this.text = text;
+	Replies(PayloadWriter writer, boolean keepsMessages, FailureSink failures) {
+		this.writer = writer;
+		this.keepsMessages = keepsMessages;
 		this.failures = failures;
 	}
 
@@ -56,32 +59,56 @@ final class Replies {
 	 * reads.
 	 */
 	void send(Connection connection, @Nullable Object reply) {
+		send(connection, reply, null);
+	}
+
+	/**
+	 * The same, for a reply to a message.
+	 * @param message what was {@linkplain #keep kept} of the message
+	 */
+	void send(Connection connection, @Nullable Object reply, @Nullable ByteBuffer message) {
 		if (reply instanceof String string) {
-			connection.send(this.text.encode(string));
+			connection.send(this.writer.encode(string));
 		}
 		else if (reply != null) {
-			sendOther(connection, reply);
+			sendOther(connection, reply, message);
 		}
 	}
 
-	private void sendOther(Connection connection, Object reply) {
+	/**
+	 * Copies a message if the reply to it may fail when its buffer holds another one.
+	 * @param message at any position
+	 * @param start where it begins
+	 * @param end where it ends
+	 * @return a copy, or {@code null} if it is of no use
+	 */
+	@Nullable ByteBuffer keep(@Nullable Object reply, ByteBuffer message, int start, int end) {
+		boolean later = reply instanceof CompletionStage<?> || reply instanceof BaseStream<?, ?>
+				|| reply instanceof Iterator<?> || reply instanceof Iterable<?> || reply instanceof Optional<?>;
+		if (!this.keepsMessages || !later) {
+			return null;
+		}
+		return ByteBuffer.wrap(Text.bytes(message.duplicate().limit(end).position(start))).mark();
+	}
+
+	private void sendOther(Connection connection, Object reply, @Nullable ByteBuffer message) {
 		if (reply instanceof Optional<?> optional) {
-			send(connection, optional.orElse(null));
+			send(connection, optional.orElse(null), message);
 		}
 		else if (reply instanceof CompletionStage<?> stage) {
-			sendLater(connection, stage.toCompletableFuture());
+			sendLater(connection, stage.toCompletableFuture(), message);
 		}
 		else if (reply instanceof BaseStream<?, ?> stream) {
-			begin(new ReplySequence(this, connection, stream.iterator(), stream));
+			begin(new ReplySequence(this, connection, message, stream.iterator(), stream));
 		}
 		else if (reply instanceof Iterator<?> iterator) {
-			begin(new ReplySequence(this, connection, iterator, closeable(iterator)));
+			begin(new ReplySequence(this, connection, message, iterator, closeable(iterator)));
 		}
-		else if (reply instanceof Iterable<?> iterable && !(reply instanceof Path) && !isTree(reply)) {
-			begin(new ReplySequence(this, connection, iterable.iterator(), closeable(iterable)));
+		else if (reply instanceof Iterable<?> iterable && !(reply instanceof Path) && !this.writer.isTree(reply)) {
+			begin(new ReplySequence(this, connection, message, iterable.iterator(), closeable(iterable)));
 		}
 		else {
-			connection.send(write(connection, reply));
+			connection.send(this.writer.write(connection, reply));
 		}
 	}
 
@@ -93,86 +120,48 @@ final class Replies {
 	/** Sends one message of several. */
 	void sendOne(Connection connection, @Nullable Object element) {
 		Object reply = (element instanceof Optional<?> optional) ? optional.orElse(null) : element;
-		if (reply instanceof CompletionStage<?> || reply instanceof BaseStream<?, ?>) {
-			throw new IllegalArgumentException(
-					"A reply of several messages has a %s among them".formatted(reply.getClass().getName()));
-		}
 		if (reply instanceof String string) {
-			connection.send(this.text.encode(string));
+			connection.send(this.writer.encode(string));
 		}
 		else if (reply != null) {
-			connection.send(write(connection, reply));
+			connection.send(this.writer.write(connection, reply));
 		}
 	}
 
-	private boolean isTree(Object reply) {
-		return this.converters.json() != null && JsonConverter.isTree(reply);
-	}
-
-	private ByteBuffer write(Connection connection, Object reply) {
-		if (reply instanceof byte[] bytes) {
-			return ByteBuffer.wrap(bytes);
-		}
-		if (reply instanceof ByteBuffer buffer) {
-			return buffer;
-		}
-		if (reply instanceof CharSequence characters) {
-			return this.text.encode(characters.toString());
-		}
-		if (ReplyTypes.isText(reply.getClass())) {
-			return this.text.encode(text(reply));
-		}
-		MessageConverter messageConverter = this.converters.messageConverter();
-		if (messageConverter != null) {
-			Message<?> message = messageConverter.toMessage(reply,
-					new MessageHeaders(PayloadConverters.headers(connection)));
-			Object payload = (message != null) ? message.getPayload() : null;
-			if (payload instanceof byte[] bytes) {
-				return ByteBuffer.wrap(bytes);
-			}
-			if (payload instanceof String string) {
-				return this.text.encode(string);
-			}
-		}
-		JsonConverter json = this.converters.json();
-		if (json != null) {
-			byte[] bytes = json.write(reply);
-			return this.text.isUtf8() ? ByteBuffer.wrap(bytes) : this.text.encode(Text.utf8(bytes));
-		}
-		throw new PayloadConversionException(
-				"Nothing can convert a reply of type %s to a message".formatted(reply.getClass().getName()), null);
-	}
-
-	private String text(Object value) {
-		ConversionService conversionService = this.converters.conversionService();
-		String converted = conversionService.canConvert(value.getClass(), String.class)
-				? conversionService.convert(value, String.class) : null;
-		return (converted != null) ? converted : value.toString();
-	}
-
-	private void sendLater(Connection connection, CompletableFuture<?> future) {
+	private void sendLater(Connection connection, CompletableFuture<?> future, @Nullable ByteBuffer message) {
 		if (future.isDone() && !future.isCompletedExceptionally()) {
-			send(connection, future.join());
+			send(connection, future.join(), message);
 			return;
 		}
-		// No message is handled before this one has been answered.
+		// No message is handled before this one has been answered, unless they are
+		// handled
+		// in parallel: then it keeps its place among them.
 		Suspension suspension = connection.suspend();
+		OwedReply owed = connection.owe();
 		future.whenComplete((reply, failure) -> {
 			try {
-				if (failure != null) {
-					this.failures.failed(connection, unwrap(failure));
-				}
-				else {
-					send(connection, reply);
-				}
-			}
-			catch (Throwable ex) {
-				this.failures.failed(connection, ex);
+				owed.run(() -> complete(connection, owed, message, reply, failure));
 			}
 			finally {
 				suspension.resume();
+				owed.close();
 			}
 		});
+	}
+
+	private void complete(Connection connection, OwedReply owed, @Nullable ByteBuffer message, @Nullable Object reply,
+			@Nullable Throwable failure) {
+		try {
+			if (failure != null) {
+				this.failures.failed(connection, owed, message, unwrap(failure));
+			}
+			else {
+				send(connection, reply, message);
+			}
+		}
+		catch (Throwable ex) {
+			this.failures.failed(connection, owed, message, ex);
+		}
 	}
 
 	private static Throwable unwrap(Throwable failure) {
@@ -181,31 +170,34 @@ final class Replies {
 	}
 
 	private void begin(ReplySequence sequence) {
-		Connection connection = sequence.connection();
-		this.sequences.put(connection, sequence);
+		this.sequences.compute(sequence.connection(), (connection, others) -> {
+			Set<ReplySequence> all = (others != null) ? others : ConcurrentHashMap.newKeySet();
+			all.add(sequence);
+			return all;
+		});
 		sequence.proceed();
 	}
 
 	void ended(ReplySequence sequence, @Nullable Throwable failure) {
-		this.sequences.remove(sequence.connection(), sequence);
+		this.sequences.computeIfPresent(sequence.connection(), (connection, all) -> {
+			all.remove(sequence);
+			return all.isEmpty() ? null : all;
+		});
 		if (failure != null) {
-			this.failures.failed(sequence.connection(), failure);
+			this.failures.failed(sequence.connection(), sequence.owed(), sequence.message(), failure);
 		}
 	}
 
 	/** The peer has read what waited for it. */
 	void writable(Connection connection) {
-		ReplySequence sequence = this.sequences.get(connection);
-		if (sequence != null) {
-			sequence.proceed();
-		}
+		this.sequences.getOrDefault(connection, Set.of()).forEach(ReplySequence::proceed);
 	}
 
 	/** Nothing can be sent any more. */
 	void closed(Connection connection) {
-		ReplySequence sequence = this.sequences.remove(connection);
-		if (sequence != null) {
-			sequence.proceed();
+		Set<ReplySequence> left = this.sequences.remove(connection);
+		if (left != null) {
+			left.forEach(ReplySequence::proceed);
 		}
 	}
 

@@ -1,10 +1,12 @@
 package org.leaderfollowers.spring.handler;
 
+import java.nio.ByteBuffer;
 import java.util.Iterator;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.SlowConsumerException;
 import org.leaderfollowers.Suspension;
 
@@ -23,12 +25,18 @@ final class ReplySequence {
 
 	private final Connection connection;
 
+	/** A copy of the message that is replied to, if it was kept. */
+	private final @Nullable ByteBuffer message;
+
 	private final Iterator<?> messages;
 
 	private final AutoCloseable source;
 
 	/** The next message is not handled before the last of these was sent. */
 	private final Suspension suspension;
+
+	/** What it sends counts as the reply to its message. */
+	private final OwedReply owed;
 
 	private final AtomicInteger calls = new AtomicInteger();
 
@@ -39,16 +47,27 @@ final class ReplySequence {
 	/** Made already, but not taken by the connection. */
 	private @Nullable Object refused;
 
-	ReplySequence(Replies replies, Connection connection, Iterator<?> messages, AutoCloseable source) {
+	ReplySequence(Replies replies, Connection connection, @Nullable ByteBuffer message, Iterator<?> messages,
+			AutoCloseable source) {
 		this.replies = replies;
 		this.connection = connection;
+		this.message = message;
 		this.messages = messages;
 		this.source = source;
 		this.suspension = connection.suspend();
+		this.owed = connection.owe();
+	}
+
+	OwedReply owed() {
+		return this.owed;
 	}
 
 	Connection connection() {
 		return this.connection;
+	}
+
+	@Nullable ByteBuffer message() {
+		return this.message;
 	}
 
 	void proceed() {
@@ -58,7 +77,7 @@ final class ReplySequence {
 		int seen = 1;
 		do {
 			if (!this.ended) {
-				sendWhatThePeerReads();
+				this.owed.run(this::sendWhatThePeerReads);
 			}
 			seen = this.calls.addAndGet(-seen);
 		}
@@ -113,6 +132,7 @@ final class ReplySequence {
 		}
 		finally {
 			this.suspension.resume();
+			this.owed.close();
 		}
 	}
 

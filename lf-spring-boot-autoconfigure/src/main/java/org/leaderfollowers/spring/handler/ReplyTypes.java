@@ -5,8 +5,10 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.Optional;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
+import java.util.concurrent.Future;
 import java.util.stream.BaseStream;
 import java.util.stream.Stream;
 
@@ -25,6 +27,19 @@ import org.springframework.core.ResolvableType;
  */
 record ReplyTypes(Class<?> beanType, PayloadConverters converters, Mistakes mistakes) {
 
+	private static final String DEFERRED_REMEDY = "Return a CompletableFuture for one reply that comes later, or a Stream for several.";
+
+	/** By the classes of values, of which there are few. */
+	private static final ClassValue<Boolean> DEFERRED = new ClassValue<>() {
+
+		@Override
+		protected Boolean computeValue(Class<?> type) {
+			return isReactive(type) || Callable.class.isAssignableFrom(type)
+					|| (Future.class.isAssignableFrom(type) && !CompletionStage.class.isAssignableFrom(type));
+		}
+
+	};
+
 	void check(Method method, Phase phase) {
 		ResolvableType type = ResolvableType.forMethodReturnType(method, this.beanType);
 		boolean nothing = type.toClass() == void.class || type.toClass() == Void.class;
@@ -32,9 +47,9 @@ record ReplyTypes(Class<?> beanType, PayloadConverters converters, Mistakes mist
 			this.mistakes.add(method, "returns a value, but nothing can be sent when the connection is closed",
 					"Let it return void.");
 		}
-		else if (isReactive(type.toClass())) {
+		else if (isDeferred(type.toClass())) {
 			this.mistakes.add(method, "returns a %s, which is not supported".formatted(type.toClass().getSimpleName()),
-					"Return a CompletableFuture for one reply that comes later, or a Stream for several.");
+					DEFERRED_REMEDY);
 		}
 		else if (!canWrite(type)) {
 			this.mistakes.add(method, "returns a %s, but nothing can convert it to a message".formatted(type),
@@ -44,12 +59,29 @@ record ReplyTypes(Class<?> beanType, PayloadConverters converters, Mistakes mist
 		}
 	}
 
-	private static boolean isReactive(Class<?> type) {
+	/**
+	 * Whether values of a type are no messages, but yield them later in a way that is not
+	 * supported.
+	 */
+	private static boolean isDeferred(Class<?> type) {
+		return DEFERRED.get(type);
+	}
+
+	/** Refuses what only its class at run time tells not to be a message. */
+	static void checkValue(Object value) {
+		Class<?> type = value.getClass();
+		if (isDeferred(type) || value instanceof CompletionStage<?> || value instanceof BaseStream<?, ?>) {
+			throw new IllegalArgumentException(
+					"A %s cannot be sent as a message. %s".formatted(type.getName(), DEFERRED_REMEDY));
+		}
+	}
+
+	static boolean isReactive(Class<?> type) {
 		return !CompletionStage.class.isAssignableFrom(type) && (Flow.Publisher.class.isAssignableFrom(type)
 				|| (type != Object.class && ReactiveAdapterRegistry.getSharedInstance().getAdapter(type) != null));
 	}
 
-	private boolean canWrite(ResolvableType type) {
+	boolean canWrite(ResolvableType type) {
 		Class<?> raw = type.toClass();
 		if (this.converters.convertObjects() || raw == Object.class || raw == void.class || raw == Void.class
 				|| raw == byte[].class || ByteBuffer.class.isAssignableFrom(raw)

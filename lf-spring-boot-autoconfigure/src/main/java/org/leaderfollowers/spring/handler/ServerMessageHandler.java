@@ -2,7 +2,7 @@ package org.leaderfollowers.spring.handler;
 
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
-import java.util.Collections;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -11,7 +11,9 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ConnectionClosedException;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.OwedReply;
 
 /**
  * The outermost handler of a server: gives failures to the methods of the bean first,
@@ -28,20 +30,23 @@ final class ServerMessageHandler implements MessageHandler {
 
 	private final List<LfErrorHandler> errorHandlers;
 
+	private final FailureLog failureLog;
+
 	/**
 	 * The failures that nobody has handled, by connection, until the engine gives them to
 	 * {@link #onError}. The engine keeps both until then, so weak references are enough,
-	 * and a connection that is closed meanwhile leaves nothing behind.
+	 * and a connection that is closed meanwhile leaves nothing behind. Several messages
+	 * of a connection may be handled at a time.
 	 */
-	private final Map<Connection, WeakReference<Throwable>> unhandled = Collections
-		.synchronizedMap(new WeakHashMap<>());
+	private final Map<Connection, List<WeakReference<Throwable>>> unhandled = new WeakHashMap<>();
 
 	ServerMessageHandler(MessageHandler handler, Replies replies, ErrorMethods errorMethods,
-			List<LfErrorHandler> errorHandlers) {
+			List<LfErrorHandler> errorHandlers, FailureLog failureLog) {
 		this.handler = handler;
 		this.replies = replies;
 		this.errorMethods = errorMethods;
 		this.errorHandlers = errorHandlers;
+		this.failureLog = failureLog;
 	}
 
 	@Override
@@ -52,11 +57,13 @@ final class ServerMessageHandler implements MessageHandler {
 
 	@Override
 	public void onMessage(Connection connection, ByteBuffer message) throws Exception {
+		int start = message.position();
+		int end = message.limit();
 		try {
 			this.handler.onMessage(connection, message);
 		}
 		catch (Throwable ex) {
-			if (!handle(connection, ex)) {
+			if (!handle(connection, message.limit(end).position(start).mark(), ex)) {
 				throw ex;
 			}
 		}
@@ -66,6 +73,17 @@ final class ServerMessageHandler implements MessageHandler {
 	public void onWritable(Connection connection) throws Exception {
 		this.replies.writable(connection);
 		this.handler.onWritable(connection);
+	}
+
+	@Override
+	public void onIdle(Connection connection, EventType type) throws Exception {
+		this.handler.onIdle(connection, type);
+	}
+
+	@Override
+	public void onDrain(Connection connection) throws Exception {
+		// As for onOpen: it closes the connection if it fails.
+		this.handler.onDrain(connection);
 	}
 
 	@Override
@@ -80,18 +98,27 @@ final class ServerMessageHandler implements MessageHandler {
 
 	@Override
 	public void onError(Connection connection, Throwable failure) throws Exception {
-		if (!handle(connection, failure)) {
+		if (!handle(connection, null, failure)) {
 			this.handler.onError(connection, failure);
+		}
+	}
+
+	@Override
+	public void onError(Connection connection, ByteBuffer message, Throwable failure) throws Exception {
+		if (!handle(connection, message, failure)) {
+			this.handler.onError(connection, message, failure);
 		}
 	}
 
 	/**
 	 * Has a failure handled after the call in which it happened: that of a reply that
 	 * came later.
+	 * @param owed the reply
+	 * @param message a copy of the message, if it is known
 	 */
-	void failed(Connection connection, Throwable failure) {
-		if (!handle(connection, failure)) {
-			connection.fail(failure);
+	void failed(Connection connection, OwedReply owed, @Nullable ByteBuffer message, Throwable failure) {
+		if (!handle(connection, message, failure)) {
+			owed.fail(failure);
 		}
 	}
 
@@ -99,18 +126,16 @@ final class ServerMessageHandler implements MessageHandler {
 	 * Has a failure handled, if nobody has refused to handle it already.
 	 * @return whether it was handled, so that the connection can stay open
 	 */
-	private boolean handle(Connection connection, Throwable failure) {
+	private boolean handle(Connection connection, @Nullable ByteBuffer message, Throwable failure) {
 		if (failure instanceof ConnectionClosedException && !connection.isOpen()) {
 			// It was sent to a peer that had gone: the close tells it all.
 			return false;
 		}
-		WeakReference<Throwable> refused = this.unhandled.get(connection);
-		if (refused != null && refused.get() == failure) {
-			this.unhandled.remove(connection);
+		if (takeRefused(connection, failure)) {
 			return false;
 		}
 		try {
-			if (reply(connection, failure)) {
+			if (reply(connection, message, failure)) {
 				return true;
 			}
 		}
@@ -121,19 +146,42 @@ final class ServerMessageHandler implements MessageHandler {
 		catch (Throwable ex) {
 			if (ex != failure) {
 				failure.addSuppressed(ex);
+				this.failureLog.logHandling(connection, failure, ex);
 			}
 		}
-		this.unhandled.put(connection, new WeakReference<>(failure));
+		refuse(connection, failure);
 		return false;
 	}
 
-	private boolean reply(Connection connection, Throwable failure) throws Throwable {
-		ErrorMethods.ErrorMethod method = this.errorMethods.find(failure);
+	private void refuse(Connection connection, Throwable failure) {
+		synchronized (this.unhandled) {
+			this.unhandled.computeIfAbsent(connection, (key) -> new ArrayList<>(1)).add(new WeakReference<>(failure));
+		}
+	}
+
+	private boolean takeRefused(Connection connection, Throwable failure) {
+		synchronized (this.unhandled) {
+			List<WeakReference<Throwable>> refused = this.unhandled.getOrDefault(connection, List.of());
+			boolean taken = refused.stream().anyMatch((candidate) -> candidate.refersTo(failure));
+			if (taken) {
+				refused.removeIf((candidate) -> candidate.refersTo(failure) || candidate.refersTo(null));
+				if (refused.isEmpty()) {
+					this.unhandled.remove(connection);
+				}
+			}
+			return taken;
+		}
+	}
+
+	private boolean reply(Connection connection, @Nullable ByteBuffer message, Throwable failure) throws Throwable {
+		ErrorMethods.ErrorMethod method = this.errorMethods.find(failure, message != null);
 		if (method != null) {
-			return reply(connection, method.method().invoke(connection, null, failure), method.closing());
+			return reply(connection, method.method().invoke(connection, message, failure), method.closing());
 		}
 		for (LfErrorHandler errorHandler : this.errorHandlers) {
-			ErrorReply reply = errorHandler.handle(connection, failure);
+			// Each gets the whole message: the first may have read it.
+			ErrorReply reply = (message != null) ? errorHandler.handle(connection, message.reset(), failure)
+					: errorHandler.handle(connection, failure);
 			if (reply != null) {
 				return reply(connection, reply.payload(), reply.isClosing());
 			}

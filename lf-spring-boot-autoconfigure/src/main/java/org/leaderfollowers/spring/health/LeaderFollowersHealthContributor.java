@@ -7,6 +7,8 @@ import java.util.stream.StreamSupport;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.TcpClient;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -16,10 +18,11 @@ import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.util.Assert;
 
 /**
- * {@link CompositeHealthContributor} for the pools and servers of an application context:
- * one {@link HealthIndicator} for each, as {@code pools/<name>} and
- * {@code servers/<name>}. Always composed like this, even of one pool and one server, so
- * that paths, health groups and alerts stay as they are when a server is added.
+ * {@link CompositeHealthContributor} for the pools, servers and clients of an application
+ * context: one {@link HealthIndicator} for each, as {@code pools/<name>},
+ * {@code servers/<name>} and {@code clients/<name>}. Always composed like this, even of
+ * one pool and one server, so that paths, health groups and alerts stay as they are when
+ * a server is added.
  */
 public final class LeaderFollowersHealthContributor implements CompositeHealthContributor {
 
@@ -27,27 +30,35 @@ public final class LeaderFollowersHealthContributor implements CompositeHealthCo
 
 	private static final String SERVERS = "servers";
 
+	private static final String CLIENTS = "clients";
+
 	private final CompositeHealthContributor pools;
 
 	private final CompositeHealthContributor servers;
+
+	private final CompositeHealthContributor clients;
 
 	/**
 	 * Creates a new contributor.
 	 * @param pools the pools to look at
 	 * @param servers the servers to look at
+	 * @param clients the clients to look at
 	 * @param saturatedAfter how long every thread of a pool may be busy before the pool
 	 * counts as out of service, or {@code null} for however long
 	 */
 	public LeaderFollowersHealthContributor(LeaderFollowersPools pools, LeaderFollowersServers servers,
-			@Nullable Duration saturatedAfter) {
+			LeaderFollowersClients clients, @Nullable Duration saturatedAfter) {
 		Assert.notNull(pools, "'pools' must not be null");
 		Assert.notNull(servers, "'servers' must not be null");
+		Assert.notNull(clients, "'clients' must not be null");
 		// Looked up each time: pools are built when they are needed.
 		this.pools = new Indicators<>(pools, LeaderFollowersPool::name,
 				(pool) -> new PoolHealthIndicator(pool::snapshot, saturatedAfter));
 		// By name: a server that is started again is another one.
-		this.servers = new Indicators<>(servers.names(), Function.identity(),
+		this.servers = new Indicators<>(() -> servers.names().iterator(), Function.identity(),
 				(name) -> new ServerHealthIndicator(() -> servers.get(name).snapshot()));
+		this.clients = new Indicators<>(clients, TcpClient::name,
+				(client) -> new ClientHealthIndicator(client::snapshot, clients.isOptional(client.name())));
 	}
 
 	@Override
@@ -55,13 +66,15 @@ public final class LeaderFollowersHealthContributor implements CompositeHealthCo
 		return switch (name) {
 			case POOLS -> this.pools;
 			case SERVERS -> this.servers;
+			case CLIENTS -> this.clients;
 			default -> null;
 		};
 	}
 
 	@Override
 	public Stream<Entry> stream() {
-		return Stream.of(new Entry(POOLS, this.pools), new Entry(SERVERS, this.servers));
+		return Stream.of(new Entry(POOLS, this.pools), new Entry(SERVERS, this.servers),
+				new Entry(CLIENTS, this.clients));
 	}
 
 	private record Indicators<T>(Iterable<T> sources, Function<T, String> name,

@@ -8,10 +8,10 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.PoolSnapshot;
-import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
 import org.leaderfollowers.PoolSnapshot.State;
 import org.leaderfollowers.ThreadRole;
 
@@ -70,7 +70,7 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 	@Override
 	protected void doHealthCheck(Health.Builder builder) {
 		PoolSnapshot pool = this.snapshots.get();
-		List<HandleSetSnapshot> leaderless = leaderless(pool);
+		List<Led> leaderless = leaderless(pool);
 		if (!leaderless.isEmpty()) {
 			waitForSecondLook();
 			pool = this.snapshots.get();
@@ -101,7 +101,7 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 			.withDetail("threads", Threads.of(pool))
 			.withDetail("saturatedFor", pool.starvedFor())
 			.withDetail("handlers", pool.runningHandlers())
-			.withDetail("leaderless", leaderless.stream().map(HandleSetSnapshot::name).toList());
+			.withDetail("leaderless", leaderless.stream().map(Led::name).toList());
 	}
 
 	private static void waitForSecondLook() {
@@ -114,36 +114,38 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 	}
 
 	/**
-	 * The handle sets that have had no leader for long, though not because every thread
-	 * that there may be is busy.
+	 * The handle sets and event sources that have had no leader for long, though not
+	 * because every thread that there may be is busy.
 	 */
-	private static List<HandleSetSnapshot> leaderless(PoolSnapshot pool) {
+	private static List<Led> leaderless(PoolSnapshot pool) {
 		if (pool.state() != State.RUNNING || isExhausted(pool)) {
 			return List.of();
 		}
-		return pool.handleSets().stream().filter((set) -> set.vacantFor().compareTo(LONG) > 0).toList();
+		return Stream.concat(
+				pool.handleSets().stream().map((set) -> new Led("Handle set", set.name(), set.term(), set.vacantFor())),
+				pool.eventSources()
+					.stream()
+					.map((source) -> new Led("Event source", source.name(), source.term(), source.vacantFor())))
+			.filter((led) -> led.vacantFor().compareTo(LONG) > 0)
+			.toList();
 	}
 
 	private static boolean isExhausted(PoolSnapshot pool) {
 		return pool.count(ThreadRole.FOLLOWER) == 0 && pool.threads().size() >= pool.maxThreads();
 	}
 
-	private static List<HandleSetSnapshot> stillLeaderless(List<HandleSetSnapshot> before,
-			List<HandleSetSnapshot> after) {
-		Map<String, Long> terms = before.stream()
-			.collect(Collectors.toMap(HandleSetSnapshot::name, HandleSetSnapshot::term));
-		return after.stream().filter((set) -> Long.valueOf(set.term()).equals(terms.get(set.name()))).toList();
+	private static List<Led> stillLeaderless(List<Led> before, List<Led> after) {
+		Map<String, Long> terms = before.stream().collect(Collectors.toMap(Led::name, Led::term));
+		return after.stream().filter((led) -> Long.valueOf(led.term()).equals(terms.get(led.name()))).toList();
 	}
 
-	private static String describeLeaderless(PoolSnapshot pool, List<HandleSetSnapshot> leaderless) {
-		HandleSetSnapshot longest = leaderless.stream()
-			.max(Comparator.comparing(HandleSetSnapshot::vacantFor))
-			.orElseThrow();
+	private static String describeLeaderless(PoolSnapshot pool, List<Led> leaderless) {
+		Led longest = leaderless.stream().max(Comparator.comparing(Led::vacantFor)).orElseThrow();
 		int idle = pool.count(ThreadRole.FOLLOWER);
 		String threads = (idle > 0) ? "%d of %d threads are idle".formatted(idle, pool.threads().size())
 				: "%d of at most %d threads are there; %d could not be started".formatted(pool.threads().size(),
 						pool.maxThreads(), pool.threadStartFailures());
-		return "Handle set '%s' has had no leader for %s s although %s".formatted(longest.name(),
+		return "%s '%s' has had no leader for %s s although %s".formatted(longest.kind(), longest.name(),
 				seconds(longest.vacantFor()), threads);
 	}
 
@@ -159,6 +161,10 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 
 	private static String seconds(Duration duration) {
 		return String.format(Locale.ROOT, "%.1f", duration.toMillis() / 1e3);
+	}
+
+	/** A handle set or an event source. */
+	private record Led(String kind, String name, long term, Duration vacantFor) {
 	}
 
 	/**

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
 
 /**
@@ -54,6 +55,16 @@ public interface HandlerCallInterceptor extends MessageHandlerInterceptor {
 	}
 
 	@Override
+	default void onIdle(Connection connection, EventType type, MessageHandler next) throws Exception {
+		aroundCall(connection, () -> next.onIdle(connection, type));
+	}
+
+	@Override
+	default void onDrain(Connection connection, MessageHandler next) throws Exception {
+		aroundCall(connection, () -> next.onDrain(connection));
+	}
+
+	@Override
 	default void onClose(Connection connection, CloseReason reason, MessageHandler next) throws Exception {
 		aroundCall(connection, () -> next.onClose(connection, reason));
 	}
@@ -61,6 +72,12 @@ public interface HandlerCallInterceptor extends MessageHandlerInterceptor {
 	@Override
 	default void onError(Connection connection, Throwable failure, MessageHandler next) throws Exception {
 		aroundCall(connection, () -> next.onError(connection, failure));
+	}
+
+	@Override
+	default void onError(Connection connection, ByteBuffer message, Throwable failure, MessageHandler next)
+			throws Exception {
+		aroundCall(connection, () -> next.onError(connection, message, failure));
 	}
 
 	/**

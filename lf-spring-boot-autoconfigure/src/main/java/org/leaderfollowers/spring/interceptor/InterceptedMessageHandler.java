@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
 
 /**
@@ -36,6 +37,16 @@ final class InterceptedMessageHandler implements MessageHandler {
 	}
 
 	@Override
+	public void onIdle(Connection connection, EventType type) throws Exception {
+		this.interceptor.onIdle(connection, type, this.next);
+	}
+
+	@Override
+	public void onDrain(Connection connection) throws Exception {
+		this.interceptor.onDrain(connection, this.next);
+	}
+
+	@Override
 	public void onClose(Connection connection, CloseReason reason) throws Exception {
 		this.interceptor.onClose(connection, reason, this.next);
 	}
@@ -43,6 +54,29 @@ final class InterceptedMessageHandler implements MessageHandler {
 	@Override
 	public void onError(Connection connection, Throwable failure) throws Exception {
 		this.interceptor.onError(connection, failure, this.next);
+	}
+
+	@Override
+	public void onError(Connection connection, ByteBuffer message, Throwable failure) throws Exception {
+		this.interceptor.onError(connection, message, failure, this.next);
+	}
+
+	/**
+	 * Keeps the message for interceptors that know nothing of it.
+	 * @param next what comes behind them
+	 * @param message the message that failed
+	 * @return passes failures on to {@code next} with the message
+	 */
+	static MessageHandler withMessage(MessageHandler next, ByteBuffer message) {
+		MessageHandlerInterceptor keeper = new MessageHandlerInterceptor() {
+
+			@Override
+			public void onError(Connection connection, Throwable failure, MessageHandler handler) throws Exception {
+				handler.onError(connection, message, failure);
+			}
+
+		};
+		return new InterceptedMessageHandler(keeper, next);
 	}
 
 }

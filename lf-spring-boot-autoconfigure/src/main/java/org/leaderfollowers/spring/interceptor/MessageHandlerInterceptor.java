@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
 
 /**
@@ -19,7 +20,8 @@ import org.leaderfollowers.MessageHandler;
  * {@link #onError}, and the connection is closed. So, to turn a client away, throw from
  * {@link #onOpen}.
  * <p>
- * Nothing is allocated for an interceptor, and what it does not override costs a call.
+ * Nothing is allocated for an interceptor, except when a message fails, and what it does
+ * not override costs a call.
  */
 public interface MessageHandlerInterceptor extends MessageHandlerDecorator {
 
@@ -69,6 +71,30 @@ public interface MessageHandlerInterceptor extends MessageHandlerDecorator {
 	}
 
 	/**
+	 * Nothing was received on the connection, or nothing was sent, for a while.
+	 * @param connection the connection
+	 * @param type {@link EventType#READ} if nothing was received, {@link EventType#WRITE}
+	 * if nothing was sent
+	 * @param next what to call
+	 * @throws Exception if there is no going on: the connection is closed
+	 * @see MessageHandler#onIdle
+	 */
+	default void onIdle(Connection connection, EventType type, MessageHandler next) throws Exception {
+		next.onIdle(connection, type);
+	}
+
+	/**
+	 * The server of the connection has begun to drain.
+	 * @param connection the connection
+	 * @param next what to call
+	 * @throws Exception if there is no going on: the connection is closed
+	 * @see MessageHandler#onDrain
+	 */
+	default void onDrain(Connection connection, MessageHandler next) throws Exception {
+		next.onDrain(connection);
+	}
+
+	/**
 	 * The connection is closed. Called as well if {@link #onOpen} was not passed on.
 	 * @param connection the connection
 	 * @param reason why
@@ -90,6 +116,22 @@ public interface MessageHandlerInterceptor extends MessageHandlerDecorator {
 	 */
 	default void onError(Connection connection, Throwable failure, MessageHandler next) throws Exception {
 		next.onError(connection, failure);
+	}
+
+	/**
+	 * A message could not be handled by anybody, and the connection will be closed. By
+	 * default {@link #onError(Connection, Throwable, MessageHandler)} is called, and what
+	 * that passes on reaches {@code next} with the message.
+	 * @param connection the connection
+	 * @param message the message that failed, lent until this method returns
+	 * @param failure what failed
+	 * @param next what to call. If it is not called, the failure is not logged
+	 * @throws Exception is logged
+	 * @see MessageHandler#onError(Connection, ByteBuffer, Throwable)
+	 */
+	default void onError(Connection connection, ByteBuffer message, Throwable failure, MessageHandler next)
+			throws Exception {
+		onError(connection, failure, InterceptedMessageHandler.withMessage(next, message));
 	}
 
 	@Override

@@ -6,7 +6,7 @@ import io.micrometer.observation.ObservationConvention;
 import io.micrometer.observation.docs.ObservationDocumentation;
 
 /**
- * The observation of a message while its handler processes it.
+ * The observations: of a message while its handler processes it, and of an exchange.
  */
 public enum MessageObservationDocumentation implements ObservationDocumentation {
 
@@ -30,7 +30,71 @@ public enum MessageObservationDocumentation implements ObservationDocumentation 
 			return HighCardinalityKeyNames.values();
 		}
 
+	},
+
+	/**
+	 * A client sends a request and waits for the reply: a call of a method of an
+	 * {@link org.leaderfollowers.spring.annotation.LfClient @LfClient} interface.
+	 */
+	EXCHANGE {
+
+		@Override
+		public Class<? extends ObservationConvention<? extends Observation.Context>> getDefaultConvention() {
+			return DefaultExchangeObservationConvention.class;
+		}
+
+		@Override
+		public KeyName[] getLowCardinalityKeyNames() {
+			return ExchangeKeyNames.values();
+		}
+
 	};
+
+	/**
+	 * The key names of exchanges, which have few values: the tags of meters, and of
+	 * spans.
+	 */
+	public enum ExchangeKeyNames implements KeyName {
+
+		/**
+		 * Name of the client.
+		 */
+		CLIENT {
+
+			@Override
+			public String asString() {
+				return "client";
+			}
+
+		},
+
+		/**
+		 * Interface and method that was called, for example {@code Ledger.book}.
+		 */
+		METHOD {
+
+			@Override
+			public String asString() {
+				return "method";
+			}
+
+		},
+
+		/**
+		 * What became of the exchange: {@code replied}, {@code timed_out}, {@code lost},
+		 * {@code rejected}, {@code cancelled}, or {@code error} for anything else, such
+		 * as a reply that is not valid.
+		 */
+		OUTCOME {
+
+			@Override
+			public String asString() {
+				return "outcome";
+			}
+
+		}
+
+	}
 
 	/**
 	 * The key names that have few values, all of them from the configuration: the tags of

@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -31,6 +32,7 @@ import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
 import org.springframework.context.ApplicationContext;
 import org.springframework.util.Assert;
+import org.springframework.util.function.SingletonSupplier;
 
 /**
  * The servers of an application context, by name. They are started and stopped together,
@@ -38,25 +40,36 @@ import org.springframework.util.Assert;
  * <p>
  * A {@link Server} lives once, a context can be stopped and started again. So do not keep
  * the server that {@link #get(String)} returns for long.
+ * <p>
+ * This object can be injected into any bean, into handlers too. The servers are put
+ * together when a method is called for the first time, or when the context has created
+ * the beans of the application. That needs the handlers, so a handler, and a bean that a
+ * handler needs, must not call the methods before the bean itself is complete.
  */
 public final class LeaderFollowersServers implements Iterable<Server> {
 
 	private static final Log logger = LogFactory.getLog(LeaderFollowersServers.class);
 
-	private final Map<String, ManagedServer> servers = new LinkedHashMap<>();
+	private final SingletonSupplier<Map<String, ManagedServer>> servers;
 
 	private final EventPublication events;
 
 	/** Used only by who starts the servers, of whom there is one at a time. */
 	private final Set<LeaderFollowersPool> announcedPools = new HashSet<>();
 
-	private LeaderFollowersServers(List<ManagedServer> servers, EventPublication events) {
+	private LeaderFollowersServers(Supplier<List<ManagedServer>> servers, EventPublication events) {
+		this.servers = SingletonSupplier.of(() -> byName(servers.get()));
 		this.events = events;
+	}
+
+	private static Map<String, ManagedServer> byName(List<ManagedServer> servers) {
+		Map<String, ManagedServer> byName = new LinkedHashMap<>();
 		for (ManagedServer server : servers) {
-			ManagedServer other = this.servers.putIfAbsent(server.name(), server);
+			ManagedServer other = byName.putIfAbsent(server.name(), server);
 			Assert.isTrue(other == null,
 					() -> "There are two servers named '%s': give one of them another name".formatted(server.name()));
 		}
+		return byName;
 	}
 
 	/**
@@ -77,8 +90,20 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		return managed(name).current();
 	}
 
+	/**
+	 * Puts the servers together, unless that has been done: mistakes in what configures
+	 * them and in their handlers are found.
+	 */
+	void prepare() {
+		this.servers.obtain();
+	}
+
+	private Map<String, ManagedServer> all() {
+		return this.servers.obtain();
+	}
+
 	private ManagedServer managed(String name) {
-		ManagedServer server = this.servers.get(name);
+		ManagedServer server = all().get(name);
 		if (server == null) {
 			throw new UnknownNameException(Kind.SERVER, name, names(), null);
 		}
@@ -174,7 +199,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * @return the names in the order in which the servers are started
 	 */
 	public Set<String> names() {
-		return Collections.unmodifiableSet(this.servers.keySet());
+		return Collections.unmodifiableSet(all().keySet());
 	}
 
 	/**
@@ -183,7 +208,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 */
 	@Override
 	public Iterator<Server> iterator() {
-		return this.servers.values().stream().map(ManagedServer::current).iterator();
+		return all().values().stream().map(ManagedServer::current).iterator();
 	}
 
 	/**
@@ -194,7 +219,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		Deque<ManagedServer> running = new ArrayDeque<>();
 		try {
 			List<Server> begun = new ArrayList<>();
-			for (ManagedServer server : this.servers.values()) {
+			for (ManagedServer server : all().values()) {
 				running.push(server);
 				if (server.start()) {
 					begun.add(server.current());
@@ -215,7 +240,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	}
 
 	boolean isAnyRunning() {
-		return this.servers.values().stream().anyMatch(ManagedServer::isRunning);
+		return all().values().stream().anyMatch(ManagedServer::isRunning);
 	}
 
 	/**
@@ -223,7 +248,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 * @param callback is run when all are drained, or have been stopped meanwhile
 	 */
 	void drain(Runnable callback) {
-		List<ManagedServer> draining = this.servers.values().stream().filter(ManagedServer::isServing).toList();
+		List<ManagedServer> draining = all().values().stream().filter(ManagedServer::isServing).toList();
 		if (draining.isEmpty()) {
 			callback.run();
 			return;
@@ -254,7 +279,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 */
 	void stop() {
 		Deque<ManagedServer> stopping = new ArrayDeque<>();
-		this.servers.values().forEach(stopping::push);
+		all().values().forEach(stopping::push);
 		for (ManagedServer server : stopping) {
 			if (server.stop(Duration.ZERO)) {
 				ServerLog.stopped(server.current());
@@ -269,6 +294,8 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	public static final class Builder {
 
 		private final List<ManagedServer> servers = new ArrayList<>();
+
+		private final List<Consumer<Builder>> later = new ArrayList<>();
 
 		private EventPublication events = new EventPublication(null);
 
@@ -320,12 +347,33 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		}
 
 		/**
+		 * Adds servers when they are needed for the first time, and not when this builder
+		 * builds: so beans that the servers need can have the result injected.
+		 * @param servers adds servers to the builder that it is given
+		 * @return this builder
+		 */
+		public Builder later(Consumer<Builder> servers) {
+			Assert.notNull(servers, "'servers' must not be null");
+			this.later.add(servers);
+			return this;
+		}
+
+		/**
 		 * Builds the servers, which are started in the order in which they were added.
+		 * The methods of the result throw an {@link IllegalArgumentException} if two of
+		 * the servers have the same name.
 		 * @return the servers
-		 * @throws IllegalArgumentException if two of them have the same name
 		 */
 		public LeaderFollowersServers build() {
-			return new LeaderFollowersServers(this.servers, this.events);
+			return new LeaderFollowersServers(this::all, this.events);
+		}
+
+		private List<ManagedServer> all() {
+			Builder all = new Builder();
+			all.events = this.events;
+			all.servers.addAll(this.servers);
+			this.later.forEach((servers) -> servers.accept(all));
+			return all.servers;
 		}
 
 	}

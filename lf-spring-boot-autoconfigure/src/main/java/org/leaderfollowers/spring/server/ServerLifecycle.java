@@ -138,6 +138,8 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 
 		private StartStop(LeaderFollowersServers servers, ApplicationContext applicationContext) {
 			super(servers, START_STOP_PHASE);
+			// Now, so that mistakes are found before anything is started.
+			servers.prepare();
 			this.applicationContext = applicationContext;
 		}
 

@@ -28,8 +28,9 @@ public class UnknownNameException extends RuntimeException {
 	 * @param kind what was asked for
 	 * @param name the name that it was asked for by
 	 * @param knownNames the names that there are
-	 * @param reference where the name is written: the property, or for a server the bean
-	 * that is annotated with it; {@code null} if code asked for it
+	 * @param reference where the name is written: the property, or for a server, event
+	 * source or client the bean or interface that is annotated with it; {@code null} if
+	 * code asked for it
 	 */
 	public UnknownNameException(Kind kind, String name, Collection<String> knownNames, @Nullable String reference) {
 		super("There is no %s named '%s'. Known %ss: %s".formatted(kind, name, kind, String.join(", ", knownNames)));
@@ -65,8 +66,8 @@ public class UnknownNameException extends RuntimeException {
 
 	/**
 	 * Returns where the unknown name is written.
-	 * @return the property, or for a server the bean that is annotated with the name;
-	 * {@code null} if code asked for it
+	 * @return the property, or for a server, event source or client the bean or interface
+	 * that is annotated with the name; {@code null} if code asked for it
 	 */
 	public @Nullable String getReference() {
 		return this.reference;
@@ -111,8 +112,20 @@ public class UnknownNameException extends RuntimeException {
 	 */
 	public enum Kind {
 
+		/** A {@link org.leaderfollowers.TcpClient}. */
+		CLIENT("client"),
+
+		/** A bean of type {@link org.leaderfollowers.Correlation}. */
+		CORRELATION("correlation bean"),
+
+		/** A bean of type {@link org.leaderfollowers.EventSource}. */
+		EVENT_SOURCE("event source"),
+
 		/** A bean of type {@link org.leaderfollowers.Framing}. */
 		FRAMING("framing bean"),
+
+		/** A bean of type {@link org.leaderfollowers.MessageOrder}. */
+		MESSAGE_ORDER("message order bean"),
 
 		/** A {@link org.leaderfollowers.LeaderFollowersPool}. */
 		POOL("pool"),

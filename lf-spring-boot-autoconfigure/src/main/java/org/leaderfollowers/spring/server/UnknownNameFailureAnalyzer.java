@@ -29,7 +29,13 @@ class UnknownNameFailureAnalyzer extends AbstractFailureAnalyzer<UnknownNameExce
 		return switch (cause.getKind()) {
 			case SERVER ->
 				"The bean %s, is annotated with @LfHandler(server = \"%s\")".formatted(reference, cause.getName());
-			case FRAMING, POOL, SSL_BUNDLE ->
+			case EVENT_SOURCE -> (reference.startsWith("lf.") ? "The property '%s' is for the event source '%s'"
+					: "The bean %s, is annotated with @LfHandler(source = \"%s\")")
+				.formatted(reference, cause.getName());
+			case CLIENT -> (reference.startsWith("interface ") ? "The %s is annotated with @LfClient(\"%s\")"
+					: "The bean %s, is annotated with @LfHandler(client = \"%s\")")
+				.formatted(reference, cause.getName());
+			case CORRELATION, FRAMING, MESSAGE_ORDER, POOL, SSL_BUNDLE ->
 				"The property '%s' names the %s '%s'".formatted(reference, noun(cause), cause.getName());
 		};
 	}
@@ -47,9 +53,20 @@ class UnknownNameFailureAnalyzer extends AbstractFailureAnalyzer<UnknownNameExce
 	private static String remedy(UnknownNameException cause) {
 		String name = cause.getName();
 		return switch (cause.getKind()) {
+			case CLIENT ->
+				"To have a client '%s', set the properties 'lf.clients.%s.addresses' and 'lf.clients.%s.correlation.type', or define a TcpClient bean that has this name."
+					.formatted(name, name, name);
+			case CORRELATION ->
+				"Define a bean of type org.leaderfollowers.Correlation that has this name, or remove the property and choose one of the built-in correlations by '%s'."
+					.formatted(typeProperty(cause.getReference()));
+			case EVENT_SOURCE ->
+				"To have an event source '%s', define a bean of type org.leaderfollowers.EventSource that has this name."
+					.formatted(name);
 			case FRAMING ->
 				"Define a bean of type org.leaderfollowers.Framing that has this name, or remove the property and choose one of the built-in framings by '%s'."
 					.formatted(typeProperty(cause.getReference()));
+			case MESSAGE_ORDER ->
+				"Define a bean of type org.leaderfollowers.MessageOrder that has this name, or remove the property.";
 			case POOL ->
 				"To have a pool '%s', set a property such as 'lf.pools.%s.threads.max', or define a LeaderFollowersPool bean that has this name."
 					.formatted(name, name);

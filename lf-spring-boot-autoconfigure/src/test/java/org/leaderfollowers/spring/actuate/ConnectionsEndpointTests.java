@@ -76,7 +76,7 @@ class ConnectionsEndpointTests {
 		Map<String, Object> oldest = connections(page).get(0);
 		assertThat(oldest)
 			.containsOnlyKeys("id", "server", "state", "age", "idle", "messages", "receivedBytes", "sentBytes",
-					"pendingBytes", "tlsGeneration")
+					"pendingBytes", "tlsGeneration", "inFlight")
 			.containsEntry("server", "default")
 			.containsEntry("state", "OPEN")
 			.containsEntry("messages", 1)
@@ -192,7 +192,8 @@ class ConnectionsEndpointTests {
 
 	@Test
 	void withoutSecurityNobodyIsAuthorized() throws Exception {
-		try (OperatedApplication other = OperatedApplication.run("--lf.actuator.show-remote-addresses=when-authorized");
+		try (OperatedApplication other = OperatedApplication
+			.run("--management.endpoint.lfconnections.show-remote-addresses=when-authorized");
 				LineClient client = new LineClient(other.port())) {
 			assertThat(client.ask("hello")).isEqualTo("hello");
 			assertThat(other.get("/actuator/lfconnections").body()).contains("\"total\":1").doesNotContain("127.0.0.1");
@@ -201,7 +202,8 @@ class ConnectionsEndpointTests {
 
 	@Test
 	void addressIsShownWhereTheOperatorAllows() throws Exception {
-		try (OperatedApplication other = OperatedApplication.run("--lf.actuator.show-remote-addresses=always");
+		try (OperatedApplication other = OperatedApplication
+			.run("--management.endpoint.lfconnections.show-remote-addresses=always");
 				LineClient client = new LineClient(other.port())) {
 			assertThat(client.ask("hello")).isEqualTo("hello");
 			assertThat(other.get("/actuator/lfconnections").body())

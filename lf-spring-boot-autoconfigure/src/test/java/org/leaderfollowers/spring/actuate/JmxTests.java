@@ -81,7 +81,7 @@ class JmxTests {
 	void addressesAreNotShownToThoseWhoDoNotSayWhoTheyAre() throws Exception {
 		for (String show : List.of("when-authorized", "always")) {
 			try (OperatedApplication application = OperatedApplication.run(EXPOSED[0], EXPOSED[1],
-					"--lf.actuator.show-remote-addresses=" + show);
+					"--management.endpoint.lfconnections.show-remote-addresses=" + show);
 					LineClient client = new LineClient(application.port())) {
 				assertThat(client.ask("hello")).isEqualTo("hello");
 				String shown = String.valueOf(invoke("Lfconnections", "connections", null, null, null, null, null));

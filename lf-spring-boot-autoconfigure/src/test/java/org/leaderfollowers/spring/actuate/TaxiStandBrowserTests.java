@@ -80,6 +80,22 @@ class TaxiStandBrowserTests {
 			};
 			""";
 
+	/** The pool has an event source, as the test says. */
+	private static final String ADD_EVENT_SOURCE = """
+			const ask = window.fetch;
+			window.fetch = async (...request) => {
+				const response = await ask(...request);
+				const json = await response.clone().json();
+				const pool = json.pools?.default;
+				if (!pool) {
+					return response;
+				}
+				pool.eventSources = [{ name: "reminders", inUse: true, leader: "lf-somebody", vacantFor: "PT0S",
+					handling: 0, events: 7, handlerFailures: 0, sourceFailures: 0, ...window.source }];
+				return new Response(JSON.stringify(json), { status: response.status, headers: response.headers });
+			};
+			""";
+
 	private static Browser browser;
 
 	@BeforeAll
@@ -248,6 +264,31 @@ class TaxiStandBrowserTests {
 	}
 
 	@Test
+	void eventSourceHasAStandLikeAHandleSet() throws IOException {
+		try (Stand stand = new Stand()) {
+			stand.open();
+			browser.run(ADD_EVENT_SOURCE);
+			await(() -> {
+				assertThat(browser.count(".bay")).isEqualTo(2);
+				assertThat(browser.text("#lead")).startsWith("2 of 2 handle sets and event sources have a leader");
+				assertThat(browser.texts(".bay .who")).contains("lf-somebody");
+				assertThat(browser.texts(".bay"))
+					.anySatisfy((bay) -> assertThat(bay).contains("reminders").contains("event source, 0 handled now"));
+			});
+			browser.run("window.source = { leader: null, handling: 3 }");
+			await(() -> assertThat(browser.texts(".bay"))
+				.anySatisfy((bay) -> assertThat(bay).contains("Nobody leads while its events are handled")
+					.contains("3 handled now")));
+			browser.run("window.source = { leader: null, vacantFor: 'PT5S' }");
+			await(() -> assertThat(browser.texts(".bay"))
+				.anySatisfy((bay) -> assertThat(bay).contains("Nobody leads for 5")));
+			browser.run("window.source = { leader: null, inUse: false }");
+			await(() -> assertThat(browser.count(".bay")).isOne());
+			assertNoErrors();
+		}
+	}
+
+	@Test
 	void serverThatTakesOnNothingNewIsNamed() throws IOException {
 		try (Stand stand = new Stand()) {
 			stand.open();
@@ -404,6 +445,37 @@ class TaxiStandBrowserTests {
 		}
 	}
 
+	@Test
+	void showsClientsIfTheirEndpointIsExposed() throws IOException {
+		try (Stand stand = withClients("leaderfollowers,lfclients")) {
+			browser.open(stand.url() + "#pool=default");
+			await(() -> {
+				assertThat(browser.texts("#client-rows th")).containsExactly("ledger");
+				assertThat(browser.text("#client-rows")).contains("127.0.0.1:1 (", "0 of 1");
+			});
+			browser.size(320, 740);
+			assertFits();
+			assertNoErrors();
+		}
+	}
+
+	@Test
+	void showsNoClientsIfTheirEndpointIsNotExposed() throws IOException {
+		try (Stand stand = withClients("leaderfollowers")) {
+			browser.open(stand.url() + "#pool=default");
+			await(() -> assertThat(browser.text("#lead")).contains("leads"));
+			assertThat(browser.texts("#client-rows th")).isEmpty();
+			assertNoErrors();
+		}
+	}
+
+	private static Stand withClients(String exposed) throws IOException {
+		return new Stand("lf.clients.ledger.addresses=127.0.0.1:1", "lf.clients.ledger.correlation.type=in-order",
+				"lf.clients.other.addresses=127.0.0.1:1", "lf.clients.other.correlation.type=in-order",
+				"lf.clients.other.pool=elsewhere", "lf.pools.elsewhere.threads.max=4",
+				"management.endpoints.web.exposure.include=" + exposed);
+	}
+
 	private static void assertStep(Stand stand, long number) throws IOException {
 		JsonNode handOff = elements(stand.offs()).filter((one) -> one.get("number").asLong() == number)
 			.findFirst()
@@ -484,6 +556,7 @@ class TaxiStandBrowserTests {
 			this.httpPort = port("local.server.port");
 			this.gate = this.context.getBean(Gate.class);
 			this.client = new LineClient(port("local.lf.server.port"));
+			// Of a page of an earlier stand, which is left or is looked at on purpose.
 			browser.errors();
 			browser.size(1280, 900);
 		}

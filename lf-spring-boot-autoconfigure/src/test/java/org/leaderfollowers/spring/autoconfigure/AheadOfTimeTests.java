@@ -11,10 +11,13 @@ import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.ExchangeRejectedException;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.TcpClient;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.actuate.ClientsEndpoint;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
 import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor;
@@ -24,6 +27,9 @@ import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.autoconfigure.FramingBeanTests.Semicolon;
+import org.leaderfollowers.spring.client.ImportLfClients;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
+import org.leaderfollowers.spring.client.QuotesClient;
 import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -31,6 +37,9 @@ import org.springframework.aot.hint.MemberCategory;
 import org.springframework.aot.hint.RuntimeHints;
 import org.springframework.aot.hint.predicate.RuntimeHintsPredicates;
 import org.springframework.aot.test.generate.TestGenerationContext;
+import org.springframework.beans.factory.annotation.Qualifier;
+import org.springframework.beans.factory.support.BeanDefinitionRegistry;
+import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.boot.actuate.autoconfigure.endpoint.EndpointAutoConfiguration;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.test.util.TestPropertyValues;
@@ -39,12 +48,14 @@ import org.springframework.context.annotation.AnnotationConfigApplicationContext
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.ImportBeanDefinitionRegistrar;
 import org.springframework.context.aot.ApplicationContextAotGenerator;
 import org.springframework.context.support.GenericApplicationContext;
 import org.springframework.core.annotation.Order;
 import org.springframework.core.test.tools.CompileWithForkedClassLoader;
 import org.springframework.core.test.tools.Compiled;
 import org.springframework.core.test.tools.TestCompiler;
+import org.springframework.core.type.AnnotationMetadata;
 import org.springframework.javapoet.ClassName;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -56,11 +67,14 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
  */
 class AheadOfTimeTests {
 
+	private static final String HIDDEN = "org.leaderfollowers.spring.client.hidden";
+
 	private static final String[] PROPERTIES = { "lf.server.port=0", "lf.servers.orders.port=0",
-			"lf.servers.quotes.port=0", "lf.servers.orders.framing.bean=semicolon",
-			"lf.servers.orders.max-connections=3", "lf.pools.slow.threads.max=7",
-			"management.endpoints.jmx.exposure.include=*", "management.endpoints.web.exposure.include=*",
-			"spring.jmx.enabled=true" };
+			"lf.servers.quotes.port=0", "lf.clients.quotes.addresses=127.0.0.1:1",
+			"lf.clients.quotes.correlation.type=in-order", "lf.clients.quotes.place-timeout=0s",
+			"lf.servers.orders.framing.bean=semicolon", "lf.servers.orders.max-connections=3",
+			"lf.pools.slow.threads.max=7", "management.endpoints.jmx.exposure.include=*",
+			"management.endpoints.web.exposure.include=*", "spring.jmx.enabled=true" };
 
 	@Test
 	@CompileWithForkedClassLoader
@@ -82,6 +96,31 @@ class AheadOfTimeTests {
 				throw new IllegalStateException(ex);
 			}
 			context.close();
+		});
+	}
+
+	@Test
+	@CompileWithForkedClassLoader
+	void clientsAndTheirInterfacesAreFound() {
+		compile(Application.class, (hints, context) -> {
+			context.refresh();
+			TcpClient client = context.getBean(Asking.class).client();
+			assertThat(client).isSameAs(context.getBean(LeaderFollowersClients.class).get("quotes"));
+			QuotesClient quotes = context.getBean(QuotesClient.class);
+			assertThatExceptionOfType(ExchangeRejectedException.class)
+				.isThrownBy(() -> quotes.ask(new QuotesClient.Ask("X")));
+			assertThat(quotes.name()).isEqualTo("quotes");
+			assertThat(context.getBean(HIDDEN + ".HiddenClient"))
+				.hasToString(HIDDEN + ".HiddenClient of client 'quotes'");
+			context.close();
+			assertThat(RuntimeHintsPredicates.proxies().forInterfaces(QuotesClient.class)).accepts(hints);
+			for (Class<?> type : List.of(QuotesClient.Ask.class, QuotesClient.Answer.class, ClientProperties.class,
+					ClientProperties.Backoff.class)) {
+				assertThat(
+						RuntimeHintsPredicates.reflection().onConstructorInvocation(type.getDeclaredConstructors()[0]))
+					.as(type.getName())
+					.accepts(hints);
+			}
 		});
 	}
 
@@ -130,6 +169,7 @@ class AheadOfTimeTests {
 			answers.addAll(List.of(ServerDescriptor.class.getDeclaredClasses()));
 			answers.addAll(List.of(HandOffsEndpoint.class.getDeclaredClasses()));
 			answers.addAll(List.of(ConnectionsEndpoint.class.getDeclaredClasses()));
+			answers.addAll(List.of(ClientsEndpoint.class.getDeclaredClasses()));
 			answers.addAll(List.of(LeaderFollowersDescriptor.class, PoolDescriptor.class, ServerDescriptor.class));
 			answers.add(refusal);
 			for (Class<?> type : answers) {
@@ -148,17 +188,33 @@ class AheadOfTimeTests {
 		});
 	}
 
+	@Test
+	@CompileWithForkedClassLoader
+	void innerBeansAreNeitherHandlersNorClients() {
+		compile(InnerBean.class, new String[0], (hints, context) -> {
+			context.refresh();
+			assertThat(context.getBean(Outer.class).inner()).isInstanceOf(Echo.class);
+			assertThat(context.getBean(LeaderFollowersServers.class).names()).isEmpty();
+			context.close();
+		});
+	}
+
 	private static void compile(Class<?> configuration, BiConsumer<RuntimeHints, GenericApplicationContext> test) {
+		compile(configuration, PROPERTIES, test);
+	}
+
+	private static void compile(Class<?> configuration, String[] properties,
+			BiConsumer<RuntimeHints, GenericApplicationContext> test) {
 		AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext();
 		context.register(configuration);
-		TestPropertyValues.of(PROPERTIES).applyTo(context);
+		TestPropertyValues.of(properties).applyTo(context);
 		TestGenerationContext generation = new TestGenerationContext();
 		ClassName initializer = new ApplicationContextAotGenerator().processAheadOfTime(context, generation);
 		generation.writeGeneratedContent();
 		TestCompiler.forSystem().with(generation).compile((compiled) -> {
 			GenericApplicationContext fresh = new GenericApplicationContext();
 			fresh.setClassLoader(compiled.getClassLoader());
-			TestPropertyValues.of(PROPERTIES).applyTo(fresh);
+			TestPropertyValues.of(properties).applyTo(fresh);
 			instance(compiled, initializer).initialize(fresh);
 			test.accept(generation.getRuntimeHints(), fresh);
 		});
@@ -173,7 +229,8 @@ class AheadOfTimeTests {
 	@Configuration(proxyBeanMethods = false)
 	@ImportAutoConfiguration({ LeaderFollowersAutoConfiguration.class, EndpointAutoConfiguration.class,
 			LeaderFollowersEndpointAutoConfiguration.class })
-	@Import({ Echo.class, Quotes.class })
+	@Import({ Echo.class, Quotes.class, Asking.class })
+	@ImportLfClients(value = QuotesClient.class, basePackages = HIDDEN)
 	static class Application {
 
 		@Bean
@@ -216,6 +273,9 @@ class AheadOfTimeTests {
 
 	}
 
+	record Asking(@Qualifier("quotes") TcpClient client) {
+	}
+
 	record Query(String symbol) {
 	}
 
@@ -236,6 +296,28 @@ class AheadOfTimeTests {
 		MessageHandler misplaced() {
 			return new EchoHandler();
 		}
+
+	}
+
+	/** Registers a bean as it is registered in XML, for example. */
+	static class InnerBeanRegistrar implements ImportBeanDefinitionRegistrar {
+
+		@Override
+		public void registerBeanDefinitions(AnnotationMetadata importing, BeanDefinitionRegistry registry) {
+			RootBeanDefinition outer = new RootBeanDefinition(Outer.class);
+			outer.getConstructorArgumentValues().addIndexedArgumentValue(0, new RootBeanDefinition(Echo.class));
+			registry.registerBeanDefinition("outer", outer);
+		}
+
+	}
+
+	record Outer(EchoHandler inner) {
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@ImportAutoConfiguration(LeaderFollowersAutoConfiguration.class)
+	@Import(InnerBeanRegistrar.class)
+	static class InnerBean {
 
 	}
 

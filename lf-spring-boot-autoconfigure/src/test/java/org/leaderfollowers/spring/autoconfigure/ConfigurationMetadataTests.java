@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 import org.junit.jupiter.api.Test;
@@ -20,6 +21,10 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Tests for the metadata that tells IDEs about {@link LfProperties}.
  */
 class ConfigurationMetadataTests {
+
+	/** Boot adds the access and the cache of each endpoint. */
+	private static final Pattern OURS = Pattern
+		.compile("lf\\..*|management\\.endpoint\\.lf[a-z]+\\.(?!access$|cache\\.).*");
 
 	private final Map<String, Map<String, Object>> properties = read();
 
@@ -45,15 +50,20 @@ class ConfigurationMetadataTests {
 				"lf.server.framing.length-field.inclusive", "lf.server.framing.length-field.byte-order",
 				"lf.server.charset", "lf.server.max-message-size", "lf.server.max-connections",
 				"lf.server.max-outbound-size", "lf.server.idle-timeout", "lf.server.message-timeout",
-				"lf.server.write-timeout", "lf.server.backlog", "lf.server.handshake-timeout",
-				"lf.server.proxy-protocol.trusted-networks", "lf.server.proxy-protocol.direct-clients",
-				"lf.server.udp.max-in-flight", "lf.server.udp.max-reply-ratio", "lf.server.udp.suspension-timeout",
-				"lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers",
+				"lf.server.write-timeout", "lf.server.backlog", "lf.server.handshake-timeout", "lf.server.read-idle",
+				"lf.server.write-idle", "lf.server.login-timeout", "lf.server.max-in-flight-per-connection",
+				"lf.server.message-order", "lf.server.reply-order", "lf.server.skip-oversized-messages",
+				"lf.server.correlation.type", "lf.server.correlation.bean", "lf.server.correlation.offset",
+				"lf.server.correlation.length", "lf.server.max-exchanges", "lf.server.proxy-protocol.trusted-networks",
+				"lf.server.proxy-protocol.direct-clients", "lf.server.udp.max-in-flight",
+				"lf.server.udp.max-reply-ratio", "lf.server.udp.suspension-timeout",
+				"lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers", "lf.clients",
 				"lf.pool.threads.min", "lf.pool.threads.max", "lf.pool.threads.keep-alive", "lf.pool.threads.priority",
-				"lf.pool.handle-sets", "lf.pool.parallelism", "lf.pool.max-buffered-size", "lf.pool.promotion.policy",
-				"lf.pool.promotion.order", "lf.pool.promotion.lease", "lf.pools", "lf.server.ssl.enabled",
-				"lf.server.ssl.bundle", "lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode",
-				"lf.actuator.show-remote-addresses", "lf.actuator.roles", "lf.health.saturated-after");
+				"lf.pool.handle-sets", "lf.pool.parallelism", "lf.pool.max-buffered-size", "lf.pool.nested-dispatch",
+				"lf.pool.max-nested-depth", "lf.pool.promotion.policy", "lf.pool.promotion.order",
+				"lf.pool.promotion.lease", "lf.pools", "lf.sources", "lf.server.ssl.enabled", "lf.server.ssl.bundle",
+				"lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode", "lf.health.saturated-after",
+				"management.endpoint.lfconnections.show-remote-addresses", "management.endpoint.lfconnections.roles");
 	}
 
 	@Test
@@ -63,12 +73,14 @@ class ConfigurationMetadataTests {
 			.filter((entry) -> !entry.getValue().containsKey("defaultValue"))
 			.map(Map.Entry::getKey)
 			.collect(Collectors.toCollection(TreeSet::new));
-		assertThat(withoutDefault).containsExactly("lf.actuator.roles", "lf.health.saturated-after",
-				"lf.pool.handle-sets", "lf.pool.max-buffered-size", "lf.pool.parallelism", "lf.pools",
-				"lf.server.address", "lf.server.framing.bean", "lf.server.framing.delimiter",
-				"lf.server.framing.length", "lf.server.framing.length-field.bytes",
+		assertThat(withoutDefault).containsExactly("lf.clients", "lf.health.saturated-after", "lf.pool.handle-sets",
+				"lf.pool.max-buffered-size", "lf.pool.parallelism", "lf.pools", "lf.server.address",
+				"lf.server.correlation.bean", "lf.server.correlation.length", "lf.server.correlation.offset",
+				"lf.server.correlation.type", "lf.server.framing.bean", "lf.server.framing.delimiter",
+				"lf.server.framing.length", "lf.server.framing.length-field.bytes", "lf.server.message-order",
 				"lf.server.proxy-protocol.trusted-networks", "lf.server.ssl.bundle", "lf.server.ssl.enabled",
-				"lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers");
+				"lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers", "lf.sources",
+				"management.endpoint.lfconnections.roles");
 		assertThat(this.properties.get("lf.server.port")).containsEntry("defaultValue", 7070);
 		assertThat(this.properties.get("lf.pool.promotion.policy")).containsEntry("defaultValue", "adaptive");
 		assertThat(this.properties.get("lf.pool.promotion.lease")).containsEntry("defaultValue", "2ms")
@@ -83,7 +95,7 @@ class ConfigurationMetadataTests {
 			String json = new String(input.readAllBytes(), StandardCharsets.UTF_8);
 			Map<String, Object> metadata = JsonParserFactory.getJsonParser().parseMap(json);
 			return ((List<Map<String, Object>>) metadata.get("properties")).stream()
-				.filter((property) -> property.get("name").toString().startsWith("lf."))
+				.filter((property) -> OURS.matcher(property.get("name").toString()).matches())
 				.collect(Collectors.toMap((property) -> property.get("name").toString(), (property) -> property));
 		}
 		catch (IOException ex) {

@@ -15,12 +15,12 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
  * Runs a whole {@link SpringApplication} that is to fail, so that its failure is analyzed
  * and reported.
  */
-final class FailingApplication {
+public final class FailingApplication {
 
 	private FailingApplication() {
 	}
 
-	static void run(Class<?> configuration, String... properties) {
+	public static void run(Class<?> configuration, String... properties) {
 		SpringApplicationBuilder builder = new SpringApplicationBuilder(Autoconfigured.class, configuration)
 			.web(WebApplicationType.NONE)
 			.bannerMode(Banner.Mode.OFF);

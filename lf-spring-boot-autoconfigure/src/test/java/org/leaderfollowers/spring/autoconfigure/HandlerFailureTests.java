@@ -124,6 +124,24 @@ class HandlerFailureTests {
 	}
 
 	@Test
+	void handlerOfAClientAndASource(CapturedOutput output) {
+		FailingApplication.run(OfClientAndSource.class, "lf.server.port=0");
+		assertAnalysis(output,
+				"""
+						The bean 'echo', defined by method 'echo' in %s$OfClientAndSource, is annotated with \
+						@LfHandler(source = "words", client = "ledger"), but a handler belongs to one server, one event source or one client."""
+					.formatted(HERE),
+				"Keep one of these attributes, and give each of the others a bean of its own.");
+	}
+
+	@Test
+	void handlerOfAServerAndASource(CapturedOutput output) {
+		FailingApplication.run(OfServerAndSource.class, "lf.server.port=0");
+		assertThat(output).contains(
+				"is annotated with @LfHandler(server = \"orders\", source = \"words\"), but a handler belongs to one");
+	}
+
+	@Test
 	void unknownPool(CapturedOutput output) {
 		FailingApplication.run(EchoBeanMethod.class, "lf.server.port=0", "lf.server.pool=solw",
 				"lf.pools.slow.threads.max=10");
@@ -188,6 +206,28 @@ class HandlerFailureTests {
 		@LfHandler
 		Object text() {
 			return "text";
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class OfClientAndSource {
+
+		@Bean
+		@LfHandler(client = "ledger", source = "words")
+		EchoHandler echo() {
+			return new EchoHandler();
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class OfServerAndSource {
+
+		@Bean
+		@LfHandler(value = "orders", source = "words")
+		EchoHandler echo() {
+			return new EchoHandler();
 		}
 
 	}

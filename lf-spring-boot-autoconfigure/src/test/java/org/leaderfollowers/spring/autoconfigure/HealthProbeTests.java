@@ -47,13 +47,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 @Timeout(180)
 class HealthProbeTests {
 
-	private static final String READINESS = "--management.endpoint.health.group.readiness.include=readinessState,leaderFollowers";
+	private static final String READINESS = "--management.endpoint.health.group.readiness.include=readinessState,lf";
 
 	@Test
 	void saturationIsSeenAndTakesNothingDown() throws Exception {
 		try (ConfigurableApplicationContext context = run(READINESS); Saturation saturation = new Saturation(context)) {
 			await(() -> {
-				JsonNode pool = get(context, "health", 200).at("/components/leaderFollowers/components/pools");
+				JsonNode pool = get(context, "health", 200).at("/components/lf/components/pools");
 				assertThat(pool.at("/status").asString()).isEqualTo("UP");
 				JsonNode details = pool.at("/components/default/details");
 				assertThat(Duration.parse(details.at("/saturatedFor").asString())).isPositive();
@@ -85,15 +85,14 @@ class HealthProbeTests {
 	@Test
 	void readinessMayDependOnOneServer() throws Exception {
 		try (ConfigurableApplicationContext context = run(
-				"--management.endpoint.health.group.readiness.include=readinessState,leaderFollowers/servers/default",
+				"--management.endpoint.health.group.readiness.include=readinessState,lf/servers/default",
 				"--lf.health.saturated-after=200ms"); Saturation saturation = new Saturation(context)) {
-			await(() -> assertThat(get(context, "health/leaderFollowers/pools/default", 503).at("/status").asString())
+			await(() -> assertThat(get(context, "health/lf/pools/default", 503).at("/status").asString())
 				.isEqualTo("OUT_OF_SERVICE"));
 			JsonNode readiness = get(context, "health/readiness", 200);
-			assertThat(
-					readiness.at("/components/leaderFollowers/components/servers/components/default/status").asString())
+			assertThat(readiness.at("/components/lf/components/servers/components/default/status").asString())
 				.isEqualTo("UP");
-			assertThat(readiness.at("/components/leaderFollowers/components").has("pools")).isFalse();
+			assertThat(readiness.at("/components/lf/components").has("pools")).isFalse();
 		}
 	}
 
@@ -103,7 +102,7 @@ class HealthProbeTests {
 			context.getBean(LeaderFollowersServers.class).get("default").drain(Duration.ofSeconds(30));
 			JsonNode health = get(context, "health", 503);
 			assertThat(health.at("/status").asString()).isEqualTo("OUT_OF_SERVICE");
-			assertThat(health.at("/components/leaderFollowers/components/servers/components/default/status").asString())
+			assertThat(health.at("/components/lf/components/servers/components/default/status").asString())
 				.isEqualTo("OUT_OF_SERVICE");
 		}
 	}
@@ -125,7 +124,7 @@ class HealthProbeTests {
 					null);
 			await(() -> {
 				WebEndpointResponse<? extends HealthDescriptor> response = extension
-					.health(ApiVersion.LATEST, null, SecurityContext.NONE, "leaderFollowers", "pools", "default")
+					.health(ApiVersion.LATEST, null, SecurityContext.NONE, "lf", "pools", "default")
 					.block(Duration.ofSeconds(30));
 				assertThat(response).isNotNull();
 				assertThat(response.getStatus()).isEqualTo(503);

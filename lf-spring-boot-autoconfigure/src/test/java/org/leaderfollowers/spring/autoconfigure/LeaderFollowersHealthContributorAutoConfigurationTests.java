@@ -54,10 +54,10 @@ class LeaderFollowersHealthContributorAutoConfigurationTests {
 			assertThat(context).hasSingleBean(LeaderFollowersHealthContributor.class);
 			CompositeHealthContributor contributor = (CompositeHealthContributor) context
 				.getBean(HealthContributorRegistry.class)
-				.getContributor("leaderFollowers");
+				.getContributor("lf");
 			assertThat(contributor).isNotNull();
 			assertThat(contributor.getContributor("something")).isNull();
-			assertThat(names(contributor.stream())).containsExactly("pools", "servers");
+			assertThat(names(contributor.stream())).containsExactly("pools", "servers", "clients");
 			CompositeHealthContributor pools = (CompositeHealthContributor) contributor.getContributor("pools");
 			CompositeHealthContributor servers = (CompositeHealthContributor) contributor.getContributor("servers");
 			assertThat(pools).isNotNull();
@@ -84,8 +84,7 @@ class LeaderFollowersHealthContributorAutoConfigurationTests {
 	}
 
 	@ParameterizedTest
-	@ValueSource(strings = { "management.health.leaderfollowers.enabled=false",
-			"management.health.leader-followers.enabled=false", "management.health.defaults.enabled=false",
+	@ValueSource(strings = { "management.health.lf.enabled=false", "management.health.defaults.enabled=false",
 			"lf.enabled=false" })
 	void canBeSwitchedOff(String property) {
 		this.contextRunner.withPropertyValues(property)
@@ -96,13 +95,12 @@ class LeaderFollowersHealthContributorAutoConfigurationTests {
 	@Test
 	void canBeSwitchedOnAlone() {
 		this.contextRunner
-			.withPropertyValues("management.health.defaults.enabled=false",
-					"management.health.leaderfollowers.enabled=true")
+			.withPropertyValues("management.health.defaults.enabled=false", "management.health.lf.enabled=true")
 			.run((context) -> assertThat(context).hasSingleBean(LeaderFollowersHealthContributor.class));
 	}
 
 	@ParameterizedTest
-	@ValueSource(strings = { "leaderFollowersHealthIndicator", "leaderFollowersHealthContributor" })
+	@ValueSource(strings = { "lfHealthIndicator", "lfHealthContributor" })
 	void indicatorOfTheUserTakesItsPlace(String name) {
 		this.contextRunner.withBean(name, HealthIndicator.class, () -> () -> Health.up().build())
 			.run((context) -> assertThat(context).hasNotFailed()

@@ -57,6 +57,7 @@ class LeaderFollowersInfoContributorAutoConfigurationTests {
 								new PromotionInfo(PromotionPolicy.ADAPTIVE, PromotionOrder.LIFO, Duration.ofMillis(5)),
 								16 * 1024 * 1024));
 			int port = context.getBean(LeaderFollowersServers.class).get("default").port();
+			assertThat(info.clients()).isEmpty();
 			assertThat(info.servers()).containsOnlyKeys("default")
 				.containsEntry("default", new ServerInfo(TransportType.TCP, port, "line", false, "default"));
 		});

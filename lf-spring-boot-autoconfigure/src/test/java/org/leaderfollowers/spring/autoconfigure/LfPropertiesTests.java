@@ -2,13 +2,16 @@ package org.leaderfollowers.spring.autoconfigure;
 
 import java.nio.ByteOrder;
 import java.time.Duration;
+import java.util.List;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.leaderfollowers.Correlation;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.NestedDispatch;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
@@ -48,7 +51,7 @@ class LfPropertiesTests {
 	void defaultsOfAPoolAreThoseOfTheEngine() {
 		LeaderFollowersPool.Builder mapped = new PoolPropertiesMapper(
 				ConfiguredProperties.defaults("lf.pool", Pool.class))
-			.map("default");
+			.map("default", List.of());
 		assertThat(mapped).usingRecursiveComparison().isEqualTo(LeaderFollowersPool.builder());
 	}
 
@@ -56,8 +59,9 @@ class LfPropertiesTests {
 	void everyPropertyOfAServerReachesTheEngine() {
 		TcpServer.Builder builder = server("port=1234", "address=127.0.0.1", "framing.type=raw", "max-message-size=1KB",
 				"max-connections=2", "max-outbound-size=3KB", "idle-timeout=4s", "message-timeout=0",
-				"write-timeout=5m", "backlog=6", "handshake-timeout=7s",
-				"proxy-protocol.trusted-networks=10.0.0.0/8, fd00::/8", "proxy-protocol.direct-clients=true");
+				"write-timeout=5m", "backlog=6", "handshake-timeout=7s", "read-idle=8s", "write-idle=9s",
+				"login-timeout=10s", "proxy-protocol.trusted-networks=10.0.0.0/8, fd00::/8",
+				"proxy-protocol.direct-clients=true", "correlation.type=in-order", "max-exchanges=3");
 		assertThat(builder).hasFieldOrPropertyWithValue("port", 1234)
 			.hasFieldOrPropertyWithValue("framing", Framing.raw())
 			.hasFieldOrPropertyWithValue("maxMessageSize", 1024)
@@ -68,8 +72,13 @@ class LfPropertiesTests {
 			.hasFieldOrPropertyWithValue("writeTimeout", Duration.ofMinutes(5))
 			.hasFieldOrPropertyWithValue("backlog", 6)
 			.hasFieldOrPropertyWithValue("handshakeTimeout", Duration.ofSeconds(7))
+			.hasFieldOrPropertyWithValue("loginTimeout", Duration.ofSeconds(10))
+			.hasFieldOrPropertyWithValue("readIdle", Duration.ofSeconds(8))
+			.hasFieldOrPropertyWithValue("writeIdle", Duration.ofSeconds(9))
 			.hasFieldOrPropertyWithValue("trustedNetworks", TrustedNetworks.of("10.0.0.0/8", "fd00::/8"))
-			.hasFieldOrPropertyWithValue("directClients", true);
+			.hasFieldOrPropertyWithValue("directClients", true)
+			.hasFieldOrPropertyWithValue("correlation", Correlation.inOrder())
+			.hasFieldOrPropertyWithValue("maxExchanges", 3);
 		assertThat(builder).extracting("address").hasToString("/127.0.0.1");
 	}
 
@@ -77,9 +86,12 @@ class LfPropertiesTests {
 	void everyPropertyOfAPoolReachesTheEngine() {
 		ConfiguredProperties<Pool> properties = TestProperties.bind("lf.pool", Pool.class, "threads.min=3",
 				"threads.max=8", "threads.keep-alive=9s", "threads.priority=7", "handle-sets=2", "parallelism=3",
-				"promotion.policy=EAGER", "promotion.order=fifo", "promotion.lease=250us", "max-buffered-size=3MB");
-		LeaderFollowersPool.Builder builder = new PoolPropertiesMapper(properties).map("mine");
-		assertThat(builder).hasFieldOrPropertyWithValue("threadPriority", 7);
+				"promotion.policy=EAGER", "promotion.order=fifo", "promotion.lease=250us", "max-buffered-size=3MB",
+				"nested-dispatch=when-starved", "max-nested-depth=6");
+		LeaderFollowersPool.Builder builder = new PoolPropertiesMapper(properties).map("mine", List.of());
+		assertThat(builder).hasFieldOrPropertyWithValue("threadPriority", 7)
+			.hasFieldOrPropertyWithValue("nestedDispatch", NestedDispatch.WHEN_STARVED)
+			.hasFieldOrPropertyWithValue("maxNestedDepth", 6);
 		PoolSnapshot pool = builder.build().snapshot();
 		assertThat(pool.name()).isEqualTo("mine");
 		assertThat(pool.minThreads()).isEqualTo(3);
@@ -129,6 +141,9 @@ class LfPropertiesTests {
 					lf.server.message-timeout             | -1s     | Must not be negative.
 					lf.server.write-timeout               | -1s     | Must not be negative.
 					lf.server.handshake-timeout           | -1s     | Must not be negative.
+					lf.server.login-timeout               | -1s     | Must not be negative.
+					lf.server.read-idle                   | -1s     | Must not be negative.
+					lf.server.write-idle                  | -1s     | Must not be negative.
 					lf.server.framing.length              | 5       | Is used only if 'lf.server.framing.type' is 'fixed-length'.
 					lf.server.framing.delimiter           | ;       | Is used only if 'lf.server.framing.type' is 'delimiter'.
 					lf.server.proxy-protocol.direct-clients | true  | Is used only if 'lf.server.proxy-protocol.trusted-networks' is set.
@@ -141,6 +156,7 @@ class LfPropertiesTests {
 					lf.pool.handle-sets                   | 0       | Must be from 1 to 64.
 					lf.pool.handle-sets                   | 5       | Must not be greater than 'lf.pool.threads.min', which is 4: a handle set without a leader is not served.
 					lf.pool.parallelism                   | 0       | Must be from 1 to 1024.
+					lf.pool.max-nested-depth              | 0       | Must be from 1 to 100.
 					lf.pool.parallelism                   | 1025    | Must be from 1 to 1024.
 					lf.pool.max-buffered-size             | 63KB    | Must be at least 64KB.
 					lf.pool.promotion.lease               | -1ms    | Must be from 100 microseconds to 1 minute.
@@ -215,7 +231,7 @@ class LfPropertiesTests {
 	void otherServersNeedAPort(CapturedOutput output) {
 		FailingApplication.run(LeaderFollowersAutoConfigurationTests.ThreeHandlers.class, "lf.server.port=0",
 				"lf.servers.orders.backlog=10", "lf.servers.quotes.port=0");
-		assertThat(output).contains("Invalid value 'null' for configuration property 'lf.servers.orders.port'",
+		assertThat(output).contains("Invalid value '' for configuration property 'lf.servers.orders.port'",
 				"A port is required: only the server 'default' has one by default. Use 0 for any free port.");
 	}
 
@@ -228,7 +244,7 @@ class LfPropertiesTests {
 	void framingNeedsItsDetails(String type, String property, CapturedOutput output) {
 		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
 				"lf.server.framing.type=" + type);
-		assertThat(output).contains("Invalid value 'null' for configuration property '%s'".formatted(property),
+		assertThat(output).contains("Invalid value '' for configuration property '%s'".formatted(property),
 				"A value is required, because 'lf.server.framing.type' is '%s'.".formatted(type));
 	}
 

@@ -25,6 +25,8 @@ import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.ServerDescriptor;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnClose;
+import org.leaderfollowers.spring.annotation.OnDrain;
+import org.leaderfollowers.spring.annotation.OnIdle;
 import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
@@ -125,6 +127,9 @@ class UdpServerTests {
 			message-timeout            | 5s
 			write-timeout              | 5s
 			handshake-timeout          | 5s
+			login-timeout              | 5s
+			read-idle                  | 5s
+			write-idle                 | 5s
 			backlog                    | 5
 			proxy-protocol.trusted-networks | 10.0.0.0/8
 			proxy-protocol.direct-clients   | true
@@ -141,7 +146,8 @@ class UdpServerTests {
 	void methodsThatWouldNeverBeCalledFailTheStart(CapturedOutput output) {
 		FailingApplication.run(Connected.class, "lf.server.transport=udp");
 		assertThat(output).contains("APPLICATION FAILED TO START", "Method opened() would never be called",
-				"Method closed() would never be called",
+				"Method closed() would never be called", "Method draining() would never be called",
+				"Method idle() would never be called",
 				"would never be called: the server is for datagrams, which have no connections",
 				"Remove the method, or serve another server with it.");
 	}
@@ -294,6 +300,14 @@ class UdpServerTests {
 		@OnMessage
 		String handle(String message) {
 			return message;
+		}
+
+		@OnIdle
+		void idle() {
+		}
+
+		@OnDrain
+		void draining() {
 		}
 
 		@OnClose

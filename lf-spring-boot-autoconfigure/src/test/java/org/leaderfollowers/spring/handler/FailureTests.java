@@ -2,30 +2,46 @@ package org.leaderfollowers.spring.handler;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 
+import jakarta.validation.ConstraintViolation;
+import jakarta.validation.ConstraintViolationException;
 import jakarta.validation.Valid;
 import jakarta.validation.constraints.Min;
 import jakarta.validation.constraints.NotBlank;
+import jakarta.validation.constraints.Size;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.FramingException;
+import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnClose;
 import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
+import org.leaderfollowers.spring.interceptor.HandlerCallInterceptor;
+import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
 
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
+import org.springframework.validation.BindException;
 import org.springframework.validation.annotation.Validated;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -85,6 +101,34 @@ class FailureTests {
 	}
 
 	@Test
+	void violationsThatTheApplicationFindsAreLoggedInOneLine(CapturedOutput output) {
+		HandlerRunner.talk(HandlerRunner.of(ValidatingItself.class), (client,
+				context) -> assertThat(client.ask("{\"item\":\"secret\",\"quantity\":-77}")).isEqualTo("<closed>"));
+		HandlerRunner.talk(HandlerRunner.of(ValidatedBean.class),
+				(client, context) -> assertThat(client.ask("arguments")).isEqualTo("<closed>"));
+		FailureLog log = new FailureLog("orders");
+		Connection connection = mock();
+		given(connection.toString()).willReturn("Connection 1");
+		BindException bind = new BindException(new Item("secret", -77, null), "order");
+		bind.rejectValue("quantity", "Least", "-77");
+		log.log(connection, bind);
+		assertThat(output)
+			.contains("'failureTests.ValidatingItself' did not handle ConstraintViolationException: quantity (Min)")
+			.contains("'failureTests.ValidatedBean' did not handle ConstraintViolationException: handle.message (Size)")
+			.contains("'orders' did not handle BindException: quantity (Least)")
+			.doesNotContain("\tat ")
+			.doesNotContain("secret")
+			.doesNotContain("-77");
+	}
+
+	@Test
+	void invalidReturnValueIsAFailureOfTheCode(CapturedOutput output) {
+		HandlerRunner.talk(HandlerRunner.of(ValidatedBean.class),
+				(client, context) -> assertThat(client.ask("return")).isEqualTo("<closed>"));
+		assertThat(output).contains("since 'failureTests.ValidatedBean' failed").contains("\tat ");
+	}
+
+	@Test
 	void methodThatFailsItselfLeavesTheFailureUnhandled(CapturedOutput output) {
 		HandlerRunner.talk(HandlerRunner.of(Choosy.class), (client, context) -> {
 			assertThat(client.ask("arithmetic")).isEqualTo("<closed>");
@@ -96,6 +140,20 @@ class FailureTests {
 	}
 
 	@Test
+	void methodThatFailsWithTheFailureOfAMessageIsLogged(CapturedOutput output) {
+		HandlerRunner.talk(HandlerRunner.of(FailingTwice.class), (client,
+				context) -> assertThat(client.ask("{\"item\":\"secret\",\"quantity\":0}")).isEqualTo("<closed>"));
+		HandlerRunner.talk(HandlerRunner.of(FailingTwice.class),
+				(client, context) -> assertThat(client.ask("secret")).isEqualTo("<closed>"));
+		assertThat(output).contains("did not handle PayloadValidationException: The payload 'item' is not valid")
+			.containsOnlyOnce("The handling of PayloadValidationException of Connection 1 of server 'default'"
+					+ " by 'failureTests.FailingTwice' failed")
+			.containsOnlyOnce("java.lang.UnsupportedOperationException: while a problem was described")
+			.containsOnlyOnce("by 'failureTests.FailingTwice' failed with PayloadConversionException: A message of")
+			.doesNotContain("secret");
+	}
+
+	@Test
 	void failureOfTheFramingIsHandledAndCloses() {
 		HandlerRunner.talk(HandlerRunner.of(Choosy.class).withPropertyValues("lf.server.max-message-size=10B"),
 				(client, context) -> {
@@ -104,6 +162,73 @@ class FailureTests {
 					assertThat(context.getBean(Choosy.class).closed.poll(20, TimeUnit.SECONDS))
 						.isEqualTo(CloseReason.MESSAGE_TOO_LARGE);
 				});
+	}
+
+	@Test
+	void methodGetsTheMessageThatFailed() {
+		HandlerRunner.talk(HandlerRunner.of(Correlating.class).withPropertyValues("lf.server.max-message-size=100B"),
+				(client, context) -> {
+					assertThat(client.ask("text 1")).isEqualTo("text: text 1 (IllegalStateException)");
+					assertThat(client.ask("bytes 2")).isEqualTo("bytes: 7");
+					assertThat(client.ask("buffer 3")).isEqualTo("buffer: 3 of 8");
+					assertThat(client.ask("later 4")).isEqualTo("text: later 4 (IllegalStateException)");
+					assertThat(client.ask("several 5")).isEqualTo("first");
+					assertThat(client.read()).isEqualTo("text: several 5 (IllegalStateException)");
+					assertThat(client.ask("text 6")).isEqualTo("text: text 6 (IllegalStateException)");
+					assertThat(client.ask("x".repeat(200))).as("there is no message").isEqualTo("framing: none");
+					assertThat(client.read()).isNull();
+				});
+	}
+
+	@Test
+	void methodGetsTheMessageConverted() {
+		HandlerRunner.talk(HandlerRunner.of(CorrelatingOrders.class), (client, context) -> {
+			assertThat(client.ask("{\"item\":\"tea\",\"quantity\":0}")).isEqualTo("{\"failed\":\"tea\"}");
+			assertThat(client.ask("{\"item\":\"tea\",\"quantity\":1}")).isEqualTo("{\"failed\":\"out of tea\"}");
+			assertThat(client.ask("tea")).as("cannot be converted for the method either").isEqualTo("<closed>");
+		});
+	}
+
+	@Test
+	void methodThatNeedsTheMessageIsNotCalledWithoutIt() {
+		HandlerRunner.talk(HandlerRunner.of(Needing.class).withPropertyValues("lf.server.max-message-size=100B"),
+				(client, context) -> {
+					assertThat(client.ask("hello")).isEqualTo("with hello");
+					assertThat(client.ask("x".repeat(200))).isEqualTo("without");
+					assertThat(client.read()).isNull();
+				});
+	}
+
+	@Test
+	void errorHandlersGetTheMessageThatFailed() {
+		HandlerRunner.talk(HandlerRunner.of(First.class, Quoting.class).withBean(AnnotatedEcho.class),
+				(client, context) -> {
+					assertThat(client.ask("hello")).isEqualTo("hello");
+					assertThat(client.ask("fail")).isEqualTo("quoted: fail");
+					assertThat(context.getBean(First.class).asked).containsExactly("As asked for");
+				});
+	}
+
+	@Test
+	void messageReachesTheHandlerThroughInterceptorsThatKnowNothingOfIt() {
+		List<String> seen = new CopyOnWriteArrayList<>();
+		MessageHandlerInterceptor interceptor = new MessageHandlerInterceptor() {
+
+			@Override
+			public void onError(Connection connection, Throwable failure, MessageHandler next) throws Exception {
+				seen.add(failure.getMessage());
+				next.onError(connection, failure);
+			}
+
+		};
+		HandlerCallInterceptor around = (connection, call) -> call.proceed();
+		HandlerRunner.talk(HandlerRunner.of(LastWords.class)
+			.withBean("interceptor", MessageHandlerInterceptor.class, () -> interceptor)
+			.withBean("around", HandlerCallInterceptor.class, () -> around), (client, context) -> {
+				assertThat(client.ask("hello")).isEqualTo("not hello");
+				assertThat(client.read()).isNull();
+			});
+		assertThat(seen).containsExactly("as asked for");
 	}
 
 	@Test
@@ -263,6 +388,58 @@ class FailureTests {
 
 	}
 
+	@LfHandler
+	static class ValidatingItself {
+
+		private final jakarta.validation.Validator validator;
+
+		ValidatingItself(jakarta.validation.Validator validator) {
+			this.validator = validator;
+		}
+
+		@OnMessage
+		String place(Item order) {
+			Set<ConstraintViolation<Item>> violations = this.validator.validate(order);
+			if (!violations.isEmpty()) {
+				throw new ConstraintViolationException(violations);
+			}
+			return order.item();
+		}
+
+	}
+
+	@LfHandler
+	@Validated
+	static class ValidatedBean {
+
+		@OnMessage
+		@NotBlank
+		public String handle(@Size(max = 6) String message) {
+			return message.equals("return") ? "" : message;
+		}
+
+	}
+
+	@LfHandler
+	static class FailingTwice {
+
+		@OnMessage
+		String place(@Valid Item order) {
+			return order.item();
+		}
+
+		@OnError
+		String invalid(PayloadValidationException ex) {
+			throw new UnsupportedOperationException("while a problem was described");
+		}
+
+		@OnError
+		String malformed(PayloadConversionException ex, Item order) {
+			return order.item();
+		}
+
+	}
+
 	record Problem(String by, String what) {
 	}
 
@@ -367,6 +544,141 @@ class FailureTests {
 		String missing(MissingHeaderException ex, Connection connection) {
 			connection.attributes().put(ex.getHeader(), "somebody");
 			return String.valueOf(ex.getMessage());
+		}
+
+	}
+
+	@LfHandler
+	static class Correlating {
+
+		@OnMessage(prefix = { "text ", "bytes ", "buffer " })
+		String fail(String message) {
+			throw switch (message) {
+				case "2" -> new ArithmeticException();
+				case "3" -> new UnsupportedOperationException();
+				default -> new IllegalStateException();
+			};
+		}
+
+		@OnMessage(prefix = "later ")
+		CompletableFuture<String> failLater(ByteBuffer message) {
+			message.position(message.limit());
+			return CompletableFuture.supplyAsync(() -> {
+				throw new IllegalStateException();
+			}, CompletableFuture.delayedExecutor(20, TimeUnit.MILLISECONDS));
+		}
+
+		@OnMessage(prefix = "several ")
+		Iterator<String> failInTheMiddle(String message) {
+			return Stream.of("first", "second").map((element) -> {
+				if (element.equals("second")) {
+					throw new IllegalStateException();
+				}
+				return element;
+			}).iterator();
+		}
+
+		@OnError
+		String text(IllegalStateException ex, String message) {
+			return "text: %s (%s)".formatted(message, ex.getClass().getSimpleName());
+		}
+
+		@OnError(ArithmeticException.class)
+		String bytes(byte[] message) {
+			return "bytes: " + message.length;
+		}
+
+		@OnError(UnsupportedOperationException.class)
+		String buffer(ByteBuffer message) {
+			int length = message.remaining();
+			return "buffer: %c of %d".formatted(message.get(message.limit() - 1), length);
+		}
+
+		@OnError(FramingException.class)
+		String framing(Optional<String> message) {
+			return "framing: " + message.orElse("none");
+		}
+
+	}
+
+	@LfHandler
+	static class CorrelatingOrders {
+
+		record Order(String item, @Min(1) int quantity) {
+		}
+
+		record Problem(String failed) {
+		}
+
+		@OnMessage
+		void order(@Valid Order order) {
+			throw new IllegalStateException("out of " + order.item());
+		}
+
+		@OnError
+		Problem invalid(PayloadValidationException ex, Order order) {
+			return new Problem(order.item());
+		}
+
+		@OnError
+		Problem failed(IllegalStateException ex) {
+			return new Problem(ex.getMessage());
+		}
+
+		@OnError
+		Problem malformed(PayloadConversionException ex, Order order) {
+			return new Problem("never");
+		}
+
+	}
+
+	@LfHandler
+	static class Needing {
+
+		@OnMessage
+		void fail(String message) {
+			throw new IllegalStateException();
+		}
+
+		@OnError(Exception.class)
+		String without() {
+			return "without";
+		}
+
+		@OnError({ IllegalStateException.class, FramingException.class })
+		String with(String message) {
+			return "with " + message;
+		}
+
+	}
+
+	@Order(2)
+	static class Quoting implements LfErrorHandler {
+
+		@Override
+		public @Nullable ErrorReply handle(Connection connection, Throwable failure) {
+			return null;
+		}
+
+		@Override
+		public ErrorReply handle(Connection connection, ByteBuffer message, Throwable failure) {
+			return ErrorReply.of("quoted: " + new Text(StandardCharsets.UTF_8).decode(message));
+		}
+
+	}
+
+	@LfHandler
+	static class LastWords implements MessageHandler {
+
+		@Override
+		public void onMessage(Connection connection, ByteBuffer message) {
+			message.get();
+			throw new IllegalStateException("as asked for");
+		}
+
+		@Override
+		public void onError(Connection connection, ByteBuffer message, Throwable failure) {
+			connection.send(ByteBuffer.wrap(("not " + new Text(StandardCharsets.UTF_8).decode(message)).getBytes()));
 		}
 
 	}

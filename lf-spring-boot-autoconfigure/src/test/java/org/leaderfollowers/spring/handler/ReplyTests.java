@@ -9,9 +9,11 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -30,6 +32,8 @@ import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
 
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -71,6 +75,30 @@ class ReplyTests {
 			assertThat(client.ask("ints")).isEqualTo("0");
 			assertThat(client.read()).isEqualTo("1");
 		});
+	}
+
+	@Test
+	void classOfTheValueDecidesIfTheMethodDoesNotTell() {
+		HandlerRunner.talk(HandlerRunner.of(Untold.class), (client, context) -> {
+			assertThat(client.ask("stage")).isEqualTo("later");
+			assertThat(client.ask("optional")).isEqualTo("later");
+			for (String request : List.of("mono", "flux", "callable", "future", "stage of mono", "list of mono",
+					"list of stage")) {
+				assertThat(client.ask(request)).as(request).startsWith("refused: A ").doesNotContain("never");
+			}
+			assertThat(client.ask("mono"))
+				.isEqualTo("refused: A reactor.core.publisher.MonoJust cannot be sent as a message. "
+						+ "Return a CompletableFuture for one reply that comes later, or a Stream for several.");
+			assertThat(client.ask("else")).isEqualTo("{\"text\":\"else\"}");
+		});
+	}
+
+	@Test
+	void callableIsRefusedAtStart() {
+		HandlerRunner.of(Calling.class)
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.hasMessageContaining("Method call() returns a Callable, which is not supported"));
 	}
 
 	@Test
@@ -128,7 +156,8 @@ class ReplyTests {
 			client.send("1");
 			Awaitility.await().until(() -> handler.asked.size() == 1);
 			CompletableFuture<Boolean> drained = CompletableFuture.supplyAsync(
-					() -> context.getBean(LeaderFollowersServers.class).get("default").drain(Duration.ofSeconds(20)));
+					() -> context.getBean(LeaderFollowersServers.class).get("default").drain(Duration.ofSeconds(20)),
+					(task) -> new Thread(task).start());
 			assertThat(drained.isDone()).isFalse();
 			handler.asked.remove().complete("one");
 			assertThat(client.read()).isEqualTo("one");
@@ -216,6 +245,45 @@ class ReplyTests {
 			};
 		}
 
+	}
+
+	@LfHandler
+	static class Untold {
+
+		@OnMessage
+		Object reply(String request) {
+			return switch (request) {
+				case "stage" -> CompletableFuture.completedStage("later");
+				case "optional" -> Optional.of(CompletableFuture.completedFuture("later"));
+				case "mono" -> Mono.just("never");
+				case "flux" -> Flux.just("never", "ever");
+				case "callable" -> (Callable<String>) () -> "never";
+				case "future" -> new FutureTask<>(() -> "never");
+				case "stage of mono" -> CompletableFuture.completedFuture(Mono.just("never"));
+				case "list of mono" -> List.of(Mono.just("never"));
+				case "list of stage" -> List.of(CompletableFuture.completedFuture("never"));
+				default -> new Told(request);
+			};
+		}
+
+		@OnError
+		String refused(IllegalArgumentException ex) {
+			return "refused: " + ex.getMessage();
+		}
+
+	}
+
+	@LfHandler
+	static class Calling {
+
+		@OnMessage
+		Callable<String> call() {
+			return () -> "never";
+		}
+
+	}
+
+	record Told(String text) {
 	}
 
 	@LfHandler

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
 import org.leaderfollowers.PoolSnapshot.RunningHandler;
 import org.leaderfollowers.PoolSnapshot.State;
@@ -102,6 +103,16 @@ class PoolHealthIndicatorTests {
 	}
 
 	@Test
+	void eventSourceWithoutALeaderAlthoughThreadsIdleIsDown() {
+		EventSourceSnapshot source = new EventSourceSnapshot("alarms", true, null, 7, LONG, 0, 1, 0, 0);
+		Health health = health(always(Snapshots.with(led(), Map.of("eventSources", List.of(source)))));
+		assertThat(health.getStatus()).isEqualTo(Status.DOWN);
+		assertThat(health.getDetails()).containsEntry("leaderless", List.of("alarms"))
+			.containsEntry("reason",
+					"Event source 'alarms' has had no leader for 2.3 s although 1 of 1 threads are idle");
+	}
+
+	@Test
 	void handOverUnderWayIsUp() {
 		Health health = health(always(leaderless(MOMENT, 7, idle(), busy("orders"))));
 		assertThat(health.getStatus()).isEqualTo(Status.UP);
@@ -134,8 +145,8 @@ class PoolHealthIndicatorTests {
 		assertThat(health.getDetails()).containsEntry("saturatedFor", LONG)
 			.containsEntry("threads", new Threads(3, 3, 3, 0))
 			.containsEntry("handlers",
-					List.of(new RunningHandler("orders", "ordersHandler", 2),
-							new RunningHandler("admin", "adminHandler", 1)))
+					List.of(new RunningHandler("orders", "ordersHandler", 2, null),
+							new RunningHandler("admin", "adminHandler", 1, null)))
 			.containsEntry("leaderless", List.of())
 			.containsEntry("reason",
 					"No thread has been left to wait for events for 2.3 s. There are 3 (threads.max is 3), and they run "

@@ -1,0 +1,86 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.util.concurrent.CompletableFuture;
+
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationRegistry;
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.spring.autoconfigure.MessageMeasurement.ExchangeTiming;
+import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
+import org.leaderfollowers.spring.observation.DefaultExchangeObservationConvention;
+import org.leaderfollowers.spring.observation.ExchangeObservationContext;
+import org.leaderfollowers.spring.observation.ExchangeObservationConvention;
+import org.leaderfollowers.spring.observation.MessageObservationDocumentation;
+
+/**
+ * {@link ExchangeInterceptor} that observes the exchanges of clients: from the call to
+ * the reply, also if the caller does not wait for it.
+ *
+ * @param registry where to report
+ * @param convention the convention of the application, if it has one
+ */
+record ExchangeMeasurement(ObservationRegistry registry,
+		@Nullable ExchangeObservationConvention convention) implements ExchangeInterceptor {
+
+	private static final ExchangeObservationConvention DEFAULT_CONVENTION = new DefaultExchangeObservationConvention();
+
+	/**
+	 * Has exchanges observed or, where that comes to the same thing, timed.
+	 * @param ofMessages decides for messages, and so for exchanges
+	 */
+	static ExchangeInterceptor of(MessageMeasurement ofMessages, @Nullable ExchangeObservationConvention convention,
+			@Nullable ExchangeTiming timing) {
+		ObservationRegistry registry = ofMessages.registry();
+		if (registry != null && ofMessages.reasonToObserve() != null) {
+			return new ExchangeMeasurement(registry, convention);
+		}
+		return (timing != null && ofMessages.isEnabled(DEFAULT_CONVENTION.getName()))
+				? timing.interceptor(ofMessages.commonKeyValues()) : new Unmeasured();
+	}
+
+	@Override
+	public @Nullable Object aroundExchange(ExchangeCall call) throws Exception {
+		Observation observation = MessageObservationDocumentation.EXCHANGE.observation(this.convention,
+				DEFAULT_CONVENTION, () -> new ExchangeObservationContext(call.client(), call.method(), call.request()),
+				this.registry);
+		observation.start();
+		Object reply;
+		try (Observation.Scope scope = observation.openScope()) {
+			reply = call.proceed();
+		}
+		catch (Throwable ex) {
+			stop(observation, ex);
+			throw ex;
+		}
+		if (reply instanceof CompletableFuture<?> future) {
+			future.whenComplete((value, failure) -> stop(observation, failure));
+		}
+		else {
+			stop(observation, null);
+		}
+		return reply;
+	}
+
+	private static void stop(Observation observation, @Nullable Throwable failure) {
+		if (failure != null) {
+			observation.error(failure);
+		}
+		observation.stop();
+	}
+
+	/** In the place of an interceptor, of which there is one for all cases. */
+	private static final class Unmeasured implements ExchangeInterceptor {
+
+		@Override
+		public boolean supports(String client) {
+			return false;
+		}
+
+		@Override
+		public @Nullable Object aroundExchange(ExchangeCall call) throws Exception {
+			return call.proceed();
+		}
+
+	}
+
+}

@@ -1,0 +1,84 @@
+package org.leaderfollowers.spring.handler;
+
+import java.nio.ByteBuffer;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Connection;
+
+import org.springframework.core.convert.ConversionService;
+import org.springframework.messaging.Message;
+import org.springframework.messaging.MessageHeaders;
+import org.springframework.messaging.converter.MessageConverter;
+
+/**
+ * Converts objects to messages.
+ */
+final class PayloadWriter {
+
+	private final PayloadConverters converters;
+
+	private final Text text;
+
+	PayloadWriter(PayloadConverters converters, Text text) {
+		this.converters = converters;
+		this.text = text;
+	}
+
+	ByteBuffer encode(String text) {
+		return this.text.encode(text);
+	}
+
+	/** Whether it is JSON already, and one value although it can be iterated over. */
+	boolean isTree(Object value) {
+		return this.converters.json() != null && JsonConverter.isTree(value);
+	}
+
+	/**
+	 * Converts an object to a message.
+	 * @param connection where the message is sent; {@code null} if that is not known yet
+	 * @param value the object
+	 * @throws IllegalArgumentException if it is no message, but yields one later
+	 */
+	ByteBuffer write(@Nullable Connection connection, Object value) {
+		if (value instanceof byte[] bytes) {
+			return ByteBuffer.wrap(bytes);
+		}
+		if (value instanceof ByteBuffer buffer) {
+			return buffer;
+		}
+		if (value instanceof CharSequence characters) {
+			return this.text.encode(characters.toString());
+		}
+		if (ReplyTypes.isText(value.getClass())) {
+			return this.text.encode(text(value));
+		}
+		ReplyTypes.checkValue(value);
+		MessageConverter messageConverter = this.converters.messageConverter();
+		if (messageConverter != null) {
+			Message<?> message = messageConverter.toMessage(value,
+					new MessageHeaders(PayloadConverters.headers(connection)));
+			Object payload = (message != null) ? message.getPayload() : null;
+			if (payload instanceof byte[] bytes) {
+				return ByteBuffer.wrap(bytes);
+			}
+			if (payload instanceof String string) {
+				return this.text.encode(string);
+			}
+		}
+		JsonConverter json = this.converters.json();
+		if (json != null) {
+			byte[] bytes = json.write(value);
+			return this.text.isUtf8() ? ByteBuffer.wrap(bytes) : this.text.encode(Text.utf8(bytes));
+		}
+		throw new PayloadConversionException(
+				"Nothing can convert a %s to a message".formatted(value.getClass().getName()), null);
+	}
+
+	private String text(Object value) {
+		ConversionService conversionService = this.converters.conversionService();
+		String converted = conversionService.canConvert(value.getClass(), String.class)
+				? conversionService.convert(value, String.class) : null;
+		return (converted != null) ? converted : value.toString();
+	}
+
+}

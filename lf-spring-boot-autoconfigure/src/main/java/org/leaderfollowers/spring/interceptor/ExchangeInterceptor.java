@@ -1,0 +1,81 @@
+package org.leaderfollowers.spring.interceptor;
+
+import java.lang.reflect.Method;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.spring.annotation.Exchange;
+import org.leaderfollowers.spring.annotation.LfClient;
+
+/**
+ * Surrounds the calls of the {@link Exchange @Exchange} methods of all
+ * {@link LfClient @LfClient} interfaces, or of those of {@linkplain #supports some}
+ * clients:
+ *
+ * <pre>
+ * &#064;Bean
+ * ExchangeInterceptor breaker(CircuitBreaker breaker) {
+ *     return (call) -&gt; breaker.call(call::proceed);
+ * }
+ * </pre>
+ *
+ * A bean of this type is found and applied; with several, the
+ * {@linkplain org.springframework.core.annotation.Order order} counts, and the first one
+ * is the outermost.
+ */
+@FunctionalInterface
+public interface ExchangeInterceptor {
+
+	/**
+	 * Whether to intercept the calls to a client. Asked once for each interface.
+	 * @param client the name of the client
+	 * @return {@code true} unless overridden
+	 */
+	default boolean supports(String client) {
+		return true;
+	}
+
+	/**
+	 * A method was called. The thread is that of the caller.
+	 * @param call what to go on with
+	 * @return what the method returns, usually what {@link ExchangeCall#proceed()}
+	 * returned. For a method that does not wait that is a
+	 * {@link java.util.concurrent.CompletableFuture}
+	 * @throws Exception what it throws is thrown to the caller
+	 */
+	@Nullable Object aroundExchange(ExchangeCall call) throws Exception;
+
+	/**
+	 * A call that was intercepted.
+	 */
+	interface ExchangeCall {
+
+		/**
+		 * The client that will send the request.
+		 * @return its name
+		 */
+		String client();
+
+		/**
+		 * The method that was called.
+		 * @return a method of an {@link LfClient @LfClient} interface
+		 */
+		Method method();
+
+		/**
+		 * The request, before it is converted.
+		 * @return the argument of the call
+		 */
+		Object request();
+
+		/**
+		 * Goes on with the call: validates, converts and sends the request, and converts
+		 * and validates the reply. May be called again, which sends the request again.
+		 * @return the reply, or a {@link java.util.concurrent.CompletableFuture} of it;
+		 * {@code null} for a method that returns nothing
+		 * @throws Exception what the method throws
+		 */
+		@Nullable Object proceed() throws Exception;
+
+	}
+
+}

@@ -1,0 +1,15 @@
+package org.leaderfollowers.spring.client.app;
+
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+
+import org.springframework.boot.autoconfigure.AutoConfigurationPackage;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.context.annotation.Configuration;
+
+/** Has its package searched. */
+@Configuration(proxyBeanMethods = false)
+@AutoConfigurationPackage
+@ImportAutoConfiguration(LeaderFollowersAutoConfiguration.class)
+public class LedgerApplication {
+
+}
