@@ -8,6 +8,7 @@ import org.leaderfollowers.spring.autoconfigure.LfProperties;
 
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.config.EmbeddedValueResolver;
 
 /**
  * Leaves out the servers whose handlers are not part of a test, which would fail the
@@ -27,11 +28,12 @@ class HandledServersOnly implements BeanPostProcessor {
 	}
 
 	private Set<String> handledServers() {
+		EmbeddedValueResolver embeddedValues = new EmbeddedValueResolver(this.beanFactory);
 		Set<String> servers = new LinkedHashSet<>();
 		for (String name : this.beanFactory.getBeanNamesForAnnotation(LfHandler.class)) {
 			LfHandler annotation = this.beanFactory.findAnnotationOnBean(name, LfHandler.class, false);
-			if (annotation != null) {
-				servers.add(annotation.server());
+			if (annotation != null && annotation.source().isEmpty() && annotation.client().isEmpty()) {
+				servers.add(embeddedValues.resolveStringValue(annotation.server()));
 			}
 		}
 		return servers;

@@ -32,14 +32,19 @@ import org.springframework.test.context.junit.jupiter.SpringExtension;
  * limited to beans that are annotated with:
  * <ul>
  * <li>{@link LfHandler @LfHandler}</li>
+ * <li>{@link org.leaderfollowers.spring.annotation.LfClient @LfClient}</li>
  * <li>{@code @JacksonComponent}, if Jackson is available</li>
  * </ul>
  * and to beans of the types {@code Framing}, {@code LfErrorHandler},
- * {@code MessageHandlerDecorator}, which interceptors are, the customizers of servers and
- * pools, {@code MessageObservationConvention}, {@code Converter},
- * {@code GenericConverter}, {@code Formatter}, {@code MessageConverter} and
- * {@code JacksonModule}, as far as these are available. What else a handler needs is made
- * by the test, with {@link MockitoBean @MockitoBean} or {@link Import @Import}.
+ * {@code MessageHandlerDecorator}, which interceptors are, {@code Correlation},
+ * {@code ExchangeInterceptor}, the customizers of servers, clients and pools,
+ * {@code MessageObservationConvention}, {@code Converter}, {@code GenericConverter},
+ * {@code Formatter}, {@code MessageConverter} and {@code JacksonModule}, as far as these
+ * are available. What else a handler needs is made by the test, with
+ * {@link MockitoBean @MockitoBean} or {@link Import @Import}.
+ * <p>
+ * Handlers of event sources are no part of it unless they are named; the test then also
+ * makes the event source.
  * <p>
  * A server that properties configure, but whose handler is not part of the test, is left
  * out. All others listen on {@linkplain ServerEnvironment#RANDOM_PORT random ports}.
@@ -138,7 +143,8 @@ public @interface LfHandlerTest {
 
 		/**
 		 * They are not started, so that there are neither sockets nor threads:
-		 * {@link LfTestClients#openInMemory(String)} calls their handlers.
+		 * {@link LfTestClients#openInMemory(String)} calls their handlers. Clients are
+		 * not started either: {@link LfTestPeers} has their peers.
 		 */
 		IN_MEMORY
 

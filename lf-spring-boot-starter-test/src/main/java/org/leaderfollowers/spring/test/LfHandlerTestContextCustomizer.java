@@ -3,11 +3,13 @@ package org.leaderfollowers.spring.test;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
+import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.server.ServerLifecycle;
 import org.leaderfollowers.spring.test.LfHandlerTest.ServerEnvironment;
 
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
+import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.boot.context.properties.bind.Bindable;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.context.ConfigurableApplicationContext;
@@ -18,13 +20,18 @@ import org.springframework.test.context.MergedContextConfiguration;
 
 /**
  * Gives the servers of a {@link LfHandlerTest @LfHandlerTest} what the annotation says:
- * random ports, or no start at all. Two tests that want the same share a context.
+ * random ports, or no start at all and peers of clients in memory. Two tests that want
+ * the same share a context.
  *
  * @param serverEnvironment what the annotation says
  */
 record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) implements ContextCustomizer {
 
 	private static final String PROPERTY_SOURCE = "lfHandlerTestPorts";
+
+	private static final String SOURCE_LIFECYCLE = "leaderFollowersEventSourceLifecycle";
+
+	private static final String CLIENT_LIFECYCLE = "leaderFollowersClientLifecycle";
 
 	@Override
 	public void customizeContext(ConfigurableApplicationContext context, MergedContextConfiguration mergedConfig) {
@@ -34,8 +41,11 @@ record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) imple
 			// In memory as well: a server is not built without a port.
 			useRandomPorts(context.getEnvironment());
 		}
+		context.addBeanFactoryPostProcessor(LfHandlerTestContextCustomizer::leaveSourcesOutIfUnhandled);
 		if (this.serverEnvironment == ServerEnvironment.IN_MEMORY) {
 			context.addBeanFactoryPostProcessor(LfHandlerTestContextCustomizer::removeLifecycles);
+			((BeanDefinitionRegistry) beanFactory).registerBeanDefinition("lfTestPeers",
+					new RootBeanDefinition(LfTestPeers.class));
 		}
 	}
 
@@ -51,7 +61,23 @@ record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) imple
 		environment.getPropertySources().addFirst(new MapPropertySource(PROPERTY_SOURCE, ports));
 	}
 
+	/** An event source without a handler would fail the start of an application. */
+	private static void leaveSourcesOutIfUnhandled(ConfigurableListableBeanFactory beanFactory) {
+		for (String name : beanFactory.getBeanNamesForAnnotation(LfHandler.class)) {
+			LfHandler annotation = beanFactory.findAnnotationOnBean(name, LfHandler.class, false);
+			if (annotation != null && !annotation.source().isEmpty()) {
+				return;
+			}
+		}
+		if (beanFactory.containsBeanDefinition(SOURCE_LIFECYCLE)) {
+			((BeanDefinitionRegistry) beanFactory).removeBeanDefinition(SOURCE_LIFECYCLE);
+		}
+	}
+
 	private static void removeLifecycles(ConfigurableListableBeanFactory beanFactory) {
+		if (beanFactory.containsBeanDefinition(CLIENT_LIFECYCLE)) {
+			((BeanDefinitionRegistry) beanFactory).removeBeanDefinition(CLIENT_LIFECYCLE);
+		}
 		for (String name : beanFactory.getBeanNamesForType(ServerLifecycle.class, true, false)) {
 			((BeanDefinitionRegistry) beanFactory).removeBeanDefinition(name);
 		}

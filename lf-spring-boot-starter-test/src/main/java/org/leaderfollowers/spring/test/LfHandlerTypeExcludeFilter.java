@@ -1,11 +1,17 @@
 package org.leaderfollowers.spring.test;
 
+import java.io.IOException;
 import java.util.LinkedHashSet;
+import java.util.Map;
 import java.util.Set;
 
+import org.leaderfollowers.Correlation;
 import org.leaderfollowers.Framing;
+import org.leaderfollowers.spring.annotation.LfClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.client.TcpClientBuilderCustomizer;
 import org.leaderfollowers.spring.handler.LfErrorHandler;
+import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.server.LeaderFollowersPoolBuilderCustomizer;
 import org.leaderfollowers.spring.server.TcpServerBuilderCustomizer;
@@ -15,6 +21,8 @@ import org.springframework.boot.context.TypeExcludeFilter;
 import org.springframework.boot.test.context.filter.annotation.StandardAnnotationCustomizableTypeExcludeFilter;
 import org.springframework.core.convert.converter.Converter;
 import org.springframework.core.convert.converter.GenericConverter;
+import org.springframework.core.type.classreading.MetadataReader;
+import org.springframework.core.type.classreading.MetadataReaderFactory;
 import org.springframework.format.Formatter;
 import org.springframework.util.ClassUtils;
 
@@ -27,6 +35,7 @@ class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExclu
 
 	private static final String[] OPTIONAL_INCLUDES = {
 			"org.leaderfollowers.spring.observation.MessageObservationConvention",
+			"org.leaderfollowers.spring.observation.ExchangeObservationConvention",
 			"org.springframework.boot.jackson.JacksonComponent",
 			"org.springframework.messaging.converter.MessageConverter", "tools.jackson.databind.JacksonModule" };
 
@@ -40,10 +49,11 @@ class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExclu
 	}
 
 	private static Set<Class<?>> knownIncludes() {
-		Set<Class<?>> includes = new LinkedHashSet<>(
-				Set.of(Framing.class, LfErrorHandler.class, MessageHandlerDecorator.class,
-						LeaderFollowersPoolBuilderCustomizer.class, TcpServerBuilderCustomizer.class,
-						UdpServerBuilderCustomizer.class, Converter.class, GenericConverter.class, Formatter.class));
+		Set<Class<?>> includes = new LinkedHashSet<>(Set.of(Framing.class, Correlation.class, LfClient.class,
+				LfErrorHandler.class, MessageHandlerDecorator.class, ExchangeInterceptor.class,
+				LeaderFollowersPoolBuilderCustomizer.class, TcpServerBuilderCustomizer.class,
+				TcpClientBuilderCustomizer.class, UdpServerBuilderCustomizer.class, Converter.class,
+				GenericConverter.class, Formatter.class));
 		ClassLoader classLoader = LfHandlerTypeExcludeFilter.class.getClassLoader();
 		for (String name : OPTIONAL_INCLUDES) {
 			if (ClassUtils.isPresent(name, classLoader)) {
@@ -51,6 +61,16 @@ class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExclu
 			}
 		}
 		return Set.copyOf(includes);
+	}
+
+	/** An event source is made by a configuration, which is no part of the test. */
+	@Override
+	public boolean match(MetadataReader metadataReader, MetadataReaderFactory metadataReaderFactory)
+			throws IOException {
+		Map<String, Object> annotation = metadataReader.getAnnotationMetadata()
+			.getAnnotationAttributes(LfHandler.class.getName());
+		boolean ofSource = annotation != null && !"".equals(annotation.get("source"));
+		return (ofSource && this.handlers.length == 0) || super.match(metadataReader, metadataReaderFactory);
 	}
 
 	@Override

@@ -3,6 +3,8 @@ package org.leaderfollowers.spring.test;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -23,6 +25,15 @@ public final class LfTestAutoConfiguration {
 	@Bean
 	static BeanFactoryPostProcessor localLfServerPortPostProcessor() {
 		return LocalPortCandidateResolver::register;
+	}
+
+	/**
+	 * Finds mistakes of handlers when the context is created, also in tests that leave
+	 * out the lifecycles which do so otherwise.
+	 */
+	@Bean
+	static SmartInitializingSingleton lfTestServers(ObjectProvider<LeaderFollowersServers> servers) {
+		return () -> servers.getObject().names();
 	}
 
 	@Bean

@@ -6,6 +6,7 @@ import java.util.Set;
 
 import org.assertj.core.api.AbstractAssert;
 import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
 import org.leaderfollowers.PoolSnapshot.ThreadSnapshot;
 import org.leaderfollowers.ThreadRole;
@@ -22,7 +23,7 @@ public final class PoolSnapshotAssert extends AbstractAssert<PoolSnapshotAssert,
 	/**
 	 * Verifies that every handle set that is in use, or has handles, has exactly one
 	 * leader; which is one for a pool with the default number of handle sets that is not
-	 * under load.
+	 * under load. So does every event source that is in use.
 	 * @return this assertion
 	 */
 	public PoolSnapshotAssert hasExactlyOneLeader() {
@@ -39,11 +40,25 @@ public final class PoolSnapshotAssert extends AbstractAssert<PoolSnapshotAssert,
 			}
 			leaders.add(leader);
 		}
-		int expected = led.size();
+		List<EventSourceSnapshot> sources = this.actual.eventSources()
+			.stream()
+			.filter(EventSourceSnapshot::inUse)
+			.toList();
+		for (EventSourceSnapshot source : sources) {
+			String leader = source.leader();
+			if (leader == null) {
+				throw unmet("to have exactly one leader, but event source '%s' has none", source.name());
+			}
+			leaders.add(leader);
+		}
+		int expected = led.size() + sources.size();
 		int actualLeaders = this.actual.count(ThreadRole.LEADER);
 		if (leaders.size() != expected || actualLeaders != expected) {
 			throw unmet("to have exactly one leader%s, but %d threads lead",
-					(expected == 1) ? "" : " of each of its %d handle sets".formatted(expected), actualLeaders);
+					(expected == 1) ? ""
+							: " of each of its %d handle sets".formatted(led.size())
+									+ (sources.isEmpty() ? "" : " and %d event sources".formatted(sources.size())),
+					actualLeaders);
 		}
 		return this;
 	}
@@ -165,6 +180,10 @@ public final class PoolSnapshotAssert extends AbstractAssert<PoolSnapshotAssert,
 			text.append("%n  handle set %s: leader %s, %d handles, %d active, %d deactivated".formatted(
 					handleSet.name(), (handleSet.leader() != null) ? handleSet.leader() : "none", handleSet.handles(),
 					handleSet.active(), handleSet.deactivated()));
+		}
+		for (EventSourceSnapshot source : this.actual.eventSources()) {
+			text.append("%n  event source %s: leader %s, %d events, %d handling".formatted(source.name(),
+					(source.leader() != null) ? source.leader() : "none", source.events(), source.handling()));
 		}
 		for (ThreadSnapshot thread : this.actual.threads()) {
 			text.append("%n  thread %s: %s for %s".formatted(thread.name(), thread.role(), thread.since()));

@@ -25,9 +25,11 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ConnectionClosedException;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.FramingException;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.SlowConsumerException;
 import org.leaderfollowers.Suspension;
 
@@ -94,6 +96,9 @@ final class InMemoryConnection implements Connection {
 
 	private int suspensions;
 
+	/** Replies that are to come, and hold up the end. */
+	private int owedReplies;
+
 	private boolean reading = true;
 
 	private boolean congested;
@@ -101,6 +106,14 @@ final class InMemoryConnection implements Connection {
 	private boolean stalled;
 
 	private boolean opened;
+
+	/** What the handler is to be told of. */
+	private final Deque<EventType> silences = new ArrayDeque<>();
+
+	private boolean draining;
+
+	/** Whether the handler knows that the server drains. */
+	private boolean toldToDrain;
 
 	private boolean endOfInput;
 
@@ -124,6 +137,12 @@ final class InMemoryConnection implements Connection {
 
 	private ByteBuffer lent = ByteBuffer.allocateDirect(SMALLEST_BUFFER);
 
+	/** The message that is being handled. */
+	private byte @Nullable [] current;
+
+	/** The message that could not be handled. */
+	private byte @Nullable [] failed;
+
 	/**
 	 * The next thing to do. Runs without the lock.
 	 */
@@ -142,17 +161,26 @@ final class InMemoryConnection implements Connection {
 
 	}
 
+	/**
+	 * A call of the handler with a message.
+	 */
+	private interface BufferCall {
+
+		void run(ByteBuffer message) throws Exception;
+
+	}
+
 	InMemoryConnection(InMemoryTestClient.Builder builder) {
 		this.handler = builder.handler;
-		this.framing = builder.framing;
 		this.server = builder.server;
 		this.maxOutboundSize = builder.maxOutboundSize;
 		this.remoteAddress = builder.remoteAddress;
 		this.localAddress = builder.localAddress;
 		this.transportAddress = (builder.transportAddress != null) ? builder.transportAddress : builder.remoteAddress;
 		this.sslSession = builder.sslSession;
-		this.requests = new FrameReader(builder.framing, builder.maxMessageSize);
 		this.replies = new FrameReader(builder.clientFraming(), Integer.MAX_VALUE >> 2);
+		this.framing = builder.framing.forConnection(this);
+		this.requests = new FrameReader(this.framing, builder.maxMessageSize);
 	}
 
 	// Called by the client
@@ -185,6 +213,16 @@ final class InMemoryConnection implements Connection {
 			this.broken |= reason == CloseReason.IO_ERROR;
 			requestClose(reason, failure);
 		});
+		work();
+	}
+
+	void beSilent(EventType type) {
+		locked(() -> this.silences.add(type));
+		work();
+	}
+
+	void drain() {
+		locked(() -> this.draining = true);
 		work();
 	}
 
@@ -331,8 +369,16 @@ final class InMemoryConnection implements Connection {
 			this.congested = false;
 			return () -> call(() -> this.handler.onWritable(this));
 		}
+		EventType silent = this.silences.poll();
+		if (silent != null) {
+			return () -> call(() -> this.handler.onIdle(this, silent));
+		}
 		if (this.suspensions > 0) {
 			return null;
+		}
+		if (this.draining && !this.toldToDrain && !this.congested && this.owedReplies == 0) {
+			this.toldToDrain = true;
+			return () -> call(() -> this.handler.onDrain(this));
 		}
 		if (this.stalled) {
 			if (this.pendingBytes > this.maxOutboundSize / 4) {
@@ -354,8 +400,15 @@ final class InMemoryConnection implements Connection {
 			requestClose(CloseReason.MALFORMED, ex);
 			return null;
 		}
+		if (this.owedReplies > 0) {
+			return null;
+		}
 		if (this.endOfInput) {
 			requestClose(CloseReason.PEER, null);
+		}
+		else if (this.draining && !this.congested && this.requests.peek().length == 0) {
+			// A message that has begun may be completed.
+			requestClose(CloseReason.SHUTDOWN, null);
 		}
 		return null;
 	}
@@ -382,8 +435,15 @@ final class InMemoryConnection implements Connection {
 		return () -> terminate(reason);
 	}
 
-	/** The buffer is lent, as that of the thread of a pool is. */
 	private void deliver(byte[] message) {
+		this.current = message;
+		call(() -> lend(message, (buffer) -> this.handler.onMessage(this, buffer)));
+		this.current = null;
+		locked(() -> this.stalled |= this.pendingBytes >= this.maxOutboundSize / 2);
+	}
+
+	/** The buffer is lent, as that of the thread of a pool is. */
+	private void lend(byte[] message, BufferCall call) throws Exception {
 		if (this.lent.capacity() < HEAD + message.length) {
 			this.lent = ByteBuffer.allocateDirect(HEAD + message.length * 2);
 		}
@@ -391,13 +451,12 @@ final class InMemoryConnection implements Connection {
 		ByteBuffer lentOnce = this.lent.duplicate();
 		lentOnce.put(HEAD, message).limit(HEAD + message.length).position(HEAD).mark();
 		try {
-			call(() -> this.handler.onMessage(this, lentOnce));
+			call.run(lentOnce);
 		}
 		finally {
 			fillWithGarbage(this.lent);
 			lentOnce.clear();
 		}
-		locked(() -> this.stalled |= this.pendingBytes >= this.maxOutboundSize / 2);
 	}
 
 	private static void fillWithGarbage(ByteBuffer buffer) {
@@ -414,14 +473,21 @@ final class InMemoryConnection implements Connection {
 			locked(() -> {
 				if (!this.refusals.contains(ex)) {
 					requestClose(CloseReason.HANDLER_ERROR, ex);
+					this.failed = (this.cause == ex) ? this.current : null;
 				}
 			});
 		}
 	}
 
 	private void report(Throwable failure) {
+		byte[] message = this.failed;
 		try {
-			this.handler.onError(this, failure);
+			if (message != null) {
+				lend(message, (buffer) -> this.handler.onError(this, buffer, failure));
+			}
+			else {
+				this.handler.onError(this, failure);
+			}
 		}
 		catch (Throwable ex) {
 			noteFailure(ex);
@@ -541,6 +607,17 @@ final class InMemoryConnection implements Connection {
 	}
 
 	@Override
+	public boolean isDraining() {
+		this.lock.lock();
+		try {
+			return this.draining;
+		}
+		finally {
+			this.lock.unlock();
+		}
+	}
+
+	@Override
 	public long pendingBytes() {
 		this.lock.lock();
 		try {
@@ -563,6 +640,14 @@ final class InMemoryConnection implements Connection {
 	}
 
 	@Override
+	public void idleAfter(EventType type, Duration period) {
+		if ((type != EventType.READ && type != EventType.WRITE) || period.isNegative()) {
+			throw new IllegalArgumentException("There is no %s of %s".formatted(type, period));
+		}
+		// No time passes in memory.
+	}
+
+	@Override
 	public Suspension suspend() {
 		locked(() -> this.suspensions++);
 		AtomicBoolean resumed = new AtomicBoolean();
@@ -572,6 +657,50 @@ final class InMemoryConnection implements Connection {
 				work();
 			}
 		};
+	}
+
+	@Override
+	public OwedReply owe() {
+		locked(() -> this.owedReplies++);
+		return new InMemoryOwedReply();
+	}
+
+	/**
+	 * A reply that is to come.
+	 */
+	private final class InMemoryOwedReply implements OwedReply {
+
+		private final AtomicBoolean settled = new AtomicBoolean();
+
+		@Override
+		public void send(ByteBuffer reply) {
+			run(() -> InMemoryConnection.this.send(reply));
+		}
+
+		@Override
+		public void run(Runnable action) {
+			if (this.settled.get()) {
+				throw new IllegalStateException("The owed reply is closed already");
+			}
+			action.run();
+		}
+
+		@Override
+		public void fail(Throwable failure) {
+			if (!this.settled.get()) {
+				InMemoryConnection.this.fail(failure);
+				close();
+			}
+		}
+
+		@Override
+		public void close() {
+			if (this.settled.compareAndSet(false, true)) {
+				locked(() -> InMemoryConnection.this.owedReplies--);
+				work();
+			}
+		}
+
 	}
 
 	@Override

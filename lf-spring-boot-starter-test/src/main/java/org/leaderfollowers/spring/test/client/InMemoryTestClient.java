@@ -14,6 +14,7 @@ import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.SlowConsumerException;
@@ -29,9 +30,13 @@ import org.leaderfollowers.SlowConsumerException;
  * 0, and when the handler returns it is overwritten, so that a handler that keeps it is
  * found out.
  * <p>
- * What does not happen in memory: timeouts pass ({@link #simulateClose} tells the handler
- * of one), leaders are promoted, and limits of a server or pool are reached, except for
- * the sizes that this client is built with.
+ * What does not happen in memory: timeouts pass ({@link #simulateClose} and
+ * {@link #simulateIdle} tell the handler of one), leaders are promoted, and limits of a
+ * server or pool are reached, except for the sizes that this client is built with.
+ * Messages are not handled in parallel either, whatever a server is configured to do: the
+ * window of a connection, the order of its messages and that of its replies need a server
+ * and a {@link LfTestClient#tcp client with a socket}, and so does
+ * {@link Connection#exchange}.
  */
 public final class InMemoryTestClient extends LfTestClient {
 
@@ -96,6 +101,25 @@ public final class InMemoryTestClient extends LfTestClient {
 	 */
 	public void simulateClose(CloseReason reason) {
 		this.connection.end(reason, null);
+	}
+
+	/**
+	 * Tells the handler that nothing was received or sent for a while, by
+	 * {@link MessageHandler#onIdle}, whatever time is set for that.
+	 * @param type {@link EventType#READ} for nothing received, {@link EventType#WRITE}
+	 * for nothing sent
+	 */
+	public void simulateIdle(EventType type) {
+		this.connection.beSilent(type);
+	}
+
+	/**
+	 * Drains the connection as a server does that is shut down: the handler is told by
+	 * {@link MessageHandler#onDrain}, and the connection closes with
+	 * {@link CloseReason#SHUTDOWN} as soon as all messages are handled.
+	 */
+	public void simulateDrain() {
+		this.connection.drain();
 	}
 
 	/**

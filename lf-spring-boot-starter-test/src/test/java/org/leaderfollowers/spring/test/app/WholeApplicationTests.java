@@ -1,5 +1,8 @@
 package org.leaderfollowers.spring.test.app;
 
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -22,7 +25,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 /**
  * Tests of what a {@code @SpringBootTest} finds.
  */
-@SpringBootTest(properties = { "lf.server.port=0", "lf.servers.echo.port=0", "lf.servers.orders.port=0" })
+@SpringBootTest(properties = { "lf.server.port=0", "lf.servers.echo.port=0", "lf.servers.orders.port=0",
+		"lf.servers.teller.port=0" })
 @Timeout(120)
 class WholeApplicationTests {
 
@@ -71,6 +75,13 @@ class WholeApplicationTests {
 		try (InMemoryTestClient client = this.clients.openInMemory()) {
 			assertThat(client.exchange("you")).isEqualTo("Hello you");
 		}
+	}
+
+	@Test
+	void eventSourcesAreWaitedOn(@Autowired BlockingQueue<String> alarmQueue, @Autowired AlarmHandler handler)
+			throws InterruptedException {
+		alarmQueue.add("fire");
+		assertThat(handler.alarms.poll(60, TimeUnit.SECONDS)).isEqualTo("fire");
 	}
 
 	@Test

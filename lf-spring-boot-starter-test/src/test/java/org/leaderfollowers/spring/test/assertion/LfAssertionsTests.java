@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.TcpServer;
@@ -99,6 +100,19 @@ class LfAssertionsTests {
 						() -> assertThat(copy(idle, Map.of("handleSets", List.of(led, vacant)))).hasExactlyOneLeader())
 				.withMessageContaining("has none");
 		}
+	}
+
+	@Test
+	void eventSourceThatIsInUseNeedsALeader() throws Exception {
+		this.server.start();
+		assertThat(this.pool).eventually().hasExactlyOneLeader();
+		PoolSnapshot idle = this.pool.snapshot();
+		EventSourceSnapshot unused = new EventSourceSnapshot("alarms", false, null, 0, Duration.ZERO, 0, 0, 0, 0);
+		assertThat(copy(idle, Map.of("eventSources", List.of(unused)))).hasExactlyOneLeader();
+		PoolSnapshot vacant = copy(idle, Map.of("eventSources", List.of(copy(unused, Map.of("inUse", true)))));
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(vacant).hasExactlyOneLeader())
+			.withMessageContaining("event source 'alarms' has none")
+			.withMessageContaining("event source alarms: leader none, 0 events, 0 handling");
 	}
 
 	private static <R extends Record> R copy(R record, Map<String, ?> others, String... empty) {

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -17,9 +18,11 @@ import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ConnectionClosedException;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.FramingException;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.SlowConsumerException;
 import org.leaderfollowers.Suspension;
 
@@ -326,6 +329,65 @@ class InMemoryTestClientTests {
 	}
 
 	@Test
+	void silenceIsSimulated() {
+		this.script.idle = (connection, type) -> {
+			connection.idleAfter(EventType.READ, Duration.ofSeconds(1));
+			reply(connection, "nothing to " + type);
+		};
+		InMemoryTestClient client = open();
+		client.simulateIdle(EventType.READ);
+		client.simulateIdle(EventType.WRITE);
+		assertThat(client).receives("nothing to READ", "nothing to WRITE");
+	}
+
+	@Test
+	void owedReplyHoldsUpTheEndAndNoMessage() {
+		AtomicReference<@Nullable OwedReply> owed = new AtomicReference<>();
+		this.script.message = (connection, text) -> {
+			if (text.equals("slow")) {
+				owed.set(connection.owe());
+			}
+			else {
+				reply(connection, text);
+			}
+		};
+		InMemoryTestClient client = open();
+		client.send("slow", "next");
+		assertThat(client).receives("next");
+		client.simulateDrain();
+		assertThat(client.closeReason()).isNull();
+		OwedReply reply = Objects.requireNonNull(owed.get());
+		reply.send(ByteBuffer.wrap("slow".getBytes(StandardCharsets.UTF_8)));
+		reply.close();
+		reply.close();
+		assertThat(client).receives("slow").isClosedByServer();
+	}
+
+	@Test
+	void drainIsSimulated() {
+		AtomicReference<@Nullable Suspension> suspension = new AtomicReference<>();
+		this.script.message = (connection, text) -> {
+			suspension.set(connection.suspend());
+			assertThat(connection.isDraining()).isFalse();
+		};
+		this.script.drain = (connection) -> {
+			assertThat(connection.isDraining()).isTrue();
+			reply(connection, "bye");
+		};
+		InMemoryTestClient client = open();
+		client.send("later");
+		client.sendRaw("beg");
+		client.simulateDrain();
+		assertThat(this.script.calls).containsExactly("open", "later");
+		this.script.message = (connection, text) -> reply(connection, text);
+		Objects.requireNonNull(suspension.get()).resume();
+		assertThat(client.closeReason()).isNull();
+		client.sendRaw("un\n");
+		assertThat(client).receives("bye", "begun").isClosedByServer();
+		assertThat(this.script.calls).containsExactly("open", "later", "drain", "begun", "close SHUTDOWN");
+	}
+
+	@Test
 	void messageSentWithinAHandlerIsHandledAfterIt() {
 		AtomicReference<@Nullable InMemoryTestClient> self = new AtomicReference<>();
 		this.script.message = (connection, text) -> {
@@ -449,6 +511,13 @@ class InMemoryTestClientTests {
 	}
 
 	@FunctionalInterface
+	private interface IdleAction {
+
+		void run(Connection connection, EventType type) throws Exception;
+
+	}
+
+	@FunctionalInterface
 	private interface ErrorAction {
 
 		void run(Connection connection, Throwable failure) throws Exception;
@@ -468,6 +537,12 @@ class InMemoryTestClientTests {
 		private MessageAction message = InMemoryTestClientTests::reply;
 
 		private Action writable = (connection) -> {
+		};
+
+		private IdleAction idle = (connection, type) -> {
+		};
+
+		private Action drain = (connection) -> {
 		};
 
 		private ErrorAction error = (connection, failure) -> {
@@ -492,6 +567,17 @@ class InMemoryTestClientTests {
 		@Override
 		public void onWritable(Connection connection) throws Exception {
 			this.writable.run(connection);
+		}
+
+		@Override
+		public void onIdle(Connection connection, EventType type) throws Exception {
+			this.idle.run(connection, type);
+		}
+
+		@Override
+		public void onDrain(Connection connection) throws Exception {
+			this.calls.add("drain");
+			this.drain.run(connection);
 		}
 
 		@Override

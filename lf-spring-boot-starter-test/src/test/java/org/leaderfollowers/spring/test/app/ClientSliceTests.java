@@ -1,0 +1,50 @@
+package org.leaderfollowers.spring.test.app;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.ClientSnapshot.State;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
+import org.leaderfollowers.spring.test.LfHandlerTest;
+import org.leaderfollowers.spring.test.LfHandlerTest.ServerEnvironment;
+import org.leaderfollowers.spring.test.LfTestClients;
+import org.leaderfollowers.spring.test.LfTestPeers;
+import org.leaderfollowers.spring.test.client.InMemoryTestClient;
+import org.leaderfollowers.spring.test.client.LfTestPeer.Request;
+
+import org.springframework.beans.factory.annotation.Autowired;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for {@link LfHandlerTest @LfHandlerTest} of a handler that uses a client, without
+ * a network.
+ */
+@LfHandlerTest(handlers = TellerHandler.class, serverEnvironment = ServerEnvironment.IN_MEMORY)
+class ClientSliceTests {
+
+	@Autowired
+	private LfTestPeers peers;
+
+	@BeforeEach
+	void reset() {
+		this.peers.get("ledger").reset();
+	}
+
+	@Test
+	void requestsReachThePeerInMemory(@Autowired LfTestClients clients) {
+		this.peers.get("ledger").answer((request) -> "{\"account\":\"a\",\"amount\":7}");
+		try (InMemoryTestClient client = clients.openInMemory("teller")) {
+			client.send("alice");
+			assertThat(client).receives("booked 7");
+		}
+		assertThat(this.peers.get("ledger").received()).extracting(Request::text)
+			.containsExactly("{\"account\":\"alice\",\"amount\":1}");
+	}
+
+	@Test
+	void startsNothing(@Autowired LeaderFollowersClients clients) {
+		assertThat(clients.names()).containsExactly("ledger");
+		assertThat(clients.get("ledger").snapshot().state()).isEqualTo(State.NEW);
+	}
+
+}
