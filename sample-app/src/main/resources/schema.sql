@@ -25,3 +25,8 @@ CREATE TABLE IF NOT EXISTS history (
   delta BIGINT NOT NULL,
   created TIMESTAMP WITH TIME ZONE DEFAULT CURRENT_TIMESTAMP NOT NULL
 );
+
+-- Which order a transaction has carried out, and with what result: no order is carried
+-- out twice, whichever back end it comes to.
+ALTER TABLE history ADD COLUMN IF NOT EXISTS order_id UUID UNIQUE;
+ALTER TABLE history ADD COLUMN IF NOT EXISTS balance BIGINT;

@@ -9,6 +9,6 @@ package org.leaderfollowers.sample;
  * @param branch the branch where it is done
  * @param delta by how many cents, negative to draw money; 0 asks for the balance
  */
-record TransactionRequest(long account, long teller, long branch, long delta) {
+public record TransactionRequest(long account, long teller, long branch, long delta) {
 
 }

@@ -11,8 +11,9 @@ import com.fasterxml.jackson.annotation.JsonTypeInfo;
 @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "status")
 @JsonSubTypes({ @Type(value = TransactionResult.Committed.class, name = "COMMITTED"),
 		@Type(value = TransactionResult.Rejected.class, name = "REJECTED"),
+		@Type(value = TransactionResult.Unknown.class, name = "UNKNOWN"),
 		@Type(value = TransactionResult.Invalid.class, name = "INVALID") })
-sealed interface TransactionResult {
+public sealed interface TransactionResult {
 
 	/**
 	 * The transaction is durable.
@@ -32,6 +33,15 @@ sealed interface TransactionResult {
 	 * @param reason why not
 	 */
 	record Rejected(String reason) implements TransactionResult {
+
+	}
+
+	/**
+	 * A failure hides whether the transaction was carried out.
+	 *
+	 * @param reason what failed
+	 */
+	record Unknown(String reason) implements TransactionResult {
 
 	}
 

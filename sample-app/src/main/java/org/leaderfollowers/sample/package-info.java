@@ -1,7 +1,7 @@
 /**
- * The back-end of the paper's on-line transaction processing system, as an application of
- * the starter. One line of JSON is one transaction on a real database; read
- * {@link org.leaderfollowers.sample.OltpHandler} first.
+ * The on-line transaction processing system of the paper, as an application of the
+ * starter. One line of JSON is one transaction. Front end and back ends are in packages
+ * of their own; read {@link org.leaderfollowers.sample.Tiers} first.
  */
 @NullMarked
 package org.leaderfollowers.sample;

@@ -62,10 +62,8 @@ class ActuatorTests {
 				client.send(Oltp.request(9000, 1, 1, 0));
 				other.send(Oltp.request(9001, 2, 1, 0));
 				await(() -> assertRoles(1, 2));
-				assertThat(pool().at("/threads")).anySatisfy((thread) -> {
-					assertThat(thread.at("/role").asString()).isEqualTo("PROCESSING");
-					assertThat(thread.at("/handler").asString()).isEqualTo("oltpHandler");
-				});
+				assertProcessing("default", "frontEndHandler");
+				assertProcessing("backend", "backEnd2");
 				lock.rollback();
 			}
 			assertThat(client.receive()).contains("COMMITTED");
@@ -106,8 +104,19 @@ class ActuatorTests {
 		assertThat(roles.at("/FOLLOWER").asInt()).isPositive();
 	}
 
+	private void assertProcessing(String pool, String handler) {
+		await(() -> assertThat(pool(pool).at("/threads")).anySatisfy((thread) -> {
+			assertThat(thread.at("/role").asString()).isEqualTo("PROCESSING");
+			assertThat(thread.at("/handler").asString()).isEqualTo(handler);
+		}));
+	}
+
 	private JsonNode pool() {
-		return this.mapper.readTree(get("leaderfollowers")).at("/pools/default");
+		return pool("default");
+	}
+
+	private JsonNode pool(String name) {
+		return this.mapper.readTree(get("leaderfollowers")).at("/pools/" + name);
 	}
 
 	private String get(String endpoint) {

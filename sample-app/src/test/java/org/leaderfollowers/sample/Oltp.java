@@ -8,31 +8,31 @@ import org.leaderfollowers.spring.test.client.TcpTestClient;
 /**
  * What a client of the sample sends and receives.
  */
-final class Oltp {
+public final class Oltp {
 
 	private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
 	private Oltp() {
 	}
 
-	static TcpTestClient connect(int port) {
+	public static TcpTestClient connect(int port) {
 		return LfTestClient.tcp(port).timeout(TIMEOUT).connect();
 	}
 
-	static String request(long account, long teller, long branch, long delta) {
+	public static String request(long account, long teller, long branch, long delta) {
 		return "{\"account\":%d,\"teller\":%d,\"branch\":%d,\"delta\":%d}".formatted(account, teller, branch, delta);
 	}
 
-	static String committed(long account, long balance, long transaction) {
+	public static String committed(long account, long balance, long transaction) {
 		return "{\"status\":\"COMMITTED\",\"account\":%d,\"balance\":%d,\"transaction\":%d}".formatted(account, balance,
 				transaction);
 	}
 
-	static String rejected(String reason) {
+	public static String rejected(String reason) {
 		return "{\"status\":\"REJECTED\",\"reason\":\"%s\"}".formatted(reason);
 	}
 
-	static String invalid(String reason) {
+	public static String invalid(String reason) {
 		return "{\"status\":\"INVALID\",\"reason\":\"%s\"}".formatted(reason);
 	}
 

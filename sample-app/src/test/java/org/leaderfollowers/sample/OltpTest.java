@@ -15,6 +15,6 @@ import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
 @Retention(RetentionPolicy.RUNTIME)
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT,
 		properties = { "lf.server.port=0", "spring.test.metrics.export=true" })
-@interface OltpTest {
+public @interface OltpTest {
 
 }

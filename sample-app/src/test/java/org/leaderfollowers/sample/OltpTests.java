@@ -2,6 +2,7 @@ package org.leaderfollowers.sample;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -99,7 +100,7 @@ class OltpTests {
 		this.transactions = count("history");
 		try (TcpTestClient client = Oltp.connect(this.port)) {
 			for (int i = 0; i < 2; i++) {
-				assertThat(client.exchange(Oltp.request(account, teller, branch, delta)))
+				assertThat(exchangeAndConfirm(client, Oltp.request(account, teller, branch, delta)))
 					.isEqualTo(Oltp.rejected(reason));
 			}
 			assertThat(balances()).isEqualTo(before);
@@ -145,6 +146,18 @@ class OltpTests {
 	}
 
 	@Test
+	void answersClientThatHasSaidAll() {
+		try (TcpTestClient client = Oltp.connect(this.port)) {
+			client.send(Collections.nCopies(20, Oltp.request(8, 3, 1, 0)).toArray(String[]::new));
+			client.shutdownOutput();
+			for (int i = 0; i < 20; i++) {
+				assertThat(client.receive()).contains("COMMITTED");
+			}
+			assertThat(client).isClosedByServer();
+		}
+	}
+
+	@Test
 	void answersBurstInOrder() {
 		int burst = 500;
 		String[] requests = IntStream.range(0, burst)
@@ -180,11 +193,12 @@ class OltpTests {
 				results.add(executor.submit(() -> deposit(account, teller, cents, deposits)));
 			}
 			for (Future<List<Committed>> result : results) {
-				result.get(60, TimeUnit.SECONDS).forEach((committed) -> balances.add(committed.balance()));
+				result.get(100, TimeUnit.SECONDS).forEach((committed) -> balances.add(committed.balance()));
 			}
 		}
 		finally {
 			executor.shutdownNow();
+			assertThat(executor.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
 		}
 		// Each of them saw the balance that it and nobody else had made.
 		assertThat(balances).containsExactlyInAnyOrderElementsOf(
@@ -204,6 +218,11 @@ class OltpTests {
 			}
 		}
 		return results;
+	}
+
+	private static String exchangeAndConfirm(TcpTestClient client, String request) {
+		String reply = client.exchange(request);
+		return reply.contains("CONFIRM") ? client.exchange("{\"confirm\":true}") : reply;
 	}
 
 	private void execute(long account, long teller, long branch, long delta) {

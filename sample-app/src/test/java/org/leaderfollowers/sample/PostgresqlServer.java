@@ -4,8 +4,6 @@ import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -123,7 +121,7 @@ final class PostgresqlServer {
 	/** No port can be reserved: another program may take it before the server does. */
 	private int startOnFreePort() throws IOException {
 		for (int left = STARTS;; left--) {
-			int free = freePort();
+			int free = FreePorts.find();
 			String options = "-p %d -F -c listen_addresses=127.0.0.1 -c unix_socket_directories=".formatted(free);
 			try {
 				run("pg_ctl", "-D", path("data"), "-l", path("log"), "-t", "120", "-w", "-o", options, "start");
@@ -134,12 +132,6 @@ final class PostgresqlServer {
 					throw new IOException(ex.getMessage() + Files.readString(this.directory.resolve("log")), ex);
 				}
 			}
-		}
-	}
-
-	private static int freePort() throws IOException {
-		try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-			return socket.getLocalPort();
 		}
 	}
 

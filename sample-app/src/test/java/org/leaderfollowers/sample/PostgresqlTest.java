@@ -32,7 +32,7 @@ import org.springframework.test.context.TestPropertySource;
 @ActiveProfiles("postgresql")
 @TestPropertySource(properties = "spring.sql.init.schema-locations=classpath:drop-tables.sql,classpath:schema.sql")
 @DirtiesContext
-@interface PostgresqlTest {
+public @interface PostgresqlTest {
 
 	/** One server for all tests, started for the first of them. */
 	final class Server implements ExecutionCondition, ApplicationContextInitializer<ConfigurableApplicationContext> {

@@ -34,9 +34,9 @@ import static org.assertj.core.api.Assertions.assertThat;
  * What operators see when somebody holds a lock that every thread of the pool waits for.
  */
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT, properties = { "lf.server.port=0",
-		"lf.pool.threads.max=" + SaturationTests.THREADS, "lf.health.saturated-after=1s",
+		"lf.pools.backend.threads.max=" + SaturationTests.THREADS, "lf.health.saturated-after=1s",
 		"management.endpoint.health.show-details=always",
-		"management.endpoint.health.group.readiness.include=readinessState,leaderFollowers",
+		"management.endpoint.health.group.readiness.include=readinessState,lf",
 		"spring.datasource.url=jdbc:h2:mem:saturation;DB_CLOSE_DELAY=-1;DB_CLOSE_ON_EXIT=FALSE;LOCK_TIMEOUT=60000" })
 @DirtiesContext
 @ExtendWith(OutputCaptureExtension.class)
@@ -70,20 +70,20 @@ class SaturationTests {
 				}
 				await(() -> assertThat(status("readiness")).isEqualTo("OUT_OF_SERVICE"));
 				assertThat(status("liveness")).isEqualTo("UP");
-				JsonNode pool = get("leaderFollowers/pools/default").at("/details");
+				JsonNode pool = get("lf/pools/backend").at("/details");
 				assertThat(pool.at("/reason").asString()).contains("threads.max is " + THREADS,
-						THREADS + " x 'oltpHandler' of server 'default'");
+						"'backEnd1' of server 'backend1'");
 				assertThat(pool.at("/threads/idle").asInt()).isZero();
-				assertThat(status("leaderFollowers/servers/default")).isEqualTo("UP");
-				await(() -> assertThat(output).contains("Pool 'default' had no thread left",
-						"Its threads (max 8) run: 8 x 'oltpHandler' of server 'default'"));
+				assertThat(status("lf/servers/backend1")).isEqualTo("UP");
+				await(() -> assertThat(output).contains("Pool 'backend' had no thread left",
+						"Its threads (max 8) run: ", "'backEnd1' of server 'backend1'"));
 				lock.rollback();
 			}
 			for (TcpTestClient client : clients) {
 				assertThat(client.receive()).contains("COMMITTED");
 			}
 			await(() -> assertThat(status("readiness")).isEqualTo("UP"));
-			assertThat(get("leaderFollowers/pools/default").at("/details/saturatedFor").asString()).isEqualTo("PT0S");
+			assertThat(get("lf/pools/backend").at("/details/saturatedFor").asString()).isEqualTo("PT0S");
 		}
 		finally {
 			clients.forEach(TcpTestClient::close);

@@ -15,8 +15,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 import org.awaitility.Awaitility;
 import org.h2.tools.Server;
@@ -52,6 +50,8 @@ class ShutdownTests {
 
 	private Server database;
 
+	private SampleProcess sample;
+
 	private Process process;
 
 	@BeforeEach
@@ -59,20 +59,15 @@ class ShutdownTests {
 		this.database = Server.createTcpServer("-tcpPort", "0", "-ifNotExists").start();
 		String url = "jdbc:h2:tcp://localhost:%d/mem:shutdown;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=60000"
 			.formatted(this.database.getPort());
-		Path java = Path.of(System.getProperty("java.home"), "bin", "java");
-		this.process = new ProcessBuilder(java.toString(), "-XX:TieredStopAtLevel=1", "-cp",
-				System.getProperty("java.class.path"), SampleApplication.class.getName(), "--lf.server.port=0",
-				"--server.port=0", "--spring.datasource.url=" + url, "--spring.datasource.username=sa",
+		this.sample = SampleProcess.start(output(), "--lf.server.port=0", "--spring.datasource.url=" + url,
 				// However long this machine takes to open that many connections at once.
-				"--spring.datasource.hikari.connection-timeout=60000")
-			.redirectErrorStream(true)
-			.redirectOutput(output().toFile())
-			.start();
+				"--spring.datasource.hikari.connection-timeout=60000");
+		this.process = this.sample.process();
 	}
 
 	@AfterEach
 	void stopProcess() throws Exception {
-		this.process.destroyForcibly().waitFor();
+		this.sample.kill();
 		try (Connection connection = connect(); Statement statement = connection.createStatement()) {
 			statement.execute("SHUTDOWN");
 		}
@@ -94,11 +89,11 @@ class ShutdownTests {
 		terminateWhileProcessing(50, MAX_THREADS,
 				(port, idle) -> Awaitility.await()
 					.atMost(Duration.ofSeconds(30))
-					.until(() -> Files.readString(output()).contains("Commencing graceful shutdown")));
+					.until(() -> Files.readString(output()).contains("Draining the front end")));
 	}
 
 	private void terminateWhileProcessing(int clients, int processing, WhileDraining whileDraining) throws Exception {
-		int port = awaitPort();
+		int port = this.sample.awaitPort();
 		List<TcpTestClient> waiting = new ArrayList<>();
 		try (TcpTestClient idle = Oltp.connect(port)) {
 			try (Connection lock = connect(); Statement statement = lock.createStatement()) {
@@ -137,14 +132,6 @@ class ShutdownTests {
 		// That the pool is used up is what the test brings about, and worth a line.
 		assertThat(Files.readAllLines(output())).filteredOn((line) -> line.contains("WARN"))
 			.allMatch((line) -> line.contains("had no thread left"));
-	}
-
-	private int awaitPort() {
-		Pattern started = Pattern.compile("Server 'default' .*port (\\d+)");
-		return Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> {
-			Matcher matcher = started.matcher(Files.readString(output()));
-			return matcher.find() ? Integer.parseInt(matcher.group(1)) : 0;
-		}, (port) -> port > 0);
 	}
 
 	private void assertRefused(int port) {

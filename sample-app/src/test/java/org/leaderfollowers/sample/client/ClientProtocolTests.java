@@ -1,4 +1,4 @@
-package org.leaderfollowers.sample;
+package org.leaderfollowers.sample.client;
 
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
@@ -7,6 +7,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.sample.Oltp;
+import org.leaderfollowers.sample.TransactionRequest;
+import org.leaderfollowers.sample.TransactionResult;
 import org.leaderfollowers.sample.TransactionResult.Committed;
 import org.leaderfollowers.sample.TransactionResult.Invalid;
 import org.leaderfollowers.sample.TransactionResult.Rejected;
@@ -18,13 +21,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
- * Tests for {@link OltpProtocol}.
+ * Tests for {@link ClientProtocol}.
  */
-class OltpProtocolTests {
+class ClientProtocolTests {
 
 	private static final String NO_REQUEST = "A request is one JSON object with account, teller, branch and delta, and nothing else";
 
-	private final OltpProtocol protocol = new OltpProtocol(JsonMapper.builder().build());
+	private final ClientProtocol protocol = new ClientProtocol(JsonMapper.builder().build());
 
 	@ParameterizedTest
 	@ValueSource(strings = { "{\"account\":42,\"teller\":3,\"branch\":1,\"delta\":-1500}",

@@ -1,10 +1,12 @@
-package org.leaderfollowers.sample;
+package org.leaderfollowers.sample.client;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.sample.TransactionRequest;
+import org.leaderfollowers.sample.TransactionResult;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.StreamReadFeature;
 import tools.jackson.core.TokenStreamLocation;
@@ -30,26 +32,33 @@ import org.springframework.stereotype.Component;
  * <p>
  * It is strict, because it moves money: what is not understood as a whole is not carried
  * out. Nothing of a malformed line is repeated in its reply.
+ * <p>
+ * Before a large amount is moved, the teller is asked. The next line is the answer,
+ * whatever it is: a client that pipelines must not do so behind a large amount.
  */
 @Component
-class OltpProtocol implements MessageConverter {
+public class ClientProtocol implements MessageConverter {
 
 	private static final String NO_REQUEST = "A request is one JSON object with account, teller, branch and delta, and nothing else";
 
 	private final ObjectReader reader;
 
+	private final ObjectReader answerReader;
+
 	private final ObjectWriter writer;
 
-	OltpProtocol(JsonMapper mapper) {
-		this.reader = mapper.rebuild()
+	ClientProtocol(JsonMapper mapper) {
+		ObjectReader strict = mapper.rebuild()
 			.disable(MapperFeature.ALLOW_COERCION_OF_SCALARS)
 			.build()
-			.readerFor(TransactionRequest.class)
+			.reader()
 			.with(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES,
 					DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES, DeserializationFeature.FAIL_ON_TRAILING_TOKENS,
 					DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
 			.with(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
 			.without(DeserializationFeature.ACCEPT_FLOAT_AS_INT);
+		this.reader = strict.forType(TransactionRequest.class);
+		this.answerReader = strict.forType(Answer.class);
 		this.writer = mapper.writerFor(TransactionResult.class);
 	}
 
@@ -59,7 +68,13 @@ class OltpProtocol implements MessageConverter {
 				: null;
 	}
 
-	private TransactionRequest read(byte[] line) {
+	/**
+	 * Reads a request.
+	 * @param line the line, without its end
+	 * @return the request
+	 * @throws InvalidRequestException if it is none
+	 */
+	public TransactionRequest read(byte[] line) {
 		try {
 			// Decoded first, and strictly: Jackson would guess other encodings than
 			// UTF-8.
@@ -96,6 +111,35 @@ class OltpProtocol implements MessageConverter {
 	public @Nullable Message<?> toMessage(Object payload, @Nullable MessageHeaders headers) {
 		return (payload instanceof TransactionResult result)
 				? new GenericMessage<>(this.writer.writeValueAsBytes(result)) : null;
+	}
+
+	/**
+	 * Writes the question whether an amount is confirmed.
+	 * @param request what the teller has asked for
+	 * @return a line, for example
+	 * <code>{"status":"CONFIRM","account":42,"delta":-2000000}</code>
+	 */
+	public ByteBuffer confirmationRequest(TransactionRequest request) {
+		return StandardCharsets.UTF_8.encode(
+				"{\"status\":\"CONFIRM\",\"account\":%d,\"delta\":%d}".formatted(request.account(), request.delta()));
+	}
+
+	/**
+	 * Reads the answer to such a question.
+	 * @param line the next line of the teller
+	 * @return {@code true} for <code>{"confirm":true}</code>, and for nothing else
+	 */
+	public boolean isConfirmation(ByteBuffer line) {
+		try {
+			Answer answer = this.answerReader.readValue(StandardCharsets.UTF_8.decode(line).toString());
+			return answer != null && answer.confirm();
+		}
+		catch (JacksonException ex) {
+			return false;
+		}
+	}
+
+	private record Answer(boolean confirm) {
 	}
 
 }

@@ -1,4 +1,4 @@
-package org.leaderfollowers.sample;
+package org.leaderfollowers.sample.backend;
 
 import java.util.function.Consumer;
 

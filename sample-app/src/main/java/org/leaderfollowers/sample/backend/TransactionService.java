@@ -1,10 +1,16 @@
-package org.leaderfollowers.sample;
+package org.leaderfollowers.sample.backend;
 
 import java.util.Objects;
+import java.util.Optional;
+import java.util.UUID;
 
+import org.leaderfollowers.sample.Tiers;
+import org.leaderfollowers.sample.TransactionRequest;
 import org.leaderfollowers.sample.TransactionResult.Committed;
 
+import org.springframework.context.annotation.Profile;
 import org.springframework.dao.DataIntegrityViolationException;
+import org.springframework.dao.DuplicateKeyException;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.GeneratedKeyHolder;
 import org.springframework.jdbc.support.KeyHolder;
@@ -18,9 +24,13 @@ import org.springframework.transaction.annotation.Transactional;
  * Every transaction locks one row of each table and in the same order, so that no two of
  * them can wait for each other; and the row that most of them share, the branch, comes
  * last and is held the shortest.
+ * <p>
+ * The history has the identifier of each order, so that none is carried out twice: the
+ * second transaction that appends it fails as a whole.
  */
 // tag::service[]
 @Service
+@Profile(Tiers.BACK_END)
 class TransactionService {
 
 	private final JdbcClient jdbc;
@@ -29,8 +39,16 @@ class TransactionService {
 		this.jdbc = jdbc;
 	}
 
+	/**
+	 * Carries out an order.
+	 * @param order identifies it
+	 * @param request what to do
+	 * @return its result
+	 * @throws RejectedException if it cannot be carried out
+	 * @throws DuplicateKeyException if it was carried out before
+	 */
 	@Transactional
-	public Committed execute(TransactionRequest request) {
+	public Committed execute(UUID order, TransactionRequest request) {
 		move("account", request.account(), request.delta());
 		long balance = this.jdbc.sql("SELECT balance FROM account WHERE id = :id")
 			.param("id", request.account())
@@ -38,7 +56,20 @@ class TransactionService {
 			.single();
 		move("teller", request.teller(), request.delta());
 		move("branch", request.branch(), request.delta());
-		return new Committed(request.account(), balance, append(request));
+		return new Committed(request.account(), balance, append(order, request, balance));
+	}
+
+	/**
+	 * Looks for the result of an order that may have been carried out before.
+	 * @param order identifies it
+	 * @return its result, if it was
+	 */
+	@Transactional(readOnly = true)
+	public Optional<Committed> find(UUID order) {
+		return this.jdbc.sql("SELECT account_id, balance, id FROM history WHERE order_id = :order")
+			.param("order", order)
+			.query((row, number) -> new Committed(row.getLong(1), row.getLong(2), row.getLong(3)))
+			.optional();
 	}
 
 	private void move(String table, long id, long delta) {
@@ -57,12 +88,19 @@ class TransactionService {
 		}
 	}
 
-	private long append(TransactionRequest request) {
+	private long append(UUID order, TransactionRequest request, long balance) {
 		KeyHolder key = new GeneratedKeyHolder();
 		this.jdbc.sql("""
-				INSERT INTO history (account_id, teller_id, branch_id, delta)
-				VALUES (:account, :teller, :branch, :delta)
-				""").paramSource(request).update(key, "id");
+				INSERT INTO history (order_id, account_id, teller_id, branch_id, delta, balance)
+				VALUES (:order, :account, :teller, :branch, :delta, :balance)
+				""")
+			.param("order", order)
+			.param("account", request.account())
+			.param("teller", request.teller())
+			.param("branch", request.branch())
+			.param("delta", request.delta())
+			.param("balance", balance)
+			.update(key, "id");
 		return Objects.requireNonNull(key.getKeyAs(Long.class));
 	}
 

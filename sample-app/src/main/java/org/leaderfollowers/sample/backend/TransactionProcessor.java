@@ -1,17 +1,25 @@
-package org.leaderfollowers.sample;
+package org.leaderfollowers.sample.backend;
 
 import java.time.Duration;
+import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
+import org.leaderfollowers.sample.Tiers;
+import org.leaderfollowers.sample.TransactionRequest;
+import org.leaderfollowers.sample.TransactionResult;
+import org.leaderfollowers.sample.TransactionResult.Committed;
 import org.leaderfollowers.sample.TransactionResult.Rejected;
+import org.leaderfollowers.sample.TransactionResult.Unknown;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import org.springframework.context.annotation.Profile;
 import org.springframework.core.retry.RetryPolicy;
 import org.springframework.core.retry.RetryTemplate;
 import org.springframework.dao.ConcurrencyFailureException;
 import org.springframework.dao.DataAccessException;
+import org.springframework.dao.DuplicateKeyException;
 import org.springframework.stereotype.Component;
 import org.springframework.transaction.CannotCreateTransactionException;
 import org.springframework.transaction.TransactionException;
@@ -22,6 +30,7 @@ import org.springframework.transaction.TransactionException;
  * transaction of its own, which is why this is not done in {@link TransactionService}.
  */
 @Component
+@Profile(Tiers.BACK_END)
 class TransactionProcessor {
 
 	private static final Logger logger = LoggerFactory.getLogger(TransactionProcessor.class);
@@ -48,9 +57,16 @@ class TransactionProcessor {
 			.build());
 	}
 
-	TransactionResult process(TransactionRequest request) {
+	/**
+	 * Carries out an order.
+	 * @param order identifies it: an order that was carried out before is not carried out
+	 * again, but has the same result
+	 * @param request what to do
+	 * @return its result
+	 */
+	TransactionResult process(UUID order, TransactionRequest request) {
 		try {
-			return this.retry.invoke(() -> this.transactions.execute(request));
+			return this.retry.invoke(() -> execute(order, request));
 		}
 		catch (RejectedException ex) {
 			return new Rejected(ex.getMessage());
@@ -65,7 +81,20 @@ class TransactionProcessor {
 		}
 		catch (DataAccessException | TransactionException ex) {
 			log(ex);
-			return new Rejected("The database failed; see the balance before you try again");
+			return new Unknown("The database failed; see the balance before you try again");
+		}
+	}
+
+	/**
+	 * An order that comes again may meet the balances that it has changed itself. So the
+	 * history is asked before it is rejected.
+	 */
+	private Committed execute(UUID order, TransactionRequest request) {
+		try {
+			return this.transactions.execute(order, request);
+		}
+		catch (DuplicateKeyException | RejectedException ex) {
+			return this.transactions.find(order).orElseThrow(() -> ex);
 		}
 	}
 

@@ -1,17 +1,21 @@
-package org.leaderfollowers.sample;
+package org.leaderfollowers.sample.backend;
 
 import javax.sql.DataSource;
+
+import org.leaderfollowers.sample.Tiers;
 
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.sql.autoconfigure.init.SqlInitializationProperties;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Profile;
 import org.springframework.jdbc.support.SQLErrorCodeSQLExceptionTranslator;
 import org.springframework.jdbc.support.SQLExceptionTranslator;
 
 /**
- * What the sample needs of its database beyond the properties.
+ * The database of the back ends, as far as it is not configured by properties.
  */
+@Profile(Tiers.DATA_SOURCE)
 @Configuration(proxyBeanMethods = false)
 @EnableConfigurationProperties(SqlInitializationProperties.class)
 class DatabaseConfiguration {

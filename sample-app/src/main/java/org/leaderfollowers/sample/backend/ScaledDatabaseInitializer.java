@@ -1,4 +1,4 @@
-package org.leaderfollowers.sample;
+package org.leaderfollowers.sample.backend;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -12,10 +12,12 @@ import org.springframework.boot.jdbc.autoconfigure.ApplicationDataSourceScriptDa
 import org.springframework.boot.sql.autoconfigure.init.SqlInitializationProperties;
 import org.springframework.core.io.ByteArrayResource;
 import org.springframework.core.io.Resource;
+import org.springframework.dao.DataAccessException;
 
 /**
  * Boot's own initializer, which runs {@code schema.sql} and {@code data.sql}, with one
- * addition: <code>${scale}</code> in a script stands for {@code sample.oltp.scale}.
+ * addition: <code>${scale}</code> in a script stands for {@code sample.oltp.scale}. The
+ * scripts can be run again at any time, and are if they fail.
  */
 class ScaledDatabaseInitializer extends ApplicationDataSourceScriptDatabaseInitializer {
 
@@ -32,9 +34,17 @@ class ScaledDatabaseInitializer extends ApplicationDataSourceScriptDatabaseIniti
 		for (Resource script : scripts) {
 			scaled.add(scale(script));
 		}
-		super.runScripts(new Scripts(scaled).continueOnError(scripts.isContinueOnError())
+		Scripts repeatable = new Scripts(scaled).continueOnError(scripts.isContinueOnError())
 			.separator(scripts.getSeparator())
-			.encoding(StandardCharsets.UTF_8));
+			.encoding(StandardCharsets.UTF_8);
+		try {
+			super.runScripts(repeatable);
+		}
+		catch (DataAccessException ex) {
+			// Another back end may create the same things at this moment. They are there
+			// now, and the scripts leave them alone.
+			super.runScripts(repeatable);
+		}
 	}
 
 	private Resource scale(Resource script) {

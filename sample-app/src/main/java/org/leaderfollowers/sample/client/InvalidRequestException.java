@@ -1,11 +1,11 @@
-package org.leaderfollowers.sample;
+package org.leaderfollowers.sample.client;
 
 import java.io.Serial;
 
 /**
  * A line is no request.
  */
-class InvalidRequestException extends RuntimeException {
+public class InvalidRequestException extends RuntimeException {
 
 	@Serial
 	private static final long serialVersionUID = 1L;

@@ -1,0 +1,98 @@
+package org.leaderfollowers.sample.frontend;
+
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+
+import org.leaderfollowers.Server;
+import org.leaderfollowers.TcpClient;
+import org.leaderfollowers.sample.Tiers;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.springframework.context.SmartLifecycle;
+import org.springframework.context.annotation.Profile;
+import org.springframework.stereotype.Component;
+
+/**
+ * Drains the front end before all other servers. If back ends in the same process were
+ * drained at the same time, they would turn away orders that the front end still has.
+ */
+@Component
+@Profile(Tiers.FRONT_END)
+class FrontEndShutdown implements SmartLifecycle {
+
+	/**
+	 * When readiness is down already, and before the phase in which servers are drained,
+	 * {@code DEFAULT_PHASE - 1024}.
+	 */
+	private static final int PHASE = DEFAULT_PHASE - 1024 + 256;
+
+	/** If it takes longer than a phase, the next one ends it. */
+	private static final Duration UNLIMITED = ChronoUnit.FOREVER.getDuration();
+
+	private static final Logger logger = LoggerFactory.getLogger(FrontEndShutdown.class);
+
+	private final LeaderFollowersServers servers;
+
+	private final LeaderFollowersClients clients;
+
+	private volatile boolean running;
+
+	FrontEndShutdown(LeaderFollowersServers servers, LeaderFollowersClients clients) {
+		this.servers = servers;
+		this.clients = clients;
+	}
+
+	@Override
+	public void start() {
+		this.running = true;
+	}
+
+	@Override
+	public void stop(Runnable callback) {
+		this.running = false;
+		Thread thread = new Thread(() -> {
+			try {
+				drain();
+			}
+			finally {
+				callback.run();
+			}
+		}, "front-end-shutdown");
+		thread.setDaemon(true);
+		thread.start();
+	}
+
+	private void drain() {
+		Server server = this.servers.get("default");
+		logger.info("Draining the front end, before the back ends");
+		server.drain(UNLIMITED);
+		// They would connect again when the back ends close their connections.
+		this.clients.forEach(TcpClient::close);
+	}
+
+	@Override
+	public void stop() {
+		stop(() -> {
+		});
+	}
+
+	@Override
+	public boolean isRunning() {
+		return this.running;
+	}
+
+	@Override
+	public int getPhase() {
+		return PHASE;
+	}
+
+	/** The servers keep running. */
+	@Override
+	public boolean isPauseable() {
+		return false;
+	}
+
+}

@@ -1,0 +1,97 @@
+package org.leaderfollowers.sample.web;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+
+import org.leaderfollowers.Framing;
+
+import org.springframework.stereotype.Component;
+
+/**
+ * Finds the requests of HTTP/1.0 and HTTP/1.1 in what a client sends. The message is the
+ * head of a request, from its request line to the empty line. A body, which no request
+ * for a file needs, is skipped. A request must not exceed the maximum message size, with
+ * its body. Responses are sent as they are.
+ */
+// tag::framing[]
+@Component
+class HttpFraming implements Framing {
+
+	@Override
+	public boolean decode(ByteBuffer input, Frame frame) {
+		int start = skipEmptyLines(input, frame);
+		int head = endOfHead(input, Math.max(start, frame.scanned()), start) - start;
+		if (head < 0) {
+			if (input.remaining() >= frame.maxMessageSize()) {
+				throw new HttpException(HttpStatus.HEADER_FIELDS_TOO_LARGE,
+						"The head of a request is larger than %d bytes".formatted(frame.maxMessageSize()));
+			}
+			return frame.incomplete(input.remaining());
+		}
+		long length = start + head + HttpRequest.parse(text(input, start, head)).contentLength();
+		if (length > frame.maxMessageSize()) {
+			throw new HttpException(HttpStatus.CONTENT_TOO_LARGE,
+					"A request is larger than %d bytes".formatted(frame.maxMessageSize()));
+		}
+		return (length <= input.remaining()) ? frame.complete(start, head, (int) length)
+				: frame.incomplete(start + head - 1, length);
+	}
+	// end::framing[]
+
+	/** Lines before the request line are ignored, as RFC 9112 has it. */
+	private static int skipEmptyLines(ByteBuffer input, Frame frame) {
+		int length = Math.min(input.remaining(), frame.maxMessageSize());
+		int start = 0;
+		while (start + 1 < length && at(input, start) == '\r' && at(input, start + 1) == '\n') {
+			start += 2;
+		}
+		return start;
+	}
+
+	/**
+	 * Looks for the empty line, from the line feed that may end it.
+	 * @return the offset behind it, or -1
+	 */
+	private static int endOfHead(ByteBuffer input, int from, int start) {
+		for (int i = from; i < input.remaining(); i++) {
+			if (at(input, i) == '\n') {
+				if (i == start || at(input, i - 1) != '\r') {
+					throw new HttpException(HttpStatus.BAD_REQUEST, "A line ends without a carriage return");
+				}
+				if (i - start >= 3 && at(input, i - 2) == '\n') {
+					return i + 1;
+				}
+			}
+		}
+		return -1;
+	}
+
+	private static byte at(ByteBuffer input, int offset) {
+		return input.get(input.position() + offset);
+	}
+
+	private static String text(ByteBuffer input, int offset, int length) {
+		byte[] bytes = new byte[length];
+		input.get(input.position() + offset, bytes);
+		return new String(bytes, StandardCharsets.ISO_8859_1);
+	}
+
+	// tag::framing[]
+
+	@Override
+	public void encode(ByteBuffer payload, ByteBuffer output) {
+		output.put(payload);
+	}
+
+	@Override
+	public int maxFrameLength(int payloadLength) {
+		return payloadLength;
+	}
+
+	@Override
+	public String toString() {
+		return "http";
+	}
+
+}
+// end::framing[]

@@ -1,0 +1,64 @@
+package org.leaderfollowers.sample;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+import org.awaitility.Awaitility;
+
+/**
+ * The sample, or one of its tiers, in a process of its own.
+ *
+ * @param process the process
+ * @param output the file that it writes its output to
+ */
+record SampleProcess(Process process, Path output) implements AutoCloseable {
+
+	/**
+	 * Starts a process and does not wait for it.
+	 * @param output the file to write its output to
+	 * @param arguments the arguments of the sample
+	 * @return the process
+	 */
+	static SampleProcess start(Path output, String... arguments) throws IOException {
+		Path java = Path.of(System.getProperty("java.home"), "bin", "java");
+		List<String> command = new ArrayList<>(List.of(java.toString(), "-XX:TieredStopAtLevel=1", "-cp",
+				System.getProperty("java.class.path"), SampleApplication.class.getName(), "--server.port=0"));
+		command.addAll(List.of(arguments));
+		Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
+		return new SampleProcess(process, output);
+	}
+
+	/** Waits until the sample has started. */
+	SampleProcess awaitStarted() {
+		Awaitility.await()
+			.atMost(Duration.ofSeconds(60))
+			.until(() -> Files.readString(this.output).contains("Started SampleApplication"));
+		return this;
+	}
+
+	/** Waits until the front end listens, and tells where. */
+	int awaitPort() {
+		Pattern started = Pattern.compile("Server 'default' .*port (\\d+)");
+		return Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> {
+			Matcher matcher = started.matcher(Files.readString(this.output));
+			return matcher.find() ? Integer.parseInt(matcher.group(1)) : 0;
+		}, (port) -> port > 0);
+	}
+
+	/** Ends the process in the middle of what it does. */
+	void kill() throws InterruptedException {
+		this.process.destroyForcibly().waitFor();
+	}
+
+	@Override
+	public void close() throws InterruptedException {
+		kill();
+	}
+
+}
