@@ -39,7 +39,9 @@ class ReferenceTests {
 	private static String documented(String key) {
 		return switch (key) {
 			case "lf.servers" -> "lf.servers.<name>.*";
+			case "lf.clients" -> "lf.clients.<name>.*";
 			case "lf.pools" -> "lf.pools.<name>.*";
+			case "lf.sources" -> "lf.sources.<name>.*";
 			default -> key;
 		};
 	}

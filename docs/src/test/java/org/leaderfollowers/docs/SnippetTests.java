@@ -28,16 +28,21 @@ import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.context.TypeExcludeFilter;
 import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.context.filter.annotation.TypeExcludeFilters;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.ComponentScan;
 import org.springframework.context.annotation.FilterType;
+import org.springframework.core.type.classreading.MetadataReader;
+import org.springframework.core.type.classreading.MetadataReaderFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
  * What the guide shows does what the guide says.
  */
+@TypeExcludeFilters(SnippetTests.OtherPackages.class)
 @SpringBootTest(properties = {
 		"spring.config.import=classpath:further-server.yaml,classpath:redis.yaml,classpath:load-balancer.yaml",
 		"lf.servers.redis.port=0", "lf.servers.terminals.port=0",
@@ -210,6 +215,28 @@ class SnippetTests {
 			InputStream input = socket.getInputStream();
 			return new String(input.readNBytes(replyLength), StandardCharsets.UTF_8);
 		}
+	}
+
+	/** Interfaces of clients, too, have a test of their own. */
+	static class OtherPackages extends TypeExcludeFilter {
+
+		@Override
+		public boolean match(MetadataReader metadataReader, MetadataReaderFactory metadataReaderFactory) {
+			return metadataReader.getClassMetadata()
+				.getClassName()
+				.startsWith(SnippetTests.class.getPackageName() + ".clients.");
+		}
+
+		@Override
+		public boolean equals(Object other) {
+			return other instanceof OtherPackages;
+		}
+
+		@Override
+		public int hashCode() {
+			return OtherPackages.class.hashCode();
+		}
+
 	}
 
 	@SpringBootConfiguration

@@ -43,7 +43,8 @@ class SecurityTests {
 
 	private static final String[] WRITABLE = { "management.endpoints.web.exposure.include=*",
 			"management.endpoint.leaderfollowers.access=unrestricted",
-			"lf.actuator.show-remote-addresses=when-authorized", "lf.actuator.roles=OPERATOR" };
+			"management.endpoint.lfconnections.show-remote-addresses=when-authorized",
+			"management.endpoint.lfconnections.roles=OPERATOR" };
 
 	@ParameterizedTest
 	@EnumSource(names = "NONE", mode = EnumSource.Mode.EXCLUDE)

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.leaderfollowers.spring.actuate.ClientsEndpoint;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
 import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor;
@@ -47,7 +48,7 @@ class ActuatorChapterTests {
 
 	/** These have a table of their own. */
 	private static final Set<Class<?>> APART = Set.of(PoolDescriptor.class, ServerDescriptor.class,
-			LatencyDescriptor.class);
+			LatencyDescriptor.class, ClientsEndpoint.ClientDescriptor.class);
 
 	@ParameterizedTest
 	@MethodSource
@@ -64,7 +65,8 @@ class ActuatorChapterTests {
 						LatencyDescriptor.class),
 				Arguments.of("`GET /actuator/lfhandoffs`", HandOffsEndpoint.HandOffsDescriptor.class),
 				Arguments.of("`GET /actuator/lfconnections`", ConnectionsEndpoint.ConnectionsDescriptor.class),
-				Arguments.of("A refusal",
+				Arguments.of("`GET /actuator/lfclients`", ClientsEndpoint.ClientsDescriptor.class),
+				Arguments.of("A client", ClientsEndpoint.ClientDescriptor.class), Arguments.of("A refusal",
 						Class.forName("org.leaderfollowers.spring.actuate.RefusedRequestException$RefusalDescriptor")));
 	}
 
@@ -72,7 +74,7 @@ class ActuatorChapterTests {
 	void everyParameterHasItsRow() throws IOException {
 		String chapter = Files.readString(CHAPTER);
 		Set<String> parameters = Stream
-			.of(LeaderFollowersEndpoint.class, HandOffsEndpoint.class, ConnectionsEndpoint.class)
+			.of(LeaderFollowersEndpoint.class, HandOffsEndpoint.class, ConnectionsEndpoint.class, ClientsEndpoint.class)
 			.flatMap((endpoint) -> Arrays.stream(endpoint.getMethods()))
 			.filter((method) -> method.isAnnotationPresent(ReadOperation.class)
 					|| method.isAnnotationPresent(WriteOperation.class)

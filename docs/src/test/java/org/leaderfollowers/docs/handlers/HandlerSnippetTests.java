@@ -6,25 +6,29 @@ import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.spring.handler.PayloadValidationException;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.context.annotation.Bean;
+import org.springframework.validation.BeanPropertyBindingResult;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
  * What the chapters about handlers and errors show does what they say.
  */
-@SpringBootTest(
-		properties = { "lf.server.port=0", "lf.servers.echo.port=0", "lf.servers.orders.port=0",
-				"lf.servers.commands.port=0", "lf.servers.accounts.port=0", "lf.servers.telemetry.port=0",
-				"lf.servers.rates.port=0", "lf.servers.meters.port=0", "lf.servers.meters.max-message-size=100B" },
+@SpringBootTest(properties = { "lf.server.port=0", "lf.servers.echo.port=0", "lf.servers.orders.port=0",
+		"lf.servers.commands.port=0", "lf.servers.accounts.port=0", "lf.servers.telemetry.port=0",
+		"lf.servers.rates.port=0", "lf.servers.feed.port=0", "lf.servers.payments.port=0", "lf.servers.vault.port=0",
+		"lf.servers.vault.login-timeout=2s", "lf.servers.meters.port=0", "lf.servers.meters.max-message-size=100B" },
 		classes = HandlerSnippetTests.Application.class)
 class HandlerSnippetTests {
 
@@ -46,6 +50,13 @@ class HandlerSnippetTests {
 		assertConversation("orders", "{\"item\":\"tea\",\"quantity\":2}", "{\"number\":1}", "tea",
 				"{\"problem\":\"This is no order\"}", "{\"item\":\"tea\",\"quantity\":0}",
 				"{\"problem\":\"quantity\"}");
+	}
+
+	@Test
+	void ordersThatAreInvalidAsAWhole() {
+		BeanPropertyBindingResult errors = new BeanPropertyBindingResult(new OrderHandler.Order("tea", 1), "order");
+		errors.reject("TooMuch");
+		assertThat(new OrderHandler().invalid(new PayloadValidationException(errors)).problem()).isEqualTo("order");
 	}
 
 	@Test
@@ -83,6 +94,42 @@ class HandlerSnippetTests {
 			assertThat(ask(socket, reader, "x".repeat(200))).isEqualTo("ERROR malformed");
 			assertThat(reader.readLine()).isNull();
 		}
+	}
+
+	@Test
+	void feed() throws Exception {
+		try (Socket socket = connect("feed")) {
+			BufferedReader reader = reader(socket);
+			assertThat(ask(socket, reader, "HEARTBEAT 0")).isEqualTo("OK");
+			assertThat(reader.readLine()).isEqualTo("PING");
+			assertThat(reader.readLine()).isEqualTo("PING");
+		}
+		try (Socket socket = connect("feed")) {
+			BufferedReader reader = reader(socket);
+			assertThat(ask(socket, reader, "news")).isEqualTo("OK news");
+			CompletableFuture<Boolean> closed = CompletableFuture.supplyAsync(
+					() -> this.servers.get("feed").close(Duration.ofSeconds(60)), (task) -> new Thread(task).start());
+			assertThat(reader.readLine()).isEqualTo("GOAWAY");
+			assertThat(reader.readLine()).isNull();
+			assertThat(closed.get(60, TimeUnit.SECONDS)).isTrue();
+		}
+	}
+
+	@Test
+	void vault() throws IOException {
+		try (Socket intruder = connect("vault"); Socket owner = connect("vault")) {
+			BufferedReader toIntruder = reader(intruder);
+			BufferedReader toOwner = reader(owner);
+			assertThat(ask(owner, toOwner, "LOGIN sesame")).isEqualTo("welcome");
+			assertThat(ask(intruder, toIntruder, "OPEN")).isEqualTo("who are you?");
+			assertThat(toIntruder.readLine()).isNull();
+			assertThat(ask(owner, toOwner, "OPEN")).isEqualTo("open");
+		}
+	}
+
+	@Test
+	void payments() throws IOException {
+		assertConversation("payments", "17 pay 5", "17 paid 5", "18 pay much", "18 failed");
 	}
 
 	private void assertConversation(String server, String... lines) throws IOException {

@@ -19,6 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.springframework.messaging.handler.annotation.Header;
+import org.springframework.validation.FieldError;
+import org.springframework.validation.ObjectError;
 
 // tag::handler[]
 @LfHandler(server = "orders")
@@ -47,7 +49,8 @@ class OrderHandler {
 
 	@OnError
 	Problem invalid(PayloadValidationException ex) {
-		return new Problem(ex.getErrors().getFieldErrors().get(0).getField());
+		ObjectError error = ex.getErrors().getAllErrors().get(0);
+		return new Problem((error instanceof FieldError field) ? field.getField() : error.getObjectName());
 	}
 	// end::errors[]
 

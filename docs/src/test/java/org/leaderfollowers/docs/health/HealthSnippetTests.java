@@ -36,17 +36,17 @@ class HealthSnippetTests {
 	void readinessIncludesPoolsAndServers() {
 		assertThat(health("readiness")).isInstanceOfSatisfying(CompositeHealthDescriptor.class, (readiness) -> {
 			assertThat(readiness.getStatus()).isEqualTo(Status.UP);
-			assertThat(readiness.getComponents()).containsOnlyKeys("readinessState", "leaderFollowers");
+			assertThat(readiness.getComponents()).containsOnlyKeys("readinessState", "lf");
 		});
 	}
 
 	@Test
 	void detailsAreThoseOfTheTables() {
-		assertThat(details("leaderFollowers", "pools", "default"))
+		assertThat(details("lf", "pools", "default"))
 			.containsOnlyKeys("state", "threads", "saturatedFor", "handlers", "leaderless")
 			.extractingByKey("threads")
 			.isInstanceOf(Threads.class);
-		assertThat(details("leaderFollowers", "servers", "default")).containsOnlyKeys("state", "pool", "listening",
+		assertThat(details("lf", "servers", "default")).containsOnlyKeys("state", "pool", "listening",
 				"acceptingSuspended", "paused", "connections");
 	}
 

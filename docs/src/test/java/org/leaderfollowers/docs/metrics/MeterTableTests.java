@@ -9,6 +9,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
@@ -22,9 +23,15 @@ import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.leaderfollowers.EventSource;
+import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.annotation.Exchange;
+import org.leaderfollowers.spring.annotation.LfClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.handler.ClientProxies;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.test.client.LfTestPeer;
 import org.leaderfollowers.spring.test.client.TcpTestClient;
 
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -97,13 +104,25 @@ class MeterTableTests {
 	}
 
 	private void run(Consumer<ApplicationContext> consumer) {
+		LfTestPeer peer = LfTestPeer.listen(Framing.line()).answer(LfTestPeer.Request::text);
 		new ApplicationContextRunner().withUserConfiguration(Application.class)
-			.withPropertyValues("lf.server.port=0", "lf.servers.udp.port=0", "lf.servers.udp.transport=udp",
-					"lf.servers.tls.port=0", "lf.servers.tls.ssl.bundle=tls",
+			.withPropertyValues("lf.clients.ledger.addresses=" + peer.address(),
+					"lf.clients.ledger.correlation.type=in-order", "lf.server.port=0", "lf.servers.udp.port=0",
+					"lf.servers.udp.transport=udp", "lf.servers.tls.port=0", "lf.servers.tls.ssl.bundle=tls",
 					"spring.ssl.bundle.jks.tls.keystore.location=file:" + keyStore(),
 					"spring.ssl.bundle.jks.tls.keystore.password=changeit",
 					"spring.ssl.bundle.jks.tls.keystore.type=PKCS12")
 			.run((context) -> {
+				// Local, so that it is not found in the packages of other applications.
+				@LfClient("ledger")
+				interface Ledger {
+
+					@Exchange
+					String book(String order);
+
+				}
+				assertThat(context.getBean(ClientProxies.class).create(Ledger.class).book("one")).isEqualTo("one");
+				peer.close();
 				try (TcpTestClient client = TcpTestClient
 					.connect(context.getBean(LeaderFollowersServers.class).get("default").port())) {
 					client.send("hello");
@@ -163,7 +182,8 @@ class MeterTableTests {
 			Meter.Id id = meter.getId();
 			assertThat(id.getDescription()).as(id.getName())
 				.satisfiesAnyOf((text) -> assertThat(text).isNotBlank(),
-						(text) -> assertThat(id.getName()).as("made by Micrometer").startsWith("lf.messages"));
+						(text) -> assertThat(id.getName()).as("made by Micrometer")
+							.matches("lf\\.(messages|client\\.exchanges).*"));
 			return new Row(id.getType().name().toLowerCase(Locale.ROOT).replace('_', ' '),
 					id.getTags().stream().map(Tag::getKey).collect(Collectors.toCollection(TreeSet::new)).toString(),
 					(id.getBaseUnit() != null) ? id.getBaseUnit() : "");
@@ -185,6 +205,18 @@ class MeterTableTests {
 		@LfHandler(server = "udp")
 		MessageHandler datagrams() {
 			return (connection, message) -> connection.send(message);
+		}
+
+		@Bean
+		EventSource<String> events() {
+			return EventSource.of(new LinkedBlockingQueue<>());
+		}
+
+		@Bean
+		@LfHandler(source = "events")
+		EventSource.Handler<String> ignored() {
+			return (event) -> {
+			};
 		}
 
 		@Bean

@@ -7,6 +7,7 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.trace.SpanKind;
@@ -14,12 +15,18 @@ import io.opentelemetry.api.trace.StatusCode;
 import io.opentelemetry.sdk.testing.exporter.InMemorySpanExporter;
 import io.opentelemetry.sdk.trace.data.SpanData;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.annotation.Exchange;
+import org.leaderfollowers.spring.annotation.LfClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.handler.ClientProxies;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.test.client.LfTestPeer;
 import org.leaderfollowers.spring.test.client.TcpTestClient;
 import org.slf4j.LoggerFactory;
 
@@ -29,6 +36,8 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.test.context.DynamicPropertyRegistry;
+import org.springframework.test.context.DynamicPropertySource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -42,6 +51,8 @@ class TracingTests {
 
 	private final ListAppender<ILoggingEvent> log = new ListAppender<>();
 
+	private static final LfTestPeer supplier = LfTestPeer.listen(Framing.line()).answer((request) -> "ordered");
+
 	@Autowired
 	private InMemorySpanExporter spans;
 
@@ -50,6 +61,17 @@ class TracingTests {
 
 	@Autowired
 	private MeterRegistry meters;
+
+	@DynamicPropertySource
+	static void supplier(DynamicPropertyRegistry registry) {
+		registry.add("lf.clients.supplier.addresses", supplier::address);
+		registry.add("lf.clients.supplier.correlation.type", () -> "in-order");
+	}
+
+	@AfterAll
+	static void closeSupplier() {
+		supplier.close();
+	}
 
 	@BeforeEach
 	void listenToTheLog() {
@@ -110,6 +132,28 @@ class TracingTests {
 			.untilAsserted(() -> assertThat(spans("stock message")).hasSize(2)
 				.extracting(SpanData::getTraceId)
 				.doesNotHaveDuplicates());
+	}
+
+	@Test
+	void exchangeIsASpanOfAClientAndAChildOfWhatTheCallerDoes(@Autowired ClientProxies proxies,
+			@Autowired ObservationRegistry observations) {
+		// Local, so that it is not found in the packages of other applications.
+		@LfClient("supplier")
+		interface Supplier {
+
+			@Exchange
+			String order(String article);
+
+		}
+		Supplier supplier = proxies.create(Supplier.class);
+		String reply = Observation.createNotStarted("stock.order", observations).observe(() -> supplier.order("tea"));
+		assertThat(reply).isEqualTo("ordered");
+		SpanData exchange = span("Supplier.order");
+		assertThat(exchange.getKind()).isEqualTo(SpanKind.CLIENT);
+		assertThat(exchange.getParentSpanId()).isEqualTo(span("stock.order").getSpanId());
+		assertThat(attribute(exchange, "client")).isEqualTo("supplier");
+		assertThat(attribute(exchange, "outcome")).isEqualTo("replied");
+		assertThat(exchange.getAttributes().asMap().values()).noneMatch((value) -> value.toString().contains("tea"));
 	}
 
 	@Test

@@ -82,7 +82,7 @@ class RulesTests {
 			.extracting((alert) -> alert.name() + " "
 					+ alert.annotations()
 						.get("runbook_url")
-						.replaceFirst("^https://guide\\.example\\.org/index\\.html#", ""))
+						.replaceFirst("^https://guide\\.example\\.org/runbook\\.html#", ""))
 			.containsExactlyInAnyOrderElementsOf(sections);
 	}
 

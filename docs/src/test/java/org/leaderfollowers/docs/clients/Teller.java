@@ -1,0 +1,26 @@
+package org.leaderfollowers.docs.clients;
+
+import org.leaderfollowers.docs.clients.Ledger.Order;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnMessage;
+
+/**
+ * Books for clients of its own.
+ */
+// tag::handler[]
+@LfHandler
+class Teller {
+
+	private final Ledger ledger;
+
+	Teller(Ledger ledger) {
+		this.ledger = ledger;
+	}
+
+	@OnMessage
+	int book(Order order) {
+		return this.ledger.book(order).balance();
+	}
+
+}
+// end::handler[]
