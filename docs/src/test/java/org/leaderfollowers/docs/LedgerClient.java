@@ -27,7 +27,7 @@ final class LedgerClient implements AutoCloseable {
 			.connections(2)
 			.framing(Framing.line())
 			.correlation(Correlation.byKey(LedgerClient::number))
-			.requestTimeout(Duration.ofSeconds(2))
+			.requestTimeout(Duration.ofSeconds(30))
 			.build();
 		client.start();
 		// end::client[]

@@ -53,7 +53,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 		classes = SnippetTests.Application.class)
 class SnippetTests {
 
-	private static final int TIMEOUT_MILLIS = 10_000;
+	private static final int TIMEOUT_MILLIS = 30_000;
 
 	/** More than the buffers of the system take. */
 	private static final int QUOTES = 20_000;

@@ -50,7 +50,12 @@ abstract class ContentionTests {
 				assertThat(other.exchange(Oltp.request(2, 2, 1, 6))).contains("COMMITTED");
 				lock.rollback();
 			}
-			assertThat(client.receive()).contains("\"account\":1,");
+			String reply = client.receive();
+			if (reply.contains("Too many others")) {
+				// On a busy machine its attempts may all fall into the time of the lock.
+				reply = client.exchange(Oltp.request(1, 1, 1, 5));
+			}
+			assertThat(reply).contains("\"account\":1,");
 		}
 	}
 

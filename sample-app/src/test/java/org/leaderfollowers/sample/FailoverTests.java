@@ -31,7 +31,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * back. Every client is answered, and no balance is wrong. The database is in this
  * process, so that it outlives them all.
  */
-@Timeout(300)
+@Timeout(600)
 class FailoverTests {
 
 	private static final String DATABASE = "mem:failover;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=5000";

@@ -25,6 +25,9 @@ class FreePorts implements EnvironmentPostProcessor {
 	public void postProcessEnvironment(ConfigurableEnvironment environment, SpringApplication application) {
 		int first = find();
 		int second = find();
+		while (second == first) {
+			second = find();
+		}
 		environment.getPropertySources()
 			.addLast(new MapPropertySource("freePorts", Map.of("test.port1", first, "test.port2", second)));
 	}

@@ -31,7 +31,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Tests of the main job: clients talk to the server, and the books stay balanced.
  */
 @OltpTest
-@Timeout(120)
+@Timeout(300)
 class OltpTests {
 
 	@Autowired
@@ -193,7 +193,7 @@ class OltpTests {
 				results.add(executor.submit(() -> deposit(account, teller, cents, deposits)));
 			}
 			for (Future<List<Committed>> result : results) {
-				result.get(100, TimeUnit.SECONDS).forEach((committed) -> balances.add(committed.balance()));
+				result.get(280, TimeUnit.SECONDS).forEach((committed) -> balances.add(committed.balance()));
 			}
 		}
 		finally {

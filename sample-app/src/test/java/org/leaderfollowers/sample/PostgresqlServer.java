@@ -122,7 +122,8 @@ final class PostgresqlServer {
 	private int startOnFreePort() throws IOException {
 		for (int left = STARTS;; left--) {
 			int free = FreePorts.find();
-			String options = "-p %d -F -c listen_addresses=127.0.0.1 -c unix_socket_directories=".formatted(free);
+			String options = "-p %d -F -c autovacuum=off -c listen_addresses=127.0.0.1 -c unix_socket_directories="
+				.formatted(free);
 			try {
 				run("pg_ctl", "-D", path("data"), "-l", path("log"), "-t", "120", "-w", "-o", options, "start");
 				return free;

@@ -19,6 +19,9 @@ import org.awaitility.Awaitility;
  */
 record SampleProcess(Process process, Path output) implements AutoCloseable {
 
+	/** For several processes that start side by side on a busy machine. */
+	private static final Duration START = Duration.ofSeconds(180);
+
 	/**
 	 * Starts a process and does not wait for it.
 	 * @param output the file to write its output to
@@ -37,7 +40,7 @@ record SampleProcess(Process process, Path output) implements AutoCloseable {
 	/** Waits until the sample has started. */
 	SampleProcess awaitStarted() {
 		Awaitility.await()
-			.atMost(Duration.ofSeconds(60))
+			.atMost(START)
 			.until(() -> Files.readString(this.output).contains("Started SampleApplication"));
 		return this;
 	}
@@ -45,7 +48,7 @@ record SampleProcess(Process process, Path output) implements AutoCloseable {
 	/** Waits until the front end listens, and tells where. */
 	int awaitPort() {
 		Pattern started = Pattern.compile("Server 'default' .*port (\\d+)");
-		return Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> {
+		return Awaitility.await().atMost(START).until(() -> {
 			Matcher matcher = started.matcher(Files.readString(this.output));
 			return matcher.find() ? Integer.parseInt(matcher.group(1)) : 0;
 		}, (port) -> port > 0);

@@ -35,7 +35,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
  * while requests are being processed. The database is in this process, so that the test
  * can hold them up there.
  */
-@Timeout(120)
+@Timeout(300)
 @DisabledOnOs(OS.WINDOWS)
 class ShutdownTests {
 
@@ -61,7 +61,9 @@ class ShutdownTests {
 			.formatted(this.database.getPort());
 		this.sample = SampleProcess.start(output(), "--lf.server.port=0", "--spring.datasource.url=" + url,
 				// However long this machine takes to open that many connections at once.
-				"--spring.datasource.hikari.connection-timeout=60000");
+				"--spring.datasource.hikari.connection-timeout=60000",
+				// All transactions pass one row, one after the other.
+				"--spring.lifecycle.timeout-per-shutdown-phase=120s");
 		this.process = this.sample.process();
 	}
 
@@ -125,7 +127,7 @@ class ShutdownTests {
 				client.close();
 			}
 		}
-		assertThat(this.process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+		assertThat(this.process.waitFor(120, TimeUnit.SECONDS)).isTrue();
 		assertThat(this.process.exitValue()).isEqualTo(EXIT_AFTER_SIGTERM);
 		assertThat(number("SELECT balance FROM branch WHERE id = 1")).isEqualTo(clients * BURST);
 		assertThat(Files.readString(output())).contains("Graceful shutdown complete").doesNotContain("ERROR");

@@ -1,5 +1,6 @@
 package org.leaderfollowers.docs.clients;
 
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
@@ -71,7 +72,9 @@ class ClientSnippetTests {
 		try (LfTestPeer peer = LfTestPeer.listen(Framing.line())) {
 			// end::listen[]
 			runner(peer).run((context) -> {
-				Awaitility.await().until(() -> context.getBean(TcpClient.class).snapshot().connected() == 1);
+				Awaitility.await()
+					.atMost(Duration.ofSeconds(60))
+					.until(() -> context.getBean(TcpClient.class).snapshot().connected() == 1);
 				Ledger ledger = context.getBean(Ledger.class);
 				// tag::script[]
 				CompletableFuture<Receipt> first = ledger.bookLater(new Order("alice", 1));

@@ -36,7 +36,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 		classes = LifecycleSnippetTests.Application.class)
 class LifecycleSnippetTests {
 
-	private static final int TIMEOUT_MILLIS = 10_000;
+	private static final int TIMEOUT_MILLIS = 30_000;
 
 	@Autowired
 	private LeaderFollowersServers servers;

@@ -18,6 +18,7 @@ import java.util.stream.Collectors;
 
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.search.MeterNotFoundException;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import org.awaitility.Awaitility;
@@ -107,8 +108,9 @@ class MeterTableTests {
 		LfTestPeer peer = LfTestPeer.listen(Framing.line()).answer(LfTestPeer.Request::text);
 		new ApplicationContextRunner().withUserConfiguration(Application.class)
 			.withPropertyValues("lf.clients.ledger.addresses=" + peer.address(),
-					"lf.clients.ledger.correlation.type=in-order", "lf.server.port=0", "lf.servers.udp.port=0",
-					"lf.servers.udp.transport=udp", "lf.servers.tls.port=0", "lf.servers.tls.ssl.bundle=tls",
+					"lf.clients.ledger.correlation.type=in-order", "lf.clients.ledger.request-timeout=30s",
+					"lf.server.port=0", "lf.servers.udp.port=0", "lf.servers.udp.transport=udp",
+					"lf.servers.tls.port=0", "lf.servers.tls.ssl.bundle=tls",
 					"spring.ssl.bundle.jks.tls.keystore.location=file:" + keyStore(),
 					"spring.ssl.bundle.jks.tls.keystore.password=changeit",
 					"spring.ssl.bundle.jks.tls.keystore.type=PKCS12")
@@ -130,6 +132,7 @@ class MeterTableTests {
 				}
 				Awaitility.await()
 					.atMost(Duration.ofSeconds(60))
+					.ignoreException(MeterNotFoundException.class)
 					.untilAsserted(
 							() -> assertThat(context.getBean(MeterRegistry.class).get("lf.messages").timer().count())
 								.isEqualTo(1));

@@ -346,7 +346,11 @@ class MonitoringTests {
 	}
 
 	private static void eventually(ThrowingRunnable assertion) {
-		Awaitility.await().atMost(Duration.ofSeconds(60)).pollInterval(Duration.ofMillis(500)).untilAsserted(assertion);
+		Awaitility.await()
+			.atMost(Duration.ofSeconds(180))
+			.pollInterval(Duration.ofMillis(500))
+			.ignoreExceptions()
+			.untilAsserted(assertion);
 	}
 
 }

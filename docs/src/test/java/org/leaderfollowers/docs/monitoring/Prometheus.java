@@ -48,8 +48,8 @@ final class Prometheus implements AutoCloseable {
 	static Prometheus start(Path directory, int applicationPort) throws IOException {
 		String configuration = Files.readString(CONFIGURATION)
 			.replace("localhost:8080", "127.0.0.1:" + applicationPort)
-			.replace("15s", "1s");
-		assertThat(configuration).contains("127.0.0.1:" + applicationPort).contains("scrape_interval: 1s");
+			.replace("15s", "3s");
+		assertThat(configuration).contains("127.0.0.1:" + applicationPort).contains("scrape_interval: 3s");
 		Files.writeString(directory.resolve("prometheus.yaml"), configuration);
 		Files.copy(Rules.FILE, directory.resolve(Rules.FILE.getFileName()));
 		Path log = directory.resolve("prometheus.log");

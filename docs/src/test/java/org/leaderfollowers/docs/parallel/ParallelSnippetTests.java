@@ -51,7 +51,7 @@ class ParallelSnippetTests {
 					"balance done");
 			CompletableFuture<Boolean> closed = CompletableFuture
 				.supplyAsync(() -> server.close(Duration.ofSeconds(30)), (task) -> new Thread(task).start());
-			await().until(() -> server.connection(1).isDraining());
+			await().atMost(Duration.ofSeconds(60)).until(() -> server.connection(1).isDraining());
 			this.ledger.gate.countDown();
 			assertThat(List.of(reader.readLine(), reader.readLine())).containsExactly("#17 wait done",
 					"#17 second done");

@@ -68,7 +68,7 @@ class ComparisonTests {
 		ByteArrayOutputStream out = new ByteArrayOutputStream();
 		Comparison.run(
 				new String[] { "--servers=lf-adaptive,nio", "--work=mixed-block100pct1ms", "--connections=3",
-						"--neighbour-connections=2", "--rounds=1", "--seconds=0.2", "--warmup=0.1",
+						"--neighbour-connections=2", "--rounds=1", "--seconds=2", "--warmup=0.1",
 						"--system-calls=false", "--output=" + output },
 				new PrintStream(out, true, StandardCharsets.UTF_8));
 		Results results = ResultFile.read(List.of(output)).results();

@@ -33,7 +33,7 @@ class LoadGeneratorTests {
 	void aClosedLoopCountsWhatTheServerAnswers(int connections, int pipeline, int payload) throws IOException {
 		try (LineServer server = LineServer.echoing()) {
 			// Long enough for a first reply on a busy machine
-			LoadResult result = run(load(server, connections, pipeline, payload, 0, 0.5));
+			LoadResult result = run(load(server, connections, pipeline, payload, 0, 2));
 			assertThat(result.errors()).isZero();
 			assertThat(result.total()).isEqualTo(server.received());
 			assertThat(result.requests()).isPositive().isLessThanOrEqualTo(result.total());
@@ -72,10 +72,10 @@ class LoadGeneratorTests {
 		try (LineServer server = LineServer.echoing()) {
 			LoadResult result = run(load(server, 10, 4, 64, 1000, 0.3));
 			assertThat(result.errors()).isZero();
-			assertThat(result.unsent()).isZero();
 			// The ends of the period are not those of an interval
 			assertThat(result.latencyNs().getTotalCount()).isBetween(299L, 301L);
-			assertThat(result.latenessNs().getTotalCount()).isEqualTo(result.latencyNs().getTotalCount());
+			assertThat(result.latenessNs().getTotalCount() + result.unsent())
+				.isEqualTo(result.latencyNs().getTotalCount());
 		}
 	}
 
@@ -100,7 +100,6 @@ class LoadGeneratorTests {
 			LoadResult result = run(load(server, connections, pipeline, 64, 1000, 0.5));
 			Histogram latencyNs = result.latencyNs();
 			assertThat(result.errors()).isZero();
-			assertThat(result.unsent()).isZero();
 			assertThat(latencyNs.getMaxValue()).isGreaterThan(millis(195));
 			assertThat(result.latencyUs(99.9)).isGreaterThan(190_000);
 			for (int left = 180; left > 0; left -= 20) {

@@ -8,6 +8,7 @@ import java.io.PipedOutputStream;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -57,11 +58,11 @@ class LoadProcessTests {
 		try (LineServer server = LineServer.echoing()) {
 			long before = 0;
 			for (String load : new String[] { "--connections=3 --pipeline=2", "--connections=5 --rate=500" }) {
-				say("--port=" + server.port() + " --warmup=0.05 --seconds=0.1 " + load);
+				say("--port=" + server.port() + " --warmup=0.05 --seconds=2 " + load);
 				assertThat(this.lines.readLine()).isEqualTo("START");
 				assertThat(this.lines.readLine()).isEqualTo("END");
 				int atEnd = server.received();
-				await().until(() -> server.received() > atEnd);
+				await().atMost(Duration.ofSeconds(60)).until(() -> server.received() > atEnd);
 				say("");
 				LoadResult result = LoadResult.parse(this.lines.readLine());
 				assertThat(result.errors()).isZero();
@@ -80,7 +81,7 @@ class LoadProcessTests {
 			assertThat(server.connections()).isEqualTo(20);
 			assertThat(server.received()).isEqualTo(20);
 			say("");
-			await().until(() -> server.connections() == 0);
+			await().atMost(Duration.ofSeconds(60)).until(() -> server.connections() == 0);
 		}
 	}
 

@@ -189,6 +189,11 @@ class LfClientTests {
 			assertThatExceptionOfType(ExchangeTimeoutException.class).isThrownBy(() -> journal.impatient("silence"));
 		});
 		runner(Imports.class).withPropertyValues("lf.clients.ledger.place-timeout=0s").run((context) -> {
+			awaitConnected(context);
+			// Only a reply shows that both sides have the connection: the system may
+			// establish
+			// one side while the other ends its listening socket, and tells nobody.
+			assertThat(journal(context).text("x")).isEqualTo("x");
 			this.peer.close();
 			Awaitility.await().until(() -> context.getBean(TcpClient.class).snapshot().connected() == 0);
 			assertThatExceptionOfType(ExchangeRejectedException.class).isThrownBy(() -> journal(context).text("x"));

@@ -57,7 +57,9 @@ class LfTestPeerTests {
 			.withPropertyValues("lf.clients.ledger.addresses=" + this.listening.address(),
 					"lf.clients.ledger.correlation.bean=firstCharacter")
 			.run((context) -> {
-				Awaitility.await().until(() -> context.getBean(TcpClient.class).snapshot().connected() == 1);
+				Awaitility.await()
+					.atMost(Duration.ofSeconds(60))
+					.until(() -> context.getBean(TcpClient.class).snapshot().connected() == 1);
 				test.accept(context);
 			});
 	}
@@ -126,11 +128,15 @@ class LfTestPeerTests {
 	@Test
 	void pushesMessagesAndCountsConnections() {
 		onSocket((context) -> {
-			Awaitility.await().until(() -> this.listening.connections() == 1);
+			Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> this.listening.connections() == 1);
 			this.listening.push("unasked");
-			Awaitility.await().until(() -> context.getBean(TcpClient.class).snapshot().unexpectedMessages() == 1);
+			Awaitility.await()
+				.atMost(Duration.ofSeconds(60))
+				.until(() -> context.getBean(TcpClient.class).snapshot().unexpectedMessages() == 1);
 			this.listening.closeConnections();
-			Awaitility.await().until(() -> context.getBean(TcpClient.class).snapshot().disconnects() == 1);
+			Awaitility.await()
+				.atMost(Duration.ofSeconds(60))
+				.until(() -> context.getBean(TcpClient.class).snapshot().disconnects() == 1);
 		});
 		assertThatIllegalStateException().isThrownBy(() -> this.inMemory.push("x")).withMessageContaining("in memory");
 		assertThatIllegalStateException().isThrownBy(this.inMemory::address);
