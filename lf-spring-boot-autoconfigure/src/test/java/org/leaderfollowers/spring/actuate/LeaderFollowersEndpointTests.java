@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
@@ -27,6 +28,7 @@ import org.springframework.boot.test.json.BasicJsonTester;
 import org.springframework.boot.test.json.JsonContent;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.test.annotation.DirtiesContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -38,6 +40,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 				"lf.server.address=127.0.0.1", "lf.pool.threads.min=2", "lf.pool.threads.max=5",
 				"lf.pools.spare.handle-sets=2", "lf.pools.spare.parallelism=5",
 				"lf.pools.spare.promotion.lease=500ms" })
+// Its threads would be left over for tests that look for such.
+@DirtiesContext
 class LeaderFollowersEndpointTests {
 
 	private final HttpClient http = HttpClient.newHttpClient();
@@ -59,12 +63,14 @@ class LeaderFollowersEndpointTests {
 		try (LineClient client = new LineClient(this.port)) {
 			client.send("hello");
 			this.gate.awaitMessage();
+			AtomicReference<JsonContent<Object>> answer = new AtomicReference<>();
 			// The next leader is woken, but may not run yet.
-			Awaitility.await()
-				.untilAsserted(() -> assertThat(this.json.from(get("").body()))
-					.extractingJsonPathNumberValue("$.pools.default.roles.LEADER")
-					.isEqualTo(1));
-			JsonContent<Object> body = this.json.from(get("").body());
+			Awaitility.await().untilAsserted(() -> {
+				answer.set(this.json.from(get("").body()));
+				assertThat(answer.get()).extractingJsonPathNumberValue("$.pools.default.roles.LEADER").isEqualTo(1);
+				assertThat(answer.get()).extractingJsonPathNumberValue("$.pools.default.roles.PROCESSING").isEqualTo(1);
+			});
+			JsonContent<Object> body = answer.get();
 			assertThat(body).extractingJsonPathMapValue("$.pools").containsOnlyKeys("default", "spare");
 			assertThat(body).extractingJsonPathStringValue("$.pools.default.state").isEqualTo("RUNNING");
 			assertThat(body).extractingJsonPathNumberValue("$.pools.default.configuration.threads.min").isEqualTo(2);
@@ -82,8 +88,6 @@ class LeaderFollowersEndpointTests {
 			assertThat(body).extractingJsonPathNumberValue("$.pools.default.configuration.maxBufferedBytes")
 				.satisfies((bytes) -> assertThat(bytes.longValue()).isEqualTo(Runtime.getRuntime().maxMemory() / 4));
 			assertThat(body).extractingJsonPathNumberValue("$.pools.default.bufferedBytes").isEqualTo(0);
-			assertThat(body).extractingJsonPathNumberValue("$.pools.default.roles.PROCESSING").isEqualTo(1);
-			assertThat(body).extractingJsonPathNumberValue("$.pools.default.roles.LEADER").isEqualTo(1);
 			String processing = "$.pools.default.threads[?(@.role=='PROCESSING')]";
 			assertThat(body).extractingJsonPathArrayValue(processing + ".name").hasSize(1);
 			assertThat(body).extractingJsonPathArrayValue(processing + ".handle").hasSize(1);

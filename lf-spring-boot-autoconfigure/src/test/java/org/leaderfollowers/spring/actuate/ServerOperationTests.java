@@ -203,7 +203,8 @@ class ServerOperationTests {
 			assertThat(application.post(SERVER, "{\"action\":\"drain\",\"timeout\":\"1h\"}").statusCode())
 				.isEqualTo(200);
 			Thread closing = new Thread(() -> {
-				application.close();
+				// Without opening the gate
+				application.context().close();
 				closed.countDown();
 			});
 			closing.start();
@@ -219,7 +220,8 @@ class ServerOperationTests {
 			gate.open();
 			application.close();
 		}
-		assertThat(events.servers()).hasSize(1).hasOnlyElementsOfType(ServerStoppedEvent.class);
+		await().untilAsserted(
+				() -> assertThat(events.servers()).hasSize(1).hasOnlyElementsOfType(ServerStoppedEvent.class));
 	}
 
 	@Test

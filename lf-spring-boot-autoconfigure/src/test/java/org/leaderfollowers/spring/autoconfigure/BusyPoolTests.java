@@ -192,7 +192,7 @@ class BusyPoolTests {
 	}
 
 	private static ConditionFactory await() {
-		return Awaitility.await().atMost(Duration.ofSeconds(30));
+		return Awaitility.await();
 	}
 
 	private static LineClient client(BeanFactory context) throws Exception {

@@ -74,8 +74,8 @@ class ClientTests {
 	void clientsAreBeansWithTheirNamesAsQualifiers() {
 		this.runner.withUserConfiguration(Users.class)
 			.withPropertyValues("lf.clients.other.addresses=" + this.peer.address(),
-					"lf.clients.other.correlation.type=in-order", "lf.clients.other.pool=side",
-					"lf.clients.other.optional=true", "lf.pools.side.threads.min=1")
+					"lf.clients.other.correlation.type=in-order", "lf.clients.other.request-timeout=60s",
+					"lf.clients.other.pool=side", "lf.clients.other.optional=true", "lf.pools.side.threads.min=1")
 			.run((context) -> {
 				Users users = context.getBean(Users.class);
 				LeaderFollowersClients clients = context.getBean(LeaderFollowersClients.class);

@@ -90,7 +90,7 @@ class LfClientTests {
 	void interfacesInThePackagesOfTheApplicationAreFound() {
 		new ApplicationContextRunner().withUserConfiguration(LedgerApplication.class)
 			.withPropertyValues("lf.clients.ledger.addresses=" + this.peer.address(),
-					"lf.clients.ledger.correlation.type=in-order")
+					"lf.clients.ledger.correlation.type=in-order", "lf.clients.ledger.request-timeout=60s")
 			.run((context) -> {
 				assertThat(context).hasSingleBean(Ledger.class);
 				assertThat(context.getBean(Ledger.class).book("one")).isEqualTo("one");
