@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -137,11 +138,18 @@ class ConnectionSnapshotTests {
 
 	@Test
 	void aConnectionIsClosingUntilItsPeerHasClosed() {
-		TcpServer server = this.engine.lines(this.engine.pool(2, 4), (connection, message) -> {
+		MessageHandler handler = (connection, message) -> {
 			connection.send(message);
+			// More than the buffers of the system take, or it waits for its peer for a
+			// second only.
+			connection.send(ByteBuffer.allocate(8_000_000));
 			connection.close();
-		});
-		Peer peer = this.engine.connect(server);
+		};
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.maxOutboundSize(32 * 1024 * 1024)
+			.handler(handler));
+		Peer peer = this.engine.connect(server, 4096);
 		assertThat(peer.send("x\n").readLine()).isEqualTo("x");
 		awaitState(server, State.CLOSING);
 		peer.close();

@@ -76,11 +76,14 @@ final class DatagramPeer implements AutoCloseable {
 		}
 	}
 
-	/** Sends again and again until there is an answer: datagrams may be lost. */
+	/**
+	 * Sends again and again until there is an answer: datagrams may be lost. An answer
+	 * that is only late would be taken for that to the next question.
+	 */
 	String ask(String text) {
 		long end = System.nanoTime() + Engine.DEADLINE.toNanos();
 		while (System.nanoTime() - end < 0) {
-			String answer = send(text).receive(Duration.ofSeconds(1));
+			String answer = send(text).receive(Duration.ofSeconds(10));
 			if (answer != null) {
 				return answer;
 			}

@@ -40,7 +40,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 final class Engine implements BeforeEachCallback, AfterEachCallback {
 
 	/** When what must happen is taken not to happen any more. Never decides a pass. */
-	static final Duration DEADLINE = Duration.ofSeconds(30);
+	static final Duration DEADLINE = Duration.ofSeconds(60);
 
 	private static final AtomicInteger names = new AtomicInteger();
 

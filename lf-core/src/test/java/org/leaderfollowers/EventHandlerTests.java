@@ -186,9 +186,10 @@ class EventHandlerTests {
 		LeaderFollowersPool pool = this.engine.pool(2, 4);
 		List<String> events = new CopyOnWriteArrayList<>();
 		Handle handle = pool.register(this.pipe.source(), (event, type) -> {
-			events.add(read(event));
-			// Until somebody wants more.
+			String text = read(event);
+			// Until somebody wants more, who has to see it first.
 			pool.deactivateHandle(event, EventType.READ);
+			events.add(text);
 		}, EventType.READ);
 		for (int i = 1; i <= 50; i++) {
 			int count = i;

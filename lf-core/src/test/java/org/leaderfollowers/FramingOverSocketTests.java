@@ -206,7 +206,10 @@ class FramingOverSocketTests {
 		peer.awaitClosed();
 		assertThat(recorder.awaitClose(1)).containsExactly("" + max, "" + max, "error FramingException",
 				"close MESSAGE_TOO_LARGE");
-		assertThat(server.snapshot().closedConnections()).containsEntry(CloseReason.MESSAGE_TOO_LARGE, 1L);
+		// It is counted after the handler has been told.
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(server.snapshot().closedConnections())
+				.containsEntry(CloseReason.MESSAGE_TOO_LARGE, 1L));
 	}
 
 	@Test

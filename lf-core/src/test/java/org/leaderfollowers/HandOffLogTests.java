@@ -83,7 +83,9 @@ class HandOffLogTests {
 
 	@Test
 	void ofATakeoverItTellsWhichHandlerDidNotReturn() {
-		LeaderFollowersPool pool = this.engine.pool(4, 8);
+		// Long enough for a connection to be accepted while the leader is still watched.
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(4, 8).promotionLease(Duration.ofMillis(50)));
 		AtomicInteger inside = new AtomicInteger();
 		AtomicReference<String> stuck = new AtomicReference<>();
 		CountDownLatch gate = this.engine.gate();
@@ -116,6 +118,17 @@ class HandOffLogTests {
 		});
 	}
 
+	/** A leader records its hand-off a moment after it has begun to lead. */
+	private static void awaitRecorded(LeaderFollowersPool pool) {
+		Engine.eventually().untilAsserted(() -> {
+			PoolSnapshot snapshot = Engine.awaitIdle(pool);
+			long terms = snapshot.handleSets().stream().mapToLong(PoolSnapshot.HandleSetSnapshot::term).sum();
+			// The first term of each handle set is nobody's succession.
+			assertThat(snapshot.vacancies().count()).isEqualTo(promotions(pool))
+				.isEqualTo(terms - snapshot.handleSets().size());
+		});
+	}
+
 	/** Has the engine learn that the handler is short. */
 	private static void learn(LeaderFollowersPool pool, Peer peer) {
 		Engine.eventually().until(() -> {
@@ -142,7 +155,7 @@ class HandOffLogTests {
 		// The thread of the test closes the port, since there is no other.
 		assertThat(idle.close(Duration.ofSeconds(30))).isTrue();
 		gate.countDown();
-		Engine.awaitIdle(pool);
+		awaitRecorded(pool);
 		List<String> own = Engine.threadsOf(pool);
 		assertThat(pool.handOffs()).isNotEmpty().allSatisfy((handOff) -> {
 			assertThat(own).contains(handOff.to());
@@ -174,7 +187,7 @@ class HandOffLogTests {
 				numbers.add(after);
 			}
 		}
-		Engine.awaitIdle(pool);
+		awaitRecorded(pool);
 		pool.drainHandOffs().forEach((handOff) -> numbers.add(handOff.number()));
 		// Nothing was missed, and nothing counted twice.
 		assertThat(numbers).hasSize((int) promotions(pool)).hasSizeGreaterThan(100);
@@ -191,7 +204,7 @@ class HandOffLogTests {
 		for (int i = 0; i < 1000; i++) {
 			assertThat(peer.send("x\n").readLine()).isEqualTo("x");
 		}
-		Engine.awaitIdle(pool);
+		awaitRecorded(pool);
 		List<HandOff> handOffs = pool.handOffs();
 		assertThat(handOffs).hasSize(256);
 		assertThat(latest(handOffs)).isEqualTo(promotions(pool));
@@ -210,7 +223,7 @@ class HandOffLogTests {
 				assertThat(pool.handOffs()).hasSizeLessThanOrEqualTo(512);
 			}
 		}
-		Engine.awaitIdle(pool);
+		awaitRecorded(pool);
 		assertThat(pool.handOffs()).hasSize(512).extracting(HandOff::number).first().isEqualTo(promotions(pool) - 511);
 	}
 
@@ -238,7 +251,7 @@ class HandOffLogTests {
 		for (int i = 0; i < 40; i++) {
 			peers.forEach((peer) -> assertThat(peer.send("x\n").readLine()).isEqualTo("x"));
 		}
-		Engine.awaitIdle(pool);
+		awaitRecorded(pool);
 		List<HandOff> handOffs = pool.handOffs();
 		assertThat(handOffs).extracting(HandOff::handleSet).contains(pool.name() + "-0", pool.name() + "-1");
 		assertThat(handOffs).extracting(HandOff::number).doesNotHaveDuplicates().isSorted();

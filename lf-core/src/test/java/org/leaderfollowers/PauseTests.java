@@ -1,5 +1,7 @@
 package org.leaderfollowers;
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -114,8 +116,15 @@ class PauseTests {
 			assertThat(peer.readLine()).isEqualTo("" + i);
 			Engine.eventually().until(() -> pool.snapshot().starvedFor().isZero());
 			// The thread that watches has to see the end as well.
-			Engine.elapse(Duration.ofMillis(300));
+			long waits = waits(herald.get());
+			Engine.eventually().until(() -> waits(herald.get()) >= waits + 2);
 		}
+	}
+
+	/** How often a thread has begun to wait. */
+	private static long waits(Thread thread) {
+		ThreadInfo info = ManagementFactory.getThreadMXBean().getThreadInfo(thread.getId());
+		return (info != null) ? info.getWaitedCount() : Long.MAX_VALUE;
 	}
 
 }

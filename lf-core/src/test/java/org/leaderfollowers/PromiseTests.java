@@ -261,7 +261,7 @@ class PromiseTests {
 		});
 		PoolSnapshot snapshot = Engine.awaitIdle(pool);
 		assertThat(snapshot.threads()).hasSize(2);
-		assertThat(Engine.threadsOf(pool)).hasSize(2);
+		Engine.eventually().untilAsserted(() -> assertThat(Engine.threadsOf(pool)).hasSize(2));
 		assertThat(snapshot.threadsStarted()).isGreaterThanOrEqualTo(12);
 	}
 
@@ -344,12 +344,14 @@ class PromiseTests {
 		for (int i = 0; i < 30; i++) {
 			assertThat(peer.send("x\n").readLine()).isEqualTo("x");
 		}
-		Engine.awaitIdle(pool);
-		PoolSnapshot snapshot = pool.snapshot();
-		long counted = snapshot.promotions().values().stream().mapToLong(Long::longValue).sum();
-		assertThat(counted).isEqualTo(calls.get()).isPositive();
-		// The first term of all is nobody's succession.
-		assertThat(snapshot.handleSets().get(0).term()).isEqualTo(counted + 1);
+		// A leader counts a moment after it has begun to lead.
+		Engine.eventually().untilAsserted(() -> {
+			PoolSnapshot snapshot = Engine.awaitIdle(pool);
+			long counted = snapshot.promotions().values().stream().mapToLong(Long::longValue).sum();
+			assertThat(counted).isEqualTo(calls.get()).isPositive();
+			// The first term of all is nobody's succession.
+			assertThat(snapshot.handleSets().get(0).term()).isEqualTo(counted + 1);
+		});
 	}
 
 	@Test

@@ -44,8 +44,9 @@ class ServerLookTests {
 		Engine.eventually().untilAsserted(() -> assertThat(deaf.snapshot().listening()).isFalse());
 		assertThat(deaf.snapshot().listeningFailure()).isEqualTo("IllegalStateException: no?room");
 		assertThat(deaf.snapshot().state()).isEqualTo(ServerSnapshot.State.RUNNING);
-		assertThat(this.engine.log())
-			.anyMatch((line) -> line.startsWith("ERROR Server 'default' does not listen any more"));
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log())
+				.anyMatch((line) -> line.startsWith("ERROR Server 'default' does not listen any more")));
 		refuses.set(false);
 		TcpServer other = this.engine.lines(pool, Connection::send);
 		assertThat(this.engine.connect(other).send("x\n").readLine()).isEqualTo("x");
@@ -146,8 +147,10 @@ class ServerLookTests {
 		LeaderFollowersPool pool = this.engine
 			.pool(LeaderFollowersPool.builder().threads(2, 4).promotionPolicy(policy));
 		CountDownLatch gate = this.engine.gate();
+		CountDownLatch inside = this.engine.gate();
 		UdpServer server = this.engine.start(UdpServer.builder(pool).maxInFlight(99).handler((datagram, message) -> {
 			if (message.get(message.position()) == 'l') {
+				inside.countDown();
 				Engine.pass(gate);
 			}
 			datagram.send(message);
@@ -155,6 +158,7 @@ class ServerLookTests {
 		try (DatagramPeer peer = new DatagramPeer(server)) {
 			peer.ask("x");
 			peer.send("long");
+			Engine.pass(inside);
 			Engine.elapse(Duration.ofMillis(30));
 			gate.countDown();
 			Engine.eventually()

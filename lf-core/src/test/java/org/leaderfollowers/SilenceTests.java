@@ -131,10 +131,10 @@ class SilenceTests {
 			}
 		};
 		TcpServer server = this.engine
-			.start(builder(listener).readIdle(Duration.ofSeconds(2)).writeIdle(Duration.ofMillis(300)));
+			.start(builder(listener).readIdle(Duration.ofSeconds(5)).writeIdle(Duration.ofMillis(300)));
 		Peer peer = this.engine.connect(server);
 		for (int i = 0; i < 15; i++) {
-			Engine.elapse(Duration.ofMillis(200));
+			Engine.elapse(Duration.ofMillis(400));
 			// Half a message is something received.
 			peer.send("x");
 		}

@@ -185,7 +185,7 @@ class UnfoldingTests {
 	@Test
 	void connectionsThatHaveMovedTimeOut() throws Exception {
 		LeaderFollowersPool pool = pool(0);
-		TcpServer server = server(pool, Duration.ofSeconds(2));
+		TcpServer server = server(pool, Duration.ofSeconds(6));
 		beginLoad(server);
 		this.load = 1.9;
 		awaitSets(pool, 2, 0);
@@ -229,7 +229,9 @@ class UnfoldingTests {
 		LeaderFollowersPool pool = pool(2);
 		beginLoad(server(pool, Duration.ofMinutes(1)));
 		this.load = 0.1;
-		awaitRounds(20);
+		awaitRounds(2);
+		// Longer than it takes to fold.
+		Engine.elapse(Duration.ofSeconds(2));
 		assertThat(pool.snapshot().unfolding()).isEqualTo(new PoolSnapshot.UnfoldingSnapshot(2, 2, 0, null));
 		assertThat(pool.snapshot().handleSets()).hasSize(2).allMatch(HandleSetSnapshot::inUse);
 	}

@@ -1,6 +1,5 @@
 package org.leaderfollowers.sample;
 
-import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.nio.file.Files;
