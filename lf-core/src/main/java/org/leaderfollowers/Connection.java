@@ -187,6 +187,28 @@ public interface Connection {
 	}
 
 	/**
+	 * The name of the connection, for example of the device at its other end.
+	 * @return {@code null} if the connection has no name, or none any more
+	 */
+	default @Nullable String name() {
+		return null;
+	}
+
+	/**
+	 * Gives the connection a name by which {@link TcpServer#connection(String)} finds it,
+	 * for example after a login. A name belongs to one open connection of a server. The
+	 * latest connection that takes it keeps it; the earlier one stays open without a
+	 * name. A closed connection takes no name and loses the name that it had.
+	 * @param name not blank; replaces an earlier name of this connection
+	 * @return the connection that had the name until now, for example to close it, or
+	 * {@code null} if no other open connection had it
+	 * @throws UnsupportedOperationException for a datagram
+	 */
+	default @Nullable Connection name(String name) {
+		throw new UnsupportedOperationException("A datagram has no name: its sender is known by 'remoteAddress()'");
+	}
+
+	/**
 	 * Tells the server that the client has logged in; the application defines what a
 	 * login is. The {@linkplain TcpServer.Builder#loginTimeout login timeout} of the
 	 * server then no longer applies. Does nothing if there is no login timeout, or if

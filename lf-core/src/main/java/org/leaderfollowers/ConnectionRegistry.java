@@ -21,6 +21,9 @@ final class ConnectionRegistry {
 	 */
 	private final Map<Object, TcpConnection> connections = new ConcurrentHashMap<>();
 
+	/** Changed with its monitor held, read without. Only connections that are open. */
+	private final Map<String, TcpConnection> named = new ConcurrentHashMap<>();
+
 	private final AtomicInteger open = new AtomicInteger();
 
 	private final AtomicLong latestId = new AtomicLong();
@@ -77,7 +80,44 @@ final class ConnectionRegistry {
 	 * @return {@code false} if that had been done before
 	 */
 	boolean remove(StreamConnection connection) {
-		return this.connections.remove(connection) != null;
+		TcpConnection removed = this.connections.remove(connection);
+		if (removed != null) {
+			// After that: if it is given a name now, this removes the name, or whoever
+			// gives
+			// it does not find the connection any more.
+			synchronized (this.named) {
+				unname(removed);
+			}
+		}
+		return removed != null;
+	}
+
+	/** See {@link Connection#name(String)}. */
+	@Nullable TcpConnection name(TcpConnection connection, String name) {
+		synchronized (this.named) {
+			if (name.equals(connection.name) || !this.connections.containsKey(connection)) {
+				return null;
+			}
+			unname(connection);
+			TcpConnection earlier = this.named.put(name, connection);
+			if (earlier != null) {
+				earlier.name = null;
+			}
+			connection.name = name;
+			return earlier;
+		}
+	}
+
+	private void unname(TcpConnection connection) {
+		String name = connection.name;
+		if (name != null) {
+			this.named.remove(name);
+			connection.name = null;
+		}
+	}
+
+	@Nullable TcpConnection get(String name) {
+		return this.named.get(name);
 	}
 
 	/** A connection has been removed, and nothing of it is left. */

@@ -3,11 +3,15 @@ package org.leaderfollowers;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The state of a connection at one moment. The figures are only of about the same moment,
  * because no thread is stopped for them.
  *
  * @param id identifies the connection within its server
+ * @param name the {@linkplain Connection#name(String) name} of the connection, or
+ * {@code null}
  * @param server the name of the server
  * @param state the state of the connection
  * @param remoteAddress the address of the client
@@ -24,9 +28,9 @@ import java.time.Duration;
  * {@linkplain TcpServer.Builder#maxInFlightPerConnection in flight}, if they are handled
  * in parallel, and replies {@linkplain Connection#owe() owed}
  */
-public record ConnectionSnapshot(long id, String server, State state, InetSocketAddress remoteAddress, Duration age,
-		Duration idle, long receivedMessages, long receivedBytes, long sentBytes, long pendingBytes, int tlsGeneration,
-		int inFlight) {
+public record ConnectionSnapshot(long id, @Nullable String name, String server, State state,
+		InetSocketAddress remoteAddress, Duration age, Duration idle, long receivedMessages, long receivedBytes,
+		long sentBytes, long pendingBytes, int tlsGeneration, int inFlight) {
 
 	/**
 	 * The life of a connection.

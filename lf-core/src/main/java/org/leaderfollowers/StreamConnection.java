@@ -550,7 +550,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 			state = isSuspended() ? ConnectionSnapshot.State.SUSPENDED : ConnectionSnapshot.State.OPEN;
 		}
 		long lastActivity = (long) LAST_ACTIVITY.getOpaque(this);
-		return new ConnectionSnapshot(id(), server(), state, remoteAddress(),
+		return new ConnectionSnapshot(id(), name(), server(), state, remoteAddress(),
 				Duration.ofNanos(Math.max(0, now - this.acceptedNanos)),
 				Duration.ofNanos(Math.max(0, now - lastActivity)), (long) RECEIVED_MESSAGES.getOpaque(this),
 				(long) RECEIVED_BYTES.getOpaque(this), this.outbound.acceptedBytes(), this.outbound.waitingBytes(),

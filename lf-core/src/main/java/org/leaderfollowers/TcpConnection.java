@@ -39,6 +39,9 @@ class TcpConnection extends FramedConnection {
 	/** How long messages are taken in a row, if there are more. */
 	private static final long TURN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
+	/** Written by the {@link ConnectionRegistry}. */
+	volatile @Nullable String name;
+
 	// The owner's
 
 	Step step = Step.NOTHING;
@@ -46,6 +49,16 @@ class TcpConnection extends FramedConnection {
 	TcpConnection(ConnectionContext context, SocketChannel channel, Transport transport,
 			@Nullable InetSocketAddress localAddress, InetSocketAddress transportAddress) {
 		super(context, channel, transport, localAddress, transportAddress);
+	}
+
+	@Override
+	public @Nullable String name() {
+		return this.name;
+	}
+
+	@Override
+	public @Nullable Connection name(String name) {
+		return this.context.registry().name(this, Arguments.notBlank("name", name));
 	}
 
 	// The road of a message: reading and decoding, by the leader

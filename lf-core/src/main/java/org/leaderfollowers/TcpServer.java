@@ -4,6 +4,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.function.Function;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
@@ -148,6 +149,30 @@ public final class TcpServer implements Server {
 	 */
 	public @Nullable Connection connection(long id) {
 		return this.life.context().registry().get(id);
+	}
+
+	/**
+	 * Finds an open connection by its name. Any thread.
+	 * @param name the name, see {@link Connection#name(String)}
+	 * @return {@code null} if no open connection has this name
+	 */
+	public @Nullable Connection connection(String name) {
+		return this.life.context().registry().get(name);
+	}
+
+	/**
+	 * The open connections, to send to all of them, for example. Connections that the
+	 * handler has not seen yet are left out; those that are opened or closed meanwhile
+	 * may or may not be included. Any thread.
+	 * @return the connections in no particular order
+	 */
+	public Stream<Connection> openConnections() {
+		return this.life.context()
+			.registry()
+			.all()
+			.stream()
+			.filter((connection) -> connection.opened)
+			.map(Function.identity());
 	}
 
 	/**

@@ -33,6 +33,8 @@ import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.SlowConsumerException;
 import org.leaderfollowers.Suspension;
 
+import org.springframework.util.Assert;
+
 /**
  * A connection without a socket. Whoever changes something that the handler is to be told
  * of calls {@link #work()}: if no thread works on the connection, the calling one does
@@ -70,6 +72,8 @@ final class InMemoryConnection implements Connection {
 	private final InetSocketAddress transportAddress;
 
 	private final @Nullable SSLSession sslSession;
+
+	private volatile @Nullable String name;
 
 	private final ConcurrentMap<String, Object> attributes = new ConcurrentHashMap<>();
 
@@ -726,6 +730,19 @@ final class InMemoryConnection implements Connection {
 	@Override
 	public @Nullable SSLSession sslSession() {
 		return this.sslSession;
+	}
+
+	@Override
+	public @Nullable String name() {
+		return this.name;
+	}
+
+	/** No other connection is known, so nobody else has the name. */
+	@Override
+	public @Nullable Connection name(String name) {
+		Assert.hasText(name, "'name' must not be blank");
+		this.name = name;
+		return null;
 	}
 
 	@Override
