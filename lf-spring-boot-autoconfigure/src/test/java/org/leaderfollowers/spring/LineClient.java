@@ -21,7 +21,7 @@ public class LineClient implements Closeable {
 
 	public LineClient(int port) throws IOException {
 		this.socket = new Socket(InetAddress.getLoopbackAddress(), port);
-		this.socket.setSoTimeout(20_000);
+		this.socket.setSoTimeout(60_000);
 		this.reader = new BufferedReader(new InputStreamReader(this.socket.getInputStream(), StandardCharsets.UTF_8));
 	}
 

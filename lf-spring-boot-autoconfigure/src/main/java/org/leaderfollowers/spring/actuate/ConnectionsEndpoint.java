@@ -223,6 +223,9 @@ public class ConnectionsEndpoint {
 	 * A connection.
 	 *
 	 * @param id identifies the connection within its server
+	 * @param name the name that the application has given to the connection, or
+	 * {@code null} if there is none, or the addresses of clients are not to be shown:
+	 * names may tell as much
 	 * @param server the name of the server
 	 * @param state how far the connection is
 	 * @param remoteAddress the address and port of the client, or {@code null} if it is
@@ -238,14 +241,15 @@ public class ConnectionsEndpoint {
 	 * @param inFlight how many messages are in flight, if they are handled in parallel,
 	 * and replies owed
 	 */
-	public record ConnectionDescriptor(long id, String server, ConnectionSnapshot.State state,
+	public record ConnectionDescriptor(long id, @Nullable String name, String server, ConnectionSnapshot.State state,
 			@Nullable String remoteAddress, Duration age, Duration idle, long messages, long receivedBytes,
 			long sentBytes, long pendingBytes, int tlsGeneration, int inFlight) {
 
-		static ConnectionDescriptor of(ConnectionSnapshot connection, boolean showRemoteAddress) {
-			return new ConnectionDescriptor(connection.id(), connection.server(), connection.state(),
-					showRemoteAddress ? describe(connection.remoteAddress()) : null, connection.age(),
-					connection.idle(), connection.receivedMessages(), connection.receivedBytes(),
+		static ConnectionDescriptor of(ConnectionSnapshot connection, boolean shown) {
+			String name = shown ? connection.name() : null;
+			return new ConnectionDescriptor(connection.id(), (name != null) ? Printable.of(name) : null,
+					connection.server(), connection.state(), shown ? describe(connection.remoteAddress()) : null,
+					connection.age(), connection.idle(), connection.receivedMessages(), connection.receivedBytes(),
 					connection.sentBytes(), connection.pendingBytes(), connection.tlsGeneration(),
 					connection.inFlight());
 		}

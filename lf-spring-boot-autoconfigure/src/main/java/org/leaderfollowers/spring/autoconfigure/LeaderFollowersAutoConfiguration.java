@@ -20,6 +20,7 @@ import org.leaderfollowers.spring.client.TcpClientBuilderCustomizer;
 import org.leaderfollowers.spring.handler.ClientProxies;
 import org.leaderfollowers.spring.handler.ClientProxies.Exchangers;
 import org.leaderfollowers.spring.handler.HandlerBeans;
+import org.leaderfollowers.spring.handler.LfConnections;
 import org.leaderfollowers.spring.handler.LfErrorHandler;
 import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
@@ -138,6 +139,18 @@ public final class LeaderFollowersAutoConfiguration {
 					udpCustomizers.orderedStream().toList())
 				.addTo(servers))
 			.build();
+	}
+
+	/**
+	 * Does not need what the servers need either.
+	 */
+	@Bean
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	LfConnections leaderFollowersConnections(LfProperties properties, LeaderFollowersServers servers,
+			ConfigurableListableBeanFactory beanFactory, ObjectProvider<MessageConverter> messageConverters,
+			Environment environment) {
+		return new LfConnections(servers, (server) -> ServerAssembly.charset(server, properties, environment),
+				beanFactory, messageConverters);
 	}
 
 	@Bean(ClientRegistrar.CLIENTS)

@@ -1,5 +1,7 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -63,8 +65,7 @@ class ServerAssembly {
 		this.beanFactory = beanFactory;
 		this.environment = beanFactory.getBean(Environment.class);
 		this.pools = pools;
-		this.properties = ConfiguredProperties.byName("lf.server", properties.server(), "lf.servers",
-				properties.servers(), this.environment);
+		this.properties = properties(properties, this.environment);
 		this.handlerBeans = handlerBeans;
 		this.ssl = ssl;
 		this.decorators = decorators;
@@ -101,6 +102,20 @@ class ServerAssembly {
 				servers.configured(name, server.prefix(), server(name, server, handler));
 			}
 		});
+	}
+
+	/**
+	 * Finds the charset of text that a server receives and sends.
+	 */
+	static Charset charset(String name, LfProperties properties, Environment environment) {
+		ConfiguredProperties<Server> configured = properties(properties, environment).get(name);
+		return (configured != null) ? configured.values().charset() : StandardCharsets.UTF_8;
+	}
+
+	private static Map<String, ConfiguredProperties<Server>> properties(LfProperties properties,
+			Environment environment) {
+		return ConfiguredProperties.byName("lf.server", properties.server(), "lf.servers", properties.servers(),
+				environment);
 	}
 
 	private Set<String> namesOfParent() {

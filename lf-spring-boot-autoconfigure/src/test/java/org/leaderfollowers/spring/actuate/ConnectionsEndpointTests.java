@@ -16,7 +16,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -196,19 +198,31 @@ class ConnectionsEndpointTests {
 			.run("--management.endpoint.lfconnections.show-remote-addresses=when-authorized");
 				LineClient client = new LineClient(other.port())) {
 			assertThat(client.ask("hello")).isEqualTo("hello");
-			assertThat(other.get("/actuator/lfconnections").body()).contains("\"total\":1").doesNotContain("127.0.0.1");
+			name(other);
+			assertThat(other.get("/actuator/lfconnections").body()).contains("\"total\":1")
+				.doesNotContain("127.0.0.1")
+				.doesNotContain("meter");
 		}
 	}
 
 	@Test
-	void addressIsShownWhereTheOperatorAllows() throws Exception {
+	void addressAndNameAreShownWhereTheOperatorAllows() throws Exception {
 		try (OperatedApplication other = OperatedApplication
 			.run("--management.endpoint.lfconnections.show-remote-addresses=always");
 				LineClient client = new LineClient(other.port())) {
 			assertThat(client.ask("hello")).isEqualTo("hello");
+			name(other);
 			assertThat(other.get("/actuator/lfconnections").body())
-				.containsPattern("\"remoteAddress\":\"127.0.0.1:[0-9]+\"");
+				.containsPattern("\"remoteAddress\":\"127.0.0.1:[0-9]+\"")
+				.contains("\"name\":\"meter?17\"");
 		}
+	}
+
+	/** Gives a name to the only connection, which could forge a line of a log. */
+	private static void name(OperatedApplication other) {
+		Connection connection = ((TcpServer) other.server()).connection(1);
+		assertThat(connection).isNotNull();
+		connection.name("meter\n17");
 	}
 
 	@Test

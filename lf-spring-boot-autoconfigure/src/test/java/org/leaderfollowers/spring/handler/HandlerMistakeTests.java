@@ -254,7 +254,7 @@ class HandlerMistakeTests {
 		FailureAnalysis[] analyses = new FailureAnalysis[1];
 		runner.run((context) -> {
 			assertThat(context).hasFailed();
-			analyses[0] = new InvalidHandlerFailureAnalyzer().analyze(context.getStartupFailure());
+			analyses[0] = new InvalidHandlerException.Analyzer().analyze(context.getStartupFailure());
 		});
 		assertThat(analyses[0]).isNotNull();
 		return analyses[0];
