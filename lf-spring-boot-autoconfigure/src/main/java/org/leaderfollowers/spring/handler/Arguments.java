@@ -174,6 +174,9 @@ final class Arguments {
 		if (header != null) {
 			return this.headers.find(method, parameter, header);
 		}
+		if (parameter.hasParameterAnnotation(Headers.class) || type == MessageHeaders.class) {
+			return this.headers.all(method, parameter);
+		}
 		if (type == Connection.class) {
 			return (connection, message, event) -> connection;
 		}
@@ -212,7 +215,7 @@ final class Arguments {
 			return "Annotate it with @Header(LfHeaders.REMOTE_ADDRESS) or @Header(LfHeaders.LOCAL_ADDRESS).";
 		}
 		if (Map.class.isAssignableFrom(type)) {
-			return "Take the Connection and use its attributes(), or annotate a parameter with @Header(\"<name>\").";
+			return "Annotate it with @Headers for all headers and attributes of the connection, or a parameter with @Header(\"<name>\") for one of them.";
 		}
 		return "Remove the parameter. There can be: the Connection, its SSLSession, "
 				+ "parameters annotated with @Header for attributes and addresses of the connection, and "

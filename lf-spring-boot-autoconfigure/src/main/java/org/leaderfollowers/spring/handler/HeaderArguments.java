@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.handler;
 import java.lang.reflect.Method;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -17,6 +18,7 @@ import org.springframework.core.ResolvableType;
 import org.springframework.core.convert.ConversionException;
 import org.springframework.core.convert.ConversionService;
 import org.springframework.core.convert.TypeDescriptor;
+import org.springframework.messaging.MessageHeaders;
 import org.springframework.messaging.handler.annotation.Header;
 import org.springframework.messaging.handler.annotation.ValueConstants;
 import org.springframework.util.ClassUtils;
@@ -44,11 +46,40 @@ final class HeaderArguments {
 	private static Map<String, Function<Connection, @Nullable Object>> known() {
 		Map<String, Function<Connection, @Nullable Object>> known = new LinkedHashMap<>();
 		known.put(LfHeaders.CONNECTION_ID, Connection::id);
+		known.put(LfHeaders.CONNECTION_NAME, Connection::name);
 		known.put(LfHeaders.SERVER, Connection::server);
 		known.put(LfHeaders.REMOTE_ADDRESS, Connection::remoteAddress);
 		known.put(LfHeaders.LOCAL_ADDRESS, Connection::localAddress);
 		known.put(LfHeaders.TRANSPORT_ADDRESS, Connection::transportAddress);
 		return known;
+	}
+
+	/**
+	 * Supplies everything that a {@link Header @Header} parameter can name, and all
+	 * attributes. Each call gets a map of its own.
+	 */
+	@Nullable Argument all(Method method, MethodParameter parameter) {
+		Class<?> type = parameter.getParameterType();
+		if (type == MessageHeaders.class) {
+			return (connection, message, event) -> new MessageHeaders(values(connection));
+		}
+		if (type != Map.class) {
+			this.mistakes.add(method, "has the parameter %s, which is annotated with @Headers but is no map"
+				.formatted(Arguments.describe(parameter)), "Use the type Map<String, Object> or MessageHeaders.");
+			return null;
+		}
+		return (connection, message, event) -> values(connection);
+	}
+
+	private static Map<String, Object> values(Connection connection) {
+		Map<String, Object> values = new HashMap<>(connection.attributes());
+		KNOWN.forEach((name, source) -> {
+			Object value = source.apply(connection);
+			if (value != null) {
+				values.put(name, value);
+			}
+		});
+		return values;
 	}
 
 	@Nullable Argument find(Method method, MethodParameter parameter, Header header) {

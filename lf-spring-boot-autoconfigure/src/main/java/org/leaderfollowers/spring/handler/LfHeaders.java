@@ -14,6 +14,12 @@ public final class LfHeaders {
 	/** The number of the connection within its server, a {@code long}. */
 	public static final String CONNECTION_ID = PREFIX + "connectionId";
 
+	/**
+	 * The {@linkplain org.leaderfollowers.Connection#name() name} of the connection, a
+	 * {@code String}. Missing if the connection has no name.
+	 */
+	public static final String CONNECTION_NAME = PREFIX + "connectionName";
+
 	/** The name of the server, a {@code String}. */
 	public static final String SERVER = PREFIX + "server";
 

@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.handler;
 
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -156,6 +157,15 @@ class HandlerMistakeTests {
 	}
 
 	@Test
+	void mapOfHeadersWithoutOrWithTheWrongType() {
+		assertMistake(NoHeaders.class, "has the parameter 'Map<String, Object> map', which nothing can supply",
+				"Annotate it with @Headers for all headers and attributes of the connection");
+		assertMistake(OddHeaders.class,
+				"Method opened(List) has the parameter 'List<String> list', which is annotated with @Headers but is no map.",
+				"Use the type Map<String, Object> or MessageHeaders.");
+	}
+
+	@Test
 	void addressWithoutHeader() {
 		assertMistake(Address.class, "has the parameter 'InetSocketAddress address', which nothing can supply",
 				"Annotate it with @Header(LfHeaders.REMOTE_ADDRESS) or @Header(LfHeaders.LOCAL_ADDRESS).");
@@ -171,7 +181,7 @@ class HandlerMistakeTests {
 			.contains(
 					"Method wrongDefault(int) has the parameter 'int count', to which its default value 'many' cannot be converted.");
 		assertThat(analysis.getAction()).contains(
-				"Use a constant of LfHeaders, or a name that does not begin with 'lf_' for an attribute of the connection. There are: lf_connectionId, lf_server, lf_remoteAddress, lf_localAddress, lf_transportAddress.");
+				"Use a constant of LfHeaders, or a name that does not begin with 'lf_' for an attribute of the connection. There are: lf_connectionId, lf_connectionName, lf_server, lf_remoteAddress, lf_localAddress, lf_transportAddress.");
 	}
 
 	@Test
@@ -483,6 +493,32 @@ class HandlerMistakeTests {
 
 		@OnMessage("c")
 		void wrongDefault(@Header(defaultValue = "many") int count) {
+		}
+
+	}
+
+	@LfHandler
+	static class NoHeaders {
+
+		@OnMessage
+		void text(String text) {
+		}
+
+		@OnOpen
+		void opened(Map<String, Object> map) {
+		}
+
+	}
+
+	@LfHandler
+	static class OddHeaders {
+
+		@OnMessage
+		void text(String text) {
+		}
+
+		@OnOpen
+		void opened(@org.springframework.messaging.handler.annotation.Headers List<String> list) {
 		}
 
 	}

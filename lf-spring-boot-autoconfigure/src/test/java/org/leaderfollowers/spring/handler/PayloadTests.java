@@ -27,6 +27,7 @@ import org.springframework.messaging.MessageHeaders;
 import org.springframework.messaging.converter.AbstractMessageConverter;
 import org.springframework.messaging.converter.MessageConverter;
 import org.springframework.messaging.handler.annotation.Header;
+import org.springframework.messaging.handler.annotation.Headers;
 import org.springframework.messaging.handler.annotation.Payload;
 import org.springframework.messaging.support.MessageBuilder;
 import org.springframework.util.MimeTypeUtils;
@@ -77,6 +78,14 @@ class PayloadTests {
 	void replyThatTheCharsetCannotExpressIsAFailure() {
 		HandlerRunner.talk(HandlerRunner.of(Snowman.class).withPropertyValues("lf.server.charset=ISO-8859-1"),
 				(client, context) -> assertThat(client.ask("x")).isEqualTo("failed PayloadConversionException"));
+	}
+
+	@Test
+	void allHeadersAndAttributesAreAMapOfTheCall() {
+		HandlerRunner.talk(HandlerRunner.of(AllHeaders.class), (client, context) -> {
+			assertThat(client.ask("one")).isEqualTo("null null default true true");
+			assertThat(client.ask("two")).isEqualTo("one one default true true");
+		});
 	}
 
 	@Test
@@ -378,6 +387,22 @@ class PayloadTests {
 			connection.attributes().put("last", text);
 			connection.attributes().merge("count", 1, (left, right) -> (int) left + (int) right);
 			return String.join(" ", text, server, String.valueOf(id), address, last, String.valueOf(count.orElse(0)));
+		}
+
+	}
+
+	@LfHandler
+	static class AllHeaders {
+
+		@OnMessage
+		String all(String text, @Headers Map<String, Object> map, MessageHeaders headers, Connection connection) {
+			String seen = "%s %s %s %s %s".formatted(map.get("last"), map.get(LfHeaders.CONNECTION_NAME),
+					map.get(LfHeaders.SERVER), map.get(LfHeaders.REMOTE_ADDRESS).equals(connection.remoteAddress()),
+					map.entrySet().stream().allMatch((entry) -> entry.getValue().equals(headers.get(entry.getKey()))));
+			map.put("last", "not this");
+			connection.attributes().put("last", text);
+			connection.name(text);
+			return seen;
 		}
 
 	}
