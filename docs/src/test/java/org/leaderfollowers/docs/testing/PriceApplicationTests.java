@@ -22,7 +22,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.leaderfollowers.spring.test.assertion.LfAssertions.assertThat;
 
 // tag::whole[]
-@SpringBootTest(properties = "lf.server.port=0")
+@SpringBootTest(properties = "lf-test.random-ports=true")
 class PriceApplicationTests {
 
 	@Autowired

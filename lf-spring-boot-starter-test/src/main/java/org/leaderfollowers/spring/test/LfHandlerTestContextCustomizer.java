@@ -1,8 +1,5 @@
 package org.leaderfollowers.spring.test;
 
-import java.util.LinkedHashMap;
-import java.util.Map;
-
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.server.ServerLifecycle;
 import org.leaderfollowers.spring.test.LfHandlerTest.ServerEnvironment;
@@ -10,11 +7,7 @@ import org.leaderfollowers.spring.test.LfHandlerTest.ServerEnvironment;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.RootBeanDefinition;
-import org.springframework.boot.context.properties.bind.Bindable;
-import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.context.ConfigurableApplicationContext;
-import org.springframework.core.env.ConfigurableEnvironment;
-import org.springframework.core.env.MapPropertySource;
 import org.springframework.test.context.ContextCustomizer;
 import org.springframework.test.context.MergedContextConfiguration;
 
@@ -27,8 +20,6 @@ import org.springframework.test.context.MergedContextConfiguration;
  */
 record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) implements ContextCustomizer {
 
-	private static final String PROPERTY_SOURCE = "lfHandlerTestPorts";
-
 	private static final String SOURCE_LIFECYCLE = "leaderFollowersEventSourceLifecycle";
 
 	private static final String CLIENT_LIFECYCLE = "leaderFollowersClientLifecycle";
@@ -39,7 +30,7 @@ record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) imple
 		beanFactory.addBeanPostProcessor(new HandledServersOnly(beanFactory));
 		if (this.serverEnvironment != ServerEnvironment.DEFINED_PORT) {
 			// In memory as well: a server is not built without a port.
-			useRandomPorts(context.getEnvironment());
+			RandomPortsContextCustomizer.useRandomPorts(context.getEnvironment());
 		}
 		context.addBeanFactoryPostProcessor(LfHandlerTestContextCustomizer::leaveSourcesOutIfUnhandled);
 		if (this.serverEnvironment == ServerEnvironment.IN_MEMORY) {
@@ -47,18 +38,6 @@ record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) imple
 			((BeanDefinitionRegistry) beanFactory).registerBeanDefinition("lfTestPeers",
 					new RootBeanDefinition(LfTestPeers.class));
 		}
-	}
-
-	private static void useRandomPorts(ConfigurableEnvironment environment) {
-		Map<String, Object> ports = new LinkedHashMap<>();
-		Map<String, Object> servers = Binder.get(environment)
-			.bind("lf.servers", Bindable.mapOf(String.class, Object.class))
-			.orElse(Map.of());
-		servers.keySet().forEach((name) -> ports.put("lf.servers." + name + ".port", 0));
-		if (!servers.containsKey("default")) {
-			ports.put("lf.server.port", 0);
-		}
-		environment.getPropertySources().addFirst(new MapPropertySource(PROPERTY_SOURCE, ports));
 	}
 
 	/** An event source without a handler would fail the start of an application. */

@@ -2,23 +2,23 @@ package org.leaderfollowers.spring.test;
 
 import java.util.List;
 
-import org.jspecify.annotations.Nullable;
-
 import org.springframework.test.context.ContextConfigurationAttributes;
 import org.springframework.test.context.ContextCustomizer;
 import org.springframework.test.context.ContextCustomizerFactory;
 import org.springframework.test.context.TestContextAnnotationUtils;
 
 /**
- * Finds {@link LfHandlerTest @LfHandlerTest} on a test class.
+ * Finds {@link LfHandlerTest @LfHandlerTest} on a test class. In other tests, a property
+ * asks for random ports.
  */
 class LfHandlerTestContextCustomizerFactory implements ContextCustomizerFactory {
 
 	@Override
-	public @Nullable ContextCustomizer createContextCustomizer(Class<?> testClass,
+	public ContextCustomizer createContextCustomizer(Class<?> testClass,
 			List<ContextConfigurationAttributes> configAttributes) {
 		LfHandlerTest annotation = TestContextAnnotationUtils.findMergedAnnotation(testClass, LfHandlerTest.class);
-		return (annotation != null) ? new LfHandlerTestContextCustomizer(annotation.serverEnvironment()) : null;
+		return (annotation != null) ? new LfHandlerTestContextCustomizer(annotation.serverEnvironment())
+				: new RandomPortsContextCustomizer();
 	}
 
 }

@@ -9,6 +9,9 @@ import org.assertj.core.api.AbstractStringAssert;
 import org.assertj.core.api.Assertions;
 import org.leaderfollowers.spring.test.client.Reception.Outcome;
 
+import org.springframework.test.json.JsonContent;
+import org.springframework.test.json.JsonContentAssert;
+
 /**
  * Assertions for a {@link LfTestClient}. Those that receive wait up to the timeout of the
  * client, and take what they have received: the next assertion looks at the next message.
@@ -60,6 +63,26 @@ public final class LfTestClientAssert extends AbstractAssert<LfTestClientAssert,
 	public AbstractStringAssert<?> nextMessage() {
 		isNotNull();
 		return Assertions.assertThat(this.actual.receive()).as("the next message of %s", this.actual);
+	}
+
+	/**
+	 * Verifies that the next message is this JSON, leniently: the order of fields does
+	 * not matter, and the message may have further fields.
+	 * @param expected the JSON, or the location of a resource that ends in {@code .json}
+	 * @return this assertion
+	 */
+	public LfTestClientAssert receivesJson(String expected) {
+		nextMessageAsJson().isLenientlyEqualTo(expected);
+		return this;
+	}
+
+	/**
+	 * Takes the next message, to look at its JSON more closely.
+	 * @return assertions for its payload, for example by JSON paths
+	 */
+	public JsonContentAssert nextMessageAsJson() {
+		isNotNull();
+		return new JsonContentAssert(new JsonContent(this.actual.receive())).as("the next message of %s", this.actual);
 	}
 
 	/**

@@ -25,8 +25,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 /**
  * Tests of what a {@code @SpringBootTest} finds.
  */
-@SpringBootTest(properties = { "lf.server.port=0", "lf.servers.echo.port=0", "lf.servers.orders.port=0",
-		"lf.servers.teller.port=0" })
+@SpringBootTest(properties = "lf-test.random-ports=true")
 @Timeout(120)
 class WholeApplicationTests {
 

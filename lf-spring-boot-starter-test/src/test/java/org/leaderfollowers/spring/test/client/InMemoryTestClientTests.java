@@ -67,6 +67,23 @@ class InMemoryTestClientTests {
 	}
 
 	@Test
+	void jsonIsComparedByItsFields() {
+		try (InMemoryTestClient client = LfTestClient.inMemory(this.script).timeout(SHORT).open()) {
+			client.send("{\"item\":\"tea\",\"price\":{\"cents\":250}}", "{\"item\":\"tea\"}", "tea");
+			assertThat(client).receivesJson("{\"price\":{\"cents\":250}}");
+			assertThatExceptionOfType(AssertionError.class)
+				.isThrownBy(() -> assertThat(client).receivesJson("{\"price\":1}"))
+				.withMessageContaining("the next message of " + client)
+				.withMessageContaining("price");
+			assertThatExceptionOfType(AssertionError.class)
+				.isThrownBy(() -> assertThat(client).nextMessageAsJson().hasPath("$.item"));
+			client.send("{\"item\":\"tea\",\"price\":{\"cents\":250}}");
+			assertThat(client).nextMessageAsJson().extractingPath("$.price.cents").isEqualTo(250);
+			assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(client).receivesJson("{}"));
+		}
+	}
+
+	@Test
 	void repliesAreFramed() {
 		try (InMemoryTestClient client = LfTestClient.inMemory(this.script).clientFraming(Framing.raw()).open()) {
 			client.sendRaw("a\r\nb\n");
