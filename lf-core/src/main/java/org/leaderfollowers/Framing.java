@@ -116,6 +116,16 @@ public interface Framing {
 	}
 
 	/**
+	 * Messages behind a header with their length in decimal digits: by default, a number
+	 * that counts the bytes that follow it, with leading zeros.
+	 * @param digits the number of digits, from 1 to 9
+	 * @return the framing; its methods return variants of it
+	 */
+	static LengthFieldFraming decimalLength(int digits) {
+		return LengthFieldFraming.ofDigits(digits);
+	}
+
+	/**
 	 * No framing: all bytes that have arrived are one message, up to the maximum message
 	 * size.
 	 * @return the framing
