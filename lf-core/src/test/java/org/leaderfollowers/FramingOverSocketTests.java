@@ -47,7 +47,7 @@ class FramingOverSocketTests {
 				Framing.fixedLength(7), Framing.lengthField(1), Framing.lengthField(2), Framing.lengthField(3),
 				Framing.lengthField(4).inclusive(true),
 				Framing.lengthField(2).offset(3).adjustment(-1).order(ByteOrder.LITTLE_ENDIAN),
-				Framing.decimalLength(4), Framing.raw());
+				Framing.decimalLength(4), EnclosedFramingTests.MLLP, EnclosedFramingTests.JT808, Framing.raw());
 	}
 
 	private static byte[] stream(Framing framing, int messages) {
