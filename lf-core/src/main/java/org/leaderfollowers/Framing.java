@@ -153,6 +153,17 @@ public interface Framing {
 	}
 
 	/**
+	 * The protocol of Redis, version 2 (RESP2), for servers and clients. A message is a
+	 * whole request or reply as it was sent: an array, a string, a number, an error, or a
+	 * line with an inline command. Payloads are sent as they are, so each must be such a
+	 * value.
+	 * @return the framing
+	 */
+	static Framing resp() {
+		return RespFraming.INSTANCE;
+	}
+
+	/**
 	 * No framing: all bytes that have arrived are one message, up to the maximum message
 	 * size.
 	 * @return the framing

@@ -239,7 +239,11 @@ class ConnectionFramingTests {
 						"\u000btoo large\u001c\r", "large"),
 				Arguments.of(EnclosedFramingTests.JT808, "~ok~", "~" + large + "}\u0002}\u0001~", "~too large~",
 						"large"),
-				Arguments.of(Framing.decimalLength(6), "000002ok", "005000" + large, "000009too large", "large"));
+				Arguments.of(Framing.decimalLength(6), "000002ok", "005000" + large, "000009too large", "large"),
+				Arguments.of(Framing.resp(), "*1\r\n$2\r\nok\r\n",
+						"*3\r\n$1\r\na\r\n$5000\r\n" + large + "\r\n*2\r\n$3\r\nabc\r\n+" + large + "\r\n", "too large",
+						"*3\r\n$"),
+				Arguments.of(Framing.resp(), "ok\r\n", large + "\r\n", "too large", "large"));
 	}
 
 	@ParameterizedTest

@@ -469,7 +469,8 @@ class FramingTests {
 						"length-field(2, offset 1, adjustment -3, inclusive, little-endian)"),
 				Arguments.of(Framing.decimalLength(4).inclusive(true), "decimal-length(4, inclusive)"),
 				Arguments.of(EnclosedFramingTests.MLLP, "enclosed(0x0b, 0x1c0d)"),
-				Arguments.of(EnclosedFramingTests.JT808, "enclosed(0x7e, 0x7e, escapes)"));
+				Arguments.of(EnclosedFramingTests.JT808, "enclosed(0x7e, 0x7e, escapes)"),
+				Arguments.of(Framing.resp(), "resp"));
 	}
 
 	@ParameterizedTest
