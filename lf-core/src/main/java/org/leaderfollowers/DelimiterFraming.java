@@ -62,7 +62,7 @@ final class DelimiterFraming implements Framing {
 	}
 
 	/** The index of the first delimiter in the range, or -1. */
-	private int find(ByteBuffer buffer, int from, int to) {
+	int find(ByteBuffer buffer, int from, int to) {
 		int last = to - this.delimiter.length;
 		int i = from;
 		while (i <= last) {

@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 
 /**
  * Separates the messages in a stream of bytes. A framing is symmetric: handlers receive
@@ -116,6 +117,53 @@ public interface Framing {
 	}
 
 	/**
+	 * Messages behind a header with their length in decimal digits: by default, a number
+	 * that counts the bytes that follow it, with leading zeros.
+	 * @param digits the number of digits, from 1 to 9
+	 * @return the framing; its methods return variants of it
+	 */
+	static LengthFieldFraming decimalLength(int digits) {
+		return LengthFieldFraming.ofDigits(digits);
+	}
+
+	/**
+	 * Messages between a start and an end, such as STX and ETX. The payload must not
+	 * contain the end.
+	 * @param start at least one byte. If start and end are equal, a message is any bytes
+	 * between two of them, so that one can both end a message and start the next. There
+	 * is no empty message then
+	 * @param end at least one byte
+	 * @return the framing
+	 */
+	static Framing enclosed(byte[] start, byte[] end) {
+		return new EnclosedFraming(start.clone(), end.clone(), null);
+	}
+
+	/**
+	 * Messages between a start and an end, with escapes for bytes that must not occur
+	 * between them. A frame has up to twice the length of its payload.
+	 * @param start as for {@link #enclosed(byte[], byte[])}
+	 * @param end as for {@link #enclosed(byte[], byte[])}
+	 * @param escapes for each byte that has an escape, two bytes that stand for it. All
+	 * begin with the same byte, which has an escape as well
+	 * @return the framing
+	 */
+	static Framing enclosed(byte[] start, byte[] end, Map<Byte, byte[]> escapes) {
+		return new EnclosedFraming(start.clone(), end.clone(), Escapes.of(escapes));
+	}
+
+	/**
+	 * The protocol of Redis, version 2 (RESP2), for servers and clients. A message is a
+	 * whole request or reply as it was sent: an array, a string, a number, an error, or a
+	 * line with an inline command. Payloads are sent as they are, so each must be such a
+	 * value.
+	 * @return the framing
+	 */
+	static Framing resp() {
+		return RespFraming.INSTANCE;
+	}
+
+	/**
 	 * No framing: all bytes that have arrived are one message, up to the maximum message
 	 * size.
 	 * @return the framing
@@ -148,6 +196,9 @@ public interface Framing {
 		/** How long a frame is that is too large, {@link #UNKNOWN} or {@link #FITS}. */
 		private long tooLarge;
 
+		/** Whether the input begins within a message that is too large. */
+		private boolean continued;
+
 		/**
 		 * Creates a frame, to test a framing or to use it outside of a server. Within a
 		 * server, the engine provides the frame.
@@ -165,6 +216,17 @@ public interface Framing {
 			this.payloadLength = 0;
 			this.frameLength = 0;
 			this.tooLarge = FITS;
+			this.continued = false;
+		}
+
+		/** Looks for the end of a message that is too large. */
+		void continueTooLarge(int maxMessageSize) {
+			begin(maxMessageSize, 0);
+			this.continued = true;
+		}
+
+		boolean isContinued() {
+			return this.continued;
 		}
 
 		/**

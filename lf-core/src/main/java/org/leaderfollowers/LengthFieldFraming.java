@@ -4,8 +4,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * Messages behind a header with their length. Immutable; every method returns a changed
- * copy.
+ * Messages behind a header with their length, as a binary number or in decimal digits.
+ * Immutable; every method returns a changed copy.
  * <p>
  * A frame consists of {@code offset} bytes of header, the length field, and the body. The
  * payload that a handler sees and sends is the header followed by the body: only the
@@ -19,6 +19,8 @@ public final class LengthFieldFraming implements Framing {
 
 	private final int fieldBytes;
 
+	private final boolean decimal;
+
 	private final int offset;
 
 	private final int adjustment;
@@ -27,8 +29,10 @@ public final class LengthFieldFraming implements Framing {
 
 	private final ByteOrder order;
 
-	private LengthFieldFraming(int fieldBytes, int offset, int adjustment, boolean inclusive, ByteOrder order) {
+	private LengthFieldFraming(int fieldBytes, boolean decimal, int offset, int adjustment, boolean inclusive,
+			ByteOrder order) {
 		this.fieldBytes = fieldBytes;
+		this.decimal = decimal;
 		this.offset = offset;
 		this.adjustment = adjustment;
 		this.inclusive = inclusive;
@@ -39,7 +43,14 @@ public final class LengthFieldFraming implements Framing {
 		if (fieldBytes < 1 || fieldBytes > 4) {
 			throw new IllegalArgumentException("'lengthFieldBytes' must be 1, 2, 3 or 4, but is " + fieldBytes);
 		}
-		return new LengthFieldFraming(fieldBytes, 0, 0, false, ByteOrder.BIG_ENDIAN);
+		return new LengthFieldFraming(fieldBytes, false, 0, 0, false, ByteOrder.BIG_ENDIAN);
+	}
+
+	static LengthFieldFraming ofDigits(int digits) {
+		if (digits < 1 || digits > 9) {
+			throw new IllegalArgumentException("'digits' must be from 1 to 9, but is " + digits);
+		}
+		return new LengthFieldFraming(digits, true, 0, 0, false, ByteOrder.BIG_ENDIAN);
 	}
 
 	/**
@@ -51,7 +62,8 @@ public final class LengthFieldFraming implements Framing {
 		if (offset < 0 || offset > 1024) {
 			throw new IllegalArgumentException("'offset' must be from 0 to 1024, but is " + offset);
 		}
-		return new LengthFieldFraming(this.fieldBytes, offset, this.adjustment, this.inclusive, this.order);
+		return new LengthFieldFraming(this.fieldBytes, this.decimal, offset, this.adjustment, this.inclusive,
+				this.order);
 	}
 
 	/**
@@ -64,7 +76,8 @@ public final class LengthFieldFraming implements Framing {
 		if (Math.abs((long) adjustment) > 65536) {
 			throw new IllegalArgumentException("'adjustment' must be from -65536 to 65536, but is " + adjustment);
 		}
-		return new LengthFieldFraming(this.fieldBytes, this.offset, adjustment, this.inclusive, this.order);
+		return new LengthFieldFraming(this.fieldBytes, this.decimal, this.offset, adjustment, this.inclusive,
+				this.order);
 	}
 
 	/**
@@ -73,7 +86,8 @@ public final class LengthFieldFraming implements Framing {
 	 * @return a changed copy
 	 */
 	public LengthFieldFraming inclusive(boolean inclusive) {
-		return new LengthFieldFraming(this.fieldBytes, this.offset, this.adjustment, inclusive, this.order);
+		return new LengthFieldFraming(this.fieldBytes, this.decimal, this.offset, this.adjustment, inclusive,
+				this.order);
 	}
 
 	/**
@@ -82,7 +96,8 @@ public final class LengthFieldFraming implements Framing {
 	 * @return a changed copy
 	 */
 	public LengthFieldFraming order(ByteOrder order) {
-		return new LengthFieldFraming(this.fieldBytes, this.offset, this.adjustment, this.inclusive, order);
+		return new LengthFieldFraming(this.fieldBytes, this.decimal, this.offset, this.adjustment, this.inclusive,
+				order);
 	}
 
 	@Override
@@ -123,10 +138,10 @@ public final class LengthFieldFraming implements Framing {
 						.formatted(payload.remaining(), this.offset));
 		}
 		long value = (long) body - this.adjustment + (this.inclusive ? this.offset + this.fieldBytes : 0);
-		if (value < 0 || value >= 1L << (8 * this.fieldBytes)) {
+		if (value < 0 || value > maxValue()) {
 			throw new IllegalArgumentException(
-					"A body of %d bytes makes a length of %d, which a field of %d bytes cannot hold".formatted(body,
-							value, this.fieldBytes));
+					"A body of %d bytes makes a length of %d, which a field of %d %s cannot hold".formatted(body, value,
+							this.fieldBytes, this.decimal ? "digits" : "bytes"));
 		}
 		for (int i = 0; i < this.offset; i++) {
 			output.put(payload.get());
@@ -135,20 +150,44 @@ public final class LengthFieldFraming implements Framing {
 		output.put(payload);
 	}
 
+	private long maxValue() {
+		if (!this.decimal) {
+			return (1L << (8 * this.fieldBytes)) - 1;
+		}
+		long values = 1;
+		for (int i = 0; i < this.fieldBytes; i++) {
+			values *= 10;
+		}
+		return values - 1;
+	}
+
 	private long readField(ByteBuffer buffer, int at) {
 		long value = 0;
 		for (int i = 0; i < this.fieldBytes; i++) {
 			int index = (this.order == ByteOrder.BIG_ENDIAN) ? i : this.fieldBytes - 1 - i;
-			value = (value << 8) | (buffer.get(at + index) & 0xFF);
+			byte b = buffer.get(at + index);
+			value = this.decimal ? value * 10 + digit(b) : (value << 8) | (b & 0xFF);
 		}
 		return value;
 	}
 
-	private void writeField(ByteBuffer buffer, long value) {
-		for (int i = 0; i < this.fieldBytes; i++) {
-			int index = (this.order == ByteOrder.BIG_ENDIAN) ? this.fieldBytes - 1 - i : i;
-			buffer.put((byte) (value >>> (8 * index)));
+	private int digit(byte b) {
+		if (b < '0' || b > '9') {
+			throw new FramingException(
+					"The length field has %d bytes, which must all be decimal digits".formatted(this.fieldBytes));
 		}
+		return b - '0';
+	}
+
+	private void writeField(ByteBuffer buffer, long value) {
+		int at = buffer.position();
+		long rest = value;
+		for (int i = this.fieldBytes - 1; i >= 0; i--) {
+			int index = (this.order == ByteOrder.BIG_ENDIAN) ? i : this.fieldBytes - 1 - i;
+			buffer.put(at + index, (byte) (this.decimal ? '0' + rest % 10 : rest));
+			rest = this.decimal ? rest / 10 : rest >>> 8;
+		}
+		buffer.position(at + this.fieldBytes);
 	}
 
 	@Override
@@ -158,7 +197,8 @@ public final class LengthFieldFraming implements Framing {
 
 	@Override
 	public String toString() {
-		StringBuilder text = new StringBuilder("length-field(").append(this.fieldBytes);
+		StringBuilder text = new StringBuilder(this.decimal ? "decimal-length(" : "length-field(")
+			.append(this.fieldBytes);
 		if (this.offset != 0) {
 			text.append(", offset ").append(this.offset);
 		}

@@ -213,7 +213,7 @@ final class MessageDecoder {
 			return (rest == Framing.Frame.UNKNOWN) ? rest : rest - there;
 		}
 		Framing.Frame found = this.frame;
-		found.begin(maxMessageSize, this.scanned);
+		found.continueTooLarge(maxMessageSize);
 		boolean complete = framing.decode(bytes.order(ByteOrder.BIG_ENDIAN), found);
 		bytes.limit(this.end).position(start);
 		found.check(complete, available);

@@ -218,9 +218,9 @@ class ArchitectureTests {
 				"PromotionPolicy", "PoolListener", "PoolSnapshot", "HandOff", "LatencySnapshot", "Connection",
 				"EngineConnection", "ConnectionSnapshot", "ConnectionClosedException", "CloseReason", "Suspension",
 				"OwedReply", "MessageHandler", "Framing", "RawFraming", "DelimiterFraming", "FixedLengthFraming",
-				"LengthFieldFraming", "FramingException", "SlowConsumerException", "ReplyRatioException",
-				"ServerSnapshot", "ClientSnapshot", "ServerTls", "ClientAuth", "TransportType", "TrustedNetworks",
-				"Arguments", "EventSource", "QueueSource");
+				"LengthFieldFraming", "EnclosedFraming", "Escapes", "RespFraming", "FramingException",
+				"SlowConsumerException", "ReplyRatioException", "ServerSnapshot", "ClientSnapshot", "ServerTls",
+				"ClientAuth", "TransportType", "TrustedNetworks", "Arguments", "EventSource", "QueueSource");
 
 		private final Set<String> names;
 

@@ -5,11 +5,14 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -227,6 +230,42 @@ class ConnectionFramingTests {
 		peer.send(new byte[] { 'x', 'y', 0, 0, 0, 1, 'z' });
 		assertThat(peer.read(7)).containsExactly('x', 'y', 0, 0, 0, 1, 'z');
 		assertThat(beginnings).containsExactly("abcde");
+	}
+
+	static Stream<Arguments> oversized() {
+		String large = "large".repeat(1_000);
+		return Stream.of(
+				Arguments.of(EnclosedFramingTests.MLLP, "\u000bok\u001c\r", "\u000b" + large + "\u001c\r",
+						"\u000btoo large\u001c\r", "large"),
+				Arguments.of(EnclosedFramingTests.JT808, "~ok~", "~" + large + "}\u0002}\u0001~", "~too large~",
+						"large"),
+				Arguments.of(Framing.decimalLength(6), "000002ok", "005000" + large, "000009too large", "large"),
+				Arguments.of(Framing.resp(), "*1\r\n$2\r\nok\r\n",
+						"*3\r\n$1\r\na\r\n$5000\r\n" + large + "\r\n*2\r\n$3\r\nabc\r\n+" + large + "\r\n", "too large",
+						"*3\r\n$"),
+				Arguments.of(Framing.resp(), "ok\r\n", large + "\r\n", "too large", "large"));
+	}
+
+	@ParameterizedTest
+	@MethodSource("oversized")
+	void anOversizedMessageOfEveryFramingIsLeftOut(Framing framing, String fits, String oversized, String reply,
+			String beginning) {
+		Queue<String> beginnings = new ConcurrentLinkedQueue<>();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 8))
+			.framing(framing)
+			.maxMessageSize(100)
+			.skipOversizedMessages(true)
+			.handler(skipping(beginnings)));
+		String expected = fits + reply + fits;
+		Peer peer = this.engine.connect(server).send(fits + oversized + fits);
+		assertThat(new String(peer.read(expected.length()), StandardCharsets.US_ASCII)).isEqualTo(expected);
+		for (char c : (oversized + fits).toCharArray()) {
+			peer.send(String.valueOf(c));
+		}
+		assertThat(new String(peer.read(reply.length() + fits.length()), StandardCharsets.US_ASCII))
+			.isEqualTo(reply + fits);
+		assertThat(beginnings).containsExactly(beginning, beginning);
+		Engine.eventually().until(() -> server.pool().snapshot().bufferedBytes() == 0);
 	}
 
 	@Test

@@ -46,7 +46,8 @@ class FramingOverSocketTests {
 		return Stream.of(Framing.line(), Framing.delimiter("aab"), Framing.delimiter("\r\n\r\n"),
 				Framing.fixedLength(7), Framing.lengthField(1), Framing.lengthField(2), Framing.lengthField(3),
 				Framing.lengthField(4).inclusive(true),
-				Framing.lengthField(2).offset(3).adjustment(-1).order(ByteOrder.LITTLE_ENDIAN), Framing.raw());
+				Framing.lengthField(2).offset(3).adjustment(-1).order(ByteOrder.LITTLE_ENDIAN),
+				Framing.decimalLength(4), EnclosedFramingTests.MLLP, EnclosedFramingTests.JT808, Framing.raw());
 	}
 
 	private static byte[] stream(Framing framing, int messages) {

@@ -38,7 +38,10 @@ class FramingTests {
 				Framing.lengthField(3), Framing.lengthField(4), Framing.lengthField(2).offset(3),
 				Framing.lengthField(4).offset(2).inclusive(true), Framing.lengthField(2).order(ByteOrder.LITTLE_ENDIAN),
 				Framing.lengthField(3).order(ByteOrder.LITTLE_ENDIAN).inclusive(true).offset(1),
-				Framing.lengthField(2).adjustment(-2), Framing.lengthField(2).adjustment(2).offset(4));
+				Framing.lengthField(2).adjustment(-2), Framing.lengthField(2).adjustment(2).offset(4),
+				Framing.decimalLength(4), Framing.decimalLength(3).inclusive(true).offset(2), EnclosedFramingTests.MLLP,
+				EnclosedFramingTests.JT808, Framing.enclosed("aab".getBytes(), "ab".getBytes()),
+				Framing.enclosed("ab".getBytes(), "ab".getBytes()));
 	}
 
 	/**
@@ -149,7 +152,8 @@ class FramingTests {
 				return payload;
 			}
 			catch (IllegalArgumentException ex) {
-				// It holds the delimiter; the next one.
+				// It holds the delimiter, or is empty; the next one.
+				wanted += (wanted == 0) ? 1 : 0;
 			}
 		}
 	}
@@ -340,6 +344,25 @@ class FramingTests {
 	}
 
 	@Test
+	void aDecimalLengthHasLeadingZeros() {
+		assertThat(encode(Framing.decimalLength(4), "body".getBytes())).isEqualTo("0004body".getBytes());
+		assertThat(encode(Framing.decimalLength(4).inclusive(true), "body".getBytes()))
+			.isEqualTo("0008body".getBytes());
+		assertThat(encode(Framing.decimalLength(3), new byte[999])).hasSize(1002);
+		assertThatIllegalArgumentException().isThrownBy(() -> encode(Framing.decimalLength(3), new byte[1000]))
+			.withMessage("A body of 1000 bytes makes a length of 1000, which a field of 3 digits cannot hold");
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "00x4body", "-001body", " 123", "    ", "12:4" })
+	void aDecimalLengthOfOtherCharactersIsMalformed(String input) {
+		assertThatExceptionOfType(FramingException.class)
+			.isThrownBy(
+					() -> Framing.decimalLength(4).decode(ByteBuffer.wrap(input.getBytes()), new Framing.Frame(MAX)))
+			.withMessage("The length field has 4 bytes, which must all be decimal digits");
+	}
+
+	@Test
 	void anAdjustmentIsAddedToTheFieldWhenReading() {
 		assertThat(encode(Framing.lengthField(1).adjustment(-2), "body".getBytes())).startsWith(6);
 		assertThat(encode(Framing.lengthField(1).adjustment(1), "body".getBytes())).startsWith(3);
@@ -443,7 +466,11 @@ class FramingTests {
 				Arguments.of(Framing.fixedLength(8), "fixed-length(8)"),
 				Arguments.of(
 						Framing.lengthField(2).offset(1).adjustment(-3).inclusive(true).order(ByteOrder.LITTLE_ENDIAN),
-						"length-field(2, offset 1, adjustment -3, inclusive, little-endian)"));
+						"length-field(2, offset 1, adjustment -3, inclusive, little-endian)"),
+				Arguments.of(Framing.decimalLength(4).inclusive(true), "decimal-length(4, inclusive)"),
+				Arguments.of(EnclosedFramingTests.MLLP, "enclosed(0x0b, 0x1c0d)"),
+				Arguments.of(EnclosedFramingTests.JT808, "enclosed(0x7e, 0x7e, escapes)"),
+				Arguments.of(Framing.resp(), "resp"));
 	}
 
 	@ParameterizedTest
@@ -456,6 +483,8 @@ class FramingTests {
 	void impossibleFramingsAreRefused() {
 		assertThatIllegalArgumentException().isThrownBy(() -> Framing.delimiter(""));
 		assertThatIllegalArgumentException().isThrownBy(() -> Framing.fixedLength(0));
+		assertThatIllegalArgumentException().isThrownBy(() -> Framing.decimalLength(0));
+		assertThatIllegalArgumentException().isThrownBy(() -> Framing.decimalLength(10));
 		assertThatIllegalArgumentException().isThrownBy(() -> Framing.lengthField(2).offset(-1));
 		assertThatIllegalArgumentException().isThrownBy(() -> Framing.lengthField(2).offset(1025));
 		assertThatIllegalArgumentException().isThrownBy(() -> Framing.lengthField(2).adjustment(65537));

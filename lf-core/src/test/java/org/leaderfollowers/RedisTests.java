@@ -93,7 +93,7 @@ class RedisTests {
 		return TcpClient.builder(this.engine.pool(2, 4))
 			.name("redis")
 			.address("127.0.0.1", this.port)
-			.framing(new RespReplies())
+			.framing(Framing.resp())
 			.correlation(Correlation.inOrder())
 			.requestTimeout(Engine.DEADLINE);
 	}

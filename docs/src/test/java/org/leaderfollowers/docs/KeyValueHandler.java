@@ -12,8 +12,7 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
 
 /**
- * A few commands of Redis, so that its tools can talk to a server with a framing of its
- * own.
+ * A few commands of Redis, so that its tools can talk to a server.
  */
 // tag::handler[]
 @LfHandler(server = "redis")

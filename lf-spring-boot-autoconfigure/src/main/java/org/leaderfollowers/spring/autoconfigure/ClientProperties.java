@@ -6,7 +6,6 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Correlation;
-import org.leaderfollowers.spring.autoconfigure.LfProperties.Framing;
 
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.util.unit.DataSize;
@@ -46,8 +45,8 @@ import org.springframework.util.unit.DataSize;
  * neither for health nor for readiness.
  */
 public record ClientProperties(@DefaultValue List<String> addresses, @DefaultValue("default") String pool,
-		@DefaultValue("1") int connections, @DefaultValue Framing framing, @DefaultValue Correlation correlation,
-		@DefaultValue ClientSsl ssl, @DefaultValue("UTF-8") Charset charset,
+		@DefaultValue("1") int connections, @DefaultValue FramingProperties framing,
+		@DefaultValue Correlation correlation, @DefaultValue ClientSsl ssl, @DefaultValue("UTF-8") Charset charset,
 		@DefaultValue("5s") Duration requestTimeout, @Nullable Duration placeTimeout,
 		@DefaultValue("5s") Duration connectTimeout, @DefaultValue("1024") int maxInFlight,
 		@DefaultValue Backoff backoff, @DefaultValue Heartbeat heartbeat, @DefaultValue("false") boolean idempotent,

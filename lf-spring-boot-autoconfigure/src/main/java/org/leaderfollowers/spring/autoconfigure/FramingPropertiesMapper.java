@@ -1,14 +1,18 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.LengthFieldFraming;
-import org.leaderfollowers.spring.autoconfigure.LfProperties.ByteOrder;
-import org.leaderfollowers.spring.autoconfigure.LfProperties.FramingType;
-import org.leaderfollowers.spring.autoconfigure.LfProperties.LengthField;
+import org.leaderfollowers.spring.autoconfigure.FramingProperties.ByteOrder;
+import org.leaderfollowers.spring.autoconfigure.FramingProperties.DecimalLength;
+import org.leaderfollowers.spring.autoconfigure.FramingProperties.Enclosed;
+import org.leaderfollowers.spring.autoconfigure.FramingProperties.LengthField;
+import org.leaderfollowers.spring.autoconfigure.FramingProperties.Type;
 import org.leaderfollowers.spring.server.UnknownNameException;
 import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
@@ -24,7 +28,7 @@ import org.springframework.util.unit.DataSize;
  * @param framing the properties to map
  * @param beanFactory where to find framings of the application, parents included
  */
-record FramingPropertiesMapper(ConfiguredProperties<?> properties, LfProperties.Framing framing,
+record FramingPropertiesMapper(ConfiguredProperties<?> properties, FramingProperties framing,
 		ListableBeanFactory beanFactory) {
 
 	private static final String TYPE = "framing.type";
@@ -37,11 +41,21 @@ record FramingPropertiesMapper(ConfiguredProperties<?> properties, LfProperties.
 
 	private static final String LENGTH_FIELD = "framing.length-field";
 
+	private static final String DECIMAL_LENGTH = "framing.decimal-length";
+
+	private static final String ENCLOSED = "framing.enclosed";
+
+	private static final byte[] MLLP_START = { 0x0B };
+
+	private static final byte[] MLLP_END = { 0x1C, '\r' };
+
 	Framing map() {
-		LfProperties.Framing framing = this.framing;
-		rejectUnused(DELIMITER, framing.delimiter(), FramingType.DELIMITER);
-		rejectUnused(LENGTH, framing.length(), FramingType.FIXED_LENGTH);
-		rejectUnused(LENGTH_FIELD, framing.lengthField(), FramingType.LENGTH_FIELD);
+		FramingProperties framing = this.framing;
+		rejectUnused(DELIMITER, framing.delimiter(), Type.DELIMITER);
+		rejectUnused(LENGTH, framing.length(), Type.FIXED_LENGTH);
+		rejectUnused(LENGTH_FIELD, framing.lengthField(), Type.LENGTH_FIELD);
+		rejectUnused(DECIMAL_LENGTH, framing.decimalLength(), Type.DECIMAL_LENGTH);
+		rejectUnused(ENCLOSED, framing.enclosed(), Type.ENCLOSED);
 		String bean = framing.bean();
 		if (bean != null) {
 			if (framing.type() != null) {
@@ -56,6 +70,13 @@ record FramingPropertiesMapper(ConfiguredProperties<?> properties, LfProperties.
 			case DELIMITER -> delimiter(framing.delimiter());
 			case FIXED_LENGTH -> fixedLength(framing.length());
 			case LENGTH_FIELD -> lengthField(framing.lengthField());
+			case DECIMAL_LENGTH -> decimalLength(framing.decimalLength());
+			case ENCLOSED -> enclosed(framing.enclosed());
+			case MLLP -> Framing.enclosed(MLLP_START, MLLP_END);
+			case ISO8583 -> Framing.lengthField(2);
+			case ISO8583_DECIMAL -> Framing.decimalLength(4);
+			case MODBUS_TCP -> Framing.lengthField(2).offset(4);
+			case RESP -> Framing.resp();
 			case RAW -> Framing.raw();
 		};
 	}
@@ -86,23 +107,23 @@ record FramingPropertiesMapper(ConfiguredProperties<?> properties, LfProperties.
 		}
 	}
 
-	private FramingType type() {
-		FramingType type = this.framing.type();
-		return (type != null) ? type : FramingType.LINE;
+	private Type type() {
+		Type type = this.framing.type();
+		return (type != null) ? type : Type.LINE;
 	}
 
-	private void rejectUnused(String property, @Nullable Object value, FramingType type) {
+	private void rejectUnused(String property, @Nullable Object value, Type type) {
 		if (value != null && type() != type) {
 			throw this.properties.invalid(property, value,
 					"Is used only if '%s' is '%s'.".formatted(this.properties.key(TYPE), name(type)));
 		}
 	}
 
-	private static String name(FramingType type) {
+	private static String name(Type type) {
 		return type.name().toLowerCase(Locale.ROOT).replace('_', '-');
 	}
 
-	private <V> V required(String property, @Nullable V value, FramingType type) {
+	private <V> V required(String property, @Nullable V value, Type type) {
 		if (value == null) {
 			throw this.properties.missing(property,
 					"A value is required, because '%s' is '%s'.".formatted(this.properties.key(TYPE), name(type)));
@@ -111,29 +132,67 @@ record FramingPropertiesMapper(ConfiguredProperties<?> properties, LfProperties.
 	}
 
 	private Framing delimiter(@Nullable String delimiter) {
-		String value = required(DELIMITER, delimiter, FramingType.DELIMITER);
+		String value = required(DELIMITER, delimiter, Type.DELIMITER);
 		return Framing.delimiter(this.properties.get(DELIMITER, value, Delimiter::parse));
 	}
 
 	private Framing fixedLength(@Nullable Integer length) {
-		return this.properties.get(LENGTH, required(LENGTH, length, FramingType.FIXED_LENGTH), Framing::fixedLength,
+		return this.properties.get(LENGTH, required(LENGTH, length, Type.FIXED_LENGTH), Framing::fixedLength,
 				"be at least 1");
 	}
 
 	private Framing lengthField(@Nullable LengthField field) {
-		Integer bytes = required(LENGTH_FIELD + ".bytes", (field != null) ? field.bytes() : null,
-				FramingType.LENGTH_FIELD);
+		Integer bytes = required(LENGTH_FIELD + ".bytes", (field != null) ? field.bytes() : null, Type.LENGTH_FIELD);
 		LengthFieldFraming framing = this.properties.get(LENGTH_FIELD + ".bytes", bytes, Framing::lengthField,
 				"be 1, 2, 3 or 4");
 		if (field == null) {
 			return framing;
 		}
-		framing = this.properties.get(LENGTH_FIELD + ".offset", field.offset(), framing::offset, "be from 0 to 1024");
-		framing = this.properties.get(LENGTH_FIELD + ".adjustment", field.adjustment(), framing::adjustment,
-				"be from -65536 to 65536");
-		return framing.inclusive(field.inclusive())
+		return header(LENGTH_FIELD, framing, field.offset(), field.adjustment()).inclusive(field.inclusive())
 			.order((field.byteOrder() == ByteOrder.BIG_ENDIAN) ? java.nio.ByteOrder.BIG_ENDIAN
 					: java.nio.ByteOrder.LITTLE_ENDIAN);
+	}
+
+	private Framing decimalLength(@Nullable DecimalLength length) {
+		if (length == null) {
+			return Framing.decimalLength(4);
+		}
+		LengthFieldFraming framing = this.properties.get(DECIMAL_LENGTH + ".digits", length.digits(),
+				Framing::decimalLength, "be from 1 to 9");
+		return header(DECIMAL_LENGTH, framing, length.offset(), length.adjustment()).inclusive(length.inclusive());
+	}
+
+	private LengthFieldFraming header(String property, LengthFieldFraming framing, int offset, int adjustment) {
+		LengthFieldFraming moved = this.properties.get(property + ".offset", offset, framing::offset,
+				"be from 0 to 1024");
+		return this.properties.get(property + ".adjustment", adjustment, moved::adjustment, "be from -65536 to 65536");
+	}
+
+	private Framing enclosed(@Nullable Enclosed enclosed) {
+		byte[] start = bytes(ENCLOSED + ".start", (enclosed != null) ? enclosed.start() : null);
+		byte[] end = bytes(ENCLOSED + ".end", (enclosed != null) ? enclosed.end() : null);
+		if (enclosed == null || enclosed.escapes().isEmpty()) {
+			return Framing.enclosed(start, end);
+		}
+		return this.properties.get(ENCLOSED + ".escapes", enclosed.escapes(),
+				(escapes) -> Framing.enclosed(start, end, escapes(escapes)));
+	}
+
+	private byte[] bytes(String property, @Nullable String value) {
+		return this.properties.get(property, required(property, value, Type.ENCLOSED), Delimiter::parse);
+	}
+
+	private static Map<Byte, byte[]> escapes(Map<String, String> escapes) {
+		Map<Byte, byte[]> bytes = new HashMap<>();
+		escapes.forEach((original, pair) -> {
+			byte[] single = Delimiter.parse(original);
+			if (single.length != 1) {
+				throw new IllegalArgumentException(
+						"'%s' is not a single byte such as '0x7e', which needs quotes in YAML".formatted(original));
+			}
+			bytes.put(single[0], Delimiter.parse(pair));
+		});
+		return bytes;
 	}
 
 }

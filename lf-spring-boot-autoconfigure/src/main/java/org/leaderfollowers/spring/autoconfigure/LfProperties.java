@@ -17,6 +17,7 @@ import org.leaderfollowers.ReplyOrder;
 import org.leaderfollowers.TransportType;
 
 import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.NestedConfigurationProperty;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.util.unit.DataSize;
 
@@ -103,7 +104,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param udp What there is for datagrams only.
 	 */
 	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
-			@DefaultValue("tcp") TransportType transport, @DefaultValue Framing framing, @DefaultValue Ssl ssl,
+			@DefaultValue("tcp") TransportType transport,
+			@NestedConfigurationProperty @DefaultValue FramingProperties framing, @DefaultValue Ssl ssl,
 			@DefaultValue("UTF-8") Charset charset, @DefaultValue("64KB") DataSize maxMessageSize,
 			@DefaultValue("false") boolean skipOversizedMessages, @DefaultValue("10000") int maxConnections,
 			@DefaultValue("1MB") DataSize maxOutboundSize, @DefaultValue("10m") Duration idleTimeout,
@@ -149,21 +151,6 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	}
 
 	/**
-	 * How the messages of a server are told apart.
-	 *
-	 * @param type Kind of framing. Lines, unless there is a bean.
-	 * @param bean Name of a bean of type Framing to use instead of a built-in framing.
-	 * @param delimiter Delimiter at the end of each message, with escapes such as '\r\n',
-	 * or bytes in hexadecimal such as '0x0d0a'. Required for the type 'delimiter'.
-	 * @param length Length of each message in bytes. Required for the type
-	 * 'fixed-length'.
-	 * @param lengthField Length field in front of each message.
-	 */
-	public record Framing(@Nullable FramingType type, @Nullable String bean, @Nullable String delimiter,
-			@Nullable Integer length, @Nullable LengthField lengthField) {
-	}
-
-	/**
 	 * How a server speaks TLS.
 	 *
 	 * @param enabled Whether to speak TLS. Enabled automatically if there is a bundle.
@@ -171,30 +158,6 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param clientAuth Whether clients have to show a certificate.
 	 */
 	public record Ssl(@Nullable Boolean enabled, @Nullable String bundle, @DefaultValue("none") ClientAuth clientAuth) {
-	}
-
-	/**
-	 * The kinds of framing.
-	 */
-	public enum FramingType {
-
-		/**
-		 * Lines, which end with a line feed or with a carriage return and a line feed.
-		 */
-		LINE,
-
-		/** Messages that end with a delimiter. */
-		DELIMITER,
-
-		/** Messages of one length. */
-		FIXED_LENGTH,
-
-		/** Messages behind a header that tells their length. */
-		LENGTH_FIELD,
-
-		/** No framing: whatever has arrived is a message. */
-		RAW
-
 	}
 
 	/**
@@ -222,36 +185,6 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 
 		/** Each request gets a number, which the peer returns in the same place. */
 		STAMPED
-
-	}
-
-	/**
-	 * The header of messages that tells their length.
-	 *
-	 * @param bytes Size of the length field in bytes, from 1 to 4. Required for the type
-	 * 'length-field'.
-	 * @param offset Bytes of header before the length field. They are part of the
-	 * message.
-	 * @param adjustment Bytes to add to the value of the field to get the length of what
-	 * follows it.
-	 * @param inclusive Whether the value of the field counts the header and the field
-	 * itself.
-	 * @param byteOrder Order of the bytes of the length field.
-	 */
-	public record LengthField(@Nullable Integer bytes, @DefaultValue("0") int offset, @DefaultValue("0") int adjustment,
-			@DefaultValue("false") boolean inclusive, @DefaultValue("big-endian") ByteOrder byteOrder) {
-	}
-
-	/**
-	 * The orders of the bytes of a number.
-	 */
-	public enum ByteOrder {
-
-		/** Most significant byte first, as usual on the network. */
-		BIG_ENDIAN,
-
-		/** Least significant byte first. */
-		LITTLE_ENDIAN
 
 	}
 

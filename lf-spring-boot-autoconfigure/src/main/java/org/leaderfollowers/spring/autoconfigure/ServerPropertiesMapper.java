@@ -51,6 +51,8 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		tcp.put("framing.delimiter", (server) -> server.framing().delimiter());
 		tcp.put("framing.length", (server) -> server.framing().length());
 		tcp.put("framing.length-field", (server) -> server.framing().lengthField());
+		tcp.put("framing.decimal-length", (server) -> server.framing().decimalLength());
+		tcp.put("framing.enclosed", (server) -> server.framing().enclosed());
 		tcp.put("ssl.enabled", (server) -> server.ssl().enabled());
 		tcp.put("ssl.bundle", (server) -> server.ssl().bundle());
 		tcp.put("ssl.client-auth", (server) -> server.ssl().clientAuth());

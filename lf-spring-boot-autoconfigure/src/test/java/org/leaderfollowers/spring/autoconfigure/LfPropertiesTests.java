@@ -129,6 +129,46 @@ class LfPropertiesTests {
 	}
 
 	@ParameterizedTest
+	@CsvSource(delimiter = '|', textBlock = """
+			decimal-length  | decimal-length(4)
+			mllp            | enclosed(0x0b, 0x1c0d)
+			iso8583         | length-field(2)
+			iso8583-decimal | decimal-length(4)
+			modbus-tcp      | length-field(2, offset 4)
+			resp            | resp
+			""")
+	void framingsWithoutDetails(String type, String description) {
+		assertThat(framing("framing.type=" + type)).isEqualTo(description);
+	}
+
+	@Test
+	void framingsWithDetailsOfTheirOwn() {
+		assertThat(framing("framing.type=decimal-length", "framing.decimal-length.digits=6",
+				"framing.decimal-length.offset=1", "framing.decimal-length.adjustment=2",
+				"framing.decimal-length.inclusive=true"))
+			.isEqualTo("decimal-length(6, offset 1, adjustment 2, inclusive)");
+		assertThat(framing("framing.type=enclosed", "framing.enclosed.start=\\u0002", "framing.enclosed.end=0x03"))
+			.isEqualTo("enclosed(0x02, 0x03)");
+		assertThat(framing("framing.type=enclosed", "framing.enclosed.start=0x7e", "framing.enclosed.end=0x7e",
+				"framing.enclosed.escapes.0x7e=0x7d02", "framing.enclosed.escapes.0x7d=0x7d01"))
+			.isEqualTo("enclosed(0x7e, 0x7e, escapes)");
+	}
+
+	@ParameterizedTest
+	@CsvSource(delimiter = '|', textBlock = """
+			escapes.0x7e=0x7d   | 'escapes' must have two bytes for each byte.
+			escapes.0x7e=0x7d02 | 'escapes' must have an escape for 0x7d, with which they begin.
+			escapes[126]=0x7d02 | '126' is not a single byte such as '0x7e', which needs quotes in YAML.
+			escapes.0x7e=0x7    | Must have two hexadecimal digits for each byte after '0x'.
+			""", quoteCharacter = '"')
+	void escapesAreChecked(String escape, String reason, CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
+				"lf.server.framing.type=enclosed", "lf.server.framing.enclosed.start=0x7e",
+				"lf.server.framing.enclosed.end=0x7e", "lf.server.framing.enclosed." + escape);
+		assertThat(output).contains("for configuration property 'lf.server.framing.enclosed.escapes'", reason);
+	}
+
+	@ParameterizedTest
 	@CsvSource(delimiter = '|',
 			textBlock = """
 					lf.server.port                        | 70000   | Must be from 0 to 65535.
@@ -240,6 +280,7 @@ class LfPropertiesTests {
 			delimiter    | lf.server.framing.delimiter
 			fixed-length | lf.server.framing.length
 			length-field | lf.server.framing.length-field.bytes
+			enclosed     | lf.server.framing.enclosed.start
 			""")
 	void framingNeedsItsDetails(String type, String property, CapturedOutput output) {
 		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
@@ -255,6 +296,9 @@ class LfPropertiesTests {
 			delimiter    | delimiter=                | Must not be empty.
 			fixed-length | length=0                  | Must be
 			length-field | length-field.bytes=5      | Must be 1, 2, 3 or 4.
+			decimal-length | decimal-length.digits=0 | Must be from 1 to 9.
+			decimal-length | decimal-length.offset=-1 | Must be from 0 to 1024.
+			enclosed     | enclosed.start=           | Must not be empty.
 			""")
 	void detailsOfFramingAreChecked(String type, String detail, String reason, CapturedOutput output) {
 		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,

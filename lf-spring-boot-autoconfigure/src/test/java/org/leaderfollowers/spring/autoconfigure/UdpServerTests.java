@@ -118,6 +118,8 @@ class UdpServerTests {
 			framing.delimiter          | ;
 			framing.length             | 5
 			framing.length-field.bytes | 2
+			framing.decimal-length.digits | 4
+			framing.enclosed.start     | 0x02
 			ssl.enabled                | true
 			ssl.bundle                 | mine
 			ssl.client-auth            | need
@@ -138,7 +140,8 @@ class UdpServerTests {
 		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, "lf.server.transport=udp",
 				"lf.server." + property + "=" + value);
 		assertThat(output).contains("APPLICATION FAILED TO START",
-				"for configuration property 'lf.server.%s'".formatted(property.replace(".bytes", "")),
+				"for configuration property 'lf.server.%s'"
+					.formatted(property.replaceFirst("\\.(bytes|digits|start)$", "")),
 				"Is used only if 'lf.server.transport' is 'tcp'.");
 	}
 

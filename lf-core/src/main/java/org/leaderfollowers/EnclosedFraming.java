@@ -1,0 +1,134 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HexFormat;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Messages between a start and an end.
+ */
+final class EnclosedFraming implements Framing {
+
+	/** Keeps it cheap to find the payload again when the message arrives in pieces. */
+	private static final int MAX_REPETITIONS = 64;
+
+	private final byte[] start;
+
+	private final byte[] end;
+
+	private final DelimiterFraming ends;
+
+	private final @Nullable Escapes escapes;
+
+	/** Whether start and end are equal: one can both end a message and start the next. */
+	private final boolean shared;
+
+	EnclosedFraming(byte[] start, byte[] end, @Nullable Escapes escapes) {
+		if (start.length == 0 || end.length == 0) {
+			throw new IllegalArgumentException("'start' and 'end' must have at least one byte");
+		}
+		this.start = start;
+		this.end = end;
+		this.ends = new DelimiterFraming("enclosed", end, false);
+		this.escapes = escapes;
+		this.shared = Arrays.equals(start, end);
+	}
+
+	/**
+	 * Returns another object if {@link #decode} rewrites its input, because the engine
+	 * decodes a message only once if its connection has its own framing.
+	 */
+	@Override
+	public Framing forConnection(Connection connection) {
+		return (this.escapes != null) ? new EnclosedFraming(this.start, this.end, this.escapes) : this;
+	}
+
+	@Override
+	public boolean decode(ByteBuffer input, Frame frame) {
+		int first = input.position();
+		int payload = frame.isContinued() ? first : findPayload(input);
+		int found = this.ends.find(input, Math.max(payload, first + frame.scanned()), input.limit());
+		if (found < 0) {
+			// The beginning of an end may be among the last bytes.
+			int scanned = Math.max(0, input.remaining() - (this.end.length - 1));
+			boolean isTooLarge = scanned > (payload - first) + escapedLength(frame.maxMessageSize());
+			return isTooLarge ? frame.tooLarge(payload - first, scanned, Frame.UNKNOWN) : frame.incomplete(scanned);
+		}
+		boolean hasEscapes = this.escapes != null && !frame.isContinued();
+		int payloadEnd = hasEscapes ? this.escapes.remove(input, payload, found) : found;
+		return frame.complete(payload - first, payloadEnd - payload, found + this.end.length - first);
+	}
+
+	/** Returns the index behind the start, or behind as much of it as has arrived. */
+	private int findPayload(ByteBuffer input) {
+		int index = input.position();
+		if (this.shared) {
+			for (int i = 0; startLength(input, index) == this.start.length; i++) {
+				if (i == MAX_REPETITIONS) {
+					throw new FramingException("0x%s occurs more than %d times between two messages"
+						.formatted(HexFormat.of().formatHex(this.start), MAX_REPETITIONS));
+				}
+				index += this.start.length;
+			}
+			return index;
+		}
+		int length = startLength(input, index);
+		if (length < Math.min(this.start.length, input.remaining())) {
+			throw new FramingException("A message must begin with 0x" + HexFormat.of().formatHex(this.start));
+		}
+		return index + length;
+	}
+
+	/** Returns how many bytes at the index are those of the start. */
+	private int startLength(ByteBuffer input, int index) {
+		int length = 0;
+		while (length < this.start.length && index + length < input.limit()
+				&& input.get(index + length) == this.start[length]) {
+			length++;
+		}
+		return length;
+	}
+
+	@Override
+	public void encode(ByteBuffer payload, ByteBuffer output) {
+		if (this.shared && !payload.hasRemaining()) {
+			throw new IllegalArgumentException("The payload is empty, but %s has no empty messages".formatted(this));
+		}
+		int first = output.position() + this.start.length;
+		output.put(this.start);
+		if (this.escapes != null) {
+			this.escapes.write(payload, output);
+		}
+		else {
+			output.put(payload);
+		}
+		output.put(this.end);
+		// In the frame, not in the payload: the last bytes of the payload and the first
+		// bytes of the end can be an end as well.
+		int found = this.ends.find(output, first, output.position());
+		if (found < output.position() - this.end.length) {
+			throw new IllegalArgumentException(
+					"The payload contains the end 0x%s of the framing '%s', or would with the bytes behind it"
+						.formatted(HexFormat.of().formatHex(this.end), this));
+		}
+	}
+
+	@Override
+	public int maxFrameLength(int payloadLength) {
+		return (int) Math.min(Integer.MAX_VALUE, this.start.length + escapedLength(payloadLength) + this.end.length);
+	}
+
+	private long escapedLength(int payloadLength) {
+		return (this.escapes != null) ? 2L * payloadLength : payloadLength;
+	}
+
+	@Override
+	public String toString() {
+		HexFormat hex = HexFormat.of();
+		return "enclosed(0x%s, 0x%s%s)".formatted(hex.formatHex(this.start), hex.formatHex(this.end),
+				(this.escapes != null) ? ", escapes" : "");
+	}
+
+}
