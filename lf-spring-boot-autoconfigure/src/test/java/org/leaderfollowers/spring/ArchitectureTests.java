@@ -94,7 +94,7 @@ class ArchitectureTests {
 		assertThat(lines).as("lines of a source file")
 			.allSatisfy((source, count) -> assertThat(count).as(source.toString()).isLessThanOrEqualTo(400));
 		assertThat(packages).as("packages").hasSizeLessThanOrEqualTo(11);
-		assertThat(publicTypes).as("public top-level types").hasSizeLessThanOrEqualTo(81);
+		assertThat(publicTypes).as("public top-level types").hasSizeLessThanOrEqualTo(82);
 	}
 
 	private static Map<Path, Long> linesOfSources() throws IOException {

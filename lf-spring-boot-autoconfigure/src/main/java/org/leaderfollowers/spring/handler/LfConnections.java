@@ -118,7 +118,8 @@ public final class LfConnections {
 	 * @throws PayloadConversionException if nothing can convert the payload
 	 */
 	public Delivery send(String server, long id, Object payload) {
-		return send(tcp(server), tcp(server).connection(id), payload);
+		TcpServer tcpServer = tcp(server);
+		return send(tcpServer, tcpServer.connection(id), payload);
 	}
 
 	/**
@@ -133,7 +134,8 @@ public final class LfConnections {
 	 * @throws PayloadConversionException if nothing can convert the payload
 	 */
 	public Delivery send(String server, String name, Object payload) {
-		return send(tcp(server), tcp(server).connection(name), payload);
+		TcpServer tcpServer = tcp(server);
+		return send(tcpServer, tcpServer.connection(name), payload);
 	}
 
 	/**
