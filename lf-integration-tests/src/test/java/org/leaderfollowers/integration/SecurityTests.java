@@ -7,6 +7,7 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;
 
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -109,6 +110,31 @@ class SecurityTests {
 		}
 	}
 
+	@Test
+	void chainsOfTheGuideLetViewersReadAndOperatorsWrite() throws Exception {
+		try (OperatedApplication application = OperatedApplication.run(WebApplicationType.SERVLET,
+				List.of(Users.class, OperatorSecurity.class), WRITABLE)) {
+			assertThat(application.get("/actuator/health").statusCode()).isEqualTo(200);
+			assertThat(application.get("/actuator/leaderfollowers").statusCode()).isEqualTo(401);
+			assertThat(application.post(SERVER, PAUSE).statusCode()).isEqualTo(401);
+			assertThat(application.get("/").statusCode()).as("login").isEqualTo(302);
+			assertThat(application.sendAs("bob", "/actuator/leaderfollowers", HttpRequest.newBuilder()).statusCode())
+				.isEqualTo(403);
+			HttpResponse<String> page = application.sendAs("vera", "/actuator/leaderfollowers",
+					HttpRequest.newBuilder().header("Accept", "text/html"));
+			assertThat(page.statusCode()).isEqualTo(200);
+			assertThat(page.headers().firstValue("Content-Type"))
+				.hasValueSatisfying((type) -> assertThat(type).startsWith("text/html"));
+			assertThat(page.headers().allValues("Set-Cookie")).isEmpty();
+			assertThat(application.sendAs("vera", SERVER, OperatedApplication.posting(PAUSE)).statusCode())
+				.isEqualTo(403);
+			assertThat(application.server().isPaused()).isFalse();
+			assertThat(application.sendAs("alice", SERVER, OperatedApplication.posting(PAUSE)).statusCode())
+				.isEqualTo(200);
+			assertThat(application.server().isPaused()).isTrue();
+		}
+	}
+
 	private static Class<?> chain(WebApplicationType stack) {
 		return (stack == WebApplicationType.SERVLET) ? ServletChain.class : ReactiveChain.class;
 	}
@@ -131,7 +157,8 @@ class SecurityTests {
 		}
 
 		private static List<UserDetails> all() {
-			return List.of(user("alice", "OPERATOR"), user("bob", "USER"), user(HOSTILE, "OPERATOR"));
+			return List.of(user("alice", "OPERATOR"), user("bob", "USER"), user("vera", "VIEWER"),
+					user(HOSTILE, "OPERATOR"));
 		}
 
 		private static UserDetails user(String name, String role) {
