@@ -106,7 +106,10 @@ class ShutdownTests {
 					String request = Oltp.request(i, 1 + i % 10, 1, 1);
 					client.send(Collections.nCopies(BURST, request).toArray(String[]::new));
 				}
-				Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> blockedTransactions() == processing);
+				Awaitility.await()
+					.atMost(Duration.ofSeconds(120))
+					.untilAsserted(() -> assertThat(blockedTransactions()).as(Files.readString(output()))
+						.isEqualTo(processing));
 				this.process.destroy();
 				whileDraining.check(port, idle);
 				assertThat(this.process.isAlive()).isTrue();
