@@ -77,7 +77,7 @@ class ServerBindExceptionTests {
 	private FailureAnalysis analyze(String message, ManagedServer managed) {
 		RuntimeException failure = ServerBindException.of(new UncheckedIOException(new BindException(message)),
 				this.server, managed);
-		FailureAnalysis analysis = new ServerBindFailureAnalyzer().analyze(new IllegalStateException(failure));
+		FailureAnalysis analysis = new ServerBindException.Analyzer().analyze(new IllegalStateException(failure));
 		assertThat(analysis).isNotNull();
 		return analysis;
 	}
