@@ -134,8 +134,7 @@ class ClientAssembly {
 			return () -> (connection, message) -> {
 			};
 		}
-		HandlerBean bean = this.handlerBeans.singleOfClient(client, handlers);
-		return () -> bean.create(charset, true, (undecorated) -> undecorated);
+		return () -> this.handlerBeans.create(false, client, handlers, charset, true, (undecorated) -> undecorated);
 	}
 
 	/**

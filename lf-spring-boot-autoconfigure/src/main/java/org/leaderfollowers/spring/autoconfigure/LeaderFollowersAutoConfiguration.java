@@ -21,7 +21,6 @@ import org.leaderfollowers.spring.handler.ClientProxies;
 import org.leaderfollowers.spring.handler.ClientProxies.Exchangers;
 import org.leaderfollowers.spring.handler.HandlerBeans;
 import org.leaderfollowers.spring.handler.LfConnections;
-import org.leaderfollowers.spring.handler.LfErrorHandler;
 import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.server.LeaderFollowersPoolBuilderCustomizer;
@@ -106,10 +105,8 @@ public final class LeaderFollowersAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
-	HandlerBeans leaderFollowersHandlerBeans(ConfigurableListableBeanFactory beanFactory,
-			ObjectProvider<MessageConverter> messageConverters, ObjectProvider<Validator> validator,
-			ObjectProvider<LfErrorHandler> errorHandlers) {
-		return new HandlerBeans(beanFactory, messageConverters, validator, errorHandlers);
+	HandlerBeans leaderFollowersHandlerBeans(ConfigurableListableBeanFactory beanFactory) {
+		return new HandlerBeans(beanFactory);
 	}
 
 	/**

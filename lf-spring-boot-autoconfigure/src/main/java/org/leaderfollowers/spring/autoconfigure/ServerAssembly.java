@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -88,14 +89,14 @@ class ServerAssembly {
 			servers.bean(beanName, server);
 			taken.add(server.name());
 		});
-		Map<String, HandlerBean> handlers = handlers(taken);
+		Map<String, List<HandlerBean>> handlers = handlers(taken);
 		Set<String> servedByParent = namesOfParent();
 		this.properties.forEach((name, server) -> {
-			HandlerBean handler = handlers.get(name);
+			List<HandlerBean> handler = handlers.getOrDefault(name, List.of());
 			// If a parent serves it, the properties are the same, the server is the
 			// parent's.
-			if (!taken.contains(name) && (handler != null || !servedByParent.contains(name))) {
-				if (handler == null) {
+			if (!taken.contains(name) && (!handler.isEmpty() || !servedByParent.contains(name))) {
+				if (handler.isEmpty()) {
 					throw this.handlerBeans.missing(name, server.prefix(),
 							ConfiguredProperties.names(server.prefix(), this.environment));
 				}
@@ -126,9 +127,9 @@ class ServerAssembly {
 	}
 
 	/**
-	 * Finds the handler of each server, except for those that bring their own.
+	 * Finds the handlers of each server, except for those that bring their own.
 	 */
-	private Map<String, HandlerBean> handlers(Set<String> taken) {
+	private Map<String, List<HandlerBean>> handlers(Set<String> taken) {
 		Map<String, List<HandlerBean>> candidates = new LinkedHashMap<>(this.handlerBeans.findByServer());
 		for (String server : taken) {
 			for (HandlerBean unused : candidates.getOrDefault(server, List.of())) {
@@ -141,17 +142,19 @@ class ServerAssembly {
 			this.properties.computeIfAbsent(ConfiguredProperties.DEFAULT_NAME,
 					(name) -> ConfiguredProperties.defaults("lf.server", Server.class));
 		}
-		Map<String, HandlerBean> handlers = new LinkedHashMap<>();
-		candidates.forEach((server, beans) -> {
-			if (!this.properties.containsKey(server)) {
-				Set<String> known = new LinkedHashSet<>(taken);
-				known.add(ConfiguredProperties.DEFAULT_NAME);
-				known.addAll(this.properties.keySet());
-				throw new UnknownNameException(Kind.SERVER, server, known, beans.get(0).toString());
-			}
-			handlers.put(server, this.handlerBeans.single(server, beans));
-		});
-		return handlers;
+		Set<String> known = new LinkedHashSet<>(taken);
+		known.add(ConfiguredProperties.DEFAULT_NAME);
+		known.addAll(this.properties.keySet());
+		candidates.forEach((server, beans) -> checkKnown(known, server, beans.get(0).toString()));
+		this.handlerBeans.findByAdvice()
+			.forEach((bean, servers) -> servers.forEach((server) -> checkKnown(known, server, "advice " + bean)));
+		return candidates;
+	}
+
+	private static void checkKnown(Set<String> known, String server, String reference) {
+		if (!known.contains(server)) {
+			throw new UnknownNameException(Kind.SERVER, server, known, reference);
+		}
 	}
 
 	/**
@@ -159,7 +162,7 @@ class ServerAssembly {
 	 * @return builds the server, and decorates its handler before
 	 */
 	private Function<MessageHandlerDecorator, org.leaderfollowers.Server> server(String name,
-			ConfiguredProperties<Server> properties, HandlerBean bean) {
+			ConfiguredProperties<Server> properties, List<HandlerBean> beans) {
 		LeaderFollowersPool pool = pool(properties);
 		ServerPropertiesMapper mapper = new ServerPropertiesMapper(properties, this.beanFactory);
 		boolean udp = properties.values().transport() == TransportType.UDP;
@@ -170,12 +173,13 @@ class ServerAssembly {
 			mapper.map(name, pool);
 			this.ssl.check(properties);
 		}
-		MessageHandler handler = bean.create(properties.values().charset(), !udp,
-				(undecorated) -> decorate(undecorated, name, bean.name()));
+		String handlerName = beans.stream().map(HandlerBean::name).collect(Collectors.joining(", "));
+		MessageHandler handler = this.handlerBeans.create(true, name, beans, properties.values().charset(), !udp,
+				(undecorated) -> decorate(undecorated, name, handlerName));
 		return (events) -> {
-			MessageHandler publishing = events.decorate(handler, name, bean.name());
-			return udp ? buildUdp(name, mapper.mapUdp(name, pool).handler(publishing).handlerName(bean.name()))
-					: build(name, properties, mapper.map(name, pool).handler(publishing).handlerName(bean.name()));
+			MessageHandler publishing = events.decorate(handler, name, handlerName);
+			return udp ? buildUdp(name, mapper.mapUdp(name, pool).handler(publishing).handlerName(handlerName))
+					: build(name, properties, mapper.map(name, pool).handler(publishing).handlerName(handlerName));
 		};
 	}
 

@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.handler;
 
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
@@ -16,30 +17,30 @@ import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
  */
 final class AnnotatedMessageHandler implements MessageHandler {
 
-	private final @Nullable HandlerMethod open;
+	private final List<HandlerMethod> open;
 
 	private final MessageDispatch message;
 
-	private final @Nullable HandlerMethod idle;
+	private final List<HandlerMethod> idle;
 
-	private final @Nullable HandlerMethod drain;
+	private final List<HandlerMethod> drain;
 
-	private final @Nullable HandlerMethod close;
+	private final List<HandlerMethod> close;
 
-	/** The bean, if it is a message handler itself. */
+	/** The only bean, if it is a message handler itself. */
 	private final @Nullable MessageHandler bean;
 
 	private final Replies replies;
 
 	private final FailureLog failureLog;
 
-	AnnotatedMessageHandler(Map<Phase, HandlerMethod> life, MessageDispatch message, @Nullable MessageHandler bean,
-			Replies replies, FailureLog failureLog) {
-		this.open = life.get(Phase.OPEN);
+	AnnotatedMessageHandler(Map<Phase, List<HandlerMethod>> life, MessageDispatch message,
+			@Nullable MessageHandler bean, Replies replies, FailureLog failureLog) {
+		this.open = life.getOrDefault(Phase.OPEN, List.of());
 		this.message = message;
-		this.idle = life.get(Phase.IDLE);
-		this.drain = life.get(Phase.DRAIN);
-		this.close = life.get(Phase.CLOSE);
+		this.idle = life.getOrDefault(Phase.IDLE, List.of());
+		this.drain = life.getOrDefault(Phase.DRAIN, List.of());
+		this.close = life.getOrDefault(Phase.CLOSE, List.of());
 		this.bean = bean;
 		this.replies = replies;
 		this.failureLog = failureLog;
@@ -47,10 +48,8 @@ final class AnnotatedMessageHandler implements MessageHandler {
 
 	@Override
 	public void onOpen(Connection connection) throws Exception {
-		if (this.open != null) {
-			call(this.open, connection, null);
-		}
-		else if (this.bean != null) {
+		call(this.open, connection, null);
+		if (this.open.isEmpty() && this.bean != null) {
 			this.bean.onOpen(connection);
 		}
 	}
@@ -77,35 +76,41 @@ final class AnnotatedMessageHandler implements MessageHandler {
 
 	@Override
 	public void onIdle(Connection connection, EventType type) throws Exception {
-		if (this.idle != null) {
-			call(this.idle, connection, type);
-		}
-		else if (this.bean != null) {
+		call(this.idle, connection, type);
+		if (this.idle.isEmpty() && this.bean != null) {
 			this.bean.onIdle(connection, type);
 		}
 	}
 
 	@Override
 	public void onDrain(Connection connection) throws Exception {
-		if (this.drain != null) {
-			call(this.drain, connection, null);
-		}
-		else if (this.bean != null) {
+		call(this.drain, connection, null);
+		if (this.drain.isEmpty() && this.bean != null) {
 			this.bean.onDrain(connection);
 		}
 	}
 
 	@Override
 	public void onClose(Connection connection, CloseReason reason) throws Exception {
-		if (this.close != null) {
+		Throwable failure = null;
+		for (HandlerMethod method : this.close) {
 			try {
-				this.close.invoke(connection, null, reason);
+				method.invoke(connection, null, reason);
 			}
 			catch (Throwable ex) {
-				throw rethrow(ex);
+				// The others are told of the close all the same.
+				if (failure == null) {
+					failure = ex;
+				}
+				else if (failure != ex) {
+					failure.addSuppressed(ex);
+				}
 			}
 		}
-		else if (this.bean != null) {
+		if (failure != null) {
+			throw rethrow(failure);
+		}
+		if (this.close.isEmpty() && this.bean != null) {
 			this.bean.onClose(connection, reason);
 		}
 	}
@@ -130,10 +135,12 @@ final class AnnotatedMessageHandler implements MessageHandler {
 		}
 	}
 
-	/** Calls a method that is not about a message, and sends what it returns. */
-	private void call(HandlerMethod method, Connection connection, @Nullable Object event) {
+	/** Calls methods that are not about a message, and sends what they return. */
+	private void call(List<HandlerMethod> methods, Connection connection, @Nullable Object event) {
 		try {
-			this.replies.send(connection, method.invoke(connection, null, event));
+			for (HandlerMethod method : methods) {
+				this.replies.send(connection, method.invoke(connection, null, event));
+			}
 		}
 		catch (Throwable ex) {
 			throw rethrow(ex);

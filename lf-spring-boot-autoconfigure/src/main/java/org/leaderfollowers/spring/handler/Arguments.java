@@ -6,6 +6,7 @@ import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.security.Principal;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -22,6 +23,7 @@ import org.leaderfollowers.spring.handler.PayloadReaders.PayloadReader;
 
 import org.springframework.core.Conventions;
 import org.springframework.core.DefaultParameterNameDiscoverer;
+import org.springframework.core.KotlinDetector;
 import org.springframework.core.MethodParameter;
 import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotatedElementUtils;
@@ -29,10 +31,11 @@ import org.springframework.core.annotation.AnnotatedMethod;
 import org.springframework.core.annotation.MergedAnnotations;
 import org.springframework.messaging.Message;
 import org.springframework.messaging.MessageHeaders;
-import org.springframework.messaging.handler.annotation.Header;
 import org.springframework.messaging.handler.annotation.Headers;
 import org.springframework.messaging.handler.annotation.Payload;
+import org.springframework.messaging.handler.invocation.HandlerMethodArgumentResolver;
 import org.springframework.util.ClassUtils;
+import org.springframework.util.StringUtils;
 import org.springframework.validation.Validator;
 import org.springframework.validation.annotation.Validated;
 
@@ -54,17 +57,18 @@ final class Arguments {
 
 	private final PayloadReaders readers;
 
-	private final HeaderArguments headers;
+	/** Asked in this order; those of the application last. */
+	private final List<HandlerMethodArgumentResolver> resolvers;
 
 	private final @Nullable Validator validator;
 
 	private final Mistakes mistakes;
 
-	Arguments(Class<?> beanType, PayloadReaders readers, HeaderArguments headers, @Nullable Validator validator,
-			Mistakes mistakes) {
+	Arguments(Class<?> beanType, PayloadReaders readers, List<HandlerMethodArgumentResolver> resolvers,
+			@Nullable Validator validator, Mistakes mistakes) {
 		this.beanType = beanType;
 		this.readers = readers;
-		this.headers = headers;
+		this.resolvers = resolvers;
 		this.validator = validator;
 		this.mistakes = mistakes;
 	}
@@ -134,6 +138,10 @@ final class Arguments {
 
 	MethodParameter[] parameters(Method method) {
 		MethodParameter[] parameters = new BeanMethod(method, this.beanType).getMethodParameters();
+		if (KotlinDetector.isSuspendingFunction(method)) {
+			// The last one is what Kotlin adds, and supplies itself.
+			parameters = Arrays.copyOf(parameters, parameters.length - 1);
+		}
 		for (MethodParameter parameter : parameters) {
 			parameter.initParameterNameDiscovery(new DefaultParameterNameDiscoverer());
 		}
@@ -146,7 +154,7 @@ final class Arguments {
 			.filter((parameter) -> parameter.hasParameterAnnotation(Payload.class))
 			.toList();
 		if (found.isEmpty()) {
-			found = List.of(parameters).stream().filter(Arguments::isCandidate).toList();
+			found = List.of(parameters).stream().filter(this::isCandidate).toList();
 		}
 		if (found.size() > 1) {
 			this.mistakes.add(method,
@@ -157,10 +165,16 @@ final class Arguments {
 		return found.isEmpty() ? null : found.get(0);
 	}
 
-	private static boolean isCandidate(MethodParameter parameter) {
-		Class<?> type = parameter.nestedIfOptional().getNestedParameterType();
-		return !parameter.hasParameterAnnotation(Header.class) && !parameter.hasParameterAnnotation(Headers.class)
-				&& isPayload(type);
+	private boolean isCandidate(MethodParameter parameter) {
+		return isPayload(parameter.nestedIfOptional().getNestedParameterType())
+				&& !parameter.hasParameterAnnotation(Headers.class) && resolver(parameter) == null;
+	}
+
+	private @Nullable HandlerMethodArgumentResolver resolver(MethodParameter parameter) {
+		return this.resolvers.stream()
+			.filter((candidate) -> candidate.supportsParameter(parameter))
+			.findFirst()
+			.orElse(null);
 	}
 
 	/** Whether values of a type may be made of messages, or messages of them. */
@@ -170,13 +184,6 @@ final class Arguments {
 
 	private @Nullable Argument argument(Method method, Phase phase, MethodParameter parameter) {
 		Class<?> type = parameter.getParameterType();
-		Header header = parameter.getParameterAnnotation(Header.class);
-		if (header != null) {
-			return this.headers.find(method, parameter, header);
-		}
-		if (parameter.hasParameterAnnotation(Headers.class) || type == MessageHeaders.class) {
-			return this.headers.all(method, parameter);
-		}
 		if (type == Connection.class) {
 			return (connection, message, event) -> connection;
 		}
@@ -189,18 +196,45 @@ final class Arguments {
 		if (phase == Phase.ERROR && Throwable.class.isAssignableFrom(type)) {
 			return (connection, message, event) -> ErrorMethods.find(type, event);
 		}
+		HandlerMethodArgumentResolver resolver = resolver(parameter);
+		if (resolver != null) {
+			return resolved(method, parameter, resolver);
+		}
 		if (parameter.hasParameterAnnotation(Payload.class) || !(takesPayload(phase) && isCandidate(parameter))) {
 			this.mistakes.add(method, "has the parameter %s, which nothing can supply to a method for %s"
-				.formatted(describe(parameter), phase), remedy(phase, type));
+				.formatted(describe(parameter), phase), remedy(phase, parameter));
 		}
 		return null;
+	}
+
+	private Argument resolved(Method method, MethodParameter parameter, HandlerMethodArgumentResolver resolver) {
+		MethodParameter nullable = parameter;
+		try {
+			// A connection that has no header shows what is wrong before there is one.
+			if (resolver instanceof HeaderArguments) {
+				nullable = HeaderArguments.nullable(parameter);
+				resolver.resolveArgument(nullable, new ConnectionMessage(null, null));
+			}
+		}
+		catch (MissingHeaderException ex) {
+			// As it should be, if the header is required.
+		}
+		catch (Exception ex) {
+			this.mistakes.add(method,
+					"has the parameter %s, whose header cannot be supplied: %s".formatted(describe(parameter),
+							StringUtils.trimTrailingCharacter(String.valueOf(ex.getMessage()), '.')),
+					"Correct the name or the default value of the header, or the type of the parameter.");
+		}
+		MethodParameter resolved = nullable;
+		return (connection, message, event) -> resolver.resolveArgument(resolved,
+				new ConnectionMessage(connection, message));
 	}
 
 	private static Argument sslSession(Method method, MethodParameter parameter) {
 		boolean optional = parameter.isOptional();
 		boolean wrapped = parameter.getParameterType() == Optional.class;
-		String missing = "The connection has no TLS session, which the parameter %s of %s needs".formatted(
-				describe(parameter), method.getDeclaringClass().getSimpleName() + "." + Mistakes.describe(method));
+		String missing = "The connection has no TLS session, which the parameter %s of %s needs"
+			.formatted(describe(parameter), Mistakes.describeWithClass(method));
 		return (connection, message, event) -> {
 			SSLSession session = connection.sslSession();
 			if (session == null && !optional) {
@@ -210,12 +244,16 @@ final class Arguments {
 		};
 	}
 
-	private static String remedy(Phase phase, Class<?> type) {
+	private static String remedy(Phase phase, MethodParameter parameter) {
+		Class<?> type = parameter.getParameterType();
 		if (SocketAddress.class.isAssignableFrom(type) || InetAddress.class.isAssignableFrom(type)) {
 			return "Annotate it with @Header(LfHeaders.REMOTE_ADDRESS) or @Header(LfHeaders.LOCAL_ADDRESS).";
 		}
 		if (Map.class.isAssignableFrom(type)) {
 			return "Annotate it with @Headers for all headers and attributes of the connection, or a parameter with @Header(\"<name>\") for one of them.";
+		}
+		if (parameter.hasParameterAnnotation(Headers.class)) {
+			return "Use the type Map<String, Object> or MessageHeaders.";
 		}
 		return "Remove the parameter. There can be: the Connection, its SSLSession, "
 				+ "parameters annotated with @Header for attributes and addresses of the connection, and "

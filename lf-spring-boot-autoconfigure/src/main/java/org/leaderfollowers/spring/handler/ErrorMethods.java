@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.handler;
 
+import java.lang.reflect.Method;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -21,12 +22,14 @@ final class ErrorMethods {
 	/**
 	 * A method for failures.
 	 *
-	 * @param method the method
+	 * @param declared the method as it is declared
+	 * @param method the method, ready to be called
 	 * @param closing whether the connection is closed afterwards
 	 * @param takesMessage whether it takes the message that failed
 	 * @param needsMessage whether it is not called if there is none
 	 */
-	record ErrorMethod(HandlerMethod method, boolean closing, boolean takesMessage, boolean needsMessage) {
+	record ErrorMethod(Method declared, HandlerMethod method, boolean closing, boolean takesMessage,
+			boolean needsMessage) {
 	}
 
 	/** Returns the method that is for the type already, if there is one. */

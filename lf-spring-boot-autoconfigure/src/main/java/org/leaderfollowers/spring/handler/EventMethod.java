@@ -52,7 +52,7 @@ record EventMethod(String name, MethodHandle method) implements EventSource.Hand
 			MethodHandle method = method(source, methods, event, mistakes);
 			handler = (method != null) ? new EventMethod(source.name(), method) : null;
 		}
-		mistakes.throwIfAny(source.problem(), source.type());
+		mistakes.throwIfAny(source.problem(), source.type().getName());
 		if (handler == null) {
 			throw new IllegalStateException("no handler, and no mistake");
 		}
@@ -83,7 +83,7 @@ record EventMethod(String name, MethodHandle method) implements EventSource.Hand
 		if (candidates.size() != 1 || methods.message().size() != 1 || source.bean() instanceof EventSource.Handler) {
 			mistakes.add("Class " + source.type().getSimpleName(),
 					"must have one annotated method, with @OnMessage, or implement EventSource.Handler, to handle the events of a source; it has %s"
-						.formatted(candidates.isEmpty() ? "neither" : Mistakes.describe(candidates)),
+						.formatted(candidates.isEmpty() ? "neither" : mistakes.names(candidates)),
 					"Let it have one method that is annotated with @OnMessage and takes the event, or implement EventSource.Handler.");
 			return null;
 		}

@@ -74,7 +74,7 @@ final class ExchangeMethods {
 		Text text = new Text(exchanger.charset());
 		this.readers = new PayloadReaders(converters, text);
 		this.writer = new PayloadWriter(converters, text);
-		this.types = new ReplyTypes(type, converters, this.mistakes);
+		this.types = new ReplyTypes(converters, this.mistakes);
 	}
 
 	/** The abstract methods of an interface, those that it inherits included. */
@@ -112,7 +112,7 @@ final class ExchangeMethods {
 					"Add a method that is annotated with @Exchange.");
 		}
 		this.mistakes.throwIfAny("The interface %s is annotated with @LfClient, but cannot be implemented as it stands"
-			.formatted(this.type.getName()), this.type);
+			.formatted(this.type.getName()), this.type.getName());
 		return found;
 	}
 

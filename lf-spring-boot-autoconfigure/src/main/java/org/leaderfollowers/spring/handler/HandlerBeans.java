@@ -1,8 +1,9 @@
 package org.leaderfollowers.spring.handler;
 
-import java.lang.reflect.Method;
+import java.lang.annotation.Annotation;
 import java.nio.charset.Charset;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -14,21 +15,22 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.EventSource;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.annotation.LfAdvice;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnMessage;
 
 import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.aop.scope.ScopedProxyUtils;
-import org.springframework.beans.factory.ObjectProvider;
-import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.config.EmbeddedValueResolver;
-import org.springframework.beans.factory.support.RootBeanDefinition;
+import org.springframework.core.Ordered;
 import org.springframework.core.annotation.AnnotationUtils;
+import org.springframework.core.annotation.OrderUtils;
 import org.springframework.messaging.converter.MessageConverter;
+import org.springframework.messaging.handler.invocation.HandlerMethodArgumentResolver;
+import org.springframework.messaging.handler.invocation.HandlerMethodReturnValueHandler;
 import org.springframework.util.Assert;
 import org.springframework.util.ClassUtils;
-import org.springframework.util.StringUtils;
 import org.springframework.util.StringValueResolver;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.validation.Validator;
@@ -48,24 +50,55 @@ public final class HandlerBeans {
 	private final SingletonSupplier<HandlerFactory> factory;
 
 	/**
-	 * Creates an object that finds the beans.
-	 * @param beanFactory where to look, parents excluded: their servers are their own
-	 * @param messageConverters asked first to convert messages, in their order
-	 * @param validator validates messages, if there is one
-	 * @param errorHandlers asked about failures, in their order
+	 * Creates an object that finds the beans, and what converts and validates messages
+	 * and handles failures for them.
+	 * @param beanFactory where to look. Handlers of its parents belong to their servers
 	 */
-	public HandlerBeans(ConfigurableListableBeanFactory beanFactory, ObjectProvider<MessageConverter> messageConverters,
-			ObjectProvider<Validator> validator, ObjectProvider<LfErrorHandler> errorHandlers) {
+	public HandlerBeans(ConfigurableListableBeanFactory beanFactory) {
 		Assert.notNull(beanFactory, "'beanFactory' must not be null");
-		Assert.notNull(messageConverters, "'messageConverters' must not be null");
-		Assert.notNull(validator, "'validator' must not be null");
-		Assert.notNull(errorHandlers, "'errorHandlers' must not be null");
 		this.beanFactory = beanFactory;
 		this.embeddedValues = new EmbeddedValueResolver(beanFactory);
 		// With the first handler, since these beans may need what needs this object.
-		this.factory = SingletonSupplier
-			.of(() -> new HandlerFactory(PayloadConverters.of(beanFactory, messageConverters.orderedStream().toList()),
-					validator.getIfUnique(), errorHandlers.orderedStream().toList(), this.embeddedValues));
+		this.factory = SingletonSupplier.of(this::factory);
+	}
+
+	private HandlerFactory factory() {
+		return new HandlerFactory(PayloadConverters.of(this.beanFactory, ordered(MessageConverter.class)),
+				this.beanFactory.getBeanProvider(Validator.class).getIfUnique(), ordered(LfErrorHandler.class),
+				advices(), ordered(HandlerMethodArgumentResolver.class), ordered(HandlerMethodReturnValueHandler.class),
+				this.embeddedValues);
+	}
+
+	private <T> List<T> ordered(Class<T> type) {
+		return this.beanFactory.getBeanProvider(type).orderedStream().toList();
+	}
+
+	private List<HandlerFactory.Advice> advices() {
+		List<HandlerFactory.Advice> advices = new ArrayList<>();
+		findByAdvice().forEach((bean, servers) -> advices.add(new HandlerFactory.Advice(bean.source(), servers)));
+		advices.sort(Comparator.comparingInt((advice) -> order(advice.source())));
+		return advices;
+	}
+
+	private static int order(HandlerFactory.Source source) {
+		return OrderUtils.getOrder(source.type(), Ordered.LOWEST_PRECEDENCE);
+	}
+
+	/**
+	 * Finds the beans that handle the failures of several handlers.
+	 * @return the names of the servers that each is for; none for all servers and clients
+	 */
+	public Map<HandlerBean, Set<String>> findByAdvice() {
+		Map<HandlerBean, Set<String>> found = new LinkedHashMap<>();
+		for (String name : names(LfAdvice.class)) {
+			LfAdvice annotation = this.beanFactory.findAnnotationOnBean(name, LfAdvice.class, false);
+			Set<String> servers = new LinkedHashSet<>();
+			if (annotation != null) {
+				List.of(annotation.server()).forEach((server) -> servers.add(resolve(server)));
+			}
+			found.put(new HandlerBean(name), servers);
+		}
+		return found;
 	}
 
 	/**
@@ -94,7 +127,7 @@ public final class HandlerBeans {
 
 	private Map<String, List<HandlerBean>> find(Function<Owners, String> key) {
 		Map<String, List<HandlerBean>> found = new LinkedHashMap<>();
-		for (String name : names()) {
+		for (String name : names(LfHandler.class)) {
 			String target = ScopedProxyUtils.getTargetBeanName(name);
 			LfHandler annotation = this.beanFactory
 				.findAnnotationOnBean(this.beanFactory.containsBean(target) ? target : name, LfHandler.class, false);
@@ -149,9 +182,9 @@ public final class HandlerBeans {
 	private record Owners(String server, String source, String client) {
 	}
 
-	private Set<String> names() {
+	private Set<String> names(Class<? extends Annotation> annotation) {
 		Set<String> names = new LinkedHashSet<>();
-		for (String name : this.beanFactory.getBeanNamesForAnnotation(LfHandler.class)) {
+		for (String name : this.beanFactory.getBeanNamesForAnnotation(annotation)) {
 			// The proxy of a scoped bean, instead of its target.
 			names.add(ScopedProxyUtils.isScopedTarget(name) ? ScopedProxyUtils.getOriginalBeanName(name) : name);
 		}
@@ -164,49 +197,58 @@ public final class HandlerBeans {
 	 * @param beans the names of the dependent beans
 	 */
 	public void addDependents(Set<String> beans) {
-		for (String name : names()) {
+		Set<String> names = names(LfHandler.class);
+		names.addAll(names(LfAdvice.class));
+		for (String name : names) {
 			beans.forEach((bean) -> this.beanFactory.registerDependentBean(name, bean));
 		}
 	}
 
 	/**
-	 * Returns the only handler of a server.
+	 * Finds out which method is for which messages of a server.
 	 * @param server the name of the server
-	 * @param handlers all handlers of the server, at least one
-	 * @return the handler
-	 * @throws RuntimeException if there are several: its analysis names them
+	 * @return the annotated methods of its handlers, and those that are message handlers
 	 */
-	public HandlerBean single(String server, List<HandlerBean> handlers) {
-		if (handlers.size() == 1) {
-			return handlers.get(0);
-		}
-		handlers.forEach(HandlerBean::checkType);
-		throw new InvalidHandlerException(
-				"Server '%s' must have one handler, but there are %d:%s".formatted(server, handlers.size(),
-						InvalidHandlerException.list(handlers.stream().map(HandlerBean::toString).toList())),
-				"Keep one of them, or give each a server of its own "
-						+ "with @LfHandler(server = \"<name>\") and the property 'lf.servers.<name>.port'.");
+	public List<Mapping> mappings(String server) {
+		return findByServer().getOrDefault(server, List.of())
+			.stream()
+			.flatMap((bean) -> HandlerMethods.of(bean.source().type()).mappings(bean.name(), this::resolve).stream())
+			.toList();
 	}
 
 	/**
-	 * Returns the only handler of a client.
-	 * @param client the name of the client
-	 * @param handlers all handlers of the client, at least one
-	 * @return the handler
-	 * @throws RuntimeException if there are several: its analysis names them
+	 * A method of a handler.
+	 *
+	 * @param bean the name of the bean
+	 * @param method the class and the method, or the class of a {@link MessageHandler}
+	 * @param annotation the annotation, which tells when the method is called
+	 * @param matches the messages that the method is for, such as {@code type 'order'};
+	 * empty if it is for all messages, for those that have the class of its payload, or
+	 * for something else
 	 */
-	public HandlerBean singleOfClient(String client, List<HandlerBean> handlers) {
-		return singleOf("Client '%s'".formatted(client), handlers);
+	public record Mapping(String bean, String method, String annotation, List<String> matches) {
 	}
 
-	private static HandlerBean singleOf(String owner, List<HandlerBean> handlers) {
-		if (handlers.size() == 1) {
-			return handlers.get(0);
-		}
-		throw new InvalidHandlerException(
-				"%s must have one handler, but there are %d:%s".formatted(owner, handlers.size(),
-						InvalidHandlerException.list(handlers.stream().map(HandlerBean::toString).toList())),
-				"Keep one of them.");
+	/**
+	 * Makes the handler of a server or client that calls its beans.
+	 * @param server whether it is a server, and not a client
+	 * @param name the name of the server or client
+	 * @param beans its beans, at least one
+	 * @param charset the charset of text
+	 * @param connections whether it has connections, which are opened and closed
+	 * @param decoration what is put around the calls of the beans, inside of the handling
+	 * of failures
+	 * @return the handler
+	 * @throws RuntimeException if the beans cannot handle messages: its analysis says why
+	 */
+	public MessageHandler create(boolean server, String name, List<HandlerBean> beans, Charset charset,
+			boolean connections, UnaryOperator<MessageHandler> decoration) {
+		List<HandlerFactory.Source> sources = beans.stream()
+			.map(HandlerBean::source)
+			.sorted(Comparator.comparingInt(HandlerBeans::order))
+			.toList();
+		return this.factory.obtain()
+			.create(new HandlerFactory.Owner(server, name, charset, connections), sources, decoration);
 	}
 
 	/**
@@ -219,7 +261,7 @@ public final class HandlerBeans {
 	public HandlerBean singleOfSource(String source, List<HandlerBean> handlers) {
 		if (handlers.isEmpty()) {
 			throw new InvalidHandlerException("Event source '%s' has no handler for its events. It is the bean %s."
-				.formatted(source, describe(source)), """
+				.formatted(source, InvalidHandlerException.describe(this.beanFactory, source)), """
 						Add a handler, for example:
 
 						    @LfHandler(source = "%s")
@@ -231,7 +273,13 @@ public final class HandlerBeans {
 
 						    }""".formatted(source));
 		}
-		return singleOf("Event source '%s'".formatted(source), handlers);
+		if (handlers.size() > 1) {
+			throw new InvalidHandlerException(
+					"Event source '%s' must have one handler, but there are %d:%s".formatted(source, handlers.size(),
+							InvalidHandlerException.list(handlers.stream().map(HandlerBean::toString).toList())),
+					"Keep one of them.");
+		}
+		return handlers.get(0);
 	}
 
 	/**
@@ -287,33 +335,10 @@ public final class HandlerBeans {
 				names.add(name);
 			}
 		}
-		names.removeAll(names());
+		names.removeAll(names(LfHandler.class));
+		names.removeAll(names(LfAdvice.class));
 		names.removeIf(ScopedProxyUtils::isScopedTarget);
-		return names.stream().map(this::describe).toList();
-	}
-
-	/**
-	 * Tells people which bean it is and where to find it.
-	 */
-	private String describe(String name) {
-		if (!this.beanFactory.containsBeanDefinition(name)) {
-			return "'%s', registered by code".formatted(name);
-		}
-		BeanDefinition definition = this.beanFactory.getMergedBeanDefinition(name);
-		String resource = definition.getResourceDescription();
-		if (!StringUtils.hasText(resource)) {
-			// Registered by code, some of which is generated ahead of time.
-			Method method = (definition instanceof RootBeanDefinition root) ? root.getResolvedFactoryMethod() : null;
-			if (method != null) {
-				return "'%s', defined by method '%s' in %s".formatted(name, method.getName(),
-						method.getDeclaringClass().getName());
-			}
-			return "'%s', made from %s".formatted(name, definition.getBeanClassName());
-		}
-		if (StringUtils.hasText(definition.getFactoryMethodName())) {
-			return "'%s', defined by method '%s' in %s".formatted(name, definition.getFactoryMethodName(), resource);
-		}
-		return "'%s', defined in %s".formatted(name, resource);
+		return names.stream().map((name) -> InvalidHandlerException.describe(this.beanFactory, name)).toList();
 	}
 
 	/**
@@ -335,23 +360,10 @@ public final class HandlerBeans {
 			return this.name;
 		}
 
-		/**
-		 * Makes a handler that calls the bean.
-		 * @param charset the charset of text
-		 * @param connections whether the server has connections, which are opened and
-		 * closed
-		 * @param decoration what is put around the calls of the bean, inside of the
-		 * handling of failures
-		 * @return the handler
-		 * @throws RuntimeException if the bean cannot handle messages: its analysis says
-		 * why
-		 */
-		public MessageHandler create(Charset charset, boolean connections, UnaryOperator<MessageHandler> decoration) {
+		private HandlerFactory.Source source() {
 			Object bean = HandlerBeans.this.beanFactory.getBean(this.name);
 			Class<?> type = ClassUtils.getUserClass(AopProxyUtils.ultimateTargetClass(bean));
-			checkType(type);
-			return HandlerBeans.this.factory.obtain()
-				.create(new HandlerFactory.Source(bean, type, this.name, toString()), charset, connections, decoration);
+			return new HandlerFactory.Source(bean, type, this.name, toString());
 		}
 
 		/**
@@ -362,29 +374,7 @@ public final class HandlerBeans {
 		 * why
 		 */
 		public EventSource.Handler<Object> createForSource(Class<?> event) {
-			Object bean = HandlerBeans.this.beanFactory.getBean(this.name);
-			Class<?> type = ClassUtils.getUserClass(AopProxyUtils.ultimateTargetClass(bean));
-			return EventMethod.handler(new HandlerFactory.Source(bean, type, this.name, toString()), event);
-		}
-
-		/**
-		 * Checks what can be told without creating the bean.
-		 */
-		private void checkType() {
-			Class<?> type = HandlerBeans.this.beanFactory.getType(this.name, false);
-			if (type != null && !type.isInterface() && type != Object.class) {
-				checkType(type);
-			}
-		}
-
-		private void checkType(Class<?> type) {
-			if (!HandlerFactory.isHandler(type)) {
-				throw new InvalidHandlerException(
-						"The bean %s, is annotated with @LfHandler, but its type %s has no method that is annotated with @OnMessage, and does not implement %s either."
-							.formatted(this, type.getName(), MessageHandler.class.getName()),
-						"Annotate a method of %s with @OnMessage, let it implement MessageHandler, or remove the annotation @LfHandler."
-							.formatted(type.getName()));
-			}
+			return EventMethod.handler(source(), event);
 		}
 
 		/**
@@ -392,7 +382,7 @@ public final class HandlerBeans {
 		 */
 		@Override
 		public String toString() {
-			return describe(this.name);
+			return InvalidHandlerException.describe(HandlerBeans.this.beanFactory, this.name);
 		}
 
 	}

@@ -1,6 +1,5 @@
 package org.leaderfollowers.spring.handler;
 
-import java.lang.invoke.MethodHandle;
 import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.charset.Charset;
@@ -8,7 +7,9 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
@@ -16,37 +17,31 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.OwedReply;
-import org.leaderfollowers.spring.annotation.OnError;
-import org.leaderfollowers.spring.handler.HandlerMethod.Argument;
 import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
 
-import org.springframework.core.KotlinDetector;
-import org.springframework.core.MethodParameter;
+import org.springframework.messaging.handler.annotation.support.HeadersMethodArgumentResolver;
+import org.springframework.messaging.handler.invocation.HandlerMethodArgumentResolver;
+import org.springframework.messaging.handler.invocation.HandlerMethodReturnValueHandler;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.StringValueResolver;
 import org.springframework.validation.Validator;
 
 /**
- * Makes the handlers of servers from beans: from those that have annotated methods, and
- * from {@link MessageHandler}s. Whatever can be resolved or refused at start is.
+ * Makes the handlers of servers and clients from beans: from those that have annotated
+ * methods, and from {@link MessageHandler}s. Whatever can be resolved or refused at start
+ * is.
+ *
+ * @param converters convert messages and replies
+ * @param validator validates messages, if there is one
+ * @param errorHandlers asked about failures, in their order, after the advices
+ * @param advices have methods for the failures of all handlers, in their order
+ * @param argumentResolvers supply arguments that nothing else supplies
+ * @param returnValueHandlers take what methods return, instead of it being the reply
+ * @param embeddedValues resolves placeholders and expressions
  */
-final class HandlerFactory {
-
-	private final PayloadConverters converters;
-
-	private final @Nullable Validator validator;
-
-	private final List<LfErrorHandler> errorHandlers;
-
-	private final StringValueResolver embeddedValues;
-
-	HandlerFactory(PayloadConverters converters, @Nullable Validator validator, List<LfErrorHandler> errorHandlers,
-			StringValueResolver embeddedValues) {
-		this.converters = converters;
-		this.validator = validator;
-		this.errorHandlers = errorHandlers;
-		this.embeddedValues = embeddedValues;
-	}
+record HandlerFactory(PayloadConverters converters, @Nullable Validator validator, List<LfErrorHandler> errorHandlers,
+		List<Advice> advices, List<HandlerMethodArgumentResolver> argumentResolvers,
+		List<HandlerMethodReturnValueHandler> returnValueHandlers, StringValueResolver embeddedValues) {
 
 	/**
 	 * Whether a class can be that of a handler: it implements {@link MessageHandler}, or
@@ -57,16 +52,7 @@ final class HandlerFactory {
 	}
 
 	/**
-	 * Makes the handler of a server.
-	 * @see HandlerBeans.HandlerBean#create
-	 */
-	MessageHandler create(Source source, Charset charset, boolean connections,
-			UnaryOperator<MessageHandler> decoration) {
-		return new Build(source, charset, connections).create(decoration);
-	}
-
-	/**
-	 * A bean that handles messages.
+	 * A bean that handles messages or failures.
 	 *
 	 * @param bean the bean itself, or the proxy around it
 	 * @param type its class, which is not that of a proxy
@@ -74,6 +60,16 @@ final class HandlerFactory {
 	 * @param description the bean and where it is defined, for people
 	 */
 	record Source(Object bean, Class<?> type, String name, String description) {
+
+		void check() {
+			if (!isHandler(this.type)) {
+				throw new InvalidHandlerException(
+						"The bean %s, is annotated with @LfHandler, but its type %s has no method that is annotated with @OnMessage, and does not implement %s either."
+							.formatted(this.description, this.type.getName(), MessageHandler.class.getName()),
+						"Annotate a method of %s with @OnMessage, let it implement MessageHandler, or remove the annotation @LfHandler."
+							.formatted(this.type.getName()));
+			}
+		}
 
 		/** What people are told before they are told why. */
 		String problem() {
@@ -84,69 +80,149 @@ final class HandlerFactory {
 	}
 
 	/**
+	 * A bean with methods for the failures of all handlers.
+	 *
+	 * @param source the bean
+	 * @param servers the names of the servers that it is for; empty for all servers and
+	 * clients
+	 */
+	record Advice(Source source, Set<String> servers) {
+
+		/** What people are told before they are told why. */
+		String problem() {
+			return "The bean %s, is annotated with @LfAdvice, but %s cannot handle failures as it stands"
+				.formatted(this.source.description(), this.source.type().getName());
+		}
+
+	}
+
+	/**
+	 * Makes the handler of a server or client.
+	 * @param owner the server or client
+	 * @param sources its beans, in the order in which they are told of connections
+	 * @see HandlerBeans#create
+	 */
+	MessageHandler create(Owner owner, List<Source> sources, UnaryOperator<MessageHandler> decoration) {
+		sources.forEach(Source::check);
+		return new Build(owner, sources).create(decoration);
+	}
+
+	/**
+	 * What a handler is made for.
+	 *
+	 * @param server whether it is a server, and not a client
+	 * @param name its name
+	 * @param charset the charset of text
+	 * @param connections whether it has connections, which are opened and closed
+	 */
+	record Owner(boolean server, String name, Charset charset, boolean connections) {
+
+		@Override
+		public String toString() {
+			return "%s '%s'".formatted(this.server ? "Server" : "Client", this.name);
+		}
+
+	}
+
+	/**
 	 * The making of one handler.
 	 */
 	private final class Build {
 
-		private final Source source;
+		private final Owner owner;
 
-		private final HandlerMethods methods;
-
-		private final boolean connections;
-
-		private final Mistakes mistakes = new Mistakes();
-
-		private final HandlerMethod.Handles handles;
+		private final List<Source> sources;
 
 		private final Text text;
 
 		private final PayloadReaders readers;
 
-		private final Arguments arguments;
+		private final Mistakes mistakes;
 
-		private final ReplyTypes replyTypes;
+		private final List<BeanMethods> beans;
+
+		/** The only bean, if it is a message handler. */
+		private final @Nullable MessageHandler handler;
 
 		private final FailureLog failureLog;
 
 		private @Nullable ServerMessageHandler created;
 
-		Build(Source source, Charset charset, boolean connections) {
-			this.source = source;
-			this.connections = connections;
-			this.methods = HandlerMethods.of(source.type());
-			this.handles = new HandlerMethod.Handles(source.bean(), this.mistakes);
-			this.text = new Text(charset);
+		Build(Owner owner, List<Source> sources) {
+			this.owner = owner;
+			this.sources = sources;
+			this.text = new Text(owner.charset());
+			this.readers = new PayloadReaders(HandlerFactory.this.converters, this.text);
+			this.mistakes = new Mistakes(sources.size() > 1);
+			this.beans = sources.stream().map((source) -> methods(source, this.mistakes)).toList();
+			this.handler = (sources.size() == 1 && sources.get(0).bean() instanceof MessageHandler only) ? only : null;
+			this.failureLog = new FailureLog(sources.stream().map(Source::name).collect(Collectors.joining(", ")));
+		}
+
+		private BeanMethods methods(Source source, Mistakes mistakes) {
 			PayloadConverters converters = HandlerFactory.this.converters;
-			this.readers = new PayloadReaders(converters, this.text);
-			this.arguments = new Arguments(
-					source.type(), this.readers, new HeaderArguments(converters.conversionService(),
-							HandlerFactory.this.embeddedValues, this.mistakes),
-					HandlerFactory.this.validator, this.mistakes);
-			this.failureLog = new FailureLog(source.name());
-			this.replyTypes = new ReplyTypes(source.type(), converters, this.mistakes);
+			List<HandlerMethodArgumentResolver> resolvers = new ArrayList<>();
+			resolvers.add(new HeaderArguments(converters.conversionService(), HandlerFactory.this.embeddedValues));
+			resolvers.add(new HeadersMethodArgumentResolver());
+			resolvers.addAll(HandlerFactory.this.argumentResolvers);
+			Arguments arguments = new Arguments(source.type(), this.readers, resolvers, HandlerFactory.this.validator,
+					mistakes);
+			return new BeanMethods(source, arguments, new ReplyTypes(converters, mistakes),
+					HandlerFactory.this.returnValueHandlers, mistakes);
 		}
 
 		MessageHandler create(UnaryOperator<MessageHandler> decoration) {
-			if (this.source.bean() instanceof MessageHandler bean && this.methods.isEmpty()
+			List<ErrorMethods> advices = advices();
+			if (this.handler != null && this.beans.get(0).methods().isEmpty() && advices.isEmpty()
 					&& HandlerFactory.this.errorHandlers.isEmpty()) {
 				// It costs nothing that there are other ways to handle messages.
-				return decoration.apply(bean);
+				return decoration.apply(this.handler);
 			}
-			ErrorMethods errorMethods = errorMethods();
-			boolean keepsMessages = errorMethods.takeMessages()
+			ErrorMethods own = new ErrorMethods();
+			this.beans.forEach((bean) -> bean.addErrorMethods(own));
+			List<ErrorMethods> errorMethods = new ArrayList<>(List.of(own));
+			errorMethods.addAll(advices);
+			boolean keepsMessages = errorMethods.stream().anyMatch(ErrorMethods::takeMessages)
 					|| HandlerFactory.this.errorHandlers.stream().anyMatch(Build::takesMessages);
 			Replies replies = new Replies(new PayloadWriter(HandlerFactory.this.converters, this.text), keepsMessages,
 					this::failed);
-			MessageHandler handler = handler(replies);
-			this.mistakes.throwIfAny(this.source.problem(), this.source.type());
-			this.created = new ServerMessageHandler(decoration.apply(handler), replies, errorMethods,
+			MessageHandler annotated = handler(replies);
+			this.mistakes.throwIfAny(problem(), types());
+			this.created = new ServerMessageHandler(decoration.apply(annotated), replies, errorMethods,
 					HandlerFactory.this.errorHandlers, this.failureLog);
 			return this.created;
 		}
 
-		private void neverCalled(Method method) {
-			this.mistakes.add(method, "would never be called: the server is for datagrams, which have no connections",
-					"Remove the method, or serve another server with it.");
+		private String types() {
+			return this.sources.stream().map((source) -> source.type().getName()).collect(Collectors.joining(", "));
+		}
+
+		private String problem() {
+			return (this.sources.size() == 1) ? this.sources.get(0).problem()
+					: "%s has %d handlers, which cannot handle its messages as they stand".formatted(this.owner,
+							this.sources.size());
+		}
+
+		private List<ErrorMethods> advices() {
+			List<ErrorMethods> found = new ArrayList<>();
+			for (Advice advice : HandlerFactory.this.advices) {
+				if (advice.servers().isEmpty()
+						|| (this.owner.server() && advice.servers().contains(this.owner.name()))) {
+					Mistakes wrong = new Mistakes();
+					BeanMethods methods = methods(advice.source(), wrong);
+					if (methods.methods().error().size() != methods.methods().methods().size()
+							|| methods.methods().isEmpty()) {
+						wrong.add(methods.subject(),
+								"must have methods that are annotated with @OnError, and no others",
+								"Move the other methods to a bean that is annotated with @LfHandler.");
+					}
+					ErrorMethods errorMethods = new ErrorMethods();
+					methods.addErrorMethods(errorMethods);
+					wrong.throwIfAny(advice.problem(), advice.source().type().getName());
+					found.add(errorMethods);
+				}
+			}
+			return found;
 		}
 
 		private void failed(Connection connection, OwedReply reply, @Nullable ByteBuffer message, Throwable failure) {
@@ -165,25 +241,26 @@ final class HandlerFactory {
 		}
 
 		private MessageHandler handler(Replies replies) {
-			MessageHandler bean = (this.source.bean() instanceof MessageHandler handler) ? handler : null;
-			if (bean != null && this.methods.isEmpty()) {
-				return bean;
+			if (this.handler != null && this.beans.get(0).methods().isEmpty()) {
+				return this.handler;
 			}
-			Map<Phase, HandlerMethod> life = new EnumMap<>(Phase.class);
+			Map<Phase, List<HandlerMethod>> life = new EnumMap<>(Phase.class);
 			for (Phase phase : Phase.LIFE) {
-				if (!this.connections) {
-					this.methods.of(phase).forEach(this::neverCalled);
-				}
-				HandlerMethod method = single(phase, this.methods.of(phase));
-				if (method != null) {
-					life.put(phase, method);
-				}
+				List<HandlerMethod> bound = new ArrayList<>();
+				this.beans.forEach((bean) -> addLife(bean, phase, bound));
+				life.put(phase, bound);
 			}
-			MessageDispatch message = new MessageMethods(this.methods, this.arguments, this.readers,
+			if (this.handler == null
+					&& this.sources.stream().anyMatch((source) -> source.bean() instanceof MessageHandler)) {
+				this.beans.forEach(this::checkNoMessageHandler);
+				this.mistakes.throwIfAny(problem(), types());
+			}
+			String subject = (this.beans.size() == 1) ? this.beans.get(0).subject() : this.owner.toString();
+			MessageDispatch message = new MessageMethods(this.beans, this.readers,
 					HandlerFactory.this.converters.json(), this.text, HandlerFactory.this.embeddedValues, this.mistakes,
-					this::bind)
-				.dispatch(bean);
-			if (bean != null) {
+					subject)
+				.dispatch(this.handler);
+			if (this.handler != null) {
 				checkOnce("onOpen", Phase.OPEN, Connection.class);
 				checkOnce("onIdle", Phase.IDLE, Connection.class, EventType.class);
 				checkOnce("onDrain", Phase.DRAIN, Connection.class);
@@ -191,94 +268,44 @@ final class HandlerFactory {
 				checkOnce("onError", Phase.ERROR, Connection.class, Throwable.class);
 				checkOnce("onError", Phase.ERROR, Connection.class, ByteBuffer.class, Throwable.class);
 			}
-			return new AnnotatedMessageHandler(life, message, bean, replies, this.failureLog);
+			return new AnnotatedMessageHandler(life, message, this.handler, replies, this.failureLog);
 		}
 
-		private @Nullable HandlerMethod single(Phase phase, List<Method> candidates) {
-			List<HandlerMethod> bound = new ArrayList<>();
+		private void addLife(BeanMethods bean, Phase phase, List<HandlerMethod> bound) {
+			List<Method> candidates = bean.methods().of(phase);
 			for (Method method : candidates) {
-				bound.add(bind(method, phase, false));
+				bound.add(bean.bind(method, phase, false));
+				if (!this.owner.connections()) {
+					this.mistakes.add(method,
+							"would never be called: the server is for datagrams, which have no connections",
+							"Remove the method, or serve another server with it.");
+				}
 			}
-			if (bound.size() > 1) {
-				this.mistakes.add("Class " + this.source.type().getSimpleName(),
-						"has %d methods that are annotated with %s: %s".formatted(bound.size(), phase,
-								Mistakes.describe(candidates)),
-						"Keep one of them.");
+			if (candidates.size() > 1) {
+				this.mistakes.add(bean.subject(), "has %d methods that are annotated with %s: %s"
+					.formatted(candidates.size(), phase, this.mistakes.names(candidates)), "Keep one of them.");
 			}
-			return bound.isEmpty() ? null : bound.get(0);
+		}
+
+		private void checkNoMessageHandler(BeanMethods bean) {
+			if (bean.source().bean() instanceof MessageHandler) {
+				this.mistakes.add(bean.subject(),
+						"implements MessageHandler, which takes all messages of the connections, but is one of %d handlers"
+							.formatted(this.beans.size()),
+						"Use @OnMessage instead, or give it a server of its own with @LfHandler(server = \"<name>\") and the property 'lf.servers.<name>.port'.");
+			}
 		}
 
 		private void checkOnce(String name, Phase phase, Class<?>... parameters) {
-			List<Method> annotated = this.methods.of(phase);
+			List<Method> annotated = this.beans.get(0).methods().of(phase);
 			if (annotated.isEmpty()) {
 				return;
 			}
-			Method own = ClassUtils.getMethodIfAvailable(this.source.type(), name, parameters);
+			Method own = ClassUtils.getMethodIfAvailable(this.sources.get(0).type(), name, parameters);
 			if (own != null && own.getDeclaringClass() != MessageHandler.class) {
 				this.mistakes.add(own, "implements MessageHandler, but %s is annotated with %s"
-					.formatted(Mistakes.describe(annotated), phase), "Keep one of the two.");
+					.formatted(this.mistakes.names(annotated), phase), "Keep one of the two.");
 			}
-		}
-
-		/** Never fails: what is wrong is collected. */
-		HandlerMethod bind(Method method, Phase phase, boolean converted) {
-			MethodHandle handle = this.handles.handle(method);
-			Argument[] arguments = new Argument[0];
-			PayloadValidation.OfArguments validation = null;
-			// What Kotlin adds to the parameters of the others is nobody's mistake.
-			if (!KotlinDetector.isSuspendingFunction(method)) {
-				arguments = this.arguments.find(method, phase, converted);
-				validation = this.arguments.validation(method, this.source.bean());
-				this.replyTypes.check(method, phase);
-			}
-			return new HandlerMethod((handle != null) ? handle : HandlerMethod.Handles.NONE, arguments, validation,
-					Mistakes.describe(method));
-		}
-
-		private ErrorMethods errorMethods() {
-			ErrorMethods errorMethods = new ErrorMethods();
-			this.methods.error().forEach((method, annotation) -> {
-				ErrorMethods.ErrorMethod bound = new ErrorMethods.ErrorMethod(bind(method, Phase.ERROR, false),
-						annotation.close(), this.arguments.payloadType(method) != null,
-						this.arguments.needsPayload(method));
-				for (Class<? extends Throwable> type : errorTypes(method, annotation)) {
-					ErrorMethods.ErrorMethod other = errorMethods.add(type, bound);
-					if (other != null) {
-						this.mistakes.add(
-								method, "is annotated with @OnError for %s, and so is %s"
-									.formatted(type.getSimpleName(), other.method()),
-								"Keep one of them, or let each be for a type of its own.");
-					}
-				}
-			});
-			return errorMethods;
-		}
-
-		@SuppressWarnings("unchecked")
-		private List<Class<? extends Throwable>> errorTypes(Method method, OnError annotation) {
-			List<Class<? extends Throwable>> types = new ArrayList<>(List.of(annotation.value()));
-			for (MethodParameter parameter : this.arguments.parameters(method)) {
-				Class<?> type = parameter.getParameterType();
-				if (!Throwable.class.isAssignableFrom(type)) {
-					continue;
-				}
-				if (annotation.value().length == 0) {
-					types.add((Class<? extends Throwable>) type);
-				}
-				for (Class<? extends Throwable> declared : annotation.value()) {
-					if (!type.isAssignableFrom(declared)) {
-						this.mistakes.add(method,
-								"is annotated with @OnError for %s, which its parameter %s cannot take"
-									.formatted(declared.getSimpleName(), Arguments.describe(parameter)),
-								"Let the parameter be a supertype of all exceptions that the method is for.");
-					}
-				}
-			}
-			if (types.isEmpty()) {
-				this.mistakes.add(method, "is annotated with @OnError, but does not tell for which exceptions",
-						"Add a parameter of the type of the exception, or write @OnError(<type>.class).");
-			}
-			return types;
 		}
 
 	}

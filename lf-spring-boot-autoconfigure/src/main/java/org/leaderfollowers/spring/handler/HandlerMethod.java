@@ -11,7 +11,12 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
 
 import org.springframework.aop.support.AopUtils;
+import org.springframework.core.CoroutinesUtils;
 import org.springframework.core.KotlinDetector;
+import org.springframework.core.MethodParameter;
+import org.springframework.messaging.Message;
+import org.springframework.messaging.handler.invocation.HandlerMethodReturnValueHandler;
+import org.springframework.util.ClassUtils;
 import org.springframework.util.ReflectionUtils;
 
 /**
@@ -25,25 +30,27 @@ final class HandlerMethod {
 
 	private final PayloadValidation.@Nullable OfArguments validation;
 
-	private final String description;
+	private final @Nullable ReturnValue returnValue;
 
 	/**
 	 * Creates a method.
 	 * @param handle bound to the bean, of type {@code (Object[])Object}
 	 * @param arguments what supplies the arguments
 	 * @param validation validates the arguments, if they have constraints
-	 * @param description the method for people
+	 * @param returnValue what becomes of the value that it returns; {@code null} if it is
+	 * the reply
 	 */
 	HandlerMethod(MethodHandle handle, Argument[] arguments, PayloadValidation.@Nullable OfArguments validation,
-			String description) {
+			@Nullable ReturnValue returnValue) {
 		this.handle = handle;
 		this.arguments = arguments;
 		this.validation = validation;
-		this.description = description;
+		this.returnValue = returnValue;
 	}
 
 	/**
 	 * Calls the method.
+	 * @return the reply
 	 * @see Argument#get
 	 */
 	@Nullable Object invoke(Connection connection, @Nullable ByteBuffer message, @Nullable Object event) throws Throwable {
@@ -55,12 +62,27 @@ final class HandlerMethod {
 		if (this.validation != null) {
 			this.validation.validate(values);
 		}
+		if (this.returnValue != null) {
+			// Before the method reads the message.
+			Message<?> received = new ConnectionMessage(connection, message);
+			this.returnValue.handle((Object) this.handle.invokeExact(values), received);
+			return null;
+		}
 		return (Object) this.handle.invokeExact(values);
 	}
 
-	@Override
-	public String toString() {
-		return this.description;
+	/**
+	 * What becomes of the value that a method returns.
+	 *
+	 * @param handler a bean of the application
+	 * @param type what the method returns
+	 */
+	record ReturnValue(HandlerMethodReturnValueHandler handler, MethodParameter type) {
+
+		void handle(@Nullable Object value, Message<?> message) throws Exception {
+			this.handler.handleReturnValue(value, this.type, message);
+		}
+
 	}
 
 	/**
@@ -91,19 +113,43 @@ final class HandlerMethod {
 		/** In place of a method that cannot be called. */
 		static final MethodHandle NONE = MethodHandles.empty(MethodType.methodType(Object.class, Object[].class));
 
+		private static final boolean COROUTINES = KotlinDetector.isKotlinReflectPresent()
+				&& ClassUtils.isPresent("kotlinx.coroutines.reactor.MonoKt", HandlerMethod.class.getClassLoader());
+
+		/** Makes a publisher of what a suspending function returns. */
+		private static final MethodHandle SUSPENDING = suspending();
+
+		private static MethodHandle suspending() {
+			try {
+				return MethodHandles.lookup()
+					.findStatic(Handles.class, "suspend",
+							MethodType.methodType(Object.class, Method.class, Object.class, Object[].class));
+			}
+			catch (ReflectiveOperationException ex) {
+				throw new ExceptionInInitializerError(ex);
+			}
+		}
+
+		private static Object suspend(Method method, Object bean, @Nullable Object[] arguments) {
+			return CoroutinesUtils.invokeSuspendingFunction(method, bean, arguments);
+		}
+
 		/**
 		 * Makes a handle.
 		 * @param method a method of the class of the bean
-		 * @return a handle of type {@code (Object[])Object}, or {@code null} if the
+		 * @return a handle of type {@code (Object[])Object}, which does nothing if the
 		 * method cannot be called
 		 */
-		@Nullable MethodHandle handle(Method method) {
+		MethodHandle handle(Method method) {
 			Method invocable = invocable(method);
 			if (invocable == null) {
-				return null;
+				return NONE;
 			}
 			try {
 				ReflectionUtils.makeAccessible(invocable);
+				if (KotlinDetector.isSuspendingFunction(method)) {
+					return SUSPENDING.bindTo(method).bindTo(this.bean);
+				}
 				MethodHandle handle = MethodHandles.lookup().unreflect(invocable).asFixedArity().bindTo(this.bean);
 				MethodHandle spread = handle.asType(handle.type().generic())
 					.asSpreader(Object[].class, invocable.getParameterCount());
@@ -113,7 +159,7 @@ final class HandlerMethod {
 				// A module that is not open, for example.
 				this.mistakes.add(method, "cannot be accessed (%s)".formatted(ex.getMessage()),
 						"Make the method and its class public, or open the package to Spring.");
-				return null;
+				return NONE;
 			}
 		}
 
@@ -129,9 +175,9 @@ final class HandlerMethod {
 			else if (Modifier.isPrivate(method.getModifiers())) {
 				this.mistakes.add(method, "is private", "Let it be package-private, protected or public.");
 			}
-			else if (KotlinDetector.isSuspendingFunction(method)) {
-				this.mistakes.add(method, "is a suspending function, which is not supported",
-						"Return a CompletableFuture, for example by the function future of kotlinx-coroutines.");
+			else if (KotlinDetector.isSuspendingFunction(method) && !COROUTINES) {
+				this.mistakes.add(method, "is a suspending function, but the libraries to call it are missing",
+						"Add the dependencies 'org.jetbrains.kotlinx:kotlinx-coroutines-reactor' and 'org.jetbrains.kotlin:kotlin-reflect'.");
 			}
 			else if (proxied && AopUtils.isCglibProxy(this.bean) && isNotProxied(method)) {
 				this.mistakes.add(method,

@@ -2,13 +2,17 @@ package org.leaderfollowers.spring.handler;
 
 import java.lang.annotation.Annotation;
 import java.lang.reflect.Method;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.OnClose;
 import org.leaderfollowers.spring.annotation.OnDrain;
 import org.leaderfollowers.spring.annotation.OnError;
@@ -80,6 +84,34 @@ final class HandlerMethods {
 	 */
 	List<Method> methods() {
 		return this.methods.values().stream().flatMap(Collection::stream).distinct().toList();
+	}
+
+	/**
+	 * Describes the methods.
+	 * @param bean the name of the bean
+	 * @param values resolves placeholders and expressions
+	 */
+	List<HandlerBeans.Mapping> mappings(String bean, UnaryOperator<String> values) {
+		List<HandlerBeans.Mapping> mappings = new ArrayList<>();
+		if (MessageHandler.class.isAssignableFrom(this.type)) {
+			mappings.add(new HandlerBeans.Mapping(bean, this.type.getSimpleName(), "MessageHandler", List.of()));
+		}
+		this.methods.forEach((phase, found) -> found.forEach((method) -> mappings.add(new HandlerBeans.Mapping(bean,
+				Mistakes.describeWithClass(method), phase.toString(), matches(this.message.get(method), values)))));
+		return mappings;
+	}
+
+	private static List<String> matches(@Nullable OnMessage annotation, UnaryOperator<String> values) {
+		List<String> matches = new ArrayList<>();
+		if (annotation != null) {
+			List.of(annotation.type()).forEach((type) -> matches.add("type '%s'".formatted(values.apply(type))));
+			List.of(annotation.prefix())
+				.forEach((prefix) -> matches.add("prefix '%s'".formatted(values.apply(prefix))));
+			if (annotation.isDefault()) {
+				matches.add("default");
+			}
+		}
+		return matches;
 	}
 
 	Class<?> type() {

@@ -8,6 +8,7 @@ import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.spring.annotation.LfAdvice;
 import org.leaderfollowers.spring.annotation.LfClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 
@@ -26,9 +27,10 @@ import org.springframework.core.ResolvableType;
 import org.springframework.util.ClassUtils;
 
 /**
- * Tells a native image of the methods of {@link LfHandler @LfHandler} beans, which are
- * called by reflection, of {@link LfClient @LfClient} interfaces, and of the types that
- * messages are converted to and from.
+ * Tells a native image of the methods of {@link LfHandler @LfHandler} and
+ * {@link LfAdvice @LfAdvice} beans, which are called by reflection, of
+ * {@link LfClient @LfClient} interfaces, and of the types that messages are converted to
+ * and from.
  */
 class HandlerMethodsAotProcessor implements BeanRegistrationAotProcessor {
 
@@ -45,7 +47,8 @@ class HandlerMethodsAotProcessor implements BeanRegistrationAotProcessor {
 			return (implemented != null && implemented.isInterface())
 					? new Contribution(implemented, List.of(implemented.getMethods())) : null;
 		}
-		if (beanFactory.findAnnotationOnBean(name, LfHandler.class, false) == null) {
+		if (beanFactory.findAnnotationOnBean(name, LfHandler.class, false) == null
+				&& beanFactory.findAnnotationOnBean(name, LfAdvice.class, false) == null) {
 			return null;
 		}
 		Class<?> type = registeredBean.getBeanClass();

@@ -1,10 +1,15 @@
 package org.leaderfollowers.spring.handler;
 
+import java.lang.reflect.Method;
 import java.util.Collection;
 import java.util.stream.Collectors;
 
+import org.springframework.beans.factory.config.BeanDefinition;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.util.StringUtils;
 
 /**
  * Thrown at start when the handlers of servers, or the interfaces of clients, are not as
@@ -35,6 +40,30 @@ class InvalidHandlerException extends RuntimeException {
 	 */
 	static String list(Collection<String> items) {
 		return items.stream().map("%n\t- %s"::formatted).collect(Collectors.joining("", "%n".formatted(), ""));
+	}
+
+	/**
+	 * Tells people which bean it is and where to find it.
+	 */
+	static String describe(ConfigurableListableBeanFactory beanFactory, String name) {
+		if (!beanFactory.containsBeanDefinition(name)) {
+			return "'%s', registered by code".formatted(name);
+		}
+		BeanDefinition definition = beanFactory.getMergedBeanDefinition(name);
+		String resource = definition.getResourceDescription();
+		if (!StringUtils.hasText(resource)) {
+			// Registered by code, some of which is generated ahead of time.
+			Method method = (definition instanceof RootBeanDefinition root) ? root.getResolvedFactoryMethod() : null;
+			if (method != null) {
+				return "'%s', defined by method '%s' in %s".formatted(name, method.getName(),
+						method.getDeclaringClass().getName());
+			}
+			return "'%s', made from %s".formatted(name, definition.getBeanClassName());
+		}
+		if (StringUtils.hasText(definition.getFactoryMethodName())) {
+			return "'%s', defined by method '%s' in %s".formatted(name, definition.getFactoryMethodName(), resource);
+		}
+		return "'%s', defined in %s".formatted(name, resource);
 	}
 
 	/**

@@ -11,6 +11,12 @@ public final class LfHeaders {
 	/** What the names of this class begin with: {@value}. */
 	public static final String PREFIX = "lf_";
 
+	/**
+	 * The {@link org.leaderfollowers.Connection} itself, for argument resolvers and
+	 * return value handlers, which get a message and no connection.
+	 */
+	public static final String CONNECTION = PREFIX + "connection";
+
 	/** The number of the connection within its server, a {@code long}. */
 	public static final String CONNECTION_ID = PREFIX + "connectionId";
 
@@ -37,6 +43,14 @@ public final class LfHeaders {
 	 * balancer, if the PROXY protocol has told the address of the client.
 	 */
 	public static final String TRANSPORT_ADDRESS = PREFIX + "transportAddress";
+
+	/**
+	 * Who the client is, a {@link java.security.Principal}: what a
+	 * {@linkplain org.leaderfollowers.spring.annotation.OnLogin login} has put into the
+	 * attributes of the connection under this name, or else the subject of the
+	 * certificate of the client. Missing if there is neither.
+	 */
+	public static final String PRINCIPAL = PREFIX + "principal";
 
 	private LfHeaders() {
 	}

@@ -121,7 +121,7 @@ interface MessageDispatch {
 
 		@Override
 		public @Nullable Object dispatch(Connection connection, ByteBuffer message) throws Throwable {
-			String type = this.json.property(this.readers.json(message.duplicate()), this.property);
+			String type = this.json.property(this.readers.json(message), this.property);
 			HandlerMethod method = (type != null) ? this.methods.get(type) : null;
 			return (method != null) ? method.invoke(connection, message, null)
 					: this.otherwise.dispatch(connection, message, type);
@@ -154,7 +154,7 @@ interface MessageDispatch {
 		public @Nullable Object dispatch(Connection connection, ByteBuffer message) throws Throwable {
 			Object payload;
 			try {
-				payload = this.reader.read(connection, message.duplicate());
+				payload = this.reader.read(connection, message);
 			}
 			catch (PayloadConversionException ex) {
 				if (!JsonConverter.isUnknownType(ex)) {

@@ -32,11 +32,12 @@ final class MessageMethods {
 	/** By name, since Jackson need not be there. */
 	private static final String JSON_TYPE_INFO = "com.fasterxml.jackson.annotation.JsonTypeInfo";
 
+	/** As {@link Discriminator} has it. */
+	private static final String DEFAULT_PROPERTY = "type";
+
 	private static final MessageDispatch NONE = (connection, message) -> null;
 
-	private final HandlerMethods methods;
-
-	private final Arguments arguments;
+	private final List<BeanMethods> beans;
 
 	private final PayloadReaders readers;
 
@@ -48,155 +49,186 @@ final class MessageMethods {
 
 	private final Mistakes mistakes;
 
-	private final Binder binder;
-
+	/** What the methods belong to, as the beginning of a sentence. */
 	private final String subject;
 
 	/**
-	 * Makes a method ready to be called.
+	 * A method and what it is for.
+	 *
+	 * @param bean the bean that has it
+	 * @param method the method
+	 * @param annotation says what it is for
 	 */
-	@FunctionalInterface
-	interface Binder {
+	private record Mapping(BeanMethods bean, Method method, OnMessage annotation) {
 
-		HandlerMethod bind(Method method, Phase phase, boolean converted);
+		boolean byType() {
+			return this.annotation.type().length > 0;
+		}
+
+		boolean byPrefix() {
+			return this.annotation.prefix().length > 0;
+		}
+
+		HandlerMethod bind(boolean converted) {
+			return this.bean.bind(this.method, Phase.MESSAGE, converted);
+		}
 
 	}
 
-	MessageMethods(HandlerMethods methods, Arguments arguments, PayloadReaders readers, @Nullable JsonConverter json,
-			Text text, StringValueResolver embeddedValues, Mistakes mistakes, Binder binder) {
-		this.methods = methods;
-		this.arguments = arguments;
+	MessageMethods(List<BeanMethods> beans, PayloadReaders readers, @Nullable JsonConverter json, Text text,
+			StringValueResolver embeddedValues, Mistakes mistakes, String subject) {
+		this.beans = beans;
 		this.readers = readers;
 		this.json = json;
 		this.text = text;
 		this.embeddedValues = embeddedValues;
 		this.mistakes = mistakes;
-		this.binder = binder;
-		this.subject = "Class " + methods.type().getSimpleName();
+		this.subject = subject;
 	}
 
 	/**
 	 * Finds it out.
-	 * @param bean the bean, if it is a message handler itself
+	 * @param handler the only bean, if it is a message handler itself
 	 * @return what chooses and calls; useless if there were mistakes
 	 */
-	MessageDispatch dispatch(@Nullable MessageHandler bean) {
-		Map<Method, OnMessage> annotated = this.methods.message();
-		Discriminator discriminator = AnnotatedElementUtils.findMergedAnnotation(this.methods.type(),
-				Discriminator.class);
-		if (annotated.isEmpty()) {
-			if (bean == null) {
+	MessageDispatch dispatch(@Nullable MessageHandler handler) {
+		List<Mapping> mappings = new ArrayList<>();
+		for (BeanMethods bean : this.beans) {
+			bean.methods()
+				.message()
+				.forEach((method, annotation) -> mappings.add(new Mapping(bean, method, annotation)));
+		}
+		if (mappings.isEmpty()) {
+			if (handler == null) {
 				this.mistakes.add(this.subject, "has no method that is annotated with @OnMessage",
 						"Annotate the method that handles messages with @OnMessage.");
 				return NONE;
 			}
 			return (connection, message) -> {
-				bean.onMessage(connection, message);
+				handler.onMessage(connection, message);
 				return null;
 			};
 		}
-		if (bean != null) {
+		if (handler != null) {
 			this.mistakes.add(this.subject,
 					"implements MessageHandler, whose onMessage handles the messages, but has the method %s annotated with @OnMessage"
-						.formatted(Mistakes.describe(annotated.keySet())),
+						.formatted(names(mappings)),
 					"Remove @OnMessage, or no longer implement MessageHandler.");
 		}
-		boolean byType = annotated.values().stream().anyMatch((annotation) -> annotation.type().length > 0);
-		boolean byPrefix = annotated.values().stream().anyMatch((annotation) -> annotation.prefix().length > 0);
-		if (discriminator != null && !byType) {
-			this.mistakes.add(this.subject,
-					"is annotated with @Discriminator, but no method is annotated with @OnMessage(\"<type>\")",
-					"Write the types into the @OnMessage annotations, or remove @Discriminator.");
-		}
+		boolean byType = mappings.stream().anyMatch(Mapping::byType);
+		boolean byPrefix = mappings.stream().anyMatch(Mapping::byPrefix);
+		String property = property();
 		if (byType && byPrefix) {
-			typesAndPrefixes(annotated);
+			typesAndPrefixes(mappings);
 			return NONE;
 		}
-		Method otherwise = defaultMethod(annotated);
+		Mapping otherwise = defaultMethod(mappings);
 		if (byPrefix) {
-			return byPrefix(annotated, otherwise);
+			return byPrefix(mappings, otherwise);
 		}
 		if (byType) {
-			return byType(annotated, otherwise, (discriminator != null) ? resolve(discriminator.property()) : "type");
+			return byType(mappings, otherwise, property);
 		}
-		if (annotated.size() == 1) {
-			HandlerMethod method = bind(annotated.keySet().iterator().next(), false);
+		if (mappings.size() == 1) {
+			HandlerMethod method = mappings.get(0).bind(false);
 			return (connection, message) -> method.invoke(connection, message, null);
 		}
-		return byPayloadClass(annotated, otherwise);
+		return byPayloadClass(mappings, otherwise);
 	}
 
-	private void typesAndPrefixes(Map<Method, OnMessage> annotated) {
-		boolean inOneMethod = false;
-		for (Map.Entry<Method, OnMessage> entry : annotated.entrySet()) {
-			if (entry.getValue().type().length > 0 && entry.getValue().prefix().length > 0) {
-				inOneMethod = true;
-				this.mistakes.add(entry.getKey(), "is annotated with @OnMessage for a type and for a prefix",
-						"Remove the type or the prefix.");
+	private String names(List<Mapping> mappings) {
+		return this.mistakes.names(mappings.stream().map(Mapping::method).toList());
+	}
+
+	/** The property of a JSON message that tells its type. */
+	private String property() {
+		Set<String> properties = new LinkedHashSet<>();
+		for (BeanMethods bean : this.beans) {
+			boolean byType = bean.methods().message().values().stream().anyMatch((on) -> on.type().length > 0);
+			Discriminator discriminator = AnnotatedElementUtils.findMergedAnnotation(bean.source().type(),
+					Discriminator.class);
+			if (byType) {
+				properties.add((discriminator != null) ? resolve(discriminator.property()) : DEFAULT_PROPERTY);
+			}
+			else if (discriminator != null) {
+				this.mistakes.add(bean.subject(),
+						"is annotated with @Discriminator, but no method is annotated with @OnMessage(\"<type>\")",
+						"Write the types into the @OnMessage annotations, or remove @Discriminator.");
 			}
 		}
-		if (!inOneMethod) {
+		if (properties.size() > 1) {
+			this.mistakes.add(this.subject,
+					"has handlers that choose their methods by different properties of a JSON message: "
+							+ String.join(", ", properties),
+					"Annotate all of them with the same @Discriminator.");
+		}
+		return properties.isEmpty() ? DEFAULT_PROPERTY : properties.iterator().next();
+	}
+
+	private void typesAndPrefixes(List<Mapping> mappings) {
+		List<Mapping> both = mappings.stream().filter((mapping) -> mapping.byType() && mapping.byPrefix()).toList();
+		both.forEach((mapping) -> this.mistakes.add(mapping.method(),
+				"is annotated with @OnMessage for a type and for a prefix", "Remove the type or the prefix."));
+		if (both.isEmpty()) {
 			this.mistakes.add(this.subject, "has methods annotated with @OnMessage for types and others for prefixes",
 					"Choose all of them by type, or all by prefix.");
 		}
 	}
 
-	private @Nullable Method defaultMethod(Map<Method, OnMessage> annotated) {
-		List<Method> defaults = new ArrayList<>();
-		annotated.forEach((method, annotation) -> {
-			if (annotation.isDefault()) {
-				defaults.add(method);
-				if (annotation.type().length > 0 || annotation.prefix().length > 0) {
-					this.mistakes.add(method, "is the default method, but is annotated with a type or prefix as well",
-							"Remove isDefault, or the type or prefix.");
-				}
+	private @Nullable Mapping defaultMethod(List<Mapping> mappings) {
+		List<Mapping> defaults = mappings.stream().filter((mapping) -> mapping.annotation().isDefault()).toList();
+		for (Mapping mapping : defaults) {
+			if (mapping.byType() || mapping.byPrefix()) {
+				this.mistakes.add(mapping.method(),
+						"is the default method, but is annotated with a type or prefix as well",
+						"Remove isDefault, or the type or prefix.");
 			}
-		});
+		}
 		if (defaults.size() > 1) {
-			this.mistakes.add(this.subject,
-					"has %d default methods: %s".formatted(defaults.size(), Mistakes.describe(defaults)),
+			this.mistakes.add(this.subject, "has %d default methods: %s".formatted(defaults.size(), names(defaults)),
 					"Let isDefault be true for one method at most.");
 		}
 		return defaults.isEmpty() ? null : defaults.get(0);
 	}
 
-	private MessageDispatch byPrefix(Map<Method, OnMessage> annotated, @Nullable Method otherwise) {
+	private MessageDispatch byPrefix(List<Mapping> mappings, @Nullable Mapping otherwise) {
 		Map<String, Method> seen = new LinkedHashMap<>();
 		List<MessageDispatch.ByPrefix.Prefix> prefixes = new ArrayList<>();
-		annotated.forEach((method, annotation) -> {
-			if (annotation.isDefault()) {
-				return;
+		for (Mapping mapping : mappings) {
+			if (mapping.annotation().isDefault()) {
+				continue;
 			}
-			HandlerMethod bound = bind(method, false);
-			requireDiscriminator(method, annotation.prefix(), "prefix = \"<prefix>\"");
-			for (String unresolved : annotation.prefix()) {
+			HandlerMethod bound = mapping.bind(false);
+			requireDiscriminator(mapping.method(), mapping.byPrefix(), "prefix = \"<prefix>\"");
+			for (String unresolved : mapping.annotation().prefix()) {
 				String prefix = resolve(unresolved);
-				addOnce(seen, method, "prefix", prefix);
+				addOnce(seen, mapping.method(), "prefix", prefix);
 				ByteBuffer bytes = this.text.encode(prefix);
-				prefixes.add(new MessageDispatch.ByPrefix.Prefix(Text.bytes(bytes), annotation.stripPrefix(), bound));
+				prefixes.add(new MessageDispatch.ByPrefix.Prefix(Text.bytes(bytes), mapping.annotation().stripPrefix(),
+						bound));
 			}
-		});
+		}
 		return new MessageDispatch.ByPrefix(prefixes,
 				new Otherwise(bindDefault(otherwise),
 						"A message begins with none of the prefixes of the @OnMessage methods: "
 								+ String.join(", ", seen.keySet())));
 	}
 
-	private MessageDispatch byType(Map<Method, OnMessage> annotated, @Nullable Method otherwise, String property) {
+	private MessageDispatch byType(List<Mapping> mappings, @Nullable Mapping otherwise, String property) {
 		Map<String, Method> seen = new LinkedHashMap<>();
 		Map<String, HandlerMethod> types = new LinkedHashMap<>();
-		annotated.forEach((method, annotation) -> {
-			if (annotation.isDefault()) {
-				return;
+		for (Mapping mapping : mappings) {
+			if (mapping.annotation().isDefault()) {
+				continue;
 			}
-			HandlerMethod bound = bind(method, false);
-			requireDiscriminator(method, annotation.type(), "\"<type>\"");
-			for (String unresolved : annotation.type()) {
+			HandlerMethod bound = mapping.bind(false);
+			requireDiscriminator(mapping.method(), mapping.byType(), "\"<type>\"");
+			for (String unresolved : mapping.annotation().type()) {
 				String type = resolve(unresolved);
-				addOnce(seen, method, "type", type);
+				addOnce(seen, mapping.method(), "type", type);
 				types.put(type, bound);
 			}
-		});
+		}
 		HandlerMethod bound = bindDefault(otherwise);
 		if (this.json == null) {
 			this.mistakes.add(this.subject,
@@ -210,27 +242,22 @@ final class MessageMethods {
 					.formatted(property, String.join(", ", seen.keySet()))));
 	}
 
-	private MessageDispatch byPayloadClass(Map<Method, OnMessage> annotated, @Nullable Method otherwise) {
-		Map<Class<?>, Method> classes = new LinkedHashMap<>();
+	private MessageDispatch byPayloadClass(List<Mapping> mappings, @Nullable Mapping otherwise) {
 		Map<Class<?>, HandlerMethod> bound = new LinkedHashMap<>();
 		boolean distinct = true;
-		for (Method method : annotated.keySet()) {
-			if (method == otherwise) {
-				continue;
-			}
-			ResolvableType type = this.arguments.payloadType(method);
-			distinct &= type != null && classes.putIfAbsent(type.toClass(), method) == null;
-			if (type != null) {
-				bound.put(type.toClass(), bind(method, true));
+		for (Mapping mapping : mappings) {
+			if (mapping != otherwise) {
+				ResolvableType type = mapping.bean().payloadType(mapping.method());
+				distinct &= type != null && bound.putIfAbsent(type.toClass(), mapping.bind(true)) == null;
 			}
 		}
 		HandlerMethod boundOtherwise = bindDefault(otherwise);
-		Class<?> common = distinct ? common(classes.keySet()) : null;
+		Class<?> common = distinct ? common(bound.keySet()) : null;
 		PayloadReader reader = (common != null) ? this.readers.json(ResolvableType.forClass(common)) : null;
 		if (reader == null) {
 			this.mistakes.add(this.subject,
 					"has several methods annotated with @OnMessage, and nothing tells which of them a message is for: %s"
-						.formatted(Mistakes.describe(annotated.keySet())),
+						.formatted(names(mappings)),
 					"Annotate each with @OnMessage(\"<type>\") to choose by the property 'type' of a JSON message, "
 							+ "or with @OnMessage(prefix = \"<prefix>\"); or give each a payload class of its own, and let the supertype of these be annotated with @JsonTypeInfo.");
 			return NONE;
@@ -238,7 +265,7 @@ final class MessageMethods {
 		return new MessageDispatch.ByPayloadClass(reader, bound,
 				new Otherwise(boundOtherwise,
 						"The payload of a message has none of the classes of the @OnMessage methods: "
-								+ String.join(", ", classes.keySet().stream().map(Class::getSimpleName).toList())));
+								+ String.join(", ", bound.keySet().stream().map(Class::getSimpleName).toList())));
 	}
 
 	/** The supertype of all classes that tells Jackson which of them a message is. */
@@ -256,8 +283,8 @@ final class MessageMethods {
 			.orElse(null);
 	}
 
-	private void requireDiscriminator(Method method, String[] values, String example) {
-		if (values.length == 0) {
+	private void requireDiscriminator(Method method, boolean given, String example) {
+		if (!given) {
 			this.mistakes.add(method, "does not tell which messages it is for, while other methods do",
 					"Write @OnMessage(%s), or @OnMessage(isDefault = true) for all messages that no other method is for."
 						.formatted(example));
@@ -272,7 +299,7 @@ final class MessageMethods {
 		Method other = seen.putIfAbsent(value, method);
 		if (other != null) {
 			this.mistakes.add(method,
-					"is for the %s '%s', and so is %s".formatted(what, value, Mistakes.describe(other)),
+					"is for the %s '%s', and so is %s".formatted(what, value, this.mistakes.name(other)),
 					"Let each %s be that of one method.".formatted(what));
 		}
 	}
@@ -282,12 +309,8 @@ final class MessageMethods {
 		return (resolved != null) ? resolved : "";
 	}
 
-	private HandlerMethod bind(Method method, boolean converted) {
-		return this.binder.bind(method, Phase.MESSAGE, converted);
-	}
-
-	private @Nullable HandlerMethod bindDefault(@Nullable Method method) {
-		return (method != null) ? bind(method, false) : null;
+	private static @Nullable HandlerMethod bindDefault(@Nullable Mapping mapping) {
+		return (mapping != null) ? mapping.bind(false) : null;
 	}
 
 }

@@ -15,20 +15,42 @@ final class Mistakes {
 
 	private final List<Mistake> found = new ArrayList<>();
 
+	/** Whether a method without its class could be one of several. */
+	private final boolean severalClasses;
+
+	Mistakes() {
+		this(false);
+	}
+
+	Mistakes(boolean severalClasses) {
+		this.severalClasses = severalClasses;
+	}
+
 	void add(String subject, String problem, String remedy) {
 		this.found.add(new Mistake(subject, problem, remedy));
 	}
 
 	void add(Method method, String problem, String remedy) {
-		add("Method " + describe(method), problem, remedy);
+		add("Method " + name(method), problem, remedy);
+	}
+
+	/**
+	 * Names a method, with its class if there are several.
+	 */
+	String name(Method method) {
+		return this.severalClasses ? describeWithClass(method) : describe(method);
+	}
+
+	String names(Collection<Method> methods) {
+		return methods.stream().map(this::name).collect(Collectors.joining(", "));
 	}
 
 	/**
 	 * Throws an exception that tells of all mistakes, if there are any.
 	 * @param problem what does not work because of them, as a sentence without full stop
-	 * @param type the class that has them
+	 * @param type the class or classes that have them
 	 */
-	void throwIfAny(String problem, Class<?> type) {
+	void throwIfAny(String problem, String type) {
 		if (this.found.isEmpty()) {
 			return;
 		}
@@ -37,22 +59,22 @@ final class Mistakes {
 				action(type));
 	}
 
-	private String action(Class<?> type) {
+	private String action(String type) {
 		List<String> remedies = this.found.stream().map(Mistake::remedy).distinct().toList();
 		if (remedies.size() == 1) {
 			return remedies.get(0);
 		}
-		return "Correct all of this in %s:%s".formatted(type.getName(),
+		return "Correct all of this in %s:%s".formatted(type,
 				InvalidHandlerException.list(this.found.stream()
 					.map((mistake) -> "%s: %s".formatted(mistake.subject(), mistake.remedy()))
 					.toList()));
 	}
 
 	/**
-	 * Names methods in a list.
+	 * Names a method and its class.
 	 */
-	static String describe(Collection<Method> methods) {
-		return methods.stream().map(Mistakes::describe).collect(Collectors.joining(", "));
+	static String describeWithClass(Method method) {
+		return method.getDeclaringClass().getSimpleName() + "." + describe(method);
 	}
 
 	/**

@@ -2,10 +2,8 @@ package org.leaderfollowers.spring.handler;
 
 import java.util.Collection;
 import java.util.List;
-import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.Connection;
 
 import org.springframework.beans.factory.config.ConfigurableBeanFactory;
 import org.springframework.boot.convert.ApplicationConversionService;
@@ -71,16 +69,6 @@ final class PayloadConverters {
 	/** Whether objects in general can be converted. */
 	boolean convertObjects() {
 		return this.messageConverter != null || this.json != null;
-	}
-
-	/**
-	 * The headers of a message that is given to a {@link MessageConverter}.
-	 * @param connection where the message is from, or where it is sent; {@code null} for
-	 * those of an exchange, which any connection of a client may carry
-	 */
-	static Map<String, Object> headers(@Nullable Connection connection) {
-		return (connection == null) ? Map.of() : Map.of(LfHeaders.SERVER, connection.server(), LfHeaders.CONNECTION_ID,
-				connection.id(), LfHeaders.REMOTE_ADDRESS, connection.remoteAddress());
 	}
 
 }

@@ -15,7 +15,6 @@ import org.springframework.core.convert.TypeDescriptor;
 import org.springframework.messaging.Message;
 import org.springframework.messaging.converter.MessageConverter;
 import org.springframework.messaging.converter.SmartMessageConverter;
-import org.springframework.messaging.support.GenericMessage;
 
 /**
  * Finds out at start how messages are converted to a type.
@@ -113,9 +112,8 @@ final class PayloadReaders {
 
 		@Override
 		public @Nullable Object read(@Nullable Connection connection, ByteBuffer message) throws Exception {
-			ByteBuffer again = message.duplicate();
-			byte[] bytes = Text.bytes(message);
-			Message<byte[]> wrapped = new GenericMessage<>(bytes, PayloadConverters.headers(connection));
+			Message<byte[]> wrapped = new ConnectionMessage(connection, message);
+			byte[] bytes = wrapped.getPayload();
 			Object payload;
 			try {
 				payload = (this.converter instanceof SmartMessageConverter smart)
@@ -133,7 +131,7 @@ final class PayloadReaders {
 				return payload;
 			}
 			if (this.otherwise != null) {
-				return this.otherwise.read(connection, again);
+				return this.otherwise.read(connection, message);
 			}
 			throw failure(bytes, null);
 		}

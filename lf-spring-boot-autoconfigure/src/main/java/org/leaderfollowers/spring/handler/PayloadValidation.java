@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.handler;
 
 import java.lang.annotation.Annotation;
 import java.lang.reflect.Method;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -125,7 +126,8 @@ record PayloadValidation(Validator validator, String name, Object[] groups) {
 
 		void validate(@Nullable Object[] arguments) {
 			MethodValidationResult result = this.adapter.validateArguments(this.target, this.method, this.parameters,
-					arguments, this.groups);
+					// One more than there are, if Kotlin has added a parameter.
+					Arrays.copyOf(arguments, this.method.getParameterCount()), this.groups);
 			if (result.hasErrors()) {
 				throw new PayloadValidationException(errors(result));
 			}

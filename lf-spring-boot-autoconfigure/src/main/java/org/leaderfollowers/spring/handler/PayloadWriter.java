@@ -7,7 +7,6 @@ import org.leaderfollowers.Connection;
 
 import org.springframework.core.convert.ConversionService;
 import org.springframework.messaging.Message;
-import org.springframework.messaging.MessageHeaders;
 import org.springframework.messaging.converter.MessageConverter;
 
 /**
@@ -56,7 +55,7 @@ final class PayloadWriter {
 		MessageConverter messageConverter = this.converters.messageConverter();
 		if (messageConverter != null) {
 			Message<?> message = messageConverter.toMessage(value,
-					new MessageHeaders(PayloadConverters.headers(connection)));
+					new ConnectionMessage(connection, null).getHeaders());
 			Object payload = (message != null) ? message.getPayload() : null;
 			if (payload instanceof byte[] bytes) {
 				return ByteBuffer.wrap(bytes);

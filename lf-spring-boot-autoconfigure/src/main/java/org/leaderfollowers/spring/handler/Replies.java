@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.Suspension;
+import org.leaderfollowers.spring.handler.ReplySequence.Iterated;
 
 /**
  * Sends what handler methods return.
@@ -83,9 +84,13 @@ final class Replies {
 	 * @return a copy, or {@code null} if it is of no use
 	 */
 	@Nullable ByteBuffer keep(@Nullable Object reply, ByteBuffer message, int start, int end) {
+		if (!this.keepsMessages) {
+			return null;
+		}
 		boolean later = reply instanceof CompletionStage<?> || reply instanceof BaseStream<?, ?>
-				|| reply instanceof Iterator<?> || reply instanceof Iterable<?> || reply instanceof Optional<?>;
-		if (!this.keepsMessages || !later) {
+				|| reply instanceof Iterator<?> || reply instanceof Iterable<?> || reply instanceof Optional<?>
+				|| (reply != null && ReplyTypes.isReactive(reply.getClass()));
+		if (!later) {
 			return null;
 		}
 		return ByteBuffer.wrap(Text.bytes(message.duplicate().limit(end).position(start))).mark();
@@ -99,22 +104,20 @@ final class Replies {
 			sendLater(connection, stage.toCompletableFuture(), message);
 		}
 		else if (reply instanceof BaseStream<?, ?> stream) {
-			begin(new ReplySequence(this, connection, message, stream.iterator(), stream));
+			begin(connection, message, new Iterated(stream.iterator(), stream));
 		}
 		else if (reply instanceof Iterator<?> iterator) {
-			begin(new ReplySequence(this, connection, message, iterator, closeable(iterator)));
+			begin(connection, message, new Iterated(iterator, iterator));
 		}
 		else if (reply instanceof Iterable<?> iterable && !(reply instanceof Path) && !this.writer.isTree(reply)) {
-			begin(new ReplySequence(this, connection, message, iterable.iterator(), closeable(iterable)));
+			begin(connection, message, new Iterated(iterable.iterator(), iterable));
+		}
+		else if (ReplyTypes.isReactive(reply.getClass())) {
+			begin(connection, message, PublishedMessages.of(reply));
 		}
 		else {
 			connection.send(this.writer.write(connection, reply));
 		}
-	}
-
-	private static AutoCloseable closeable(Object source) {
-		return (source instanceof AutoCloseable closeable) ? closeable : () -> {
-		};
 	}
 
 	/** Sends one message of several. */
@@ -169,8 +172,9 @@ final class Replies {
 		return (failure instanceof CompletionException && cause != null) ? cause : failure;
 	}
 
-	private void begin(ReplySequence sequence) {
-		this.sequences.compute(sequence.connection(), (connection, others) -> {
+	private void begin(Connection connection, @Nullable ByteBuffer message, ReplySequence.Source source) {
+		ReplySequence sequence = new ReplySequence(this, connection, message, source);
+		this.sequences.compute(connection, (key, others) -> {
 			Set<ReplySequence> all = (others != null) ? others : ConcurrentHashMap.newKeySet();
 			all.add(sequence);
 			return all;

@@ -14,10 +14,10 @@ import org.leaderfollowers.Suspension;
  * A reply of several messages: as many are made as the peer reads, and no thread waits
  * for it meanwhile.
  * <p>
- * Whoever has reason to believe that there is something to do calls {@link #proceed}: the
- * thread that has the reply, the one that finds that the peer has caught up, and the one
- * that closes the connection. One of them does it, and does it again if others have
- * called in the meantime.
+ * Each thread that may have something to do calls {@link #proceed}: the one that has the
+ * reply, the one that publishes a message, the one that finds that the peer has caught
+ * up, and the one that closes the connection. One of them does it, and does it again if
+ * others have called in the meantime.
  */
 final class ReplySequence {
 
@@ -28,9 +28,7 @@ final class ReplySequence {
 	/** A copy of the message that is replied to, if it was kept. */
 	private final @Nullable ByteBuffer message;
 
-	private final Iterator<?> messages;
-
-	private final AutoCloseable source;
+	private final Source source;
 
 	/** The next message is not handled before the last of these was sent. */
 	private final Suspension suspension;
@@ -47,12 +45,10 @@ final class ReplySequence {
 	/** Made already, but not taken by the connection. */
 	private @Nullable Object refused;
 
-	ReplySequence(Replies replies, Connection connection, @Nullable ByteBuffer message, Iterator<?> messages,
-			AutoCloseable source) {
+	ReplySequence(Replies replies, Connection connection, @Nullable ByteBuffer message, Source source) {
 		this.replies = replies;
 		this.connection = connection;
 		this.message = message;
-		this.messages = messages;
 		this.source = source;
 		this.suspension = connection.suspend();
 		this.owed = connection.owe();
@@ -87,13 +83,13 @@ final class ReplySequence {
 	private void sendWhatThePeerReads() {
 		try {
 			while (this.connection.isWritable()) {
-				Object message = this.refused;
-				if (message == null) {
-					if (!this.messages.hasNext()) {
-						end(null);
-						return;
-					}
-					message = this.messages.next();
+				Object message = (this.refused != null) ? this.refused : this.source.poll(this);
+				if (message == Source.END) {
+					end(null);
+					return;
+				}
+				if (message == Source.NOT_YET) {
+					break;
 				}
 				this.refused = message;
 				try {
@@ -134,6 +130,47 @@ final class ReplySequence {
 			this.suspension.resume();
 			this.owed.close();
 		}
+	}
+
+	/**
+	 * Where the messages come from. Used by one thread at a time.
+	 */
+	interface Source extends AutoCloseable {
+
+		/** There is no further message. */
+		Object END = new Object();
+
+		/** A message may come later: {@link ReplySequence#proceed} is called then. */
+		Object NOT_YET = new Object();
+
+		/**
+		 * Returns the next message, {@link #END} or {@link #NOT_YET}.
+		 * @param sequence what to tell of messages that come later
+		 */
+		@Nullable Object poll(ReplySequence sequence) throws Throwable;
+
+	}
+
+	/**
+	 * Makes the messages when they are asked for.
+	 *
+	 * @param messages makes them
+	 * @param origin what to close at the end, if it can be closed
+	 */
+	record Iterated(Iterator<?> messages, Object origin) implements Source {
+
+		@Override
+		public @Nullable Object poll(ReplySequence sequence) {
+			return this.messages.hasNext() ? this.messages.next() : END;
+		}
+
+		@Override
+		public void close() throws Exception {
+			if (this.origin instanceof AutoCloseable closeable) {
+				closeable.close();
+			}
+		}
+
 	}
 
 }

@@ -4,6 +4,7 @@ import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Iterator;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionStage;
@@ -15,34 +16,46 @@ import java.util.stream.Stream;
 import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
 
 import org.springframework.beans.BeanUtils;
+import org.springframework.core.MethodParameter;
 import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.core.ResolvableType;
 
 /**
  * Checks at start whether what a method returns can be sent.
  *
- * @param beanType the class of the bean, which tells what its type variables are
  * @param converters what converts replies
  * @param mistakes where to say what cannot be sent
  */
-record ReplyTypes(Class<?> beanType, PayloadConverters converters, Mistakes mistakes) {
+record ReplyTypes(PayloadConverters converters, Mistakes mistakes) {
 
-	private static final String DEFERRED_REMEDY = "Return a CompletableFuture for one reply that comes later, or a Stream for several.";
+	private static final String DEFERRED_REMEDY = "Return a CompletableFuture or a Mono for one reply that comes later, or a Stream or a Flux for several.";
 
 	/** By the classes of values, of which there are few. */
 	private static final ClassValue<Boolean> DEFERRED = new ClassValue<>() {
 
 		@Override
 		protected Boolean computeValue(Class<?> type) {
-			return isReactive(type) || Callable.class.isAssignableFrom(type)
+			return Callable.class.isAssignableFrom(type)
+					|| (Flow.Publisher.class.isAssignableFrom(type) && !isReactive(type))
 					|| (Future.class.isAssignableFrom(type) && !CompletionStage.class.isAssignableFrom(type));
 		}
 
 	};
 
-	void check(Method method, Phase phase) {
-		ResolvableType type = ResolvableType.forMethodReturnType(method, this.beanType);
-		boolean nothing = type.toClass() == void.class || type.toClass() == Void.class;
+	private static final ClassValue<Boolean> REACTIVE = new ClassValue<>() {
+
+		@Override
+		protected Boolean computeValue(Class<?> type) {
+			return type != Object.class && !CompletionStage.class.isAssignableFrom(type)
+					&& ReactiveAdapterRegistry.getSharedInstance().getAdapter(type) != null;
+		}
+
+	};
+
+	void check(MethodParameter returned, Phase phase) {
+		Method method = Objects.requireNonNull(returned.getMethod());
+		ResolvableType type = ResolvableType.forMethodParameter(returned);
+		boolean nothing = isNothing(type.toClass());
 		if (phase == Phase.CLOSE && !nothing) {
 			this.mistakes.add(method, "returns a value, but nothing can be sent when the connection is closed",
 					"Let it return void.");
@@ -70,26 +83,30 @@ record ReplyTypes(Class<?> beanType, PayloadConverters converters, Mistakes mist
 	/** Refuses what only its class at run time tells not to be a message. */
 	static void checkValue(Object value) {
 		Class<?> type = value.getClass();
-		if (isDeferred(type) || value instanceof CompletionStage<?> || value instanceof BaseStream<?, ?>) {
+		if (isDeferred(type) || isReactive(type) || value instanceof CompletionStage<?>
+				|| value instanceof BaseStream<?, ?>) {
 			throw new IllegalArgumentException(
 					"A %s cannot be sent as a message. %s".formatted(type.getName(), DEFERRED_REMEDY));
 		}
 	}
 
+	/** Whether values of a type publish messages. */
 	static boolean isReactive(Class<?> type) {
-		return !CompletionStage.class.isAssignableFrom(type) && (Flow.Publisher.class.isAssignableFrom(type)
-				|| (type != Object.class && ReactiveAdapterRegistry.getSharedInstance().getAdapter(type) != null));
+		return REACTIVE.get(type);
+	}
+
+	private static boolean isNothing(Class<?> type) {
+		return type == void.class || type == Void.class || type.getName().equals("kotlin.Unit");
 	}
 
 	boolean canWrite(ResolvableType type) {
 		Class<?> raw = type.toClass();
-		if (this.converters.convertObjects() || raw == Object.class || raw == void.class || raw == Void.class
-				|| raw == byte[].class || ByteBuffer.class.isAssignableFrom(raw)
-				|| CharSequence.class.isAssignableFrom(raw) || isText(raw)) {
+		if (this.converters.convertObjects() || raw == Object.class || isNothing(raw) || raw == byte[].class
+				|| ByteBuffer.class.isAssignableFrom(raw) || CharSequence.class.isAssignableFrom(raw) || isText(raw)) {
 			return true;
 		}
 		if (Optional.class == raw || CompletionStage.class.isAssignableFrom(raw) || Stream.class.isAssignableFrom(raw)
-				|| Iterable.class.isAssignableFrom(raw) || Iterator.class.isAssignableFrom(raw)) {
+				|| Iterable.class.isAssignableFrom(raw) || Iterator.class.isAssignableFrom(raw) || isReactive(raw)) {
 			ResolvableType content = type.as(raw).getGeneric(0);
 			return content == ResolvableType.NONE || canWrite(content);
 		}

@@ -26,7 +26,8 @@ final class ServerMessageHandler implements MessageHandler {
 
 	private final Replies replies;
 
-	private final ErrorMethods errorMethods;
+	/** Asked in this order: those of the handlers first, then those of each advice. */
+	private final List<ErrorMethods> errorMethods;
 
 	private final List<LfErrorHandler> errorHandlers;
 
@@ -40,7 +41,7 @@ final class ServerMessageHandler implements MessageHandler {
 	 */
 	private final Map<Connection, List<WeakReference<Throwable>>> unhandled = new WeakHashMap<>();
 
-	ServerMessageHandler(MessageHandler handler, Replies replies, ErrorMethods errorMethods,
+	ServerMessageHandler(MessageHandler handler, Replies replies, List<ErrorMethods> errorMethods,
 			List<LfErrorHandler> errorHandlers, FailureLog failureLog) {
 		this.handler = handler;
 		this.replies = replies;
@@ -174,9 +175,11 @@ final class ServerMessageHandler implements MessageHandler {
 	}
 
 	private boolean reply(Connection connection, @Nullable ByteBuffer message, Throwable failure) throws Throwable {
-		ErrorMethods.ErrorMethod method = this.errorMethods.find(failure, message != null);
-		if (method != null) {
-			return reply(connection, method.method().invoke(connection, message, failure), method.closing());
+		for (ErrorMethods candidates : this.errorMethods) {
+			ErrorMethods.ErrorMethod method = candidates.find(failure, message != null);
+			if (method != null) {
+				return reply(connection, method.method().invoke(connection, message, failure), method.closing());
+			}
 		}
 		for (LfErrorHandler errorHandler : this.errorHandlers) {
 			// Each gets the whole message: the first may have read it.

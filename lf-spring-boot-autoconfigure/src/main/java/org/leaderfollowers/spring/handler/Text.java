@@ -35,9 +35,10 @@ final class Text {
 		return new String(bytes, StandardCharsets.UTF_8);
 	}
 
+	/** Copies a message, whose position does not change. */
 	static byte[] bytes(ByteBuffer message) {
 		byte[] bytes = new byte[message.remaining()];
-		message.get(bytes);
+		message.get(message.position(), bytes);
 		return bytes;
 	}
 

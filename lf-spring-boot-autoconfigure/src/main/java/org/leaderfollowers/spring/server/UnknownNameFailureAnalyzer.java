@@ -27,8 +27,9 @@ class UnknownNameFailureAnalyzer extends AbstractFailureAnalyzer<UnknownNameExce
 			return "The application asks for the %s '%s'".formatted(noun(cause), cause.getName());
 		}
 		return switch (cause.getKind()) {
-			case SERVER ->
-				"The bean %s, is annotated with @LfHandler(server = \"%s\")".formatted(reference, cause.getName());
+			case SERVER -> (reference.startsWith("advice ") ? "The %s, is annotated with @LfAdvice(\"%s\")"
+					: "The bean %s, is annotated with @LfHandler(server = \"%s\")")
+				.formatted(reference, cause.getName());
 			case EVENT_SOURCE -> (reference.startsWith("lf.") ? "The property '%s' is for the event source '%s'"
 					: "The bean %s, is annotated with @LfHandler(source = \"%s\")")
 				.formatted(reference, cause.getName());

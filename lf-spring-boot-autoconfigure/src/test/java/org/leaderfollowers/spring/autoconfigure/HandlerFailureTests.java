@@ -49,15 +49,16 @@ class HandlerFailureTests {
 	}
 
 	@Test
-	void twoHandlersForOneServer(CapturedOutput output) {
+	void messageHandlerAmongSeveralHandlers(CapturedOutput output) {
 		FailingApplication.run(TwoHandlers.class);
-		assertAnalysis(output, """
-				Server 'default' must have one handler, but there are 2:
-
-					- 'echo', defined by method 'echo' in %s$EchoBeanMethod
-					- '%s$Another', made from""".formatted(LeaderFollowersAutoConfigurationTests.class.getName(), HERE),
+		assertAnalysis(output,
 				"""
-						Keep one of them, or give each a server of its own with @LfHandler(server = "<name>") \
+						Server 'default' has 2 handlers, which cannot handle its messages as they stand:
+
+							- Class EchoHandler implements MessageHandler, which takes all messages of the connections, but is one of 2 handlers.
+							- Class Another implements MessageHandler, which takes all messages of the connections, but is one of 2 handlers.""",
+				"""
+						Use @OnMessage instead, or give it a server of its own with @LfHandler(server = "<name>") \
 						and the property 'lf.servers.<name>.port'.""");
 	}
 

@@ -86,9 +86,10 @@ class LfClientMistakeTests {
 	}
 
 	@Test
-	void aClientHasOneHandler(CapturedOutput output) {
+	void methodsOfTwoHandlersThatNothingTellsApart(CapturedOutput output) {
 		run(TwoHandlers.class);
-		assertThat(output).contains("Client 'ledger' must have one handler, but there are 2:");
+		assertThat(output).contains("Client 'ledger' has 2 handlers, which cannot handle its messages as they stand:")
+			.contains("nothing tells which of them a message is for: One.handle(String), Other.handle(String).");
 	}
 
 	@Test

@@ -161,7 +161,7 @@ class HandlerMistakeTests {
 		assertMistake(NoHeaders.class, "has the parameter 'Map<String, Object> map', which nothing can supply",
 				"Annotate it with @Headers for all headers and attributes of the connection");
 		assertMistake(OddHeaders.class,
-				"Method opened(List) has the parameter 'List<String> list', which is annotated with @Headers but is no map.",
+				"Method opened(List) has the parameter 'List<String> list', which nothing can supply to a method for @OnOpen.",
 				"Use the type Map<String, Object> or MessageHeaders.");
 	}
 
@@ -175,13 +175,13 @@ class HandlerMistakeTests {
 	void headers() {
 		FailureAnalysis analysis = analyze(this.runner.withUserConfiguration(Headers.class));
 		assertThat(analysis.getDescription()).contains(
-				"Method unknown(String) has the parameter 'String a' for the header 'lf_what', which does not exist.")
+				"Method unknown(String) has the parameter 'String a', whose header cannot be supplied: The header 'lf_what' does not exist. There are: lf_connection, lf_connectionId, lf_connectionName, lf_server, lf_remoteAddress, lf_localAddress, lf_transportAddress, lf_principal.")
 			.contains(
-					"Method primitive(int) has the parameter 'int count', which is primitive and cannot be null when the header 'count' is missing.")
+					"Method primitive(int) has the parameter 'int count', whose header cannot be supplied: Optional int parameter 'count' is present but cannot be translated into a null value due to being declared as a primitive type.")
 			.contains(
-					"Method wrongDefault(int) has the parameter 'int count', to which its default value 'many' cannot be converted.");
-		assertThat(analysis.getAction()).contains(
-				"Use a constant of LfHeaders, or a name that does not begin with 'lf_' for an attribute of the connection. There are: lf_connectionId, lf_connectionName, lf_server, lf_remoteAddress, lf_localAddress, lf_transportAddress.");
+					"Method wrongDefault(int) has the parameter 'int count', whose header cannot be supplied: Failed to convert from type [java.lang.String] to type [@org.springframework.messaging.handler.annotation.Header int] for value [many].");
+		assertThat(analysis.getAction())
+			.contains("Correct the name or the default value of the header, or the type of the parameter.");
 	}
 
 	@Test
@@ -222,23 +222,10 @@ class HandlerMistakeTests {
 	}
 
 	@Test
-	void reactiveReply() {
-		assertMistake(Reactive.class, "Method publish() returns a Publisher, which is not supported.",
-				"Return a CompletableFuture for one reply that comes later, or a Stream for several.");
-	}
-
-	@Test
 	void methodsThatCannotBeCalled() {
 		assertMistake(Static.class, "Method text(String) is static.", "Make it an instance method.");
 		assertMistake(Private.class, "Method text(String) is private.",
 				"Let it be package-private, protected or public.");
-	}
-
-	@Test
-	void suspendingFunction() {
-		assertMistake(SuspendingHandler.class,
-				"Method handle(String, Continuation) is a suspending function, which is not supported.",
-				"Return a CompletableFuture, for example by the function future of kotlinx-coroutines.");
 	}
 
 	@Test
@@ -562,16 +549,6 @@ class HandlerMistakeTests {
 
 		@OnMessage
 		void place(@Valid Item item) {
-		}
-
-	}
-
-	@LfHandler
-	static class Reactive {
-
-		@OnMessage
-		Flow.@Nullable Publisher<String> publish() {
-			return null;
 		}
 
 	}

@@ -1,6 +1,9 @@
 package org.leaderfollowers.spring.handler;
 
+import java.util.concurrent.TimeUnit;
+
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.spring.LineClient;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -21,6 +24,29 @@ class KotlinHandlerTests {
 			assertThat(client.ask("default a")).isEqualTo("a 3 ada");
 			assertThat(client.ask("fail b")).isEqualTo("failed: b 3");
 			assertThat(client.ask("nullable {\"item\":\"tea\",\"quantity\":2}")).isEqualTo("tea by ada");
+		});
+	}
+
+	@Test
+	void suspendingFunctions() {
+		HandlerRunner.talk(HandlerRunner.of(SuspendingHandler.class), (client, context) -> {
+			assertThat(client.ask("order {\"item\":\"tea\",\"quantity\":1}"))
+				.isEqualTo("{\"item\":\"tea\",\"quantity\":2,\"note\":null}");
+			assertThat(client.ask("count 3")).isEqualTo("1");
+			assertThat(client.read()).isEqualTo("2");
+			assertThat(client.read()).isEqualTo("3");
+			assertThat(client.ask("size ab")).isEqualTo("ab");
+			assertThat(client.ask("size abcd")).isEqualTo("invalid");
+			assertThat(client.ask("fail a")).isEqualTo("failed: a");
+			client.send("gate a");
+			client.send("fail b");
+			try (LineClient other = HandlerRunner.connect(context)) {
+				other.send("open");
+			}
+			assertThat(client.read()).isEqualTo("a nobody");
+			assertThat(client.read()).isEqualTo("failed: b");
+			assertThat(client.ask("endless")).isEqualTo("<closed>");
+			assertThat(context.getBean(SuspendingHandler.class).getCancelled().await(60, TimeUnit.SECONDS)).isTrue();
 		});
 	}
 

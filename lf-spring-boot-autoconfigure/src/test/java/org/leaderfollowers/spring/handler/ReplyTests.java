@@ -82,13 +82,16 @@ class ReplyTests {
 		HandlerRunner.talk(HandlerRunner.of(Untold.class), (client, context) -> {
 			assertThat(client.ask("stage")).isEqualTo("later");
 			assertThat(client.ask("optional")).isEqualTo("later");
-			for (String request : List.of("mono", "flux", "callable", "future", "stage of mono", "list of mono",
-					"list of stage")) {
+			assertThat(client.ask("mono")).isEqualTo("later");
+			assertThat(client.ask("flux")).isEqualTo("later");
+			assertThat(client.read()).isEqualTo("and later");
+			assertThat(client.ask("stage of mono")).isEqualTo("later");
+			for (String request : List.of("callable", "future", "list of mono", "list of stage")) {
 				assertThat(client.ask(request)).as(request).startsWith("refused: A ").doesNotContain("never");
 			}
-			assertThat(client.ask("mono"))
+			assertThat(client.ask("list of mono"))
 				.isEqualTo("refused: A reactor.core.publisher.MonoJust cannot be sent as a message. "
-						+ "Return a CompletableFuture for one reply that comes later, or a Stream for several.");
+						+ "Return a CompletableFuture or a Mono for one reply that comes later, or a Stream or a Flux for several.");
 			assertThat(client.ask("else")).isEqualTo("{\"text\":\"else\"}");
 		});
 	}
@@ -255,11 +258,11 @@ class ReplyTests {
 			return switch (request) {
 				case "stage" -> CompletableFuture.completedStage("later");
 				case "optional" -> Optional.of(CompletableFuture.completedFuture("later"));
-				case "mono" -> Mono.just("never");
-				case "flux" -> Flux.just("never", "ever");
+				case "mono" -> Mono.just("later");
+				case "flux" -> Flux.just("later", "and later");
 				case "callable" -> (Callable<String>) () -> "never";
 				case "future" -> new FutureTask<>(() -> "never");
-				case "stage of mono" -> CompletableFuture.completedFuture(Mono.just("never"));
+				case "stage of mono" -> CompletableFuture.completedFuture(Mono.just("later"));
 				case "list of mono" -> List.of(Mono.just("never"));
 				case "list of stage" -> List.of(CompletableFuture.completedFuture("never"));
 				default -> new Told(request);

@@ -1,5 +1,13 @@
 package org.leaderfollowers.spring.handler
 
+import jakarta.validation.constraints.Size
+import java.util.concurrent.CountDownLatch
+import kotlin.concurrent.thread
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.flow
 import org.leaderfollowers.Connection
 import org.leaderfollowers.spring.annotation.LfHandler
 import org.leaderfollowers.spring.annotation.OnError
@@ -39,9 +47,59 @@ class KotlinHandler {
 }
 
 @LfHandler
-class SuspendingHandler {
+class SuspendingHandler(private val gate: CompletableDeferred<Unit> = CompletableDeferred()) {
 
-	@OnMessage
-	suspend fun handle(text: String) = text
+	val cancelled = CountDownLatch(1)
+
+	@OnMessage(prefix = ["gate "])
+	suspend fun gated(text: String, @Header user: String = "nobody"): String {
+		gate.await()
+		return "$text $user"
+	}
+
+	@OnMessage(prefix = ["open"])
+	suspend fun open() {
+		gate.complete(Unit)
+	}
+
+	@OnMessage(prefix = ["order "])
+	suspend fun order(order: KotlinOrder): KotlinOrder {
+		delay(1)
+		return order.copy(quantity = order.quantity + 1)
+	}
+
+	@OnMessage(prefix = ["count "])
+	fun count(to: Int): Flow<Int> = flow {
+		for (i in 1..to) {
+			delay(1)
+			emit(i)
+		}
+	}
+
+	@OnMessage(prefix = ["size "])
+	suspend fun size(@Size(max = 3) text: String) = text
+
+	@OnMessage(prefix = ["fail "])
+	suspend fun fail(text: String): String {
+		delay(1)
+		throw IllegalStateException(text)
+	}
+
+	@OnMessage(prefix = ["endless"])
+	suspend fun endless(connection: Connection) {
+		try {
+			thread { connection.close() }
+			awaitCancellation()
+		}
+		finally {
+			cancelled.countDown()
+		}
+	}
+
+	@OnError
+	fun failed(ex: IllegalStateException) = "failed: ${ex.message}"
+
+	@OnError
+	fun invalid(ex: PayloadValidationException) = "invalid"
 
 }

@@ -1,0 +1,139 @@
+package org.leaderfollowers.spring.handler;
+
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.handler.HandlerMethod.ReturnValue;
+import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
+
+import org.springframework.core.MethodParameter;
+import org.springframework.core.ResolvableType;
+import org.springframework.messaging.handler.invocation.HandlerMethodReturnValueHandler;
+
+/**
+ * Makes the annotated methods of one bean ready to be called by one server. Nothing fails
+ * here: what is wrong is collected.
+ */
+final class BeanMethods {
+
+	private final HandlerFactory.Source source;
+
+	private final HandlerMethods methods;
+
+	private final HandlerMethod.Handles handles;
+
+	private final Arguments arguments;
+
+	private final ReplyTypes replyTypes;
+
+	private final List<HandlerMethodReturnValueHandler> returnValueHandlers;
+
+	private final Mistakes mistakes;
+
+	BeanMethods(HandlerFactory.Source source, Arguments arguments, ReplyTypes replyTypes,
+			List<HandlerMethodReturnValueHandler> returnValueHandlers, Mistakes mistakes) {
+		this.source = source;
+		this.methods = HandlerMethods.of(source.type());
+		this.handles = new HandlerMethod.Handles(source.bean(), mistakes);
+		this.arguments = arguments;
+		this.replyTypes = replyTypes;
+		this.returnValueHandlers = returnValueHandlers;
+		this.mistakes = mistakes;
+	}
+
+	HandlerFactory.Source source() {
+		return this.source;
+	}
+
+	HandlerMethods methods() {
+		return this.methods;
+	}
+
+	/** Names the class in a sentence about it. */
+	String subject() {
+		return "Class " + this.source.type().getSimpleName();
+	}
+
+	/**
+	 * Finds the type of the payload of a method.
+	 * @return the type, or {@code null} if the method does not take it
+	 */
+	@Nullable ResolvableType payloadType(Method method) {
+		return this.arguments.payloadType(method);
+	}
+
+	/**
+	 * Makes a method ready to be called.
+	 * @param converted whether the payload has been converted before the call
+	 * @return the method; useless if there were mistakes
+	 */
+	HandlerMethod bind(Method method, Phase phase, boolean converted) {
+		MethodParameter returned = new MethodParameter(method, -1).withContainingClass(this.source.type());
+		ReturnValue returnValue = (phase != Phase.CLOSE) ? returnValue(returned) : null;
+		if (returnValue == null) {
+			this.replyTypes.check(returned, phase);
+		}
+		return new HandlerMethod(this.handles.handle(method), this.arguments.find(method, phase, converted),
+				this.arguments.validation(method, this.source.bean()), returnValue);
+	}
+
+	private @Nullable ReturnValue returnValue(MethodParameter returned) {
+		return this.returnValueHandlers.stream()
+			.filter((candidate) -> candidate.supportsReturnType(returned))
+			.findFirst()
+			.map((handler) -> new ReturnValue(handler, returned))
+			.orElse(null);
+	}
+
+	/**
+	 * Finds the methods for failures.
+	 * @param errorMethods where to add them
+	 */
+	void addErrorMethods(ErrorMethods errorMethods) {
+		this.methods.error().forEach((method, annotation) -> {
+			ErrorMethods.ErrorMethod bound = new ErrorMethods.ErrorMethod(method, bind(method, Phase.ERROR, false),
+					annotation.close(), this.arguments.payloadType(method) != null,
+					this.arguments.needsPayload(method));
+			for (Class<? extends Throwable> type : errorTypes(method, annotation)) {
+				ErrorMethods.ErrorMethod other = errorMethods.add(type, bound);
+				if (other != null) {
+					this.mistakes.add(method,
+							"is annotated with @OnError for %s, and so is %s".formatted(type.getSimpleName(),
+									this.mistakes.name(other.declared())),
+							"Keep one of them, or let each be for a type of its own.");
+				}
+			}
+		});
+	}
+
+	@SuppressWarnings("unchecked")
+	private List<Class<? extends Throwable>> errorTypes(Method method, OnError annotation) {
+		List<Class<? extends Throwable>> types = new ArrayList<>(List.of(annotation.value()));
+		for (MethodParameter parameter : this.arguments.parameters(method)) {
+			Class<?> type = parameter.getParameterType();
+			if (!Throwable.class.isAssignableFrom(type)) {
+				continue;
+			}
+			if (annotation.value().length == 0) {
+				types.add((Class<? extends Throwable>) type);
+			}
+			for (Class<? extends Throwable> declared : annotation.value()) {
+				if (!type.isAssignableFrom(declared)) {
+					this.mistakes.add(method,
+							"is annotated with @OnError for %s, which its parameter %s cannot take"
+								.formatted(declared.getSimpleName(), Arguments.describe(parameter)),
+							"Let the parameter be a supertype of all exceptions that the method is for.");
+				}
+			}
+		}
+		if (types.isEmpty()) {
+			this.mistakes.add(method, "is annotated with @OnError, but does not tell for which exceptions",
+					"Add a parameter of the type of the exception, or write @OnError(<type>.class).");
+		}
+		return types;
+	}
+
+}
