@@ -6,12 +6,14 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.function.Predicate;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
+import org.leaderfollowers.spring.handler.HandlerBeans;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -36,6 +38,8 @@ public class LeaderFollowersEndpoint {
 
 	private final LeaderFollowersServers servers;
 
+	private final Function<String, List<HandlerBeans.Mapping>> mappings;
+
 	private final PoolOperations poolOperations;
 
 	private final ServerOperations serverOperations;
@@ -44,18 +48,22 @@ public class LeaderFollowersEndpoint {
 	 * Creates a new endpoint.
 	 * @param pools the pools to show
 	 * @param servers the servers to show
+	 * @param mappings finds the methods of the handlers by the name of a server
 	 * @param drainTimeout how long a server may drain, unless a request says otherwise; a
 	 * day at the most
 	 * @param publisher where to publish the writes, for Boot's audit
 	 */
-	public LeaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers, Duration drainTimeout,
+	public LeaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers,
+			Function<String, List<HandlerBeans.Mapping>> mappings, Duration drainTimeout,
 			ApplicationEventPublisher publisher) {
 		Assert.notNull(pools, "'pools' must not be null");
 		Assert.notNull(servers, "'servers' must not be null");
+		Assert.notNull(mappings, "'mappings' must not be null");
 		Assert.notNull(drainTimeout, "'drainTimeout' must not be null");
 		Assert.notNull(publisher, "'publisher' must not be null");
 		this.pools = pools;
 		this.servers = servers;
+		this.mappings = mappings;
 		WriteAudit audit = new WriteAudit(publisher);
 		this.poolOperations = new PoolOperations(audit);
 		this.serverOperations = new ServerOperations(servers, drainTimeout, audit);
@@ -99,7 +107,7 @@ public class LeaderFollowersEndpoint {
 	@ReadOperation
 	public @Nullable ServerDescriptor server(@Selector String pool, @Selector String server) {
 		Server found = findServer(pool, server);
-		return (found != null) ? ServerDescriptor.of(found.snapshot()) : null;
+		return (found != null) ? ServerDescriptor.of(found.snapshot(), this.mappings.apply(server)) : null;
 	}
 
 	ServerDescriptor existingServer(String pool, String server) {

@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.actuate;
 
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -9,6 +10,7 @@ import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.TransportType;
 import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.LatencyDescriptor;
+import org.leaderfollowers.spring.handler.HandlerBeans;
 
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 
@@ -24,7 +26,9 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
  * @param port the port that it is bound to, or {@code null} if it is not
  * @param transport what carries the messages
  * @param framing how messages are told apart
- * @param handler the name of the handler bean
+ * @param handler the name of the handler bean, or the names of all of them
+ * @param mappings which methods are for which messages; {@code null} unless one server is
+ * asked for
  * @param pool the name of the pool that serves the connections
  * @param connections how many connections there are and have been, or {@code null} if the
  * transport has none
@@ -40,15 +44,19 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
  */
 public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant startedAt, boolean listening,
 		@Nullable String listeningFailure, boolean paused, @Nullable String address, @Nullable Integer port,
-		TransportType transport, String framing, String handler, String pool,
-		@Nullable ConnectionsDescriptor connections, @Nullable DatagramsDescriptor datagrams, BytesDescriptor bytes,
-		MessagesDescriptor messages, LatencyDescriptor handling, @Nullable TlsDescriptor tls,
+		TransportType transport, String framing, String handler, @Nullable List<HandlerBeans.Mapping> mappings,
+		String pool, @Nullable ConnectionsDescriptor connections, @Nullable DatagramsDescriptor datagrams,
+		BytesDescriptor bytes, MessagesDescriptor messages, LatencyDescriptor handling, @Nullable TlsDescriptor tls,
 		ServerSnapshot.@Nullable Exchanges exchanges) implements OperationResponseBody {
 
 	static ServerDescriptor of(ServerSnapshot server) {
+		return of(server, null);
+	}
+
+	static ServerDescriptor of(ServerSnapshot server, @Nullable List<HandlerBeans.Mapping> mappings) {
 		return new ServerDescriptor(server.state(), server.startedAt(), server.listening(), server.listeningFailure(),
 				server.paused(), server.address(), (server.port() > 0) ? server.port() : null, server.transport(),
-				server.framing(), server.handler(), server.pool(),
+				server.framing(), server.handler(), mappings, server.pool(),
 				(server.transport() == TransportType.TCP) ? ConnectionsDescriptor.of(server) : null,
 				DatagramsDescriptor.of(server), new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
 				new MessagesDescriptor(server.receivedMessages()), LatencyDescriptor.of(server.handling()),

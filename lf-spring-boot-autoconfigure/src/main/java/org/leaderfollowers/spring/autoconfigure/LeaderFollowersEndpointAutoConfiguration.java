@@ -11,6 +11,7 @@ import org.leaderfollowers.spring.actuate.HandOffsEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpointWebExtension;
 import org.leaderfollowers.spring.client.LeaderFollowersClients;
+import org.leaderfollowers.spring.handler.HandlerBeans;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -43,9 +44,9 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	@ConditionalOnMissingBean
 	@ConditionalOnAvailableEndpoint
 	LeaderFollowersEndpoint leaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers,
-			Environment environment, ApplicationEventPublisher publisher) {
-		return new LeaderFollowersEndpoint(pools, servers, ShutdownPropertiesMapper.phaseTimeout(environment),
-				publisher);
+			HandlerBeans handlerBeans, Environment environment, ApplicationEventPublisher publisher) {
+		return new LeaderFollowersEndpoint(pools, servers, handlerBeans::mappings,
+				ShutdownPropertiesMapper.phaseTimeout(environment), publisher);
 	}
 
 	@Bean

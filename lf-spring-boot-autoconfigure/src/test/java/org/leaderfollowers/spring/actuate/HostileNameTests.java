@@ -41,8 +41,8 @@ class HostileNameTests {
 			Map<String, Supplier<LeaderFollowersPool>> none = Map.of();
 			LeaderFollowersPools pools = new LeaderFollowersPools(List.of(pool), none);
 			LeaderFollowersServers servers = LeaderFollowersServers.builder().bean("server", server).build();
-			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(pools, servers, Duration.ofSeconds(30),
-					(event) -> {
+			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(pools, servers, (name) -> List.of(),
+					Duration.ofSeconds(30), (event) -> {
 					});
 			HandOffsEndpoint handOffs = new HandOffsEndpoint(pools, (event) -> {
 			});

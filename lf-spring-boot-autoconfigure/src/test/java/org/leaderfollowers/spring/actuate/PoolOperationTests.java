@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.actuate;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -106,7 +107,8 @@ class PoolOperationTests {
 			LeaderFollowersPool pool = application.pool();
 			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(
 					application.context().getBean(LeaderFollowersPools.class),
-					application.context().getBean(LeaderFollowersServers.class), Duration.ofSeconds(1),
+					application.context().getBean(LeaderFollowersServers.class), (name) -> List.of(),
+					Duration.ofSeconds(1),
 					(event) -> CompletableFuture.runAsync(() -> pool.join(Duration.ZERO))
 						.orTimeout(30, TimeUnit.SECONDS)
 						.join());

@@ -81,7 +81,7 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 	void endpointOfTheUserTakesItsPlace() {
 		this.contextRunner.withBean("mine", LeaderFollowersEndpoint.class,
 				() -> new LeaderFollowersEndpoint(new LeaderFollowersPools(List.of(), Map.of()),
-						LeaderFollowersServers.builder().build(), Duration.ZERO, (event) -> {
+						LeaderFollowersServers.builder().build(), (name) -> List.of(), Duration.ZERO, (event) -> {
 						}))
 			.run((context) -> assertThat(context).hasSingleBean(LeaderFollowersEndpoint.class).hasBean("mine"));
 	}

@@ -6,6 +6,7 @@ import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 
@@ -234,7 +235,8 @@ class UdpServerTests {
 				.filteredOn((id) -> id.getName().startsWith("lf.datagrams"))
 				.hasSize(8)
 				.allSatisfy((id) -> assertThat(id.getDescription()).isNotBlank());
-			ServerDescriptor server = new LeaderFollowersEndpoint(pools, servers, Duration.ZERO, context)
+			ServerDescriptor server = new LeaderFollowersEndpoint(pools, servers, (name) -> List.of(), Duration.ZERO,
+					context)
 				.leaderFollowers()
 				.servers()
 				.get("default");
