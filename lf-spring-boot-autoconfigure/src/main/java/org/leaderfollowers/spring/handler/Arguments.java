@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 
 import javax.net.ssl.SSLSession;
 
@@ -137,13 +138,15 @@ final class Arguments {
 	}
 
 	MethodParameter[] parameters(Method method) {
-		MethodParameter[] parameters = new BeanMethod(method, this.beanType).getMethodParameters();
+		MethodParameter[] parameters = new AnnotatedMethod(method).getMethodParameters();
 		if (KotlinDetector.isSuspendingFunction(method)) {
 			// The last one is what Kotlin adds, and supplies itself.
 			parameters = Arrays.copyOf(parameters, parameters.length - 1);
 		}
-		for (MethodParameter parameter : parameters) {
-			parameter.initParameterNameDiscovery(new DefaultParameterNameDiscoverer());
+		for (int i = 0; i < parameters.length; i++) {
+			// The bean may have inherited the method, from a generic class for example.
+			parameters[i] = parameters[i].withContainingClass(this.beanType);
+			parameters[i].initParameterNameDiscovery(new DefaultParameterNameDiscoverer());
 		}
 		return parameters;
 	}
@@ -187,8 +190,9 @@ final class Arguments {
 		if (type == Connection.class) {
 			return (connection, message, event) -> connection;
 		}
-		if (parameter.nestedIfOptional().getNestedParameterType() == SSLSession.class) {
-			return sslSession(method, parameter);
+		Class<?> nested = parameter.nestedIfOptional().getNestedParameterType();
+		if (nested == SSLSession.class) {
+			return ofConnection(method, parameter, "sslSession", "TLS session", Connection::sslSession);
 		}
 		if ((phase == Phase.CLOSE && type == CloseReason.class) || (phase == Phase.IDLE && type == EventType.class)) {
 			return (connection, message, event) -> event;
@@ -199,6 +203,10 @@ final class Arguments {
 		HandlerMethodArgumentResolver resolver = resolver(parameter);
 		if (resolver != null) {
 			return resolved(method, parameter, resolver);
+		}
+		if (Principal.class.isAssignableFrom(nested)) {
+			return ofConnection(method, parameter, LfHeaders.PRINCIPAL, nested.getSimpleName(),
+					(connection) -> ConnectionMessage.principal(connection, nested));
 		}
 		if (parameter.hasParameterAnnotation(Payload.class) || !(takesPayload(phase) && isCandidate(parameter))) {
 			this.mistakes.add(method, "has the parameter %s, which nothing can supply to a method for %s"
@@ -230,17 +238,18 @@ final class Arguments {
 				new ConnectionMessage(connection, message));
 	}
 
-	private static Argument sslSession(Method method, MethodParameter parameter) {
+	private static Argument ofConnection(Method method, MethodParameter parameter, String header, String what,
+			Function<Connection, @Nullable Object> source) {
 		boolean optional = parameter.isOptional();
 		boolean wrapped = parameter.getParameterType() == Optional.class;
-		String missing = "The connection has no TLS session, which the parameter %s of %s needs"
-			.formatted(describe(parameter), Mistakes.describeWithClass(method));
+		String missing = "The connection has no %s, which the parameter %s of %s needs".formatted(what,
+				describe(parameter), Mistakes.describeWithClass(method));
 		return (connection, message, event) -> {
-			SSLSession session = connection.sslSession();
-			if (session == null && !optional) {
-				throw new MissingHeaderException("sslSession", missing);
+			Object value = source.apply(connection);
+			if (value == null && !optional) {
+				throw new MissingHeaderException(header, missing);
 			}
-			return wrapped ? Optional.ofNullable(session) : session;
+			return wrapped ? Optional.ofNullable(value) : value;
 		};
 	}
 
@@ -255,7 +264,7 @@ final class Arguments {
 		if (parameter.hasParameterAnnotation(Headers.class)) {
 			return "Use the type Map<String, Object> or MessageHeaders.";
 		}
-		return "Remove the parameter. There can be: the Connection, its SSLSession, "
+		return "Remove the parameter. There can be: the Connection, its SSLSession, its Principal, "
 				+ "parameters annotated with @Header for attributes and addresses of the connection, and "
 				+ switch (phase) {
 					case OPEN -> "nothing else: no message has arrived yet.";
@@ -373,25 +382,6 @@ final class Arguments {
 		String type = ResolvableType.forMethodParameter(parameter).toString().replaceAll("[\\w.]+\\.(?=\\w)", "");
 		String name = parameter.getParameterName();
 		return "'%s'".formatted((name != null) ? type + " " + name : type);
-	}
-
-	/**
-	 * A method of a class that may have inherited it, from a generic one for example.
-	 */
-	private static final class BeanMethod extends AnnotatedMethod {
-
-		private final Class<?> beanType;
-
-		BeanMethod(Method method, Class<?> beanType) {
-			super(method);
-			this.beanType = beanType;
-		}
-
-		@Override
-		protected Class<?> getContainingClass() {
-			return this.beanType;
-		}
-
 	}
 
 }

@@ -60,6 +60,12 @@ final class ConnectionMessage implements Message<byte[]> {
 		return known;
 	}
 
+	/** Finds who the client is, as an instance of a type. */
+	static @Nullable Object principal(Connection connection, Class<?> type) {
+		Object principal = principal(connection);
+		return type.isInstance(principal) ? principal : null;
+	}
+
 	/** Finds who the client is. */
 	static @Nullable Object principal(Connection connection) {
 		Object principal = connection.attributes().get(LfHeaders.PRINCIPAL);

@@ -20,6 +20,8 @@ import org.leaderfollowers.FramingException;
 import org.leaderfollowers.spring.internal.Printable;
 
 import org.springframework.messaging.handler.annotation.support.MethodArgumentNotValidException;
+import org.springframework.security.access.AccessDeniedException;
+import org.springframework.security.core.AuthenticationException;
 import org.springframework.util.ClassUtils;
 import org.springframework.validation.BindException;
 import org.springframework.validation.method.MethodValidationResult;
@@ -40,6 +42,9 @@ final class FailureLog {
 	private static final long INTERVAL_NANOS = Duration.ofSeconds(10).toNanos();
 
 	private static final String OTHER_KINDS = "";
+
+	private static final boolean SECURITY = ClassUtils
+		.isPresent("org.springframework.security.access.AccessDeniedException", FailureLog.class.getClassLoader());
 
 	private final String handler;
 
@@ -122,7 +127,8 @@ final class FailureLog {
 	private static boolean isOfThePeer(Throwable failure) {
 		return failure instanceof PayloadConversionException || failure instanceof PayloadValidationException
 				|| failure instanceof UnmatchedMessageException || failure instanceof FramingException
-				|| InvalidArguments.isCauseOf(failure);
+				|| failure instanceof LoginRequiredException || InvalidArguments.isCauseOf(failure)
+				|| (SECURITY && Refusals.isOne(failure));
 	}
 
 	private static String describe(Throwable failure) {
@@ -157,6 +163,21 @@ final class FailureLog {
 			this.lastNanos = nowNanos;
 			this.heldBack = 0;
 			return count;
+		}
+
+	}
+
+	/**
+	 * The failures of Spring Security, which need not be there: wrong credentials, and
+	 * what a client may not do.
+	 */
+	private static final class Refusals {
+
+		private Refusals() {
+		}
+
+		static boolean isOne(Throwable failure) {
+			return failure instanceof AuthenticationException || failure instanceof AccessDeniedException;
 		}
 
 	}

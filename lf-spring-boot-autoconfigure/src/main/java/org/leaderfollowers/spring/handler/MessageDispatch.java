@@ -40,6 +40,29 @@ interface MessageDispatch {
 	}
 
 	/**
+	 * Chooses by whether the client has logged in.
+	 *
+	 * @param login for the messages of clients that have not
+	 * @param messages for those of the others
+	 */
+	record ByLogin(MessageDispatch login, MessageDispatch messages) implements MessageDispatch {
+
+		@Override
+		public @Nullable Object dispatch(Connection connection, ByteBuffer message) throws Throwable {
+			if (ConnectionMessage.principal(connection) != null) {
+				return this.messages.dispatch(connection, message);
+			}
+			try {
+				return this.login.dispatch(connection, message);
+			}
+			catch (UnmatchedMessageException ex) {
+				throw new LoginRequiredException(ex);
+			}
+		}
+
+	}
+
+	/**
 	 * Chooses by the first bytes of a message; the longest prefix first.
 	 */
 	final class ByPrefix implements MessageDispatch {

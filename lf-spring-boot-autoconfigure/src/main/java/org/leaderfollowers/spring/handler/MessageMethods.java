@@ -12,6 +12,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.Discriminator;
+import org.leaderfollowers.spring.annotation.OnLogin;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
 import org.leaderfollowers.spring.handler.MessageDispatch.Otherwise;
@@ -60,6 +61,10 @@ final class MessageMethods {
 	 * @param annotation says what it is for
 	 */
 	private record Mapping(BeanMethods bean, Method method, OnMessage annotation) {
+
+		boolean login() {
+			return AnnotatedElementUtils.hasAnnotation(this.method, OnLogin.class);
+		}
 
 		boolean byType() {
 			return this.annotation.type().length > 0;
@@ -115,9 +120,22 @@ final class MessageMethods {
 						.formatted(names(mappings)),
 					"Remove @OnMessage, or no longer implement MessageHandler.");
 		}
+		List<Mapping> logins = mappings.stream().filter(Mapping::login).toList();
+		List<Mapping> others = mappings.stream().filter((mapping) -> !mapping.login()).toList();
+		String property = property();
+		if (logins.isEmpty() || others.isEmpty()) {
+			return choose(mappings, property);
+		}
+		MessageDispatch login = choose(logins, property);
+		// Who has logged in may do so again, if the message tells that it is a login.
+		boolean again = mappings.stream().allMatch((mapping) -> mapping.byType() || mapping.annotation().isDefault())
+				|| mappings.stream().allMatch((mapping) -> mapping.byPrefix() || mapping.annotation().isDefault());
+		return new MessageDispatch.ByLogin(login, choose(again ? mappings : others, property));
+	}
+
+	private MessageDispatch choose(List<Mapping> mappings, String property) {
 		boolean byType = mappings.stream().anyMatch(Mapping::byType);
 		boolean byPrefix = mappings.stream().anyMatch(Mapping::byPrefix);
-		String property = property();
 		if (byType && byPrefix) {
 			typesAndPrefixes(mappings);
 			return NONE;

@@ -58,7 +58,7 @@ class HandlerMistakeTests {
 			.contains("- Method opened(): Let it be package-private, protected or public.")
 			.contains("- Method closed(): Let it return void.")
 			.contains(
-					"- Method message(CloseReason): Remove the parameter. There can be: the Connection, its SSLSession, "
+					"- Method message(CloseReason): Remove the parameter. There can be: the Connection, its SSLSession, its Principal, "
 							+ "parameters annotated with @Header for attributes and addresses of the connection, and the payload.");
 	}
 
@@ -153,7 +153,7 @@ class HandlerMistakeTests {
 	void payloadWhereThereIsNoMessage() {
 		assertMistake(OpenPayload.class,
 				"Method opened(String) has the parameter 'String text', which nothing can supply to a method for @OnOpen.",
-				"Remove the parameter. There can be: the Connection, its SSLSession, parameters annotated with @Header for attributes and addresses of the connection, and nothing else: no message has arrived yet.");
+				"Remove the parameter. There can be: the Connection, its SSLSession, its Principal, parameters annotated with @Header for attributes and addresses of the connection, and nothing else: no message has arrived yet.");
 	}
 
 	@Test

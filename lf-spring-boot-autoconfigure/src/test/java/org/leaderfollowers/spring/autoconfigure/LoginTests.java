@@ -1,0 +1,274 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.security.Principal;
+
+import javax.net.ssl.SSLContext;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnLogin;
+import org.leaderfollowers.spring.annotation.OnMessage;
+import org.leaderfollowers.spring.handler.LfAuthentication;
+import org.leaderfollowers.spring.handler.LfHeaders;
+import org.leaderfollowers.spring.handler.LoginRequiredException;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration;
+import org.springframework.boot.ssl.DefaultSslBundleRegistry;
+import org.springframework.boot.ssl.SslBundle;
+import org.springframework.boot.ssl.SslBundles;
+import org.springframework.boot.ssl.pem.PemSslStoreBundle;
+import org.springframework.boot.ssl.pem.PemSslStoreDetails;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.messaging.handler.annotation.Header;
+import org.springframework.security.authentication.UsernamePasswordAuthenticationToken;
+import org.springframework.security.core.Authentication;
+import org.springframework.security.core.AuthenticationException;
+import org.springframework.security.core.annotation.AuthenticationPrincipal;
+import org.springframework.security.core.context.SecurityContextHolder;
+import org.springframework.security.core.userdetails.User;
+import org.springframework.security.core.userdetails.UserDetails;
+import org.springframework.security.core.userdetails.UserDetailsService;
+import org.springframework.security.provisioning.InMemoryUserDetailsManager;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Clients that log in, with and without Spring Security.
+ */
+@ExtendWith(OutputCaptureExtension.class)
+class LoginTests {
+
+	@TempDir
+	private static Path directory;
+
+	private final ApplicationContextRunner runner = new ApplicationContextRunner()
+		.withConfiguration(AutoConfigurations.of(JacksonAutoConfiguration.class, LeaderFollowersAutoConfiguration.class,
+				LeaderFollowersSecurityAutoConfiguration.class))
+		.withPropertyValues("lf.server.port=0");
+
+	@Test
+	void messagesBeforeTheLoginReachOnlyTheMethodThatLogsIn() {
+		this.runner.withClassLoader(new FilteredClassLoader("org.springframework.security"))
+			.withUserConfiguration(Plain.class)
+			.run((context) -> {
+				assertThat(context).hasNotFailed().doesNotHaveBean("leaderFollowersSecurityInterceptor");
+				try (LineClient client = connect(context.getBean(LeaderFollowersServers.class))) {
+					assertThat(client.ask("GET a")).isEqualTo("log in first");
+					assertThat(client.ask("nonsense")).isEqualTo("log in first");
+					assertThat(client.ask("LOGIN ada")).isEqualTo("welcome ada");
+					assertThat(client.ask("GET a")).isEqualTo("a of ada, ada");
+					assertThat(client.ask("LOGIN bob")).isEqualTo("welcome bob");
+					assertThat(client.ask("GET b")).isEqualTo("b of bob, bob");
+				}
+				try (LineClient client = connect(context.getBean(LeaderFollowersServers.class))) {
+					assertThat(client.ask("GET a")).isEqualTo("log in first");
+				}
+			});
+	}
+
+	@Test
+	void firstMessageLogsInIfNothingTellsItApart() {
+		this.runner.withUserConfiguration(FirstMessage.class).run((context) -> {
+			try (LineClient client = connect(context.getBean(LeaderFollowersServers.class))) {
+				assertThat(client.ask("wrong")).isEqualTo("no");
+				assertThat(client.ask("ada")).isEqualTo("yes");
+				assertThat(client.ask("ada")).isEqualTo("echo ada");
+			}
+		});
+	}
+
+	@Test
+	void handlersRunAsTheUserThatHasLoggedIn(CapturedOutput output) {
+		this.runner.withUserConfiguration(Users.class, Secured.class).run((context) -> {
+			LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
+			try (LineClient client = connect(servers); LineClient other = connect(servers)) {
+				assertThat(client.ask("WHO")).isEqualTo("<closed>");
+				assertThat(output).contains("did not handle LoginRequiredException")
+					.doesNotContain("at org.leaderfollowers");
+				assertThat(other.ask("LOGIN ada wrong")).isEqualTo("denied");
+				assertThat(other.ask("LOGIN ada secret")).isEqualTo("welcome ada");
+				assertThat(other.ask("WHO")).isEqualTo("ada ada ada ada [ROLE_OPERATOR]");
+				assertThat(other.ask("LOGOUT")).isEqualTo("bye");
+				assertThat(other.ask("WHO")).isEqualTo("<closed>");
+			}
+			assertThat(SecurityContextHolder.getContext().getAuthentication()).isNull();
+		});
+	}
+
+	@Test
+	void withoutALoginTheUserIsAnonymous() {
+		this.runner.withUserConfiguration(Anonymous.class).run((context) -> {
+			try (LineClient client = connect(context.getBean(LeaderFollowersServers.class))) {
+				assertThat(client.ask("WHO")).isEqualTo("anonymousUser nobody");
+			}
+		});
+	}
+
+	@Test
+	void loginThatNothingCanCheckFailsWithWhatToDo(CapturedOutput output) {
+		this.runner.withUserConfiguration(Secured.class).run((context) -> {
+			try (LineClient client = connect(context.getBean(LeaderFollowersServers.class))) {
+				assertThat(client.ask("LOGIN ada secret")).isEqualTo("<closed>");
+			}
+			assertThat(output).contains("Nothing can check the credentials of a login: define one bean of type");
+		});
+	}
+
+	@Test
+	void certificateLogsIn() throws Exception {
+		TestCertificate server = TestCertificate.create(directory, "server");
+		TestCertificate ada = TestCertificate.create(directory, "ada");
+		TestCertificate eve = TestCertificate.create(directory, "eve");
+		PemSslStoreDetails key = PemSslStoreDetails.forCertificate(server.certificatePem())
+			.withPrivateKey(server.keyPem());
+		SslBundles bundles = new DefaultSslBundleRegistry("web", SslBundle.of(new PemSslStoreBundle(key,
+				PemSslStoreDetails.forCertificate(ada.certificatePem() + eve.certificatePem()))));
+		this.runner.withUserConfiguration(Users.class, Secured.class)
+			.withBean(SslBundles.class, () -> bundles)
+			.withPropertyValues("lf.server.ssl.bundle=web", "lf.server.ssl.client-auth=want")
+			.run((context) -> {
+				int port = context.getBean(LeaderFollowersServers.class).get("default").port();
+				assertThat(askOverTls(port, TestCertificate.client(ada, server), "WHO"))
+					.isEqualTo("ada ada ada ada [ROLE_OPERATOR]");
+				assertThat(askOverTls(port, TestCertificate.client(null, server), "WHO")).isNull();
+				assertThat(askOverTls(port, TestCertificate.client(null, server), "LOGIN ada secret"))
+					.isEqualTo("welcome ada");
+				assertThat(askOverTls(port, TestCertificate.client(eve, server), "WHO")).isEqualTo("denied");
+			});
+	}
+
+	private static @Nullable String askOverTls(int port, SSLContext tls, String line) throws Exception {
+		try (Socket socket = tls.getSocketFactory().createSocket("localhost", port)) {
+			socket.setSoTimeout(60_000);
+			socket.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
+			return new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8))
+				.readLine();
+		}
+	}
+
+	private static LineClient connect(LeaderFollowersServers servers) throws Exception {
+		return new LineClient(servers.get("default").port());
+	}
+
+	@LfHandler
+	static class Plain {
+
+		@OnLogin(prefix = "LOGIN ")
+		String login(String name, Connection connection) {
+			Principal principal = () -> name;
+			connection.attributes().put(LfHeaders.PRINCIPAL, principal);
+			return "welcome " + name;
+		}
+
+		@OnMessage(prefix = "GET ")
+		String get(String key, Principal client, @Header(LfHeaders.PRINCIPAL) Principal same) {
+			return "%s of %s, %s".formatted(key, client.getName(), same.getName());
+		}
+
+		@OnError
+		String failed(LoginRequiredException ex) {
+			return "log in first";
+		}
+
+	}
+
+	@LfHandler
+	static class FirstMessage {
+
+		@OnLogin
+		String login(String name, Connection connection) {
+			if (name.equals("wrong")) {
+				return "no";
+			}
+			connection.attributes().put(LfHeaders.PRINCIPAL, (Principal) () -> name);
+			return "yes";
+		}
+
+		@OnMessage
+		String echo(String text) {
+			return "echo " + text;
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Users {
+
+		@Bean
+		UserDetailsService users() {
+			return new InMemoryUserDetailsManager(
+					User.withUsername("ada").password("{noop}secret").roles("OPERATOR").build());
+		}
+
+	}
+
+	@LfHandler
+	static class Secured {
+
+		private final LfAuthentication authentication;
+
+		Secured(LfAuthentication authentication) {
+			this.authentication = authentication;
+		}
+
+		@OnLogin(prefix = "LOGIN ")
+		String login(String credentials, Connection connection) {
+			String[] parts = credentials.split(" ", 2);
+			Authentication user = this.authentication.login(connection,
+					UsernamePasswordAuthenticationToken.unauthenticated(parts[0], parts[1]));
+			return "welcome " + user.getName();
+		}
+
+		@OnMessage(prefix = "WHO")
+		String who(Principal principal, Authentication authentication, @AuthenticationPrincipal UserDetails user,
+				@AuthenticationPrincipal(expression = "username") String name) {
+			Authentication bound = SecurityContextHolder.getContext().getAuthentication();
+			assertThat(bound).isSameAs(authentication);
+			return "%s %s %s %s %s".formatted(principal.getName(), authentication.getName(), user.getUsername(), name,
+					user.getAuthorities());
+		}
+
+		@OnMessage(prefix = "LOGOUT")
+		String logout(Connection connection) {
+			this.authentication.logout(connection);
+			return "bye";
+		}
+
+		@OnError
+		String denied(AuthenticationException ex) {
+			return "denied";
+		}
+
+	}
+
+	@LfHandler
+	static class Anonymous {
+
+		@OnMessage
+		String who(String text, @Nullable Principal principal) {
+			Authentication bound = SecurityContextHolder.getContext().getAuthentication();
+			return "%s %s".formatted((bound != null) ? bound.getName() : null,
+					(principal != null) ? principal.getName() : "nobody");
+		}
+
+	}
+
+}
