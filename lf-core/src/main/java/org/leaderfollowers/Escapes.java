@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.Map;
 
 /**
- * Pairs of bytes that stand for single ones: the escape byte, which is the same for all,
- * and a code.
+ * Pairs of bytes that stand for single bytes: the escape byte, which is the same in all
+ * pairs, and a code.
  */
 final class Escapes {
 
@@ -14,10 +14,10 @@ final class Escapes {
 
 	private final byte escape;
 
-	/** By the byte, or {@link #NONE}. */
+	/** The code of each byte, or {@link #NONE}. */
 	private final short[] codes;
 
-	/** By the code, or {@link #NONE}. */
+	/** The original byte of each code, or {@link #NONE}. */
 	private final short[] originals;
 
 	private Escapes(byte escape, short[] codes, short[] originals) {

@@ -2,9 +2,7 @@ package org.leaderfollowers;
 
 import java.nio.ByteBuffer;
 
-/**
- * Messages of one length.
- */
+/** Messages of a fixed length. */
 final class FixedLengthFraming implements Framing {
 
 	private final int length;

@@ -84,7 +84,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final PoolShutdown shutdown;
 
-	/** Handle sets that are always in use. */
+	/** The minimum number of handle sets that are in use. */
 	private final int leastSets;
 
 	private LeaderFollowersPool(PoolOptions options) {
@@ -143,7 +143,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		return this.name;
 	}
 
-	// The road of an event
+	// The path of an event
 
 	/**
 	 * Joins the pool: the calling thread takes part in detecting and processing events,
@@ -434,7 +434,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	}
 
-	// The end
+	// Shutdown
 
 	void serves(Drainable server) {
 		this.shutdown.add(server);
@@ -469,9 +469,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		return this.clock.nanoTime() + ((timeout != null) ? Arguments.nanos(timeout) : PromotionProtocol.FOREVER_NANOS);
 	}
 
-	// A look from outside
+	// Observation
 
-	/** The memory that the connections hold together. */
+	/** The memory budget that the connections of the pool share. */
 	MemoryBudget memory() {
 		return this.memory;
 	}

@@ -119,7 +119,7 @@ public final class LengthFieldFraming implements Framing {
 		if (!isTooLarge && available < head + body) {
 			return frame.incomplete(available, payload);
 		}
-		// The header moves over the length field, so that the payload is in one piece.
+		// Moves the header over the length field, so that header and body are contiguous.
 		for (int i = this.offset - 1; i >= 0; i--) {
 			input.put(start + i + this.fieldBytes, input.get(start + i));
 		}

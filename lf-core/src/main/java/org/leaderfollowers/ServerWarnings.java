@@ -12,12 +12,12 @@ import org.leaderfollowers.internal.logging.RateLimit;
 import org.leaderfollowers.internal.proxy.ProxyHeaderException;
 
 /**
- * The lines that a server logs because of its peers and its handler. Each kind has a rate
- * limit, so that neither can fill a disk. Any thread.
+ * The log lines that the peers and the handler of a server cause. Each kind has a rate
+ * limit, so that it cannot fill a disk. Any thread.
  */
 final class ServerWarnings {
 
-	/** What is logged of an exception that a peer can provoke, in characters. */
+	/** The maximum length of a logged exception that a peer can cause, in characters. */
 	private static final int LONGEST_CAUSE = 300;
 
 	private static final EngineLog logger = EngineLog.INSTANCE;
@@ -54,7 +54,7 @@ final class ServerWarnings {
 		return new RateLimit(TimeUnit.SECONDS.toNanos(10));
 	}
 
-	/** Not limited: it happens once. */
+	/** Not limited, because it happens only once. */
 	void listeningFailed(String failure) {
 		logger.error("Server '{}' does not listen any more, and has to be replaced by a new one: {}", this.server,
 				failure);
@@ -103,7 +103,8 @@ final class ServerWarnings {
 
 	void closedUnhandled(Connection connection, Throwable failure) {
 		if (failure instanceof IOException) {
-			// Peers come and go; that is not worth a line of a production log.
+			// Peers come and go, which is not worth a line in the log of a production
+			// system.
 			logger.debug("{} failed", connection, failure);
 			return;
 		}
@@ -177,7 +178,7 @@ final class ServerWarnings {
 		}
 	}
 
-	/** A failure in one short line of printable characters. */
+	/** Describes a failure in one short line of printable characters. */
 	static String describe(Throwable cause) {
 		if (cause instanceof ProxyHeaderException) {
 			return "the header of the PROXY protocol is not valid: " + cause.getMessage();

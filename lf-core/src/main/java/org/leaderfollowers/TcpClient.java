@@ -40,7 +40,7 @@ public final class TcpClient implements AutoCloseable {
 
 	private final Supplier<ClientLifecycle> lives;
 
-	/** What connections that are made next speak. */
+	/** The TLS configuration of new connections. */
 	private final AtomicReference<@Nullable ClientTls> tls;
 
 	private volatile ClientLifecycle life;

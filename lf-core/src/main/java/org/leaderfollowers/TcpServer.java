@@ -217,10 +217,10 @@ public final class TcpServer implements Server {
 	 */
 	public static final class Builder extends TcpBuilder<Builder> {
 
-		/** Letting a message in looks at all that are in flight. */
+		/** A limit, because each new message is compared with all that are in flight. */
 		private static final int MOST_IN_FLIGHT = 4096;
 
-		/** If a message order is all that is said. */
+		/** The default if only a message order is set. */
 		private static final int DEFAULT_IN_FLIGHT = 16;
 
 		private @Nullable InetAddress address;

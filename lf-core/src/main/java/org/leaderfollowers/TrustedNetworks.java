@@ -105,9 +105,7 @@ public final class TrustedNetworks {
 		return this.networks.toString();
 	}
 
-	/**
-	 * One network.
-	 */
+	/** A single network. */
 	private static final class Network {
 
 		private final byte[] address;
@@ -154,7 +152,7 @@ public final class TrustedNetworks {
 			return new Network(masked, this.prefix);
 		}
 
-		/** The bits of a byte that count. */
+		/** The mask for the bits of a byte that belong to the prefix. */
 		private int mask(int index) {
 			int bits = Math.max(0, Math.min(8, this.prefix - index * 8));
 			return 0xFF00 >> bits & 0xFF;

@@ -12,9 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
-/**
- * The life of a {@link UdpServer}: its receiver.
- */
+/** The lifecycle of a {@link UdpServer}: its receiver. */
 final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 
 	private final MessageHandler handler;
