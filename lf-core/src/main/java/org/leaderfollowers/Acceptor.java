@@ -35,9 +35,9 @@ final class Acceptor extends BoundSocket {
 		super(server, channel, handles, new HandledWork("acceptor of server '" + server.name() + "'", server
 			.name(), null), new RetryBackoff(
 					server.name(), 0,
-					"Server '{}' cannot accept connections now ({}); open connections are served, and accepting is "
-							+ "tried again with growing pauses. If it is out of descriptors, raise the limit of the "
-							+ "process or lower the maximum of connections",
+					"Server '{}' cannot accept connections now ({}). It serves open connections, and retries "
+							+ "with growing pauses. If descriptors are short, raise the limit of the process or lower "
+							+ "the maximum number of connections (maxConnections)",
 					"Server '{}' accepts connections again"));
 		this.channel = channel;
 		this.backlog = backlog;

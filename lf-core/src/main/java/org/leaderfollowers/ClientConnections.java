@@ -168,7 +168,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		}
 		if (duplicate) {
 			throw new ExchangeRejectedException(
-					"The request was not sent: another one with the same key is under way to client '%s', or its late reply may still come. Use keys that are not repeated, or more connections"
+					"The request was not sent: client '%s' waits for the reply to a request with the same key, or this reply may still come late. Use keys that are not repeated, or more connections"
 						.formatted(this.context.server().name()),
 					null);
 		}
@@ -521,7 +521,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	@Override
 	public boolean failed(Participant me, Throwable failure) {
-		EngineLog.INSTANCE.error("{} failed, and are looked at again", this.work.handle(0), failure);
+		EngineLog.INSTANCE.error("{} failed; the client retries", this.work.handle(0), failure);
 		this.due.clear();
 		boolean again = !this.recovers;
 		this.recovers = true;

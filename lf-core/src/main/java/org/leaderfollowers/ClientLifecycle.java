@@ -194,7 +194,7 @@ final class ClientLifecycle implements Drainable {
 	private ExchangeRejectedException noPlace() {
 		String why = (this.connections.ready() == 0)
 				? "is connected to none of its addresses: " + this.connections.addresses()
-				: "has as many exchanges under way on each of its %d connections as may be, %d (maxInFlight)"
+				: "has the maximum number of exchanges under way on each of its %d connections, %d (maxInFlight)"
 					.formatted(this.connections.ready(), this.options.maxInFlight());
 		return new ExchangeRejectedException("The request was not sent: client '%s' %s".formatted(name(), why), null);
 	}

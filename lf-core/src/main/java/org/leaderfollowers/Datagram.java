@@ -89,7 +89,7 @@ final class Datagram extends EngineConnection {
 		int most = (this.remoteAddress.getAddress() instanceof Inet6Address) ? IPV6_PAYLOAD : IPV4_PAYLOAD;
 		if (size > most) {
 			throw new IllegalArgumentException(
-					"A reply of %d bytes does not fit into a datagram, which holds %d at the most: divide it"
+					"A reply of %d bytes does not fit into a datagram, which holds at most %d bytes. Divide it"
 						.formatted(size, most));
 		}
 		reserve(size);
@@ -110,7 +110,7 @@ final class Datagram extends EngineConnection {
 			if (after > allowed) {
 				this.receiver.replies().refused();
 				throw new ReplyRatioException(
-						"%s was not answered with %d bytes: replies may take %d times as much as the datagram of %d bytes (maxReplyRatio), which is %d bytes with %d of headers for each datagram, and %d are used up. Send less, or raise the ratio if the senders can be trusted"
+						"%s was not answered with %d bytes: its replies may take %d times the size of the datagram of %d bytes (maxReplyRatio). That is %d bytes, including headers of %d bytes for each datagram, and %d bytes are used already. Send less, or raise the ratio if the senders can be trusted"
 							.formatted(this, size, ratio, this.length, allowed, HEADERS, before));
 			}
 		}

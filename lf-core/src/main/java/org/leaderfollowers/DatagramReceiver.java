@@ -135,7 +135,7 @@ final class DatagramReceiver extends BoundSocket {
 		super(server, channel, handles,
 				new HandledWork("datagrams of server '" + server.name() + "'", server.name(), handlerName),
 				new RetryBackoff(server.name(), TOLERATED_FAILURES,
-						"Server '{}' cannot receive datagrams now ({}); it is tried again with growing pauses",
+						"Server '{}' cannot receive datagrams now ({}). It retries with growing pauses",
 						"Server '{}' receives datagrams again"));
 		this.channel = channel;
 		this.clock = clock;

@@ -54,7 +54,7 @@ final class DelimiterFraming implements Framing {
 		int found = find(output, start, output.position() - 1);
 		if (found >= 0) {
 			throw new IllegalArgumentException(
-					"The payload contains the delimiter %s of the framing '%s' at offset %d, or would make one there with the delimiter behind it: the peer would see another message. Encode it, or use another framing"
+					"The payload contains the delimiter %s of the framing '%s' at offset %d, or forms one there together with the delimiter that follows. The peer would read a different message. Encode the payload, or use another framing"
 						.formatted(hex(), this.name, found - start));
 		}
 	}

@@ -100,7 +100,8 @@ final class EnclosedFraming implements Framing {
 	@Override
 	public void encode(ByteBuffer payload, ByteBuffer output) {
 		if (this.shared && !payload.hasRemaining()) {
-			throw new IllegalArgumentException("The payload is empty, but %s has no empty messages".formatted(this));
+			throw new IllegalArgumentException(
+					"The payload is empty, but %s does not allow empty messages".formatted(this));
 		}
 		int first = output.position() + this.start.length;
 		output.put(this.start);
@@ -116,7 +117,7 @@ final class EnclosedFraming implements Framing {
 		int found = this.ends.find(output, first, output.position());
 		if (found < output.position() - this.end.length) {
 			throw new IllegalArgumentException(
-					"The payload contains the end 0x%s of the framing '%s', or would with the bytes behind it"
+					"The payload contains the end 0x%s of the framing '%s', or forms one together with the bytes that follow"
 						.formatted(HexFormat.of().formatHex(this.end), this));
 		}
 	}

@@ -526,9 +526,10 @@ final class Exchanges implements Participant.Awaited {
 		String reason = switch (why) {
 			case CONGESTED -> "the peer does not read, and %d bytes wait for it (maxOutboundSize)"
 				.formatted(this.connection.pendingBytes());
-			case FULL -> "as many exchanges are under way as may be, " + this.table.places();
+			case FULL -> "the maximum number of exchanges is under way, " + this.table.places();
 			case DUPLICATE ->
-				"another one with the same key is under way, or its late reply may still come. Use keys that are not repeated";
+				"a request with the same key waits for its reply, or this reply may still come late. Use keys "
+						+ "that are not repeated";
 			default -> "the connection is closed";
 		};
 		return new ExchangeRejectedException("The request was not sent on %s to %s: %s".formatted(this.connection,

@@ -297,7 +297,7 @@ public final class HandleSet {
 			});
 		}
 		catch (IOException | ClosedSelectorException ex) {
-			logger.debug("Handle set '{}' could not be looked at", this.name, ex);
+			logger.debug("Handle set '{}' could not free closed channels", this.name, ex);
 		}
 	}
 
@@ -532,7 +532,7 @@ public final class HandleSet {
 			broken.close();
 		}
 		catch (IOException ex) {
-			logger.error("The selector of handle set '{}' could not be replaced; it is tried again", this.name, ex);
+			logger.error("The selector of handle set '{}' could not be replaced; the leader retries", this.name, ex);
 		}
 	}
 

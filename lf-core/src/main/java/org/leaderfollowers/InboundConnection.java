@@ -293,7 +293,7 @@ abstract class InboundConnection extends StreamConnection {
 	/** The exception that reports a skipped message to the handler. */
 	final FramingException oversized() {
 		return new FramingException(
-				"A message is larger than the maximum message size of %d bytes (maxMessageSize), and is left out"
+				"A message is larger than the maximum message size of %d bytes (maxMessageSize), and is skipped"
 					.formatted(this.context.limits().maxMessageSize()));
 	}
 

@@ -158,7 +158,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	public boolean join(Duration timeout) {
 		if (Participant.current() != null) {
-			throw new IllegalStateException("The thread '%s' takes part in a Leader/Followers pool already"
+			throw new IllegalStateException("The thread '%s' participates in a Leader/Followers pool already"
 				.formatted(Thread.currentThread().getName()));
 		}
 		Participant me = this.threads.join(Thread.currentThread());
@@ -331,7 +331,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 		this.threads.startMinimum();
 		if (this.threads.count() == 0) {
-			throw new IllegalStateException("Not one thread of pool '%s' could be started".formatted(this.name));
+			throw new IllegalStateException("No thread of pool '%s' could be started".formatted(this.name));
 		}
 	}
 

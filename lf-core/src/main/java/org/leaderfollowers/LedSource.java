@@ -296,7 +296,7 @@ final class LedSource {
 			this.source = source;
 			this.handler = handler;
 			this.work = new HandledWork("Event source '" + led.name + "'", null, handler.name());
-			this.backoff = new RetryBackoff(led.name, 0, "Event source '{}' has failed and is tried again: {}",
+			this.backoff = new RetryBackoff(led.name, 0, "Event source '{}' has failed, and the pool retries: {}",
 					"Event source '{}' works again");
 		}
 
@@ -346,7 +346,7 @@ final class LedSource {
 			}
 			else if (this.returns.add(began, now)) {
 				failed(new IllegalStateException(
-						"It returned %d times in a row at once and without an event".formatted(this.returns.count())));
+						"It returned at once and without an event %d times in a row".formatted(this.returns.count())));
 			}
 		}
 

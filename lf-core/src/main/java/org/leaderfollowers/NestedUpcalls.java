@@ -74,7 +74,7 @@ final class NestedUpcalls {
 			}
 		}
 		catch (Throwable ex) {
-			this.failureLog.error("%s has failed to keep nested handlers apart", this.options.guard(), ex);
+			this.failureLog.error("%s has failed to separate nested handlers", this.options.guard(), ex);
 		}
 		finally {
 			me.endNestedUpcall();

@@ -257,7 +257,7 @@ final class OutboundWriter extends OutboundBuffer {
 
 	private SlowConsumerException slowConsumer(long waiting, int maxOutboundSize) {
 		return new SlowConsumerException(
-				"%s does not read: %d bytes wait for it, and no more than %d may. Send less, wait until it is writable again, or raise the maximum outbound size"
+				"%s does not read: %d bytes wait for it, and the maximum is %d. Send less, wait until it is writable again, or raise the maximum outbound size"
 					.formatted(this.connection, waiting, maxOutboundSize));
 	}
 

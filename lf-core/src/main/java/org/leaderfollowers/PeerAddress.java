@@ -99,8 +99,8 @@ final class PeerAddress {
 	void succeeded() {
 		this.probed = false;
 		if (this.failures > 0) {
-			EngineLog.INSTANCE.info("Client '{}' is connected to {} again, after {} attempts that failed", this.client,
-					this, this.failures);
+			EngineLog.INSTANCE.info("Client '{}' is connected to {} again, after {} failed attempts", this.client, this,
+					this.failures);
 			this.failures = 0;
 			this.failure = null;
 		}
@@ -118,8 +118,8 @@ final class PeerAddress {
 		long pause = Math.min(this.maxBackoffNanos, this.minBackoffNanos << Math.max(0, exponent));
 		this.retryNanos = nowNanos + pause / 2 + ThreadLocalRandom.current().nextLong(pause / 2 + 1);
 		if (this.failures == 0) {
-			EngineLog.INSTANCE.warn("Client '{}' cannot be connected to {}: {}. It is tried again until that succeeds",
-					this.client, this, why);
+			EngineLog.INSTANCE.warn("Client '{}' cannot connect to {}: {}. It retries until it succeeds", this.client,
+					this, why);
 		}
 		this.failures++;
 	}

@@ -171,7 +171,7 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 		for (String name : names) {
 			if (distinct.contains(Arguments.notBlank("names", name))) {
 				throw new IllegalArgumentException(
-						"'names' must be unlike each other, but holds '%s' twice".formatted(name));
+						"'names' must be different from each other, but contains '%s' twice".formatted(name));
 			}
 			distinct.add(name);
 		}

@@ -46,7 +46,7 @@ record PoolOptions(String name, PoolSettings settings, Duration keepAlive, int t
 	static void checkHandleSets(int handleSets, int minThreads) {
 		if (handleSets > minThreads) {
 			throw new IllegalArgumentException(
-					"'handleSets' (%d) must not exceed the minimum of threads (%d): a set without a leader is not served"
+					"'handleSets' (%d) must not exceed the minimum number of threads (%d): each handle set needs a thread to lead it"
 						.formatted(handleSets, minThreads));
 		}
 	}
@@ -60,7 +60,7 @@ record PoolOptions(String name, PoolSettings settings, Duration keepAlive, int t
 			return;
 		}
 		throw new IllegalArgumentException((eventSources == 0)
-				? "'%s' must be at least the number of handle sets (%d), but is %d: a set without a leader is not served"
+				? "'%s' must be at least the number of handle sets (%d), but is %d: each handle set needs a thread to lead it"
 					.formatted(minName, handleSets, minThreads)
 				: "'%s' must be at least the number of handle sets (%d) and event sources (%d) together, but is %d: each needs a thread to lead it"
 					.formatted(minName, handleSets, eventSources, minThreads));

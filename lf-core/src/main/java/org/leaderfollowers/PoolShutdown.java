@@ -151,7 +151,7 @@ final class PoolShutdown {
 		}
 		boolean ended = awaitEnd(deadlineAfter(INTERRUPT_TIMEOUT));
 		if (!ended) {
-			EngineLog.INSTANCE.warn("Pool '{}' is closed, but {} of its threads ignore their interrupt", this.name,
+			EngineLog.INSTANCE.warn("Pool '{}' is closed, but {} of its threads ignore interrupts", this.name,
 					this.threads.living().size());
 		}
 		closeHandleSets();

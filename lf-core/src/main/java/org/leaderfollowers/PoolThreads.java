@@ -117,7 +117,7 @@ final class PoolThreads extends ThreadSupply {
 	@Override
 	protected void startFailed(Throwable failure) {
 		this.startFailures.increment();
-		this.failureLog.error("A thread could not be started; the pool '%s' carries on with those that it has",
+		this.failureLog.error("A thread could not be started; the pool '%s' continues with the threads that it has",
 				this.poolName, failure);
 	}
 
@@ -128,7 +128,7 @@ final class PoolThreads extends ThreadSupply {
 		}
 		catch (Throwable ex) {
 			enrollingFailed(underWay);
-			this.failureLog.error("A thread of pool '%s' could not take part in it", this.poolName, ex);
+			this.failureLog.error("A new thread of pool '%s' could not join it", this.poolName, ex);
 			return;
 		}
 		if (underWay) {
@@ -179,8 +179,8 @@ final class PoolThreads extends ThreadSupply {
 			throw new IllegalStateException("Pool '%s' is closed".formatted(this.poolName));
 		}
 		if (!owned && living().stream().filter((member) -> !member.isOwned()).count() >= JOINERS) {
-			throw new IllegalStateException(
-					"No more than %d threads can join pool '%s' beside its own".formatted(JOINERS, this.poolName));
+			throw new IllegalStateException("No more than %d threads can join pool '%s' in addition to its own"
+				.formatted(JOINERS, this.poolName));
 		}
 		return this.members.enroll(thread, (number, follower) -> new Participant(number, follower, thread, owned,
 				pool().promotion(), pool().replyWait(), this.memory, this.clock.nanoTime()));

@@ -89,7 +89,7 @@ final class RawEventHandler implements EngineEventHandler {
 			throw new IllegalArgumentException("'types' must name at least one event type");
 		}
 		if ((operations & SelectionKey.OP_CONNECT) != 0 && (operations & SelectionKey.OP_ACCEPT) != 0) {
-			throw new IllegalArgumentException("'types' must not hold both ACCEPT and CONNECT");
+			throw new IllegalArgumentException("'types' must not contain both ACCEPT and CONNECT");
 		}
 		return operations;
 	}

@@ -141,12 +141,12 @@ final class StarvationMonitor implements Starvation.Listener {
 		try {
 			long suppressed = this.log.tryAcquire();
 			if (suppressed >= 0) {
-				EngineLog.INSTANCE
-					.warn("Pool '{}' had no thread left to wait for events for {} s. Its threads (max {}) run: {}. "
-							+ "Other connections wait meanwhile: find what these handlers wait for, or raise the maximum "
-							+ "of threads (threads.max){}", this.poolName,
-							String.format(Locale.ROOT, "%.1f", nanos / 1e9), this.threads.settings().maxThreads(),
-							culprits(), RateLimit.heldBack(suppressed));
+				EngineLog.INSTANCE.warn(
+						"Pool '{}' had no thread left to wait for events for {} s. Its threads (max {}) run: "
+								+ "{}. Other connections wait meanwhile: find out what these handlers wait for, or "
+								+ "raise the maximum number of threads (threads.max){}",
+						this.poolName, String.format(Locale.ROOT, "%.1f", nanos / 1e9),
+						this.threads.settings().maxThreads(), culprits(), RateLimit.heldBack(suppressed));
 			}
 		}
 		catch (Throwable ex) {
@@ -161,7 +161,7 @@ final class StarvationMonitor implements Starvation.Listener {
 			.map((participant) -> participant.snapshot(false, now))
 			.toList();
 		List<PoolSnapshot.RunningHandler> culprits = PoolSnapshot.runningHandlers(snapshots);
-		return culprits.isEmpty() ? "nothing any more"
+		return culprits.isEmpty() ? "no handlers any more"
 				: culprits.stream()
 					.limit(NAMED)
 					.map((culprit) -> RateLimit.printable(culprit.toString()))

@@ -136,7 +136,7 @@ class TcpConnection extends FramedConnection {
 		Exchanges current = this.exchanges;
 		if (current == null) {
 			throw new IllegalStateException(
-					"Server '%s' cannot tell replies from requests, so %s takes no exchanges: build the server with correlation(...)"
+					"Server '%s' has no correlation, so it cannot send requests on %s: call correlation(...) before build()"
 						.formatted(server(), this));
 		}
 		return current;

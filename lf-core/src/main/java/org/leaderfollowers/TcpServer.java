@@ -58,7 +58,7 @@ public final class TcpServer implements Server {
 		TlsGenerations generations = this.life.context().tls();
 		if (generations == null) {
 			throw new IllegalStateException(
-					"Server '%s' does not speak TLS, so there is nothing to replace: call tls(...) before build()"
+					"Server '%s' does not use TLS, so there is nothing to replace: call tls(...) before build()"
 						.formatted(name()));
 		}
 		generations.replace(tls);

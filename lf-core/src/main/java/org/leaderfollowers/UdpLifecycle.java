@@ -65,8 +65,8 @@ final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 		int granted = channel.getOption(option);
 		if (granted < size) {
 			EngineLog.INSTANCE.warn(
-					"Server '{}' asked for a {} of {} bytes and got {}: the system has a lower limit, which has to be raised first",
-					name(), property, size, granted);
+					"Server '{}' requested a {} of {} bytes but got {}: raise the limit of the system first", name(),
+					property, size, granted);
 		}
 	}
 

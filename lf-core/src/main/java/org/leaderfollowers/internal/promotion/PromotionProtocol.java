@@ -35,8 +35,8 @@ import org.jspecify.annotations.Nullable;
  * <li>a thread that ends or changes the settings publishes this <em>before</em> it looks
  * for vacancies ({@link #signalIfVacant}).</li>
  * </ol>
- * Whenever a thread is idle, each handle set therefore has a leader, or a thread is on
- * its way to become it.
+ * While a thread is idle, each handle set therefore has a leader, or a thread is on its
+ * way to it.
  */
 public final class PromotionProtocol {
 
@@ -46,13 +46,10 @@ public final class PromotionProtocol {
 	 */
 	public static final long ROTATION_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-	/**
-	 * The longest wait, chosen so that sums with {@link System#nanoTime()} do not
-	 * overflow.
-	 */
+	/** The longest wait: sums with {@link System#nanoTime()} do not overflow. */
 	public static final long FOREVER_NANOS = Long.MAX_VALUE / 4;
 
-	/** How often a thread that is not surplus checks whether it has become surplus. */
+	/** How often a thread that is not surplus checks whether it is. */
 	private static final long MIN_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
 	/** The maximum number of checks before a thread waits; see {@link #spin}. */
@@ -97,9 +94,8 @@ public final class PromotionProtocol {
 	public interface Listener {
 
 		/**
-		 * A leadership has passed from one thread to another. Called by the new leader,
-		 * which has recorded the hand-off. Implementations must not throw; they may give
-		 * the leadership up.
+		 * A leadership has changed hands. Called by the new leader, which has recorded
+		 * this. Must not throw; may give the leadership up.
 		 * @param kind how the new leader came to lead
 		 * @param vacancyNanos how long there was no leader, in nanoseconds
 		 */
@@ -140,7 +136,7 @@ public final class PromotionProtocol {
 	/**
 	 * Keeps the leadership of the calling thread, or takes a vacancy. Called before the
 	 * thread takes a ready handle: any thread can take the handle later, but perhaps no
-	 * other thread is left to lead. A surplus thread that finds no vacancy
+	 * other is left to lead. A surplus thread that finds no vacancy
 	 * {@linkplain Member#isRetired() retires}.
 	 * @param me the calling thread
 	 * @return the leadership that the thread has now, or {@code null}
@@ -159,9 +155,8 @@ public final class PromotionProtocol {
 	 * @param me the calling thread
 	 * @param deadlineNanos when to give up
 	 * @param superfluous whether it waits although a handle may be ready
-	 * @return {@code null} if a handle is ready, the thread was woken without a vacancy,
-	 * the deadline has passed, the pool stops, or the thread was
-	 * {@linkplain Member#isRetired retired}
+	 * @return {@code null} if a handle is ready, no vacancy was found, the deadline has
+	 * passed, the pool stops, or the thread was {@linkplain Member#isRetired retired}
 	 */
 	public @Nullable Leadership lead(Member me, long deadlineNanos, boolean superfluous) {
 		Leadership leadership = (me.leading == null && me.shares && !superfluous) ? spin(me) : me.leading;
@@ -184,8 +179,8 @@ public final class PromotionProtocol {
 	@Nullable Leadership takeVacancy(Member me, HandOffKind kind) {
 		int count = this.leaderships.length;
 		for (int i = 1; i <= count; i++) {
-			// Starts after the set that it led last. Otherwise the last sets would starve
-			// if every thread is busy.
+			// Not always from the first set, or the last ones would starve if every
+			// thread is busy.
 			Leadership leadership = this.leaderships[(me.latestIndex + i) % count];
 			if (me.mayLead(leadership) && leadership.take(me.number)) {
 				long now = this.clock.nanoTime();
@@ -200,9 +195,9 @@ public final class PromotionProtocol {
 	/**
 	 * Checks for a moment whether a handle becomes ready or a leadership can be taken.
 	 * The moment is not longer than the cost of a wake-up for both sides, so it never
-	 * wastes more than the best decision would cost. Also takes over a lease that has not
-	 * expired, unless the handler is about to return: the leader is busy, and this thread
-	 * has nothing to do but wait for events.
+	 * wastes more than the best decision would cost. It also takes over a lease that has
+	 * not expired, unless the handler is about to return: the leader is busy, and this
+	 * thread is not.
 	 */
 	private @Nullable Leadership spin(Member me) {
 		long began = this.clock.nanoTime();
@@ -238,8 +233,8 @@ public final class PromotionProtocol {
 
 	/**
 	 * Records that the leadership has passed to the caller, and notifies the listeners.
-	 * The listeners come last: one that gives the leadership up, for example because it
-	 * resizes the pool, leaves the caller without it.
+	 * The listeners come last, because one of them may give the leadership up, for
+	 * example by resizing the pool.
 	 * @param vacancyNanos how long there was no leader; negative if there was none before
 	 */
 	private void handedOff(Member me, Leadership leadership, HandOffKind kind, long vacancyNanos, long nowNanos) {
@@ -296,7 +291,7 @@ public final class PromotionProtocol {
 
 	/**
 	 * Takes over from a leader whose handler runs under a lease, and writes the replies
-	 * that this leader has corked, because they must not wait until the handler returns.
+	 * that it has corked: they must not wait for the handler.
 	 * @param lease the lease word
 	 */
 	boolean takeOver(Member me, Leadership leadership, long lease, HandOffKind kind, long vacancyNanos) {
@@ -338,8 +333,7 @@ public final class PromotionProtocol {
 			return await(me, deadlineNanos);
 		}
 		catch (Throwable ex) {
-			// A later signal could otherwise go to this place, where no thread waits any
-			// more.
+			// A later signal could otherwise go to this place, where no thread waits.
 			this.followers.abandon(me.follower);
 			throw ex;
 		}
@@ -351,8 +345,7 @@ public final class PromotionProtocol {
 	private @Nullable Leadership await(Member me, long deadlineNanos) {
 		this.followers.enqueue(me.follower);
 		me.countedOn = false;
-		// A second look, now that every thread that leaves a vacancy can see this one
-		// waiting.
+		// Again, now that every thread that leaves a vacancy can see this one.
 		Leadership leadership = takeVacancy(me, HandOffKind.RECLAIMED);
 		if (leadership != null) {
 			if (!this.followers.leave(me.follower)) {
@@ -394,7 +387,7 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * Called by a thread that was woken or started to lead: looks for a leadership. The
+	 * Looks for a leadership, after the thread was woken or started to lead. The
 	 * under-way mark was cleared before.
 	 * @param me the calling thread
 	 * @return the leadership that the thread has now, or {@code null}
@@ -406,17 +399,15 @@ public final class PromotionProtocol {
 			this.wastedWakeUps.increment();
 		}
 		else if (leadership != null) {
-			// The thread that was under way has found one vacancy. If there is another
-			// one, it needs another thread.
+			// This thread has found one vacancy; the next one needs another thread.
 			signalIfVacant();
 		}
 		return leadership;
 	}
 
 	/**
-	 * Called by a thread that was woken or started, does not lead, and is about to
-	 * process an event. If it watched a lease or was woken for a vacancy, another thread
-	 * must do this now.
+	 * Lets another thread watch or lead, because the caller, which was woken or started
+	 * and does not lead, is about to process an event.
 	 */
 	void passOn(Member me) {
 		me.countedOn = false;
@@ -436,7 +427,7 @@ public final class PromotionProtocol {
 
 	/**
 	 * Reports that a thread that was started as the one under way cannot participate. The
-	 * vacancy still exists, and another thread may have begun to wait meanwhile.
+	 * vacancy still exists, and another thread may have begun to wait.
 	 */
 	public void startedInVain() {
 		if (!this.followers.isEmpty() || this.bound.isAny()) {
@@ -475,8 +466,8 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * Applies changed settings. A thread that has decided by the old ones has either
-	 * published its decision before this call, or sees the new ones.
+	 * Applies changed settings. A thread that has decided by the old ones has published
+	 * its decision before, or sees the new ones.
 	 */
 	public void settingsChanged() {
 		this.leases.settingsChanged();
@@ -494,10 +485,7 @@ public final class PromotionProtocol {
 		}
 	}
 
-	/**
-	 * Stops the pool: no thread may lead, follow or be started any more. The caller wakes
-	 * the waiting threads.
-	 */
+	/** Ends leading, following and starting. The caller wakes the waiting threads. */
 	public void stop() {
 		this.stopping = true;
 	}
@@ -527,8 +515,7 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * If another handle set has no leader, makes a bound thread that leads take turns
-	 * between it and its own.
+	 * If another handle set has no leader, makes a bound leader take turns with it.
 	 * @param me the calling thread, which may have no leadership afterwards
 	 */
 	public void takeTurns(Member me) {
@@ -561,7 +548,7 @@ public final class PromotionProtocol {
 	/**
 	 * How long a leader may wait for events of its handle set. Called after the leader
 	 * has announced its wait: a thread that leaves a vacancy does so before it looks for
-	 * leaders that wait for long.
+	 * long waits.
 	 * @return nanoseconds
 	 */
 	public long maxWaitNanos() {
@@ -570,9 +557,8 @@ public final class PromotionProtocol {
 
 	/**
 	 * Wakes or starts a thread if one is needed, to lead or to watch a lease. Called by a
-	 * thread that found one of several vacancies, and by a thread that ends: the thread
-	 * that left a vacancy may have relied on it, or may have found that the maximum
-	 * number of threads was reached.
+	 * thread that found one of several vacancies, and by one that ends: the thread that
+	 * left the vacancy may have relied on it, or found the pool at its maximum.
 	 */
 	public void signalIfVacant() {
 		if (this.vacancies.isAnythingWanted()) {
@@ -582,9 +568,7 @@ public final class PromotionProtocol {
 
 	// Monitoring
 
-	/**
-	 * How many threads neither wait for events nor wait among the followers. Any thread.
-	 */
+	/** How many threads wait neither for events nor as followers. Any thread. */
 	int running() {
 		int running = this.members.count() - this.parked.get();
 		for (Leadership leadership : this.leaderships) {

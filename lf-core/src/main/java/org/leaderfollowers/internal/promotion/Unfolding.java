@@ -129,7 +129,7 @@ public final class Unfolding {
 		 */
 		public String reason() {
 			return String.format(Locale.ROOT,
-					"threads of the pool kept %.2f processors busy, and %.2f of %d %s; %.2f processors were to spare",
+					"threads of the pool kept %.2f processors busy, and %.2f of %d %s; %.2f processors were free",
 					this.processors, this.leaders, this.from, (this.from == 1) ? "leader" : "leaders", this.spare);
 		}
 

@@ -171,7 +171,7 @@ public final class ProxyHeaderDecoder implements Preamble {
 		if (b != expected[this.size]) {
 			String found = (this.size == 0 && b == TLS_HANDSHAKE) ? "TLS" : "something else";
 			throw new ProxyHeaderException("there is none, the connection begins with " + found
-					+ ". Either its sender is to send one, or it is not to be trusted");
+					+ ". Let the sender send the header, or remove it from the trusted networks");
 		}
 		keep(b);
 		if (this.size == expected.length) {
@@ -265,7 +265,7 @@ public final class ProxyHeaderDecoder implements Preamble {
 			case 0x11, 0x12 -> IPV4_BLOCK;
 			case 0x21, 0x22 -> IPV6_BLOCK;
 			case 0x31, 0x32 -> UNIX_BLOCK;
-			default -> throw new ProxyHeaderException("the address family or the transport protocol is not known");
+			default -> throw new ProxyHeaderException("the address family or the transport protocol is unknown");
 		};
 	}
 
@@ -342,7 +342,8 @@ public final class ProxyHeaderDecoder implements Preamble {
 		}
 		if (this.tlv >> 16 == TLV_CRC32C) {
 			if (this.checksumGiven || this.tlvLeft != CRC32C_BYTES) {
-				throw new ProxyHeaderException("it has more than one checksum, or one that is not of 4 bytes");
+				throw new ProxyHeaderException(
+						"it has more than one checksum, or a checksum that does not have 4 bytes");
 			}
 			this.checksumGiven = true;
 			this.step = Step.V2_CHECKSUM;

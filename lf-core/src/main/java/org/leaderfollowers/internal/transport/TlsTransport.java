@@ -273,7 +273,7 @@ public final class TlsTransport extends Transport {
 	}
 
 	private SSLException stuck() {
-		return new SSLException("TLS does not get on: its engine asks for " + this.engine.getHandshakeStatus());
+		return new SSLException("TLS makes no progress: its engine requests " + this.engine.getHandshakeStatus());
 	}
 
 	@Override
@@ -477,8 +477,8 @@ public final class TlsTransport extends Transport {
 			this.barrenRecords = 0;
 		}
 		if (++this.barrenRecords > MAX_BARREN_RECORDS) {
-			throw new SSLException("The peer sent more than %d records in a row that had nothing to say"
-				.formatted(MAX_BARREN_RECORDS));
+			throw new SSLException(
+					"The peer sent more than %d records in a row without data".formatted(MAX_BARREN_RECORDS));
 		}
 	}
 
@@ -527,7 +527,7 @@ public final class TlsTransport extends Transport {
 			return result;
 		}
 		catch (RuntimeException ex) {
-			throw new SSLException("TLS failed on what the peer sent", ex);
+			throw new SSLException("TLS failed on the input of the peer", ex);
 		}
 	}
 
@@ -678,7 +678,7 @@ public final class TlsTransport extends Transport {
 			return this.engine.wrap(source, output);
 		}
 		catch (RuntimeException ex) {
-			throw new SSLException("TLS failed on what is to be sent", ex);
+			throw new SSLException("TLS failed on the output", ex);
 		}
 	}
 
