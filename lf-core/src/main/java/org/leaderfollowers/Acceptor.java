@@ -8,16 +8,19 @@ import org.leaderfollowers.internal.lifecycle.RetryBackoff;
 import org.leaderfollowers.internal.promotion.HandledWork;
 
 /**
- * The concrete event handler of a listening socket: accepts connections and gives them to
- * the {@link Admission}.
+ * The concrete event handler of a listening socket. It accepts connections and passes
+ * them to the {@link Admission}.
  * <p>
- * When the system is out of descriptors or memory, {@code accept} fails at once and the
- * event stays: waiting again would spin. The acceptor then backs off, and tries again
- * early when a connection of this server is closed.
+ * If the system is out of descriptors or memory, {@code accept} fails at once and the
+ * socket stays ready, so an immediate retry would spin. The acceptor therefore backs off.
+ * It retries early when a connection of this server is closed.
  */
 final class Acceptor extends BoundSocket {
 
-	/** Accepted for one event, so that connections already open are not kept waiting. */
+	/**
+	 * The maximum number of connections accepted for one event, so that open connections
+	 * do not have to wait.
+	 */
 	private static final int MAX_ACCEPTS = 64;
 
 	private final ServerSocketChannel channel;
@@ -32,16 +35,16 @@ final class Acceptor extends BoundSocket {
 		super(server, channel, handles, new HandledWork("acceptor of server '" + server.name() + "'", server
 			.name(), null), new RetryBackoff(
 					server.name(), 0,
-					"Server '{}' cannot accept connections now ({}); open connections are served, and accepting is "
-							+ "tried again with growing pauses. If it is out of descriptors, raise the limit of the "
-							+ "process or lower the maximum of connections",
+					"Server '{}' cannot accept connections now ({}). It serves open connections, and retries "
+							+ "with growing pauses. If descriptors are short, raise the limit of the process or lower "
+							+ "the maximum number of connections (maxConnections)",
 					"Server '{}' accepts connections again"));
 		this.channel = channel;
 		this.backlog = backlog;
 		this.admission = admission;
 	}
 
-	/** Nothing that it does is for the application to go on with. */
+	/** Accepts connections. Nothing is left to dispatch to the application. */
 	@Override
 	public boolean prepare(Participant me) {
 		acceptAll();
@@ -68,7 +71,8 @@ final class Acceptor extends BoundSocket {
 		}
 		boolean more = !this.server.isPaused() && accept();
 		if (this.closeRequested) {
-			// The peers whose connections the kernel has established already are served.
+			// The kernel has already established the connections in the backlog. Their
+			// clients are still served.
 			for (int i = this.backlog / MAX_ACCEPTS; more && i > 0 && !this.backoff.isBackingOff(); i--) {
 				more = accept();
 			}
@@ -80,7 +84,7 @@ final class Acceptor extends BoundSocket {
 		return this.handle.isMarkedClosed() || (wantsInput() ? this.handle.releaseOrLookAgain() : pause());
 	}
 
-	/** Accepts what there is. Returns whether there may be more. */
+	/** Accepts the connections that are waiting. Returns whether there may be more. */
 	private boolean accept() {
 		try {
 			for (int i = 0; i < MAX_ACCEPTS; i++) {
@@ -95,8 +99,8 @@ final class Acceptor extends BoundSocket {
 			return true;
 		}
 		catch (Throwable ex) {
-			// An error, too: the system may be out of memory for a while, and a listening
-			// socket that is closed stays closed.
+			// Errors are caught too: the system may be out of memory for a while, and a
+			// listening socket that is closed cannot be reopened.
 			if (this.channel.isOpen()) {
 				this.backoff.failed(ex);
 			}
@@ -118,7 +122,7 @@ final class Acceptor extends BoundSocket {
 		return this.backoff.isBackingOff();
 	}
 
-	/** A connection was closed: its descriptor may be the missing one. */
+	/** A connection was closed, so a descriptor may be available again. */
 	void connectionClosed() {
 		if (isBackingOff()) {
 			look();
@@ -128,7 +132,8 @@ final class Acceptor extends BoundSocket {
 	@Override
 	public boolean lookAtOnce() {
 		if (isBackingOff()) {
-			// It waits for the descriptor that a closed connection gives back.
+			// The selector frees the descriptors of closed channels only when it is asked
+			// to.
 			this.handle.handleSet().freeClosedChannels();
 		}
 		workAtOnce();
@@ -145,11 +150,14 @@ final class Acceptor extends BoundSocket {
 
 	@Override
 	public long deadline(long nowNanos) {
-		// Nothing is to be done when it expires: the look that follows tries again.
+		// Expiry needs no action, because the look that follows it retries.
 		return this.backoff.retryNanos();
 	}
 
-	/** Has the owner accept what is established already, and close. Any thread. */
+	/**
+	 * Makes the owner accept the connections that are established already, and then close
+	 * the socket. Any thread.
+	 */
 	void requestClose() {
 		this.closeRequested = true;
 		look();

@@ -12,9 +12,7 @@ import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.transport.PlainTransport;
 import org.leaderfollowers.internal.transport.Transport;
 
-/**
- * Decides whether an accepted socket is served, and makes a connection of it.
- */
+/** Decides whether an accepted socket is served, and creates its connection. */
 final class Admission {
 
 	private final ConnectionContext context;
@@ -61,7 +59,7 @@ final class Admission {
 			this.context.registry().add(connection);
 		}
 		catch (IOException | RuntimeException ex) {
-			// Reset by its peer before it was served.
+			// The peer has reset the connection before it was served.
 			EngineLog.INSTANCE.debug("Server '{}' lost a connection while accepting it", this.context.server().name(),
 					ex);
 			drop(channel, transport);
@@ -93,7 +91,7 @@ final class Admission {
 			channel.close();
 		}
 		catch (IOException ex) {
-			// Nothing was ever sent or accepted on it.
+			// Ignored: nothing was sent or received on this channel.
 		}
 	}
 

@@ -4,9 +4,7 @@ import java.time.Duration;
 
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
 
-/**
- * Demands that the arguments of builders are in their ranges.
- */
+/** Checks that the arguments of builders are within their ranges. */
 final class Arguments {
 
 	private Arguments() {
@@ -42,15 +40,15 @@ final class Arguments {
 	}
 
 	/**
-	 * In nanoseconds, cut where sums with {@link System#nanoTime()} still cannot
-	 * overflow.
+	 * Converts to nanoseconds, limited to a value that does not overflow when it is added
+	 * to {@link System#nanoTime()}.
 	 */
 	static long nanos(Duration duration) {
 		return (duration.compareTo(Duration.ofNanos(PromotionProtocol.FOREVER_NANOS)) < 0) ? duration.toNanos()
 				: PromotionProtocol.FOREVER_NANOS;
 	}
 
-	/** The same of a duration of an argument that must be more than 0. */
+	/** Like {@link #nanos}, for an argument that must be more than 0. */
 	static long positiveNanos(String name, Duration value) {
 		return nanos(positive(name, value));
 	}

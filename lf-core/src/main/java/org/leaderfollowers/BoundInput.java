@@ -7,58 +7,66 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The connections whose handlers a thread is in the middle of while it waits: the bound
- * handle/thread association (the paper, section 10.1). The thread owns their handles, so
- * nobody else can read them. It reads them itself: the next message of a conversation,
- * and replies to requests that were sent on them.
+ * The connections whose handlers are running on a thread while that thread waits: the
+ * bound handle/thread association (the paper, section 10.1). The thread owns the handles
+ * of these connections, so no other thread can read them. The waiting thread itself reads
+ * the next message of a conversation, and replies to requests that were sent on these
+ * connections.
  * <p>
- * {@link #bind} comes before the wait, {@link #read} whenever a leader has called
- * {@link #look} since, and {@link #unbind} after it. A leader that finds a handle fired
- * changes its state before it looks for the thread that reads it; the thread makes itself
- * known before it looks at that state. So no event is overlooked.
+ * The thread calls {@link #bind} before it waits, {@link #read} whenever a leader has
+ * called {@link #look}, and {@link #unbind} after the wait. No event is lost: when a
+ * handle fires, the leader first changes its state and then looks for the thread that
+ * reads it, while the thread first registers itself as the reader and then looks at the
+ * state.
  */
 final class BoundInput {
 
 	private final Participant me;
 
-	/** Innermost last: a thread may run handlers on top of each other. */
+	/**
+	 * The innermost one is last, because a thread may run handlers on top of each other.
+	 */
 	private final List<BoundConnection> connections = new ArrayList<>(1);
 
-	/** Whether something is to be read. */
+	/** Whether there may be something to read. */
 	private volatile boolean wanted;
 
-	/** Ends the wait of the thread if it is not parked, but leads. */
+	/** Wakes the thread if it is not parked but waits as a leader, or {@code null}. */
 	private volatile @Nullable Runnable waker;
 
 	/**
-	 * What a thread reads in the middle of a handler. All methods are its owner's.
+	 * A connection that a thread reads while it runs the handler of this connection. Only
+	 * the owner calls these methods.
 	 */
 	interface BoundConnection {
 
-		/** The handle that the thread owns. */
+		/** The handle, which the thread owns. */
 		SelectableHandle handle();
 
-		/** Has looks at the handle told to a thread, or to none. */
+		/**
+		 * Sets the thread that is told when the handle needs a look, or {@code null} for
+		 * none.
+		 */
 		void readBy(@Nullable BoundInput reader);
 
 		/**
-		 * Whether there is input that no event will tell of. Keeps what is behind the
-		 * message that is being handled, and leaves that alone.
+		 * Whether input is kept that no event will report. Also saves the bytes that
+		 * follow the message being handled, and does not touch that message.
 		 */
 		boolean keepsInput(Participant me);
 
 		/**
-		 * Reads: gives replies and the next message to the threads that wait for them,
-		 * and puts the rest aside for the handler. Ends what waits if the connection
-		 * closes.
+		 * Reads: passes replies and the next message to the threads that wait for them,
+		 * and keeps other messages for the handler. If the connection closes, ends the
+		 * waits.
 		 * @return whether there are tasks to run before the next call
 		 */
 		boolean readBound(Participant me);
 
-		/** Does what may block. */
+		/** Runs tasks that may block. */
 		void runTasks();
 
-		/** Whether the socket may hold more than was read. */
+		/** Whether the socket may hold more bytes than were read. */
 		boolean hasMoreToRead();
 
 		/** Whether there is room for another message. */
@@ -70,12 +78,13 @@ final class BoundInput {
 		this.me = me;
 	}
 
-	/** Something is to be read. Any thread, mostly a leader. */
+	/** There may be something to read. Any thread, usually a leader. */
 	void look() {
 		this.wanted = true;
 		if (this.me.thread() != Thread.currentThread()) {
 			LockSupport.unpark(this.me.thread());
-			// The thread sets this first, and then looks whether something is wanted.
+			// The thread sets the waker before it checks whether something is wanted, so
+			// one of the two sees the other.
 			Runnable wakes = this.waker;
 			if (wakes != null) {
 				wakes.run();
@@ -83,14 +92,17 @@ final class BoundInput {
 		}
 	}
 
-	// The rest is of the thread itself
+	// The following methods are called only by the thread itself
 
 	/** Whether there is something to {@link #read}. */
 	boolean isWanted() {
 		return this.wanted;
 	}
 
-	/** Has {@link #look} wake the thread in another way as well. Returns the former. */
+	/**
+	 * Makes {@link #look} run another action that wakes the thread. Returns the previous
+	 * action.
+	 */
 	@Nullable Runnable wakeBy(@Nullable Runnable wakes) {
 		Runnable former = this.waker;
 		this.waker = wakes;
@@ -98,8 +110,8 @@ final class BoundInput {
 	}
 
 	/**
-	 * Begins to read the connection whose handler waits, if something may come on it that
-	 * does not wait for the end of the handler.
+	 * Begins to read the connection whose handler waits, if input may arrive that must
+	 * not wait for the end of the handler.
 	 * @return whether to {@link #unbind} it
 	 */
 	boolean bind() {
@@ -114,18 +126,19 @@ final class BoundInput {
 		return true;
 	}
 
-	/** The handler goes on. */
+	/** The wait is over and the handler continues. */
 	void unbind() {
 		this.connections.remove(this.connections.size() - 1).readBy(null);
 	}
 
-	/** Reads what is to be read. */
+	/** Reads the input of all bound connections. */
 	void read() {
-		// Before the handles are looked at.
+		// Reset before the handles are checked, so that a later call of look is not lost.
 		this.wanted = false;
 		for (BoundConnection connection : this.connections) {
 			SelectableHandle handle = connection.handle();
-			// First: what was read before is older than what has arrived since.
+			// Kept input comes first, because it is older than bytes that have arrived
+			// since.
 			boolean keeps = connection.keepsInput(this.me);
 			boolean looks = handle.takeLook() || keeps;
 			while (looks) {

@@ -11,8 +11,8 @@ import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
- * The concrete event handler of the socket that a server is bound to: what listening
- * sockets and datagram sockets have in common.
+ * The concrete event handler of the socket that a server is bound to. It holds the code
+ * that listening sockets and datagram sockets share.
  */
 abstract class BoundSocket implements EngineEventHandler {
 
@@ -20,7 +20,7 @@ abstract class BoundSocket implements EngineEventHandler {
 
 	final SelectableHandle handle;
 
-	/** Pauses that accepting or receiving makes when it fails. */
+	/** Pauses between attempts to accept or receive after a failure. */
 	final RetryBackoff backoff;
 
 	private final HandledWork work;
@@ -35,13 +35,16 @@ abstract class BoundSocket implements EngineEventHandler {
 		this.handle = handles.newHandle(channel, this);
 	}
 
-	/** Has the leader of the handle set watch the socket. */
+	/** Registers the socket with its handle set. */
 	void open() {
 		this.handle.release();
 		this.handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
 	}
 
-	/** Something that the owner looks at has changed. Any thread. */
+	/**
+	 * Makes the owner look at the socket again, because state that it checks has changed.
+	 * Any thread.
+	 */
 	final void look() {
 		this.handle.request(SelectableHandle.LOOK);
 	}
@@ -52,7 +55,7 @@ abstract class BoundSocket implements EngineEventHandler {
 	/** Whether the socket is to be closed. */
 	abstract boolean isOver();
 
-	/** Takes no more events until there is a reason to. */
+	/** Ignores further events until there is a reason to look again. */
 	final boolean pause() {
 		if (this.handle.pause() == Release.LOOK_AGAIN) {
 			return false;
@@ -60,7 +63,7 @@ abstract class BoundSocket implements EngineEventHandler {
 		if (this.backoff.isBackingOff()) {
 			this.handle.request(SelectableHandle.TIMER);
 		}
-		// It may have come between the last check and the pause.
+		// A reason may have come between the last check and the pause.
 		if (isOver() || wantsInput()) {
 			look();
 		}
@@ -68,11 +71,12 @@ abstract class BoundSocket implements EngineEventHandler {
 	}
 
 	/**
-	 * Works on the handle at once, without dispatching, since that never blocks: it need
-	 * not wait behind events whose handlers may. Called by the leader.
+	 * Works on the handle at once, without dispatching: this work never blocks, so it
+	 * need not wait behind events whose handlers may block. Called by the leader.
 	 */
 	final void workAtOnce() {
-		// No switch: its class would be loaded now, which fails without descriptors.
+		// No switch statement: its synthetic class would be loaded now, and loading fails
+		// if there are no descriptors left.
 		Claim claim = this.handle.claimForLook();
 		if (claim == Claim.CLAIMED) {
 			workAlone();
@@ -85,14 +89,14 @@ abstract class BoundSocket implements EngineEventHandler {
 	/** Works on the handle without running code of the application, and releases it. */
 	abstract void workAlone();
 
-	/** When closing a server returns, the port can be bound again. */
+	/** Once the close of a server has returned, its port can be bound again. */
 	@Override
 	public final void gone() {
 		this.handle.handleSet().freeClosedChannels();
 		noteClosed();
 	}
 
-	/** The socket is closed. */
+	/** Reports that the socket is closed. */
 	void noteClosed() {
 		this.closed.countDown();
 		this.server.changed();
@@ -106,9 +110,7 @@ abstract class BoundSocket implements EngineEventHandler {
 		return this.closed.await(nanos, TimeUnit.NANOSECONDS);
 	}
 
-	/**
-	 * Closes the socket though no thread of the pool is free to do it. Any thread.
-	 */
+	/** Closes the socket even if no thread of the pool is free to do this. Any thread. */
 	abstract void closeByForce();
 
 	@Override

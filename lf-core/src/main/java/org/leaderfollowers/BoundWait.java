@@ -15,13 +15,15 @@ import org.leaderfollowers.internal.promotion.PromotionProtocol;
 import org.leaderfollowers.internal.promotion.Unfolding;
 
 /**
- * A thread of the pool waits for a reply in the middle of a handler, and leads meanwhile
- * if nobody else can: read {@link #await} and downwards (the paper, 10.1 to 10.4). So one
- * thread is enough for a request that calls out.
+ * How a thread of the pool waits for a reply in the middle of a handler. Meanwhile it
+ * leads if no other thread can: read {@link #await} and the methods below it (the paper,
+ * 10.1 to 10.4). A pool with one thread can therefore finish a request that sends a
+ * request itself.
  * <p>
- * While it leads, it gives replies to the threads that wait for them. Handlers of other
- * events it leaves to other threads. If there is none, the events are kept until there
- * is, or are processed on top of the handler that waits: {@link NestedDispatch} decides.
+ * While the thread leads, it passes replies to the threads that wait for them. It leaves
+ * handlers of other events to other threads. If there is no other thread,
+ * {@link NestedDispatch} decides: either the events are kept until there is one, or they
+ * are processed on top of the waiting handler.
  */
 final class BoundWait implements Participant.ReplyWait {
 
@@ -60,7 +62,8 @@ final class BoundWait implements Participant.ReplyWait {
 			if (exchange.state() == State.PENDING) {
 				awaitBound(me, exchange);
 			}
-			// The pool stops, most likely; otherwise it has ended, or ends now.
+			// Still pending: usually because the pool stops. Otherwise the exchange has
+			// ended or is about to end.
 			return exchange.await(this.clock);
 		}
 		finally {
@@ -120,7 +123,7 @@ final class BoundWait implements Participant.ReplyWait {
 			}
 		}
 		catch (Throwable ex) {
-			// Out of memory, for example. The thread goes on waiting.
+			// For example because memory is short. The thread continues to wait.
 			this.failureLog.error("Leading handle set '%s' failed", set, ex);
 			this.clock.parkNanos(this, SOON_NANOS);
 		}
@@ -128,12 +131,16 @@ final class BoundWait implements Participant.ReplyWait {
 			exchange.wakeBy(null);
 			me.boundInput.wakeBy(outer);
 			me.unnest();
-			// Of the next leader: it has a thread for them, or puts them aside again.
+			// The next leader looks at these handles: it either has a thread for them or
+			// postpones them again.
 			postponed.forEach((handle) -> handle.request(SelectableHandle.LOOK));
 		}
 	}
 
-	/** Returns whether further handlers may be run on top of the one that waits. */
+	/**
+	 * Processes one event on top of the waiting handler. Returns whether more handlers
+	 * may be run on top of it.
+	 */
 	private boolean runNested(Participant me, HandleSet set) {
 		SelectableHandle handle = set.ready.take();
 		if (handle == null || this.upcalls.run(me, handle)) {
@@ -145,13 +152,16 @@ final class BoundWait implements Participant.ReplyWait {
 		return false;
 	}
 
-	/** A thread that has become free in the meantime does not tell this one. */
+	/**
+	 * The time of the next check. Postponed handles need one because a thread that
+	 * becomes free does not wake this one.
+	 */
 	private long soon(Exchange exchange) {
 		long soon = this.clock.nanoTime() + SOON_NANOS;
 		return (soon - exchange.deadlineNanos() < 0) ? soon : exchange.deadlineNanos();
 	}
 
-	/** Gives out the replies that are ready, and leaves the rest to other threads. */
+	/** Passes on the replies that are ready, and leaves other events to other threads. */
 	private void giveOut(Participant me, HandleSet set, List<SelectableHandle> postponed, boolean nests) {
 		for (int i = set.ready.size(); i > 0; i--) {
 			SelectableHandle handle = set.ready.take();
@@ -162,7 +172,7 @@ final class BoundWait implements Participant.ReplyWait {
 		}
 	}
 
-	/** Returns {@code false} if another thread has to go on with the handle. */
+	/** Returns {@code false} if another thread has to continue with the handle. */
 	private boolean giveOut(Participant me, SelectableHandle handle, List<SelectableHandle> postponed, boolean nests) {
 		me.turn.begin();
 		try {
@@ -173,7 +183,8 @@ final class BoundWait implements Participant.ReplyWait {
 						return false;
 					}
 					if (!postponed.contains(handle)) {
-						// Before the release: afterwards it may be another thread's.
+						// Done before the release, because another thread may own the
+						// handle afterwards.
 						postponed.add(handle);
 					}
 				}

@@ -25,13 +25,13 @@ import org.leaderfollowers.internal.transport.TlsTransport;
 import org.leaderfollowers.internal.transport.Transport;
 
 /**
- * Keeps the connections of a client open: connects, spreads them over the addresses,
- * notices their ends, connects again after a pause, and sends heartbeats.
+ * Keeps the connections of a client open: it connects, distributes the connections over
+ * the addresses, detects when they end, reconnects after a pause, and sends heartbeats.
  * <p>
- * It is a concrete event handler without a channel: its events are looks, asked for
- * whenever something changes, and the deadline of its handle. So one thread at a time
- * changes all of this, and it needs no thread or timer of its own. Looking up names and
- * connecting are dispatched as work that blocks.
+ * This is a concrete event handler without a channel. Its events are looks, which are
+ * requested whenever something changes, and the deadline of its handle. One thread at a
+ * time therefore changes all of its state, and it needs neither a thread nor a timer of
+ * its own. Name lookups and connection attempts are dispatched as blocking work.
  */
 final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeListener {
 
@@ -57,43 +57,44 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	private volatile boolean ending;
 
-	/** When it has to be looked at again. Written by the owner. */
+	/** When the next look is due. Written by the owner. */
 	private volatile long nextNanos = NO_DEADLINE;
 
-	// The owner's
+	// Used by the owner only
 
 	private final List<Slot> due = new ArrayList<>();
 
-	/** Whether the latest round has failed: the next one only waits for a moment. */
+	/**
+	 * Whether the latest round has failed. The next round then only pauses for a moment.
+	 */
 	private boolean recovers;
 
-	/**
-	 * The place of one connection. The owner of the handle changes it.
-	 */
+	/** The place of one connection. Only the owner of the handle changes it. */
 	private static final class Slot {
 
 		private @Nullable PeerAddress address;
 
 		private volatile @Nullable TcpConnection connection;
 
-		/** Whether requests may be sent on the connection. Any thread may write. */
+		/** Whether requests may be sent on the connection. Any thread may write it. */
 		private volatile boolean ready;
 
-		/** Written before the slot is ready, and read after. */
+		/** Written before the slot becomes ready, and read afterwards. */
 		private long establishedNanos;
 
-		/** Whether the address knows that it was reached. */
+		/** Whether the success was recorded for the address. */
 		private boolean noted;
 
 		private long heartbeatNanos;
 
-		/** What had been received when the latest heartbeat was considered. */
+		/** The number of bytes received when the latest heartbeat was considered. */
 		private long receivedBytes;
 
 	}
 
 	/**
-	 * Makes what the connections share, which refers to their handler.
+	 * Creates the context that the connections share. The context refers to their
+	 * handler, so it is created later.
 	 */
 	@FunctionalInterface
 	interface ContextFactory {
@@ -129,24 +130,25 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		look();
 	}
 
-	/** Makes no connections any more. Any thread. */
+	/** Stops making connections. Any thread. */
 	void end() {
 		this.ending = true;
 		this.places.changed();
 		look();
 	}
 
-	/** Something has changed. Any thread. */
+	/** Requests a look, because something has changed. Any thread. */
 	void look() {
 		this.handle.request(SelectableHandle.LOOK);
 	}
 
-	// Requests; any thread
+	// Requests (called by any thread)
 
 	/**
 	 * Sends a request on the connection that has the least to do.
 	 * @return the connection, or {@code null} if there is none with a free place
-	 * @throws ExchangeRejectedException if it cannot be sent however long one waits
+	 * @throws ExchangeRejectedException if the request could not be sent even after a
+	 * wait
 	 */
 	@Nullable Exchanges send(Exchange exchange, ByteBuffer request) {
 		boolean duplicate = false;
@@ -166,14 +168,17 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		}
 		if (duplicate) {
 			throw new ExchangeRejectedException(
-					"The request was not sent: another one with the same key is under way to client '%s', or its late reply may still come. Use keys that are not repeated, or more connections"
+					"The request was not sent: client '%s' waits for the reply to a request with the same key, or this reply may still come late. Use keys that are not repeated, or more connections"
 						.formatted(this.context.server().name()),
 					null);
 		}
 		return null;
 	}
 
-	/** The least loaded of all connections at first, then each in turn. */
+	/**
+	 * Chooses the least loaded connection in the first attempt, and then each connection
+	 * in turn.
+	 */
 	private @Nullable Exchanges choose(int attempt) {
 		if (attempt > 0) {
 			return exchanges(this.slots[attempt - 1]);
@@ -224,7 +229,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		return snapshots;
 	}
 
-	// Told by connections
+	// Called by connections
 
 	/** A connection is established, and the application has seen it. */
 	void opened(Connection opened) {
@@ -258,7 +263,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		return this.options.maxInFlight() / 2;
 	}
 
-	// The events
+	// The event handler
 
 	@Override
 	public boolean prepare(Participant me) {
@@ -277,13 +282,15 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		return !this.due.isEmpty();
 	}
 
-	/** Returns when to look at it again. */
+	/** Looks at a slot. Returns when the next look is due. */
 	private long look(Slot slot, long now) {
 		TcpConnection connection = slot.connection;
-		// Before the look at whether it was opened, which comes before its end.
+		// Read before the readiness of the slot: a connection becomes ready before it
+		// ends, so a connection that has ended is seen as ready too.
 		boolean hasEnded = connection != null && connection.handle.isMarkedClosed();
 		if (slot.ready && !slot.noted && slot.address != null) {
-			// Even if it has ended since: the application has seen it.
+			// Recorded even if the connection has ended since, because the application
+			// has seen it.
 			slot.noted = true;
 			slot.heartbeatNanos = now + this.options.heartbeatNanos();
 			this.counters.connects.increment();
@@ -297,7 +304,8 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		}
 		long proven = NO_DEADLINE;
 		if (slot.noted && slot.address != null && slot.address.isFailing()) {
-			// A proxy whose server is down accepts and closes at once.
+			// A proxy whose server is down accepts connections and closes them at once,
+			// so the address is proven only after a while.
 			proven = slot.establishedNanos + this.options.minBackoffNanos();
 			if (now - proven >= 0) {
 				slot.address.succeeded();
@@ -307,7 +315,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		return EngineEventHandler.earlier(proven, lookAtSilence(slot, connection, now));
 	}
 
-	/** Returns when to look at it again. */
+	/** Decides whether a heartbeat is due. Returns when the next look is due. */
 	private long lookAtSilence(Slot slot, TcpConnection connection, long now) {
 		if (!slot.noted || this.options.heartbeatNanos() == 0) {
 			return NO_DEADLINE;
@@ -316,7 +324,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 			slot.heartbeatNanos = now + this.options.heartbeatNanos();
 			long received = connection.receivedBytes();
 			Exchanges exchanges = connection.exchanges;
-			// Behind a request that takes long, the reply to a heartbeat would be late.
+			// The reply to a heartbeat would come late if an earlier request takes long.
 			boolean isBehind = exchanges != null && exchanges.isInOrder() && exchanges.pending() > 0;
 			if (received == slot.receivedBytes && !isBehind) {
 				this.due.add(slot);
@@ -340,7 +348,8 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		}
 		if (address != null) {
 			address.ended();
-			// A proxy whose server is down accepts and closes at once.
+			// A proxy whose server is down accepts connections and closes them at once,
+			// so this counts as a failure.
 			boolean atOnce = slot.noted && now - slot.establishedNanos < this.options.minBackoffNanos();
 			if ((!slot.noted || atOnce) && !this.ending) {
 				Throwable cause = (end != null) ? end.cause() : null;
@@ -355,11 +364,14 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		slot.ready = false;
 		slot.noted = false;
 		slot.receivedBytes = 0;
-		// Some wait for places on connections that will not come.
+		// Callers may be waiting for a place on this connection.
 		this.places.changed();
 	}
 
-	/** Chooses an address to connect to: of those that can be reached, the least used. */
+	/**
+	 * Chooses an address to connect to: among those that are reachable, the one with the
+	 * fewest connections.
+	 */
 	private long choose(Slot slot, long now) {
 		PeerAddress chosen = null;
 		long retry = NO_DEADLINE;
@@ -380,7 +392,10 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		return NO_DEADLINE;
 	}
 
-	/** An address that failed is tried again as soon as its pause is over. */
+	/**
+	 * Compares two addresses. An address that failed is preferred as soon as its pause is
+	 * over.
+	 */
 	private static boolean isBetter(PeerAddress address, @Nullable PeerAddress than) {
 		if (than == null || address.isFailing() != than.isFailing()) {
 			return than == null || address.isFailing();
@@ -423,7 +438,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 			connection.open();
 		}
 		catch (Throwable ex) {
-			// Out of memory, too: the address is tried again.
+			// Errors are caught too, such as a lack of memory: the address is retried.
 			closeQuietly(channel);
 			slot.address = null;
 			address.ended();
@@ -476,7 +491,8 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 	@Override
 	public boolean release(Participant me) {
 		if (!this.due.isEmpty()) {
-			// The attempts have changed what is to be waited for.
+			// The attempts have changed the time of the next look, so another round is
+			// needed.
 			return false;
 		}
 		if (this.ending && this.context.registry().open() == 0) {
@@ -497,7 +513,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		return this.nextNanos;
 	}
 
-	/** Connecting and looking up names may block. */
+	/** Name lookups and connection attempts may block. */
 	@Override
 	public HandlerProfile profile() {
 		return HandlerProfile.BLOCKING;
@@ -505,7 +521,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	@Override
 	public boolean failed(Participant me, Throwable failure) {
-		EngineLog.INSTANCE.error("{} failed, and are looked at again", this.work.handle(0), failure);
+		EngineLog.INSTANCE.error("{} failed; the client retries", this.work.handle(0), failure);
 		this.due.clear();
 		boolean again = !this.recovers;
 		this.recovers = true;

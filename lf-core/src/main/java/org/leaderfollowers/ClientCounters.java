@@ -2,9 +2,7 @@ package org.leaderfollowers;
 
 import java.util.concurrent.atomic.LongAdder;
 
-/**
- * What a client counts, however often it is started. Any thread.
- */
+/** The counters of a client, which survive restarts. Any thread. */
 final class ClientCounters extends ExchangeCounters {
 
 	final LongAdder unexpectedMessages = new LongAdder();
@@ -15,7 +13,7 @@ final class ClientCounters extends ExchangeCounters {
 
 	final LongAdder failedConnects = new LongAdder();
 
-	/** What its connections count as those of a server do. */
+	/** The counters that connections of clients and of servers share. */
 	final ServerCounters ofConnections;
 
 	ClientCounters(int handleSets) {

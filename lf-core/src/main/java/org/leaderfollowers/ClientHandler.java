@@ -3,8 +3,8 @@ package org.leaderfollowers;
 import java.nio.ByteBuffer;
 
 /**
- * What a client does with the events of its connections: it tells who waits for them, and
- * then the application.
+ * Receives the events of the connections of a client: it first notifies the threads that
+ * wait, and then calls the application.
  */
 final class ClientHandler implements MessageHandler {
 

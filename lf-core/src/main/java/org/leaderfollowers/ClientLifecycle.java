@@ -16,13 +16,16 @@ import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
- * The life of a {@link TcpClient}, and the road of its requests: {@link #exchange}.
+ * The lifecycle of a {@link TcpClient}, and the path of its requests: {@link #exchange}.
  */
 final class ClientLifecycle implements Drainable {
 
 	static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
 
-	/** What a connection gets to write its last bytes, and then to end by force. */
+	/**
+	 * How long connections may take to write their last bytes, and how long they may then
+	 * take to end by force.
+	 */
 	private static final long CLOSE_STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(2500);
 
 	private final LeaderFollowersPool pool;
@@ -39,7 +42,7 @@ final class ClientLifecycle implements Drainable {
 
 	private final ConnectionContext context;
 
-	/** Whether no more requests are taken. Written under the monitor. */
+	/** Whether the client rejects new requests. Written under the monitor. */
 	private volatile boolean closing;
 
 	ClientLifecycle(LeaderFollowersPool pool, String name, List<InetSocketAddress> addresses, Framing framing,
@@ -100,7 +103,7 @@ final class ClientLifecycle implements Drainable {
 		return !this.closing && this.state.current() == ServerSnapshot.State.RUNNING;
 	}
 
-	// The road of a request
+	// The path of a request
 
 	ByteBuffer exchange(ByteBuffer request, long timeoutNanos) {
 		long deadline = this.pool.clock.nanoTime() + timeoutNanos;
@@ -112,7 +115,8 @@ final class ClientLifecycle implements Drainable {
 				connection = send(exchange, request, placeDeadline(deadline));
 			}
 			catch (ExchangeRejectedException ex) {
-				// What was sent before may have been executed.
+				// An earlier attempt was sent and may have been executed, so its failure
+				// is the one to report.
 				throw (lost != null) ? lost : ex;
 			}
 			try {
@@ -168,7 +172,8 @@ final class ClientLifecycle implements Drainable {
 		}
 		catch (ExchangeRejectedException ex) {
 			this.counters.ended(ClientSnapshot.Outcome.REJECTED);
-			// It may have been told of a place that it does not take.
+			// This caller may have been notified of a free place that it does not use, so
+			// another caller is notified.
 			this.places.freed();
 			throw ex;
 		}
@@ -189,7 +194,7 @@ final class ClientLifecycle implements Drainable {
 	private ExchangeRejectedException noPlace() {
 		String why = (this.connections.ready() == 0)
 				? "is connected to none of its addresses: " + this.connections.addresses()
-				: "has as many exchanges under way on each of its %d connections as may be, %d (maxInFlight)"
+				: "has the maximum number of exchanges under way on each of its %d connections, %d (maxInFlight)"
 					.formatted(this.connections.ready(), this.options.maxInFlight());
 		return new ExchangeRejectedException("The request was not sent: client '%s' %s".formatted(name(), why), null);
 	}
@@ -211,14 +216,17 @@ final class ClientLifecycle implements Drainable {
 		return reply;
 	}
 
-	// The end
+	// Shutdown
 
 	@Override
 	public boolean isClient() {
 		return true;
 	}
 
-	/** Handlers of servers may need the client until these are drained. */
+	/**
+	 * Does nothing, because handlers of servers may need the client until the servers are
+	 * drained.
+	 */
 	@Override
 	public void beginDrain(long deadlineNanos) {
 	}
@@ -247,7 +255,7 @@ final class ClientLifecycle implements Drainable {
 			EngineLog.INSTANCE.warn("Client '{}' is closed with {} exchanges under way; they are lost", name(),
 					this.connections.pending());
 		}
-		// Not before: a connection of a server that drains ends as soon as it is quiet.
+		// Only now: while a server drains, its connections end as soon as they are quiet.
 		this.state.drain();
 		this.context.registry().all().forEach(Connection::close);
 		if (!awaitClosed(deadline - this.pool.clock.nanoTime())) {

@@ -7,7 +7,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a client was built with. Times in nanoseconds.
+ * The options that a client was built with. Times in nanoseconds.
  *
  * @param connections how many connections are kept open
  * @param correlation finds the request of a reply
@@ -16,10 +16,11 @@ import org.jspecify.annotations.Nullable;
  * @param requestNanos how long an exchange may take
  * @param minBackoffNanos the first pause after a failure
  * @param maxBackoffNanos the longest pause
- * @param heartbeatNanos how long a peer may be silent, 0 for ever
- * @param heartbeat makes the request that a silent peer has to reply to
- * @param idempotent which requests are repeated if their connection is lost
- * @param tls how TLS is spoken by the next connection, or {@code null} for none
+ * @param heartbeatNanos how long a peer may be silent before a heartbeat is sent, or 0
+ * for no heartbeats
+ * @param heartbeat creates the request that a silent peer has to reply to
+ * @param idempotent tests whether a request may be repeated if its connection is lost
+ * @param tls the TLS configuration of the next connection, or {@code null} for none
  */
 record ClientOptions(int connections, Correlation correlation, int maxInFlight, long placeNanos, long requestNanos,
 		long minBackoffNanos, long maxBackoffNanos, long heartbeatNanos, @Nullable Supplier<ByteBuffer> heartbeat,

@@ -83,7 +83,7 @@ public final class ClientTls {
 				cipherSuites, this.context.getSupportedSSLParameters().getCipherSuites()));
 	}
 
-	/** For one connection. */
+	/** Creates the engine of one connection. */
 	SSLEngine newEngine(InetSocketAddress peer) {
 		Objects.requireNonNull(peer, "'peer' must not be null");
 		SSLEngine engine = this.context.createSSLEngine(peer.getHostString(), peer.getPort());
@@ -96,7 +96,7 @@ public final class ClientTls {
 			parameters.setCipherSuites(this.cipherSuites.toArray(String[]::new));
 		}
 		if (this.verifiesHostname) {
-			// The rules of HTTPS (RFC 2818) are those that other protocols use, too.
+			// Most other protocols use the rules of HTTPS (RFC 2818) as well.
 			parameters.setEndpointIdentificationAlgorithm("HTTPS");
 		}
 		engine.setSSLParameters(parameters);

@@ -10,14 +10,15 @@ import org.leaderfollowers.internal.transport.Linger;
 import org.leaderfollowers.internal.transport.Transport.Progress;
 
 /**
- * The end of a TCP connection, from the first moment that its reason is known. Open
- * connections have none.
+ * The closing of a TCP connection, from the moment when its close reason is known. Open
+ * connections have no such object.
  * <p>
- * It goes through phases, so that nothing accepted is lost: REQUESTED until the owner of
- * the handle takes notice, which tells the handler of a failure; FLUSHING while replies
- * wait for the socket; LINGERING while the peer, told that nothing more comes, has not
- * closed its side, since closing with unread input would make the kernel reset the
- * connection and destroy replies on their way; CLOSED.
+ * The phases make sure that no accepted reply is lost. REQUESTED: the owner of the handle
+ * has not noticed the request yet; when it does, it reports a failure to the handler.
+ * FLUSHING: replies wait for the socket. LINGERING: the peer has been told that nothing
+ * more follows, but has not closed its side. Closing a socket with unread input would
+ * make the kernel reset the connection and destroy replies on their way. CLOSED: the
+ * socket is closed.
  */
 final class CloseSequence {
 
@@ -41,14 +42,16 @@ final class CloseSequence {
 
 	private volatile @Nullable Linger linger;
 
-	/** Whether the handler may still send: in onError. */
+	/** Whether the handler may still send, which is the case in onError. */
 	private volatile boolean lastWords;
 
-	// The owner's
+	// Used by the owner only
 
 	private boolean reported;
 
-	/** Whether not even replies are waited for, since the engine itself has failed. */
+	/**
+	 * Whether not even pending replies are written, because the engine itself has failed.
+	 */
 	private boolean cutShort;
 
 	private @Nullable Progress needs;
@@ -76,9 +79,10 @@ final class CloseSequence {
 	}
 
 	/**
-	 * Replaces the reason of a graceful close that turns out to lose replies. Any thread.
-	 * @param lossy whether replies wait
-	 * @return whether this is the reason now
+	 * Replaces the reason of a graceful close if the close loses replies after all. Any
+	 * thread.
+	 * @param lossy whether replies are pending
+	 * @return whether the reason was replaced
 	 */
 	boolean replaceReason(CloseReason reason, @Nullable Throwable cause, boolean lossy) {
 		Why earlier = this.why;
@@ -87,12 +91,12 @@ final class CloseSequence {
 				&& WHY.compareAndSet(this, earlier, new Why(reason, cause));
 	}
 
-	/** Whether the owner has not begun to write the last replies. Any thread. */
+	/** Whether the owner has not begun to write the last replies yet. Any thread. */
 	boolean isRequested() {
 		return this.phase == Phase.REQUESTED;
 	}
 
-	/** Whether the peer has been told that nothing more comes. Any thread. */
+	/** Whether the peer has been told that nothing more follows. Any thread. */
 	boolean isLingering() {
 		return this.phase == Phase.LINGERING;
 	}
@@ -101,27 +105,29 @@ final class CloseSequence {
 		return this.phase == Phase.CLOSED;
 	}
 
-	/** Whether the handler may still send although the connection closes. Any thread. */
+	/**
+	 * Whether the handler may still send although the connection is closing. Any thread.
+	 */
 	boolean allowsLastWords() {
 		return this.lastWords;
 	}
 
-	/** When the peer has had its moment to close its side. Any thread. */
+	/** When the peer must have closed its side. Any thread. */
 	long deadlineNanos() {
 		Linger lingering = this.linger;
 		return (lingering != null) ? lingering.deadlineNanos() : EngineEventHandler.NO_DEADLINE;
 	}
 
-	// The owner's
+	// Called by the owner only
 
-	/** Whether the handler is to be told of a failure now, which happens once. */
+	/** Whether to report a failure to the handler now. This is the case only once. */
 	boolean takeReport() {
 		boolean due = !this.reported && !this.cutShort && isRequested() && cause() != null;
 		this.reported |= due;
 		return due;
 	}
 
-	/** Waits for nothing any more. Returns whether it did until now. */
+	/** Skips all waiting from now on. Returns whether this is the first call. */
 	boolean cutShort() {
 		boolean before = this.cutShort;
 		this.cutShort = true;
@@ -129,7 +135,8 @@ final class CloseSequence {
 	}
 
 	/**
-	 * Tells the handler what closes the connection, while it can still send.
+	 * Reports the failure that closes the connection to the handler, which can still
+	 * send.
 	 * @param message the message that could not be handled, or {@code null} if something
 	 * else failed
 	 */
@@ -159,12 +166,12 @@ final class CloseSequence {
 	}
 
 	/**
-	 * Gets on with it.
-	 * @param scratch to read into, cleared
+	 * Continues the sequence.
+	 * @param scratch a buffer to read into, cleared
 	 * @param endOfInput whether the peer is known to send nothing more
-	 * @param nowNanos the time
-	 * @return whether the socket is to be closed; otherwise something is
-	 * {@linkplain #needs() needed} first
+	 * @param nowNanos the current time
+	 * @return whether to close the socket now; if {@code false}, {@link #needs()} tells
+	 * what has to happen first
 	 */
 	boolean proceed(ByteBuffer scratch, boolean endOfInput, long nowNanos) {
 		if (this.phase == Phase.REQUESTED) {
@@ -189,7 +196,10 @@ final class CloseSequence {
 		return lingering.proceed(scratch, endOfInput, nowNanos);
 	}
 
-	/** What is needed next, or {@code null} if the owner has not taken notice. */
+	/**
+	 * The event that has to happen next, or {@code null} if the owner has not noticed the
+	 * request yet.
+	 */
 	@Nullable Progress needs() {
 		return this.needs;
 	}
@@ -203,7 +213,7 @@ final class CloseSequence {
 		this.connection.handle.closeByOwner();
 	}
 
-	/** Tells the handler that the connection is closed. */
+	/** Reports to the handler that the connection is closed. */
 	void reportClose() {
 		try {
 			this.connection.context.handler().onClose(this.connection, reason());
@@ -216,7 +226,7 @@ final class CloseSequence {
 		}
 	}
 
-	/** Nothing is left to be done for the connection. */
+	/** Records the end of the connection. Nothing is left to do for it. */
 	void noteClosed() {
 		ConnectionContext context = this.connection.context;
 		CloseReason reason = reason();
@@ -226,7 +236,7 @@ final class CloseSequence {
 		}
 		boolean isNotEstablished = reason == CloseReason.HANDSHAKE_FAILED || reason == CloseReason.HANDSHAKE_TIMEOUT;
 		if (isNotEstablished && !context.isClient()) {
-			// A client tells it for each of its addresses.
+			// A client logs this itself, for each of its addresses.
 			context.warnings().notEstablished(this.connection, cause(), context.timeouts().handshakeNanos());
 		}
 		context.closed(this.connection, reason);

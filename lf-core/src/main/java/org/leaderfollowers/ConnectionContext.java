@@ -8,24 +8,24 @@ import org.leaderfollowers.internal.transport.TlsTransport;
 import org.leaderfollowers.internal.transport.Transport;
 
 /**
- * What the TCP connections of one server share. Each of them holds this one reference
- * instead of many, so that an idle connection is small.
+ * The objects that all TCP connections of one server share. Each connection holds only
+ * this reference, so that an idle connection is small.
  *
- * @param server how far the life of the server is
- * @param handler the application's handler
- * @param framing tells messages apart
- * @param limits what a connection may take
- * @param timeouts how long things may take
- * @param counters what is counted
- * @param warnings what is logged
+ * @param server the state of the server
+ * @param handler the handler of the application
+ * @param framing separates messages
+ * @param limits the limits of one connection
+ * @param timeouts the timeouts of one connection
+ * @param counters the counters of the server
+ * @param warnings writes warnings to the log
  * @param registry the open connections
- * @param tls the TLS of the server, if it speaks TLS
- * @param handles makes the handles of connections
+ * @param tls the TLS configuration of the server, or {@code null} for none
+ * @param handles creates the handles of connections
  * @param clock the clock of the pool
- * @param memory what the connections of the pool may hold together
- * @param work what is processed when a message of a connection is handled
- * @param window how messages of one connection are handled in parallel, or {@code null}
- * if they are handled one after the other
+ * @param memory the memory budget that all connections of the pool share
+ * @param work identifies the handler in snapshots of threads
+ * @param window the options for messages of one connection that are handled in parallel,
+ * or {@code null} if they are handled one after the other
  * @param isClient whether this side has opened the connections
  */
 record ConnectionContext(ServerState server, MessageHandler handler, Framing framing, Limits limits,
@@ -34,35 +34,38 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 		@Nullable WindowOptions window, boolean isClient) {
 
 	/**
-	 * What one connection may take.
+	 * The limits of one connection.
 	 *
-	 * @param maxMessageSize the size of the largest message, in bytes of payload
-	 * @param frameSize the longest frame that can hold a message of the maximum size
-	 * @param maxOutboundSize how much may wait for a peer that does not read
-	 * @param skipsOversized whether messages that are too large are left out
+	 * @param maxMessageSize the maximum size of a message, in bytes of payload
+	 * @param frameSize the maximum length of a frame with a message of the maximum size,
+	 * in bytes
+	 * @param maxOutboundSize how many bytes may wait for a peer that does not read
+	 * @param skipsOversized whether messages that are too large are skipped
 	 */
 	record Limits(int maxMessageSize, int frameSize, int maxOutboundSize, boolean skipsOversized) {
 
-		/** As soon as this much waits for a peer, no more messages are taken from it. */
+		/**
+		 * If this many bytes wait for a peer, no further messages of the peer are read.
+		 */
 		long highWaterMark() {
 			return this.maxOutboundSize / 2;
 		}
 
-		/** When no more than this waits, messages are taken again. */
+		/** If no more than this many bytes wait, messages are read again. */
 		long lowWaterMark() {
 			return this.maxOutboundSize / 4;
 		}
 
 	}
 
-	/** A connection is there for the application. */
+	/** Counts a connection that is established and has been passed to the application. */
 	void established() {
 		if (this.tls != null) {
 			this.tls.established();
 		}
 	}
 
-	/** A connection is closed. */
+	/** Removes and counts a connection that is closed. */
 	void closed(StreamConnection connection, CloseReason reason) {
 		if (this.registry.remove(connection)) {
 			transportClosed(connection.transport, reason);
@@ -71,8 +74,9 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 	}
 
 	/**
-	 * The socket of a transport is closed.
-	 * @param reason why its connection was closed, or {@code null} if it never was one
+	 * The socket of a transport has been closed.
+	 * @param reason why the connection was closed, or {@code null} if no connection was
+	 * created
 	 */
 	void transportClosed(@Nullable Transport transport, @Nullable CloseReason reason) {
 		if (this.tls != null && transport instanceof TlsTransport own) {

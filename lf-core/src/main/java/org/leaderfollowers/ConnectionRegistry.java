@@ -16,12 +16,16 @@ import org.jspecify.annotations.Nullable;
 final class ConnectionRegistry {
 
 	/**
-	 * Closed connections leave it last, so it is empty when all handlers have returned.
-	 * Each is its own key, found by a {@link ConnectionId}: an object less for each.
+	 * Closed connections are removed last, so the map is empty only when all handlers
+	 * have returned. Each connection is its own key and is found by a
+	 * {@link ConnectionId}, which saves one object for each connection.
 	 */
 	private final Map<Object, TcpConnection> connections = new ConcurrentHashMap<>();
 
-	/** Changed with its monitor held, read without. Only connections that are open. */
+	/**
+	 * Changed only with its monitor held, but read without. Contains only open
+	 * connections.
+	 */
 	private final Map<String, TcpConnection> named = new ConcurrentHashMap<>();
 
 	private final AtomicInteger open = new AtomicInteger();
@@ -37,8 +41,8 @@ final class ConnectionRegistry {
 	private final Runnable onClose;
 
 	/**
-	 * Finds a connection in a map whose keys are connections: a map compares by the
-	 * {@code equals} of what is looked for.
+	 * A key that finds a connection by its id: a map calls the {@code equals} method of
+	 * the object that is looked up.
 	 */
 	private record ConnectionId(long id) {
 
@@ -56,7 +60,7 @@ final class ConnectionRegistry {
 
 	/**
 	 * Creates a registry.
-	 * @param onClose to be run when a connection has been closed
+	 * @param onClose runs when a connection has been closed
 	 */
 	ConnectionRegistry(Runnable onClose) {
 		this.onClose = onClose;
@@ -76,15 +80,14 @@ final class ConnectionRegistry {
 	}
 
 	/**
-	 * Removes a connection, which is to be counted as closed afterwards.
-	 * @return {@code false} if that had been done before
+	 * Removes a connection. The caller then counts it as closed.
+	 * @return {@code false} if it was removed before
 	 */
 	boolean remove(StreamConnection connection) {
 		TcpConnection removed = this.connections.remove(connection);
 		if (removed != null) {
-			// After that: if it is given a name now, this removes the name, or whoever
-			// gives
-			// it does not find the connection any more.
+			// After the removal: a name that is set concurrently is either removed here,
+			// or not set because the connection is not found any more.
 			synchronized (this.named) {
 				unname(removed);
 			}
@@ -120,7 +123,7 @@ final class ConnectionRegistry {
 		return this.named.get(name);
 	}
 
-	/** A connection has been removed, and nothing of it is left. */
+	/** Counts a connection that has been removed. */
 	void closed(CloseReason reason) {
 		LongAdder counter = this.closed.get(reason);
 		if (counter != null) {

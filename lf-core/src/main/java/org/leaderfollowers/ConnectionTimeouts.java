@@ -3,44 +3,44 @@ package org.leaderfollowers;
 import org.leaderfollowers.internal.buffer.OutboundBuffer;
 
 /**
- * The timeouts of the connections of a server in nanoseconds, 0 where there is none, and
- * the deadlines that follow from them.
+ * The timeouts of the connections of a server in nanoseconds, or 0 for none, and the
+ * deadlines that follow from them.
  *
  * @param idleNanos how long a connection may be silent in both directions
  * @param messageNanos how long a message may take from its first byte to its last
  * @param writeNanos how long a peer may take to accept the next byte
  * @param handshakeNanos how long a connection may take to be established
- * @param readIdleNanos how long nothing may be received until the handler is told
- * @param writeIdleNanos how long nothing may be sent until the handler is told
+ * @param readIdleNanos after how long without input the handler is called
+ * @param writeIdleNanos after how long without output the handler is called
  * @param loginNanos how long a client may take to log in
  */
 record ConnectionTimeouts(long idleNanos, long messageNanos, long writeNanos, long handshakeNanos, long readIdleNanos,
 		long writeIdleNanos, long loginNanos) {
 
-	/** Whether every connection is watched from the beginning. */
+	/** Whether every connection needs a {@link ConnectionWatch} from the beginning. */
 	boolean watchAll() {
 		return this.readIdleNanos != 0 || this.writeIdleNanos != 0 || this.loginNanos != 0;
 	}
 
-	/** When a connection that begins now has to be established. */
+	/** When a connection that begins now must be established. */
 	long handshakeDeadline(long nowNanos) {
 		return (this.handshakeNanos != 0) ? nowNanos + this.handshakeNanos : EngineEventHandler.NO_DEADLINE;
 	}
 
-	/** When a message that began then has to be complete. */
+	/** When a message that began at this time must be complete. */
 	long messageDeadline(long startedNanos) {
 		return (this.messageNanos != 0) ? startedNanos + this.messageNanos : EngineEventHandler.NO_DEADLINE;
 	}
 
-	/** When the peer has to have accepted the next byte. */
+	/** When the peer must have accepted the next byte. */
 	private long writeDeadline(OutboundBuffer outbound, long nowNanos) {
 		return (this.writeNanos != 0 && outbound.waitingBytes() > 0)
 				? outbound.progressNanos(nowNanos) + this.writeNanos : EngineEventHandler.NO_DEADLINE;
 	}
 
 	/**
-	 * When silence has lasted for too long. While something waits for the peer, the write
-	 * timeout counts instead.
+	 * When the connection will have been silent for too long. While bytes wait for the
+	 * peer, the write timeout applies instead.
 	 */
 	private long idleDeadline(OutboundBuffer outbound, long sinceNanos) {
 		boolean counts = this.idleNanos != 0 && (this.writeNanos == 0 || outbound.waitingBytes() == 0);
@@ -66,7 +66,7 @@ record ConnectionTimeouts(long idleNanos, long messageNanos, long writeNanos, lo
 		return EngineEventHandler.earlier(first, messageDeadline);
 	}
 
-	/** The earliest deadline of a connection that closes. */
+	/** The earliest deadline of a connection that is closing. */
 	long earliestOfClosing(OutboundBuffer outbound, long lingerDeadline, long nowNanos) {
 		return EngineEventHandler.earlier(writeDeadline(outbound, nowNanos), lingerDeadline);
 	}

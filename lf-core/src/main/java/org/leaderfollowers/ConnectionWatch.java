@@ -8,17 +8,17 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.exchange.Exchange;
 
 /**
- * State that only some connections have at some time: periods of silence that the handler
- * is told of, a time to log in, and the rest of the input while the server drains. Most
- * connections have none of it, so that an idle connection is small.
+ * State that a connection has only in some cases: periods of silence that are reported to
+ * the handler, a login timeout, and the remaining input while the server drains. It is
+ * separate so that an idle connection is small.
  * <p>
- * A period begins when something was received or sent, and anew when the handler was told
- * that it is over. Any thread may begin the period of sending; a period that two threads
- * begin at a time begins with one of them.
+ * A period begins when something is received or sent, and again when the handler has been
+ * called for it. Any thread may begin the period of sending. If two threads begin it at
+ * the same time, either value may remain.
  */
 final class ConnectionWatch {
 
-	/** A shorter period would keep a leader busy with nothing else. */
+	/** A shorter period would keep a leader busy with these deadlines alone. */
 	private static final long SHORTEST_PERIOD_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
 	private static final VarHandle RECEIVING_SINCE;
@@ -36,44 +36,50 @@ final class ConnectionWatch {
 		}
 	}
 
-	/** How long nothing may be received until the handler is told, 0 for ever. */
+	/** After how long without input the handler is called, or 0 for never. */
 	private volatile long readIdleNanos;
 
-	/** How long nothing may be sent until the handler is told, 0 for ever. */
+	/** After how long without output the handler is called, or 0 for never. */
 	private volatile long writeIdleNanos;
 
-	/** When the period of receiving began. Opaque. */
-	@SuppressWarnings("FieldMayBeFinal") // by RECEIVING_SINCE
+	/** When the period of receiving began. Accessed in opaque mode. */
+	@SuppressWarnings("FieldMayBeFinal") // changed through RECEIVING_SINCE
 	private long receivingSince;
 
-	/** When the period of sending began. Opaque. */
-	@SuppressWarnings("FieldMayBeFinal") // by SENDING_SINCE
+	/** When the period of sending began. Accessed in opaque mode. */
+	@SuppressWarnings("FieldMayBeFinal") // changed through SENDING_SINCE
 	private long sendingSince;
 
-	/** When the client has to have logged in. */
+	/** When the client must have logged in. */
 	private volatile long loginDeadline;
 
 	/** The thread that owns the connection and reads it while its handler waits. */
 	volatile @Nullable BoundInput reader;
 
-	// Written by the owner
+	// Written by the owner only
 
-	/** Takes the next message, for the handler that waits for it. */
+	/** Waits for the next message on behalf of a handler, or {@code null}. */
 	@Nullable Exchange receiver;
 
-	/** The rest of the input, since the handler was told that the server drains. */
+	/** The remaining input since the handler was called for the drain. */
 	volatile @Nullable DrainedInput drained;
 
-	/** What closes the connection when what was received before has been answered. */
+	/** The close that begins when all received messages have been answered. */
 	volatile @Nullable CloseSequence ending;
 
-	/** The framing, if it is not that of all connections. Any thread reads. */
+	/**
+	 * The framing of this connection if it differs from that of the server. Any thread
+	 * reads.
+	 */
 	volatile @Nullable Framing framing;
 
-	/** How much of a message that is too large is to be left out. The owner's. */
+	/**
+	 * How many bytes of a message that is too large are still to be skipped. Used by the
+	 * owner only.
+	 */
 	long skipped;
 
-	/** Since when. The owner's. */
+	/** When skipping began. Used by the owner only. */
 	long skippedSinceNanos;
 
 	ConnectionWatch(ConnectionTimeouts timeouts, long nowNanos) {
@@ -89,34 +95,37 @@ final class ConnectionWatch {
 		return (nanos != 0) ? Math.max(nanos, SHORTEST_PERIOD_NANOS) : 0;
 	}
 
-	/** Begins a period of receiving of another length. Any thread. */
+	/** Begins a period of receiving with a new length. Any thread. */
 	void readIdleAfter(long periodNanos, long nowNanos) {
 		received(nowNanos);
 		this.readIdleNanos = period(periodNanos);
 	}
 
-	/** Begins a period of sending of another length. Any thread. */
+	/** Begins a period of sending with a new length. Any thread. */
 	void writeIdleAfter(long periodNanos, long nowNanos) {
 		sent(nowNanos);
 		this.writeIdleNanos = period(periodNanos);
 	}
 
-	/** The client has logged in. Any thread. */
+	/** Ends the login timeout, because the client has logged in. Any thread. */
 	void loggedIn() {
 		this.loginDeadline = EngineEventHandler.NO_DEADLINE;
 	}
 
-	/** Whether the client has not logged in in time. */
+	/** Whether the login timeout has passed. */
 	boolean isLoginLate(long nowNanos) {
 		return ConnectionTimeouts.isPast(this.loginDeadline, nowNanos);
 	}
 
-	/** Something was received, or can be from now on. The owner, mostly. */
+	/**
+	 * Begins a new period: something was received, or can be received from now on.
+	 * Usually the owner.
+	 */
 	void received(long nowNanos) {
 		RECEIVING_SINCE.setOpaque(this, nowNanos);
 	}
 
-	/** Something was sent. Any thread. */
+	/** Begins a new period, because something was sent. Any thread. */
 	void sent(long nowNanos) {
 		SENDING_SINCE.setOpaque(this, nowNanos);
 	}
@@ -131,7 +140,7 @@ final class ConnectionWatch {
 		return (period != 0) ? since + period : EngineEventHandler.NO_DEADLINE;
 	}
 
-	/** When the next period or the time to log in is over. Any thread. */
+	/** When the next period or the login timeout ends. Any thread. */
 	long deadline() {
 		long silence = EngineEventHandler.earlier(readDeadline((long) RECEIVING_SINCE.getOpaque(this)),
 				writeDeadline((long) SENDING_SINCE.getOpaque(this)));
@@ -139,8 +148,9 @@ final class ConnectionWatch {
 	}
 
 	/**
-	 * The same while a thread works on the connection: all periods begin now, and the
-	 * thread judges itself whether the client is late. Any thread.
+	 * Like {@link #deadline}, while a thread works on the connection. All periods begin
+	 * now, and a login timeout that has passed is ignored because the thread itself
+	 * checks it. Any thread.
 	 */
 	long deadlineFrom(long nowNanos) {
 		long login = this.loginDeadline;
@@ -149,10 +159,10 @@ final class ConnectionWatch {
 	}
 
 	/**
-	 * Whether a period of silence is over. One that is over without having been a silence
-	 * of the peer or of the handler begins anew. The owner's.
+	 * Whether a period of silence is over. A period that ends while nothing could be
+	 * received or sent is not silence, and begins again. Called by the owner only.
 	 * @param reading whether the connection is read
-	 * @param writing whether bytes wait for the peer: the write timeout counts then
+	 * @param writing whether bytes wait for the peer; the write timeout applies then
 	 */
 	boolean isSilent(long nowNanos, boolean reading, boolean writing) {
 		boolean nothingReceived = ConnectionTimeouts.isPast(readDeadline(this.receivingSince), nowNanos);
@@ -167,8 +177,8 @@ final class ConnectionWatch {
 	}
 
 	/**
-	 * Takes a silence that the handler is to be told of; its period begins anew. The
-	 * owner's.
+	 * Takes a silence that is to be reported to the handler, and begins a new period.
+	 * Called by the owner only.
 	 * @param reading whether the connection is read
 	 * @param writing whether bytes wait for the peer
 	 * @return {@link EventType#READ} if nothing was received, {@link EventType#WRITE} if

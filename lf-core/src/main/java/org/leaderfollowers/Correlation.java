@@ -136,27 +136,33 @@ public abstract sealed class Correlation {
 	abstract ExchangeTable newTable(int places);
 
 	/**
-	 * Whether an exchange is registered while its request is written, in the order of the
-	 * socket; otherwise before that, by {@link #register}.
+	 * Whether an exchange is registered while its request is being written, in the order
+	 * of the socket. Otherwise it is registered earlier, by {@link #register}.
 	 */
 	boolean isInOrder() {
 		return false;
 	}
 
 	/**
-	 * Registers an exchange whose request is to be written next.
-	 * @param payload told what to write if it is registered
+	 * Registers an exchange whose request will be written next.
+	 * @param payload receives the bytes to write if the exchange is registered
 	 */
 	abstract Registration register(ExchangeTable table, Exchange exchange, ByteBuffer request, Payload payload);
 
-	/** Finds the key of a message of the peer; {@code null} if it is no reply. */
+	/**
+	 * Finds the key of a message of the peer, or {@code null} if the message is not a
+	 * reply.
+	 */
 	abstract @Nullable Object keyOf(ByteBuffer message);
 
-	/** Makes the copy of a reply look as if nothing had been stamped. */
+	/**
+	 * Restores the caller's bytes in the copy of a reply, in place of the number that was
+	 * stamped.
+	 */
 	void restore(Exchange exchange, ByteBuffer copy) {
 	}
 
-	/** Calls a function of the application that may move position and limit. */
+	/** Calls a function of the application, which may change position and limit. */
 	private static <T extends @Nullable Object> T look(ByteBuffer message, Function<ByteBuffer, T> function) {
 		int position = message.position();
 		int limit = message.limit();
@@ -168,9 +174,7 @@ public abstract sealed class Correlation {
 		}
 	}
 
-	/**
-	 * Holds what is to be written for a request.
-	 */
+	/** Holds the bytes to write for a request. */
 	static final class Payload {
 
 		private ByteBuffer bytes;
@@ -264,7 +268,7 @@ public abstract sealed class Correlation {
 
 		private final int offset;
 
-		/** How many bytes of the caller are put back into the reply. */
+		/** How many bytes of the caller are restored in the reply. */
 		private final int length;
 
 		Stamped(long largest, Stamp stamp, ToLongFunction<ByteBuffer> number, int offset, int length) {

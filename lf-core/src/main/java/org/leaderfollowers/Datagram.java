@@ -12,12 +12,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One datagram, which stands for a connection: to its sender, for as long as somebody
- * keeps it.
+ * A received datagram in the role of a connection to its sender.
  * <p>
- * It is <em>under way</em> while its handler runs or a suspension of it has not ended:
- * the server counts it and a drain waits for it. Replies can be sent later as well, until
- * the socket is closed.
+ * A datagram is <em>under way</em> while its handler runs or one of its suspensions has
+ * not ended. The server counts such datagrams, and a drain waits for them. Replies can be
+ * sent later as well, until the socket is closed.
  */
 final class Datagram extends EngineConnection {
 
@@ -25,7 +24,10 @@ final class Datagram extends EngineConnection {
 
 	private static final int IPV6_PAYLOAD = 65_527;
 
-	/** What IPv4 and UDP add to a payload; IPv6 adds 20 more, in both directions. */
+	/**
+	 * The bytes that the headers of IPv4 and UDP add to a payload. IPv6 adds 20 more, in
+	 * both directions.
+	 */
 	private static final int HEADERS = 28;
 
 	private static final int HANDLER = 1 << 30;
@@ -57,17 +59,17 @@ final class Datagram extends EngineConnection {
 	private volatile @Nullable CloseReason closing;
 
 	/**
-	 * {@link #HANDLER} while its handler runs, and one for each suspension. It is under
-	 * way until this is 0.
+	 * The sum of {@link #HANDLER} while the handler runs, and one for each suspension.
+	 * The datagram is under way until this is 0.
 	 */
-	@SuppressWarnings("FieldMayBeFinal") // by HOLDS
+	@SuppressWarnings("FieldMayBeFinal") // changed through HOLDS
 	private volatile int holds = HANDLER;
 
-	/** What the replies take on the wire. */
-	@SuppressWarnings("FieldMayBeFinal") // by REPLIED
+	/** The size of the replies on the wire, in bytes. */
+	@SuppressWarnings("FieldMayBeFinal") // changed through REPLIED
 	private volatile long replied;
 
-	/** Since when it is suspended, or 0 if it never was. */
+	/** When it was suspended, or 0 if it never was. */
 	private volatile long suspendedNanos;
 
 	Datagram(DatagramReceiver receiver, long id, int length, InetSocketAddress remoteAddress) {
@@ -87,7 +89,7 @@ final class Datagram extends EngineConnection {
 		int most = (this.remoteAddress.getAddress() instanceof Inet6Address) ? IPV6_PAYLOAD : IPV4_PAYLOAD;
 		if (size > most) {
 			throw new IllegalArgumentException(
-					"A reply of %d bytes does not fit into a datagram, which holds %d at the most: divide it"
+					"A reply of %d bytes does not fit into a datagram, which holds at most %d bytes. Divide it"
 						.formatted(size, most));
 		}
 		reserve(size);
@@ -96,7 +98,7 @@ final class Datagram extends EngineConnection {
 		}
 	}
 
-	/** Counts a reply against what may be sent for this datagram. */
+	/** Counts a reply against the limit for this datagram. */
 	private void reserve(int size) {
 		int ratio = this.receiver.replies().maxRatio();
 		long allowed = (long) ratio * (HEADERS + this.length);
@@ -108,14 +110,14 @@ final class Datagram extends EngineConnection {
 			if (after > allowed) {
 				this.receiver.replies().refused();
 				throw new ReplyRatioException(
-						"%s was not answered with %d bytes: replies may take %d times as much as the datagram of %d bytes (maxReplyRatio), which is %d bytes with %d of headers for each datagram, and %d are used up. Send less, or raise the ratio if the senders can be trusted"
+						"%s was not answered with %d bytes: its replies may take %d times the size of the datagram of %d bytes (maxReplyRatio). That is %d bytes, including headers of %d bytes for each datagram, and %d bytes are used already. Send less, or raise the ratio if the senders can be trusted"
 							.formatted(this, size, ratio, this.length, allowed, HEADERS, before));
 			}
 		}
 		while (!REPLIED.compareAndSet(this, before, after));
 	}
 
-	/** The first reason counts. */
+	/** Closes the datagram. Only the first reason counts. */
 	void close(CloseReason reason) {
 		CLOSING.compareAndSet(this, null, reason);
 	}
@@ -134,8 +136,8 @@ final class Datagram extends EngineConnection {
 	}
 
 	/**
-	 * Has the application handle a failure, and ends replying.
-	 * @param payload the datagram, if it could not be handled
+	 * Passes a failure to the application, and ends replying.
+	 * @param payload the datagram if it could not be handled, or {@code null}
 	 */
 	void handlerFailed(Throwable failure, @Nullable ByteBuffer payload) {
 		if (isClosedException(failure)) {
@@ -163,8 +165,9 @@ final class Datagram extends EngineConnection {
 			}
 		}
 		catch (Throwable ex) {
-			// Out of memory, or a failure that cannot even be logged. It must not get any
-			// further: the socket belongs to others by now.
+			// For example, memory is short or the failure cannot even be logged. The
+			// exception must not propagate, because another thread may own the socket by
+			// now.
 		}
 	}
 
@@ -175,7 +178,7 @@ final class Datagram extends EngineConnection {
 
 	@Override
 	public void idleAfter(EventType type, Duration period) {
-		// It is received once.
+		// Does nothing: a datagram is received as a whole, so nothing is left to receive.
 	}
 
 	// Under way
@@ -186,8 +189,8 @@ final class Datagram extends EngineConnection {
 		do {
 			current = this.holds;
 			if (current == 0 || this.closing != null) {
-				// Its handler has returned, or nothing can be sent any more: nobody waits
-				// for what comes later.
+				// The handler has returned or nothing can be sent any more, so nothing
+				// waits for this suspension.
 				return () -> {
 				};
 			}
@@ -213,7 +216,7 @@ final class Datagram extends EngineConnection {
 		do {
 			current = this.holds;
 			if ((current & ~HANDLER) == 0) {
-				// It timed out before.
+				// The suspension has timed out before.
 				return;
 			}
 		}
@@ -223,7 +226,7 @@ final class Datagram extends EngineConnection {
 		}
 	}
 
-	/** The handler has returned. */
+	/** Called when the handler has returned. */
 	void handled() {
 		if ((int) HOLDS.getAndAdd(this, -HANDLER) == HANDLER) {
 			this.receiver.finished(this);
@@ -231,10 +234,11 @@ final class Datagram extends EngineConnection {
 	}
 
 	/**
-	 * Its suspensions are not waited for any more; its handler is, if that still runs.
+	 * Stops waiting for the suspensions. If the handler still runs, the datagram stays
+	 * under way.
 	 */
 	void timeOut() {
-		// First, so that nobody suspends it again.
+		// First, so that it cannot be suspended again.
 		close(CloseReason.IDLE_TIMEOUT);
 		int before = (int) HOLDS.getAndBitwiseAnd(this, HANDLER);
 		if (before != 0 && (before & HANDLER) == 0) {
@@ -255,7 +259,7 @@ final class Datagram extends EngineConnection {
 		this.suspendedNanos = nowNanos | 1;
 	}
 
-	// What the application sees
+	// Methods for the application
 
 	int length() {
 		return this.length;

@@ -3,7 +3,8 @@ package org.leaderfollowers;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * What a server counts of datagrams, beside {@link ServerCounters}. Any thread.
+ * The counters of a server that only datagrams need, in addition to
+ * {@link ServerCounters}. Any thread.
  */
 final class DatagramCounters {
 

@@ -25,48 +25,53 @@ import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.HandledWork;
 
 /**
- * The concrete event handler of a datagram socket: reads datagrams and calls the
- * application's {@link MessageHandler} for each.
+ * The concrete event handler of a datagram socket. It reads datagrams and calls the
+ * {@link MessageHandler} of the application for each.
  * <p>
  * A datagram socket is a concurrent handle (the paper, activity 1.1): a read takes a
- * whole datagram, so nothing is torn when several threads use the socket. The handle is
- * therefore claimed only to read <em>one</em> datagram, and released before its handler
- * is called. From then on whoever leads may read the next one: another leader that was
- * promoted, one that has taken the leadership over since the handler did not return, or
- * this thread when it has returned. Only a leader claims; a thread that has lost the
- * leadership while its handler ran does not read again. So no thread ever waits in a
- * handler with the handle claimed.
+ * whole datagram, so several threads can use the socket. The handle is therefore claimed
+ * only to read <em>one</em> datagram, and is released before the handler is called. From
+ * then on, any leader may read the next one: a leader that was promoted, a leader that
+ * took over because the handler did not return, or this thread when its handler has
+ * returned. Only a leader claims the handle. A thread that has lost the leadership while
+ * its handler ran does not read again. No thread therefore waits in a handler while it
+ * owns the handle.
  * <p>
- * Each datagram that was read is counted as under way before the handle is released. The
- * socket is closed by an owner of the handle that finds nothing under way, after the
- * reading has ended for good.
+ * A datagram counts as under way before the handle is released. The socket is closed by
+ * an owner of the handle that finds no datagram under way after reading has ended for
+ * good.
  */
 final class DatagramReceiver extends BoundSocket {
 
-	/**
-	 * Datagrams in a row before others get their turn.
-	 */
+	/** The maximum number of datagrams in a row before other handles get their turn. */
 	private static final int MAX_DATAGRAMS = 64;
 
-	/** How long datagrams are taken in a row, if there are more. */
+	/** How long datagrams are read in a row. */
 	private static final long TURN_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
-	/** Read for one claim, if they are not for the handler. */
+	/**
+	 * The maximum number of reads for one claim, if no read yields a datagram for the
+	 * handler.
+	 */
 	private static final int MAX_READS = 64;
 
 	/**
-	 * What a datagram takes of the receive buffer at the least: the system counts the
-	 * memory, not the payload.
+	 * The minimum memory of the receive buffer that a datagram occupies. The system
+	 * counts the memory, not the payload.
 	 */
 	private static final int LEAST_MEMORY = 512;
 
-	/** Failures in a row, each of which may be news of a single peer. */
+	/**
+	 * How many failures in a row are tolerated, because each of them may concern only one
+	 * peer.
+	 */
 	private static final int TOLERATED_FAILURES = 15;
 
 	/**
-	 * All that are open. Servers of datagrams only ever send replies, so what one of them
-	 * seems to have sent to another is forged, or comes of that: they would answer each
-	 * other without end.
+	 * All open receivers of this process. Servers of datagrams send only replies. A
+	 * datagram that comes from the port of one of these servers is therefore forged, or
+	 * is the consequence of a forged one, and the two servers would reply to each other
+	 * without end.
 	 */
 	private static volatile DatagramReceiver[] receivers = {};
 
@@ -92,28 +97,34 @@ final class DatagramReceiver extends BoundSocket {
 
 	private final InetSocketAddress localAddress;
 
-	/** Whose datagrams, if they come from our own port, are our own or forged. */
+	/**
+	 * Our own addresses. A datagram from our own port at one of them is our own or
+	 * forged.
+	 */
 	private final Set<InetAddress> ownAddresses;
 
-	/** The limit of the buffer that is read into: one more than a message may have. */
+	/**
+	 * The limit of the read buffer: one byte more than the maximum size of a message, so
+	 * that a larger datagram is detected.
+	 */
 	private final int room;
 
-	/** When no more than this are under way, datagrams are read again. */
+	/** If no more than this many datagrams are under way, reading resumes. */
 	private final int resumeAt;
 
 	private final AtomicInteger inFlight = new AtomicInteger();
 
 	private volatile boolean aborted;
 
-	// The owner's; volatile where others look
+	// Used by the owner only; volatile if other threads read it
 
-	/** Whether nothing is read until fewer are under way. */
+	/** Whether reading has stopped until fewer datagrams are under way. */
 	private volatile boolean throttled;
 
-	/** Whether nothing is read any more, for good. */
+	/** Whether reading has ended for good. */
 	private volatile boolean inputEnded;
 
-	/** What is still read, since the server drains. */
+	/** The input that is still read while the server drains. */
 	private @Nullable DrainedInput drained;
 
 	private long latestId;
@@ -124,7 +135,7 @@ final class DatagramReceiver extends BoundSocket {
 		super(server, channel, handles,
 				new HandledWork("datagrams of server '" + server.name() + "'", server.name(), handlerName),
 				new RetryBackoff(server.name(), TOLERATED_FAILURES,
-						"Server '{}' cannot receive datagrams now ({}); it is tried again with growing pauses",
+						"Server '{}' cannot receive datagrams now ({}). It retries with growing pauses",
 						"Server '{}' receives datagrams again"));
 		this.channel = channel;
 		this.clock = clock;
@@ -166,7 +177,7 @@ final class DatagramReceiver extends BoundSocket {
 		super.open();
 	}
 
-	// The road of a datagram
+	// The path of a datagram
 
 	@Override
 	public boolean prepare(Participant me) {
@@ -175,7 +186,9 @@ final class DatagramReceiver extends BoundSocket {
 		return me.turn.datagram != null;
 	}
 
-	/** A socket that had as many in a row is likely to have as many again. */
+	/**
+	 * After a number of datagrams in a row, the socket is likely to hold as many again.
+	 */
 	@Override
 	public int more(Participant me) {
 		return me.turn.reads() - 1;
@@ -208,7 +221,7 @@ final class DatagramReceiver extends BoundSocket {
 	}
 
 	/**
-	 * The handle has been released by {@link #prepare}. Claims it again if this thread
+	 * {@link #prepare} has released the handle already. Claims it again if this thread
 	 * still leads.
 	 */
 	@Override
@@ -221,8 +234,8 @@ final class DatagramReceiver extends BoundSocket {
 	}
 
 	/**
-	 * Reads a datagram, and releases the handle in any case. Called by the owner.
-	 * @param input the buffer of the thread, which holds the payload afterwards
+	 * Reads a datagram and releases the handle in any case. Called by the owner.
+	 * @param input the buffer of the thread, which then holds the payload
 	 * @return the datagram, or {@code null}
 	 */
 	private @Nullable Datagram take(ByteBuffer input) {
@@ -244,7 +257,7 @@ final class DatagramReceiver extends BoundSocket {
 		boolean draining = this.server.isDraining();
 		try {
 			if (draining && this.drained == null) {
-				// Linux grants twice what it is said to have granted.
+				// Linux uses twice the size that it reports.
 				this.drained = new DrainedInput(
 						this.server.isPaused() ? 0 : 2L * this.channel.getOption(StandardSocketOptions.SO_RCVBUF));
 			}
@@ -282,8 +295,8 @@ final class DatagramReceiver extends BoundSocket {
 			}
 		}
 		catch (Throwable ex) {
-			// An error, too: the system may be out of memory for a while, and a socket
-			// that is closed stays closed.
+			// Errors are caught too: the system may be out of memory for a while, and a
+			// socket that is closed cannot be reopened.
 			receiveFailed(ex);
 			if (draining) {
 				endInput();
@@ -293,8 +306,8 @@ final class DatagramReceiver extends BoundSocket {
 	}
 
 	/**
-	 * Whether a datagram cannot have come from where it says: an answer would come back
-	 * to this process, again and again, or reach many.
+	 * Whether the sender address of a datagram cannot be genuine. A reply would come back
+	 * to this process again and again, or reach many hosts.
 	 */
 	private boolean isForged(InetSocketAddress sender) {
 		InetAddress address = sender.getAddress();
@@ -312,7 +325,7 @@ final class DatagramReceiver extends BoundSocket {
 	// Release
 
 	/**
-	 * Releases the handle, or closes the socket, or finds that there is more to do.
+	 * Releases the handle or closes the socket, unless there is more to do.
 	 * @return {@code false} if the caller still owns the handle and has to look again
 	 */
 	private boolean releaseOrClose() {
@@ -330,8 +343,8 @@ final class DatagramReceiver extends BoundSocket {
 			return false;
 		}
 		if (this.server.isDraining() && !this.inputEnded) {
-			// What was read may have been the last, and then no event tells that there is
-			// no more.
+			// This may have been the last datagram. Then no event reports that there is
+			// no more, so a look is requested.
 			this.handle.request(SelectableHandle.LOOK);
 		}
 		return true;
@@ -372,11 +385,12 @@ final class DatagramReceiver extends BoundSocket {
 		}
 	}
 
-	/** A datagram is not under way any more. Any thread. */
+	/** Called when a datagram is no longer under way. Any thread. */
 	void finished(Datagram datagram) {
 		this.suspensions.remove(datagram);
 		int left = this.inFlight.decrementAndGet();
-		// Who pauses the handle does that first, and then looks how many are under way.
+		// The thread that pauses the handle does so before it checks how many datagrams
+		// are under way.
 		if ((left == this.resumeAt || left == 0) && this.handle.isPaused()) {
 			look();
 		}
@@ -387,7 +401,7 @@ final class DatagramReceiver extends BoundSocket {
 		return this.inFlight.get();
 	}
 
-	/** Whether all that had been received has been read. */
+	/** Whether all datagrams that had been received have been read. */
 	boolean hasInputEnded() {
 		return this.inputEnded || isClosed();
 	}
@@ -443,7 +457,7 @@ final class DatagramReceiver extends BoundSocket {
 	@Override
 	public boolean failed(Participant me, Throwable failure) {
 		if (me.turn.datagram instanceof Datagram datagram) {
-			// The handle belongs to others by now.
+			// Another thread may own the handle by now.
 			me.turn.datagram = null;
 			datagram.handled();
 			return false;
@@ -461,11 +475,11 @@ final class DatagramReceiver extends BoundSocket {
 	@Override
 	public void expire(long nowNanos) {
 		this.suspensions.expire(nowNanos);
-		// The look that follows tries again.
+		// The look that follows it retries.
 		this.backoff.endPauseIfOver(nowNanos);
 	}
 
-	/** A datagram is suspended. Any thread. */
+	/** Called when a datagram is suspended. Any thread. */
 	void suspended(Datagram datagram) {
 		long deadline = this.suspensions.add(datagram);
 		if (deadline != NO_DEADLINE) {
@@ -473,7 +487,7 @@ final class DatagramReceiver extends BoundSocket {
 		}
 	}
 
-	/** A deadline has been set that was not there. Any thread. */
+	/** Requests a timer for a new deadline. Any thread. */
 	private void requestTimer(long deadline) {
 		long scheduled = this.handle.timerDeadline;
 		if (scheduled == NO_DEADLINE || deadline - scheduled < 0) {
@@ -481,7 +495,7 @@ final class DatagramReceiver extends BoundSocket {
 		}
 	}
 
-	// From outside
+	// Called from outside
 
 	@Override
 	public boolean lookAtOnce() {
@@ -495,11 +509,11 @@ final class DatagramReceiver extends BoundSocket {
 	@Override
 	void workAlone() {
 		while (!releaseOrClose()) {
-			// It stays over.
+			// Nothing follows: the end is permanent.
 		}
 	}
 
-	/** Has the owner close the socket, whatever is under way. Any thread. */
+	/** Makes the owner close the socket, even if datagrams are under way. Any thread. */
 	void abort() {
 		this.aborted = true;
 		look();

@@ -35,18 +35,18 @@ final class DatagramReplies {
 		this.warnings = warnings;
 	}
 
-	/** How many times as much as a datagram the replies to it may take. */
+	/** The maximum ratio of the size of all replies to the size of their datagram. */
 	int maxRatio() {
 		return this.options.maxReplyRatio();
 	}
 
-	/** A reply was refused since it would have taken too much. */
+	/** Counts a reply that was rejected because it would exceed the ratio. */
 	void refused() {
 		this.datagramCounters.refusedReplies.increment();
 	}
 
 	/**
-	 * Sends a reply. The payload is as it was afterwards.
+	 * Sends a reply. The payload keeps its position and limit.
 	 * @return {@code false} if the socket is closed
 	 */
 	boolean send(ByteBuffer message, InetSocketAddress target) {
@@ -68,8 +68,9 @@ final class DatagramReplies {
 			return false;
 		}
 		catch (IOException ex) {
-			// No route, a port that cannot be, news of an earlier reply that did not
-			// arrive: the network loses datagrams, this one a little earlier.
+			// The cause is, for example, a missing route, an invalid port, or a report
+			// about an earlier reply. Networks lose datagrams, so this reply is dropped
+			// and counted.
 			this.datagramCounters.droppedReplies.increment();
 			EngineLog.INSTANCE.debug("Server '{}' could not send a reply", this.server.name(), ex);
 			return true;

@@ -3,9 +3,7 @@ package org.leaderfollowers;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/**
- * The suspended datagrams of a server, which time out.
- */
+/** The suspended datagrams of a server, which can time out. */
 final class DatagramSuspensions {
 
 	private final long timeoutNanos;
@@ -14,15 +12,15 @@ final class DatagramSuspensions {
 
 	/**
 	 * Creates an empty set.
-	 * @param timeoutNanos how long a datagram may be suspended, or 0 for ever
+	 * @param timeoutNanos how long a datagram may be suspended, or 0 for no limit
 	 */
 	DatagramSuspensions(long timeoutNanos) {
 		this.timeoutNanos = timeoutNanos;
 	}
 
 	/**
-	 * A datagram is suspended. Any thread.
-	 * @return when that times out, or {@link EngineEventHandler#NO_DEADLINE}
+	 * Adds a suspended datagram. Any thread.
+	 * @return when the suspension times out, or {@link EngineEventHandler#NO_DEADLINE}
 	 */
 	long add(Datagram datagram) {
 		if (this.timeoutNanos == 0) {
@@ -34,7 +32,7 @@ final class DatagramSuspensions {
 		return now + this.timeoutNanos;
 	}
 
-	/** A datagram is not under way any more. Any thread. */
+	/** Removes a datagram that is no longer under way. Any thread. */
 	void remove(Datagram datagram) {
 		if (datagram.wasSuspended()) {
 			this.suspended.remove(datagram);

@@ -8,12 +8,12 @@ import java.nio.channels.DatagramChannel;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How datagrams get into and out of a socket: the system's calls, or what a test puts in
- * their place to make them fail.
+ * Receives and sends datagrams: by system calls, or by a substitute with which a test
+ * provokes failures.
  */
 interface DatagramTransfer {
 
-	/** The system's calls. */
+	/** Uses system calls. */
 	DatagramTransfer SYSTEM = new DatagramTransfer() {
 	};
 

@@ -4,9 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.HexFormat;
 
-/**
- * Messages that end with a delimiter, lines among them.
- */
+/** Messages that end with a delimiter, such as lines. */
 final class DelimiterFraming implements Framing {
 
 	private static final long SEVEN_BITS = 0x7F7F7F7F7F7F7F7FL;
@@ -34,7 +32,7 @@ final class DelimiterFraming implements Framing {
 		int start = input.position();
 		int found = find(input, start + frame.scanned(), input.limit());
 		if (found < 0) {
-			// The beginning of a delimiter may be among the last bytes.
+			// The last bytes may be the beginning of a delimiter.
 			int scanned = Math.max(0, input.remaining() - (this.delimiter.length - 1));
 			boolean isTooLarge = scanned > (long) frame.maxMessageSize() + (this.dropCarriageReturn ? 1 : 0);
 			return isTooLarge ? frame.tooLarge(0, scanned, Frame.UNKNOWN) : frame.incomplete(scanned);
@@ -51,12 +49,12 @@ final class DelimiterFraming implements Framing {
 	public void encode(ByteBuffer payload, ByteBuffer output) {
 		int start = output.position();
 		output.put(payload).put(this.delimiter);
-		// In the frame, not in the payload: the end of a payload and the beginning of the
-		// delimiter can make one as well.
+		// The whole frame is searched, not only the payload: the end of the payload and
+		// the beginning of the delimiter can form a delimiter as well.
 		int found = find(output, start, output.position() - 1);
 		if (found >= 0) {
 			throw new IllegalArgumentException(
-					"The payload contains the delimiter %s of the framing '%s' at offset %d, or would make one there with the delimiter behind it: the peer would see another message. Encode it, or use another framing"
+					"The payload contains the delimiter %s of the framing '%s' at offset %d, or forms one there together with the delimiter that follows. The peer would read a different message. Encode the payload, or use another framing"
 						.formatted(hex(), this.name, found - start));
 		}
 	}
@@ -79,10 +77,10 @@ final class DelimiterFraming implements Framing {
 	}
 
 	/**
-	 * The index of the first byte in the range with which a delimiter begins, or the end
-	 * of the range. Eight bytes at a time: a byte of the exclusive or is 0 where the
-	 * delimiter begins, and adding 0x7F to its lower bits sets the highest bit of every
-	 * other byte, without a carry into its neighbour.
+	 * The index of the first byte in the range that may begin a delimiter, or the end of
+	 * the range. Compares eight bytes at a time. A byte of the exclusive or is 0 where
+	 * the delimiter begins. Adding 0x7F to its lower bits sets the highest bit of every
+	 * other byte, without a carry into the next byte.
 	 */
 	private int findFirst(ByteBuffer buffer, int from, int to) {
 		long pattern = this.firstEightTimes;
@@ -113,7 +111,8 @@ final class DelimiterFraming implements Framing {
 
 	@Override
 	public int maxFrameLength(int payloadLength) {
-		// A reader may meet a carriage return that does not count as payload.
+		// Decoding drops a carriage return before the delimiter, and that byte does not
+		// count as payload.
 		return Math.addExact(payloadLength, this.delimiter.length + (this.dropCarriageReturn ? 1 : 0));
 	}
 

@@ -3,14 +3,14 @@ package org.leaderfollowers;
 import java.time.Duration;
 
 /**
- * A server, a client or event sources as the pool sees them: to be drained before it
- * ends.
+ * A server, a client or event sources from the view of the pool, which drains them before
+ * it ends.
  */
 interface Drainable {
 
 	/**
-	 * Takes on nothing new, and answers what has been received. Does not wait for that.
-	 * @param deadlineNanos when to close the port even though no thread is free to do it
+	 * Stops accepting new work, and answers what has been received. Does not wait.
+	 * @param deadlineNanos when to close the port even if no thread is free to do so
 	 */
 	void beginDrain(long deadlineNanos);
 

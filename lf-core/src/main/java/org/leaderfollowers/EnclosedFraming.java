@@ -11,7 +11,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class EnclosedFraming implements Framing {
 
-	/** Keeps it cheap to find the payload again when the message arrives in pieces. */
+	/**
+	 * Limits how often the payload has to be found again if the message arrives in
+	 * pieces.
+	 */
 	private static final int MAX_REPETITIONS = 64;
 
 	private final byte[] start;
@@ -22,7 +25,10 @@ final class EnclosedFraming implements Framing {
 
 	private final @Nullable Escapes escapes;
 
-	/** Whether start and end are equal: one can both end a message and start the next. */
+	/**
+	 * Whether start and end are equal, so that one delimiter can end a message and start
+	 * the next.
+	 */
 	private final boolean shared;
 
 	EnclosedFraming(byte[] start, byte[] end, @Nullable Escapes escapes) {
@@ -37,7 +43,7 @@ final class EnclosedFraming implements Framing {
 	}
 
 	/**
-	 * Returns another object if {@link #decode} rewrites its input, because the engine
+	 * Returns another object if {@link #decode} changes its input, because the engine
 	 * decodes a message only once if its connection has its own framing.
 	 */
 	@Override
@@ -51,7 +57,7 @@ final class EnclosedFraming implements Framing {
 		int payload = frame.isContinued() ? first : findPayload(input);
 		int found = this.ends.find(input, Math.max(payload, first + frame.scanned()), input.limit());
 		if (found < 0) {
-			// The beginning of an end may be among the last bytes.
+			// The last bytes may be the beginning of an end.
 			int scanned = Math.max(0, input.remaining() - (this.end.length - 1));
 			boolean isTooLarge = scanned > (payload - first) + escapedLength(frame.maxMessageSize());
 			return isTooLarge ? frame.tooLarge(payload - first, scanned, Frame.UNKNOWN) : frame.incomplete(scanned);
@@ -61,7 +67,7 @@ final class EnclosedFraming implements Framing {
 		return frame.complete(payload - first, payloadEnd - payload, found + this.end.length - first);
 	}
 
-	/** Returns the index behind the start, or behind as much of it as has arrived. */
+	/** Returns the index behind the start, or behind the part of it that has arrived. */
 	private int findPayload(ByteBuffer input) {
 		int index = input.position();
 		if (this.shared) {
@@ -81,7 +87,7 @@ final class EnclosedFraming implements Framing {
 		return index + length;
 	}
 
-	/** Returns how many bytes at the index are those of the start. */
+	/** Returns how many bytes at the index belong to the start. */
 	private int startLength(ByteBuffer input, int index) {
 		int length = 0;
 		while (length < this.start.length && index + length < input.limit()
@@ -94,7 +100,8 @@ final class EnclosedFraming implements Framing {
 	@Override
 	public void encode(ByteBuffer payload, ByteBuffer output) {
 		if (this.shared && !payload.hasRemaining()) {
-			throw new IllegalArgumentException("The payload is empty, but %s has no empty messages".formatted(this));
+			throw new IllegalArgumentException(
+					"The payload is empty, but %s does not allow empty messages".formatted(this));
 		}
 		int first = output.position() + this.start.length;
 		output.put(this.start);
@@ -105,12 +112,12 @@ final class EnclosedFraming implements Framing {
 			output.put(payload);
 		}
 		output.put(this.end);
-		// In the frame, not in the payload: the last bytes of the payload and the first
-		// bytes of the end can be an end as well.
+		// The whole frame is searched, not only the payload: the last bytes of the
+		// payload and the first bytes of the end can form an end as well.
 		int found = this.ends.find(output, first, output.position());
 		if (found < output.position() - this.end.length) {
 			throw new IllegalArgumentException(
-					"The payload contains the end 0x%s of the framing '%s', or would with the bytes behind it"
+					"The payload contains the end 0x%s of the framing '%s', or forms one together with the bytes that follow"
 						.formatted(HexFormat.of().formatHex(this.end), this));
 		}
 	}

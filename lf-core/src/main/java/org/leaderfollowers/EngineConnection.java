@@ -8,9 +8,7 @@ import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.logging.EngineLog;
 
-/**
- * What the connections of all transports have in common.
- */
+/** The code that the connections of all transports share. */
 abstract class EngineConnection implements Connection {
 
 	private static final VarHandle ATTRIBUTES;
@@ -63,7 +61,10 @@ abstract class EngineConnection implements Connection {
 		}
 	}
 
-	/** Refuses what is to be sent. */
+	/**
+	 * Creates the exception for a message that is not accepted because the connection is
+	 * closed.
+	 */
 	final ConnectionClosedException closedException(String refused, CloseReason reason, @Nullable Throwable cause) {
 		return new ConnectionClosedException("%s is closed (%s): the %s was not sent".formatted(this, reason, refused),
 				reason, cause)
@@ -71,8 +72,8 @@ abstract class EngineConnection implements Connection {
 	}
 
 	/**
-	 * Whether a failure only tells that this connection is closed: its handler sent to a
-	 * peer that had gone, and the close tells it all.
+	 * Whether a failure only reports that this connection is closed, because its handler
+	 * sent to a peer that had gone. The close itself reports this already.
 	 */
 	final boolean isClosedException(Throwable failure) {
 		return failure instanceof ConnectionClosedException closed && closed.isOf(this);

@@ -5,19 +5,20 @@ import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
- * A concrete event handler of the engine itself. The pool runs an event in rounds:
- * {@link #prepare}, and if that has found something for the application, promotion or
- * lease, {@link #dispatch} and the way back to the leadership; then {@link #release},
- * which may ask for one more round. A handler knows nothing of promotion.
+ * A concrete event handler of the engine. The pool processes an event in rounds. A round
+ * begins with {@link #prepare}. If that has found work for the application, promotion or
+ * lease, {@link #dispatch} and the regaining of the leadership follow. The round ends
+ * with {@link #release}, which may ask for one more round. Event handlers contain no code
+ * about promotion.
  */
 interface EngineEventHandler {
 
-	/** No deadline at all. */
+	/** The value that stands for no deadline. */
 	long NO_DEADLINE = Long.MAX_VALUE;
 
 	/**
-	 * Accepts, reads and decodes. The caller owns the handle; it may lead or not, and
-	 * does nothing that blocks. Runs no code of the application but the decoding of its
+	 * Accepts, reads and decodes. The caller owns the handle, may lead, and must not
+	 * block. The only code of the application that runs here is the decoding of its
 	 * framing.
 	 * @param me the calling thread
 	 * @return whether there is something to {@link #dispatch}
@@ -25,56 +26,53 @@ interface EngineEventHandler {
 	boolean prepare(Participant me);
 
 	/**
-	 * Reads, and gives replies to the threads that wait for them, but prepares nothing
-	 * that has to be dispatched. The caller owns the handle, leads, and waits for a reply
-	 * itself.
+	 * Reads and passes replies to the threads that wait for them, but prepares nothing
+	 * for dispatch. The caller owns the handle, leads, and waits for a reply itself.
 	 * @param me the calling thread
-	 * @return {@code false} if another thread has to go on with the handle, and
-	 * {@link #prepare} it; otherwise it is to be released
+	 * @return {@code false} if another thread must {@link #prepare} the handle; otherwise
+	 * the caller releases it
 	 */
 	default boolean prepareReplies(Participant me) {
 		return false;
 	}
 
 	/**
-	 * Whether {@link #prepareReplies} has put something aside that is to be dispatched,
-	 * so that the handle has to be looked at as soon as there is a thread for it. The
-	 * owner.
+	 * Whether {@link #prepareReplies} has postponed work for dispatch. A thread must then
+	 * look at the handle as soon as one is free. Called by the owner.
 	 */
 	default boolean hasPostponed() {
 		return false;
 	}
 
 	/**
-	 * Runs code of the application: what {@link #prepare} has found.
+	 * Runs the code of the application for the work that {@link #prepare} has found.
 	 * @param me the calling thread
-	 * @throws Exception if the handle is to be closed because of it
+	 * @throws Exception if the handle must be closed
 	 */
 	void dispatch(Participant me) throws Exception;
 
 	/**
 	 * Releases the handle, or closes it.
 	 * @param me the calling thread
-	 * @return {@code false} if the caller still owns the handle and has to go round again
+	 * @return {@code false} if the caller still owns the handle and must begin another
+	 * round
 	 */
 	boolean release(Participant me);
 
 	/**
-	 * Learns how long dispatching takes. For work that is known to block it is
-	 * {@link HandlerProfile#BLOCKING}.
-	 * @return the profile of what {@link #prepare} has found
+	 * The profile that records how long dispatching takes. For work that is known to
+	 * block, this is {@link HandlerProfile#BLOCKING}.
+	 * @return the profile of the work that {@link #prepare} has found
 	 */
 	HandlerProfile profile();
 
-	/**
-	 * Whether the handle may go from one handle set to another.
-	 */
+	/** Whether the handle may move from one handle set to another. */
 	default boolean isMovable() {
 		return false;
 	}
 
 	/**
-	 * How many more events the handle itself is likely to have for other threads.
+	 * The number of further events that this handle is likely to have for other threads.
 	 * @param me the calling thread
 	 */
 	default int more(Participant me) {
@@ -82,19 +80,20 @@ interface EngineEventHandler {
 	}
 
 	/**
-	 * One of the three steps, or the promotion between them, has thrown: out of memory
-	 * for a buffer, for example. Puts in order what the calling thread owns.
+	 * Handles an exception of one of the three steps or of the promotion between them,
+	 * for example because there is no memory for a buffer. Restores the state that the
+	 * calling thread owns.
 	 * @param me the calling thread
-	 * @param failure what was thrown
-	 * @return whether to go round again, in order to end in good order; {@code false} if
-	 * everything is closed
+	 * @param failure the exception or error
+	 * @return whether to begin another round, in order to close in good order;
+	 * {@code false} if everything is closed
 	 */
 	boolean failed(Participant me, Throwable failure);
 
 	/**
-	 * The handle could not be registered, and its channel has been closed. Its owner is
-	 * going to find it closed. Called by the leader.
-	 * @param failure why
+	 * Called when the handle could not be registered and its channel has been closed. The
+	 * owner will find it closed. Called by the leader.
+	 * @param failure the cause
 	 */
 	default void registrationFailed(Throwable failure) {
 	}
@@ -102,7 +101,7 @@ interface EngineEventHandler {
 	/**
 	 * When the leader has to call {@link #expire}. Called by the leader, while another
 	 * thread may own the handle.
-	 * @param nowNanos the time
+	 * @param nowNanos the current time
 	 * @return {@link System#nanoTime()}, or {@link #NO_DEADLINE}
 	 */
 	default long deadline(long nowNanos) {
@@ -110,40 +109,42 @@ interface EngineEventHandler {
 	}
 
 	/**
-	 * A deadline has passed. Called by the leader, who afterwards dispatches a look.
-	 * @param nowNanos the time
+	 * Called when a deadline has passed. Called by the leader, which dispatches a look
+	 * afterwards.
+	 * @param nowNanos the current time
 	 */
 	default void expire(long nowNanos) {
 	}
 
 	/**
-	 * Whether it has something to write as soon as there is room. Any thread.
+	 * Whether bytes are pending that are written as soon as there is room. Any thread.
 	 */
 	default boolean hasPendingBytes() {
 		return false;
 	}
 
 	/**
-	 * There is room to write. Called by the leader, whoever owns the handle: pending
-	 * bytes must not wait for a handler that still works on an earlier message.
-	 * @param events what the handle is ready for
-	 * @return what is left to dispatch
+	 * Writes pending bytes, because there is room. Called by the leader, whichever thread
+	 * owns the handle: pending bytes must not wait for a handler that still works on an
+	 * earlier message.
+	 * @param events the events that the handle is ready for
+	 * @return the events that remain to be dispatched
 	 */
 	default int notifyWritable(int events) {
 		return events;
 	}
 
 	/**
-	 * Writes what was held back to be written together with more. By the owner, or by the
-	 * thread that has taken the leadership over from it, since its handler does not
-	 * return.
+	 * Writes bytes that were held back to be written together with later ones. Called by
+	 * the owner, or by the thread that took the leadership over from it because its
+	 * handler has not returned.
 	 */
 	default void uncork() {
 	}
 
 	/**
-	 * Looks at a handle that did not fire, at once, if that never blocks. Called by the
-	 * leader.
+	 * Looks at a handle that has not fired, without dispatching, if this never blocks.
+	 * Called by the leader.
 	 * @return {@code false} if the look is to be dispatched like an event
 	 */
 	default boolean lookAtOnce() {
@@ -151,8 +152,9 @@ interface EngineEventHandler {
 	}
 
 	/**
-	 * What the owner reads while the handler that it runs waits. Called by the owner.
-	 * @return {@code null} if nothing may come that does not wait for the end of the
+	 * The connection that the owner reads while the handler on it waits. Called by the
+	 * owner.
+	 * @return {@code null} if no input may arrive that must not wait for the end of the
 	 * handler
 	 */
 	default BoundInput.@Nullable BoundConnection boundConnection() {
@@ -160,40 +162,45 @@ interface EngineEventHandler {
 	}
 
 	/**
-	 * The handle fired, or somebody asks for a look at it, while it is owned: its owner
-	 * is told at once if it waits in the middle of a handler. Called by the leader.
+	 * Called when the handle fires or a look is requested while a thread owns it. If the
+	 * owner waits in the middle of a handler, it is notified at once. Called by the
+	 * leader.
 	 */
 	default void ownerLooksAgain() {
 	}
 
 	/**
-	 * The handle was closed by its owner, who may not lead: only the leader can have the
-	 * selector free the descriptor. Called by the leader.
+	 * Called when the owner has closed the handle. The owner may not lead, and only the
+	 * leader can make the selector free the descriptor. Called by the leader.
 	 */
 	default void gone() {
 	}
 
 	/**
-	 * Ends without a thread of the pool. Called when there are none any more.
+	 * Ends the handler without a thread of the pool. Called when the pool has no threads
+	 * left.
 	 */
 	void abandon();
 
 	/**
-	 * What is processed when this is dispatched to. It may be kept longer than this.
+	 * Identifies the work in snapshots of threads. The result may be kept longer than
+	 * this handler.
 	 */
 	HandledWork work();
 
 	/**
-	 * Which one of these it is, or {@link HandledWork#UNNUMBERED}.
+	 * The number of this handler among those with the same work, or
+	 * {@link HandledWork#UNNUMBERED}.
 	 */
 	default long workNumber() {
 		return HandledWork.UNNUMBERED;
 	}
 
 	/**
-	 * The earlier of two deadlines. Times of nanoTime are compared by their difference.
-	 * @param deadline one, or {@link #NO_DEADLINE}
-	 * @param other another one, or {@link #NO_DEADLINE}
+	 * The earlier of two deadlines. Times of {@code nanoTime} must be compared by their
+	 * difference.
+	 * @param deadline a deadline, or {@link #NO_DEADLINE}
+	 * @param other another deadline, or {@link #NO_DEADLINE}
 	 * @return the earlier one
 	 */
 	static long earlier(long deadline, long other) {

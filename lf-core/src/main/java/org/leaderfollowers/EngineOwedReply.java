@@ -4,16 +4,14 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/**
- * An owed reply that is settled once. Any thread.
- */
+/** An owed reply that is settled only once. Any thread. */
 abstract class EngineOwedReply implements OwedReply {
 
 	private final AtomicBoolean closed = new AtomicBoolean();
 
 	/**
-	 * A reply that is owed for no message of a window.
-	 * @param settled run once
+	 * Creates an owed reply that belongs to no message of a window.
+	 * @param settled runs once
 	 */
 	static OwedReply of(Connection connection, Runnable settled) {
 		return new EngineOwedReply() {
@@ -81,14 +79,14 @@ abstract class EngineOwedReply implements OwedReply {
 		}
 	}
 
-	/** Runs an action that replies. */
+	/** Runs an action that sends the reply. */
 	abstract void answer(Runnable action);
 
 	abstract void sendReply(ByteBuffer reply);
 
 	abstract void messageFailed(Throwable failure);
 
-	/** Nothing more is owed. Called once. */
+	/** Called once when nothing more is owed. */
 	abstract void settled();
 
 }

@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.Map;
 
 /**
- * Pairs of bytes that stand for single ones: the escape byte, which is the same for all,
- * and a code.
+ * Pairs of bytes that stand for single bytes: the escape byte, which is the same in all
+ * pairs, and a code.
  */
 final class Escapes {
 
@@ -14,10 +14,10 @@ final class Escapes {
 
 	private final byte escape;
 
-	/** By the byte, or {@link #NONE}. */
+	/** The code of each byte, or {@link #NONE}. */
 	private final short[] codes;
 
-	/** By the code, or {@link #NONE}. */
+	/** The original byte of each code, or {@link #NONE}. */
 	private final short[] originals;
 
 	private Escapes(byte escape, short[] codes, short[] originals) {
@@ -46,7 +46,7 @@ final class Escapes {
 		});
 		if (codes[escape & 0xFF] == NONE) {
 			throw new IllegalArgumentException(
-					"'escapes' must have an escape for 0x%02x, with which they begin".formatted(escape));
+					"'escapes' must have an escape for 0x%02x, the first byte of all escapes".formatted(escape));
 		}
 		return new Escapes(escape, codes, originals);
 	}
@@ -78,7 +78,7 @@ final class Escapes {
 				i++;
 				short original = (i < to) ? this.originals[input.get(i) & 0xFF] : NONE;
 				if (original == NONE) {
-					throw new FramingException("The byte 0x%02x at offset %d of a message begins no known escape"
+					throw new FramingException("The byte 0x%02x at offset %d of a message does not begin a known escape"
 						.formatted(b, i - 1 - from));
 				}
 				b = (byte) original;

@@ -19,7 +19,7 @@ final class EventCounters {
 		}
 	}
 
-	/** Counts the events of a handle, operations of a selector. */
+	/** Counts the events of a handle. */
 	void add(int operations) {
 		for (int rest = operations; rest != 0; rest &= rest - 1) {
 			@Nullable LongAdder counter = this.byType.get(EventType.first(Integer.lowestOneBit(rest)));

@@ -13,12 +13,15 @@ import org.leaderfollowers.internal.promotion.PromotionProtocol;
 import org.leaderfollowers.internal.promotion.Unfolding;
 
 /**
- * The road of an event, from the thread that waits for it to the end of its handler: read
- * {@link #participate} and downwards. It is the paper's activity 4.
+ * The path of an event, from the thread that waits for it to the end of its handler: read
+ * {@link #participate} and the methods below it. This is activity 4 of the paper.
  */
 final class EventRoad {
 
-	/** So that a thread that fails again and again leaves the processor to others. */
+	/**
+	 * A pause, so that a thread that fails again and again leaves the processor to
+	 * others.
+	 */
 	private static final long FAILURE_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
 	private final String pool;
@@ -49,7 +52,9 @@ final class EventRoad {
 		this.failureLog = failureLog;
 	}
 
-	/** Takes turns until the pool stops, the time is up, or the thread is retired. */
+	/**
+	 * Takes turns until the pool stops, the deadline passes, or the thread is retired.
+	 */
 	void participate(Participant me, long deadlineNanos) {
 		boolean remains = true;
 		while (remains && !this.promotion.isStopping()) {
@@ -57,7 +62,8 @@ final class EventRoad {
 				remains = takeTurn(me, deadlineNanos);
 			}
 			catch (Throwable ex) {
-				// Out of memory, most likely. The thread goes on with what it leads.
+				// Usually because memory is short. The thread continues, and keeps its
+				// leadership.
 				this.failureLog.error("A thread of pool '%s' failed", this.pool, ex);
 				this.clock.parkNanos(this, FAILURE_PAUSE_NANOS);
 			}
@@ -65,8 +71,8 @@ final class EventRoad {
 	}
 
 	/**
-	 * Processes an event, leads once or follows once. Returns whether the thread remains
-	 * in the pool.
+	 * Processes one event, or leads once, or follows once. Returns whether the thread
+	 * remains in the pool.
 	 */
 	private boolean takeTurn(Participant me, long deadlineNanos) {
 		me.deferInterrupt();
@@ -79,8 +85,9 @@ final class EventRoad {
 		else if (!me.isRetired()) {
 			lead(me, deadlineNanos, superfluous);
 		}
-		// A joined thread that leads when its time is up gives the leadership up as it
-		// leaves. Here, with nobody else idle, it would take it again, for ever.
+		// A joined thread that leads at its deadline gives the leadership up when it
+		// leaves. Inside this loop, it would take the leadership again and again if no
+		// other thread is idle.
 		return !me.isRetired() && (me.isOwned() || hasReady(me) || deadlineNanos - this.clock.nanoTime() > 0);
 	}
 
@@ -90,7 +97,10 @@ final class EventRoad {
 				&& !this.handleSets.of(leadership).ready.isEmpty();
 	}
 
-	/** A leader takes what its own set has; another thread takes from any. */
+	/**
+	 * Takes a ready handle: a leader takes one of its own handle set, any other thread
+	 * takes one of any set.
+	 */
 	private @Nullable SelectableHandle takeReady(@Nullable Leadership leadership) {
 		SelectableHandle handle = null;
 		for (int i = 0; i < this.handleSets.count() && handle == null; i++) {
@@ -120,20 +130,22 @@ final class EventRoad {
 					set.rest(me, this.unfolding);
 				}
 				else {
-					// If its last handler was interrupted, it would not wait at all.
+					// With the interrupt status of its last handler, the thread would not
+					// wait.
 					Thread.interrupted();
 					set.await(deadlineNanos, this.promotion, false);
 				}
 			}
 		}
 		catch (Throwable ex) {
-			// Out of memory, for example. The thread keeps what it leads, and goes on.
+			// For example because memory is short. The thread continues, and keeps its
+			// leadership.
 			this.failureLog.error("Leading handle set '%s' failed", set, ex);
 			this.clock.parkNanos(this, FAILURE_PAUSE_NANOS);
 		}
 	}
 
-	/** The thread that receives an event of a source processes it itself, and at once. */
+	/** Leads a source: the thread that receives an event processes it immediately. */
 	private void lead(Participant me, LedSource source, long deadlineNanos) {
 		if (!source.isInUse()) {
 			this.sources.rest(me, source);
@@ -154,8 +166,9 @@ final class EventRoad {
 	}
 
 	/**
-	 * Processes an event of a handle that the calling thread has claimed. It leads until
-	 * the policy promotes another leader, or a follower takes over while a handler runs.
+	 * Processes an event of a handle that the calling thread has claimed. The thread
+	 * leads until the policy promotes another leader, or until a follower takes over
+	 * while a handler runs.
 	 */
 	private void process(Participant me, SelectableHandle handle) {
 		me.begin(handle);
@@ -171,8 +184,8 @@ final class EventRoad {
 	}
 
 	/**
-	 * The same on top of a handler that waits: a nested upcall. The thread has put aside
-	 * what belongs to that.
+	 * Like {@link #process(Participant, SelectableHandle)}, but on top of a handler that
+	 * waits: a nested upcall. The caller has saved the state of the waiting handler.
 	 */
 	void processNested(Participant me, SelectableHandle handle) {
 		HandledWork.Source outer = me.work();
@@ -194,9 +207,9 @@ final class EventRoad {
 	}
 
 	/**
-	 * The road of a message in five steps: what the application has to do is prepared
-	 * while the thread leads, and dispatched after a promotion or on a lease.
-	 * @return whether the event is done
+	 * The path of a message in five steps. The thread prepares the work for the
+	 * application while it leads, and dispatches it after a promotion or under a lease.
+	 * @return whether the event is completely processed
 	 */
 	private boolean runRound(Participant me, SelectableHandle handle) {
 		EngineEventHandler handler = handle.handler;
@@ -214,7 +227,8 @@ final class EventRoad {
 			return handler.release(me);
 		}
 		catch (Throwable ex) {
-			// The application's failures are caught by the handlers; this is their own.
+			// Handlers catch the failures of the application, so this one is a failure of
+			// the engine's own handler.
 			if (handle.closeAfterFailure(me, ex)) {
 				this.failureLog.error("%s failed; its handle is closed", handle, ex);
 				return true;
@@ -224,8 +238,8 @@ final class EventRoad {
 	}
 
 	/**
-	 * The road of an event that no handle has: it was prepared by waiting for it, and
-	 * there is nothing to release but the place of the thread.
+	 * The path of an event that belongs to no handle. The wait has prepared it already,
+	 * and only the place of the thread has to be released.
 	 */
 	private void process(Participant me, LedSource.SourceEvent<?> event) {
 		LedSource source = event.source();
@@ -246,7 +260,10 @@ final class EventRoad {
 		}
 	}
 
-	/** The source has handed the event over: it is handled whatever fails before. */
+	/**
+	 * The source has handed the event over, so the event is handled even if this method
+	 * fails.
+	 */
 	private void beforeDispatch(Participant me, LedSource.SourceEvent<?> event) {
 		try {
 			this.policy.beforeDispatch(me, event.profile(), event.source().leadership, 0);

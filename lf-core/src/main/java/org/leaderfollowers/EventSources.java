@@ -11,8 +11,9 @@ import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.SourcePlaces;
 
 /**
- * The event sources of a pool. Their leaderships follow those of the handle sets, and are
- * as many as the pool was built for: a leadership whose source is not registered rests.
+ * The event sources of a pool. Their leaderships come after those of the handle sets. The
+ * pool is built with a fixed number of them; the leadership of a source that is not
+ * registered is at rest.
  */
 final class EventSources implements Drainable {
 
@@ -24,7 +25,7 @@ final class EventSources implements Drainable {
 
 	private final LedSource[] sources;
 
-	/** Set once, before any thread takes part. */
+	/** Set once, before any thread joins. */
 	private @Nullable SourcePlaces places;
 
 	EventSources(String pool, List<String> names, int handleSets, Clock clock) {
@@ -35,7 +36,7 @@ final class EventSources implements Drainable {
 		Arrays.setAll(this.sources, (index) -> new LedSource(names.get(index), handleSets + index, clock));
 	}
 
-	/** To be called before any thread takes part. */
+	/** Must be called before any thread joins. */
 	void begin(SourcePlaces sourcePlaces) {
 		this.places = sourcePlaces;
 	}
@@ -52,7 +53,10 @@ final class EventSources implements Drainable {
 		return Arrays.stream(this.sources).map((source) -> source.leadership).toArray(Leadership[]::new);
 	}
 
-	/** The source of a leadership, or {@code null} if it is of a handle set. */
+	/**
+	 * The source that belongs to a leadership, or {@code null} if the leadership belongs
+	 * to a handle set.
+	 */
 	@Nullable LedSource of(Leadership leadership) {
 		int index = leadership.index() - this.handleSets;
 		return (index >= 0) ? this.sources[index] : null;
@@ -111,27 +115,27 @@ final class EventSources implements Drainable {
 	}
 
 	/**
-	 * Whether nothing of a source that is not in use runs any more. It may still be led
-	 * for a moment, by a thread that does not wait on it.
+	 * Whether a source that is no longer in use has no running handlers. A thread may
+	 * still lead it for a moment without waiting on it.
 	 */
 	boolean isEnded(LedSource led, int exceptHandlers) {
 		return led.isLeftAlone() && places().handling(led.leadership) <= exceptHandlers;
 	}
 
-	// The leader
+	// Called by the leader
 
-	/** The leader of a source that is closed leads no more. */
+	/** Gives up the leadership of a source that is closed. */
 	void rest(Participant me, LedSource source) {
 		places().restIfClosed(me, source.leadership);
 	}
 
-	/** An event is about to be handled: see {@link SourcePlaces#begin}. */
+	/** Called when an event is about to be handled: see {@link SourcePlaces#begin}. */
 	void begin(Participant me, LedSource source) {
 		places().begin(me, source.leadership);
 		source.endAwait();
 	}
 
-	/** The event was handled. */
+	/** Called when an event was handled. */
 	void end(Participant me, LedSource source) {
 		places().end(me, source.leadership);
 		source.changedIfClosed();
@@ -145,7 +149,7 @@ final class EventSources implements Drainable {
 		places().settingsChanged();
 	}
 
-	// The end of the pool
+	// Shutdown of the pool
 
 	@Override
 	public void beginDrain(long deadlineNanos) {
@@ -165,7 +169,7 @@ final class EventSources implements Drainable {
 		return ended;
 	}
 
-	/** The pool stops. */
+	/** Wakes the leaders, because the pool stops. */
 	void wakeLeaders() {
 		for (LedSource source : this.sources) {
 			source.wakeLeader();

@@ -6,9 +6,7 @@ import java.util.concurrent.atomic.LongAdder;
 
 import org.leaderfollowers.internal.exchange.Exchange;
 
-/**
- * How the exchanges of a client or of a server have ended. Any thread.
- */
+/** Counts how the exchanges of a client or of a server have ended. Any thread. */
 class ExchangeCounters {
 
 	private final LongAdder[] outcomes = new LongAdder[ClientSnapshot.Outcome.values().length];

@@ -16,15 +16,17 @@ import org.leaderfollowers.internal.exchange.ExchangeTable;
 import org.leaderfollowers.internal.exchange.ExchangeTable.Registration;
 
 /**
- * The requests that this side sends on one connection, and their replies. The road of a
- * request is {@link #send}, by the caller's thread; that of a reply is {@link #find} and
- * {@link #resume}, by the thread that reads, or {@link #complete}, by the same thread
- * when it runs code of the application: a thread that waits needs no dispatch, a future
- * does.
+ * The requests that this side sends on one connection, and their replies. The caller's
+ * thread sends a request by {@link #send}. The thread that reads finds the exchange of a
+ * reply by {@link #find}. If a thread waits for the reply, {@link #resume} ends its wait
+ * at once. If a future waits for it, {@link #complete} completes it when the reading
+ * thread runs code of the application.
  */
 final class Exchanges implements Participant.Awaited {
 
-	/** How many messages are read though nobody is there to handle them. */
+	/**
+	 * How many messages are read and kept while no thread is available to handle them.
+	 */
 	private static final int MOST_POSTPONED = 256;
 
 	private final Correlation correlation;
@@ -37,38 +39,40 @@ final class Exchanges implements Participant.Awaited {
 
 	private final RequestWriter writer;
 
-	// The owner's
+	// Used by the owner only
 
 	/** The exchange whose reply was decoded last. */
 	private @Nullable Exchange found;
 
-	/** Futures that have ended, to be completed by the application's share of a round. */
+	/**
+	 * Ended futures, which are completed when the thread runs code of the application.
+	 */
 	private List<Exchange> ended = List.of();
 
 	/**
-	 * Messages for the handler that were read by a thread that waits for a reply itself.
+	 * Messages for the handler that a thread has read while it waited for a reply itself.
 	 */
 	private final ArrayDeque<ByteBuffer> postponed = new ArrayDeque<>(0);
 
-	/** Whether the message that was decoded last is going to be decoded again. */
+	/** Whether the message that was decoded last will be decoded again. */
 	private boolean putBack;
 
 	/**
-	 * Told of the exchanges of all connections of a client. Any thread. Must neither
-	 * block nor throw.
+	 * Notified about the exchanges of all connections of a client. Any thread.
+	 * Implementations must neither block nor throw.
 	 */
 	interface ExchangeListener {
 
-		/** An exchange has ended, or will never get its reply. */
+		/** An exchange has ended, or can no longer get its reply. */
 		void ended(State state);
 
-		/** A reply came too late. */
+		/** A reply came after its exchange had ended. */
 		void late();
 
-		/** A place is free, or the connection takes no more exchanges. */
+		/** A place has become free, or the connection accepts no more exchanges. */
 		void changed();
 
-		/** How many replies may be owed until the connection is given up. */
+		/** How many replies may be overdue before the connection is closed. */
 		int maxOverdue();
 
 	}
@@ -81,7 +85,7 @@ final class Exchanges implements Participant.Awaited {
 		this.writer = new RequestWriter(this.table, connection.outbound, this::changed);
 	}
 
-	// A request
+	// Requests
 
 	/** Whether there is a free place. Any thread. */
 	boolean hasPlace() {
@@ -101,9 +105,9 @@ final class Exchanges implements Participant.Awaited {
 	/**
 	 * Registers an exchange and sends its request. Any thread.
 	 * @param request the payload, from position to limit, which are the same afterwards
-	 * @return {@link Registration#REGISTERED} if it was sent, or is being sent by another
-	 * thread, which ends it as {@link State#REFUSED} if that is not possible; otherwise
-	 * nothing was written, and the exchange may be tried again elsewhere
+	 * @return {@link Registration#REGISTERED} if the request was sent or is being sent by
+	 * another thread, which ends the exchange as {@link State#REFUSED} if that fails;
+	 * otherwise nothing was written, and the exchange may be tried on another connection
 	 */
 	Registration send(Exchange exchange, ByteBuffer request) {
 		Correlation.Payload payload = new Correlation.Payload(request);
@@ -122,9 +126,8 @@ final class Exchanges implements Participant.Awaited {
 			}
 			sent = registration == Registration.REGISTERED;
 			if (sent && this.connection.handle.isPaused()) {
-				// Its owner has paused it before the reply was waited for, or sees that
-				// it
-				// is now: see pauseUntil.
+				// The owner may have paused the handle before this reply was awaited, so
+				// it must look again: see pauseUntil.
 				this.connection.handle.request(SelectableHandle.LOOK);
 			}
 		}
@@ -152,7 +155,7 @@ final class Exchanges implements Participant.Awaited {
 		return reply;
 	}
 
-	/** The same, without waiting. Any thread. */
+	/** Like {@link #exchange}, without waiting. Any thread. */
 	CompletableFuture<ByteBuffer> exchangeAsync(ByteBuffer request, long timeoutNanos) {
 		Reply reply = new Reply(this.connection.nanoTime() + timeoutNanos);
 		try {
@@ -174,8 +177,8 @@ final class Exchanges implements Participant.Awaited {
 	}
 
 	/**
-	 * Waits for the reply to a request that was sent. By the thread that the exchange was
-	 * created for.
+	 * Waits for the reply to a request that was sent. Called by the thread that the
+	 * exchange was created for.
 	 * @return the reply, or {@code null} if the request was refused
 	 * @throws ExchangeException if there is none
 	 */
@@ -202,20 +205,23 @@ final class Exchanges implements Participant.Awaited {
 			return this.correlation.register(this.table, exchange, request, payload);
 		}
 		catch (RuntimeException | Error ex) {
-			// It may have had a place for a moment.
+			// A place may have been taken for a moment, so waiting callers are notified.
 			changed();
 			throw ex;
 		}
 	}
 
-	/** Whether the table has the order of the socket, and each message has a reply. */
+	/**
+	 * Whether replies come in the order of the requests on the socket, and each message
+	 * has a reply.
+	 */
 	boolean isInOrder() {
 		return this.correlation.isInOrder();
 	}
 
 	/**
-	 * Sends a message whose reply is for the handler, though replies come in order: it
-	 * takes its place among them.
+	 * Sends a message whose reply goes to the handler. Because replies come in order, the
+	 * message takes a place among the requests.
 	 */
 	void sendForHandler(ByteBuffer message) {
 		Exchange exchange = Exchange.ofFuture(ExchangeTable.NO_DEADLINE, new CompletableFuture<>());
@@ -229,8 +235,8 @@ final class Exchanges implements Participant.Awaited {
 	}
 
 	/**
-	 * Writes the request of a future at once: nobody but the caller could tell it of a
-	 * refusal.
+	 * Writes a request. Nothing is queued, because a later rejection could not be
+	 * reported to the caller of a future.
 	 */
 	private Registration write(Exchange exchange, ByteBuffer payload, boolean inOrder) {
 		InOrderAcceptance acceptance = inOrder ? new InOrderAcceptance(this.table, exchange) : null;
@@ -243,8 +249,8 @@ final class Exchanges implements Participant.Awaited {
 		return switch (sent) {
 			case REFUSED -> Registration.CONGESTED;
 			case CLOSED -> Registration.CLOSED;
-			// Without memory for all of it, or after a failure of the socket, a part may
-			// have been written: the end of the connection ends the exchange.
+			// If memory for the rest is missing or the socket has failed, a part may have
+			// been written. The end of the connection then ends the exchange.
 			default -> {
 				boolean registered = acceptance == null || acceptance.registration != null;
 				this.connection.requestTimerIfEarlier();
@@ -256,24 +262,25 @@ final class Exchanges implements Participant.Awaited {
 	private void changed() {
 		this.listener.changed();
 		if (this.connection.closing == null && this.connection.isDraining() && pending() == 0) {
-			// A server closes the connection when it is not asked any more.
+			// A server that drains closes the connection when no request waits for a
+			// reply.
 			this.connection.drain();
 		}
 	}
 
-	/** Has requests wait until the replies that are being read have been given out. */
+	/** Holds back requests until the replies that are being read have been passed on. */
 	boolean holdRequests() {
 		return this.writer.hold();
 	}
 
-	/** Writes the requests that have come meanwhile. */
+	/** Writes the requests that were held back. */
 	void letRequestsGo() {
 		this.writer.letGo();
 	}
 
 	/**
 	 * Registers an exchange under the monitor that orders the writes, so that the table
-	 * has the order of the socket.
+	 * has the same order as the socket.
 	 */
 	private static final class InOrderAcceptance implements OutboundBuffer.Acceptance {
 
@@ -296,7 +303,10 @@ final class Exchanges implements Participant.Awaited {
 
 	}
 
-	/** A caller has given up, or its time is up; its exchange has ended. Any thread. */
+	/**
+	 * Called when a caller has given up or an exchange has timed out. The exchange has
+	 * ended already. Any thread.
+	 */
 	void givenUp(Exchange exchange) {
 		State state = exchange.state();
 		this.listener.ended(state);
@@ -304,17 +314,17 @@ final class Exchanges implements Participant.Awaited {
 		changed();
 		boolean blocks = isInOrder() && state == State.TIMED_OUT && this.table.holds(exchange);
 		if (blocks || overdue > this.listener.maxOverdue()) {
-			// The next reply could be taken for the wrong one; or the peer owes so many
-			// that there is no use in waiting for them.
+			// The next reply could be matched with the wrong request, or the peer owes so
+			// many replies that waiting for them is useless.
 			this.connection.requestCloseAndLook(CloseReason.EXCHANGE_TIMEOUT, null);
 		}
 	}
 
-	// A reply; the owner's
+	// Replies; used by the owner only
 
 	/**
-	 * A message was decoded: finds the exchange that it replies to.
-	 * @throws RuntimeException if the correlation fails on it
+	 * Finds the exchange that the decoded message replies to.
+	 * @throws RuntimeException if the correlation fails for this message
 	 */
 	void find(ByteBuffer message) {
 		if (this.putBack) {
@@ -330,14 +340,14 @@ final class Exchanges implements Participant.Awaited {
 		return this.found != null;
 	}
 
-	/** The message that was decoded last is kept, to be decoded again. */
+	/** The message that was decoded last will be decoded again. */
 	void putBack() {
 		this.putBack = true;
 	}
 
 	/**
-	 * Gives the message that was decoded last to the thread that waits for it.
-	 * @return {@code false} if it is something for {@link #complete} or for the handler
+	 * Passes the message that was decoded last to the thread that waits for it.
+	 * @return {@code false} if the message is for {@link #complete} or for the handler
 	 */
 	boolean resume(ByteBuffer message) {
 		Exchange exchange = this.found;
@@ -346,7 +356,7 @@ final class Exchanges implements Participant.Awaited {
 
 	/**
 	 * Completes the future that waits for the message that was decoded last.
-	 * @return {@code false} if it is something for the handler
+	 * @return {@code false} if the message is for the handler
 	 */
 	boolean complete(ByteBuffer message) {
 		Exchange exchange = this.found;
@@ -366,20 +376,20 @@ final class Exchanges implements Participant.Awaited {
 		this.correlation.restore(exchange, reply);
 		boolean inTime = exchange.reply(reply);
 		if (inTime && !exchange.isAwaited()) {
-			// A thread that waits counts its own: it would see its reply before the
-			// count.
+			// A waiting thread counts its own reply. Otherwise it could see its reply
+			// before the count.
 			this.listener.ended(State.REPLIED);
 		}
 		else if (!inTime) {
 			this.table.late();
 			this.listener.late();
 		}
-		// Only now are the counts right for those who wait for a place or for the end.
+		// Last, so that threads that wait for a place or for the end see correct counts.
 		changed();
 		return inTime;
 	}
 
-	/** A copy of a message, which belongs to the application. */
+	/** Copies a message. The copy belongs to the application. */
 	static ByteBuffer copy(ByteBuffer message) {
 		return copy(message, ByteBuffer.allocate(message.remaining()));
 	}
@@ -391,11 +401,12 @@ final class Exchanges implements Participant.Awaited {
 	}
 
 	/**
-	 * Puts the message that was decoded last aside, if it is none that a thread waits
-	 * for: replies may be behind it, and there is no thread to run a handler.
-	 * @param onlyReplies whether messages for the handler are not put aside
-	 * @return {@code false} if as many have been put aside as may be, or if there is no
-	 * memory for it
+	 * Keeps the message that was decoded last for later, unless it is a reply that
+	 * completes an exchange. Replies may follow it, and no thread is available to run a
+	 * handler.
+	 * @param onlyReplies whether messages for the handler must not be kept
+	 * @return {@code false} if the maximum number of messages is kept or the budget
+	 * allows no more memory
 	 */
 	boolean postpone(ByteBuffer message, boolean onlyReplies) {
 		Exchange exchange = this.found;
@@ -411,7 +422,7 @@ final class Exchanges implements Participant.Awaited {
 		return memory != null;
 	}
 
-	/** Whether another message may be put aside. */
+	/** Whether another message may be kept. */
 	boolean mayPostpone() {
 		return this.postponed.size() < MOST_POSTPONED;
 	}
@@ -426,12 +437,15 @@ final class Exchanges implements Participant.Awaited {
 		return !this.ended.isEmpty();
 	}
 
-	/** The next message that was put aside, to be {@linkplain #handled} afterwards. */
+	/**
+	 * The next message that was kept. The caller passes it to {@link #handled}
+	 * afterwards.
+	 */
 	@Nullable ByteBuffer nextPostponed() {
 		return this.postponed.pollFirst();
 	}
 
-	/** The next message that was put aside, for a handler that waits for it. */
+	/** The next message that was kept, for a handler that waits for it. */
 	@Nullable ByteBuffer takePostponed() {
 		ByteBuffer message = nextPostponed();
 		if (message == null) {
@@ -442,26 +456,28 @@ final class Exchanges implements Participant.Awaited {
 		return copied;
 	}
 
-	/** Messages that were put aside are handled no more. */
+	/** Discards the messages that were kept. */
 	void discardPostponed() {
 		for (ByteBuffer lost = nextPostponed(); lost != null; lost = nextPostponed()) {
 			handled(lost);
 		}
 	}
 
-	/** A message that was put aside has been handled. */
+	/** Releases the memory of a message that was kept and has been handled. */
 	void handled(ByteBuffer message) {
 		this.connection.context.memory().release(message.capacity());
 	}
 
-	// The end; the owner's
+	// The end; used by the owner only
 
-	/** When {@link #expire} is to be called. Any thread. */
+	/** When {@link #expire} must be called. Any thread. */
 	long deadlineNanos() {
 		return this.table.deadlineNanos();
 	}
 
-	/** Ends the futures whose time is up. Returns whether there are some to complete. */
+	/**
+	 * Ends the futures that have timed out. Returns whether there are any to complete.
+	 */
 	boolean expire(long nowNanos) {
 		if (!ConnectionTimeouts.isPast(this.table.deadlineNanos(), nowNanos)) {
 			return false;
@@ -473,7 +489,7 @@ final class Exchanges implements Participant.Awaited {
 	}
 
 	/**
-	 * No reply will come any more: ends what is under way. Returns whether there are
+	 * Ends all exchanges, because no further reply will come. Returns whether there are
 	 * futures to complete.
 	 */
 	boolean close() {
@@ -505,21 +521,22 @@ final class Exchanges implements Participant.Awaited {
 		}
 	}
 
-	/** What a caller is told whose request was not sent. */
+	/** Creates the exception for a request that was not sent. */
 	ExchangeRejectedException rejected(Registration why) {
 		String reason = switch (why) {
 			case CONGESTED -> "the peer does not read, and %d bytes wait for it (maxOutboundSize)"
 				.formatted(this.connection.pendingBytes());
-			case FULL -> "as many exchanges are under way as may be, " + this.table.places();
+			case FULL -> "the maximum number of exchanges is under way, " + this.table.places();
 			case DUPLICATE ->
-				"another one with the same key is under way, or its late reply may still come. Use keys that are not repeated";
+				"a request with the same key waits for its reply, or this reply may still come late. Use keys "
+						+ "that are not repeated";
 			default -> "the connection is closed";
 		};
 		return new ExchangeRejectedException("The request was not sent on %s to %s: %s".formatted(this.connection,
 				this.connection.remoteAddress(), reason), null);
 	}
 
-	/** What the caller of an exchange is told that has ended without a reply. */
+	/** Creates the exception for an exchange that has ended without a reply. */
 	ExchangeException failure(Exchange exchange) {
 		return switch (exchange.state()) {
 			case TIMED_OUT -> new ExchangeTimeoutException(

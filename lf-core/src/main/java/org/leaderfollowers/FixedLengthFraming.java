@@ -2,9 +2,7 @@ package org.leaderfollowers;
 
 import java.nio.ByteBuffer;
 
-/**
- * Messages of one length.
- */
+/** Messages of a fixed length. */
 final class FixedLengthFraming implements Framing {
 
 	private final int length;
@@ -31,7 +29,7 @@ final class FixedLengthFraming implements Framing {
 	public void encode(ByteBuffer payload, ByteBuffer output) {
 		if (payload.remaining() != this.length) {
 			throw new IllegalArgumentException(
-					"The payload has %d bytes, but the framing 'fixed-length' demands exactly %d"
+					"The payload has %d bytes, but the framing 'fixed-length' requires exactly %d"
 						.formatted(payload.remaining(), this.length));
 		}
 		output.put(payload);

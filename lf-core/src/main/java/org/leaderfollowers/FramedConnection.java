@@ -12,32 +12,32 @@ import org.leaderfollowers.internal.exchange.Exchange.State;
 import org.leaderfollowers.internal.transport.Transport;
 
 /**
- * The part of a TCP connection that makes messages of its input, and gives replies to the
- * threads that wait for them. It is read in three ways: by a thread that has handlers
- * run, by one that waits for a reply itself and leads, and by the owner in the middle of
- * a handler. It belongs to the owner of the handle, one thread at a time.
+ * The part of a TCP connection that decodes messages from its input, and passes replies
+ * to the threads that wait for them. There are three kinds of readers: a thread that also
+ * runs the handlers, a thread that leads while it waits for a reply, and the owner in the
+ * middle of a handler. Only the owner of the handle uses it, one thread at a time.
  */
 abstract class FramedConnection extends InboundConnection implements BoundInput.BoundConnection {
 
-	/** Reads in a row before others get their turn. */
+	/** The maximum number of reads in a row before other handles get their turn. */
 	static final int MAX_READS = 16;
 
 	/** Whether the socket may hold more than was read. */
 	boolean moreToRead;
 
-	/** Whether messages for the handler are put aside. */
+	/** Whether messages for the handler are kept for later. */
 	boolean postpones;
 
 	/**
-	 * Whether a whole message may have been kept: it was read by a thread that waits
-	 * itself, or behind one that is handled in parallel.
+	 * Whether a complete message may have been kept, because it was read by a thread that
+	 * waits for a reply, or after a message that is handled in parallel.
 	 */
 	boolean keptWhole;
 
-	/** Whether its thread has read it in the middle of a handler. */
+	/** Whether the owner has read in the middle of a handler. */
 	boolean readBetween;
 
-	/** Whether its thread reads it in the middle of a handler now. */
+	/** Whether the owner is reading in the middle of a handler. */
 	private boolean readsBetween;
 
 	FramedConnection(ConnectionContext context, SocketChannel channel, Transport transport,
@@ -45,7 +45,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		super(context, channel, transport, localAddress, transportAddress);
 	}
 
-	/** Reads, unless no messages are taken now. */
+	/** Reads, unless the connection takes no messages now. */
 	final Step receive(Participant me) {
 		if (isHeldUp() || ending() != null || (!this.postpones && comesSomethingFirst())) {
 			this.stalled = true;
@@ -61,7 +61,8 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 			this.stalled = false;
 			noteReading();
 			if (endsWhenResumed()) {
-				// It was suspended, and has been answered meanwhile.
+				// The connection was suspended, and its last message has been answered
+				// since.
 				endInput(CloseReason.SHUTDOWN, null);
 				return Step.NOTHING;
 			}
@@ -69,7 +70,8 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				beginToSkip(watch().skipped);
 			}
 			if (this.partial != null) {
-				// It waited for its peer to read, not for its rest.
+				// The message was incomplete because the server did not read, so the peer
+				// gets the full time again.
 				this.partial.restart(nanoTime());
 				keptFirst = true;
 			}
@@ -78,9 +80,9 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	}
 
 	/**
-	 * Whether the handler gets something else before the next message. The owner has
-	 * looked for that before, but the last reply that was owed, or the end of a
-	 * suspension, may have come since.
+	 * Whether the handler has to be called for something else before the next message.
+	 * The owner has checked this before, but since then the last owed reply may have come
+	 * or a suspension may have ended.
 	 */
 	private boolean comesSomethingFirst() {
 		return mayBeginToDrain() || (this.exchanges != null && this.exchanges.hasPostponed());
@@ -88,13 +90,16 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 
 	@Override
 	final boolean readsReplies() {
-		// A framing with state must not decode a message a second time.
+		// A framing with state must not decode a message twice.
 		boolean mayMeetMessage = putsAside() || framing() == this.context.framing();
 		return isSuspended() && mayMeetMessage && !takesNothingMore() && !this.keptWhole && this.exchanges != null
 				&& this.exchanges.pending() > 0 && this.exchanges.mayPostpone();
 	}
 
-	/** Reads, and puts messages for the handler aside, or keeps the next one. */
+	/**
+	 * Reads replies. Messages for the handler are kept for later, or the next one stays
+	 * undecoded.
+	 */
 	private Step receiveReplies(Participant me) {
 		this.postpones = true;
 		try {
@@ -109,19 +114,22 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		}
 	}
 
-	/** Whether messages for the handler may be put aside, to be handled later. */
+	/** Whether messages for the handler may be kept, to be handled later. */
 	boolean putsAside() {
 		return true;
 	}
 
-	/** Whether no message is taken after a pause, since the one before was the last. */
+	/**
+	 * Whether the connection ends when it is resumed, because its last message was taken
+	 * before the pause.
+	 */
 	boolean endsWhenResumed() {
 		return isLastMessage();
 	}
 
 	/**
-	 * Reads until a message is complete or there is no more.
-	 * @param readFirst whether something is read before anything is decoded
+	 * Reads until a message is complete or the socket is empty.
+	 * @param readFirst whether to read before decoding
 	 */
 	private Step receive(Participant me, boolean readFirst) {
 		boolean reads = readFirst;
@@ -172,9 +180,9 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	}
 
 	/**
-	 * Gives replies to the threads that wait for them: no code of the application runs
-	 * for these.
-	 * @return {@code false} if a message has been decoded that is to be dispatched
+	 * Passes replies to the threads that wait for them, without running code of the
+	 * application.
+	 * @return {@code false} if a message was decoded that must be dispatched
 	 */
 	private boolean resume(MessageDecoder decoder) {
 		boolean decoded = true;
@@ -186,8 +194,8 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	}
 
 	/**
-	 * Whether another message has a place, if handlers are not run now. A framing with
-	 * state must not decode anything a second time.
+	 * Whether another message may be decoded while no handlers can be run. A framing with
+	 * state must not decode a message twice.
 	 */
 	private boolean mayTakeMore() {
 		if (!this.postpones) {
@@ -207,7 +215,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				&& ((!isReply && isReceived(message)) || (current != null && current.postpone(message, !putsAside())));
 	}
 
-	/** Decodes the next message. Returns whether there is one to be handled. */
+	/** Decodes the next message. Returns whether there is a message to handle. */
 	final boolean decode(MessageDecoder decoder) {
 		ConnectionContext.Limits limits = this.context.limits();
 		try {
@@ -238,14 +246,14 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	}
 
 	/**
-	 * Whether replies are read however many requests wait: the peer may read none of
-	 * these before its replies are read.
+	 * Whether this side is a client. A client reads replies however many of its requests
+	 * wait, because the peer may read no request before its replies are read.
 	 */
 	final boolean isClient() {
 		return this.context.isClient();
 	}
 
-	/** Keeps what was read and not dispatched, in memory of its own. */
+	/** Keeps the input that was read but not dispatched, in separate memory. */
 	final void keepRest(Participant me) {
 		PartialMessage left = null;
 		try {
@@ -257,11 +265,11 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		keep(left);
 	}
 
-	// In the middle of a handler, by its own thread: see BoundInput
+	// Called by the owner in the middle of a handler: see BoundInput
 
 	/**
-	 * The handler that waits is to answer, and so are those of messages that are put
-	 * aside: if the input ends now, the connection is closed afterwards.
+	 * Also counts the waiting handler and messages that were kept, because both still
+	 * have to answer. If the input ends now, the connection is closed only after that.
 	 */
 	@Override
 	int unanswered() {
@@ -269,15 +277,16 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		return super.unanswered() + (this.readsBetween ? 1 : 0) + aside;
 	}
 
-	/** Keeps the message that was decoded last, to decode it again. */
+	/** Keeps the message that was decoded last, so that it is decoded again. */
 	final void keepMessage(Participant me) {
 		me.decoder.putBack();
 		if (me.decoder.isOversized()) {
-			// It is going to be found again.
+			// The rest is skipped when the message is decoded again.
 			beginToSkip(0);
 		}
 		else if (framing() != this.context.framing()) {
-			// It was decoded, must not be a second time, and there is no memory for it.
+			// The message must not be decoded twice, and there is no memory to keep it
+			// decoded.
 			requestClose(CloseReason.OVERLOADED, null);
 		}
 		if (this.exchanges != null) {
@@ -290,8 +299,8 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 
 	@Override
 	public final boolean keepsInput(Participant me) {
-		// If this turn has read nothing, the transport may still hold input, for which
-		// there is no event: the end of a TLS handshake can come with a message.
+		// If this turn has read nothing, the transport may still hold input that no event
+		// will report: the end of a TLS handshake can come together with a message.
 		boolean keeps = this.moreToRead || (!this.readBetween && me.turn.reads() == 0);
 		if (me.handle() == this.handle && me.decoder.holdsRest()) {
 			try {
@@ -331,7 +340,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 			return read == Step.TASKS;
 		}
 		catch (Throwable ex) {
-			// Out of memory, for example: what was read is lost.
+			// For example because memory is short. The input that was read is lost.
 			requestClose(CloseReason.IO_ERROR, ex);
 			throw ex;
 		}
@@ -343,7 +352,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				current.letRequestsGo();
 			}
 			if (takesNothingMore()) {
-				// Perhaps because a request could not be written.
+				// The input may have ended because a request could not be written.
 				endWaits();
 			}
 		}
@@ -385,26 +394,29 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		}
 	}
 
-	/** Gives the message to the handler that waits for the next one. The owner's. */
+	/**
+	 * Passes the message to a handler that waits for the next one. Called by the owner
+	 * only.
+	 */
 	final boolean isReceived(ByteBuffer message) {
 		return isReceiving() && watch().receiver.reply(Exchanges.copy(message));
 	}
 
-	/** Whether a handler waits for the next message. The owner's. */
+	/** Whether a handler waits for the next message. Called by the owner only. */
 	private boolean isReceiving() {
 		ConnectionWatch watched = this.watch;
 		Exchange receiver = (watched != null) ? watched.receiver : null;
 		return receiver != null && receiver.state() == State.PENDING;
 	}
 
-	/** The connection ends: so does every wait for something that would come on it. */
+	/** Ends every wait for input, because the connection ends. */
 	final void endWaits() {
 		ConnectionWatch watched = this.watch;
 		if (watched != null && watched.receiver != null) {
 			watched.receiver.end(State.LOST);
 		}
 		if (this.exchanges != null) {
-			// Futures are completed when the handler has returned.
+			// The futures are completed after the handler has returned.
 			this.exchanges.close();
 		}
 	}

@@ -193,10 +193,12 @@ public interface Framing {
 
 		private int frameLength;
 
-		/** How long a frame is that is too large, {@link #UNKNOWN} or {@link #FITS}. */
+		/**
+		 * The length of a frame that is too large, {@link #UNKNOWN}, or {@link #FITS}.
+		 */
 		private long tooLarge;
 
-		/** Whether the input begins within a message that is too large. */
+		/** Whether the input begins in the middle of a message that is too large. */
 		private boolean continued;
 
 		/**
@@ -219,7 +221,7 @@ public interface Framing {
 			this.continued = false;
 		}
 
-		/** Looks for the end of a message that is too large. */
+		/** Prepares to look for the end of a message that is too large. */
 		void continueTooLarge(int maxMessageSize) {
 			begin(maxMessageSize, 0);
 			this.continued = true;
@@ -230,8 +232,8 @@ public interface Framing {
 		}
 
 		/**
-		 * A framing is the application's code as well: what it says must fit the input,
-		 * or the connection would read bytes of others or never advance.
+		 * Checks the result of a framing, which may be code of the application. A wrong
+		 * result would make the connection read bytes of others or never advance.
 		 */
 		void check(boolean complete, int available) {
 			if (!complete && isTooLarge()) {
@@ -260,12 +262,12 @@ public interface Framing {
 			}
 		}
 
-		/** Whether the framing has said that the message is too large. */
+		/** Whether the framing has reported that the message is too large. */
 		boolean isTooLarge() {
 			return this.tooLarge != FITS;
 		}
 
-		/** How long the frame is that is too large, or {@link #UNKNOWN}. */
+		/** The length of the frame that is too large, or {@link #UNKNOWN}. */
 		long tooLargeFrameLength() {
 			return this.tooLarge;
 		}

@@ -14,11 +14,11 @@ import org.leaderfollowers.internal.promotion.HandOffs;
 import org.leaderfollowers.internal.promotion.HandledWork;
 
 /**
- * The hand-offs of all handle sets and event sources of a pool that somebody has looked
- * at, in one row.
+ * The hand-offs of all handle sets and event sources of a pool, in one sequence, as far
+ * as they have been read.
  * <p>
- * The leaders of the handle sets know nothing of each other, so it is the reader who puts
- * their hand-offs in order and numbers them. Readers exclude each other, and nobody else.
+ * The leaders of different handle sets know nothing of each other, so the reader sorts
+ * and numbers their hand-offs. Readers exclude each other, but never block a leader.
  */
 final class HandOffJournal {
 
@@ -28,17 +28,17 @@ final class HandOffJournal {
 
 	private final List<Led> all = new ArrayList<>();
 
-	/** How many hand-offs are kept: all that the rings of the handle sets hold. */
+	/** How many hand-offs are kept: as many as all rings of the pool can hold. */
 	private final int capacity;
 
-	/** The sequence number of the latest one known, by leadership. */
+	/** The sequence number of the latest hand-off that was read, for each leadership. */
 	private final long[] known;
 
 	private final HandOffRing.Copy<HandledWork> copy = new HandOffRing.Copy<>();
 
 	private final Deque<HandOff> kept = new ArrayDeque<>();
 
-	/** The number of the latest one. */
+	/** The number of the latest hand-off. */
 	private long number;
 
 	HandOffJournal(HandleSets handleSets, EventSources sources) {
@@ -54,7 +54,7 @@ final class HandOffJournal {
 		return List.copyOf(this.kept);
 	}
 
-	/** The same, and forgets them. */
+	/** Like {@link #peek}, and removes the hand-offs. */
 	synchronized List<HandOff> drain() {
 		List<HandOff> drained = peek();
 		this.kept.clear();
@@ -75,8 +75,8 @@ final class HandOffJournal {
 			this.number += latest - this.known[i];
 			this.known[i] = latest;
 		}
-		// The missing ones are older than those that are there: theirs are the lower
-		// numbers.
+		// Hand-offs that were overwritten are older than those that were read, so they
+		// get the lower numbers.
 		long next = this.number - entries.size();
 		entries.sort(Comparator.naturalOrder());
 		for (Entry entry : entries) {
@@ -97,13 +97,13 @@ final class HandOffJournal {
 				(work != null) ? work.handle(this.copy.workNumber()) : null, (work != null) ? work.handler() : null);
 	}
 
-	/** Something that is led, and the hand-offs between its leaders. */
+	/** A handle set or event source, and the hand-offs between its leaders. */
 	private record Led(String name, HandOffs handOffs) {
 	}
 
 	/**
-	 * A hand-off that has no number yet. Times of nanoTime are compared by their
-	 * difference.
+	 * A hand-off that has no number yet. Times of {@code nanoTime} must be compared by
+	 * their difference.
 	 */
 	private record Entry(long nanos, HandOff handOff) implements Comparable<Entry> {
 

@@ -30,11 +30,11 @@ import org.leaderfollowers.internal.promotion.Unfolding;
 
 /**
  * An iterative handle set (the paper, activity 1.2): one thread at a time, its leader,
- * waits until operations on some of its handles can be initiated without blocking.
+ * waits for events of its handles.
  * <p>
- * Other threads {@link #request} changes (register a handle, activate it again, wake the
- * leader up); the leader applies all of them before its next wait. So the interest of a
- * handle is only ever changed by the leader, and many changes cost one wake-up.
+ * Other threads {@link #request} changes: to register a handle, to activate it again, or
+ * to wake the leader. The leader applies all of them before its next wait. Only the
+ * leader therefore changes the interest of a handle, and many changes cost one wake-up.
  */
 public final class HandleSet {
 
@@ -54,7 +54,7 @@ public final class HandleSet {
 
 	private final FailureLog failureLog;
 
-	/** Who leads. */
+	/** The leadership of this handle set. */
 	final Leadership leadership;
 
 	final ReadyQueue<SelectableHandle> ready = new ReadyQueue<>();
@@ -67,15 +67,13 @@ public final class HandleSet {
 
 	private volatile Selector selector;
 
-	/**
-	 * What opens the leadership when this rests. Written before any thread takes part.
-	 */
+	/** Reopens this handle set when it rests. Written before any thread joins. */
 	@Nullable Unfolding unfolding;
 
-	/** Whether the leader waits for as long as it takes. */
+	/** Whether the leader may wait for a long time. */
 	private volatile boolean longWait;
 
-	// The leader's: handed on with the leadership
+	// Used by the leader only; passed on with the leadership
 
 	private final Consumer<SelectionKey> onReady = this::ready;
 
@@ -85,7 +83,7 @@ public final class HandleSet {
 
 	private long nowNanos;
 
-	/** For how long its leaders have waited. Read by a leader of another set. */
+	/** How long its leaders have waited in total. Read by a leader of another set. */
 	private volatile long waitedNanos;
 
 	/** Whether any handle has become ready since the wait began. */
@@ -107,9 +105,9 @@ public final class HandleSet {
 		this.rebuiltNanos = this.nowNanos - REBUILD_INTERVAL_NANOS;
 		try {
 			this.selector = selectorProvider.openSelector();
-			// The JDK initialises its closing of sockets when the first one is closed,
-			// for which it needs descriptors. If there are none then, no socket of this
-			// process can ever be closed (JDK 17).
+			// The JDK initialises the closing of sockets when the first socket is closed,
+			// and needs descriptors for this. If none is left at that time, this process
+			// can never close a socket (JDK 17).
 			SocketChannel.open().close();
 		}
 		catch (IOException ex) {
@@ -117,9 +115,7 @@ public final class HandleSet {
 		}
 	}
 
-	/**
-	 * The leadership of this set, whose leader waits at its selector.
-	 */
+	/** The leadership of this handle set. Its leader waits at the selector. */
 	private final class WaitingLeadership extends Leadership {
 
 		WaitingLeadership(int index, long nowNanos, boolean rests) {
@@ -142,8 +138,8 @@ public final class HandleSet {
 
 		@Override
 		protected boolean isWanted() {
-			// A late end of a long wait may have used up the announcement: the next
-			// request would not open the leadership.
+			// The late end of a long wait may have consumed the announcement. The next
+			// request would then not reopen this handle set.
 			return isInUse() || !HandleSet.this.updates.isEmpty() || !HandleSet.this.updates.isWaitedFor();
 		}
 
@@ -170,8 +166,8 @@ public final class HandleSet {
 	}
 
 	/**
-	 * Asks the leader for something. Any thread.
-	 * @param handle what it is about
+	 * Requests something of the leader. Any thread.
+	 * @param handle the handle that the request concerns
 	 * @param requests constants of {@link SelectableHandle}
 	 */
 	void request(SelectableHandle handle, int requests) {
@@ -184,7 +180,7 @@ public final class HandleSet {
 		}
 	}
 
-	/** Ends the wait of the leader, or the next one. */
+	/** Ends the current wait of the leader or, if there is none, the next one. */
 	void wakeSelector() {
 		this.selector.wakeup();
 	}
@@ -200,8 +196,8 @@ public final class HandleSet {
 	}
 
 	/**
-	 * Whether no handles are dealt to the set any more, and it has none left. Called by
-	 * the leader, who applies the updates that are requested.
+	 * Whether the set gets no new handles and has none left. Called by the leader.
+	 * Applies the requested updates first.
 	 */
 	boolean isDeserted() {
 		if (isInUse()) {
@@ -211,10 +207,10 @@ public final class HandleSet {
 		return this.selector.keys().isEmpty() && this.ready.isEmpty();
 	}
 
-	/** The leader gives the set up; whoever requests something of it ends its rest. */
+	/** Puts the set to rest until the next request. Called by the leader. */
 	void rest(Participant me, Unfolding rests) {
 		this.longWait = false;
-		// As if it waited: the next request wakes it up.
+		// Announced like a wait, so that the next request wakes the set up.
 		this.updates.beginWait();
 		rests.rest(me);
 	}
@@ -225,12 +221,12 @@ public final class HandleSet {
 	}
 
 	/**
-	 * Applies the updates that were requested, then waits for events and puts them on the
-	 * {@link #ready} queue. Called by the leader.
-	 * @param deadlineNanos return then at the latest, with or without events
-	 * @param promotion tells for how long the leader may wait
-	 * @param holds whether the handles on the queue are held for other threads, and are
-	 * no reason not to wait
+	 * Applies the requested updates, then waits for events and puts the ready handles on
+	 * the {@link #ready} queue. Called by the leader.
+	 * @param deadlineNanos when to return at the latest, with or without events
+	 * @param promotion limits how long the leader may wait
+	 * @param holds whether the handles on the queue are held for other threads, and do
+	 * not prevent a wait
 	 */
 	void await(long deadlineNanos, PromotionProtocol promotion, boolean holds) {
 		if (this.ready.isEmpty()) {
@@ -247,15 +243,15 @@ public final class HandleSet {
 				this.longWait = true;
 			}
 			if (this.anyReady || wait <= 0 || !this.updates.beginWait() || promotion.isStopping()) {
-				// Something is to be done already; the kernel may know of more.
+				// There is work already; the kernel may report more.
 				this.updates.endWait();
 				this.selector.selectNow(this.onReady);
 				this.nowNanos = this.clock.nanoTime();
 			}
 			else {
-				// After the announcement: whoever leaves another handle set without a
-				// leader, or deals no more handles to this one, does that first, and then
-				// looks whether this one waits for long.
+				// After the announcement: a thread that leaves another handle set without
+				// a leader, or takes this one out of use, does so before it checks
+				// whether this leader waits for long.
 				wait = Math.min(wait, maxWaitNanos(promotion));
 				this.longWait = wait > PromotionProtocol.ROTATION_NANOS;
 				long millis = TimeUnit.NANOSECONDS.toMillis(wait) + 1;
@@ -284,25 +280,24 @@ public final class HandleSet {
 	}
 
 	/**
-	 * Applies the updates that were requested, without waiting and without taking events,
-	 * which are reported again to the next leader. Frees the descriptors of closed
-	 * channels.
+	 * Applies the requested updates without waiting. Takes no events: they are reported
+	 * again to the next leader. Frees the descriptors of closed channels.
 	 */
 	void applyUpdates() {
 		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
-		// What is closed by these is gone by the next.
+		// The second call applies the requests that the first one has caused.
 		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
 		freeClosedChannels();
 	}
 
-	/** Has the selector free closed channels. By the leader: others would wait for it. */
+	/** Makes the selector free closed channels. Only the leader does not block here. */
 	void freeClosedChannels() {
 		try {
 			this.selector.selectNow((key) -> {
 			});
 		}
 		catch (IOException | ClosedSelectorException ex) {
-			logger.debug("Handle set '{}' could not be looked at", this.name, ex);
+			logger.debug("Handle set '{}' could not free closed channels", this.name, ex);
 		}
 	}
 
@@ -316,17 +311,17 @@ public final class HandleSet {
 			}
 		}
 		catch (CancelledKeyException ex) {
-			// Closed by its owner between the wait and now; its GONE is on the way.
+			// The owner has closed the handle after the wait; its GONE request follows.
 		}
 		catch (Throwable ex) {
-			// Out of memory, for example. The handle is reported again.
+			// For example because memory is short. The handle is reported again.
 			this.failureLog.error("Leading handle set '%s' failed", this, ex);
 		}
 	}
 
 	/**
-	 * Has a handle that is dealt to another set by now go there, where it fires again. If
-	 * it is owned, it goes with a later event.
+	 * Moves a handle that now belongs to another handle set. It fires again there. A
+	 * handle that is owned moves with a later event.
 	 */
 	private boolean movesOn(SelectableHandle handle, int fired) {
 		HandleSet other = this.siblings.of(handle);
@@ -338,7 +333,7 @@ public final class HandleSet {
 		return true;
 	}
 
-	/** Claims a handle that has something to do, for the thread that takes it. */
+	/** Claims a handle that has work, for the thread that will take it. */
 	private void demultiplex(SelectableHandle handle, int fired) {
 		int events = fired;
 		if ((events & SelectionKey.OP_WRITE) != 0) {
@@ -354,9 +349,9 @@ public final class HandleSet {
 			case CLAIMED -> {
 				handle.claimedEvents = (byte) events;
 				if ((events & SelectionKey.OP_CONNECT) != 0) {
-					// Once the connection is finished, the JDK hides the event, but the
-					// kernel reports it: the next leader would spin. So the handle is
-					// deactivated now, as if it had fired again.
+					// After the connection is finished, the JDK hides the event but the
+					// kernel still reports it, so the next leader would spin. The handle
+					// is therefore deactivated now, as if it had fired again.
 					handle.claimFired();
 					deactivate(handle);
 				}
@@ -366,7 +361,7 @@ public final class HandleSet {
 			case OWNER_LOOKS_AGAIN, UNWANTED -> {
 				deactivate(handle);
 				handle.handler.ownerLooksAgain();
-				// The owner may be this leader, bound: it looks before it waits.
+				// The owner may be this leader, which must look before it waits.
 				this.anyReady = true;
 			}
 			case STALE -> {
@@ -376,7 +371,7 @@ public final class HandleSet {
 
 	private void applyUpdate(SelectableHandle handle, int requests) {
 		if (handle.handleSet() != this) {
-			// It has moved since.
+			// The handle has moved to another set since the request.
 			handle.request(requests);
 			return;
 		}
@@ -391,13 +386,13 @@ public final class HandleSet {
 			grant(handle, requests);
 		}
 		catch (Error ex) {
-			// Out of memory, most likely. Nobody asks again for what was not done.
+			// Usually because memory is short. No other thread repeats the requests.
 			request(handle, requests);
 			throw ex;
 		}
 	}
 
-	/** What has been done already is not done again. */
+	/** Executes the requests that have not been executed yet. */
 	private void grant(SelectableHandle handle, int requests) {
 		if ((requests & SelectableHandle.REGISTER) != 0) {
 			register(handle);
@@ -424,7 +419,7 @@ public final class HandleSet {
 	private void register(SelectableHandle handle) {
 		try {
 			if (handle.channel().keyFor(this.selector) != null) {
-				// It was here before, and its old key is not gone yet.
+				// The handle was in this set before, and its old key still exists.
 				freeClosedChannels();
 			}
 			handle.key = handle.channel().register(this.selector, 0, handle);
@@ -438,24 +433,23 @@ public final class HandleSet {
 			this.failureLog.error("%s could not be registered and is closed", handle, ex);
 			handle.handler.registrationFailed(ex);
 		}
-		// Its owner finds the channel closed.
+		// The owner will find the channel closed.
 		demultiplex(handle, SelectableHandle.LOOK);
 	}
 
-	/** Deactivates a handle that fired though owned or unwanted. Called by the leader. */
+	/** Deactivates a handle that is owned or whose events are unwanted. By the leader. */
 	void deactivate(SelectableHandle handle) {
 		handle.active = false;
 		applyInterest(handle);
 	}
 
 	/**
-	 * Tells the selector what the handle is interested in, if that has changed. Called by
-	 * the leader.
+	 * Updates the selector if the interest of the handle has changed. Called by the
+	 * leader.
 	 */
 	void applyInterest(SelectableHandle handle) {
 		int operations = handle.active ? handle.operations() : 0;
-		// Derived, not stored: a sender that adds bytes now requests another look at
-		// this.
+		// Computed each time: a sender that adds bytes now requests another look.
 		if (handle.handler.hasPendingBytes()) {
 			operations |= SelectionKey.OP_WRITE;
 		}
@@ -468,14 +462,14 @@ public final class HandleSet {
 			handle.registeredOperations = (byte) operations;
 		}
 		catch (CancelledKeyException ex) {
-			// Closed meanwhile; its GONE is on the way.
+			// The handle was closed meanwhile, and its GONE request will follow.
 		}
 	}
 
 	private void schedule(SelectableHandle handle) {
 		this.deadlines.cancel(handle);
-		// Before the handler is asked: an owner that sets a deadline which this misses
-		// sees that there is no timer, and requests one.
+		// Cleared before the handler is asked. An owner that sets a deadline too late for
+		// this call sees that there is no timer, and requests one.
 		handle.timerDeadline = EngineEventHandler.NO_DEADLINE;
 		long deadline = handle.handler.deadline(this.nowNanos);
 		if (deadline != EngineEventHandler.NO_DEADLINE) {
@@ -495,8 +489,8 @@ public final class HandleSet {
 			demultiplex(handle, SelectableHandle.LOOK);
 			deadline = handle.handler.deadline(this.nowNanos);
 			if (deadline != EngineEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
-				// The one who looks decides, and requests a timer if there is a later
-				// one.
+				// The thread that looks decides, and requests a timer if there is a later
+				// deadline.
 				return;
 			}
 		}
@@ -504,10 +498,9 @@ public final class HandleSet {
 	}
 
 	/**
-	 * Replaces a selector that does not wait any more, the old remedy for defects of
-	 * kernels and runtimes (Netty has carried it since 2012). Not more than once in ten
-	 * seconds: in between the leader pauses, so that a broken selector does not burn a
-	 * processor.
+	 * Replaces a selector that no longer waits: the usual remedy for defects of kernels
+	 * and runtimes (Netty has had it since 2012). At most once in ten seconds. In
+	 * between, the leader pauses, so that a broken selector does not occupy a processor.
 	 */
 	private void rebuild(String reason, @Nullable Exception cause, PromotionProtocol promotion) {
 		this.prematureReturns.clear();
@@ -539,13 +532,11 @@ public final class HandleSet {
 			broken.close();
 		}
 		catch (IOException ex) {
-			logger.error("The selector of handle set '{}' could not be replaced; it is tried again", this.name, ex);
+			logger.error("The selector of handle set '{}' could not be replaced; the leader retries", this.name, ex);
 		}
 	}
 
-	/**
-	 * Closes what is left. Called by the last thread of the pool.
-	 */
+	/** Closes the remaining handles. Called by the last thread of the pool. */
 	void close() {
 		try {
 			for (SelectableHandle left = this.ready.take(); left != null; left = this.ready.take()) {
@@ -565,10 +556,10 @@ public final class HandleSet {
 	}
 
 	/**
-	 * A look at the set.
+	 * Takes a snapshot of the set.
 	 * @param leader the name of the thread that leads it
-	 * @param vacantFor for how long it has had no leader
-	 * @param sharing how the leader is helped
+	 * @param vacantFor how long it has had no leader
+	 * @param sharing how other threads help the leader
 	 */
 	PoolSnapshot.HandleSetSnapshot snapshot(@Nullable String leader, Duration vacantFor,
 			PoolSnapshot.SharingSnapshot sharing) {
@@ -581,8 +572,8 @@ public final class HandleSet {
 			}
 		}
 		catch (ConcurrentModificationException | ClosedSelectorException ex) {
-			// The JDK's set does not throw the former; another one's may: the count is of
-			// a moment. The latter: the pool is closed.
+			// The JDK does not throw the former, and the count is only a momentary value.
+			// The latter means that the pool is closed.
 		}
 		return new PoolSnapshot.HandleSetSnapshot(this.name, leader, this.leadership.term(), registered, active,
 				registered - active, this.events.counts(), vacantFor, this.ready.size(), sharing, isInUse());

@@ -12,9 +12,7 @@ import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.Unfolding;
 
-/**
- * The handle sets of a pool, by index, and the handles that are dealt to them.
- */
+/** The handle sets of a pool by index, and the assignment of handles to them. */
 final class HandleSets implements Iterable<HandleSet> {
 
 	private final HandleSet[] sets;
@@ -33,7 +31,7 @@ final class HandleSets implements Iterable<HandleSet> {
 		return pool + "-" + index;
 	}
 
-	/** To be called before any thread takes part. */
+	/** Must be called before any thread joins. */
 	void begin(Unfolding unfolding) {
 		for (HandleSet set : this.sets) {
 			set.unfolding = unfolding;
@@ -64,14 +62,15 @@ final class HandleSets implements Iterable<HandleSet> {
 		return this.sets[set.leadership.index() % this.sets.length] == set;
 	}
 
-	/** The set that a handle is dealt to now. */
+	/** The set that a handle is currently assigned to. */
 	HandleSet of(SelectableHandle handle) {
 		return this.sets[this.deal.indexOf(handle.number)];
 	}
 
 	/**
-	 * A handle owned by the caller, not yet registered with its set.
-	 * @param profiles what is known of the handler: one for all handle sets, or one each
+	 * Creates a handle that is owned by the caller and not registered yet.
+	 * @param profiles the profiles of the handler: one for all handle sets, or one for
+	 * each
 	 */
 	SelectableHandle newHandle(SelectableChannel channel, EngineEventHandler handler, int operations,
 			HandlerProfile... profiles) {
@@ -81,15 +80,15 @@ final class HandleSets implements Iterable<HandleSet> {
 	}
 
 	/**
-	 * A handle without a channel, owned by the caller, for a handler that only needs a
-	 * timer and looks. It stays in the first set, which is always in use.
+	 * Creates a handle without a channel, owned by the caller, for a handler that needs
+	 * only a timer and looks. It stays in the first set, which is always in use.
 	 */
 	SelectableHandle newTimer(EngineEventHandler handler) {
 		return new SelectableHandle(null, (short) 0, this.sets[0], handler,
 				new HandlerProfile[] { new HandlerProfile() }, 0);
 	}
 
-	/** For a handler whose handles are in all handle sets. */
+	/** Creates profiles for a handler whose handles are in all handle sets. */
 	HandlerProfile[] newProfiles() {
 		HandlerProfile[] profiles = new HandlerProfile[this.sets.length];
 		Arrays.setAll(profiles, (index) -> new HandlerProfile());

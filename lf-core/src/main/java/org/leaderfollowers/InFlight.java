@@ -6,14 +6,15 @@ import org.leaderfollowers.internal.window.MessageWindow;
 
 /**
  * The messages of a {@link WindowedConnection} that are in flight, and their replies. A
- * connection has it only while there are any, so that an idle connection is small.
+ * connection has this object only while messages are in flight, so that an idle
+ * connection is small.
  */
 final class InFlight extends MessageWindow<WindowedMessage> {
 
-	/** If replies leave in the order of arrival. */
+	/** The held replies if replies leave in the order of arrival, or {@code null}. */
 	final @Nullable OrderedReplies replies;
 
-	/** Whether the reply to some message in flight is the last one. */
+	/** Whether the connection closes after the reply to one of the messages in flight. */
 	volatile boolean endsBehindReply;
 
 	InFlight(OrderedReplies.Outlet outlet, WindowOptions options) {
@@ -21,29 +22,32 @@ final class InFlight extends MessageWindow<WindowedMessage> {
 		this.replies = (options.replyOrder() == ReplyOrder.ARRIVAL) ? new OrderedReplies(outlet) : null;
 	}
 
-	/** How much is held until earlier messages have been answered, in bytes. */
+	/** The number of bytes held until earlier messages have been answered. */
 	long heldBytes() {
 		return (this.replies != null) ? this.replies.heldBytes() : 0;
 	}
 
 	/**
-	 * Lets go of a message: its handler has returned, or a reply that it owed is there.
+	 * Releases a message, because its handler has returned or its owed reply was sent.
 	 * Any thread.
-	 * @param goesOn whether the calling thread runs handlers
-	 * @return the next message that the calling thread is to handle
+	 * @param goesOn whether the calling thread continues to run handlers
+	 * @return the next message for the calling thread to handle, or {@code null}
 	 */
 	@Nullable WindowedMessage letGo(WindowedMessage message, boolean goesOn) {
 		if (!letGo(message)) {
 			return null;
 		}
 		if (this.replies != null) {
-			// While it is in flight: the connection must not be closed before.
+			// While the message is still in flight, so that the connection is not closed
+			// before.
 			this.replies.ended(message);
 		}
 		return end(message, goesOn);
 	}
 
-	/** Forgets replies that will not be sent, behind one that is missing. */
+	/**
+	 * Discards held replies that can no longer be sent because an earlier one is missing.
+	 */
 	void discardReplies(MemoryBudget memory) {
 		if (this.replies != null) {
 			this.replies.discard(memory);
@@ -51,8 +55,8 @@ final class InFlight extends MessageWindow<WindowedMessage> {
 	}
 
 	/**
-	 * Has the connection closed behind the reply to a message.
-	 * @return {@code false} if replies are in no order
+	 * Closes the connection after the reply to a message.
+	 * @return {@code false} if replies have no order
 	 */
 	boolean closeBehind(WindowedMessage message, CloseReason reason) {
 		if (this.replies == null) {

@@ -16,24 +16,24 @@ import org.leaderfollowers.internal.transport.Transport;
 import org.leaderfollowers.internal.transport.Transport.Progress;
 
 /**
- * The part of a TCP connection that reads its socket and keeps what is not complete. It
- * belongs to the owner of the handle, one thread at a time. {@link TcpConnection} makes
- * messages of it and has them handled.
+ * The part of a TCP connection that reads its socket and keeps incomplete messages. Only
+ * the owner of the handle uses it, one thread at a time. {@link TcpConnection} decodes
+ * the messages and calls the handler.
  */
 abstract class InboundConnection extends StreamConnection {
 
 	/**
-	 * Whether no messages are taken now: until the peer has read what waits for it, until
-	 * others had their turn, or until the suspensions have been resumed.
+	 * Whether no messages are taken now: until the peer has read pending bytes, other
+	 * handles have had their turn, or the suspensions have been resumed.
 	 */
 	boolean stalled;
 
 	boolean endOfInput;
 
-	/** Whether anything was received since the handle was claimed or looked at again. */
+	/** Whether bytes were received since the handle was claimed or looked at. */
 	boolean active;
 
-	/** The beginning of a message. */
+	/** The beginning of an incomplete message, or {@code null}. */
 	@Nullable PartialMessage partial;
 
 	InboundConnection(ConnectionContext context, SocketChannel channel, Transport transport,
@@ -42,9 +42,9 @@ abstract class InboundConnection extends StreamConnection {
 	}
 
 	/**
-	 * Finishes connecting a socket that this side connects. The owner's.
-	 * @return {@code false} if the peer has not answered
-	 * @throws IOException if there will be no connection
+	 * Completes the connection attempt of this side. Called by the owner only.
+	 * @return {@code false} if the peer has not answered yet
+	 * @throws IOException if the attempt has failed
 	 */
 	final boolean finishConnect() throws IOException {
 		if (!isConnected()) {
@@ -59,7 +59,7 @@ abstract class InboundConnection extends StreamConnection {
 		return true;
 	}
 
-	/** Gets on with what comes before the first message. */
+	/** Continues the steps that precede the first message, such as the TLS handshake. */
 	final Step establish() {
 		this.active = true;
 		this.stalled = false;
@@ -89,23 +89,23 @@ abstract class InboundConnection extends StreamConnection {
 		return Step.NOTHING;
 	}
 
-	/** Returns whether the connection is there for the application. */
+	/** Returns whether the connection can be passed to the application. */
 	private boolean opens() {
 		try {
 			established();
 			return true;
 		}
 		catch (RuntimeException ex) {
-			// There is no framing for it.
+			// The framing has failed to create an object for this connection.
 			requestClose(CloseReason.HANDSHAKE_FAILED, ex);
 			return false;
 		}
 	}
 
 	/**
-	 * Whether the handler is to be told now that the server drains: not while a reply is
-	 * still to come, which its last words must not overtake, and not while the peer is so
-	 * far behind that they might be refused.
+	 * Whether to report the drain to the handler now. The report waits while a reply is
+	 * still owed, because the last messages must not overtake it, and while the peer is
+	 * so far behind that they might be rejected.
 	 */
 	final boolean beginsToDrain() {
 		if (!mayBeginToDrain()) {
@@ -115,12 +115,14 @@ abstract class InboundConnection extends StreamConnection {
 		return true;
 	}
 
-	/** Whether the handler can be told now that the server drains, and has not been. */
+	/**
+	 * Whether the drain can be reported to the handler now, and was not reported before.
+	 */
 	final boolean mayBeginToDrain() {
 		return isDraining() && drained() == null && !isSuspended() && unanswered() == 0 && !this.outbound.isCongested();
 	}
 
-	/** The rest of the input, if the handler was told that the server drains. */
+	/** The remaining input, if the drain was reported to the handler. */
 	final @Nullable DrainedInput drained() {
 		ConnectionWatch watched = this.watch;
 		return (watched != null) ? watched.drained : null;
@@ -141,25 +143,33 @@ abstract class InboundConnection extends StreamConnection {
 		}
 	}
 
-	/** What closes the connection when all is answered, if its input has ended. */
+	/**
+	 * The close that follows when all messages have been answered, if the input has
+	 * ended.
+	 */
 	final @Nullable CloseSequence ending() {
 		ConnectionWatch watched = this.watch;
 		return (watched != null) ? watched.ending : null;
 	}
 
-	/** Whether the input has ended, or the connection closes. */
+	/**
+	 * Whether no further message is taken, because the input has ended or the connection
+	 * closes.
+	 */
 	final boolean takesNothingMore() {
 		return this.closing != null || ending() != null;
 	}
 
-	/** Why no message will come any more. */
+	/** Creates the exception that says why no further message will come. */
 	final ConnectionClosedException inputOver() {
 		CloseSequence end = ending();
 		return (end != null && this.closing == null) ? closedException("message", end.reason(), end.cause())
 				: notSendable();
 	}
 
-	/** Closes the connection if its input has ended, and all is answered. */
+	/**
+	 * Closes the connection if its input has ended and all messages have been answered.
+	 */
 	final void closeIfAnswered() {
 		CloseSequence end = ending();
 		if (end != null && this.closing == null && unanswered() == 0) {
@@ -168,8 +178,8 @@ abstract class InboundConnection extends StreamConnection {
 	}
 
 	/**
-	 * Whether no further message is taken now, until the application has answered. The
-	 * owner, or who was it just before.
+	 * Whether no further message is taken until the application has answered. Called by
+	 * the owner, or by a thread that has just released the handle.
 	 */
 	boolean isHeldUp() {
 		return isSuspended()
@@ -177,32 +187,32 @@ abstract class InboundConnection extends StreamConnection {
 	}
 
 	/**
-	 * Whether replies are read though the connection is suspended. The owner, or who was
-	 * it just before.
+	 * Whether replies are read even though the connection is suspended. Called by the
+	 * owner, or by a thread that has just released the handle.
 	 */
 	abstract boolean readsReplies();
 
-	/** Whether this side has asked its peer and is not answered, as a server. */
+	/** Whether a request of this server waits for the reply of the peer. */
 	final boolean awaitsReplies() {
 		return this.exchanges != null && !this.context.isClient() && this.exchanges.pending() > 0;
 	}
 
-	/** Whether the message that has begun is the last one, since the server drains. */
+	/** Whether the message that has begun is the last one, because the server drains. */
 	final boolean isLastMessage() {
 		DrainedInput drained = drained();
 		return drained != null && drained.isLastMessage();
 	}
 
 	/**
-	 * Whether the handler is to be told of a silence. Judged after reading: a leader that
-	 * comes late does not know what has arrived in the meantime.
+	 * Whether to report a silence to the handler. Checked after reading, because bytes
+	 * may have arrived before a leader that is late.
 	 */
 	final boolean isSilent() {
 		ConnectionWatch watched = this.watch;
 		return watched != null && watched.isSilent(nanoTime(), waitsForPeer(), isSending());
 	}
 
-	/** Takes a silence that the handler is to be told of. */
+	/** Takes a silence that is to be reported to the handler. */
 	final @Nullable EventType takeSilence(long nowNanos) {
 		return watch().takeSilence(nowNanos, waitsForPeer(), isSending());
 	}
@@ -215,14 +225,16 @@ abstract class InboundConnection extends StreamConnection {
 		return this.outbound.waitingBytes() > 0 || isWorkedOn();
 	}
 
-	/** Whether a handler may run for the connection although nobody owns its handle. */
+	/**
+	 * Whether a handler may run for the connection although no thread owns its handle.
+	 */
 	boolean isWorkedOn() {
 		return false;
 	}
 
 	/**
 	 * Reads once.
-	 * @return how many bytes, 0 if there are none, -1 if there will be none
+	 * @return the number of bytes, 0 if there are none now, or -1 at the end of the input
 	 */
 	final int read(ByteBuffer input, int room) {
 		int limit = input.limit();
@@ -231,7 +243,7 @@ abstract class InboundConnection extends StreamConnection {
 		try {
 			count = this.transport.read(input);
 			if (count == 0 && this.transport.readNeeds() == Progress.WANTS_FLUSH && this.outbound.waitingBytes() == 0) {
-				// All that can be written has been.
+				// Everything that could be written has been written.
 				this.transport.endInput();
 				count = this.transport.read(input);
 			}
@@ -266,7 +278,7 @@ abstract class InboundConnection extends StreamConnection {
 		return count;
 	}
 
-	/** The transport had nothing to return: finds out what it needs in order to. */
+	/** Determines what the transport needs before it can return more input. */
 	final Step readNeeds() {
 		Progress needs = this.transport.readNeeds();
 		if (needs == Progress.HAS_TASKS) {
@@ -278,14 +290,14 @@ abstract class InboundConnection extends StreamConnection {
 
 	// Messages that are too large
 
-	/** What the handler is told of a message that is left out. */
+	/** The exception that reports a skipped message to the handler. */
 	final FramingException oversized() {
 		return new FramingException(
-				"A message is larger than the maximum message size of %d bytes (maxMessageSize), and is left out"
+				"A message is larger than the maximum message size of %d bytes (maxMessageSize), and is skipped"
 					.formatted(this.context.limits().maxMessageSize()));
 	}
 
-	/** Tells the handler of a message that is left out. */
+	/** Reports a skipped message to the handler. */
 	final void tellOfOversized(ByteBuffer beginning) {
 		try {
 			this.context.handler().onError(this, beginning, oversized());
@@ -297,20 +309,22 @@ abstract class InboundConnection extends StreamConnection {
 		}
 	}
 
-	/** Whether a message is being left out that is too large. */
+	/** Whether a message that is too large is being skipped. */
 	final boolean isSkipping() {
 		ConnectionWatch watched = this.watch;
 		return watched != null && watched.skipped != 0;
 	}
 
-	/** What was decoded is too large: the rest of it is left out. */
+	/** Begins to skip the rest of a message that is too large. */
 	final void beginToSkip(long left) {
 		ConnectionWatch watched = watch();
 		watched.skipped = left;
 		watched.skippedSinceNanos = nanoTime();
 	}
 
-	/** Leaves out what has to be. Returns whether there is more input. */
+	/**
+	 * Skips the rest of a message that is too large. Returns whether there is more input.
+	 */
 	final boolean skip(MessageDecoder decoder) {
 		ConnectionWatch watched = this.watch;
 		if (watched == null || watched.skipped == 0) {
@@ -321,7 +335,7 @@ abstract class InboundConnection extends StreamConnection {
 		return watched.skipped == 0 && !decoder.isEmpty();
 	}
 
-	/** Keeps the beginning of a message, which is to be complete in time. */
+	/** Keeps the beginning of a message, which must be complete in time. */
 	final void keep(@Nullable PartialMessage left) {
 		this.partial = left;
 		ConnectionWatch watched = this.watch;
@@ -349,8 +363,8 @@ abstract class InboundConnection extends StreamConnection {
 	}
 
 	/**
-	 * The part of a record that the transport holds takes memory like a message that has
-	 * begun, and is given as much time.
+	 * Sets a deadline for a partial TLS record. It takes memory like a message that has
+	 * begun, and gets as much time.
 	 */
 	final void timePart() {
 		if (!this.opened || this.partial != null || isSkipping() || this.context.timeouts().messageNanos() == 0) {
@@ -360,12 +374,15 @@ abstract class InboundConnection extends StreamConnection {
 			messageDeadline(NO_DEADLINE);
 		}
 		else if (this.transport.holdsNewPart() || this.messageDeadline == NO_DEADLINE) {
-			// Begun just now, or not read for a while.
+			// The record has just begun, or was not read for a while.
 			messageDeadline(this.context.timeouts().messageDeadline(nanoTime()));
 		}
 	}
 
-	/** Ends what waits for a reply, without a round for that. The owner's. */
+	/**
+	 * Ends the exchanges immediately, without waiting for another round. Called by the
+	 * owner only.
+	 */
 	final void endExchanges() {
 		Exchanges current = this.exchanges;
 		if (current != null) {
@@ -376,8 +393,8 @@ abstract class InboundConnection extends StreamConnection {
 	}
 
 	/**
-	 * Whether messages that were put aside are handled now. They were received before the
-	 * connection broke; only the application itself can want no more of them.
+	 * Whether kept messages are handled now. They were received before the connection
+	 * failed, so only the application itself can refuse them.
 	 */
 	final boolean takesPostponed() {
 		Exchanges current = this.exchanges;
@@ -397,24 +414,27 @@ abstract class InboundConnection extends StreamConnection {
 		}
 	}
 
-	// Release, by the owner
+	// Releasing the handle; called by the owner only
 
-	/** Takes no more events until there is input. */
+	/** Pauses the handle until there is input. */
 	final boolean releaseUntilInput() {
 		requestTimerIfEarlier();
 		requestRoomToWrite();
 		return this.handle.releaseOrLookAgain();
 	}
 
-	/** Takes no more events until no more than the mark waits for the peer. */
+	/**
+	 * Pauses the handle until no more than the given number of bytes wait for the peer.
+	 */
 	final boolean pauseUntil(long mark) {
 		requestTimerIfEarlier();
 		requestRoomToWrite();
 		if (this.handle.pause() == Release.LOOK_AGAIN) {
 			return false;
 		}
-		// Between the last check and the pause, it may have been written or resumed, or a
-		// thread may have begun to wait for a reply; see Exchanges.send.
+		// Between the last check and the pause, bytes may have been written, the
+		// connection may have been resumed, or a thread may have begun to wait for a
+		// reply; see Exchanges.send.
 		boolean isOver = this.outbound.waitingBytes() <= mark && !this.transport.wantsWrite()
 				&& (this.closing != null || !isHeldUp() || takesPostponed());
 		if (isOver || readsReplies()) {
@@ -423,7 +443,10 @@ abstract class InboundConnection extends StreamConnection {
 		return true;
 	}
 
-	/** If the transport has something to write of which the handle set knows nothing. */
+	/**
+	 * Requests a write event if the transport has bytes to write that the handle set does
+	 * not know of.
+	 */
 	private void requestRoomToWrite() {
 		if (this.transport.wantsWrite()) {
 			this.handle.request(SelectableHandle.INTEREST);

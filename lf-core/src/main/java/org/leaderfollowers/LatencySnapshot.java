@@ -53,7 +53,7 @@ public record LatencySnapshot(long count, Duration total, Duration max, List<Buc
 		if (!(percentile >= 0 && percentile <= 100)) {
 			throw new IllegalArgumentException("'percentile' must be from 0 to 100, but is " + percentile);
 		}
-		// In decimals: 99.9 % of 1000 would be a little more than 999 otherwise.
+		// Computed in decimal: otherwise 99.9 % of 1000 would be slightly more than 999.
 		long rank = Math.max(1,
 				BigDecimal.valueOf(percentile)
 					.multiply(BigDecimal.valueOf(this.count))
@@ -67,7 +67,7 @@ public record LatencySnapshot(long count, Duration total, Duration max, List<Buc
 				return bucket.upTo();
 			}
 		}
-		// It belongs to the last bucket, and so does the greatest.
+		// The rank is in the last bucket, which also contains the maximum.
 		return this.max;
 	}
 

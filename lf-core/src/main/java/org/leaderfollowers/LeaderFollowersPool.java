@@ -84,7 +84,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final PoolShutdown shutdown;
 
-	/** Handle sets that are always in use. */
+	/** The minimum number of handle sets that are in use. */
 	private final int leastSets;
 
 	private LeaderFollowersPool(PoolOptions options) {
@@ -143,7 +143,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		return this.name;
 	}
 
-	// The road of an event
+	// The path of an event
 
 	/**
 	 * Joins the pool: the calling thread takes part in detecting and processing events,
@@ -158,7 +158,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	public boolean join(Duration timeout) {
 		if (Participant.current() != null) {
-			throw new IllegalStateException("The thread '%s' takes part in a Leader/Followers pool already"
+			throw new IllegalStateException("The thread '%s' participates in a Leader/Followers pool already"
 				.formatted(Thread.currentThread().getName()));
 		}
 		Participant me = this.threads.join(Thread.currentThread());
@@ -331,7 +331,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		}
 		this.threads.startMinimum();
 		if (this.threads.count() == 0) {
-			throw new IllegalStateException("Not one thread of pool '%s' could be started".formatted(this.name));
+			throw new IllegalStateException("No thread of pool '%s' could be started".formatted(this.name));
 		}
 	}
 
@@ -434,7 +434,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	}
 
-	// The end
+	// Shutdown
 
 	void serves(Drainable server) {
 		this.shutdown.add(server);
@@ -469,9 +469,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		return this.clock.nanoTime() + ((timeout != null) ? Arguments.nanos(timeout) : PromotionProtocol.FOREVER_NANOS);
 	}
 
-	// A look from outside
+	// Observation
 
-	/** The memory that the connections hold together. */
+	/** The memory budget that the connections of the pool share. */
 	MemoryBudget memory() {
 		return this.memory;
 	}

@@ -19,28 +19,28 @@ import org.leaderfollowers.internal.promotion.PromotionProtocol;
 
 /**
  * An event source and its leadership: one thread at a time, the leader, waits for the
- * next event. The leadership rests as long as no source is registered.
+ * next event. While no source is registered, the leadership is at rest.
  * <p>
- * Another thread that needs the leader does first what it needs it for, and then wakes it
- * if it has announced that it waits; the leader announces its wait, and then looks
- * whether it is needed. One of the two sees the other.
+ * No wake-up is lost: a thread that needs the leader first changes the state, and then
+ * wakes the leader if it has announced a wait. The leader first announces the wait, and
+ * then checks the state. At least one of the two therefore sees the other.
  */
 final class LedSource {
 
 	/**
-	 * The longest wait. So a wake-up that a source has lost costs no more than this, and
-	 * sources can pass the time on in milliseconds.
+	 * The longest wait. It limits the damage if a source loses a wake-up, and lets
+	 * sources convert the time to milliseconds.
 	 */
 	private static final long LONGEST_WAIT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-	/** A shorter wait without an event has ended at once. */
+	/** A call that returns earlier without an event counts as having returned at once. */
 	private static final long AT_ONCE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
 	private final String name;
 
 	private final Clock clock;
 
-	/** Who leads. */
+	/** The leadership of this source. */
 	final Leadership leadership;
 
 	private final UpdateQueue announcement = new UpdateQueue(this::wakeUp);
@@ -55,10 +55,10 @@ final class LedSource {
 
 	private volatile @Nullable Registration<?> registration;
 
-	/** Whether the leader waits for as long as it takes. */
+	/** Whether the leader may wait for a long time. */
 	private volatile boolean longWait;
 
-	/** The leader, while it lets a source alone that has failed. */
+	/** The leader while it pauses because the source has failed, or {@code null}. */
 	private volatile @Nullable Thread pausing;
 
 	private final Quiescence quiescence;
@@ -70,9 +70,7 @@ final class LedSource {
 		this.leadership = new SourceLeadership(index, clock.nanoTime());
 	}
 
-	/**
-	 * The leadership of the source, whose leader waits in the code of the application.
-	 */
+	/** The leadership of the source. Its leader waits in code of the application. */
 	private final class SourceLeadership extends Leadership {
 
 		SourceLeadership(int index, long nowNanos) {
@@ -104,14 +102,14 @@ final class LedSource {
 	}
 
 	/**
-	 * Sets what is to be waited on. Called when nothing of an earlier registration runs
-	 * any more, and before the places of the source are opened.
+	 * Sets the source to wait on. Called when no thread uses an earlier registration any
+	 * more, and before the places of the source are opened.
 	 */
 	<E> void use(EventSource<E> source, EventSource.Handler<? super E> handler) {
 		this.registration = new Registration<>(this, source, handler);
 	}
 
-	/** Has nobody wait any more. The caller has closed the places of the source. */
+	/** Ends the waiting on the source. The caller has closed the places of the source. */
 	void disuse() {
 		Registration<?> current = this.registration;
 		if (current != null) {
@@ -121,8 +119,8 @@ final class LedSource {
 	}
 
 	/**
-	 * An event that was received is counted as being handled, or no event was. Called by
-	 * the leader.
+	 * Ends the wait of the leader: it has received no event, or the event already counts
+	 * as being handled. Called by the leader.
 	 */
 	void endAwait() {
 		Registration<?> current = this.registration;
@@ -132,7 +130,10 @@ final class LedSource {
 		}
 	}
 
-	/** Something of the source has ended: whoever waits for the rest looks again. */
+	/**
+	 * Notifies threads that wait for the end of the source, because a part of it has
+	 * ended.
+	 */
 	void changedIfClosed() {
 		if (!isInUse()) {
 			this.quiescence.changed();
@@ -140,8 +141,7 @@ final class LedSource {
 	}
 
 	/**
-	 * Whether no thread waits on the source any more. Any thread, after the source was
-	 * {@linkplain #disuse disused}.
+	 * Whether no thread waits on the source any more. Any thread, after {@link #disuse}.
 	 */
 	boolean isLeftAlone() {
 		Registration<?> current = this.registration;
@@ -149,15 +149,17 @@ final class LedSource {
 			return true;
 		}
 		if (!current.left && current.closed && !current.awaiting) {
-			// For good: a leader that is about to wait sees that it is closed.
+			// This is final: a leader that is about to wait sees that the source is
+			// closed.
 			current.left = true;
 		}
 		return current.left;
 	}
 
 	/**
-	 * Waits until nothing of the source runs any more.
-	 * @param ended whether that is so, but for a number of handlers that wait themselves
+	 * Waits until no thread uses the source any more.
+	 * @param ended the condition, which allows for a number of handlers that wait
+	 * themselves
 	 * @param deadlineNanos when to give up
 	 */
 	boolean awaitEnd(Quiescence.Condition ended, long deadlineNanos) {
@@ -188,8 +190,8 @@ final class LedSource {
 
 	/**
 	 * Waits for the next event. Called by the leader while the source is in use.
-	 * @param deadlineNanos return then at the latest, with or without an event
-	 * @param promotion tells for how long the leader may wait
+	 * @param deadlineNanos when to return at the latest, with or without an event
+	 * @param promotion limits how long the leader may wait
 	 */
 	@Nullable SourceEvent<?> await(long deadlineNanos, PromotionProtocol promotion) {
 		Registration<?> current = this.registration;
@@ -198,11 +200,12 @@ final class LedSource {
 
 	private <E> @Nullable SourceEvent<E> await(Registration<E> current, long deadlineNanos,
 			PromotionProtocol promotion) {
-		// A thread that was interrupted by its last handler would not wait at all.
+		// If its last handler had left the interrupt status set, the thread would not
+		// wait.
 		Thread.interrupted();
 		long pause = current.pauseNanos();
-		// Before the announcement: a thread that wakes the leader looks afterwards where
-		// it waits.
+		// Before the announcement, because a thread that wakes the leader reads this
+		// field afterwards.
 		this.pausing = (pause > 0) ? Thread.currentThread() : null;
 		this.longWait = true;
 		current.awaiting = true;
@@ -211,8 +214,8 @@ final class LedSource {
 			if (current.closed || promotion.isStopping()) {
 				return null;
 			}
-			// After the announcement: whoever leaves a leadership without a leader does
-			// that first, and then looks whether this one waits for long.
+			// After the announcement: a thread that leaves a leadership without a leader
+			// does so before it checks whether this leader waits for long.
 			long wait = promotion.maxWaitNanos();
 			this.longWait = wait > PromotionProtocol.ROTATION_NANOS;
 			wait = Math.min(Math.min(wait, LONGEST_WAIT_NANOS), deadlineNanos - this.clock.nanoTime());
@@ -237,9 +240,9 @@ final class LedSource {
 	}
 
 	/**
-	 * A look at the source.
+	 * Takes a snapshot of the source.
 	 * @param leader the name of the thread that leads it
-	 * @param vacantFor for how long it has had no leader
+	 * @param vacantFor how long it has had no leader
 	 * @param handling how many events are being handled
 	 */
 	PoolSnapshot.EventSourceSnapshot snapshot(@Nullable String leader, Duration vacantFor, int handling) {
@@ -253,8 +256,7 @@ final class LedSource {
 	}
 
 	/**
-	 * A source of the application and its handler, from when they are registered until
-	 * they are no more.
+	 * A source of the application and its handler, from registration to deregistration.
 	 */
 	private static final class Registration<E> {
 
@@ -270,19 +272,23 @@ final class LedSource {
 
 		private final RetryBackoff backoff;
 
-		/** The leader's. */
+		/** Used by the leader only. */
 		private final PrematureReturns returns = new PrematureReturns();
 
 		/**
-		 * Written before the closer looks whether a thread waits. A leader that is about
-		 * to wait says so first, and then looks at this: one of the two sees the other.
+		 * Written before the closing thread checks whether another thread waits. A leader
+		 * that is about to wait announces this first and then reads this field, so at
+		 * least one of the two sees the other.
 		 */
 		private volatile boolean closed;
 
-		/** Whether the leader waits, or has received an event that is not counted yet. */
+		/**
+		 * Whether the leader waits, or has received an event that is not counted as being
+		 * handled yet.
+		 */
 		private volatile boolean awaiting;
 
-		/** Whether it is closed, and no thread has waited since. */
+		/** Whether the source is closed and no thread can wait on it any more. */
 		private volatile boolean left;
 
 		Registration(LedSource led, EventSource<E> source, EventSource.Handler<? super E> handler) {
@@ -290,11 +296,11 @@ final class LedSource {
 			this.source = source;
 			this.handler = handler;
 			this.work = new HandledWork("Event source '" + led.name + "'", null, handler.name());
-			this.backoff = new RetryBackoff(led.name, 0, "Event source '{}' has failed and is tried again: {}",
+			this.backoff = new RetryBackoff(led.name, 0, "Event source '{}' has failed, and the pool retries: {}",
 					"Event source '{}' works again");
 		}
 
-		/** For how long the source is to be let alone; not positive if it works. */
+		/** How long to pause because the source has failed. Not positive if it works. */
 		long pauseNanos() {
 			return this.backoff.isBackingOff() ? this.backoff.retryNanos() - System.nanoTime() : 0;
 		}
@@ -315,7 +321,8 @@ final class LedSource {
 			}
 			boolean woken = this.led.endWait();
 			if (interrupted && !woken) {
-				// For a thread of the application that has joined: it gets it back.
+				// The interrupt was meant for a thread of the application that has
+				// joined, so its status is restored.
 				Thread.currentThread().interrupt();
 			}
 			if (event == null && !woken && nanos > AT_ONCE_NANOS) {
@@ -339,7 +346,7 @@ final class LedSource {
 			}
 			else if (this.returns.add(began, now)) {
 				failed(new IllegalStateException(
-						"It returned %d times in a row at once and without an event".formatted(this.returns.count())));
+						"It returned at once and without an event %d times in a row".formatted(this.returns.count())));
 			}
 		}
 
@@ -353,7 +360,8 @@ final class LedSource {
 				this.source.wakeup();
 			}
 			catch (Throwable ex) {
-				// The caller is about to wait or to process, and must do so.
+				// The exception is only logged, because the caller must continue to wait
+				// or to process.
 				this.led.failureLog.error("Waking the leader of event source '%s' failed", this.led, ex);
 			}
 		}
@@ -361,7 +369,7 @@ final class LedSource {
 	}
 
 	/**
-	 * An event that has been received, with all that is to be done about it.
+	 * An event that was received, and everything needed to handle it.
 	 *
 	 * @param <E> the type of the event
 	 */
@@ -387,7 +395,7 @@ final class LedSource {
 			return this.registration.profile;
 		}
 
-		/** Runs the handler. Never throws: the event is done, whatever happens. */
+		/** Runs the handler. Never throws: the event counts as handled in any case. */
 		void dispatch() {
 			try {
 				this.registration.handler.handleEvent(this.event);

@@ -112,14 +112,14 @@ public final class LengthFieldFraming implements Framing {
 		long body = value + this.adjustment - (this.inclusive ? head : 0);
 		if (body < 0) {
 			throw new FramingException(
-					"The length field says %d, which makes a body of %d bytes".formatted(value, body));
+					"The length field contains %d, which means a body of %d bytes".formatted(value, body));
 		}
 		long payload = this.offset + body;
 		boolean isTooLarge = payload > frame.maxMessageSize();
 		if (!isTooLarge && available < head + body) {
 			return frame.incomplete(available, payload);
 		}
-		// The header moves over the length field, so that the payload is in one piece.
+		// Moves the header over the length field, so that header and body are contiguous.
 		for (int i = this.offset - 1; i >= 0; i--) {
 			input.put(start + i + this.fieldBytes, input.get(start + i));
 		}
@@ -140,8 +140,8 @@ public final class LengthFieldFraming implements Framing {
 		long value = (long) body - this.adjustment + (this.inclusive ? this.offset + this.fieldBytes : 0);
 		if (value < 0 || value > maxValue()) {
 			throw new IllegalArgumentException(
-					"A body of %d bytes makes a length of %d, which a field of %d %s cannot hold".formatted(body, value,
-							this.fieldBytes, this.decimal ? "digits" : "bytes"));
+					"A body of %d bytes needs the length %d, which does not fit into a field of %d %s".formatted(body,
+							value, this.fieldBytes, this.decimal ? "digits" : "bytes"));
 		}
 		for (int i = 0; i < this.offset; i++) {
 			output.put(payload.get());

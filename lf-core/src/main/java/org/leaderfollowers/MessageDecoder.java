@@ -10,10 +10,10 @@ import org.leaderfollowers.internal.buffer.SpareBuffers;
 import org.leaderfollowers.internal.promotion.Clock;
 
 /**
- * Finds the messages in the input of a connection. It belongs to a thread, not to a
- * connection, like the buffer that is read into: {@link #begin} puts the beginning of a
- * message that was kept in front of what is read, {@link #next} is called for each
- * message, and {@link #keepRest} keeps what is left.
+ * Finds the messages in the input of a connection. Like the read buffer, it belongs to a
+ * thread and not to a connection. {@link #begin} puts the kept beginning of a message in
+ * front of the new input, {@link #next} is called for each message, and {@link #keepRest}
+ * keeps the rest.
  */
 final class MessageDecoder {
 
@@ -21,65 +21,69 @@ final class MessageDecoder {
 
 	private final Framing.Frame frame = new Framing.Frame(0);
 
-	/** What is decoded. Its limit is that of the message while that is handled. */
+	/**
+	 * The input to decode. While a message is handled, the limit is the end of this
+	 * message.
+	 */
 	private ByteBuffer input = NOTHING;
 
-	/** The beginning of the input. */
+	/** The index where the input begins. */
 	private int begin;
 
-	/** The end of what was read. */
+	/** The index where the input ends. */
 	private int end;
 
-	/** The beginning of the frame of the message that is handled. */
+	/** The index where the frame of the current message begins. */
 	private int frameStart;
 
-	/** The end of the message that is handled. */
+	/** The index where the frame of the current message ends. */
 	private int frameEnd;
 
-	/** Where the payload of the message that is handled begins and ends. */
+	/** The index where the payload of the current message begins. */
 	private int payloadStart;
 
 	private int payloadEnd;
 
-	/** How many of the next bytes are known not to end a message. */
+	/** The number of the next bytes that are known to contain no end of a message. */
 	private int scanned;
 
-	/** Whether there is more input behind the message that is handled. */
+	/** Whether more input follows the current message. */
 	private boolean followed;
 
-	/** Whether the input behind the message that is handled is kept elsewhere. */
+	/** Whether the input that follows the current message is kept elsewhere. */
 	private boolean restTaken;
 
-	/** Whether the message is too large, and only its beginning is there. */
+	/** Whether the current message is too large, and only its beginning is available. */
 	private boolean oversized;
 
-	/** How much of the frame is left out that is not there yet, see {@link #skip}. */
+	/**
+	 * The number of bytes of the frame that are still to be received and skipped; see
+	 * {@link #skip}.
+	 */
 	private long left;
 
-	/** The beginning of the first message, kept since an earlier read. */
+	/** The beginning of the first message, kept from an earlier read, or {@code null}. */
 	private @Nullable PartialMessage kept;
 
 	/**
-	 * Whether what is decoded lies in the memory of {@link #kept}, since it is too large
-	 * for the buffer of the thread.
+	 * Whether the input lies in the memory of {@link #kept}, because it is too large for
+	 * the buffer of the thread.
 	 */
 	private boolean inPlace;
 
-	/**
-	 * What there is to do with the input.
-	 */
+	/** What to do with the input. */
 	enum Decoded {
 
 		/** Handle the {@link MessageDecoder#message()}. */
 		MESSAGE,
 
 		/**
-		 * Tell the handler that the message is too large, whose beginning is the
+		 * Report to the handler that the message is too large, with its beginning in
 		 * {@link MessageDecoder#message()}, and {@link MessageDecoder#skip} the rest.
 		 */
 		OVERSIZED,
 
-		/** Keep the rest until there is more. */
+		/** Keep the rest until more input arrives. */
 		INCOMPLETE,
 
 		/** Close the connection: the message exceeds the maximum message size. */
@@ -88,11 +92,11 @@ final class MessageDecoder {
 	}
 
 	/**
-	 * Begins with what was kept.
-	 * @param partial the beginning of a message, if there is one
+	 * Begins with the kept beginning of a message.
+	 * @param partial the beginning of a message, or {@code null}
 	 * @param own the buffer of the thread, cleared
-	 * @param frameLimit the most that will ever have to be kept, in bytes
-	 * @param buffers where memory comes from
+	 * @param frameLimit the maximum number of bytes that may have to be kept
+	 * @param buffers provides memory
 	 * @return the buffer to append to, or {@code null} if the budget does not allow it
 	 */
 	@Nullable ByteBuffer begin(@Nullable PartialMessage partial, ByteBuffer own, int frameLimit, SpareBuffers buffers) {
@@ -117,8 +121,8 @@ final class MessageDecoder {
 	}
 
 	/**
-	 * Begins with what was kept and may hold whole messages, where it lies: nothing is
-	 * read first.
+	 * Begins with kept input that may contain whole messages, and decodes it in place
+	 * without reading first.
 	 */
 	void begin(PartialMessage whole) {
 		this.kept = whole;
@@ -129,15 +133,17 @@ final class MessageDecoder {
 		this.end = this.input.limit();
 	}
 
-	/** All has been read into the buffer that {@link #begin} returned. */
+	/**
+	 * Called when the input has been read into the buffer that {@link #begin} returned.
+	 */
 	void endRead() {
 		this.input.flip();
 		this.end = this.input.limit();
 	}
 
 	/**
-	 * Decodes the next message. Whatever the framing throws is thrown.
-	 * @param skips whether messages that are too large are left out
+	 * Decodes the next message. Exceptions of the framing are passed on.
+	 * @param skips whether messages that are too large are skipped
 	 */
 	Decoded next(Framing framing, int maxMessageSize, int frameLimit, boolean skips) {
 		this.oversized = false;
@@ -188,20 +194,21 @@ final class MessageDecoder {
 		messageAgain();
 	}
 
-	/** Whether the message is the beginning of one that is too large. */
+	/** Whether the current message is the beginning of one that is too large. */
 	boolean isOversized() {
 		return this.oversized;
 	}
 
-	/** How much of the message that is too large has to be {@link #skip skipped}. */
+	/** The number of bytes to {@link #skip skip} of the message that is too large. */
 	long left() {
 		return this.left;
 	}
 
 	/**
-	 * Leaves the rest of a message out that is too large.
-	 * @param rest how many bytes, or {@link Framing.Frame#UNKNOWN}
-	 * @return how many are left to be left out, likewise
+	 * Skips the rest of a message that is too large.
+	 * @param rest the number of bytes to skip, or {@link Framing.Frame#UNKNOWN}
+	 * @return the number of bytes that remain to be skipped, or
+	 * {@link Framing.Frame#UNKNOWN}
 	 */
 	long skip(long rest, Framing framing, int maxMessageSize, int frameLimit) {
 		ByteBuffer bytes = this.input;
@@ -226,7 +233,7 @@ final class MessageDecoder {
 		return complete ? 0 : rest;
 	}
 
-	/** Whether nothing is left of the input. */
+	/** Whether the input is used up. */
 	boolean isEmpty() {
 		return !this.input.hasRemaining();
 	}
@@ -236,18 +243,21 @@ final class MessageDecoder {
 		return this.input;
 	}
 
-	/** The same, whatever a handler has done with position and limit. */
+	/**
+	 * Like {@link #message}, but restores position and limit, which a handler may have
+	 * changed.
+	 */
 	ByteBuffer messageAgain() {
 		return this.input.limit(this.payloadEnd).position(this.payloadStart).mark().order(ByteOrder.BIG_ENDIAN);
 	}
 
-	/** Whether there is more input behind the message that is being handled. */
+	/** Whether more input follows the current message. */
 	boolean isFollowed() {
 		return this.followed;
 	}
 
 	/**
-	 * The message has been handled.
+	 * Ends the current message, which has been handled.
 	 * @return whether there is more input
 	 */
 	boolean consume() {
@@ -256,15 +266,15 @@ final class MessageDecoder {
 		return this.frameEnd < this.end;
 	}
 
-	/** The message is not handled now, but kept like input that is not complete. */
+	/** Returns the current message to the input, to be kept like incomplete input. */
 	void putBack() {
 		this.followed = false;
 		this.input.limit(this.end).position(this.frameStart);
 	}
 
 	/**
-	 * Keeps what was read and not consumed, in memory of its own.
-	 * @return what is kept now instead of what was kept before
+	 * Keeps the input that was read and not consumed, in separate memory.
+	 * @return the kept input, which replaces the input that was kept before
 	 * @throws MemoryBudget.ExhaustedException if the budget does not allow it; nothing is
 	 * kept then
 	 */
@@ -288,7 +298,7 @@ final class MessageDecoder {
 		long started = (same != null) ? same.startedNanos() : clock.nanoTime();
 		PartialMessage left = PartialMessage.keep(same, rest, this.scanned, started, frameLimit, buffers);
 		if (left != before) {
-			// Not before: the rest may lie in its memory.
+			// Only now, because the rest may lie in this memory.
 			discard(before, buffers);
 		}
 		if (left == null) {
@@ -298,9 +308,9 @@ final class MessageDecoder {
 	}
 
 	/**
-	 * Keeps the input behind the message that is being handled in memory of its own; the
-	 * message stays where it is. Only once for a message.
-	 * @return {@code null} if there is none
+	 * Keeps the input that follows the current message in separate memory; the message
+	 * stays where it is. Called at most once for each message.
+	 * @return {@code null} if no input follows
 	 * @throws MemoryBudget.ExhaustedException if the budget does not allow it; nothing is
 	 * kept then
 	 */
@@ -317,15 +327,15 @@ final class MessageDecoder {
 		return left;
 	}
 
-	/** Whether a message is being handled, and what is behind it was not taken. */
+	/** Whether a message is being handled and the input that follows it was not taken. */
 	boolean holdsRest() {
 		return this.input != NOTHING && !this.restTaken;
 	}
 
 	/**
-	 * If the input behind the message was taken, the message itself is not needed any
-	 * more: gives its memory back.
-	 * @return whether it was taken
+	 * If the input that follows the message was taken, the message itself is no longer
+	 * needed: releases its memory.
+	 * @return whether the input was taken
 	 */
 	boolean endMessage(SpareBuffers buffers) {
 		if (!this.restTaken) {
@@ -337,11 +347,12 @@ final class MessageDecoder {
 	}
 
 	/**
-	 * Separates the message that was decoded from the rest of the input, which is for
-	 * other threads: the calling thread keeps nothing but the message, until it
+	 * Separates the current message from the input that follows it, which other threads
+	 * will decode. The calling thread keeps only the message, until it
 	 * {@linkplain #endDetached has handled it}.
 	 * @param me the calling thread
-	 * @return the rest, in memory of its own, or {@code null} if there is none
+	 * @return the input that follows, in separate memory, or {@code null} if there is
+	 * none
 	 * @throws MemoryBudget.ExhaustedException if the budget does not allow it; nothing is
 	 * kept then
 	 */
@@ -362,7 +373,7 @@ final class MessageDecoder {
 				messageAgain();
 				return before;
 			}
-			// The message takes the memory with it.
+			// The message keeps this memory.
 			return (size > 0) ? copyRest(null, clock, frameLimit, me.spareBuffers) : null;
 		}
 		this.kept = null;
@@ -387,7 +398,7 @@ final class MessageDecoder {
 		return rest;
 	}
 
-	/** A message that was {@linkplain #detach detached} has been handled. */
+	/** Called when a message that was {@linkplain #detach detached} has been handled. */
 	void endDetached(SpareBuffers buffers) {
 		discard(this.kept, buffers);
 		forget();
@@ -399,7 +410,7 @@ final class MessageDecoder {
 		}
 	}
 
-	/** Has nothing to do with the connection any more. */
+	/** Forgets all state of the connection. */
 	void forget() {
 		this.followed = false;
 		this.restTaken = false;

@@ -9,8 +9,8 @@ import org.leaderfollowers.internal.window.MessageWindow;
 import org.slf4j.MDC;
 
 /**
- * Runs handlers on top of a handler that waits, if the pool is built so and nothing of
- * the one is seen by the other.
+ * Runs handlers on top of a waiting handler, if the pool is configured for it and the
+ * handlers can be separated from each other.
  */
 final class NestedUpcalls {
 
@@ -25,9 +25,10 @@ final class NestedUpcalls {
 	/**
 	 * The options of a pool.
 	 *
-	 * @param policy whether handlers are run on top of one that waits
-	 * @param maxDepth how many a thread runs on top of its first one, at the most
-	 * @param guard keeps them apart
+	 * @param policy whether handlers run on top of a waiting handler
+	 * @param maxDepth the maximum number of handlers that a thread runs on top of its
+	 * first one
+	 * @param guard separates the handlers
 	 */
 	record Options(NestedDispatch policy, int maxDepth, NestingGuard guard) {
 	}
@@ -38,7 +39,7 @@ final class NestedUpcalls {
 		this.failureLog = failureLog;
 	}
 
-	/** Whether the calling thread may run a handler on top of the one that waits. */
+	/** Whether the calling thread may run a handler on top of the waiting one. */
 	boolean mayBegin(Participant me) {
 		if (this.options.policy() != NestedDispatch.WHEN_STARVED || me.nestedUpcalls >= this.options.maxDepth()) {
 			return false;
@@ -54,7 +55,7 @@ final class NestedUpcalls {
 
 	/**
 	 * Processes an event of a handle that the calling thread has claimed.
-	 * @return {@code false} if it was not processed, since the guard has failed
+	 * @return {@code false} if the event was not processed, because the guard has failed
 	 */
 	boolean run(Participant me, SelectableHandle handle) {
 		Upcall upcall = null;
@@ -73,7 +74,7 @@ final class NestedUpcalls {
 			}
 		}
 		catch (Throwable ex) {
-			this.failureLog.error("%s has failed to keep nested handlers apart", this.options.guard(), ex);
+			this.failureLog.error("%s has failed to separate nested handlers", this.options.guard(), ex);
 		}
 		finally {
 			me.endNestedUpcall();
@@ -90,7 +91,7 @@ final class NestedUpcalls {
 		}
 	}
 
-	/** How many have been run. Any thread. */
+	/** How many handlers have been run on top of others. Any thread. */
 	long count() {
 		return this.count.sum();
 	}

@@ -7,10 +7,10 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 
 /**
- * Has the replies of one connection leave in the order of its messages: those to the
- * oldest message at once, those to the others when all earlier messages have been
- * answered. Any thread; the monitor of this object orders them, and that of the
- * {@link OutboundWriter} is entered under it.
+ * Makes the replies of one connection leave in the order of its messages. Replies to the
+ * oldest message are sent at once; replies to the others are held until all earlier
+ * messages have been answered. Any thread. The monitor of this object orders the replies;
+ * the monitor of the {@link OutboundWriter} is entered under it.
  */
 final class OrderedReplies {
 
@@ -18,31 +18,31 @@ final class OrderedReplies {
 
 	private final ArrayDeque<WindowedMessage> unanswered = new ArrayDeque<>(0);
 
-	/** What the held frames take. Written under the monitor. */
+	/** The number of bytes in held frames. Written under the monitor. */
 	private volatile long heldBytes;
 
-	/** Whether nothing that is held will be sent. */
+	/** Whether held replies will no longer be sent. */
 	private boolean over;
 
-	/**
-	 * The connection, by which replies leave. Called under the monitor.
-	 */
+	/** The connection that the replies are sent on. Called under the monitor. */
 	interface Outlet {
 
 		/** Sends a reply. */
 		void sendNow(ByteBuffer reply);
 
 		/**
-		 * Makes a frame of a reply that is to be sent later.
-		 * @param held how many bytes are held already
-		 * @return the frame, in memory of the budget
+		 * Encodes a reply that will be sent later.
+		 * @param held how many bytes are already held
+		 * @return the frame, in memory that the budget has reserved
 		 */
 		ByteBuffer hold(ByteBuffer reply, long held);
 
-		/** Sends a frame that was held, and gives its memory back. */
+		/** Sends a held frame and releases its memory. */
 		void sendHeld(ByteBuffer frame);
 
-		/** Has the connection closed: all that was to be sent before has been. */
+		/**
+		 * Closes the connection, after everything was sent that had to be sent before.
+		 */
 		void closeNow(CloseReason reason);
 
 	}
@@ -51,19 +51,19 @@ final class OrderedReplies {
 		this.outlet = outlet;
 	}
 
-	/** How much is held, in bytes. */
+	/** The number of held bytes. */
 	long heldBytes() {
 		return this.heldBytes;
 	}
 
-	/** A message is let in. The owner's, in the order of arrival. */
+	/** Adds a message that has arrived. Called by the owner, in the order of arrival. */
 	synchronized void arrived(WindowedMessage message) {
 		this.unanswered.addLast(message);
 	}
 
 	/**
 	 * Sends a reply to a message, or holds it.
-	 * @param reply from position to limit, which are the same afterwards
+	 * @param reply from position to limit, which do not change
 	 */
 	synchronized void send(WindowedMessage message, ByteBuffer reply) {
 		try {
@@ -77,31 +77,33 @@ final class OrderedReplies {
 			}
 		}
 		catch (ConnectionClosedException ex) {
-			// No later reply may be taken for this one.
+			// The client must not take a later reply for this one.
 			this.over = true;
 			throw ex;
 		}
 		message.replied = true;
 	}
 
-	/** Has the connection closed when the message has been answered. */
+	/** Closes the connection when the message has been answered. */
 	synchronized void closeBehind(WindowedMessage message, CloseReason reason) {
 		if (message.closesFor == null) {
 			message.closesFor = reason;
 		}
 		if (message.ended && !this.unanswered.contains(message)) {
-			// Its reply has left.
+			// Its reply was sent.
 			this.over = true;
 			this.outlet.closeNow(reason);
 		}
 	}
 
-	/** Whether anything was sent as a reply to the message. */
+	/** Whether a reply to the message was sent or held. */
 	synchronized boolean hasReplied(WindowedMessage message) {
 		return message.replied;
 	}
 
-	/** A message has been answered: later ones may have their turn. */
+	/**
+	 * Called when a message has been answered: replies to later messages may now be sent.
+	 */
 	synchronized void ended(WindowedMessage message) {
 		message.ended = true;
 		WindowedMessage oldest = this.unanswered.peekFirst();
@@ -109,7 +111,7 @@ final class OrderedReplies {
 			this.unanswered.removeFirst();
 			CloseReason reason = oldest.closesFor;
 			if (reason != null) {
-				// No later reply may be taken for the one that is missing.
+				// The client must not take a later reply for the missing one.
 				this.over = true;
 				this.outlet.closeNow(reason);
 				return;
@@ -128,7 +130,7 @@ final class OrderedReplies {
 		}
 	}
 
-	/** The connection is closed: forgets what is held. */
+	/** Discards held replies, because the connection is closed. */
 	synchronized void discard(MemoryBudget memory) {
 		this.over = true;
 		for (@Nullable

@@ -9,23 +9,27 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.OutboundBuffer;
 
 /**
- * The way of messages to the socket of a TCP connection: frames what the application
- * sends, writes it at once or corks it behind other replies, and tells the handle when
- * bytes begin to wait.
+ * Writes messages to the socket of a TCP connection. It frames the messages of the
+ * application, writes them at once or corks them to write several replies together, and
+ * informs the handle when bytes begin to wait.
  * <p>
- * It is the outbound buffer, rather than having one, so that an idle connection is small.
+ * It extends the outbound buffer instead of referring to one, so that an idle connection
+ * is small.
  */
 final class OutboundWriter extends OutboundBuffer {
 
-	/** Written for one event, so that one connection does not keep the leader. */
+	/**
+	 * The maximum number of bytes written for one event, so that one connection does not
+	 * occupy the leader.
+	 */
 	private static final long FLUSH_BUDGET = 256 * 1024;
 
 	private final StreamConnection connection;
 
-	/** Whether the handler is to be told when the peer has read what waits for it. */
+	/** Whether the handler has to be called when the peer has read the pending bytes. */
 	private volatile boolean congested;
 
-	/** Whether replies were corked, to be written together. The owner's. */
+	/** Whether replies were corked to be written together. Used by the owner only. */
 	private boolean corked;
 
 	OutboundWriter(StreamConnection connection) {
@@ -35,7 +39,7 @@ final class OutboundWriter extends OutboundBuffer {
 
 	/**
 	 * Sends a message. Any thread.
-	 * @param message from position to limit, which are the same afterwards
+	 * @param message from position to limit, which do not change
 	 */
 	void send(ByteBuffer message) {
 		Participant me = Participant.current();
@@ -61,8 +65,8 @@ final class OutboundWriter extends OutboundBuffer {
 
 	/**
 	 * Frames a request. Any thread.
-	 * @param message from position to limit, which are the same afterwards
-	 * @return the frame, from position to limit, in memory of its own
+	 * @param message from position to limit, which do not change
+	 * @return the frame, from position to limit, in separate memory
 	 */
 	ByteBuffer encodeRequest(ByteBuffer message) {
 		ByteBuffer frame = ByteBuffer.allocate(this.connection.framing().maxFrameLength(message.remaining()));
@@ -73,9 +77,9 @@ final class OutboundWriter extends OutboundBuffer {
 	/**
 	 * Sends frames to the peer. Any thread.
 	 * @param frames from position to limit
-	 * @param acceptance asked in the order of the socket, or {@code null}
-	 * @return what became of it. If the socket failed, it is {@link Sent#OVERLOADED}:
-	 * perhaps a part was written, and the connection is closed
+	 * @param acceptance called in the order of the socket, or {@code null}
+	 * @return the result. If the socket failed, it is {@link Sent#OVERLOADED}: a part may
+	 * have been written, and the connection is closed
 	 */
 	Sent sendRequests(ByteBuffer frames, @Nullable Acceptance acceptance) {
 		long before = acceptedBytes();
@@ -93,7 +97,7 @@ final class OutboundWriter extends OutboundBuffer {
 		}
 		switch (sent) {
 			case WRITTEN, WAITS -> this.connection.noteActivity(this.connection.nanoTime());
-			// If it is refused, corked replies may have begun to wait only now.
+			// If the request is refused, corked replies may have begun to wait just now.
 			case BEGAN_TO_WAIT, REFUSED -> beganToWait();
 			case OVERLOADED -> overloaded();
 			case CLOSED -> {
@@ -104,10 +108,10 @@ final class OutboundWriter extends OutboundBuffer {
 	}
 
 	/**
-	 * Frames a reply that is to be sent later. Any thread.
-	 * @param message from position to limit, which are the same afterwards
-	 * @param held how many bytes are held already
-	 * @return the frame, from position to limit, in memory that its holder releases
+	 * Frames a reply that will be sent later. Any thread.
+	 * @param message from position to limit, which do not change
+	 * @param held how many bytes are already held
+	 * @return the frame, from position to limit, in memory that the holder must release
 	 */
 	ByteBuffer hold(ByteBuffer message, long held) {
 		int maxOutboundSize = limits().maxOutboundSize();
@@ -134,8 +138,8 @@ final class OutboundWriter extends OutboundBuffer {
 	}
 
 	/**
-	 * Sends a frame that was held. It was accepted then, so nothing refuses it but the
-	 * end of the connection. Any thread.
+	 * Sends a held frame. It was accepted when it was held, so only the end of the
+	 * connection can prevent it from being sent. Any thread.
 	 */
 	void sendHeld(ByteBuffer frame) {
 		int length = frame.remaining();
@@ -151,7 +155,7 @@ final class OutboundWriter extends OutboundBuffer {
 			this.connection.noteSent(length);
 		}
 		catch (IOException | RuntimeException | Error ex) {
-			// Nobody who could be told has sent it just now.
+			// No caller is left to whom the failure could be reported.
 			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
 		}
 		finally {
@@ -159,7 +163,7 @@ final class OutboundWriter extends OutboundBuffer {
 		}
 	}
 
-	/** Leaves the payload as it was. */
+	/** Encodes a message, and leaves its position and limit unchanged. */
 	private void encode(ByteBuffer message, ByteBuffer frame) {
 		int position = message.position();
 		int limit = message.limit();
@@ -172,9 +176,11 @@ final class OutboundWriter extends OutboundBuffer {
 	}
 
 	/**
-	 * Has a reply wait for the ones that follow, as long as the lease lasts: the thread
-	 * that takes the leadership over writes them.
-	 * @return {@code null} if it is corked, or the frame if it has to be written now
+	 * Corks a reply, so that it is written together with later ones. This lasts at most
+	 * until the lease ends: the thread that takes over the leadership writes the corked
+	 * replies.
+	 * @return {@code null} if the reply was corked, or the frame if it has to be written
+	 * now
 	 */
 	private @Nullable ByteBuffer cork(Participant me, ByteBuffer message, int bound) {
 		ByteBuffer gathered = gatheredWithRoom(me, bound);
@@ -189,7 +195,7 @@ final class OutboundWriter extends OutboundBuffer {
 		int end = gathered.position();
 		ByteBuffer view = me.gatheredView();
 		if (cork(view, start, end) != Sent.WAITS) {
-			// Nothing is held, so this is the only one who touches the view.
+			// Nothing is held, so no other thread uses the view.
 			return view.limit(end).position(start);
 		}
 		this.corked = true;
@@ -202,7 +208,7 @@ final class OutboundWriter extends OutboundBuffer {
 		return null;
 	}
 
-	/** Where to put the next reply of several that are written together. */
+	/** The buffer for the next reply of several that are written together. */
 	private ByteBuffer gatheredWithRoom(Participant me, int room) {
 		ByteBuffer gathered = me.gathered();
 		if (this.corked && gathered.capacity() - gathered.position() < room) {
@@ -237,7 +243,7 @@ final class OutboundWriter extends OutboundBuffer {
 			case BEGAN_TO_WAIT -> beganToWait();
 			case WAITS -> noteCongestion();
 			case REFUSED -> {
-				// Corked replies may have begun to wait only now.
+				// Corked replies may have begun to wait just now.
 				beganToWait();
 				throw slowConsumer(waitingBytes(), maxOutboundSize);
 			}
@@ -251,13 +257,13 @@ final class OutboundWriter extends OutboundBuffer {
 
 	private SlowConsumerException slowConsumer(long waiting, int maxOutboundSize) {
 		return new SlowConsumerException(
-				"%s does not read: %d bytes wait for it, and no more than %d may. Send less, wait until it is writable again, or raise the maximum outbound size"
+				"%s does not read: %d bytes wait for it, and the maximum is %d. Send less, wait until it is writable again, or raise the maximum outbound size"
 					.formatted(this.connection, waiting, maxOutboundSize));
 	}
 
 	/**
-	 * Writes the corked replies. By the owner, or by the thread that has taken the
-	 * leadership over from it, since its handler does not return.
+	 * Writes the corked replies. Called by the owner, or by the thread that has taken
+	 * over the leadership because the owner's handler has not returned.
 	 */
 	void uncork() {
 		try {
@@ -274,7 +280,10 @@ final class OutboundWriter extends OutboundBuffer {
 		}
 	}
 
-	/** The messages of a round have been handled: writes their replies. The owner's. */
+	/**
+	 * Writes the replies of a round, after its messages have been handled. Called by the
+	 * owner only.
+	 */
 	void uncorkOwn() {
 		if (this.corked) {
 			this.corked = false;
@@ -297,33 +306,43 @@ final class OutboundWriter extends OutboundBuffer {
 		return this.connection.context.limits();
 	}
 
-	/** Whether so much waits that no more messages are taken from the peer. */
+	/** Whether so many bytes wait that no further messages are read from the peer. */
 	boolean isHigh() {
 		return waitingBytes() >= limits().highWaterMark();
 	}
 
-	/** Whether so little waits that messages are taken from the peer. */
+	/** Whether so few bytes wait that messages are read from the peer again. */
 	boolean isLow() {
 		return waitingBytes() <= limits().lowWaterMark();
 	}
 
-	/** Whether the peer is far behind, and the handler will be told when it is not. */
+	/**
+	 * Whether the peer has fallen behind, so that the handler will be called when it has
+	 * caught up.
+	 */
 	boolean isCongested() {
 		return this.congested;
 	}
 
-	/** Promises the handler a call when the peer has caught up, if it is far behind. */
+	/**
+	 * If the peer has fallen behind, records that the handler must be called when it has
+	 * caught up.
+	 */
 	private void noteCongestion() {
 		if (!this.congested && isHigh()) {
 			this.congested = true;
 			if (isLow()) {
-				// It was written between the two looks, by somebody who saw no promise.
+				// Another thread wrote the bytes between the two checks and did not see
+				// the record, so a look is requested.
 				this.connection.handle.request(SelectableHandle.LOOK);
 			}
 		}
 	}
 
-	/** Whether the handler is to be told now that its peer has caught up. The owner's. */
+	/**
+	 * Whether to report to the handler now that the peer has caught up. Called by the
+	 * owner only.
+	 */
 	boolean takeRelief() {
 		boolean relieved = this.congested && isLow();
 		if (relieved) {
@@ -335,11 +354,11 @@ final class OutboundWriter extends OutboundBuffer {
 	// Pending bytes
 
 	/**
-	 * Writes what waits, when the socket has room. Called by the leader, whoever owns the
-	 * handle.
-	 * @param events what the handle is ready for
-	 * @return what is left to dispatch: not the room to write any more, but a look, if
-	 * somebody waited for the writing
+	 * Writes pending bytes when the socket has room. Called by the leader, whichever
+	 * thread owns the handle.
+	 * @param events the events that the handle is ready for
+	 * @return the events that remain to be dispatched: without the write event, but with
+	 * a look if the owner waits for the bytes to be written
 	 */
 	int flush(int events) {
 		int left = events & ~SelectionKey.OP_WRITE;
@@ -358,8 +377,8 @@ final class OutboundWriter extends OutboundBuffer {
 		}
 		catch (IOException ex) {
 			this.connection.requestClose(CloseReason.IO_ERROR, ex);
-			// Or the selector would report the failed socket until the owner, whose
-			// handler may run for long, has closed it.
+			// Otherwise the selector would report the failed socket until the owner has
+			// closed it, and the handler of the owner may run for long.
 			discard();
 			return left | SelectableHandle.LOOK;
 		}

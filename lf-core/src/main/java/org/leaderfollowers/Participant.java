@@ -15,32 +15,35 @@ import org.leaderfollowers.internal.promotion.Member;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
 
 /**
- * A thread that participates in the pattern: beside its part in the promotion protocol,
- * the buffers that it lends to the handle that it works on (the paper, section 13:
- * thread-specific storage). So an idle connection needs none.
+ * A thread that participates in the pattern. In addition to its part in the promotion
+ * protocol, it has the buffers for the handle that it works on (the paper, section 13:
+ * thread-specific storage). An idle connection therefore needs no buffers.
  */
 final class Participant extends Member {
 
-	/** The size of each buffer, in bytes: the most that one read can take. */
+	/** The size of each buffer in bytes, which limits a single read. */
 	static final int BUFFER_SIZE = 64 * 1024;
 
 	private static final ThreadLocal<@Nullable Participant> CURRENT = new ThreadLocal<>();
 
 	private final PromotionProtocol promotion;
 
-	/** Finds messages in what the thread reads. */
+	/** Finds messages in the input that the thread reads. */
 	MessageDecoder decoder = new MessageDecoder();
 
-	/** How far the thread has got with its event. */
+	/** The progress of the current event. */
 	Turn turn = new Turn();
 
-	/** What belongs to the handler that waits while the thread leads. */
+	/** The saved state of the waiting handler, while the thread leads. */
 	private @Nullable Frame outer;
 
-	/** To be used again. */
+	/** A frame to reuse. */
 	private @Nullable Frame spare;
 
-	/** For what it waits in the middle of a handler. Opaque would do; any thread. */
+	/**
+	 * What the thread waits for in the middle of a handler, or {@code null}. Opaque mode
+	 * would suffice. Any thread reads it.
+	 */
 	private volatile @Nullable Awaited awaited;
 
 	private volatile long awaitedSinceNanos;
@@ -48,19 +51,21 @@ final class Participant extends Member {
 	/** How the thread waits for a reply. */
 	private final ReplyWait replyWait;
 
-	/** How many handlers it runs on top of its first one. */
+	/** The number of handlers that run on top of the first one. */
 	int nestedUpcalls;
 
-	/** What it reads while it waits. */
+	/** The connections that the thread reads while it waits. */
 	final BoundInput boundInput = new BoundInput(this);
 
-	/** Whether its thread was interrupted while it took part. */
+	/** Whether the thread was interrupted while it participated. */
 	private boolean interrupted;
 
-	/** Whether it was interrupted in a handler that runs on top of one that waits. */
+	/**
+	 * Whether the thread was interrupted in a handler that runs on top of a waiting one.
+	 */
 	private boolean interruptedNested;
 
-	/** For messages that arrive in parts. */
+	/** Memory for messages that arrive in parts. */
 	final SpareBuffers spareBuffers;
 
 	private @Nullable ByteBuffer input;
@@ -80,12 +85,12 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * Something for which threads wait in the middle of a handler. Its name is for
-	 * people.
+	 * Something that threads wait for in the middle of a handler. Its {@code toString} is
+	 * shown to operators.
 	 */
 	interface Awaited {
 
-		/** The name of the client or server on whose connection it comes. */
+		/** The name of the client or server that the connection belongs to. */
 		String peer();
 
 	}
@@ -97,8 +102,8 @@ final class Participant extends Member {
 	interface ReplyWait {
 
 		/**
-		 * Waits until an exchange has ended. An interrupt ends it.
-		 * @param me the calling thread, which the exchange was created by
+		 * Waits until an exchange has ended. An interrupt ends the wait.
+		 * @param me the calling thread, which has created the exchange
 		 * @return the state, which is final
 		 */
 		Exchange.State await(Participant me, Exchange exchange);
@@ -106,7 +111,7 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * The participant that the calling thread is.
+	 * The participant of the calling thread.
 	 * @return {@code null} outside of a pool
 	 */
 	static @Nullable Participant current() {
@@ -114,8 +119,8 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * To be called by public methods that may block: whatever pool the calling thread
-	 * belongs to, it does not block as a leader.
+	 * Public methods that may block call this method first, so that the calling thread
+	 * does not block as the leader of any pool.
 	 */
 	static void promoteBeforeBlocking() {
 		Participant me = current();
@@ -125,8 +130,8 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * Waits until an exchange has ended. A thread of a pool does not lead meanwhile,
-	 * unless nobody else can.
+	 * Waits until an exchange has ended. A thread of a pool leads meanwhile only if no
+	 * other thread can.
 	 */
 	static void await(Exchange exchange, Awaited awaited, Clock clock) {
 		Participant me = current();
@@ -148,14 +153,14 @@ final class Participant extends Member {
 		}
 	}
 
-	/** Notes for what the handler waits that the thread runs now. Returns the former. */
+	/** Records what the running handler waits for. Returns the previous value. */
 	@Nullable Awaited awaits(@Nullable Awaited next) {
 		Awaited former = this.awaited;
 		this.awaited = next;
 		return former;
 	}
 
-	/** Whether the thread takes part in a pool. */
+	/** Whether the thread participates in a pool. */
 	boolean isOf(PromotionProtocol candidate) {
 		return this.promotion == candidate;
 	}
@@ -170,7 +175,7 @@ final class Participant extends Member {
 		if (CURRENT.get() == this) {
 			CURRENT.remove();
 		}
-		// It stays until its number is wanted again.
+		// The frame stays until its slot is needed again.
 		this.spareBuffers.discard();
 		this.input = null;
 		this.output = null;
@@ -180,8 +185,8 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * Clears the interrupt status: it would turn every wait into a spin. It is restored
-	 * when the thread leaves the pool.
+	 * Clears the interrupt status, which would turn every wait into a busy loop. It is
+	 * restored when the thread leaves the pool.
 	 */
 	void deferInterrupt() {
 		if (Thread.interrupted()) {
@@ -190,9 +195,9 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * A handler of the calling thread has ended: an interrupt meant for it must not reach
-	 * the next one. If it ran on top of a handler that waits, the interrupt may as well
-	 * be meant for that, which gets it when no more run on top of it.
+	 * Called when a handler has ended: an interrupt that was meant for it must not reach
+	 * the next handler. If it ran on top of a waiting handler, the interrupt may be meant
+	 * for that one, which receives it when no more handlers run on top of it.
 	 */
 	static void endInterrupt() {
 		Participant me = Thread.interrupted() ? current() : null;
@@ -201,7 +206,9 @@ final class Participant extends Member {
 		}
 	}
 
-	/** Goes on with the handler that waits, after one on top of it. */
+	/**
+	 * Restores the state of the waiting handler, after a handler on top of it has ended.
+	 */
 	void endNestedUpcall() {
 		this.nestedUpcalls--;
 		if (this.interruptedNested) {
@@ -217,8 +224,8 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * Puts aside what belongs to the handler that the thread runs, whose message lies in
-	 * the buffers: it is going to read for others meanwhile.
+	 * Saves the state of the running handler, whose message lies in the buffers, because
+	 * the thread will read other connections.
 	 */
 	void nest() {
 		Frame own = new Frame(this.outer, this.decoder, this.turn, this.input, this.output, this.gathered,
@@ -232,7 +239,7 @@ final class Participant extends Member {
 		this.outer = own;
 	}
 
-	/** Goes on with the handler. */
+	/** Restores the state of the handler. */
 	void unnest() {
 		Frame own = this.outer;
 		if (own == null) {
@@ -258,7 +265,7 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * What belongs to one of several handlers that a thread runs on top of each other.
+	 * The saved state of one of several handlers that a thread runs on top of each other.
 	 */
 	private record Frame(@Nullable Frame outer, MessageDecoder decoder, Turn turn, @Nullable ByteBuffer input,
 			@Nullable ByteBuffer output, @Nullable ByteBuffer gathered, @Nullable ByteBuffer gatheredView,
@@ -272,21 +279,24 @@ final class Participant extends Member {
 		this.turn.begin();
 	}
 
-	/** Whether it leads a handle set, as far as it knows. Its own thread. */
+	/**
+	 * Whether the thread leads a handle set, as far as it knows. Called by the thread
+	 * itself.
+	 */
 	boolean leads(HandleSet set) {
 		return leading() == set.leadership;
 	}
 
 	/**
-	 * The handle that the thread works on, or {@code null}: if it works on none, or on an
-	 * event that no handle has. Any thread.
+	 * The handle that the thread works on. It is {@code null} if the thread works on
+	 * none, or on an event that belongs to no handle. Any thread.
 	 */
 	@Nullable SelectableHandle handle() {
 		return (work() instanceof SelectableHandle handle) ? handle : null;
 	}
 
 	/**
-	 * The buffer to read into, cleared. Belongs to the event that the thread works on.
+	 * The buffer to read into, cleared. It belongs to the event that the thread works on.
 	 */
 	ByteBuffer input() {
 		ByteBuffer buffer = this.input;
@@ -298,7 +308,7 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * The buffer to encode into, cleared. Belongs to one call of
+	 * The buffer to encode into, cleared. It belongs to one call of
 	 * {@link Connection#send(ByteBuffer)}.
 	 */
 	ByteBuffer output() {
@@ -311,18 +321,17 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * The buffer in which several replies of one connection are gathered, in order to be
-	 * written at once; its position is the end of the last one. The gathered bytes belong
-	 * to the {@link org.leaderfollowers.internal.buffer.OutboundBuffer} of that
-	 * connection.
+	 * The buffer that collects several replies of one connection, to write them together;
+	 * its position is the end of the last one. The collected bytes belong to the
+	 * {@link org.leaderfollowers.internal.buffer.OutboundBuffer} of that connection.
 	 */
 	ByteBuffer gathered() {
 		ByteBuffer buffer = this.gathered;
 		if (buffer == null) {
 			buffer = ByteBuffer.allocateDirect(BUFFER_SIZE);
 			this.gathered = buffer;
-			// A thread that writes must not touch the position of the buffer that is
-			// encoded into.
+			// A writing thread must not change the position of the buffer that replies
+			// are encoded into.
 			this.gatheredView = buffer.duplicate();
 		}
 		return buffer;
@@ -338,17 +347,17 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * A look at the thread.
-	 * @param leads whether the word of some handle set names it
-	 * @param nowNanos the time
+	 * Takes a snapshot of the thread.
+	 * @param leads whether the state of a handle set names this thread as its leader
+	 * @param nowNanos the current time
 	 */
 	PoolSnapshot.ThreadSnapshot snapshot(boolean leads, long nowNanos) {
-		// The word of the handle set decides who leads; the role may lag behind it.
+		// The state of the handle set decides who leads; the role may be out of date.
 		ThreadRole seen = leads ? ThreadRole.LEADER : switch (role()) {
 			case LEADER, PROCESSING -> ThreadRole.PROCESSING;
 			case FOLLOWER -> ThreadRole.FOLLOWER;
 		};
-		// A leader, too, if it runs a handler on a leased leadership.
+		// This includes a leader that runs a handler under a lease.
 		HandledWork.Source source = (seen != ThreadRole.FOLLOWER) ? work() : null;
 		HandledWork work = (source != null) ? source.work() : null;
 		Awaited waits = (work != null) ? this.awaited : null;

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.logging.EngineLog;
 
 /**
- * One of the addresses that a client connects to: whether it can be reached, and when it
- * is tried again if not. Only the owner of the client's handle changes it.
+ * One of the addresses that a client connects to: whether it can be reached and, if not,
+ * when it is retried. Only the owner of the client's handle changes it.
  */
 final class PeerAddress {
 
@@ -22,22 +22,25 @@ final class PeerAddress {
 
 	private final long maxBackoffNanos;
 
-	/** Failures in a row. */
+	/** The number of failures in a row. */
 	private volatile int failures;
 
 	private volatile @Nullable String failure;
 
-	/** How many connections there are or are being made. */
+	/** How many connections exist or are being made. */
 	private volatile int connections;
 
-	// The owner's
+	// Used by the owner only
 
 	private long retryNanos;
 
-	/** Whether an attempt finds out just now whether it can be reached again. */
+	/**
+	 * Whether an attempt is under way to find out whether the address can be reached
+	 * again.
+	 */
 	private boolean probed;
 
-	/** Which of the addresses of a name is the next. */
+	/** The index of the address to use next, among those that the name resolves to. */
 	private int next;
 
 	PeerAddress(String client, InetSocketAddress requested, ClientOptions options) {
@@ -48,8 +51,8 @@ final class PeerAddress {
 	}
 
 	/**
-	 * Looks the name up, which may block: anew each time, since the name may have moved.
-	 * All addresses of a name get their turn.
+	 * Resolves the name, which may block. It is resolved for each attempt, because its
+	 * addresses may have changed. All addresses of a name are used in turn.
 	 */
 	InetSocketAddress resolve() throws UnknownHostException {
 		InetAddress known = this.requested.getAddress();
@@ -62,14 +65,14 @@ final class PeerAddress {
 	}
 
 	/**
-	 * Whether a connection may be made. While it is failing, one attempt at a time finds
-	 * out whether it has come back.
+	 * Whether a connection may be made. While the address is failing, one attempt at a
+	 * time tests whether it can be reached again.
 	 */
 	boolean isUsable(long nowNanos) {
 		return this.failures == 0 || (nowNanos - this.retryNanos >= 0 && !this.probed);
 	}
 
-	/** When it is tried again, if it fails and nobody is at it. */
+	/** When to retry an address that fails and is not being tested. */
 	long retryNanos() {
 		return this.probed ? EngineEventHandler.NO_DEADLINE : this.retryNanos;
 	}
@@ -92,22 +95,22 @@ final class PeerAddress {
 		this.probed = false;
 	}
 
-	/** A connection is established. */
+	/** Records that a connection is established. */
 	void succeeded() {
 		this.probed = false;
 		if (this.failures > 0) {
-			EngineLog.INSTANCE.info("Client '{}' is connected to {} again, after {} attempts that failed", this.client,
-					this, this.failures);
+			EngineLog.INSTANCE.info("Client '{}' is connected to {} again, after {} failed attempts", this.client, this,
+					this.failures);
 			this.failures = 0;
 			this.failure = null;
 		}
 	}
 
 	/**
-	 * An attempt has failed, or its connection ended at once. The pause doubles with each
-	 * failure; half of it is random, so that many clients of a server that comes back do
-	 * not all return at the same moment ("equal jitter": M. Brooker, Exponential Backoff
-	 * And Jitter, AWS Architecture Blog, 2015).
+	 * Records that an attempt has failed or its connection ended at once. The pause
+	 * doubles with each failure. Half of it is random, so that the clients of a restarted
+	 * server do not all reconnect at the same time ("equal jitter": M. Brooker,
+	 * Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
 	 */
 	void failed(String why, long nowNanos) {
 		this.failure = why;
@@ -115,8 +118,8 @@ final class PeerAddress {
 		long pause = Math.min(this.maxBackoffNanos, this.minBackoffNanos << Math.max(0, exponent));
 		this.retryNanos = nowNanos + pause / 2 + ThreadLocalRandom.current().nextLong(pause / 2 + 1);
 		if (this.failures == 0) {
-			EngineLog.INSTANCE.warn("Client '{}' cannot be connected to {}: {}. It is tried again until that succeeds",
-					this.client, this, why);
+			EngineLog.INSTANCE.warn("Client '{}' cannot connect to {}: {}. It retries until it succeeds", this.client,
+					this, why);
 		}
 		this.failures++;
 	}

@@ -6,9 +6,9 @@ import java.util.function.BooleanSupplier;
 import org.leaderfollowers.internal.promotion.Clock;
 
 /**
- * Where callers wait for a connection with a free place. A thread that waits counts
- * itself <em>before</em> it looks for a place, and a thread that frees one does that
- * <em>before</em> it looks whether anybody waits: one of the two sees the other.
+ * Callers wait here for a connection with a free place. No wake-up is lost: a waiting
+ * thread counts itself <em>before</em> it looks for a place, and a thread that frees a
+ * place does so <em>before</em> it checks whether any thread waits.
  */
 final class Places {
 
@@ -24,7 +24,7 @@ final class Places {
 		return this.waiting;
 	}
 
-	/** One more place is free, most likely. Any thread. */
+	/** Wakes one waiting thread, because a place has probably become free. Any thread. */
 	void freed() {
 		if (this.waiting > 0) {
 			synchronized (this) {
@@ -33,7 +33,10 @@ final class Places {
 		}
 	}
 
-	/** Something has changed that concerns all that wait. Any thread. */
+	/**
+	 * Wakes all waiting threads, because something has changed that concerns all of them.
+	 * Any thread.
+	 */
 	void changed() {
 		if (this.waiting > 0) {
 			synchronized (this) {
@@ -43,10 +46,11 @@ final class Places {
 	}
 
 	/**
-	 * Waits for a place. An interrupt ends the wait and is kept.
-	 * @param isFree whether there is a place, or a reason not to wait
-	 * @param deadlineNanos when to give up, by the clock
-	 * @return whether there is
+	 * Waits for a place. An interrupt ends the wait, and the interrupt status remains
+	 * set.
+	 * @param isFree whether there is a place, or another reason not to wait
+	 * @param deadlineNanos when to give up, by the clock of the pool
+	 * @return whether the condition holds
 	 */
 	synchronized boolean await(BooleanSupplier isFree, long deadlineNanos) {
 		this.waiting++;
@@ -67,7 +71,8 @@ final class Places {
 		finally {
 			this.waiting--;
 			if (!free) {
-				// It may have been notified of a place that it does not take.
+				// This thread may have been notified of a place that it does not take, so
+				// it notifies another one.
 				notify();
 			}
 		}

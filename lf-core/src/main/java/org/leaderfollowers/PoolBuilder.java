@@ -11,16 +11,17 @@ import org.leaderfollowers.internal.promotion.PoolSettings;
 import org.leaderfollowers.internal.promotion.ProcessorTime;
 
 /**
- * Collects and checks the options of a pool. In a file of its own; users see it as
- * {@link LeaderFollowersPool.Builder}.
+ * Collects and checks the options of a pool. It is a separate file only because of its
+ * length; users see it as {@link LeaderFollowersPool.Builder}.
  */
 abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
 	private static final int PROCESSORS = Runtime.getRuntime().availableProcessors();
 
 	/**
-	 * A thread that looks for a leadership looks at all of them. Beyond this, threads
-	 * that share the ready handles are the better way to use processors.
+	 * The default maximum of handle sets. A thread that looks for a leadership examines
+	 * all of them. With more processors, it is better to have more threads share the
+	 * ready handles.
 	 */
 	private static final int MOST_UNFOLDED = 8;
 
@@ -34,7 +35,7 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
 	private int threadPriority = Thread.NORM_PRIORITY;
 
-	/** 0 for the default, which depends on the number of threads. */
+	/** 0 stands for the default, which depends on the number of threads. */
 	private int handleSets;
 
 	private List<String> eventSources = List.of();
@@ -47,7 +48,7 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
 	private Duration promotionLease = Duration.ofMillis(2);
 
-	/** 0 to share the default limit with other pools. */
+	/** 0 stands for a share of the default limit. */
 	private long maxBufferedBytes;
 
 	private NestedDispatch nestedDispatch = NestedDispatch.NEVER;
@@ -68,19 +69,19 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	PoolBuilder() {
 	}
 
-	/** For tests: what time it is for the pool. */
+	/** For tests: the clock of the pool. */
 	LeaderFollowersPool.Builder clock(Clock clock) {
 		this.clock = clock;
 		return self();
 	}
 
-	/** For tests: where handle sets get their selectors from. */
+	/** For tests: provides the selectors of the handle sets. */
 	LeaderFollowersPool.Builder selectorProvider(SelectorProvider selectorProvider) {
 		this.selectorProvider = selectorProvider;
 		return self();
 	}
 
-	/** For tests: what threads have used of the processors. */
+	/** For tests: the processor time that threads have used. */
 	LeaderFollowersPool.Builder processorTime(ProcessorTime processorTime) {
 		this.processorTime = processorTime;
 		return self();
@@ -170,7 +171,7 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 		for (String name : names) {
 			if (distinct.contains(Arguments.notBlank("names", name))) {
 				throw new IllegalArgumentException(
-						"'names' must be unlike each other, but holds '%s' twice".formatted(name));
+						"'names' must be different from each other, but contains '%s' twice".formatted(name));
 			}
 			distinct.add(name);
 		}
@@ -292,7 +293,7 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	}
 
 	/**
-	 * The options so far.
+	 * Creates the options.
 	 * @throws IllegalArgumentException if there are more handle sets and event sources
 	 * than threads
 	 */

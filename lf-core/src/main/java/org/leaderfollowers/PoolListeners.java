@@ -9,14 +9,14 @@ import org.leaderfollowers.internal.promotion.HandOffKind;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
 
 /**
- * The listeners of a pool. A listener that throws is logged, and keeps nobody else from
- * being told.
+ * The listeners of a pool. If a listener throws, the exception is logged and the other
+ * listeners are still called.
  */
 final class PoolListeners implements PromotionProtocol.Listener {
 
 	private static final PromotionKind[] KINDS = PromotionKind.values();
 
-	/** Replaced, never changed: hand-offs go through it without an iterator. */
+	/** Replaced but never changed, so that a hand-off needs no iterator. */
 	private volatile PoolListener[] listeners;
 
 	PoolListeners(List<PoolListener> listeners) {
@@ -42,7 +42,7 @@ final class PoolListeners implements PromotionProtocol.Listener {
 		}
 	}
 
-	/** Tells all listeners of something that is rare. */
+	/** Calls all listeners for a rare event. */
 	void tell(Consumer<PoolListener> event) {
 		for (PoolListener listener : this.listeners) {
 			try {
@@ -54,7 +54,9 @@ final class PoolListeners implements PromotionProtocol.Listener {
 		}
 	}
 
-	/** An error, too: the caller is between leading and waiting. */
+	/**
+	 * Errors are caught too, because the calling thread is between leading and waiting.
+	 */
 	private static void failed(PoolListener listener, Throwable failure) {
 		EngineLog.INSTANCE.debug("{} failed", listener, failure);
 	}

@@ -23,9 +23,7 @@ import org.leaderfollowers.internal.promotion.Sharing;
 import org.leaderfollowers.internal.promotion.Starvation;
 import org.leaderfollowers.internal.promotion.Unfolding;
 
-/**
- * Looks at a pool from outside, without stopping it.
- */
+/** Takes snapshots of a pool without stopping it. */
 final class PoolMonitor {
 
 	private static final PromotionKind[] KINDS = PromotionKind.values();
@@ -65,8 +63,8 @@ final class PoolMonitor {
 	PoolSnapshot snapshot(PoolSnapshot.State state) {
 		Instant time = Instant.now();
 		long now = this.options.clock().nanoTime();
-		// The words of the leaderships decide who leads; all else is put in accordance
-		// with what they said when they were read.
+		// The state of the leaderships decides who leads. All other values are made
+		// consistent with what was read from them.
 		Map<Leadership, Member> leaders = leaders(now);
 		Set<Member> leading = new HashSet<>(leaders.values());
 		Set<Member> unlisted = new HashSet<>(leading);
@@ -76,7 +74,7 @@ final class PoolMonitor {
 				listed.add(participant.snapshot(leading.contains(participant), now));
 			}
 		}
-		// Its place may have been given to another thread since.
+		// Its number may have been given to another thread since.
 		leaders.values().removeAll(unlisted);
 		List<PoolSnapshot.HandleSetSnapshot> sets = new ArrayList<>();
 		for (HandleSet set : this.handleSets) {
@@ -106,7 +104,10 @@ final class PoolMonitor {
 				this.memory.used(), this.memory.limit(), time, vacancies, unfolding(now, time), this.upcalls.count());
 	}
 
-	/** No thread leads two of them, whatever the words said one after the other. */
+	/**
+	 * Returns the leaders. A thread is listed for one leadership only, even if it changed
+	 * between two reads.
+	 */
 	private Map<Leadership, Member> leaders(long nowNanos) {
 		Map<Leadership, Member> leaders = new IdentityHashMap<>();
 		Set<Member> leading = new HashSet<>();
@@ -134,7 +135,7 @@ final class PoolMonitor {
 		}
 		long nanos = leadership.isVacant() ? nowNanos - leadership.vacatedNanos()
 				: this.starvationMonitor.starvation().nanos(leadership, nowNanos);
-		// It may have been given up after the time was taken.
+		// The leadership may have been given up after the time was read.
 		return Duration.ofNanos(Math.max(1, nanos));
 	}
 
@@ -149,8 +150,8 @@ final class PoolMonitor {
 	}
 
 	/**
-	 * The leader of a handle set or event source, unless it does not return: a lease that
-	 * has run out is starved if there was nobody to take it over.
+	 * The leader of a handle set or event source. If its lease has expired and no thread
+	 * could take over, it does not count as the leader.
 	 */
 	private @Nullable Member leaderOf(Leadership leadership, long nowNanos) {
 		int holder = leadership.holder();

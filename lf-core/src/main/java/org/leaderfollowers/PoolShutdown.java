@@ -12,14 +12,15 @@ import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
 
 /**
- * The life of a pool, and its end: NEW until it has threads, RUNNING, STOPPING from the
- * moment that no thread is to lead any more, STOPPED when the handle sets are closed. The
- * last thread that leaves closes them.
+ * The lifecycle of a pool: NEW until it has threads, then RUNNING, STOPPING from the
+ * moment when no thread may lead any more, and STOPPED when the handle sets are closed.
+ * The last thread that leaves closes the handle sets.
  */
 final class PoolShutdown {
 
 	/**
-	 * What a thread without a handler gets to end, even if the grace has been used up.
+	 * How long threads without a handler may take to end, even if the grace period is
+	 * over.
 	 */
 	private static final Duration IDLE_END_TIMEOUT = Duration.ofMillis(200);
 
@@ -61,8 +62,8 @@ final class PoolShutdown {
 	}
 
 	/**
-	 * Begins the life of the pool.
-	 * @return whether it has begun just now
+	 * Begins the lifecycle.
+	 * @return whether this call has begun it
 	 * @throws IllegalStateException if the pool was closed
 	 */
 	boolean begin() {
@@ -95,9 +96,11 @@ final class PoolShutdown {
 	 */
 	boolean close(Duration grace) {
 		long deadlineNanos = deadlineAfter(grace);
-		// All of them first: while one is drained, the others must not accept any more.
+		// All of them begin first, so that no server accepts connections while another
+		// one drains.
 		this.drainables.forEach((drainable) -> drainable.beginDrain(deadlineNanos));
-		// Handlers of servers need the clients to answer what they have received.
+		// Clients are closed last, because handlers of servers need them to answer
+		// messages.
 		closeAll(false, deadlineNanos);
 		closeAll(true, deadlineNanos);
 		stop();
@@ -148,14 +151,14 @@ final class PoolShutdown {
 		}
 		boolean ended = awaitEnd(deadlineAfter(INTERRUPT_TIMEOUT));
 		if (!ended) {
-			EngineLog.INSTANCE.warn("Pool '{}' is closed, but {} of its threads ignore their interrupt", this.name,
+			EngineLog.INSTANCE.warn("Pool '{}' is closed, but {} of its threads ignore interrupts", this.name,
 					this.threads.living().size());
 		}
 		closeHandleSets();
 		return ended;
 	}
 
-	/** The pool is closed all the same if the wait is interrupted. */
+	/** If the wait is interrupted, the pool is closed nevertheless. */
 	private boolean awaitEnd(long deadlineNanos) {
 		Participant me = Participant.current();
 		boolean handler = me != null && me.isOf(this.promotion);
@@ -167,8 +170,8 @@ final class PoolShutdown {
 	}
 
 	/**
-	 * Threads that take part no more have but to return; then none is left behind. Those
-	 * that came while the pool was being closed are among them.
+	 * Waits until the pool's own threads have ended. They no longer participate, so they
+	 * end at once. This includes threads that were started while the pool was closing.
 	 */
 	private void joinOwnThreads() {
 		try {
@@ -184,7 +187,8 @@ final class PoolShutdown {
 	}
 
 	/**
-	 * A thread of the pool, which is stopping, has ended. The last one closes the sets.
+	 * Called when a thread has ended while the pool is stopping. The last thread closes
+	 * the handle sets.
 	 */
 	void threadEnded() {
 		if (this.threads.members().count() == 0) {

@@ -16,12 +16,15 @@ import org.leaderfollowers.internal.promotion.PromotionProtocol;
 import org.leaderfollowers.internal.promotion.ThreadSupply;
 
 /**
- * The threads of a pool: how they are started, take part and leave. The pool's own
- * threads do nothing else; threads of the application join for a while.
+ * Starts the threads of a pool, and lets threads join and leave. The pool's own threads
+ * do nothing else; threads of the application join for a limited time.
  */
 final class PoolThreads extends ThreadSupply {
 
-	/** How many threads of the application may join beside the pool's own. */
+	/**
+	 * The maximum number of threads of the application that may join, in addition to the
+	 * pool's own.
+	 */
 	private static final int JOINERS = 64;
 
 	private final String poolName;
@@ -44,12 +47,10 @@ final class PoolThreads extends ThreadSupply {
 
 	private final LongAdder startFailures = new LongAdder();
 
-	/** Set once, before any thread takes part. */
+	/** Set once, before any thread joins. */
 	private @Nullable Pool pool;
 
-	/**
-	 * The pool, as far as its threads have to know it.
-	 */
+	/** The part of the pool that its threads need to know. */
 	interface Pool {
 
 		/** The promotion protocol of the pool. */
@@ -58,10 +59,10 @@ final class PoolThreads extends ThreadSupply {
 		/** How threads of the pool wait for replies. */
 		Participant.ReplyWait replyWait();
 
-		/** What a thread of the pool does until the pool stops or the thread retires. */
+		/** Runs the loop of a thread, until the pool stops or the thread retires. */
 		void participate(Participant me);
 
-		/** A thread takes part no more, or has failed to. */
+		/** Called when a thread no longer participates, or could not begin to. */
 		void threadEnded();
 
 	}
@@ -104,8 +105,8 @@ final class PoolThreads extends ThreadSupply {
 	@Override
 	protected void startThread(boolean underWay) {
 		String name = "lf-" + RateLimit.printable(this.poolName) + "-" + this.threadNumbers.incrementAndGet();
-		// Started by a thread that finds nobody to promote: the thread locals that it
-		// carries for its own request are not for this one.
+		// The new thread inherits no thread locals, because the starting thread may carry
+		// those of its own request.
 		Thread thread = new Thread(null, () -> run(underWay), name, 0, false);
 		thread.setContextClassLoader(this.contextClassLoader);
 		thread.setDaemon(false);
@@ -116,7 +117,7 @@ final class PoolThreads extends ThreadSupply {
 	@Override
 	protected void startFailed(Throwable failure) {
 		this.startFailures.increment();
-		this.failureLog.error("A thread could not be started; the pool '%s' carries on with those that it has",
+		this.failureLog.error("A thread could not be started; the pool '%s' continues with the threads that it has",
 				this.poolName, failure);
 	}
 
@@ -127,7 +128,7 @@ final class PoolThreads extends ThreadSupply {
 		}
 		catch (Throwable ex) {
 			enrollingFailed(underWay);
-			this.failureLog.error("A thread of pool '%s' could not take part in it", this.poolName, ex);
+			this.failureLog.error("A new thread of pool '%s' could not join it", this.poolName, ex);
 			return;
 		}
 		if (underWay) {
@@ -151,7 +152,10 @@ final class PoolThreads extends ThreadSupply {
 		}
 	}
 
-	/** The thread counts no more, and is not the one under way any more. */
+	/**
+	 * Undoes the start of a thread: it no longer counts, and other threads no longer
+	 * expect it.
+	 */
 	private void enrollingFailed(boolean underWay) {
 		ended();
 		if (underWay) {
@@ -162,7 +166,7 @@ final class PoolThreads extends ThreadSupply {
 	}
 
 	/**
-	 * Makes a thread of the application take part, which then {@linkplain #leave leaves}.
+	 * Makes a thread of the application participate until it {@linkplain #leave leaves}.
 	 * @throws IllegalStateException if the pool is closed, or too many threads have
 	 * joined
 	 */
@@ -175,20 +179,21 @@ final class PoolThreads extends ThreadSupply {
 			throw new IllegalStateException("Pool '%s' is closed".formatted(this.poolName));
 		}
 		if (!owned && living().stream().filter((member) -> !member.isOwned()).count() >= JOINERS) {
-			throw new IllegalStateException(
-					"No more than %d threads can join pool '%s' beside its own".formatted(JOINERS, this.poolName));
+			throw new IllegalStateException("No more than %d threads can join pool '%s' in addition to its own"
+				.formatted(JOINERS, this.poolName));
 		}
 		return this.members.enroll(thread, (number, follower) -> new Participant(number, follower, thread, owned,
 				pool().promotion(), pool().replyWait(), this.memory, this.clock.nanoTime()));
 	}
 
-	/** The calling thread takes part no more. */
+	/** Ends the participation of the calling thread. */
 	void leave(Participant me) {
 		try {
 			pool().promotion().leave(me);
 		}
 		finally {
-			// First what must not be left undone, whatever fails: waking others is last.
+			// The steps that must not be omitted come first; waking other threads may
+			// fail and comes last.
 			this.members.withdraw(me);
 			if (me.isOwned() && !me.isRetired()) {
 				ended();
@@ -197,16 +202,17 @@ final class PoolThreads extends ThreadSupply {
 		me.restoreInterrupt();
 		pool().threadEnded();
 		if (!isStopping()) {
-			// The thread that left a vacancy may have counted on this one, or on its
-			// place below the limit being taken; or the vacancy is its own.
+			// Another thread may have left a vacancy because it relied on this thread, or
+			// because the maximum number of threads was reached; or this thread itself
+			// has left the vacancy.
 			pool().promotion().signalIfVacant();
 		}
 	}
 
 	/**
 	 * Applies the updates of a handle set that has no leader because every thread is
-	 * busy. Runs no code of the application. Any thread, which takes part for as long if
-	 * it does not anyhow.
+	 * busy. Runs no code of the application. Any thread. If it does not participate in
+	 * the pool, it joins for the duration of the call.
 	 */
 	void applyUpdatesIfVacant(HandleSet set) {
 		PromotionProtocol promotion = pool().promotion();

@@ -8,9 +8,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A queue as an event source. Only an element or an interrupt ends a wait at a queue, so
- * {@link #wakeup} interrupts the thread that waits. Under the monitor the interrupt
- * cannot come late and hit a handler.
+ * A queue as an event source. Only an element or an interrupt ends a wait on a queue, so
+ * {@link #wakeup} interrupts the waiting thread. The monitor makes sure that the
+ * interrupt does not come late and reach a handler.
  *
  * @param <E> the type of the elements
  */
@@ -53,7 +53,8 @@ final class QueueSource<E> implements EventSource<E> {
 		this.waiting = null;
 		if (this.woken) {
 			this.woken = false;
-			// The queue has thrown, or has found an element at the same time.
+			// Clears an interrupt that came when the queue threw an exception or returned
+			// an element.
 			Thread.interrupted();
 		}
 	}

@@ -7,10 +7,10 @@ import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
- * Runs an application's {@link EventHandler} as one of the engine's: with the promotion
- * of a new leader before each dispatch and the release of the handle after it, it is the
- * paper's {@code LF_Event_Handler} (activity 5.1). The handle was claimed by the leader,
- * which takes the place of the paper's deactivation.
+ * Runs an {@link EventHandler} of the application as a handler of the engine. Together
+ * with the promotion before each dispatch and the release of the handle after it, this is
+ * the paper's {@code LF_Event_Handler} (activity 5.1). The leader has claimed the handle,
+ * which replaces the deactivation of the paper.
  */
 final class RawEventHandler implements EngineEventHandler {
 
@@ -26,7 +26,7 @@ final class RawEventHandler implements EngineEventHandler {
 		this.handle = handles.newHandle(channel, this);
 	}
 
-	/** Has the leader of the handle set watch the handle. */
+	/** Registers the handle with its handle set. */
 	SelectableHandle open() {
 		this.handle.release();
 		this.handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
@@ -89,7 +89,7 @@ final class RawEventHandler implements EngineEventHandler {
 			throw new IllegalArgumentException("'types' must name at least one event type");
 		}
 		if ((operations & SelectionKey.OP_CONNECT) != 0 && (operations & SelectionKey.OP_ACCEPT) != 0) {
-			throw new IllegalArgumentException("'types' must not hold both ACCEPT and CONNECT");
+			throw new IllegalArgumentException("'types' must not contain both ACCEPT and CONNECT");
 		}
 		return operations;
 	}

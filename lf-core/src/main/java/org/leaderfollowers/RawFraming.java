@@ -2,9 +2,7 @@ package org.leaderfollowers;
 
 import java.nio.ByteBuffer;
 
-/**
- * No framing: whatever has arrived is a message.
- */
+/** No framing: all bytes that have arrived are one message. */
 final class RawFraming implements Framing {
 
 	static final RawFraming INSTANCE = new RawFraming();

@@ -8,8 +8,8 @@ import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.exchange.Exchange.State;
 
 /**
- * The reply to come to a request for which nobody waits. Cancelling it gives the exchange
- * up.
+ * The future of a reply that no thread waits for. If the future is cancelled, the
+ * exchange is given up.
  */
 final class Reply extends CompletableFuture<ByteBuffer> {
 
@@ -19,13 +19,13 @@ final class Reply extends CompletableFuture<ByteBuffer> {
 
 	/**
 	 * Creates the future of a new exchange.
-	 * @param deadlineNanos until when, by the clock of the pool
+	 * @param deadlineNanos the deadline, by the clock of the pool
 	 */
 	Reply(long deadlineNanos) {
 		this.exchange = Exchange.ofFuture(deadlineNanos, this);
 	}
 
-	/** The request was sent; the future may have been cancelled before. */
+	/** Records where the request was sent. The future may have been cancelled before. */
 	void begin(Exchanges sentOn) {
 		this.connection = sentOn;
 		giveUpIfCancelled();

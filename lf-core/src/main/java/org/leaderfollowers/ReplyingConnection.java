@@ -5,9 +5,9 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The part of a TCP connection that knows what is still to come from the application:
- * suspensions, which hold up further messages, and replies that are owed, which hold up
- * the end. Any thread.
+ * The part of a TCP connection that counts what the application still has to do:
+ * suspensions, which delay further messages, and owed replies, which delay the end. Any
+ * thread.
  */
 abstract class ReplyingConnection extends EngineConnection {
 
@@ -26,22 +26,22 @@ abstract class ReplyingConnection extends EngineConnection {
 		}
 	}
 
-	/** How many suspensions have not been resumed. */
-	@SuppressWarnings("FieldMayBeFinal") // by SUSPENSIONS
+	/** The number of suspensions that have not been resumed. */
+	@SuppressWarnings("FieldMayBeFinal") // changed through SUSPENSIONS
 	private volatile int suspensions;
 
-	/** How many owed replies have not been closed. */
-	@SuppressWarnings("FieldMayBeFinal") // by OWED_REPLIES
+	/** The number of owed replies that have not been closed. */
+	@SuppressWarnings("FieldMayBeFinal") // changed through OWED_REPLIES
 	private volatile int owedReplies;
 
 	ReplyingConnection(long id) {
 		super(id);
 	}
 
-	/** Has the owner look at the connection, which was suspended. */
+	/** Requests a look of the owner, because the last suspension has ended. */
 	abstract void resumed();
 
-	/** Has the owner look at the connection if it waits for the end of what is owed. */
+	/** Requests a look of the owner if the connection waits for the last owed reply. */
 	abstract void settled();
 
 	@Override
@@ -69,7 +69,7 @@ abstract class ReplyingConnection extends EngineConnection {
 		});
 	}
 
-	/** How much of what was received is not answered. */
+	/** The number of received messages, or groups of them, that are not answered. */
 	int unanswered() {
 		return this.owedReplies;
 	}

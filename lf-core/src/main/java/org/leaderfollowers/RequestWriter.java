@@ -15,10 +15,10 @@ import org.leaderfollowers.internal.exchange.ExchangeTable.Registration;
 import org.leaderfollowers.internal.exchange.RequestQueue;
 
 /**
- * The way of requests whose callers wait: all that have come together are written at
- * once, by one of the callers or by the thread that reads replies. With 64 callers on one
- * connection, that saves most of the system calls, and no caller waits for another one to
- * return from its own.
+ * Writes requests whose callers wait. Requests that arrive together are written at once,
+ * by one of the callers or by the thread that reads replies. With 64 callers on one
+ * connection, this saves most of the system calls, and no caller waits until the system
+ * call of another one has returned.
  */
 final class RequestWriter implements OutboundBuffer.Acceptance {
 
@@ -30,7 +30,7 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 
 	private final RequestQueue<Request> queue = new RequestQueue<>(this::write);
 
-	// Of the thread that holds the queue
+	// Used only by the thread that holds the queue
 
 	private final List<Request> taken = new ArrayList<>();
 
@@ -39,20 +39,20 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 	private boolean asked;
 
 	/**
-	 * A request on its way.
+	 * A request that is to be written.
 	 *
-	 * @param exchange ended, perhaps, by now
+	 * @param exchange may have ended by now
 	 * @param frame from position to limit
-	 * @param registered whether the exchange has been registered; otherwise it is when
-	 * the request is written
+	 * @param registered whether the exchange is registered already; otherwise it is
+	 * registered when the request is written
 	 */
 	private record Request(Exchange exchange, ByteBuffer frame, boolean registered) {
 	}
 
 	/**
-	 * Creates the way of one connection.
-	 * @param onWithdrawal told when an exchange leaves the table whose request was not
-	 * written
+	 * Creates the writer of one connection.
+	 * @param onWithdrawal called when an exchange leaves the table because its request
+	 * was not written
 	 */
 	RequestWriter(ExchangeTable table, OutboundWriter outbound, Runnable onWithdrawal) {
 		this.table = table;
@@ -61,9 +61,9 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 	}
 
 	/**
-	 * Sends a request. Any thread. If it cannot be written, the exchange ends
+	 * Sends a request. Any thread. If the request cannot be written, the exchange ends as
 	 * {@link State#REFUSED}.
-	 * @param registered whether the exchange has been registered
+	 * @param registered whether the exchange is registered already
 	 */
 	void send(Exchange exchange, ByteBuffer message, boolean registered) {
 		this.queue.add(new Request(exchange, this.outbound.encodeRequest(message), registered));
@@ -103,7 +103,10 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 		}
 	}
 
-	/** Takes as many as fit into a buffer, at least one. Returns their length. */
+	/**
+	 * Takes as many requests as fit into a buffer, but at least one. Returns their total
+	 * length.
+	 */
 	private int take(Queue<Request> requests) {
 		int bytes = 0;
 		for (Request next = requests.peek(); next != null
@@ -115,7 +118,7 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 		return bytes;
 	}
 
-	/** Puts together what is still to be written, in the order of the socket. */
+	/** Collects the requests that are still wanted, in the order of the socket. */
 	@Override
 	public boolean accept() {
 		this.asked = true;
@@ -165,7 +168,10 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 		}
 	}
 
-	/** Its caller has given up, so its reply counts as owed; but none will come. */
+	/**
+	 * Withdraws a request whose caller has given up. Its reply counts as owed, although
+	 * none will come.
+	 */
 	private void withdraw(Request request) {
 		if (request.registered()) {
 			this.table.withdraw(request.exchange());

@@ -3,8 +3,8 @@ package org.leaderfollowers;
 import java.nio.ByteBuffer;
 
 /**
- * Whole requests and replies of Redis (RESP2). Each connection has its own framing, so
- * that an array that arrives in pieces is read only once.
+ * Whole requests and replies of Redis (RESP2). Each connection has its own object, so
+ * that an array that arrives in pieces is scanned only once.
  */
 class RespFraming implements Framing {
 
@@ -46,26 +46,32 @@ class RespFraming implements Framing {
 		/** The first byte of an element of an array. */
 		ELEMENT,
 
-		/** Within a line. */
+		/** Inside a line. */
 		LINE,
 
-		/** The bytes of a string, or the line end behind them. */
+		/** The bytes of a string, or the line end after them. */
 		STRING
 
 	}
 
-	/** Remembers how far the message has been read. */
+	/** Stores how far the current message has been read. */
 	private static final class OfConnection extends RespFraming {
 
 		private static final DelimiterFraming LINE_FEED = new DelimiterFraming("line", new byte[] { '\n' }, false);
 
-		/** The type, the digits of the greatest int, and the line end. */
+		/** The length of a type byte, the digits of the greatest int, and a line end. */
 		private static final int MAX_LENGTH_LINE = 13;
 
-		/** The offset of what has not been read, possibly behind the input. */
+		/**
+		 * The offset of the first byte that has not been read. It may lie behind the
+		 * input.
+		 */
 		private long next;
 
-		/** The values that the message lacks. An array adds its elements. */
+		/**
+		 * The number of values that the message still lacks. An array adds the number of
+		 * its elements.
+		 */
 		private long missing = 1;
 
 		private Part part = Part.FIRST;
@@ -75,7 +81,7 @@ class RespFraming implements Framing {
 		@Override
 		public boolean decode(ByteBuffer input, Frame frame) {
 			while (this.missing > 0 && read(input)) {
-				// Until the message is complete or there is no more input.
+				// Repeats until the message is complete or the input is used up.
 			}
 			int scanned = (int) Math.min(this.next, input.remaining());
 			if (this.missing == 0) {
@@ -92,12 +98,15 @@ class RespFraming implements Framing {
 			}
 			boolean reported = this.tooLarge;
 			this.tooLarge = true;
-			// The bytes before that are discarded.
+			// The bytes before this offset are discarded.
 			this.next -= scanned;
 			return reported ? frame.incomplete(scanned) : frame.tooLarge(0, scanned, Frame.UNKNOWN);
 		}
 
-		/** Returns whether there was enough input for the next part. */
+		/**
+		 * Reads the next part. Returns {@code false} if the input does not contain it
+		 * completely.
+		 */
 		private boolean read(ByteBuffer input) {
 			if (this.next >= input.remaining()) {
 				return false;

@@ -12,10 +12,10 @@ import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
- * A handle over a selectable channel, registered with one handle set at a time.
+ * A handle with a selectable channel, which is registered with one handle set at a time.
  * <p>
- * Fields are grouped by who may touch them; the state word in {@link HandleState} decides
- * who that is.
+ * The fields are grouped by the threads that may access them; {@link HandleState} decides
+ * which thread owns the handle.
  */
 final class SelectableHandle extends HandleState implements Handle, HandledWork.Source {
 
@@ -25,65 +25,74 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	/** Activate the handle again; see the state DISARMED. */
 	static final int REARM = 1 << 1;
 
-	/** What the handle is interested in has changed. */
+	/** The interest of the handle has changed. */
 	static final int INTEREST = 1 << 2;
 
-	/** Some deadline is earlier than {@link #timerDeadline}. */
+	/** A deadline may be earlier than {@link #timerDeadline}. */
 	static final int TIMER = 1 << 3;
 
-	/** The handle is closed: forget its timer, let the selector free its descriptor. */
+	/**
+	 * The handle is closed: remove its timer, and make the selector free its descriptor.
+	 */
 	static final int GONE = 1 << 4;
 
 	/**
-	 * Activate the handle, whose owner waits for its next event; see CLAIMED_DISARMED.
+	 * Activate the handle although it is owned, because the owner waits for its next
+	 * event; see CLAIMED_DISARMED.
 	 */
 	static final int ARM_OWNED = 1 << 5;
 
 	/**
-	 * Dispatch to the handler although nothing fired. Apart from the selector's
-	 * operations, since it is kept among them in the ready ring.
+	 * Dispatch to the handler although no event has occurred. Differs from all operations
+	 * of a selector, because both are stored together in the ready ring.
 	 */
 	static final int LOOK = 1 << 6;
 
-	/** {@code null} if only its timer and looks are wanted. */
+	/** {@code null} if the handle only has a timer and looks. */
 	private final @Nullable SelectableChannel channel;
 
-	/** Changed by the leader of the set, while nobody owns the handle. */
+	/** Changed by the leader of the set while no thread owns the handle. */
 	private volatile HandleSet handleSet;
 
 	final EngineEventHandler handler;
 
-	/** How long the handler runs, as far as each handle set has seen; or one for all. */
+	/**
+	 * The learned duration of the handler: one profile for each handle set, or one for
+	 * all.
+	 */
 	private final HandlerProfile[] profiles;
 
 	/**
-	 * What the handler wants to be told of, other than room to write. Any thread. A byte,
-	 * so that idle connections are small; no operation of a selector takes more.
+	 * The operations that the handler is interested in, except writing. Any thread. A
+	 * byte, so that idle connections are small; all operations of a selector fit into it.
 	 */
 	private volatile byte operations;
 
-	/** Asked for by {@link #close()}; done by the next owner. */
+	/** Set by {@link #close()}; the next owner closes the handle. */
 	volatile boolean closeRequested;
 
-	/** When the timer comes up. Written by the leader, read by owners. */
+	/** When the timer expires. Written by the leader, read by owners. */
 	volatile long timerDeadline = Long.MAX_VALUE;
 
-	// The leader's
+	// Used by the leader only
 
 	@Nullable SelectionKey key;
 
-	/** Whether the handle is active in the demultiplexer but for write events. */
+	/** Whether the selector watches the handle, apart from write events. */
 	boolean active;
 
-	/** What the selector was told last. */
+	/** The operations that are registered with the selector. */
 	byte registeredOperations;
 
-	// The owner's
+	// Used by the owner only
 
-	/** The events for which it was claimed. A byte, like what they are made of. */
+	/**
+	 * The events that the handle was claimed for. A byte is enough, as for the
+	 * operations.
+	 */
 	byte claimedEvents;
 
-	/** Decides to which handle set it is dealt. */
+	/** Determines the handle set that the handle is assigned to. */
 	final short number;
 
 	SelectableHandle(@Nullable SelectableChannel channel, short number, HandleSet handleSet, EngineEventHandler handler,
@@ -96,15 +105,15 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 		this.operations = (byte) operations;
 	}
 
-	/** What is known of the handler in the set of the handle. */
+	/** The profile of the handler in the current handle set. */
 	HandlerProfile profile() {
 		return this.profiles[Math.min(this.handleSet.leadership.index(), this.profiles.length - 1)];
 	}
 
 	/**
-	 * Leaves its handle set for another one, whose leader is then asked to register it.
-	 * Called by the leader of the set, in which it is not scheduled any more, after it
-	 * has {@linkplain #disarm disarmed} the handle.
+	 * Moves the handle to another handle set, and asks the leader of that set to register
+	 * it. Called by the leader of the current set, after it has {@linkplain #disarm
+	 * disarmed} the handle and removed it from the ready queue.
 	 */
 	void moveTo(HandleSet other) {
 		SelectionKey former = this.key;
@@ -133,7 +142,8 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 
 	/**
 	 * Releases the handle.
-	 * @return {@code false} if the owner has to look at it again and still owns it
+	 * @return {@code false} if the caller still owns the handle and has to look at it
+	 * again
 	 */
 	boolean releaseOrLookAgain() {
 		return switch (release()) {
@@ -147,8 +157,8 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	}
 
 	/**
-	 * Releases the handle without a look, for it is going to be abandoned, or the caller
-	 * requests a look.
+	 * Releases the handle without another look, because it will be abandoned or the
+	 * caller requests a look.
 	 */
 	void giveBack() {
 		Release released;
@@ -158,27 +168,26 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 		while (released == Release.LOOK_AGAIN);
 	}
 
-	/**
-	 * Closes the handle for good. Called by its owner.
-	 */
+	/** Closes the handle permanently. Called by its owner. */
 	void closeByOwner() {
 		markClosed();
 		closeChannel();
-		// The descriptor of a registered channel is freed by the next select.
+		// The next select frees the descriptor of a registered channel.
 		request(GONE);
 	}
 
 	/**
-	 * Puts the handle in order after its handler has failed. Called by its owner.
-	 * @return whether it is closed; {@code false} if its handler is to go round again to
-	 * end in good order
+	 * Handles a failure of the handler. Called by its owner.
+	 * @return whether the handle is closed; {@code false} if the handler has to run
+	 * another round to close in good order
 	 */
 	boolean closeAfterFailure(Participant me, Throwable failure) {
 		try {
 			return !this.handler.failed(me, failure);
 		}
 		catch (Throwable ex) {
-			// Not even that: no memory, or no class. The handle must not stay claimed.
+			// Even the handling of the failure has failed, because memory is short or a
+			// class cannot be loaded. The handle must not stay claimed.
 			if (ex != failure) {
 				failure.addSuppressed(ex);
 			}
@@ -189,9 +198,7 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 		}
 	}
 
-	/**
-	 * Closes the channel under whoever works on it. Any thread.
-	 */
+	/** Closes the channel even if another thread works on it. Any thread. */
 	void closeChannel() {
 		try {
 			if (this.channel != null) {

@@ -5,9 +5,7 @@ import java.util.concurrent.atomic.LongAdder;
 
 import org.leaderfollowers.internal.latency.LatencyHistogram;
 
-/**
- * What a server counts, whatever its transport. Any thread.
- */
+/** The counters that servers of all transports share. Any thread. */
 final class ServerCounters {
 
 	private final LongAdder receivedBytes = new LongAdder();
@@ -16,7 +14,7 @@ final class ServerCounters {
 
 	private final LongAdder receivedMessages = new LongAdder();
 
-	/** How long the handler took, by handle set. */
+	/** The durations of the handler, for each handle set. */
 	private final LatencyHistogram[] durations;
 
 	ServerCounters(int handleSets) {

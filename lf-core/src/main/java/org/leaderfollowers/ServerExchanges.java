@@ -2,10 +2,7 @@ package org.leaderfollowers;
 
 import org.leaderfollowers.internal.exchange.Exchange.State;
 
-/**
- * The requests that a server sends to its clients: how their replies are found, and how
- * many may be under way on a connection.
- */
+/** The options and counters of the requests that a server sends to its clients. */
 final class ServerExchanges implements Exchanges.ExchangeListener {
 
 	private final Correlation correlation;
@@ -19,7 +16,7 @@ final class ServerExchanges implements Exchanges.ExchangeListener {
 		this.places = places;
 	}
 
-	/** Has requests sent on a connection. Before it is opened. */
+	/** Lets requests be sent on a connection. Called before the connection is opened. */
 	void begin(StreamConnection connection) {
 		connection.exchanges = new Exchanges(this.correlation, this.places, connection, this);
 	}

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.logging.EngineLog;
 
 /**
- * The life of a server, whatever its transport: started once, paused and resumed, drained
- * and closed. Any thread.
+ * The lifecycle of a server of any transport: it is started once, can be paused and
+ * resumed, and is drained and closed. Any thread.
  *
  * @param <C> the channel that the server is bound to
  */
@@ -23,7 +23,7 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 
 	private static final Duration ABORT_TIMEOUT = Duration.ofMillis(500);
 
-	/** How often a closing thread looks whether the handle set has a leader. */
+	/** How often a closing thread checks whether the handle set has a leader. */
 	private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
 	private final LeaderFollowersPool pool;
@@ -52,7 +52,7 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 		return this.state.name();
 	}
 
-	// The start
+	// Start
 
 	final synchronized void start() {
 		if (this.state.current() != ServerSnapshot.State.NEW) {
@@ -110,13 +110,13 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 
 	abstract void bind(C channel, InetSocketAddress address) throws IOException;
 
-	/** Makes the handler of the bound channel, and remembers it. */
+	/** Creates and stores the handler of the bound channel. */
 	abstract BoundSocket newSocket(C channel) throws IOException;
 
 	/** The handler of the bound channel, or {@code null} before the start. */
 	abstract @Nullable BoundSocket socket();
 
-	// The middle
+	// Operation
 
 	final void pause() {
 		this.state.paused(true);
@@ -147,7 +147,7 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 		return this.boundAddress;
 	}
 
-	// The end
+	// Shutdown
 
 	final void close() {
 		close(CLOSE_TIMEOUT);
@@ -157,11 +157,11 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 	public final boolean close(Duration grace) {
 		boolean drained = drain(grace);
 		if (!drained && !isDone()) {
-			// Before anything ends: another thread that drains must not take that for
+			// Before anything ends, so that another thread that drains does not report
 			// success.
 			this.state.aborted();
-			EngineLog.INSTANCE.warn("Server '{}' is closed with {} that were not done{}; their replies may be lost",
-					name(), undone(), grace.isZero() ? "" : " within " + grace);
+			EngineLog.INSTANCE.warn("Server '{}' is closed although {} had not finished{}; replies may be lost", name(),
+					undone(), grace.isZero() ? "" : " within " + grace);
 			abort(System.nanoTime() + ABORT_TIMEOUT.toNanos());
 		}
 		synchronized (this) {
@@ -192,7 +192,8 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 	}
 
 	/**
-	 * Waits; a handler of this server waits neither for itself nor for others like it.
+	 * Waits until everything is answered. If a handler of this server calls this method,
+	 * it does not wait for handlers that drain as well, such as itself.
 	 */
 	final boolean awaitDrained(long deadlineNanos) {
 		Participant me = Participant.current();
@@ -204,7 +205,7 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 	/**
 	 * Waits until the socket is closed. If every thread of the pool is busy, the port
 	 * must not stay open until one is free.
-	 * @param deadlineNanos when to close it though nobody is free
+	 * @param deadlineNanos when to close the socket even if no thread is free
 	 */
 	final void awaitClosed(BoundSocket socket, long deadlineNanos) {
 		long leftNanos;
@@ -225,11 +226,14 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 		socket.closeByForce();
 	}
 
-	/** Takes on nothing new, and has everything looked at that is to be answered. */
+	/**
+	 * Stops accepting new work, and requests a look at everything that still has to be
+	 * answered.
+	 */
 	abstract void drainInput(long deadlineNanos);
 
 	/**
-	 * Whether everything was answered, but for handlers that wait for that themselves.
+	 * Whether everything was answered, except by handlers that wait for this themselves.
 	 */
 	abstract boolean isDrained(int exceptHandlers);
 
@@ -239,10 +243,10 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 	/** Whether nothing is left to abort. */
 	abstract boolean isDone();
 
-	/** The number and the kind of what is left, for people. */
+	/** The number and kind of the unfinished items, for the log. */
 	abstract String undone();
 
-	/** Ends what is left, whether it was answered or not. */
+	/** Ends the unfinished items, whether they were answered or not. */
 	abstract void abort(long deadlineNanos);
 
 }

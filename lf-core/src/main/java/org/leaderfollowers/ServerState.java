@@ -8,8 +8,8 @@ import org.leaderfollowers.internal.lifecycle.Quiescence;
 import org.leaderfollowers.internal.promotion.Clock;
 
 /**
- * How far the life of a server is: what its socket and its connections ask about it and
- * report. Any thread. The life itself is a {@link ServerLifecycle}.
+ * The current state of a server, which its socket and its connections query and update.
+ * Any thread. {@link ServerLifecycle} changes it.
  */
 final class ServerState {
 
@@ -23,7 +23,7 @@ final class ServerState {
 
 	private volatile boolean paused;
 
-	/** Whether messages were lost, since the grace was used up. Stays true. */
+	/** Whether messages were lost because the grace period was over. Never reset. */
 	private volatile boolean aborted;
 
 	private volatile @Nullable Instant startedAt;
@@ -63,9 +63,9 @@ final class ServerState {
 		return this.listeningFailure;
 	}
 
-	/** The socket is closed, and nobody has asked for that. */
+	/** Called when the socket was closed without a request to close it. */
 	void listeningFailed(Throwable cause) {
-		// The first failure is the reason; what follows comes of it.
+		// Only the first failure is recorded, because later ones are consequences of it.
 		if (this.current == ServerSnapshot.State.RUNNING && this.listeningFailure == null) {
 			String failure = ServerWarnings.describe(cause);
 			this.listeningFailure = failure;
@@ -73,7 +73,7 @@ final class ServerState {
 		}
 	}
 
-	// Told by the life of the server, under its monitor
+	// Called by the lifecycle of the server, under its monitor
 
 	void started() {
 		this.current = ServerSnapshot.State.RUNNING;
@@ -91,7 +91,7 @@ final class ServerState {
 
 	void stopped() {
 		this.current = ServerSnapshot.State.STOPPED;
-		// Another thread may drain without an end of time.
+		// Another thread may be draining without a time limit.
 		this.quiescence.changed();
 	}
 
@@ -103,9 +103,9 @@ final class ServerState {
 		this.paused = paused;
 	}
 
-	// The wait for the end
+	// Waiting for the end
 
-	/** Something that a drain may wait for has happened. */
+	/** Called when something has happened that a drain may wait for. */
 	void changed() {
 		if (isDraining()) {
 			this.quiescence.changed();
@@ -113,8 +113,8 @@ final class ServerState {
 	}
 
 	/**
-	 * Waits until nothing is left to be done, the time is up, or the server is closed.
-	 * @return whether nothing is left
+	 * Waits until nothing is left to do, the deadline passes, or the server is closed.
+	 * @return whether nothing is left to do
 	 */
 	boolean awaitRest(Quiescence.Condition condition, boolean handler, long deadlineNanos) {
 		BooleanSupplier isStopped = () -> this.current == ServerSnapshot.State.STOPPED;

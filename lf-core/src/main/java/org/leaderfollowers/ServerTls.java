@@ -118,7 +118,7 @@ public final class ServerTls {
 		return List.of(wanted);
 	}
 
-	/** For one connection. */
+	/** Creates the engine of one connection. */
 	SSLEngine newEngine() {
 		SSLEngine engine = this.context.createSSLEngine();
 		engine.setUseClientMode(false);
@@ -129,7 +129,7 @@ public final class ServerTls {
 		if (this.cipherSuites != null) {
 			parameters.setCipherSuites(this.cipherSuites.toArray(String[]::new));
 		}
-		// Each of the two setters undoes the other.
+		// Each of the two setters resets the other.
 		if (this.clientAuth == ClientAuth.NEED) {
 			parameters.setNeedClientAuth(true);
 		}

@@ -12,12 +12,12 @@ import org.leaderfollowers.internal.logging.RateLimit;
 import org.leaderfollowers.internal.proxy.ProxyHeaderException;
 
 /**
- * The lines that a server logs because of its peers and its handler. Each kind has a rate
- * limit, so that neither can fill a disk. Any thread.
+ * The log lines that the peers and the handler of a server cause. Each kind has a rate
+ * limit, so that it cannot fill a disk. Any thread.
  */
 final class ServerWarnings {
 
-	/** What is logged of an exception that a peer can provoke, in characters. */
+	/** The maximum length of a logged exception that a peer can cause, in characters. */
 	private static final int LONGEST_CAUSE = 300;
 
 	private static final EngineLog logger = EngineLog.INSTANCE;
@@ -54,10 +54,10 @@ final class ServerWarnings {
 		return new RateLimit(TimeUnit.SECONDS.toNanos(10));
 	}
 
-	/** Not limited: it happens once. */
+	/** Not limited, because it happens only once. */
 	void listeningFailed(String failure) {
-		logger.error("Server '{}' does not listen any more, and has to be replaced by a new one: {}", this.server,
-				failure);
+		logger.error("Server '{}' no longer listens, because its socket has failed. Build and start a new server: {}",
+				this.server, failure);
 	}
 
 	// Connections
@@ -66,7 +66,8 @@ final class ServerWarnings {
 		long suppressed = this.rejections.tryAcquire();
 		if (suppressed >= 0) {
 			logger.warn(
-					"Server '{}' turned a connection away: {} are open, which is the maximum number of connections (maxConnections){}",
+					"Server '{}' rejected a connection: {} are open, which is the maximum number of "
+							+ "connections (maxConnections){}",
 					this.server, maxConnections, RateLimit.heldBack(suppressed));
 		}
 	}
@@ -75,7 +76,9 @@ final class ServerWarnings {
 		long suppressed = this.untrusted.tryAcquire();
 		if (suppressed >= 0) {
 			logger.warn(
-					"Server '{}' turned a connection from {} away: it only serves those of its trusted networks {}, which tell the client's address by the PROXY protocol. If this is a load balancer, add its network; if clients may connect directly, allow it (directClients){}",
+					"Server '{}' rejected a connection from {}: it serves only its trusted networks {}, which "
+							+ "report the client's address by the PROXY protocol. If this is a load balancer, add its "
+							+ "network; if clients may connect directly, allow it (directClients){}",
 					this.server, peer.getHostAddress(), trusted, RateLimit.heldBack(suppressed));
 		}
 	}
@@ -95,7 +98,9 @@ final class ServerWarnings {
 		long suppressed = this.overloads.tryAcquire();
 		if (suppressed >= 0) {
 			logger.warn(
-					"{} is closed: the connections of pool '{}' hold {} bytes of messages and replies that are under way, {} bytes with the pools that share its limit, and no more than {} are allowed (maxBufferedBytes){}",
+					"{} is closed: the connections of pool '{}' hold {} bytes of messages and replies that are "
+							+ "under way, {} bytes with the pools that share its limit, and the maximum is {} "
+							+ "(maxBufferedBytes){}",
 					connection, this.pool, memory.used(), memory.usedTogether(), memory.limit(),
 					RateLimit.heldBack(suppressed));
 		}
@@ -103,7 +108,8 @@ final class ServerWarnings {
 
 	void closedUnhandled(Connection connection, Throwable failure) {
 		if (failure instanceof IOException) {
-			// Peers come and go; that is not worth a line of a production log.
+			// Peers come and go, which is not worth a line in the log of a production
+			// system.
 			logger.debug("{} failed", connection, failure);
 			return;
 		}
@@ -135,7 +141,8 @@ final class ServerWarnings {
 		long suppressed = this.inFlight.tryAcquire();
 		if (suppressed >= 0) {
 			logger.warn(
-					"Server '{}' reads no datagrams for now: {} are being handled or suspended, which is the maximum (maxInFlight). The system keeps some and drops the others{}",
+					"Server '{}' reads no datagrams at the moment: {} are being handled or suspended, which is "
+							+ "the maximum (maxInFlight). The system keeps some of the others, and drops the rest{}",
 					this.server, maxInFlight, RateLimit.heldBack(suppressed));
 		}
 	}
@@ -143,8 +150,8 @@ final class ServerWarnings {
 	void noRoomForReply() {
 		long suppressed = this.noRoom.tryAcquire();
 		if (suppressed >= 0) {
-			logger.warn("Server '{}' dropped a reply, since the send buffer of the system was full (sendBufferSize){}",
-					this.server, RateLimit.heldBack(suppressed));
+			logger.warn("Server '{}' dropped a reply, because the send buffer of the system was full "
+					+ "(sendBufferSize){}", this.server, RateLimit.heldBack(suppressed));
 		}
 	}
 
@@ -177,7 +184,7 @@ final class ServerWarnings {
 		}
 	}
 
-	/** A failure in one short line of printable characters. */
+	/** Describes a failure in one short line of printable characters. */
 	static String describe(Throwable cause) {
 		if (cause instanceof ProxyHeaderException) {
 			return "the header of the PROXY protocol is not valid: " + cause.getMessage();

@@ -15,12 +15,13 @@ import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.Starvation;
 
 /**
- * Tells operators and listeners that a pool is starved.
+ * Reports to operators and listeners that a pool is starved.
  * <p>
- * The thread that leads in the end knows how long it lasted. If none does, because all
- * handlers wait for the same broken thing, another thread has to tell: the herald. It is
- * started when the pool has run out of threads, looks a few times a second while it is
- * so, and ends some seconds after it has passed.
+ * The thread that finally takes the leadership reports how long the starvation lasted. If
+ * all handlers wait for the same broken resource, no thread takes it. Another thread must
+ * report then: the herald. The herald is started when the pool has run out of threads. It
+ * checks a few times a second while the starvation lasts, and ends some seconds
+ * afterwards.
  */
 final class StarvationMonitor implements Starvation.Listener {
 
@@ -30,7 +31,7 @@ final class StarvationMonitor implements Starvation.Listener {
 
 	private static final long LOG_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-	/** How many handlers a line of the log names. */
+	/** The maximum number of handlers that a log line names. */
 	private static final int NAMED = 5;
 
 	private final String poolName;
@@ -43,7 +44,7 @@ final class StarvationMonitor implements Starvation.Listener {
 
 	private final Starvation starvation;
 
-	/** Periods that were longer than the lease. */
+	/** The number of periods that were longer than the lease. */
 	private final LongAdder starvations = new LongAdder();
 
 	private final RateLimit log = new RateLimit(LOG_INTERVAL_NANOS);
@@ -90,7 +91,8 @@ final class StarvationMonitor implements Starvation.Listener {
 			}
 		}
 		catch (Throwable ex) {
-			// Unable to create native thread. The thread that leads in the end tells.
+			// No thread can be created. The thread that finally takes the leadership will
+			// report.
 			this.herald.set(null);
 		}
 	}
@@ -107,7 +109,8 @@ final class StarvationMonitor implements Starvation.Listener {
 				if (!told) {
 					this.listeners.tell((listener) -> {
 						listener.starved(starvedNanos);
-						// Or this thread would not park any more.
+						// With the interrupt status of a listener, this thread would not
+						// park.
 						Thread.interrupted();
 					});
 				}
@@ -116,7 +119,8 @@ final class StarvationMonitor implements Starvation.Listener {
 		}
 		this.herald.set(null);
 		if (longestNanos() > 0 && !this.threads.isStopping()) {
-			// It began after the last look, by a thread that still saw this one.
+			// The starvation began after the last check, and the thread that noticed it
+			// still saw this herald.
 			startHerald();
 		}
 	}
@@ -125,7 +129,10 @@ final class StarvationMonitor implements Starvation.Listener {
 		return this.threads.settings().leaseNanos();
 	}
 
-	/** A pool that is used to the full is starved for moments; that is no news. */
+	/**
+	 * How long a starvation must last to be reported. A fully used pool is starved for
+	 * moments, which is normal.
+	 */
 	private long worthALine() {
 		return Math.max(LOOK_NANOS, leaseNanos());
 	}
@@ -134,16 +141,16 @@ final class StarvationMonitor implements Starvation.Listener {
 		try {
 			long suppressed = this.log.tryAcquire();
 			if (suppressed >= 0) {
-				EngineLog.INSTANCE
-					.warn("Pool '{}' had no thread left to wait for events for {} s. Its threads (max {}) run: {}. "
-							+ "Other connections wait meanwhile: find what these handlers wait for, or raise the maximum "
-							+ "of threads (threads.max){}", this.poolName,
-							String.format(Locale.ROOT, "%.1f", nanos / 1e9), this.threads.settings().maxThreads(),
-							culprits(), RateLimit.heldBack(suppressed));
+				EngineLog.INSTANCE.warn(
+						"Pool '{}' had no thread left to wait for events for {} s. Its threads (max {}) run: "
+								+ "{}. Other connections wait meanwhile: find out what these handlers wait for, or "
+								+ "raise the maximum number of threads (threads.max){}",
+						this.poolName, String.format(Locale.ROOT, "%.1f", nanos / 1e9),
+						this.threads.settings().maxThreads(), culprits(), RateLimit.heldBack(suppressed));
 			}
 		}
 		catch (Throwable ex) {
-			// Out of memory, most likely; a leader must not end because of a line.
+			// Usually because memory is short. A log line must not end a leader.
 		}
 	}
 
@@ -154,14 +161,14 @@ final class StarvationMonitor implements Starvation.Listener {
 			.map((participant) -> participant.snapshot(false, now))
 			.toList();
 		List<PoolSnapshot.RunningHandler> culprits = PoolSnapshot.runningHandlers(snapshots);
-		return culprits.isEmpty() ? "nothing any more"
+		return culprits.isEmpty() ? "no handlers any more"
 				: culprits.stream()
 					.limit(NAMED)
 					.map((culprit) -> RateLimit.printable(culprit.toString()))
 					.collect(Collectors.joining(", "));
 	}
 
-	/** For how long a handle set has been starved at the most, or 0. */
+	/** How long the longest current starvation has lasted, or 0 if there is none. */
 	long longestNanos() {
 		return this.starvation.longestNanos(this.clock.nanoTime());
 	}

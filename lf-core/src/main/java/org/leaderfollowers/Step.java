@@ -2,7 +2,7 @@ package org.leaderfollowers;
 
 /**
  * The work that a round of a TCP connection has for the application.
- * {@link TcpConnection} finds it when it prepares the round, and does it when it
+ * {@link TcpConnection} determines it when it prepares the round, and executes it when it
  * dispatches.
  */
 enum Step {
@@ -43,14 +43,12 @@ enum Step {
 		this.followed = followed;
 	}
 
-	/** Whether the same thread goes round again, since nothing has been read yet. */
+	/** Whether the same thread runs another round, because nothing has been read yet. */
 	boolean isFollowed() {
 		return this.followed;
 	}
 
-	/**
-	 * A call of the handler that is not about a message.
-	 */
+	/** A call of a handler method that does not concern a message. */
 	@FunctionalInterface
 	interface Call {
 

@@ -19,12 +19,11 @@ import org.leaderfollowers.internal.transport.TlsTransport;
 import org.leaderfollowers.internal.transport.Transport;
 
 /**
- * The part of a TCP connection that any thread may use, at any time: sending, asking for
- * its end, its deadlines, and what it looks like. {@link TcpConnection} adds the part
- * that belongs to the owner of the handle, one thread at a time.
+ * The part of a TCP connection that any thread may use at any time: sending, requesting
+ * the end, deadlines, and snapshots. {@link TcpConnection} adds the part that only the
+ * owner of the handle uses, one thread at a time.
  * <p>
- * It is one object with that, rather than another one beside it, so that an idle
- * connection is small.
+ * Both are one object, so that an idle connection is small.
  */
 abstract class StreamConnection extends ReplyingConnection implements EngineEventHandler {
 
@@ -63,7 +62,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	private final long acceptedNanos;
 
 	/**
-	 * Unknown until this side has connected. Written by the owner, before it is opened.
+	 * {@code null} until this side has connected. Written before the connection opens.
 	 */
 	@Nullable InetSocketAddress localAddress;
 
@@ -71,7 +70,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	final OutboundWriter outbound;
 
-	/** Requests of this side that are under way. Written before it is opened. */
+	/** The exchanges of this side. Written before the connection opens. */
 	@Nullable Exchanges exchanges;
 
 	/**
@@ -80,31 +79,31 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	 */
 	private volatile @Nullable Object proxy;
 
-	/** How the connection closes, from the first moment that this is known. */
+	/** How the connection closes, as soon as this is known. */
 	volatile @Nullable CloseSequence closing;
 
-	/** State that few connections have; see {@link #watch()}. */
+	/** State that only some connections have; see {@link #watch()}. */
 	volatile @Nullable ConnectionWatch watch;
 
 	/**
-	 * When the message that is kept in {@link #partial} has to be complete, or the record
-	 * that the transport holds a part of, or before anything was received of the
-	 * application's, when the connection has to be established.
+	 * When the message in {@link #partial} must be complete, or the record that the
+	 * transport holds a part of. Before the connection is passed to the application: when
+	 * it must be established.
 	 */
 	volatile long messageDeadline;
 
-	/** Opaque: only the idle timeout reads it, and it only moves forward. */
-	@SuppressWarnings("FieldMayBeFinal") // by LAST_ACTIVITY
+	/** Opaque: only the idle timeout reads it, and it only increases. */
+	@SuppressWarnings("FieldMayBeFinal") // changed through LAST_ACTIVITY
 	private long lastActivityNanos;
 
-	// The owner's; read by any thread that looks at the connection
+	// Written by the owner; read by any thread
 
 	volatile boolean opened;
 
-	@SuppressWarnings("FieldMayBeFinal") // by RECEIVED_MESSAGES
+	@SuppressWarnings("FieldMayBeFinal") // changed through RECEIVED_MESSAGES
 	private long receivedMessages;
 
-	@SuppressWarnings("FieldMayBeFinal") // by RECEIVED_BYTES
+	@SuppressWarnings("FieldMayBeFinal") // changed through RECEIVED_BYTES
 	private long receivedBytes;
 
 	StreamConnection(ConnectionContext context, SocketChannel channel, Transport transport,
@@ -121,34 +120,32 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		this.handle = context.handles().newHandle(channel, this);
 	}
 
-	/**
-	 * Has the header of the PROXY protocol read first. Before the connection is opened.
-	 */
+	/** Expects the PROXY protocol header first. Called before the connection opens. */
 	final void expectProxyHeader() {
 		ProxyHeaderDecoder decoder = new ProxyHeaderDecoder();
 		this.proxy = decoder;
 		this.transport.expect(decoder);
 	}
 
-	/** Gives the new connection to its handle set, whose leader opens it. */
+	/** Passes the new connection to its handle set, whose leader opens it. */
 	final void open() {
 		this.handle.pause();
 		this.handle.request(SelectableHandle.REGISTER | SelectableHandle.LOOK);
 	}
 
-	/** Whether the socket is connected, or was. */
+	/** Whether the socket is or was connected. */
 	final boolean isConnected() {
 		return this.localAddress != null;
 	}
 
-	/** How messages are told apart. Any thread. */
+	/** The framing of this connection. Any thread. */
 	final Framing framing() {
 		ConnectionWatch watched = this.watch;
 		Framing own = (watched != null) ? watched.framing : null;
 		return (own != null) ? own : this.context.framing();
 	}
 
-	/** The connection is there for the application. The owner's. */
+	/** Marks the connection as ready for the application. Called by the owner only. */
 	final void established() {
 		Framing own = this.context.framing().forConnection(this);
 		if (own != this.context.framing()) {
@@ -170,9 +167,9 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	}
 
 	/**
-	 * Notes why the connection is to be closed, if nothing else closes it already. The
-	 * owner of the handle does the rest. Any thread.
-	 * @return whether this is the reason now
+	 * Records why the connection will be closed, unless a reason is recorded already. The
+	 * owner of the handle does everything else. Any thread.
+	 * @return whether this is the recorded reason now
 	 */
 	boolean requestClose(CloseReason reason, @Nullable Throwable cause) {
 		if (this.closing == null && CLOSING.compareAndSet(this, null, new CloseSequence(this, reason, cause))) {
@@ -182,7 +179,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		return earlier != null && earlier.replaceReason(reason, cause, this.outbound.waitingBytes() > 0);
 	}
 
-	/** The same, and has the owner look at it. */
+	/** Like {@link #requestClose}, and requests a look of the owner. */
 	void requestCloseAndLook(CloseReason reason, @Nullable Throwable cause) {
 		if (requestClose(reason, cause) && !isOwner(Participant.current())) {
 			this.handle.request(SelectableHandle.LOOK);
@@ -190,12 +187,12 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	}
 
 	/**
-	 * Closes the connection when what was received before has been answered: nothing that
-	 * follows can be understood, or is waited for. The owner's.
+	 * Ends the input and, when all received messages have been answered, closes the
+	 * connection. Called by the owner only.
 	 */
 	abstract void endInput(CloseReason reason, @Nullable Throwable cause);
 
-	/** Whether a thread owns the handle now, as its code of the application runs. */
+	/** Whether a thread owns the handle because it runs code of the application. */
 	boolean isOwner(@Nullable Participant thread) {
 		return thread != null && thread.handle() == this.handle;
 	}
@@ -209,8 +206,8 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 			long silence = (watched != null) ? watched.deadline() : NO_DEADLINE;
 			return earliestDeadline((long) LAST_ACTIVITY.getOpaque(this), this.messageDeadline, silence, nowNanos);
 		}
-		// While a thread works on it, the connection is neither idle nor late. The owner
-		// requests a timer before it releases, if it needs one before this.
+		// While a thread works on the connection, it is neither idle nor late. If the
+		// owner needs an earlier timer, it requests one before it releases the handle.
 		long message = NO_DEADLINE;
 		if (this.messageDeadline != NO_DEADLINE) {
 			ConnectionTimeouts timeouts = this.context.timeouts();
@@ -246,11 +243,11 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public void expire(long nowNanos) {
-		// Whether the connection is idle or its message late is for the owner to judge,
-		// who may run a handler for longer than a peer that does not read is borne with.
+		// The owner judges idle connections and late messages. It may run a handler for
+		// longer than the write timeout, which is therefore checked here.
 		ConnectionTimeouts timeouts = this.context.timeouts();
 		if (timeouts.isWriteLate(this.outbound, nowNanos)) {
-			// The peer may have made room while nobody was there to see it.
+			// The peer may have made room while no thread could notice it.
 			this.outbound.flush(0);
 			if (timeouts.isWriteLate(this.outbound, nowNanos)) {
 				requestClose(CloseReason.WRITE_TIMEOUT, null);
@@ -260,16 +257,16 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	}
 
 	final void messageDeadline(long deadline) {
-		// Nearly always none, as before: a volatile store less.
+		// The value is nearly always unchanged, so this saves a volatile store.
 		if (deadline != this.messageDeadline) {
 			this.messageDeadline = deadline;
 		}
 	}
 
 	/**
-	 * Whether the connection is idle or its message late. Judged by the owner, after it
-	 * has read: a leader that comes late itself, since every thread was busy, does not
-	 * know what has arrived in the meantime.
+	 * Checks whether the connection is idle or its message late. Called by the owner
+	 * after it has read, because bytes may have arrived before a leader that is late
+	 * itself.
 	 * @param active whether anything was received
 	 * @param moreToRead whether the socket may hold the rest of the message
 	 */
@@ -280,7 +277,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 				requestClose(CloseReason.LOGIN_TIMEOUT, null);
 			}
 			if (active) {
-				// The peer could not know that it is waited for while a handler ran.
+				// The peer could not know that it was waited for while a handler ran.
 				watched.received(nowNanos);
 			}
 		}
@@ -300,7 +297,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		}
 	}
 
-	/** State that few connections have, made when it is needed. Any thread. */
+	/** State that only some connections have, created when it is needed. Any thread. */
 	final ConnectionWatch watch() {
 		ConnectionWatch current = this.watch;
 		if (current == null) {
@@ -332,16 +329,16 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		}
 	}
 
-	// What is noted of the past
+	// Recording activity
 
-	/** Counts input. The owner's. */
+	/** Counts input. Called by the owner only. */
 	final void noteReceived(int bytes) {
 		RECEIVED_BYTES.setOpaque(this, this.receivedBytes + bytes);
 		this.context.counters().received(bytes);
 		noteReading();
 	}
 
-	/** Something was received, or is read again from now on. The owner's. */
+	/** Records that bytes were received or reading resumes. The owner only. */
 	final void noteReading() {
 		ConnectionWatch watched = this.watch;
 		if (watched != null) {
@@ -358,7 +355,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		}
 	}
 
-	/** The peer has taken some of what waited for it. Any thread. */
+	/** Records that the peer has accepted pending bytes. Any thread. */
 	final void noteTaken(long nowNanos) {
 		noteActivity(nowNanos);
 		ConnectionWatch watched = this.watch;
@@ -367,18 +364,18 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		}
 	}
 
-	/** How much has been received. Any thread. */
+	/** How many bytes have been received. Any thread. */
 	final long receivedBytes() {
 		return (long) RECEIVED_BYTES.getOpaque(this);
 	}
 
-	/** Counts a message. The owner's. */
+	/** Counts a message. Called by the owner only. */
 	final void noteMessage() {
 		RECEIVED_MESSAGES.setOpaque(this, this.receivedMessages + 1);
 		this.context.counters().messageReceived();
 	}
 
-	/** Any thread. */
+	/** Records the time of the latest activity. Any thread. */
 	void noteActivity(long nowNanos) {
 		LAST_ACTIVITY.setOpaque(this, nowNanos);
 	}
@@ -418,7 +415,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	public int notifyWritable(int events) {
 		int left = this.outbound.flush(events);
 		ConnectionWatch watched = this.watch;
-		// What a handler waits for may be behind what had to be written.
+		// A handler may wait for input that follows these bytes, so it has to look.
 		return (watched != null && watched.reader != null) ? left | SelectableHandle.LOOK : left;
 	}
 
@@ -427,9 +424,9 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		return this.outbound.waitingBytes() > 0 || this.transport.wantsWrite();
 	}
 
-	// The server
+	// Called by the server
 
-	/** Has the owner look at it because the server drains. */
+	/** Requests a look of the owner, because the server drains. */
 	void drain() {
 		this.handle.request(SelectableHandle.LOOK);
 	}
@@ -439,7 +436,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		return this.context.server().isDraining();
 	}
 
-	/** Closes the connection although replies may wait. */
+	/** Closes the connection even if replies are pending. */
 	void abort() {
 		requestClose(CloseReason.SHUTDOWN_TIMEOUT, null);
 		this.handle.request(SelectableHandle.LOOK);
@@ -455,7 +452,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		}
 	}
 
-	// What the application sees
+	// Methods for the application
 
 	@Override
 	public void close() {
@@ -477,8 +474,8 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	final void settled() {
-		// The owner pauses first, and then looks whether anything is owed; a drain looks
-		// at the connection after the state of the server tells of it.
+		// The owner pauses and then checks what is owed. A drain changes the state of the
+		// server and then requests looks. Nothing is therefore missed.
 		if (this.handle.isPaused() || isDraining()) {
 			this.handle.request(SelectableHandle.LOOK);
 			this.context.server().changed();
@@ -490,7 +487,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		return this.closing == null;
 	}
 
-	/** Whether all that counts now is to write what waits. Any thread. */
+	/** Whether only pending bytes remain to be written. Any thread. */
 	boolean isFlushing() {
 		CloseSequence end = this.closing;
 		return end != null && !end.isRequested();
@@ -535,8 +532,8 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	}
 
 	/**
-	 * What it looks like to others. Any thread.
-	 * @param now the time, which may be before it was accepted
+	 * Takes a snapshot. Any thread.
+	 * @param now the current time, which may be before the connection was accepted
 	 */
 	ConnectionSnapshot snapshot(long now) {
 		ConnectionSnapshot.State state;

@@ -6,13 +6,13 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a {@link TcpServer} and a {@link TcpClient} are built with alike.
+ * The options that a {@link TcpServer} and a {@link TcpClient} share.
  *
  * @param <B> the builder
  */
 abstract class TcpBuilder<B extends TcpBuilder<B>> {
 
-	/** A frame and its overhead fit into an array. */
+	/** A frame with its overhead must fit into an array. */
 	private static final int LARGEST_MESSAGE = 1 << 30;
 
 	final LeaderFollowersPool pool;

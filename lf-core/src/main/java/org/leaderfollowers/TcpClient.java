@@ -40,7 +40,7 @@ public final class TcpClient implements AutoCloseable {
 
 	private final Supplier<ClientLifecycle> lives;
 
-	/** What connections that are made next speak. */
+	/** The TLS configuration of new connections. */
 	private final AtomicReference<@Nullable ClientTls> tls;
 
 	private volatile ClientLifecycle life;
@@ -168,7 +168,7 @@ public final class TcpClient implements AutoCloseable {
 		Objects.requireNonNull(tls, "'tls' must not be null");
 		if (this.tls.get() == null) {
 			throw new IllegalStateException(
-					"Client '%s' does not speak TLS: give it TLS when it is built".formatted(name()));
+					"Client '%s' does not use TLS: call tls(...) before build()".formatted(name()));
 		}
 		this.tls.set(tls);
 	}
@@ -358,7 +358,8 @@ public final class TcpClient implements AutoCloseable {
 		public Builder backoff(Duration min, Duration max) {
 			if (min.compareTo(Duration.ofMillis(1)) < 0 || max.compareTo(min) < 0) {
 				throw new IllegalArgumentException(
-						"'min' must be at least 1 ms, and 'max' not less, but they are %s and %s".formatted(min, max));
+						"'min' must be at least 1 ms, and 'max' at least 'min', but they are %s and %s".formatted(min,
+								max));
 			}
 			this.minBackoff = min;
 			this.maxBackoff = max;

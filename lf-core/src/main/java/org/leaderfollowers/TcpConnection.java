@@ -20,29 +20,29 @@ import org.leaderfollowers.internal.transport.Transport;
 import org.leaderfollowers.internal.transport.Transport.Progress;
 
 /**
- * The framed connection: the concrete event handler that reads messages, calls the
- * application's {@link MessageHandler} for each, and writes its replies.
+ * The framed connection: a concrete event handler that reads messages, calls the
+ * {@link MessageHandler} of the application for each, and writes its replies.
  * <p>
- * The road of a message is {@link #prepare}, where the leader reads into its own buffer
- * and decodes, {@link #dispatch}, where the handler runs on the complete messages, and
- * {@link #release}. Each round has one {@link Step} for the application at the most. The
- * way of a reply is {@link OutboundWriter}, the end is {@link CloseSequence}.
+ * The path of a message: in {@link #prepare}, the leader reads into its own buffer and
+ * decodes; in {@link #dispatch}, the handler runs on the complete messages;
+ * {@link #release} follows. Each round has at most one {@link Step} for the application.
+ * {@link OutboundWriter} writes replies, and {@link CloseSequence} closes the connection.
  */
 class TcpConnection extends FramedConnection {
 
 	/**
-	 * Messages in a row before others get their turn: a few peers that send many must not
-	 * keep all threads.
+	 * The maximum number of messages in a row before other handles get their turn, so
+	 * that a few busy peers do not occupy all threads.
 	 */
 	private static final int MAX_MESSAGES = 64;
 
-	/** How long messages are taken in a row, if there are more. */
+	/** How long messages are handled in a row. */
 	private static final long TURN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-	/** Written by the {@link ConnectionRegistry}. */
+	/** Written only by the {@link ConnectionRegistry}. */
 	volatile @Nullable String name;
 
-	// The owner's
+	// Used by the owner only
 
 	Step step = Step.NOTHING;
 
@@ -61,7 +61,7 @@ class TcpConnection extends FramedConnection {
 		return this.context.registry().name(this, Arguments.notBlank("name", name));
 	}
 
-	// The road of a message: reading and decoding, by the leader
+	// The path of a message: reading and decoding, by the leader
 
 	@Override
 	public boolean prepare(Participant me) {
@@ -85,7 +85,7 @@ class TcpConnection extends FramedConnection {
 	public boolean prepareReplies(Participant me) {
 		Exchanges current = this.exchanges;
 		if (current == null || !isOnlyRead(current) || framing() != this.context.framing()) {
-			// A framing with state must not decode anything a second time.
+			// A framing with state must not decode a message twice.
 			return false;
 		}
 		boolean holds = current.holdRequests();
@@ -96,7 +96,7 @@ class TcpConnection extends FramedConnection {
 				keepMessage(me);
 			}
 			if (this.closing != null) {
-				// Its futures are completed by the thread that goes on with this.
+				// The thread that continues with this connection completes the futures.
 				current.close();
 			}
 			return this.step == Step.NOTHING && this.closing == null;
@@ -115,7 +115,7 @@ class TcpConnection extends FramedConnection {
 		return this.exchanges != null && (this.exchanges.hasPostponed() || this.exchanges.hasEnded());
 	}
 
-	/** Whether there is nothing to do for the application before the next message. */
+	/** Whether the application has nothing to do before the next message. */
 	private boolean isOnlyRead(Exchanges current) {
 		current.expire(nanoTime());
 		return this.opened && this.closing == null && (!isDraining() || awaitsReplies())
@@ -136,7 +136,7 @@ class TcpConnection extends FramedConnection {
 		Exchanges current = this.exchanges;
 		if (current == null) {
 			throw new IllegalStateException(
-					"Server '%s' cannot tell replies from requests, so %s takes no exchanges: build the server with correlation(...)"
+					"Server '%s' has no correlation, so it cannot send requests on %s: call correlation(...) before build()"
 						.formatted(server(), this));
 		}
 		return current;
@@ -177,9 +177,7 @@ class TcpConnection extends FramedConnection {
 		};
 	}
 
-	/**
-	 * What a handler waits for that receives.
-	 */
+	/** Describes what a handler that calls receive waits for. */
 	private record NextMessage(TcpConnection connection) implements Participant.Awaited {
 
 		@Override
@@ -222,7 +220,7 @@ class TcpConnection extends FramedConnection {
 		return (received == Step.NOTHING && this.closing == null && isSilent()) ? Step.SILENT : received;
 	}
 
-	// The application
+	// Calling the application
 
 	@Override
 	public boolean isMovable() {
@@ -256,8 +254,8 @@ class TcpConnection extends FramedConnection {
 	}
 
 	/**
-	 * Has the messages handled that are complete, until something forbids to go on, and
-	 * writes their replies.
+	 * Handles complete messages until there are no more or another handle must have its
+	 * turn, and writes the replies.
 	 */
 	private void handleMessages(Participant me) {
 		MessageDecoder decoder = me.decoder;
@@ -288,10 +286,10 @@ class TcpConnection extends FramedConnection {
 		decoder.forget();
 	}
 
-	/** Completes futures, and has messages handled that were put aside. */
+	/** Completes futures, and handles messages that were kept. */
 	private void completeExchanges(Participant me, Exchanges current) {
 		current.completeEnded();
-		// Neither an interrupt nor the time of the futures is that of a message.
+		// Neither an interrupt nor the duration of this code belongs to a message.
 		Participant.endInterrupt();
 		me.handled(nanoTime());
 		int messages = 0;
@@ -323,20 +321,23 @@ class TcpConnection extends FramedConnection {
 		messageHandled(me);
 	}
 
-	/** Notes how long the handler took. */
+	/** Records how long the handler took. */
 	private void messageHandled(Participant me) {
 		Participant.endInterrupt();
-		// A message begins when the one before it has been handled.
+		// The duration of a message begins when the previous one has been handled.
 		this.context.counters().messageHandled(this.handle.handleSet(), me.handled(nanoTime()));
 	}
 
-	/** Gives a reply to whatever waits for it. Returns whether it was one. */
+	/**
+	 * Passes a reply to the thread or future that waits for it. Returns whether the
+	 * message was such a reply.
+	 */
 	final boolean isReply(ByteBuffer message) {
 		Exchanges current = this.exchanges;
 		return current != null && (current.resume(message) || current.complete(message));
 	}
 
-	/** Whether the next message is taken now. */
+	/** Whether to take the next message now. */
 	private boolean takesNext(Participant me, int messages, boolean more) {
 		if (isSuspended() || (this.outbound.isHigh() && !isClient())) {
 			this.stalled = true;
@@ -374,8 +375,8 @@ class TcpConnection extends FramedConnection {
 	}
 
 	/**
-	 * Tells the handler of the failure now, while the buffer holds the message.
-	 * @param message the message as the handler got it
+	 * Reports the failure to the handler now, while the buffer still holds the message.
+	 * @param message the message as the handler received it
 	 */
 	private void messageFailed(Throwable failure, ByteBuffer message) {
 		Participant.endInterrupt();
@@ -387,15 +388,14 @@ class TcpConnection extends FramedConnection {
 		}
 	}
 
-	// Release
+	// Releasing the handle
 
 	@Override
 	public boolean release(Participant me) {
 		if (this.closing == null && goesOn(me)) {
 			return false;
 		}
-		// The time that has been taken already, if a message was handled: it need not be
-		// more exact.
+		// If a message was handled, the time that was read afterwards is exact enough.
 		long handled = me.takeHandledNanos();
 		long now = (handled != 0) ? handled : nanoTime();
 		if (this.closing == null) {
@@ -417,7 +417,7 @@ class TcpConnection extends FramedConnection {
 		return releaseUntilInput();
 	}
 
-	/** Whether there is more to do at once. */
+	/** Whether the owner has to begin another round. */
 	boolean goesOn(Participant me) {
 		boolean draining = isDraining();
 		if (draining && !this.opened) {
@@ -439,15 +439,15 @@ class TcpConnection extends FramedConnection {
 				return true;
 			}
 			if (this.transport.hasMoreInput()) {
-				// No event tells of it: others get their turn, then it is looked at
-				// again.
+				// No event will report this input. Other handles get their turn first,
+				// and then the connection is looked at again.
 				this.stalled = true;
 				return false;
 			}
 		}
 		if (draining && !this.outbound.isCongested() && !awaitsReplies()) {
 			if (this.moreToRead || (drained() == null && unanswered() == 0)) {
-				// What came while a handler was running is still in the socket.
+				// The socket still holds input that arrived while a handler was running.
 				return true;
 			}
 			if (this.partial == null && unanswered() == 0) {
@@ -472,7 +472,7 @@ class TcpConnection extends FramedConnection {
 		return end.proceed(me.input(), this.endOfInput, nanoTime()) ? terminate(me, end) : Step.NOTHING;
 	}
 
-	/** Closes the socket. Nothing of the connection is left but to tell its handler. */
+	/** Closes the socket. Only the report to the handler remains afterwards. */
 	private Step terminate(@Nullable Participant me, CloseSequence end) {
 		discardPartial(me);
 		end.close();
@@ -488,16 +488,16 @@ class TcpConnection extends FramedConnection {
 	}
 
 	/**
-	 * No further message is handled. Returns whether the caller is to tell the handler
-	 * that the connection is closed; otherwise another thread does, whose handler runs.
+	 * Ends the handling of messages. Returns whether the caller has to report the close
+	 * to the handler; otherwise a thread whose handler still runs does so.
 	 */
 	boolean endHandling() {
 		return true;
 	}
 
 	/**
-	 * How much of it a drain waits for: the connection, which may run a handler, and what
-	 * is owed. Any thread.
+	 * The number of items that a drain waits for: the connection, which may run a
+	 * handler, and the unanswered messages. Any thread.
 	 */
 	int undone() {
 		return 1 + unanswered();
@@ -510,7 +510,7 @@ class TcpConnection extends FramedConnection {
 	private boolean releaseClosing(CloseSequence end) {
 		Progress needs = end.needs();
 		if (needs == null) {
-			// It was requested after this round was prepared.
+			// The close was requested after this round was prepared.
 			return false;
 		}
 		return switch (needs) {
@@ -540,8 +540,8 @@ class TcpConnection extends FramedConnection {
 	}
 
 	/**
-	 * Closes the connection because there is no thread to do it: by the calling thread,
-	 * or if its handler still runs, by closing the socket under it.
+	 * Closes the connection because no thread of the pool is left. The calling thread
+	 * does so itself or, if a handler still runs, closes the socket while it runs.
 	 */
 	@Override
 	public void abandon() {

@@ -10,9 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
-/**
- * The life of a {@link TcpServer}: its acceptor and its connections.
- */
+/** The lifecycle of a {@link TcpServer}: its acceptor and its connections. */
 final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	private final String handlerName;
@@ -89,8 +87,8 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 			current.requestClose();
 			awaitClosed(current, deadlineNanos);
 		}
-		// After the last one was accepted. Each either sees the state when it is
-		// released, or is looked at because of this.
+		// After the last connection was accepted. Each connection either sees the new
+		// state when it is released, or is looked at because of this request.
 		this.context.registry().all().forEach(TcpConnection::drain);
 	}
 
@@ -99,7 +97,8 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		if (exceptHandlers == 0) {
 			return isDone();
 		}
-		// A connection ends when its handlers have returned, and one of them may wait.
+		// A connection ends only when its handlers have returned, and one of them may be
+		// waiting here.
 		int left = 0;
 		for (TcpConnection connection : this.context.registry().all()) {
 			left += connection.undone();

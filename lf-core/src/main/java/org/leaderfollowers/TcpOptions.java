@@ -3,23 +3,24 @@ package org.leaderfollowers;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a {@link TcpServer} was built with, beside its name, address, framing and handler.
+ * The options of a {@link TcpServer}, except its name, address, framing and handler.
  *
- * @param backlog how many connections the system keeps that are not yet accepted
- * @param limits what one connection may take
- * @param timeouts how long things may take
+ * @param backlog how many connections the system keeps until they are accepted
+ * @param limits the limits of one connection
+ * @param timeouts the timeouts of one connection
  * @param maxConnections how many connections may be open
- * @param trustedNetworks whose peers send the header of the PROXY protocol
- * @param directClients whether other peers are served as well
- * @param tls which TLS to speak first, or {@code null} for none
- * @param exchanges the requests to clients, or {@code null} for none
- * @param window how messages of one connection are handled in parallel, or {@code null}
+ * @param trustedNetworks the networks that send the header of the PROXY protocol
+ * @param directClients whether clients of other networks are served as well
+ * @param tls the TLS configuration, or {@code null} for none
+ * @param exchanges the options of requests to clients, or {@code null} for none
+ * @param window the options for messages of one connection that are handled in parallel,
+ * or {@code null}
  */
 record TcpOptions(int backlog, ConnectionContext.Limits limits, ConnectionTimeouts timeouts, int maxConnections,
 		TrustedNetworks trustedNetworks, boolean directClients, @Nullable ServerTls tls,
 		@Nullable ServerExchanges exchanges, @Nullable WindowOptions window) {
 
-	/** Whether clients that are not in a trusted network are served. */
+	/** Whether clients outside of the trusted networks are served. */
 	boolean servesDirectClients() {
 		return this.directClients || this.trustedNetworks.isEmpty();
 	}

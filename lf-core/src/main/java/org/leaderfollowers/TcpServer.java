@@ -58,7 +58,7 @@ public final class TcpServer implements Server {
 		TlsGenerations generations = this.life.context().tls();
 		if (generations == null) {
 			throw new IllegalStateException(
-					"Server '%s' does not speak TLS, so there is nothing to replace: call tls(...) before build()"
+					"Server '%s' does not use TLS, so there is nothing to replace: call tls(...) before build()"
 						.formatted(name()));
 		}
 		generations.replace(tls);
@@ -217,10 +217,10 @@ public final class TcpServer implements Server {
 	 */
 	public static final class Builder extends TcpBuilder<Builder> {
 
-		/** Letting a message in looks at all that are in flight. */
+		/** A limit, because each new message is compared with all that are in flight. */
 		private static final int MOST_IN_FLIGHT = 4096;
 
-		/** If a message order is all that is said. */
+		/** The default if only a message order is set. */
 		private static final int DEFAULT_IN_FLIGHT = 16;
 
 		private @Nullable InetAddress address;

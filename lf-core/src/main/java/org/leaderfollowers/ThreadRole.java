@@ -6,7 +6,7 @@ package org.leaderfollowers;
  */
 public enum ThreadRole {
 
-	/** Waits for events on a handle set, or takes one that is ready. */
+	/** Waits for events on a handle set, or takes a handle that is ready. */
 	LEADER,
 
 	/** Runs a handler. */

@@ -10,8 +10,8 @@ import org.leaderfollowers.internal.buffer.RecordBuffers;
 import org.leaderfollowers.internal.transport.TlsTransport;
 
 /**
- * The TLS of a server, which may be replaced while the server runs: each connection keeps
- * that of the time when it was accepted. Any thread.
+ * The TLS configuration of a server. It can be replaced while the server runs, but each
+ * connection keeps the configuration of the time when it was accepted. Any thread.
  */
 final class TlsGenerations {
 
@@ -23,7 +23,7 @@ final class TlsGenerations {
 
 	private final LongAdder failed = new LongAdder();
 
-	/** How many connections are open, by the generation of their TLS. */
+	/** The number of open connections, by the generation of their configuration. */
 	private final Map<Integer, Integer> connections = new TreeMap<>();
 
 	private ServerTls current;
@@ -40,7 +40,9 @@ final class TlsGenerations {
 		this.generation++;
 	}
 
-	/** For a new connection, which is counted until {@link #closed}. */
+	/**
+	 * Creates the transport of a new connection, which is counted until {@link #closed}.
+	 */
 	TlsTransport open(SocketChannel socket) {
 		ServerTls tls;
 		int number;

@@ -105,9 +105,7 @@ public final class TrustedNetworks {
 		return this.networks.toString();
 	}
 
-	/**
-	 * One network.
-	 */
+	/** A single network. */
 	private static final class Network {
 
 		private final byte[] address;
@@ -132,7 +130,7 @@ public final class TrustedNetworks {
 			int prefix = (slash < 0) ? bits : IpLiteral.parseNumber(text.substring(slash + 1), bits);
 			if (prefix < 0) {
 				throw new IllegalArgumentException(
-						"'%s' is not a network: the prefix length behind the slash must be a number from 0 to %d"
+						"'%s' is not a network: the prefix length after the slash must be a number from 0 to %d"
 							.formatted(text, bits));
 			}
 			boolean mapped = IpLiteral.isIpv4Mapped(address) && prefix >= MAPPED_PREFIX;
@@ -140,7 +138,7 @@ public final class TrustedNetworks {
 					: new Network(address, prefix);
 			if (!network.equals(network.masked())) {
 				throw new IllegalArgumentException(
-						"'%s' is not a network: its address has bits behind those that the prefix length counts. Write %s for the network, or %s for the address alone"
+						"'%s' is not a network: its address has bits beyond the prefix. Write %s for the network, or %s for the address alone"
 							.formatted(text, network.masked(), literal));
 			}
 			return network;
@@ -154,7 +152,7 @@ public final class TrustedNetworks {
 			return new Network(masked, this.prefix);
 		}
 
-		/** The bits of a byte that count. */
+		/** The mask for the bits of a byte that belong to the prefix. */
 		private int mask(int index) {
 			int bits = Math.max(0, Math.min(8, this.prefix - index * 8));
 			return 0xFF00 >> bits & 0xFF;

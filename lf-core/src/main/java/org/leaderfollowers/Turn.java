@@ -4,28 +4,27 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.window.MessageWindow;
 
 /**
- * How far a thread has got with the event that it processes: when others get their turn,
- * and what {@link EngineEventHandler#prepare} leaves for
- * {@link EngineEventHandler#dispatch} if the handle is concurrent. Only its own thread
- * touches it.
+ * The progress of a thread with its current event: when other handles get their turn, and
+ * what {@link EngineEventHandler#prepare} leaves for {@link EngineEventHandler#dispatch}
+ * if the handle is concurrent. Only its own thread uses it.
  */
 final class Turn {
 
 	private int reads;
 
-	/** When the turn is over, or 0 as long as no message has been handled. */
+	/** When the turn ends, or 0 while no message has been handled. */
 	private long endNanos;
 
-	/** The datagram whose handler is to run, which is not the handle's any more. */
+	/** The datagram whose handler will run. The handle is released already. */
 	@Nullable Connection datagram;
 
-	/** The message whose handler is to run while others may own the handle. */
+	/** The message whose handler will run. Other threads may own the handle meanwhile. */
 	MessageWindow.@Nullable Place message;
 
-	/** Whether the handle was given back before the handler of its message has run. */
+	/** Whether the handle was released before the handler of its message has run. */
 	boolean released;
 
-	/** Begins the event. */
+	/** Begins an event. */
 	void begin() {
 		this.message = null;
 		this.released = false;
@@ -38,16 +37,15 @@ final class Turn {
 		this.reads++;
 	}
 
-	/** How often the handle was read. */
+	/** How many times the handle was read. */
 	int reads() {
 		return this.reads;
 	}
 
 	/**
-	 * Whether messages have been handled for long enough. The time counts from the end of
-	 * the first one.
+	 * Whether the turn is over. The time counts from the end of the first message.
 	 * @param nowNanos when the latest message was handled
-	 * @param lengthNanos how long a turn is
+	 * @param lengthNanos the length of a turn
 	 */
 	boolean isTimeUp(long nowNanos, long lengthNanos) {
 		if (this.endNanos == 0) {

@@ -12,9 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
-/**
- * The life of a {@link UdpServer}: its receiver.
- */
+/** The lifecycle of a {@link UdpServer}: its receiver. */
 final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 
 	private final MessageHandler handler;
@@ -67,8 +65,8 @@ final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 		int granted = channel.getOption(option);
 		if (granted < size) {
 			EngineLog.INSTANCE.warn(
-					"Server '{}' asked for a {} of {} bytes and got {}: the system has a lower limit, which has to be raised first",
-					name(), property, size, granted);
+					"Server '{}' requested a {} of {} bytes but got {}: raise the limit of the system first", name(),
+					property, size, granted);
 		}
 	}
 

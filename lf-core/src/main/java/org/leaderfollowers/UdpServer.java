@@ -128,7 +128,7 @@ public final class UdpServer implements Server {
 		return this.life.snapshot();
 	}
 
-	/** For tests: the socket. */
+	/** For tests: the receiver. */
 	@Nullable DatagramChannel channel() {
 		DatagramReceiver receiver = this.life.socket();
 		return (receiver != null) ? receiver.channel() : null;
@@ -144,7 +144,7 @@ public final class UdpServer implements Server {
 	 */
 	public static final class Builder {
 
-		/** As long as what one read can take, and longer than any datagram. */
+		/** The size of the read buffer, which is more than any datagram can hold. */
 		private static final int LARGEST_MESSAGE = Participant.BUFFER_SIZE;
 
 		private static final int LARGEST_BUFFER = 1 << 30;
@@ -179,7 +179,7 @@ public final class UdpServer implements Server {
 			this.pool = Objects.requireNonNull(pool, "'pool' must not be null");
 		}
 
-		/** For tests: how datagrams get into and out of the socket. */
+		/** For tests: receives and sends datagrams. */
 		Builder transfer(DatagramTransfer transfer) {
 			this.transfer = transfer;
 			return this;

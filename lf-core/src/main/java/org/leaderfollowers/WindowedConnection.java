@@ -18,22 +18,20 @@ import org.leaderfollowers.internal.window.MessageWindow;
 /**
  * A framed connection whose messages are handled in parallel.
  * <p>
- * Its handle is owned to read and to decode <em>one</em> message for the handler, and is
- * given back before the handler runs: {@link #prepare}, {@link #letIn},
+ * A thread owns the handle only to read and to decode <em>one</em> message for the
+ * handler, and releases it before the handler runs: {@link #prepare}, {@link #letIn},
  * {@link #giveBack}. The message stays in the buffer of the thread, and the rest of the
- * input is kept with the connection for the next owner. A message that has to wait for
- * another one is copied, and run by the thread that ends the other one
- * ({@link #runMessages}). All other calls of the handler are made by an owner, as those
- * of any {@link TcpConnection}.
+ * input is kept for the next owner. A message that has to wait for another one is copied.
+ * The thread that ends the other one then runs its handler ({@link #runMessages}). All
+ * other handler methods are called by an owner, as for any {@link TcpConnection}.
  * <p>
- * Whoever ends a message has the connection looked at if it may wait for that: it is
- * paused while the {@link MessageWindow} is full, and when its input has ended.
+ * The connection is paused while the {@link MessageWindow} is full and when its input has
+ * ended. A thread that ends a message therefore requests a look if the connection may
+ * wait for this.
  */
 final class WindowedConnection extends TcpConnection implements OrderedReplies.Outlet {
 
-	/**
-	 * How long a thread goes on with the messages of one connection, if there are more.
-	 */
+	/** How long a thread handles messages of one connection in a row. */
 	private static final long TURN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
 	private static final VarHandle WINDOW;
@@ -48,9 +46,9 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	}
 
 	/**
-	 * What is in flight, if anything is. Made by the owner, and given up by any thread;
-	 * {@link MessageWindow} decides between the two. While a message is in flight or a
-	 * thread is counted, it is that of the message.
+	 * The window of messages in flight, or {@code null}. The owner creates it, and any
+	 * thread may discard it; {@link MessageWindow} decides between the two. As long as it
+	 * contains a message or counts a thread, it is not replaced.
 	 */
 	private volatile @Nullable InFlight window;
 
@@ -59,7 +57,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		super(context, channel, transport, localAddress, transportAddress);
 	}
 
-	/** The window that a message is about to enter. The owner's. */
+	/** Returns the window that a message is about to enter. Called by the owner only. */
 	private InFlight reserve(WindowOptions options) {
 		InFlight current = this.window;
 		if (current == null || !current.reserve()) {
@@ -70,30 +68,31 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		return current;
 	}
 
-	/** An idle connection keeps nothing. */
+	/** Discards an empty window, so that an idle connection needs no memory for it. */
 	private void giveUpIfIdle(InFlight candidate) {
 		if (candidate.giveUp()) {
-			// The owner may have made another one already.
+			// The owner may have created another window already.
 			WINDOW.compareAndSet(this, candidate, null);
 			candidate.discardReplies(this.context.memory());
 		}
 	}
 
-	// The road of a message
+	// The path of a message
 
 	@Override
 	public boolean prepare(Participant me) {
 		me.turn.message = null;
 		boolean leads = me.leads(this.handle.handleSet());
 		if (leads) {
-			// Before anything is let in: giving the handle back must not fail.
+			// Before a message enters the window, because releasing the handle must not
+			// fail afterwards.
 			this.handle.handleSet().ready.reserve();
 		}
 		for (;;) {
 			InFlight current = this.window;
 			WindowedMessage due = (current != null && this.closing == null) ? current.takeDue() : null;
 			if (due != null) {
-				// What an earlier look has decoded stays with the connection.
+				// Input that was decoded earlier stays with the connection.
 				me.decoder.forget();
 				me.turn.message = due;
 				giveBack(me, leads);
@@ -109,24 +108,28 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		}
 	}
 
-	/** Its handle does not belong to the thread that runs a handler. */
+	/**
+	 * A thread that runs a handler does not own the handle, so it reads nothing while the
+	 * handler waits.
+	 */
 	@Override
 	public BoundInput.@Nullable BoundConnection boundConnection() {
 		Participant me = Participant.current();
 		return (me != null && !me.turn.released) ? super.boundConnection() : null;
 	}
 
-	/** A message is put into the window, or stays where it is. */
+	/** Messages enter the window or stay in the input, so none is kept for later. */
 	@Override
 	boolean putsAside() {
 		return false;
 	}
 
 	/**
-	 * Lets the message in that was decoded last.
-	 * @param leads whether the calling thread leads the handle set, without a lease
-	 * @return whether the calling thread is to run its handler, and the handle was given
-	 * back; otherwise it waits for another one, or the input has ended
+	 * Lets the message that was decoded last enter the window.
+	 * @param leads whether the calling thread leads the handle set, not under a lease
+	 * @return whether the calling thread must run the handler of the message, in which
+	 * case the handle was released; otherwise the message waits for another one, or the
+	 * input has ended
 	 */
 	private boolean letIn(Participant me, boolean leads) {
 		WindowOptions options = Objects.requireNonNull(this.context.window());
@@ -139,7 +142,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 				throw new MemoryBudget.ExhaustedException();
 			}
 			if (current.replies != null) {
-				// Before another thread can answer it.
+				// Before another thread can answer the message.
 				current.replies.arrived(message);
 			}
 			runs = current.enter(message, key);
@@ -149,7 +152,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			return false;
 		}
 		catch (Throwable ex) {
-			// As of the framing: it is the application's code as well.
+			// Treated like a failure of the framing, because this is code of the
+			// application as well.
 			message.discardCopy(this.context.memory());
 			endInput(CloseReason.MALFORMED, ex);
 			return false;
@@ -199,8 +203,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	}
 
 	/**
-	 * Gives the handle back, to whoever goes on with it: at once if there is more to do.
-	 * @param leads whether the calling thread leads the handle set, without a lease
+	 * Releases the handle. If there is more to do, another thread continues at once.
+	 * @param leads whether the calling thread leads the handle set, not under a lease
 	 */
 	private void giveBack(Participant me, boolean leads) {
 		if (this.active) {
@@ -222,7 +226,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			return;
 		}
 		if (leads) {
-			// Its next leader takes it without another wait.
+			// The next leader takes it from the queue without waiting for events.
 			this.handle.handleSet().ready.add(this.handle);
 		}
 		else {
@@ -250,10 +254,11 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		}
 	}
 
-	/** Completes the future that waits for a reply, as the owner of the handle. */
+	/** Completes the future of a reply. Called by the owner of the handle. */
 	private void completeReply(Participant me) {
 		if (!isReply(me.decoder.message())) {
-			// The exchange has ended in the meantime.
+			// The exchange has ended in the meantime, so this is a message for the
+			// handler.
 			letIn(me, false);
 			return;
 		}
@@ -266,7 +271,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		Participant.endInterrupt();
 	}
 
-	/** Runs the handler of a message, and of those that have waited for it. */
+	/** Runs the handler of a message, and then of the messages that waited for it. */
 	private void runMessages(Participant me, WindowedMessage first) {
 		InFlight current = first.window;
 		WindowedMessage message = first;
@@ -280,7 +285,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			me.turn.message = null;
 			message = current.letGo(message, true);
 			if (message != null && this.handle.isPaused()) {
-				// There is room for another one, and this thread is not free yet.
+				// A place has become free, but this thread is still busy.
 				this.handle.request(SelectableHandle.LOOK);
 			}
 		}
@@ -308,9 +313,10 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	}
 
 	/**
-	 * A message cannot be answered, which concerns no other one; unless replies have no
-	 * other mark than their order, and the client would take the next one for this.
-	 * @param payload the message, if it is still there
+	 * Reports that a message could not be answered. Other messages are not affected,
+	 * unless the order of replies is their only identification: then the client would
+	 * take the next reply for this one.
+	 * @param payload the message, or {@code null} if it is no longer available
 	 */
 	private void messageFailed(WindowedMessage message, @Nullable ByteBuffer payload, Throwable failure) {
 		if (isClosedException(failure)) {
@@ -346,8 +352,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	}
 
 	/**
-	 * Goes on with the connection if it waits for the message that has just been handled:
-	 * more of it is in memory, most likely.
+	 * Continues with the connection if it waits for the message that was just handled,
+	 * because its data is probably still in the cache of the processor.
 	 */
 	@Override
 	public boolean release(Participant me) {
@@ -369,13 +375,13 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		return true;
 	}
 
-	/** Whether the owner is to look, after a message has been let go. Any thread. */
+	/** Whether the owner has to look after a message has been released. Any thread. */
 	private boolean isWaitedFor() {
 		boolean draining = isDraining();
 		if (draining) {
 			this.context.server().changed();
 		}
-		// The owner pauses first, and then looks at the window; see pauseUntil.
+		// The owner first pauses and then checks the window; see pauseUntil.
 		return this.handle.isPaused() || hasDue() || (draining && unanswered() == 0);
 	}
 
@@ -384,7 +390,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		return (this.keptWhole && !this.stalled && ending() == null) || super.goesOn(me);
 	}
 
-	// What holds it up
+	// What delays further messages and the end
 
 	@Override
 	int unanswered() {
@@ -397,7 +403,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		return current != null && current.hasDue();
 	}
 
-	/** Handlers are among what is in flight. */
+	/** The messages in flight include the running handlers. */
 	@Override
 	int undone() {
 		return Math.max(1, unanswered());
@@ -415,8 +421,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			return true;
 		}
 		InFlight current = this.window;
-		// The replies may be behind more messages: handlers that all wait for one must be
-		// answered.
+		// Room for more messages: if all handlers wait for replies, these may come after
+		// further messages, which must be read first.
 		int beyond = (this.exchanges != null) ? this.exchanges.pending() : 0;
 		return current != null && (current.endsBehindReply || !current.hasRoom(beyond)
 				|| current.heldBytes() >= this.context.limits().highWaterMark());
@@ -424,7 +430,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 
 	@Override
 	boolean endsWhenResumed() {
-		// It was held up by messages before the last one, maybe.
+		// Earlier messages than the last one may have delayed it.
 		return false;
 	}
 
@@ -512,7 +518,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		requestCloseAndLook(reason, null);
 	}
 
-	// The end
+	// Shutdown
 
 	@Override
 	boolean endHandling() {
@@ -551,7 +557,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	}
 
 	/**
-	 * A reply that is owed for a message, which stays in flight until it is settled.
+	 * A reply that is owed for a message. The message stays in flight until the reply is
+	 * settled.
 	 */
 	private final class OwedByMessage extends EngineOwedReply {
 

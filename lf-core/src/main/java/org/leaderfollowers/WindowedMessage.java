@@ -9,8 +9,9 @@ import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.window.MessageWindow;
 
 /**
- * One message of a {@link WindowedConnection}, from when it is let in until it is
- * answered. What is sent by a thread that {@linkplain #answer answers} it is its reply.
+ * One message of a {@link WindowedConnection}, from its arrival in the window until it is
+ * answered. Messages sent by a thread that {@linkplain #answer answers} it are its
+ * replies.
  */
 final class WindowedMessage extends MessageWindow.Place {
 
@@ -18,7 +19,7 @@ final class WindowedMessage extends MessageWindow.Place {
 
 	final InFlight window;
 
-	/** The payload, in memory of the budget, if the message waits for another one. */
+	/** The payload in memory of the budget, if the message waits for another one. */
 	private @Nullable ByteBuffer copy;
 
 	private int length;
@@ -32,7 +33,9 @@ final class WindowedMessage extends MessageWindow.Place {
 
 	boolean ended;
 
-	/** Why the connection is to be closed behind the reply to this message. */
+	/**
+	 * Why the connection will be closed after the reply to this message, or {@code null}.
+	 */
 	@Nullable CloseReason closesFor;
 
 	WindowedMessage(WindowedConnection connection, InFlight window) {
@@ -41,15 +44,16 @@ final class WindowedMessage extends MessageWindow.Place {
 	}
 
 	/**
-	 * The message that the calling thread answers.
-	 * @return {@code null} if it is none of this connection
+	 * The message that the calling thread is answering.
+	 * @return {@code null} if it is not a message of this connection
 	 */
 	static @Nullable WindowedMessage current(WindowedConnection connection) {
 		return (answered() instanceof WindowedMessage message && message.connection == connection) ? message : null;
 	}
 
 	/**
-	 * Copies the message, which is not handled at once. The owner's, before it is let in.
+	 * Copies the message, because it is not handled at once. Called by the owner before
+	 * the message enters the window.
 	 * @return {@code false} if the budget does not allow it
 	 */
 	boolean copy(ByteBuffer message, MemoryBudget memory) {
@@ -61,13 +65,13 @@ final class WindowedMessage extends MessageWindow.Place {
 		return target != null;
 	}
 
-	/** The payload, if it was copied, whatever a handler has done with it. */
+	/** The payload if it was copied, with position and limit restored. */
 	@Nullable ByteBuffer payload() {
 		ByteBuffer kept = this.copy;
 		return (kept != null) ? kept.limit(this.length).position(0).mark().order(ByteOrder.BIG_ENDIAN) : null;
 	}
 
-	/** Gives the memory back. */
+	/** Releases the memory of the copy. */
 	void discardCopy(MemoryBudget memory) {
 		ByteBuffer kept = this.copy;
 		if (kept != null) {

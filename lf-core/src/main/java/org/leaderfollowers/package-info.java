@@ -5,7 +5,8 @@
  * <p>
  * Every type that an application touches is in this package. Start with
  * {@link org.leaderfollowers.TcpServer} and {@link org.leaderfollowers.MessageHandler};
- * the road of an event can be read in {@link org.leaderfollowers.LeaderFollowersPool}.
+ * {@link org.leaderfollowers.LeaderFollowersPool} says where to read the path of an
+ * event.
  * <p>
  * "The paper" is <em>Leader/Followers: A Design Pattern for Efficient Multi-threaded
  * Event Demultiplexing and Dispatching</em> by Schmidt, O'Ryan, Kircher, Pyarali and

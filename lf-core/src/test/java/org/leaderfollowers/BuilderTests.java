@@ -34,7 +34,7 @@ class BuilderTests {
 				pool((pool) -> pool.parallelism(0), "'parallelism' must be from 1 to 1024, but is 0"),
 				pool((pool) -> pool.parallelism(1025), "'parallelism' must be from 1 to 1024, but is 1025"),
 				pool((pool) -> pool.threads(2, 8).handleSets(3).build(),
-						"'handleSets' (3) must not exceed the minimum of threads (2): a set without a leader is not served"));
+						"'handleSets' (3) must not exceed the minimum number of threads (2): each handle set needs a thread to lead it"));
 	}
 
 	private static Arguments pool(Consumer<LeaderFollowersPool.Builder> mistake, String message) {

@@ -278,7 +278,7 @@ class DrainTests {
 		assertThat(recorder.awaitClose(1)).endsWith("close SHUTDOWN_TIMEOUT");
 		Engine.eventually().until(() -> server.snapshot().openConnections() == 0);
 		assertThat(server.snapshot().closedConnections()).containsEntry(CloseReason.SHUTDOWN_TIMEOUT, 2L);
-		assertThat(this.engine.log()).anyMatch((line) -> line.contains("not done within PT0.2S"));
+		assertThat(this.engine.log()).anyMatch((line) -> line.contains("not finished within PT0.2S"));
 	}
 
 	@Test

@@ -101,7 +101,7 @@ class EnclosedFramingTests {
 	@ValueSource(strings = { "7e7d037e", "7e417d7e" })
 	void anUnknownEscapeIsMalformed(String stream) {
 		assertThatExceptionOfType(FramingException.class).isThrownBy(() -> decode(JT808, stream))
-			.withMessageMatching("The byte 0x7d at offset [01] of a message begins no known escape");
+			.withMessageMatching("The byte 0x7d at offset [01] of a message does not begin a known escape");
 	}
 
 	@Test

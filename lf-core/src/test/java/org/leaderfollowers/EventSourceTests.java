@@ -369,7 +369,7 @@ class EventSourceTests {
 		Engine.eventually().until(() -> source(pool).sourceFailures() >= 3);
 		assertThat(source(pool).leader()).isNotNull();
 		assertThat(this.engine.log())
-			.filteredOn((line) -> line.contains("Event source 'events' has failed and is tried again"))
+			.filteredOn((line) -> line.contains("Event source 'events' has failed, and the pool retries"))
 			.singleElement()
 			.satisfies((line) -> assertThat(line).contains("gone"));
 		// Three pauses of 100, 200 and 400 ms lie between four attempts.
@@ -656,7 +656,7 @@ class EventSourceTests {
 	@Test
 	void namesAreUnlikeEachOtherAndThoseOfHandleSets() {
 		assertThatIllegalArgumentException().isThrownBy(() -> LeaderFollowersPool.builder().eventSources("a", "a"))
-			.withMessage("'names' must be unlike each other, but holds 'a' twice");
+			.withMessage("'names' must be different from each other, but contains 'a' twice");
 		assertThatIllegalArgumentException().isThrownBy(() -> LeaderFollowersPool.builder().eventSources(" "));
 		assertThatIllegalArgumentException()
 			.isThrownBy(() -> LeaderFollowersPool.builder().name("x").eventSources("x-0").build())

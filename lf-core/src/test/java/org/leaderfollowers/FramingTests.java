@@ -350,7 +350,7 @@ class FramingTests {
 			.isEqualTo("0008body".getBytes());
 		assertThat(encode(Framing.decimalLength(3), new byte[999])).hasSize(1002);
 		assertThatIllegalArgumentException().isThrownBy(() -> encode(Framing.decimalLength(3), new byte[1000]))
-			.withMessage("A body of 1000 bytes makes a length of 1000, which a field of 3 digits cannot hold");
+			.withMessage("A body of 1000 bytes needs the length 1000, which does not fit into a field of 3 digits");
 	}
 
 	@ParameterizedTest

@@ -227,7 +227,7 @@ class JoinTests {
 			connection.send(message);
 		});
 		assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
-		assertThat(own.get()).hasMessageContaining("takes part in a Leader/Followers pool already");
+		assertThat(own.get()).hasMessageContaining("participates in a Leader/Followers pool already");
 		assertThat(other.get()).isNotNull();
 	}
 

@@ -49,7 +49,7 @@ class LimitTests {
 		Engine.eventually().until(() -> server.snapshot().rejectedConnections() == 40);
 		assertThat(server.snapshot().openConnections()).isEqualTo(10);
 		assertThat(server.snapshot().acceptedConnections()).isEqualTo(10);
-		assertThat(this.engine.log()).filteredOn((line) -> line.contains("turned a connection away")).hasSize(1);
+		assertThat(this.engine.log()).filteredOn((line) -> line.contains("rejected a connection")).hasSize(1);
 		peers.forEach((peer) -> assertThat(peer.send("y\n").readLine()).isEqualTo("y"));
 		peers.get(3).close();
 		Engine.eventually().until(() -> server.snapshot().openConnections() == 9);

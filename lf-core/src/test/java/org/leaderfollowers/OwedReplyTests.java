@@ -146,7 +146,7 @@ class OwedReplyTests {
 		OwedReply reply = awaitOwed();
 		assertThat(server.close(Duration.ofMillis(50))).isFalse();
 		assertThat(this.engine.log()).anyMatch(
-				(line) -> line.contains("is closed with 1 connections (1 messages unanswered) that were not done"));
+				(line) -> line.contains("is closed although 1 connections (1 messages unanswered) had not finished"));
 		reply.close();
 	}
 

@@ -250,7 +250,7 @@ class ProxyProtocolTests {
 		assertThat(server.snapshot().rejectedConnections()).isEqualTo(20);
 		assertThat(server.snapshot().acceptedConnections()).isZero();
 		assertThat(this.recorder.connections).isEmpty();
-		assertThat(this.engine.log()).filteredOn((line) -> line.contains("turned a connection from 127.0.0.1 away"))
+		assertThat(this.engine.log()).filteredOn((line) -> line.contains("rejected a connection from 127.0.0.1"))
 			.hasSizeBetween(1, 3)
 			.first()
 			.asString()

@@ -337,7 +337,7 @@ class ServerExchangeTests {
 		connection.exchangeAsync(Engine.bytes("b:?"), LONG);
 		assertThatExceptionOfType(ExchangeRejectedException.class)
 			.isThrownBy(() -> connection.exchange(Engine.bytes("c:?"), LONG))
-			.withMessageContaining("as many exchanges are under way as may be, 2");
+			.withMessageContaining("the maximum number of exchanges is under way, 2");
 	}
 
 	@Test
@@ -346,7 +346,7 @@ class ServerExchangeTests {
 		this.engine.connect(server);
 		Connection connection = connection();
 		assertThatIllegalStateException().isThrownBy(() -> connection.exchange(Engine.bytes("a:?"), LONG))
-			.withMessageContaining("build the server with correlation(...)");
+			.withMessageContaining("call correlation(...) before build()");
 	}
 
 	/** Both sides ask each other on one connection, with one thread each. */

@@ -46,7 +46,7 @@ class ServerLookTests {
 		assertThat(deaf.snapshot().state()).isEqualTo(ServerSnapshot.State.RUNNING);
 		Engine.eventually()
 			.untilAsserted(() -> assertThat(this.engine.log())
-				.anyMatch((line) -> line.startsWith("ERROR Server 'default' does not listen any more")));
+				.anyMatch((line) -> line.startsWith("ERROR Server 'default' no longer listens")));
 		refuses.set(false);
 		TcpServer other = this.engine.lines(pool, Connection::send);
 		assertThat(this.engine.connect(other).send("x\n").readLine()).isEqualTo("x");

@@ -778,7 +778,7 @@ class TcpClientTests {
 			assertThat(unreachable.failure()).contains("ConnectException");
 		});
 		Engine.eventually().until(() -> client.snapshot().connected() == 2);
-		assertThat(this.engine.log()).filteredOn((line) -> line.contains("cannot be connected")).hasSize(1);
+		assertThat(this.engine.log()).filteredOn((line) -> line.contains("cannot connect to")).hasSize(1);
 		try (ScriptedPeer back = new ScriptedPeer(port)) {
 			// Longer than the pause after a failure, or the other address is taken again.
 			Engine.elapse(Duration.ofMillis(100));
@@ -1025,7 +1025,7 @@ class TcpClientTests {
 	void aClientInTheClearIsNotGivenTls() throws Exception {
 		TcpClient client = start(builder(BY_KEY));
 		ClientTls tls = ClientTls.of(SSLContext.getDefault());
-		assertThatIllegalStateException().isThrownBy(() -> client.tls(tls)).withMessageContaining("does not speak TLS");
+		assertThatIllegalStateException().isThrownBy(() -> client.tls(tls)).withMessageContaining("does not use TLS");
 	}
 
 }

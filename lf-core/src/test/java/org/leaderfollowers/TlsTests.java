@@ -109,8 +109,7 @@ class TlsTests {
 		assertThat(this.engine.connect(server).send("hello\n").readLine()).isEqualTo("hello");
 		assertThat(this.recorder.await(1).sslSession()).isNull();
 		assertThat(server.snapshot().tls()).isNull();
-		assertThatIllegalStateException().isThrownBy(() -> server.tls(tls()))
-			.withMessageContaining("does not speak TLS");
+		assertThatIllegalStateException().isThrownBy(() -> server.tls(tls())).withMessageContaining("does not use TLS");
 	}
 
 	private static X509Bundle bundle(String name) {

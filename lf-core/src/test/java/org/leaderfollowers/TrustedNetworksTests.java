@@ -103,12 +103,12 @@ class TrustedNetworksTests {
 					10.0.0.0:80            | '10.0.0.0:80' is not an IP address
 					fe80::1%eth0           | 'fe80::1%eth0' is not an IP address
 					" 10.0.0.0/8"          | ' 10.0.0.0' is not an IP address
-					10.0.0.0/              | the prefix length behind the slash must be a number from 0 to 32
-					10.0.0.0/33            | the prefix length behind the slash must be a number from 0 to 32
-					10.0.0.0/-1            | the prefix length behind the slash must be a number from 0 to 32
-					10.0.0.0/8/8           | the prefix length behind the slash must be a number from 0 to 32
-					10.0.0.0/255.0.0.0     | the prefix length behind the slash must be a number from 0 to 32
-					fd00::/129             | the prefix length behind the slash must be a number from 0 to 128
+					10.0.0.0/              | the prefix length after the slash must be a number from 0 to 32
+					10.0.0.0/33            | the prefix length after the slash must be a number from 0 to 32
+					10.0.0.0/-1            | the prefix length after the slash must be a number from 0 to 32
+					10.0.0.0/8/8           | the prefix length after the slash must be a number from 0 to 32
+					10.0.0.0/255.0.0.0     | the prefix length after the slash must be a number from 0 to 32
+					fd00::/129             | the prefix length after the slash must be a number from 0 to 128
 					10.0.0.1/8             | Write 10.0.0.0/8 for the network, or 10.0.0.1 for the address alone
 					192.0.2.17/31          | Write 192.0.2.16/31 for the network
 					::ffff:10.0.0.1/104    | Write 10.0.0.0/8 for the network

@@ -207,7 +207,7 @@ class UdpServerTests {
 		try (DatagramPeer peer = new DatagramPeer(server)) {
 			peer.send("x".repeat(40_000));
 			assertThat(refusal.orTimeout(30, TimeUnit.SECONDS).join()).hasMessage(
-					"A reply of 65508 bytes does not fit into a datagram, which holds 65507 at the most: divide it");
+					"A reply of 65508 bytes does not fit into a datagram, which holds at most 65507 bytes. Divide it");
 		}
 	}
 
@@ -343,9 +343,10 @@ class UdpServerTests {
 			assertThatExceptionOfType(ReplyRatioException.class)
 				.isThrownBy(() -> datagram.send(ByteBuffer.allocate(73)))
 				.withMessage(
-						"Datagram 1 of server 'default' was not answered with 73 bytes: replies may take 3 times as "
-								+ "much as the datagram of 72 bytes (maxReplyRatio), which is 300 bytes with 28 of headers for "
-								+ "each datagram, and 200 are used up. Send less, or raise the ratio if the senders can be trusted");
+						"Datagram 1 of server 'default' was not answered with 73 bytes: its replies may take 3 times the "
+								+ "size of the datagram of 72 bytes (maxReplyRatio). That is 300 bytes, including headers of 28 "
+								+ "bytes for each datagram, and 200 bytes are used already. Send less, or raise the ratio if the "
+								+ "senders can be trusted");
 			datagram.send(ByteBuffer.allocate(72));
 			assertThatExceptionOfType(ReplyRatioException.class)
 				.isThrownBy(() -> datagram.send(ByteBuffer.allocate(0)));
@@ -857,7 +858,7 @@ class UdpServerTests {
 		}
 		// On a slow machine a line on the starvation, too.
 		assertThat(this.engine.log())
-			.anyMatch((line) -> line.startsWith("WARN Server 'default' is closed with 2 datagrams"));
+			.anyMatch((line) -> line.startsWith("WARN Server 'default' is closed although 2 datagrams"));
 	}
 
 	@ParameterizedTest
@@ -999,7 +1000,7 @@ class UdpServerTests {
 		this.engine
 			.start(UdpServer.builder(this.engine.pool(2, 4)).receiveBufferSize(1 << 30).handler(UdpServerTests::echo));
 		assertThat(this.engine.log()).singleElement()
-			.satisfies((line) -> assertThat(line).contains("receiveBufferSize", "lower limit"));
+			.satisfies((line) -> assertThat(line).contains("receiveBufferSize", "limit of the system"));
 	}
 
 	@Test

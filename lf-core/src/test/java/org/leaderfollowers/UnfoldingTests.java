@@ -168,7 +168,7 @@ class UnfoldingTests {
 				assertThat(change.from()).isEqualTo(1);
 				assertThat(change.to()).isEqualTo(2);
 				assertThat(change.reason()).matches(
-						"threads of the pool kept \\d+\\.\\d\\d processors busy, and .* of 1 leader; .* processors were to spare");
+						"threads of the pool kept \\d+\\.\\d\\d processors busy, and .* of 1 leader; .* processors were free");
 			});
 			this.load = 0.1;
 			PoolSnapshot folded = awaitSets(pool, 1, 1);

@@ -418,7 +418,7 @@ class WindowTests {
 		this.handler.await("b");
 		assertThat(server.close(Duration.ofMillis(50))).isFalse();
 		assertThat(this.engine.log()).anyMatch(
-				(line) -> line.contains("is closed with 1 connections (2 messages unanswered) that were not done"));
+				(line) -> line.contains("is closed although 1 connections (2 messages unanswered) had not finished"));
 		this.handler.letGo("a");
 		this.handler.letGo("b");
 		this.handler.await("close SHUTDOWN_TIMEOUT");

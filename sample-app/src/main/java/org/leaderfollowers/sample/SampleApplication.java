@@ -5,8 +5,8 @@ import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.context.properties.ConfigurationPropertiesScan;
 
 /**
- * Starts the sample: transactions on port 7070, its page on port 8081, the Actuator on
- * port 8080.
+ * Starts the sample: transactions on port 7070, the Actuator on port 8080, and its web
+ * page on port 8081.
  */
 @SpringBootApplication
 @ConfigurationPropertiesScan

@@ -5,9 +5,7 @@ import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonSubTypes.Type;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 
-/**
- * What became of a request. Its kind is the {@code status} of the reply.
- */
+/** The result of a request. Its kind is the {@code status} of the reply. */
 @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "status")
 @JsonSubTypes({ @Type(value = TransactionResult.Committed.class, name = "COMMITTED"),
 		@Type(value = TransactionResult.Rejected.class, name = "REJECTED"),
@@ -30,14 +28,14 @@ public sealed interface TransactionResult {
 	/**
 	 * The request was understood, but the transaction was not carried out.
 	 *
-	 * @param reason why not
+	 * @param reason the reason
 	 */
 	record Rejected(String reason) implements TransactionResult {
 
 	}
 
 	/**
-	 * A failure hides whether the transaction was carried out.
+	 * Because of a failure, it is unknown whether the transaction was carried out.
 	 *
 	 * @param reason what failed
 	 */
@@ -46,9 +44,9 @@ public sealed interface TransactionResult {
 	}
 
 	/**
-	 * The line is no request.
+	 * The line is not a valid request.
 	 *
-	 * @param reason why not
+	 * @param reason the reason
 	 */
 	record Invalid(String reason) implements TransactionResult {
 

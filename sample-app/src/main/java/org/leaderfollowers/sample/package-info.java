@@ -1,7 +1,7 @@
 /**
  * The on-line transaction processing system of the paper, as an application of the
- * starter. One line of JSON is one transaction. Front end and back ends are in packages
- * of their own; read {@link org.leaderfollowers.sample.Tiers} first.
+ * starter. One line of JSON is one transaction. Front end and back ends are in separate
+ * packages; read {@link org.leaderfollowers.sample.Tiers} first.
  */
 @NullMarked
 package org.leaderfollowers.sample;

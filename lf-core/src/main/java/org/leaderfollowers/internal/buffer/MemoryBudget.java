@@ -7,40 +7,41 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How much memory the connections of a pool may hold together: messages that have begun
- * to arrive, and replies that wait for their peers. Each connection has its own limits,
- * but thousands of them at their limits would exhaust the heap, and then it is not the
- * culprit that fails.
+ * Limits the memory that all connections of a pool may hold together, for messages that
+ * have begun to arrive and for replies that wait for their peers. Each connection has its
+ * own limits, but thousands of connections at their limits would exhaust the heap, and
+ * the failure could then hit any part of the application.
  * <p>
- * Any thread. A reservation is a single atomic addition, taken back if it was too much.
+ * Any thread. A reservation is a single atomic addition, which is undone if it exceeds
+ * the limit.
  */
 public final class MemoryBudget {
 
-	/**
-	 * The budget does not allow something without which a connection cannot go on.
-	 */
+	/** The budget does not allow memory that a connection needs in order to continue. */
 	@SuppressWarnings("serial")
 	public static final class ExhaustedException extends IOException {
 
-		/** Nobody looks at the stack trace. */
+		/** Creates the exception. Its stack trace is not used. */
 		public ExhaustedException() {
 			super("No memory is left for the connections of the pool");
 		}
 
 	}
 
-	/** Of all pools that have no limit of their own: the heap is theirs together. */
+	/**
+	 * Shared by all pools that have no limit of their own, because they share the heap.
+	 */
 	private static final MemoryBudget OF_HEAP = new MemoryBudget(Runtime.getRuntime().maxMemory() / 4);
 
 	private final long limit;
 
-	/** Limits this budget together with others, or {@code null}. */
+	/** A second limit, which other budgets share, or {@code null} for none. */
 	private final @Nullable MemoryBudget shared;
 
 	private final AtomicLong used = new AtomicLong();
 
 	/**
-	 * Creates a budget of which nothing is used.
+	 * Creates an unused budget.
 	 * @param limit bytes, at least 0
 	 */
 	public MemoryBudget(long limit) {
@@ -49,8 +50,9 @@ public final class MemoryBudget {
 	}
 
 	/**
-	 * Creates a budget that several share: what one of them reserves the others cannot.
-	 * @param shared what they may reserve together
+	 * Creates a budget that shares its limit: bytes that one budget reserves are not
+	 * available to the others.
+	 * @param shared the limit of all budgets together
 	 */
 	MemoryBudget(MemoryBudget shared) {
 		this.limit = shared.limit;
@@ -59,7 +61,7 @@ public final class MemoryBudget {
 
 	/**
 	 * Creates a share of a quarter of the maximum heap.
-	 * @return a budget of which nothing is used by itself
+	 * @return an unused budget
 	 */
 	public static MemoryBudget shareOfHeap() {
 		return new MemoryBudget(OF_HEAP);
@@ -67,8 +69,8 @@ public final class MemoryBudget {
 
 	/**
 	 * Reserves memory.
-	 * @param bytes how much
-	 * @return whether it may be used; if not, nothing was reserved
+	 * @param bytes the number of bytes
+	 * @return whether the memory may be used; if {@code false}, nothing was reserved
 	 */
 	boolean reserve(long bytes) {
 		if (this.used.addAndGet(bytes) <= this.limit && (this.shared == null || this.shared.reserve(bytes))) {
@@ -80,7 +82,7 @@ public final class MemoryBudget {
 
 	/**
 	 * Reserves memory and allocates it.
-	 * @param capacity how much, in bytes
+	 * @param capacity the number of bytes
 	 * @return a buffer, or {@code null} if the budget does not allow it
 	 */
 	public @Nullable ByteBuffer allocate(int capacity) {
@@ -97,8 +99,8 @@ public final class MemoryBudget {
 	}
 
 	/**
-	 * Gives back what was reserved.
-	 * @param bytes how much
+	 * Releases memory that was reserved.
+	 * @param bytes the number of bytes
 	 */
 	public void release(long bytes) {
 		this.used.addAndGet(-bytes);
@@ -116,7 +118,7 @@ public final class MemoryBudget {
 	}
 
 	/**
-	 * How much is reserved by this budget and by those that share its limit.
+	 * How much is reserved by this budget and by all budgets that share its limit.
 	 * @return bytes
 	 */
 	public long usedTogether() {
@@ -124,7 +126,7 @@ public final class MemoryBudget {
 	}
 
 	/**
-	 * How much can be reserved.
+	 * The limit of this budget.
 	 * @return bytes
 	 */
 	public long limit() {

@@ -10,22 +10,23 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The way of a connection's bytes to its socket: written at once while the socket takes
- * them, otherwise kept in order until it does.
+ * Writes the bytes of a connection to its socket: at once while the socket accepts them,
+ * otherwise later and in order.
  * <p>
- * Any thread may send; the monitor of this object orders them. Under the monitor there
- * are only non-blocking writes and copies, so a leader that flushes never waits long for
- * it.
+ * Any thread may send; the monitor of this object determines the order. Only non-blocking
+ * writes and copies happen under the monitor, so a leader that flushes never waits long
+ * for it.
  */
 public class OutboundBuffer {
 
 	/**
-	 * The most of a heap buffer that is written at once: the JDK copies each such write
-	 * to a direct buffer of the same size, and keeps that buffer with the thread.
+	 * The maximum number of bytes of a heap buffer that are written at once. For each
+	 * such write, the JDK uses a direct buffer of the same size and keeps it with the
+	 * thread.
 	 */
 	private static final int HEAP_CHUNK = 128 * 1024;
 
-	/** The largest buffer that is allocated for several small frames. */
+	/** The maximum size of a buffer that is allocated for several small frames. */
 	private static final int SHARED_BUFFER = 16 * 1024;
 
 	private static final VarHandle ACCEPTED;
@@ -41,54 +42,60 @@ public class OutboundBuffer {
 
 	private final MemoryBudget budget;
 
-	/** What waits for the socket; nothing for nearly all connections at any time. */
+	/**
+	 * The bytes that wait for the socket. Nearly all connections have none at any time.
+	 */
 	private volatile @Nullable Waiting waiting;
 
-	/** Frames that were gathered and not yet given to the socket, position to limit. */
+	/**
+	 * Frames that were corked and not passed to the socket yet, from position to limit.
+	 */
 	private @Nullable ByteBuffer corked;
 
 	/**
-	 * How many bytes of frames were accepted; the complement of it when nothing is any
-	 * more, since a flag would make each connection larger. Written under the monitor,
-	 * opaque.
+	 * How many bytes of frames were accepted. A negative value, the complement, means
+	 * that the connection accepts no more frames; a separate flag would make each
+	 * connection larger. Written under the monitor, in opaque mode.
 	 */
-	@SuppressWarnings("FieldMayBeFinal") // by ACCEPTED
+	@SuppressWarnings("FieldMayBeFinal") // changed through ACCEPTED
 	private long accepted;
 
-	/**
-	 * Bytes that wait, at least one. Changed under the monitor, looked at by anybody.
-	 */
+	/** At least one byte that waits. Changed under the monitor; read by any thread. */
 	private static final class Waiting {
 
 		final ArrayDeque<ByteBuffer> buffers = new ArrayDeque<>(4);
 
 		volatile long bytes;
 
-		/** When the socket last took something. */
+		/** When the socket last accepted a byte. */
 		volatile long progressNanos = System.nanoTime();
 
 	}
 
-	/**
-	 * What became of a frame.
-	 */
+	/** The result of sending a frame. */
 	public enum Sent {
 
-		/** The socket took all of it. */
+		/** The socket has accepted the whole frame. */
 		WRITTEN,
 
-		/** Accepted; the first bytes that wait: write events are wanted from now on. */
+		/**
+		 * Accepted. Its bytes are the first that wait, so write events are needed from
+		 * now on.
+		 */
 		BEGAN_TO_WAIT,
 
-		/** Accepted; it waits behind others. */
+		/** Accepted; it waits behind other bytes. */
 		WAITS,
 
-		/** Not accepted: as much waits as may wait, or the one who was asked says so. */
+		/**
+		 * Not accepted: the maximum number of bytes waits already, or the
+		 * {@link Acceptance} has refused the frame.
+		 */
 		REFUSED,
 
 		/**
-		 * Not accepted, or not entirely: there is no memory to keep it. Nothing is
-		 * accepted any more.
+		 * Not accepted, or not entirely, because there is no memory to keep it. No
+		 * further frame is accepted.
 		 */
 		OVERLOADED,
 
@@ -97,36 +104,34 @@ public class OutboundBuffer {
 
 	}
 
-	/**
-	 * Asked about a frame in the order in which frames are written.
-	 */
+	/** Decides about frames, in the order in which they are written. */
 	@FunctionalInterface
 	public interface Acceptance {
 
 		/**
-		 * Asked under the monitor, before the first byte of the frame is written. Must
+		 * Called under the monitor, before the first byte of the frame is written. Must
 		 * not block.
-		 * @return whether to write it
+		 * @return whether to write the frame
 		 */
 		boolean accept();
 
 	}
 
 	/**
-	 * Creates the way of one connection.
-	 * @param budget where the memory of what waits is accounted for
+	 * Creates the buffer of one connection.
+	 * @param budget accounts for the memory of bytes that wait
 	 */
 	public OutboundBuffer(MemoryBudget budget) {
 		this.budget = budget;
 	}
 
 	/**
-	 * Writes a frame, or keeps what the socket does not take.
-	 * @param channel the non-blocking socket
+	 * Writes a frame, and keeps the bytes that the socket does not accept.
+	 * @param channel the socket, in non-blocking mode
 	 * @param frame from position to limit; copied if it has to wait
-	 * @param limit refuse the frame if this many bytes wait already
-	 * @param acceptance asked if nothing else speaks against it, or {@code null}
-	 * @return what became of it
+	 * @param limit the frame is refused if this many bytes wait already
+	 * @param acceptance called if the frame would be accepted otherwise, or {@code null}
+	 * @return the result
 	 * @throws IOException if the socket failed
 	 */
 	public synchronized Sent send(WritableByteChannel channel, ByteBuffer frame, long limit,
@@ -146,7 +151,7 @@ public class OutboundBuffer {
 		if (now != Sent.OVERLOADED) {
 			accepted(length);
 		}
-		// The write events are wanted because of the first of the two that waits.
+		// Write events are needed if either of the two frames has begun to wait.
 		return (earlier == Sent.BEGAN_TO_WAIT && now == Sent.WAITS) ? Sent.BEGAN_TO_WAIT : now;
 	}
 
@@ -172,7 +177,8 @@ public class OutboundBuffer {
 				return Sent.WRITTEN;
 			}
 		}
-		// If a part was written and the rest cannot be kept, nothing may follow it.
+		// If a part was written and the rest cannot be kept, no further bytes may be
+		// written.
 		boolean kept = false;
 		try {
 			Waiting behind = (current != null) ? current : new Waiting();
@@ -191,15 +197,15 @@ public class OutboundBuffer {
 	}
 
 	/**
-	 * Holds a frame back, to be written together with the ones that follow, at the latest
-	 * by {@link #uncork}.
-	 * @param gathered holds the frames, one behind the other; touched by nobody but this
-	 * object while they are corked
-	 * @param start where the frame begins: where the one before it ends, if that is
+	 * Corks a frame, to be written together with later frames, at the latest by
+	 * {@link #uncork}.
+	 * @param gathered holds the corked frames, one after the other; only this object uses
+	 * it while frames are corked
+	 * @param start where the frame begins: the end of the previous frame, if that is
 	 * corked
-	 * @param end where it ends
+	 * @param end where the frame ends
 	 * @return {@link Sent#WAITS} if it is corked, {@link Sent#CLOSED}, or
-	 * {@link Sent#REFUSED} if it must be sent now, since others wait already
+	 * {@link Sent#REFUSED} if it must be sent now because bytes wait already
 	 */
 	public synchronized Sent cork(ByteBuffer gathered, int start, int end) {
 		if (isClosed()) {
@@ -211,16 +217,16 @@ public class OutboundBuffer {
 		accepted(end - start);
 		gathered.limit(end);
 		if (this.corked == null) {
-			// The earlier ones may have been released by another thread.
+			// Another thread may have written the earlier frames.
 			this.corked = gathered.position(start);
 		}
 		return Sent.WAITS;
 	}
 
 	/**
-	 * Writes what was held back. Any thread: whoever takes over from a thread whose
-	 * handler does not return does it in its stead.
-	 * @param channel the non-blocking socket
+	 * Writes the corked frames. Any thread: if the handler of the owner does not return,
+	 * the thread that takes over calls this method.
+	 * @param channel the socket, in non-blocking mode
 	 * @return {@link Sent#WRITTEN}, {@link Sent#BEGAN_TO_WAIT} if the socket did not take
 	 * all of it, or {@link Sent#OVERLOADED}
 	 * @throws IOException if the socket failed
@@ -239,9 +245,10 @@ public class OutboundBuffer {
 	}
 
 	/**
-	 * Copies a frame behind what waits: into the spare room of the last buffer, or into a
-	 * new one with as much spare room as waits already. So many small frames share a
-	 * buffer, and the memory of what waits is at most about twice its size.
+	 * Copies a frame behind the bytes that wait: into the spare room of the last buffer,
+	 * or into a new buffer with as much spare room as bytes that wait already. Many small
+	 * frames therefore share a buffer, and the memory is at most about twice the number
+	 * of bytes that wait.
 	 * @return whether the budget allows it
 	 */
 	private boolean keep(ByteBuffer frame, Waiting behind) {
@@ -262,9 +269,9 @@ public class OutboundBuffer {
 	}
 
 	/**
-	 * Writes what waits, as far as the socket takes it.
-	 * @param channel the non-blocking socket
-	 * @param budget stop after this many bytes, so that one connection does not keep a
+	 * Writes the bytes that wait, as far as the socket accepts them.
+	 * @param channel the socket, in non-blocking mode
+	 * @param budget the maximum number of bytes, so that one connection does not occupy a
 	 * leader
 	 * @return how many bytes still wait
 	 * @throws IOException if the socket failed
@@ -320,16 +327,14 @@ public class OutboundBuffer {
 		return written;
 	}
 
-	/**
-	 * Accepts nothing more. What waits may still be flushed.
-	 */
+	/** Accepts no further frames. Bytes that wait may still be flushed. */
 	public synchronized void close() {
 		markClosed();
 	}
 
 	/**
-	 * Accepts nothing more and forgets what waits.
-	 * @return how many bytes will never be written
+	 * Accepts no further frames and discards the bytes that wait.
+	 * @return how many bytes were discarded
 	 */
 	public synchronized long discard() {
 		markClosed();
@@ -362,9 +367,9 @@ public class OutboundBuffer {
 	}
 
 	/**
-	 * When the socket last took something, while bytes wait. Any thread, without the
+	 * When the socket last accepted a byte, if bytes wait. Any thread, without the
 	 * monitor.
-	 * @param otherwise what to return if nothing waits
+	 * @param otherwise the result if no bytes wait
 	 * @return {@link System#nanoTime()}
 	 */
 	public long progressNanos(long otherwise) {

@@ -5,9 +5,9 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The bytes of a connection that wait for the rest of their message while no thread works
- * on it. Right-sized: its memory grows with what has arrived, never with what a length
- * field promises. Only the owner of the connection touches it.
+ * The bytes of an incomplete message, kept while no thread works on its connection. Its
+ * memory grows with the bytes that have arrived, never with the length that a length
+ * field promises. Only the owner of the connection uses it.
  */
 public final class PartialMessage {
 
@@ -19,7 +19,7 @@ public final class PartialMessage {
 
 	private int scanned;
 
-	/** Where the bytes begin: others before them have been handled. */
+	/** Where the bytes begin. Bytes before this index have been handled. */
 	private int start;
 
 	private PartialMessage(ByteBuffer bytes, long startedNanos) {
@@ -28,15 +28,17 @@ public final class PartialMessage {
 	}
 
 	/**
-	 * Keeps what is left of an input.
-	 * @param previous what was kept before, reused if its message still is not whole
-	 * @param left what to keep, from position to limit; read entirely
-	 * @param scanned how many of these bytes are known not to end the message
-	 * @param startedNanos when the first of these bytes came, {@link System#nanoTime()}
-	 * @param limit the most that will ever have to be kept, in bytes
-	 * @param buffers where the memory comes from
-	 * @return what is kept now, or {@code null} if the budget does not allow it: the
-	 * previous one is to be discarded, too
+	 * Keeps the rest of an input.
+	 * @param previous the bytes that were kept before, whose memory is reused if their
+	 * message is still incomplete
+	 * @param left the bytes to keep, from position to limit; all of them are read
+	 * @param scanned how many of these bytes are known to contain no end of the message
+	 * @param startedNanos when the first of these bytes arrived,
+	 * {@link System#nanoTime()}
+	 * @param limit the maximum number of bytes that may have to be kept
+	 * @param buffers provides memory
+	 * @return the kept bytes, or {@code null} if the budget does not allow them; the
+	 * caller must then discard the previous ones as well
 	 */
 	public static @Nullable PartialMessage keep(@Nullable PartialMessage previous, ByteBuffer left, int scanned,
 			long startedNanos, int limit, SpareBuffers buffers) {
@@ -78,17 +80,17 @@ public final class PartialMessage {
 	}
 
 	/**
-	 * Gives the memory back. Nothing else is to be called afterwards.
-	 * @param buffers where it goes to
+	 * Releases the memory. No other method may be called afterwards.
+	 * @param buffers receives the memory
 	 */
 	public void discard(SpareBuffers buffers) {
 		buffers.giveBack(this.bytes);
 	}
 
 	/**
-	 * Gives the memory back without a thread to use it again. Nothing else is to be
-	 * called afterwards.
-	 * @param budget where it is accounted for
+	 * Releases the memory when no thread can reuse it. No other method may be called
+	 * afterwards.
+	 * @param budget accounts for the memory
 	 */
 	public void discard(MemoryBudget budget) {
 		budget.release(this.bytes.capacity());
@@ -103,7 +105,7 @@ public final class PartialMessage {
 	}
 
 	/**
-	 * Puts what is kept into a buffer. It is kept until the next {@link #keep}.
+	 * Copies the kept bytes into a buffer. They stay valid until the next {@link #keep}.
 	 * @param buffer has room for {@link #size()} bytes
 	 */
 	public void restore(ByteBuffer buffer) {
@@ -111,21 +113,21 @@ public final class PartialMessage {
 	}
 
 	/**
-	 * What is kept, to be decoded where it lies. Afterwards either {@link #keepAll} or
-	 * {@link #keepFrom} is called.
-	 * @return the memory itself, position and limit around what is kept
+	 * The kept bytes, to be decoded in place. The caller then calls either
+	 * {@link #keepAll} or {@link #keepFrom}.
+	 * @return the memory itself, with position and limit around the kept bytes
 	 */
 	public ByteBuffer content() {
 		return this.bytes.limit(this.bytes.position()).position(this.start);
 	}
 
 	/**
-	 * The memory of a message that is too large to be assembled in the buffer of a
-	 * thread: position after the bytes kept, limit at the capacity, so that a read
-	 * appends to them.
-	 * @param room how many more bytes to make room for, if the limit allows
-	 * @param limit the most that will ever have to be kept, in bytes
-	 * @param buffers where the memory comes from
+	 * The memory of a message that is too large for the buffer of a thread. The position
+	 * is behind the kept bytes and the limit is the capacity, so that a read appends to
+	 * them.
+	 * @param room how many more bytes to make room for, within the limit
+	 * @param limit the maximum number of bytes that may have to be kept
+	 * @param buffers provides memory
 	 * @return the buffer itself, or {@code null} if the budget does not allow it to grow
 	 */
 	public @Nullable ByteBuffer appendable(int room, int limit, SpareBuffers buffers) {
@@ -144,8 +146,9 @@ public final class PartialMessage {
 	}
 
 	/**
-	 * Keeps all of {@link #appendable} after a read that did not complete the message.
-	 * @param scanned how many bytes are known not to end the message
+	 * Keeps all bytes of {@link #appendable} after a read that did not complete the
+	 * message.
+	 * @param scanned how many bytes are known to contain no end of the message
 	 */
 	public void keepAll(int scanned) {
 		this.bytes.position(this.bytes.limit());
@@ -154,21 +157,22 @@ public final class PartialMessage {
 	}
 
 	/**
-	 * Whether keeping the rest of an input that lies in this memory wastes little of it.
-	 * @param size how much is left, in bytes
-	 * @return {@code false} if it is to be copied, so that the memory is given back
+	 * Whether keeping the rest of an input in this memory wastes little of it.
+	 * @param size the length of the rest, in bytes
+	 * @return {@code false} if the rest should be copied, so that this memory is released
 	 */
 	public boolean isWorthKeepingFor(int size) {
 		return size >= this.bytes.capacity() / 4;
 	}
 
 	/**
-	 * Keeps the rest of {@link #content} or {@link #appendable}, when what lies before it
-	 * has been handled.
+	 * Keeps the rest of {@link #content} or {@link #appendable}, after the bytes before
+	 * it have been handled.
 	 * @param position where the rest begins
 	 * @param end where it ends
-	 * @param scanned how many of these bytes are known not to end the message
-	 * @param startedNanos when the first of these bytes came, {@link System#nanoTime()}
+	 * @param scanned how many of these bytes are known to contain no end of the message
+	 * @param startedNanos when the first of these bytes arrived,
+	 * {@link System#nanoTime()}
 	 */
 	public void keepFrom(int position, int end, int scanned, long startedNanos) {
 		this.bytes.limit(this.bytes.capacity()).position(end);
@@ -178,7 +182,7 @@ public final class PartialMessage {
 	}
 
 	/**
-	 * How many of the bytes kept are known not to end the message.
+	 * How many of the kept bytes are known to contain no end of the message.
 	 * @return bytes, counted from the first
 	 */
 	public int scanned() {
@@ -186,16 +190,16 @@ public final class PartialMessage {
 	}
 
 	/**
-	 * Counts the time of the message from now on, since nobody was willing to read its
-	 * rest before.
-	 * @param nowNanos the time, {@link System#nanoTime()}
+	 * Restarts the time of the message, because the server was not reading its rest
+	 * before.
+	 * @param nowNanos the current time, {@link System#nanoTime()}
 	 */
 	public void restart(long nowNanos) {
 		this.startedNanos = nowNanos;
 	}
 
 	/**
-	 * When the first byte came, or the time was {@linkplain #restart restarted}.
+	 * When the first byte arrived, or the time was {@linkplain #restart restarted}.
 	 * @return {@link System#nanoTime()}
 	 */
 	public long startedNanos() {

@@ -4,15 +4,13 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
- * Buffers that are needed for the length of one call, by any thread: what a connection
- * holds between two calls is its own. So as many exist as threads are at it at the same
- * time, however many connections there are. Any thread.
+ * Buffers that a thread needs only during one call; bytes that a connection keeps between
+ * two calls are stored elsewhere. The number of buffers therefore depends on the threads
+ * that use them at the same time, not on the number of connections. Any thread.
  */
 public final class RecordBuffers {
 
-	/**
-	 * Two records of TLS with all their overhead.
-	 */
+	/** The size of two TLS records with their maximum overhead. */
 	public static final int SIZE = 2 * (16 * 1024 + 512);
 
 	/** A power of two. */
@@ -24,8 +22,8 @@ public final class RecordBuffers {
 
 	/**
 	 * Hands out a buffer.
-	 * @return a cleared heap buffer of {@link #SIZE} bytes, since TLS of the JDK works on
-	 * arrays
+	 * @return a cleared heap buffer of {@link #SIZE} bytes, because TLS of the JDK works
+	 * on arrays
 	 */
 	public ByteBuffer take() {
 		int slot = slot();
@@ -42,8 +40,8 @@ public final class RecordBuffers {
 	}
 
 	/**
-	 * Takes a buffer back, or leaves it to the garbage collector if there are enough.
-	 * @param buffer was handed out by this
+	 * Takes a buffer back. If enough are stored, the garbage collector gets it.
+	 * @param buffer a buffer that {@link #take} has returned
 	 */
 	public void giveBack(ByteBuffer buffer) {
 		int slot = slot();
@@ -55,7 +53,7 @@ public final class RecordBuffers {
 		}
 	}
 
-	/** Neighbouring threads do not share the first slot that they try. */
+	/** The slot that a thread tries first. It differs for neighbouring threads. */
 	private static int slot() {
 		return (int) (Thread.currentThread().getId() * PROBES);
 	}

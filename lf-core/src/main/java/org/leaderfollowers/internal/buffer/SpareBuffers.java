@@ -6,17 +6,17 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The memory for messages that arrive in parts, as a thread gets it: from the budget of
- * its pool, and from the buffers that its latest messages gave back when they were
- * complete. So messages that are too large for one read allocate nothing in the long run.
- * Only its own thread touches it.
+ * The memory of a thread for messages that arrive in parts. It comes from the budget of
+ * the pool and from buffers that earlier messages of the thread have returned. In the
+ * long run, messages that are too large for one read therefore allocate nothing. Only its
+ * own thread uses it.
  */
 public final class SpareBuffers {
 
-	/** Larger buffers are not kept: there may be many threads. */
+	/** Larger buffers are not kept, because there may be many threads. */
 	private static final int LARGEST_SPARE = 128 * 1024;
 
-	/** A large message outgrows one buffer before it fits into the next. */
+	/** Two, because a large message outgrows one buffer while it needs the next one. */
 	private static final int SPARES = 2;
 
 	private final MemoryBudget budget;
@@ -27,7 +27,7 @@ public final class SpareBuffers {
 
 	/**
 	 * Creates an empty store.
-	 * @param budget where what is handed out is accounted for; spares are not
+	 * @param budget accounts for buffers that are handed out, but not for spares
 	 */
 	public SpareBuffers(MemoryBudget budget) {
 		this.budget = budget;
@@ -35,7 +35,8 @@ public final class SpareBuffers {
 
 	/**
 	 * Hands out a buffer.
-	 * @param capacity how large, in bytes; it may have up to twice of that
+	 * @param capacity the minimum capacity, in bytes; the buffer may have up to twice as
+	 * much
 	 * @return a cleared heap buffer, or {@code null} if the budget does not allow it
 	 */
 	@Nullable ByteBuffer take(int capacity) {
@@ -52,14 +53,14 @@ public final class SpareBuffers {
 		return this.budget.allocate(capacity);
 	}
 
-	/** Keeps none of the spares any longer, which are not accounted for. */
+	/** Drops all spares. */
 	public void discard() {
 		Arrays.fill(this.spares, null);
 	}
 
 	/**
 	 * Takes a buffer back.
-	 * @param buffer was handed out by this or by that of another thread
+	 * @param buffer a buffer of this or another thread's store
 	 */
 	void giveBack(ByteBuffer buffer) {
 		this.budget.release(buffer.capacity());

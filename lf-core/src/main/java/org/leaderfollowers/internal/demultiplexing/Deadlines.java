@@ -8,20 +8,20 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The deadlines of the handles of one handle set: a binary heap with at most one entry a
- * handle. Only the leader touches it.
+ * The deadlines of the handles of one handle set: a binary heap with at most one entry
+ * for each handle. Only the leader uses it.
  * <p>
- * A deadline that moves later (each message moves the idle timeout) touches nothing here:
- * when the entry comes up, its handle is asked for its next deadline, and the entry is
- * put there. Only a deadline that moves earlier has to be scheduled anew.
+ * If a deadline moves later, as each message does with the idle timeout, nothing changes
+ * here. When the entry is due, the handle is asked for its next deadline, and the entry
+ * is moved there. Only a deadline that moves earlier has to be scheduled again.
  * <p>
- * Each handle knows its place in the heap, so that closing a connection takes its entry
- * off at once: connections that are opened and closed at a high rate leave nothing
- * behind. The leader knows the next deadline exactly, and does not wake up for anything
- * else. A hashed wheel (Agrona's was tried) schedules in constant time instead of a dozen
- * comparisons, but has to be turned while nothing happens, and keeps room in every slot
- * for as many entries as the fullest one: 10,000 connections opened in one burst made it
- * hold 134 MB.
+ * Each handle knows its index in the heap, so its entry is removed as soon as the
+ * connection closes. Connections that are opened and closed at a high rate leave no
+ * entries behind. The leader knows the next deadline exactly, and wakes up for no other
+ * reason. A hashed wheel (we tried Agrona's) schedules in constant time instead of a
+ * dozen comparisons. But it must be turned even if nothing is due, and each slot reserves
+ * room for as many entries as the fullest one: 10,000 connections opened in one burst
+ * made it hold 134 MB.
  *
  * @param <H> the type of the handles
  */
@@ -32,14 +32,15 @@ public final class Deadlines<H extends HandleState> {
 	private int size;
 
 	/**
-	 * What is due is collected first, for the handles may schedule while they are called.
+	 * Due handles are collected before they are called, because a call may schedule
+	 * again.
 	 */
 	private final List<H> due = new ArrayList<>();
 
 	/**
-	 * Schedules a handle, instead of what was scheduled for it before.
-	 * @param handle what the deadline is of
-	 * @param deadlineNanos when, {@link System#nanoTime()}
+	 * Schedules a handle, and replaces its earlier entry.
+	 * @param handle the handle
+	 * @param deadlineNanos the deadline, {@link System#nanoTime()}
 	 */
 	public void schedule(H handle, long deadlineNanos) {
 		cancel(handle);
@@ -51,7 +52,7 @@ public final class Deadlines<H extends HandleState> {
 	}
 
 	/**
-	 * Takes a handle off the heap, if it is there.
+	 * Removes the entry of a handle, if there is one.
 	 * @param handle the handle
 	 */
 	public void cancel(H handle) {
@@ -72,7 +73,7 @@ public final class Deadlines<H extends HandleState> {
 
 	/**
 	 * How long the leader may wait before it must {@link #poll} again.
-	 * @param nowNanos the time, {@link System#nanoTime()}
+	 * @param nowNanos the current time, {@link System#nanoTime()}
 	 * @return nanoseconds, at least 0; {@link Long#MAX_VALUE} if there are no deadlines
 	 */
 	public long maxWaitNanos(long nowNanos) {
@@ -80,12 +81,12 @@ public final class Deadlines<H extends HandleState> {
 	}
 
 	/**
-	 * Takes off what is due.
-	 * @param nowNanos the time, {@link System#nanoTime()}
+	 * Removes the entries that are due.
+	 * @param nowNanos the current time, {@link System#nanoTime()}
 	 * @param expired called with each handle whose deadline has passed; it may schedule
 	 * again
 	 */
-	@SuppressWarnings("unchecked") // only schedule puts handles in
+	@SuppressWarnings("unchecked") // only schedule adds handles
 	public void poll(long nowNanos, Consumer<H> expired) {
 		while (this.size > 0 && at(0).deadlineNanos - nowNanos <= 0) {
 			H handle = (H) at(0);

@@ -6,15 +6,16 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state word of a handle: who owns it, and whether the demultiplexer watches it.
+ * The state word of a handle: whether a thread owns it, and whether the demultiplexer
+ * watches it.
  * <p>
- * This is the deactivation protocol of the pattern (the paper, activity 2) made lazy. A
- * claimed handle stays active in the kernel; only if it fires again while it is owned is
- * it deactivated there, and its owner told to look again. Peers that wait for each reply
- * never cause a change of interest, each of which would cost two system calls.
+ * This is a lazy form of the deactivation protocol of the pattern (the paper, activity
+ * 2). A claimed handle stays active in the kernel. Only if it fires again while it is
+ * owned, the leader deactivates it, and its owner looks again. Peers that wait for each
+ * reply therefore never cause a change of interest, which would cost two system calls.
  * <table border="1">
- * <caption>Transitions of the claim. "Active" is what the kernel watches; L is the leader
- * of the handle set, O the owner of the handle</caption>
+ * <caption>Transitions of the claim. An "active" handle is watched by the kernel; L is
+ * the leader of the handle set, O the owner of the handle</caption>
  * <tr>
  * <th>from</th>
  * <th>to</th>
@@ -31,14 +32,14 @@ import org.jspecify.annotations.Nullable;
  * <td>ARMED</td>
  * <td>DISARMED</td>
  * <td>L</td>
- * <td>it fired, but is dealt to another handle set now, whose leader is asked to activate
+ * <td>it fired, but now belongs to another handle set, whose leader is asked to activate
  * it</td>
  * </tr>
  * <tr>
  * <td>CLAIMED (owned, active)</td>
  * <td>ARMED</td>
  * <td>O</td>
- * <td>released, nothing happened meanwhile</td>
+ * <td>released; no event has occurred meanwhile</td>
  * </tr>
  * <tr>
  * <td>CLAIMED</td>
@@ -48,7 +49,7 @@ import org.jspecify.annotations.Nullable;
  * without end</td>
  * </tr>
  * <tr>
- * <td>CLAIMED_FIRED (owned, inactive, to be looked at)</td>
+ * <td>CLAIMED_FIRED (owned, inactive, needs a look)</td>
  * <td>CLAIMED_DISARMED</td>
  * <td>O</td>
  * <td>instead of a release: the owner looks at the handle again</td>
@@ -57,14 +58,14 @@ import org.jspecify.annotations.Nullable;
  * <td>CLAIMED_DISARMED (owned, inactive)</td>
  * <td>CLAIMED_FIRED</td>
  * <td>L</td>
- * <td>somebody asks for a look; the owner may just have finished looking</td>
+ * <td>a look is requested; the owner may just have finished looking</td>
  * </tr>
  * <tr>
  * <td>CLAIMED_DISARMED</td>
  * <td>CLAIMED</td>
  * <td>L</td>
- * <td>its owner waits for the next event in the middle of a handler, and has asked for
- * it: activated though it is owned. If it fires, the owner is told</td>
+ * <td>its owner waits for the next event in the middle of a handler, and has requested
+ * this: activated although it is owned. If it fires, the owner is notified</td>
  * </tr>
  * <tr>
  * <td>CLAIMED_DISARMED</td>
@@ -76,40 +77,40 @@ import org.jspecify.annotations.Nullable;
  * <td>DISARMED (not owned, inactive)</td>
  * <td>ARMED</td>
  * <td>L</td>
- * <td>activated before the next wait; level-triggered, so nothing that came in between is
+ * <td>activated before the next wait; level-triggered, so events in between are not
  * lost</td>
  * </tr>
  * <tr>
  * <td>CLAIMED, CLAIMED_DISARMED</td>
  * <td>PAUSED (not owned, events unwanted)</td>
  * <td>O</td>
- * <td>released, but no more events are wanted until somebody asks for a look</td>
+ * <td>released, but no more events are wanted until a look is requested</td>
  * </tr>
  * <tr>
  * <td>DISARMED, PAUSED</td>
  * <td>CLAIMED_DISARMED</td>
  * <td>L</td>
- * <td>somebody asks for a look and nobody owns it: claimed. One that was PAUSED may be
- * active still; if it fires, the leader deactivates it</td>
+ * <td>a look is requested and no thread owns the handle: claimed. A handle that was
+ * PAUSED may still be active; if it fires, the leader deactivates it</td>
  * </tr>
  * <tr>
  * <td>PAUSED</td>
  * <td>CLAIMED_DISARMED</td>
  * <td>any thread</td>
- * <td>it has ended what the handle was paused for: claimed</td>
+ * <td>the thread has ended the reason for the pause: claimed</td>
  * </tr>
  * <tr>
  * <td>CLAIMED, CLAIMED_FIRED, CLAIMED_DISARMED</td>
  * <td>CLOSED</td>
  * <td>O</td>
- * <td>final. Only an owner closes, so nobody works on a closed handle and no stale
- * request can arm it again</td>
+ * <td>final. Only an owner closes the handle, so no thread works on a closed handle, and
+ * no outdated request can arm it again</td>
  * </tr>
  * </table>
  * A new handle is CLAIMED_DISARMED: owned by the thread that creates it, not yet active.
  * <p>
- * The second word, the <em>requests</em>, holds what other threads want of the leader;
- * see {@link UpdateQueue}.
+ * The second word holds the <em>requests</em> of other threads to the leader; see
+ * {@link UpdateQueue}.
  */
 public abstract class HandleState {
 
@@ -142,46 +143,44 @@ public abstract class HandleState {
 		}
 	}
 
-	@SuppressWarnings("FieldMayBeFinal") // by CLAIM
+	@SuppressWarnings("FieldMayBeFinal") // changed through CLAIM
 	private volatile int claim = CLAIMED_DISARMED;
 
-	@SuppressWarnings("FieldMayBeFinal") // by REQUESTS
+	@SuppressWarnings("FieldMayBeFinal") // changed through REQUESTS
 	private volatile int requests;
 
-	/** The next in the {@link UpdateQueue}; belongs to it. */
+	/** The next handle in the {@link UpdateQueue}, which alone uses this field. */
 	@Nullable HandleState nextRequested;
 
-	/** The place in the {@link Deadlines}, -1 for none; belongs to them. */
+	/** The index in {@link Deadlines}, which alone uses this field; -1 for none. */
 	int deadlineIndex = -1;
 
-	/** The key in the {@link Deadlines}; belongs to them. */
+	/** The key in {@link Deadlines}, which alone uses this field. */
 	long deadlineNanos;
 
-	/**
-	 * What a thread that wanted a handle got.
-	 */
+	/** The result of an attempt to claim a handle. */
 	public enum Claim {
 
-		/** The caller owns the handle now. */
+		/** The caller now owns the handle. */
 		CLAIMED,
 
 		/**
-		 * Another thread owns it and will look at it again; the caller, the leader,
-		 * deactivates it in the demultiplexer.
+		 * Another thread owns the handle and will look at it again. The caller, which
+		 * leads, deactivates it in the demultiplexer.
 		 */
 		OWNER_LOOKS_AGAIN,
 
-		/** No events of it are wanted now: the leader deactivates it. */
+		/** Its events are not wanted now, so the leader deactivates it. */
 		UNWANTED,
 
-		/** Nothing to do: the event is stale, or the handle is closed. */
+		/** There is nothing to do: the event is outdated or the handle is closed. */
 		STALE
 
 	}
 
 	/**
 	 * Claims the handle because it fired. Called by the leader.
-	 * @return what the leader got
+	 * @return the result
 	 */
 	public final Claim claimFired() {
 		for (;;) {
@@ -196,17 +195,15 @@ public abstract class HandleState {
 						return Claim.OWNER_LOOKS_AGAIN;
 					}
 				}
-				// CLAIMED_DISARMED: it is active still if it was claimed when PAUSED, and
-				// would
-				// be reported without end while its handler runs. The owner reads
-				// anyhow, and if it stops before these bytes, arming reports them
-				// again.
+				// CLAIMED_DISARMED: the handle is still active if it was claimed while
+				// PAUSED, and would be reported without end while its handler runs. The
+				// owner reads anyway. If it stops before these bytes, the event is
+				// reported again when the handle is armed.
 				case PAUSED, CLAIMED_DISARMED -> {
 					return Claim.UNWANTED;
 				}
-				// CLAIMED_FIRED: the owner is told already. DISARMED: the next wait is
-				// preceded by
-				// arming, which reports it again.
+				// CLAIMED_FIRED: the owner already knows. DISARMED: the handle is armed
+				// before the next wait, which reports the event again.
 				default -> {
 					return Claim.STALE;
 				}
@@ -215,9 +212,9 @@ public abstract class HandleState {
 	}
 
 	/**
-	 * Claims the handle because somebody asked for a look at it, although it did not
-	 * fire. Called by the leader, or by a thread that closes the handle by force.
-	 * @return what the leader got
+	 * Claims the handle for a requested look, although it has not fired. Called by the
+	 * leader, or by a thread that closes the handle by force.
+	 * @return the result
 	 */
 	public final Claim claimForLook() {
 		for (;;) {
@@ -246,33 +243,34 @@ public abstract class HandleState {
 	}
 
 	/**
-	 * Claims the handle if it is paused. Any thread, that has ended what it was paused
-	 * for.
-	 * @return whether the calling thread owns it now
+	 * Claims the handle if it is paused. Called by a thread that has ended the reason for
+	 * the pause.
+	 * @return whether the calling thread now owns the handle
 	 */
 	public final boolean claimPaused() {
 		return CLAIM.compareAndSet(this, PAUSED, CLAIMED_DISARMED);
 	}
 
-	/**
-	 * What became of a handle that its owner wanted to release.
-	 */
+	/** The result of an attempt to release a handle. */
 	public enum Release {
 
-		/** Released, and still active. */
+		/** The handle is released and still active. */
 		RELEASED,
 
-		/** Released; the owner asks the leader to activate it again. */
+		/** The handle is released. The owner must ask the leader to activate it again. */
 		REARM_NEEDED,
 
-		/** Not released: something happened meanwhile, the owner looks again. */
+		/**
+		 * The handle is not released: an event has occurred meanwhile, so the owner has
+		 * to look again.
+		 */
 		LOOK_AGAIN
 
 	}
 
 	/**
 	 * Releases the handle. Called by its owner.
-	 * @return what became of it
+	 * @return the result
 	 */
 	public final Release release() {
 		for (;;) {
@@ -289,7 +287,7 @@ public abstract class HandleState {
 					}
 				}
 				case CLAIMED_FIRED -> {
-					// Nobody else moves it away from CLAIMED_FIRED.
+					// Only the owner changes the state CLAIMED_FIRED.
 					this.claim = CLAIMED_DISARMED;
 					return Release.LOOK_AGAIN;
 				}
@@ -299,23 +297,24 @@ public abstract class HandleState {
 	}
 
 	/**
-	 * Takes the look that the owner is to have at the handle, without releasing it.
+	 * Takes note of an event, so that the owner looks at the handle without releasing it.
 	 * Called by its owner.
-	 * @return whether something happened since it was claimed or looked at
+	 * @return whether an event has occurred since the handle was claimed or looked at
 	 */
 	public final boolean takeLook() {
 		if (this.claim != CLAIMED_FIRED) {
 			return false;
 		}
-		// Nobody else moves it away from CLAIMED_FIRED.
+		// Only the owner changes the state CLAIMED_FIRED.
 		this.claim = CLAIMED_DISARMED;
 		return true;
 	}
 
 	/**
-	 * Whether the handle is owned and the demultiplexer does not watch it, so that its
-	 * owner learns of the next event only if it has it armed. Called by its owner.
-	 * @return whether to ask the leader for {@link #armOwned()}
+	 * Whether the handle is owned but not active in the demultiplexer. The owner then
+	 * learns of the next event only if it lets the leader arm the handle. Called by its
+	 * owner.
+	 * @return whether to request {@link #armOwned()} of the leader
 	 */
 	public final boolean isOwnedDisarmed() {
 		return this.claim == CLAIMED_DISARMED;
@@ -323,17 +322,17 @@ public abstract class HandleState {
 
 	/**
 	 * Activates the handle while its owner waits for the next event. Called by the
-	 * leader, who then activates it in the demultiplexer.
-	 * @return whether it is active now, and owned
+	 * leader, which then activates it in the demultiplexer.
+	 * @return whether the handle is now active and owned
 	 */
 	public final boolean armOwned() {
 		return CLAIM.compareAndSet(this, CLAIMED_DISARMED, CLAIMED);
 	}
 
 	/**
-	 * Releases the handle without wanting further events. Called by its owner, who then
-	 * checks once more whether the reason for the pause still holds, and asks for a look
-	 * if it does not.
+	 * Releases the handle and pauses its events. Called by its owner, which must then
+	 * check again whether the reason for the pause still holds, and request a look if it
+	 * does not.
 	 * @return {@link Release#RELEASED} or {@link Release#LOOK_AGAIN}
 	 */
 	public final Release pause() {
@@ -355,8 +354,8 @@ public abstract class HandleState {
 	}
 
 	/**
-	 * Activates the handle again, if that is still what it waits for. Called by the
-	 * leader, who then activates it in the demultiplexer.
+	 * Activates the handle again if it still waits for this. Called by the leader, which
+	 * then activates it in the demultiplexer.
 	 * @return whether it is armed now
 	 */
 	public final boolean arm() {
@@ -364,31 +363,29 @@ public abstract class HandleState {
 	}
 
 	/**
-	 * Withholds the handle from owners until it is {@linkplain #arm armed} again. Called
-	 * by the leader.
-	 * @return whether nobody owned it
+	 * Prevents the handle from being claimed until it is {@linkplain #arm armed} again.
+	 * Called by the leader.
+	 * @return {@code false} if a thread owns the handle
 	 */
 	public final boolean disarm() {
 		return CLAIM.compareAndSet(this, ARMED, DISARMED);
 	}
 
-	/**
-	 * Closes the handle for good. Called by its owner.
-	 */
+	/** Closes the handle permanently. Called by its owner. */
 	public final void markClosed() {
 		this.claim = CLOSED;
 	}
 
 	/**
-	 * Whether the handle is closed for good.
-	 * @return whether nobody will ever own it again
+	 * Whether the handle is closed permanently.
+	 * @return {@code true} if no thread will ever own it again
 	 */
 	public final boolean isMarkedClosed() {
 		return this.claim == CLOSED;
 	}
 
 	/**
-	 * Whether nobody owns the handle and it waits for nothing but its next event.
+	 * Whether no thread owns the handle and it waits only for its next event.
 	 * @return whether it is armed
 	 */
 	public final boolean isArmed() {
@@ -396,7 +393,7 @@ public abstract class HandleState {
 	}
 
 	/**
-	 * Whether nobody owns the handle and its events are not wanted.
+	 * Whether no thread owns the handle and its events are not wanted.
 	 * @return whether it is paused
 	 */
 	public final boolean isPaused() {
@@ -404,7 +401,7 @@ public abstract class HandleState {
 	}
 
 	/**
-	 * Whether some thread works on the handle now.
+	 * Whether a thread works on the handle.
 	 * @return whether it is owned
 	 */
 	public final boolean isOwned() {
@@ -413,24 +410,24 @@ public abstract class HandleState {
 	}
 
 	/**
-	 * Adds to what is wanted of the leader.
+	 * Adds requests to the leader.
 	 * @param request bits
-	 * @return whether nothing was wanted before: the caller queues the handle
+	 * @return whether there were none before; the caller then queues the handle
 	 */
 	final boolean addRequests(int request) {
 		return (int) REQUESTS.getAndBitwiseOr(this, request) == 0;
 	}
 
 	/**
-	 * Takes all that is wanted. Called by the leader, after it has read
-	 * {@link #nextRequested}: from here on another thread may queue the handle again.
+	 * Takes all requests. Called by the leader after it has read {@link #nextRequested},
+	 * because another thread may queue the handle again afterwards.
 	 */
 	final int takeRequests() {
 		return (int) REQUESTS.getAndSet(this, 0);
 	}
 
 	/**
-	 * The name of the state, for people.
+	 * The name of the state, for the log.
 	 * @return for example {@code ARMED}
 	 */
 	protected final String stateName() {

@@ -3,22 +3,24 @@ package org.leaderfollowers.internal.demultiplexing;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Tells a selector that does not wait any more from one that is woken now and then for
- * nothing. The leader's.
+ * Distinguishes a selector that no longer waits from one that is sometimes woken without
+ * an event. Used by the leader only.
  * <p>
- * While another thread is in the middle of closing a channel, the kernel reports the
- * channel and the JDK does not: waits end for nothing until that thread gets on. It is
- * given the processor. A selector that never waits again is another thing.
+ * While another thread is closing a channel, the kernel reports this channel but the JDK
+ * does not. Waits then end without an event until that thread continues. This class
+ * therefore yields the processor to that thread. A selector is broken only if it never
+ * waits again.
  */
 public final class PrematureReturns {
 
 	/**
-	 * Waits that end at once and for nothing before the selector is taken for broken.
-	 * Real ones come singly: a late wake-up, a cancelled key.
+	 * How many waits in a row may end at once and without an event before the selector
+	 * counts as broken. Harmless cases occur one at a time: a late wake-up, a cancelled
+	 * key.
 	 */
 	private static final int MOST = 512;
 
-	/** And for so long. */
+	/** How long this must last as well. */
 	private static final long MOST_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
 	private static final int BEFORE_YIELD = 8;
@@ -28,10 +30,10 @@ public final class PrematureReturns {
 	private long sinceNanos;
 
 	/**
-	 * A wait has ended before its time and for nothing.
-	 * @param beganNanos when it began
-	 * @param nowNanos when it ended
-	 * @return whether the selector is broken
+	 * Records a wait that has ended early and without an event.
+	 * @param beganNanos when the wait began
+	 * @param nowNanos when the wait ended
+	 * @return whether the selector counts as broken
 	 */
 	public boolean add(long beganNanos, long nowNanos) {
 		if (this.count++ == 0) {
@@ -44,13 +46,13 @@ public final class PrematureReturns {
 		return broken;
 	}
 
-	/** The selector has waited. */
+	/** Records that the selector has waited. */
 	public void clear() {
 		this.count = 0;
 	}
 
 	/**
-	 * How many there were in a row.
+	 * How many such waits occurred in a row.
 	 * @return a number of waits
 	 */
 	public int count() {

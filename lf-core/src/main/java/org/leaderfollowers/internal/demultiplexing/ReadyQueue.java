@@ -8,20 +8,20 @@ import org.jspecify.annotations.Nullable;
 /**
  * The handles that the leader has claimed because they fired, and that no thread has
  * taken yet. They belong to the handle set, not to a thread: the leader adds them, and
- * any thread that is awake takes the next one, so a handler that blocks holds up no
- * handle but its own.
+ * any thread that is awake takes the next one. A handler that blocks therefore delays
+ * only its own handle.
  * <p>
- * One producer, the leader; many consumers, who race for {@code next}. Both positions
- * only ever grow, so a position that compares equal is the same handle:
+ * There is one producer, the leader, and many consumers, which compete for {@code next}.
+ * Both positions only increase, so an unchanged position stands for the same handle:
  * <ul>
  * <li>the leader writes a slot <em>before</em> it moves {@code end} past it;</li>
- * <li>a consumer reads the slot <em>before</em> it moves {@code next} past it, and keeps
- * what it has read only if it was the one to move it. The leader overwrites a slot after
- * {@code next} has passed it, so a slot that was read late is not kept;</li>
- * <li>the ring grows by a copy. The old one is not written any more, so a consumer that
- * has read it finds the same handles there.</li>
+ * <li>a consumer reads the slot <em>before</em> it moves {@code next} past it, and uses
+ * the handle only if it was the thread that moved it. The leader overwrites a slot only
+ * after {@code next} has passed it, so a handle that was read too late is not used;</li>
+ * <li>the ring grows by copying. The old ring is not written any more, so a consumer that
+ * still uses it finds the same handles.</li>
  * </ul>
- * It grows to the largest batch and stays there: nothing is allocated per event.
+ * The ring grows to the largest batch and never shrinks, so events allocate nothing.
  *
  * @param <H> the type of the handles
  */
@@ -44,18 +44,18 @@ public final class ReadyQueue<H> {
 		}
 	}
 
-	/** The length is a power of two. Replaced by the leader. */
+	/** The length is a power of two. Replaced by the leader only. */
 	private volatile @Nullable Object[] slots;
 
-	/** The position of the handle that is taken next. */
-	@SuppressWarnings("FieldMayBeFinal") // by NEXT
+	/** The position of the next handle to take. */
+	@SuppressWarnings("FieldMayBeFinal") // changed through NEXT
 	private volatile long next;
 
-	/** The position behind the last handle. Written by the leader. */
-	@SuppressWarnings("FieldMayBeFinal") // by END
+	/** The position behind the last handle. Written by the leader only. */
+	@SuppressWarnings("FieldMayBeFinal") // changed through END
 	private volatile long end;
 
-	/** Slots before this position hold nothing. The leader's. */
+	/** The slots before this position are empty. Used by the leader only. */
 	private long cleared;
 
 	/** Creates an empty queue. */
@@ -65,7 +65,7 @@ public final class ReadyQueue<H> {
 
 	/**
 	 * Creates an empty queue.
-	 * @param length for how many handles it has room at first, a power of two
+	 * @param length the initial capacity, a power of two
 	 */
 	ReadyQueue(int length) {
 		this.slots = new @Nullable Object[length];
@@ -73,7 +73,8 @@ public final class ReadyQueue<H> {
 
 	/**
 	 * Whether all handles have been taken. Any thread.
-	 * @return whether there is none; for the leader it stays so until it adds one
+	 * @return whether the queue is empty; for the leader, it stays empty until it adds a
+	 * handle
 	 */
 	public boolean isEmpty() {
 		return this.next == this.end;
@@ -81,10 +82,10 @@ public final class ReadyQueue<H> {
 
 	/**
 	 * How many handles have not been taken. Any thread.
-	 * @return a number, exact if nobody takes or adds meanwhile
+	 * @return a number, which is exact if no thread takes or adds a handle meanwhile
 	 */
 	public int size() {
-		// In this order: a position never moves backwards.
+		// Read in this order, because positions never decrease.
 		long taken = this.next;
 		return (int) Math.max(0, this.end - taken);
 	}
@@ -110,7 +111,7 @@ public final class ReadyQueue<H> {
 	/**
 	 * Adds a handle for which room was {@linkplain #reserve reserved}. Called by the
 	 * leader.
-	 * @param handle what is ready
+	 * @param handle the handle that is ready
 	 */
 	public void add(H handle) {
 		long position = (long) END.get(this);
@@ -123,7 +124,7 @@ public final class ReadyQueue<H> {
 	 * Takes the next handle. Any thread.
 	 * @return {@code null} if there is none
 	 */
-	@SuppressWarnings("unchecked") // only add puts handles in
+	@SuppressWarnings("unchecked") // only add stores handles
 	public @Nullable H take() {
 		for (;;) {
 			long position = this.next;
@@ -139,8 +140,8 @@ public final class ReadyQueue<H> {
 	}
 
 	/**
-	 * Forgets the handles that have been taken, so that a connection that is closed can
-	 * be collected. Called by the leader.
+	 * Clears the slots of handles that have been taken, so that closed connections can be
+	 * garbage-collected. Called by the leader.
 	 */
 	public void clear() {
 		@Nullable Object[] current = this.slots;

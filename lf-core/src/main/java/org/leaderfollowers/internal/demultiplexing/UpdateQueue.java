@@ -6,18 +6,18 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What other threads want of the leader of a handle set, and the one wake-up that many of
- * them share.
+ * The requests of other threads to the leader of a handle set. Many requests share one
+ * wake-up.
  * <p>
- * A lock-free list, linked through the handles themselves: a request allocates nothing,
- * and a handle is on the list at most once however much is wanted of it. The leader takes
- * the whole list at a time, so that a node never returns to a list that somebody is
- * popping: no ABA.
+ * This is a lock-free list that is linked through the handles: a request allocates
+ * nothing, and a handle is on the list at most once, whatever is requested. The leader
+ * always takes the whole list, so no node returns to a list from which another thread is
+ * removing it: there is no ABA problem.
  * <p>
- * Nobody sleeps on a request: the leader announces that it is about to wait and
- * <em>then</em> looks at the list once more; a requester puts its handle on the list and
- * <em>then</em> looks whether the leader announced. One of the two sees the other. Only
- * the first requester after an announcement pays for a wake-up.
+ * No request is overlooked: the leader announces that it is about to wait and
+ * <em>then</em> checks the list again; a requester adds its handle to the list and
+ * <em>then</em> checks whether the leader has announced a wait. At least one of the two
+ * sees the other. Only the first request after an announcement causes a wake-up.
  */
 public final class UpdateQueue {
 
@@ -29,16 +29,17 @@ public final class UpdateQueue {
 
 	/**
 	 * Creates an empty queue.
-	 * @param wakeUp ends the leader's wait, or its next wait if it does not wait yet
+	 * @param wakeUp ends the current wait of the leader, or the next one if it does not
+	 * wait yet
 	 */
 	public UpdateQueue(Runnable wakeUp) {
 		this.wakeUp = wakeUp;
 	}
 
 	/**
-	 * Asks the leader for attention. Any thread.
-	 * @param handle what it is about
-	 * @param requests what is wanted, a set of bits other than 0
+	 * Requests something of the leader. Any thread.
+	 * @param handle the handle that the request concerns
+	 * @param requests the requests, a set of bits other than 0
 	 */
 	public void request(HandleState handle, int requests) {
 		if (handle.addRequests(requests)) {
@@ -63,7 +64,7 @@ public final class UpdateQueue {
 
 	/**
 	 * Announces that the leader is about to wait.
-	 * @return {@code false} if there are requests: it must not wait
+	 * @return {@code false} if there are requests, so that the leader must not wait
 	 */
 	public boolean beginWait() {
 		this.waiting.set(true);
@@ -71,16 +72,16 @@ public final class UpdateQueue {
 	}
 
 	/**
-	 * The leader does not wait any more. A wake-up that is on its way now is left over
-	 * for the next wait, which it ends early.
-	 * @return whether the wait was ended by a requester
+	 * Announces that the leader no longer waits. A wake-up that is under way now ends the
+	 * next wait early.
+	 * @return whether a requester has ended the wait
 	 */
 	public boolean endWait() {
 		return !this.waiting.getAndSet(false);
 	}
 
 	/**
-	 * Whether nothing is requested. Any thread.
+	 * Whether there are no requests. Any thread.
 	 * @return whether the list is empty
 	 */
 	public boolean isEmpty() {
@@ -89,16 +90,16 @@ public final class UpdateQueue {
 
 	/**
 	 * Whether the leader waits, or is about to. Any thread.
-	 * @return whether it has announced that it does
+	 * @return whether the leader has announced a wait
 	 */
 	public boolean isWaitedFor() {
 		return this.waiting.get();
 	}
 
 	/**
-	 * Takes all requests. Called by the leader. A failure of the consumer is thrown when
-	 * all have been consumed: a handle that was taken off the list and not consumed would
-	 * never be queued again.
+	 * Takes all requests. Called by the leader. An exception of the consumer is thrown
+	 * only after all requests have been consumed. Otherwise a handle that was taken off
+	 * the list but not consumed would never be queued again.
 	 * @param <H> the type of the handles
 	 * @param type the type of the handles
 	 * @param consumer called for each handle
@@ -133,7 +134,7 @@ public final class UpdateQueue {
 	}
 
 	/**
-	 * Takes one handle and what is wanted of it.
+	 * Processes the requests for one handle.
 	 *
 	 * @param <H> the type of the handle
 	 */
@@ -142,8 +143,8 @@ public final class UpdateQueue {
 
 		/**
 		 * Called by the leader.
-		 * @param handle what it is about
-		 * @param requests what is wanted
+		 * @param handle the handle that the requests concern
+		 * @param requests the requests
 		 */
 		void accept(H handle, int requests);
 

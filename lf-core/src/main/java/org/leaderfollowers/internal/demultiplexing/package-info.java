@@ -1,7 +1,7 @@
 /**
- * What a leader needs to demultiplex the events of its handle set: the claim of a handle,
- * the requests of other threads for the leader's attention, the events that are ready,
- * the deadlines. Knows nothing of sockets' meaning, pools or protocols.
+ * The parts that a leader needs to demultiplex the events of its handle set: claims of
+ * handles, requests of other threads, ready handles, and deadlines. This package knows
+ * nothing of pools or protocols.
  */
 @NullMarked
 package org.leaderfollowers.internal.demultiplexing;

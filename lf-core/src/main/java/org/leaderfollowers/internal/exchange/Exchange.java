@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.promotion.Clock;
 
 /**
- * One request and what becomes of it. Its state leaves PENDING once, by one
- * compare-and-set, and never changes again: however reply, timeout, loss and cancellation
- * race, the caller learns of exactly one of them.
+ * One request and its result. The state leaves PENDING by one compare-and-set and never
+ * changes again. If reply, timeout, loss and cancellation race, the caller therefore
+ * learns of exactly one of them.
  * <table border="1">
  * <caption>Transitions</caption>
  * <tr>
@@ -30,7 +30,7 @@ import org.leaderfollowers.internal.promotion.Clock;
  * <tr>
  * <td>PENDING</td>
  * <td>TIMED_OUT</td>
- * <td>the thread that waits; the owner of the connection if nobody does</td>
+ * <td>the waiting thread or, if a future waits, the owner of the connection</td>
  * <td>the deadline has passed</td>
  * </tr>
  * <tr>
@@ -49,11 +49,11 @@ import org.leaderfollowers.internal.promotion.Clock;
  * <td>PENDING</td>
  * <td>REFUSED</td>
  * <td>the thread that writes the request</td>
- * <td>it cannot be written: not a byte of it was</td>
+ * <td>the request cannot be written, and no byte of it was</td>
  * </tr>
  * </table>
- * The thread that waits is told by an unpark after the state has changed. A future is
- * completed by the application's share of the owner's round, never under a lock.
+ * A waiting thread is unparked after the state has changed. The owner completes a future
+ * when it runs code of the application, never under a lock.
  */
 public final class Exchange {
 
@@ -74,10 +74,10 @@ public final class Exchange {
 
 	private final @Nullable CompletableFuture<ByteBuffer> future;
 
-	/** Finds it in a table; written before it is registered there. */
+	/** The key in a table; written before the exchange is registered there. */
 	@Nullable Object key;
 
-	/** Bytes of the request that a stamp has replaced. */
+	/** The bytes of the request that a stamp has replaced. */
 	private byte @Nullable [] replaced;
 
 	/** Written before the state. */
@@ -88,18 +88,16 @@ public final class Exchange {
 
 	private volatile State state = State.PENDING;
 
-	/** How to wake the thread if it is not parked but waits at a selector. */
+	/** Wakes the thread if it is not parked but waits at a selector, or {@code null}. */
 	private volatile @Nullable Runnable waker;
 
-	/**
-	 * What became of it.
-	 */
+	/** The state of an exchange. */
 	public enum State {
 
 		/** The reply is awaited. */
 		PENDING,
 
-		/** The reply is there. */
+		/** The reply has come. */
 		REPLIED,
 
 		/** The reply did not come in time. */
@@ -123,8 +121,8 @@ public final class Exchange {
 	}
 
 	/**
-	 * An exchange for which the calling thread is going to wait.
-	 * @param deadlineNanos until when, by the clock of the pool
+	 * Creates an exchange that the calling thread will wait for.
+	 * @param deadlineNanos the deadline, by the clock of the pool
 	 * @return a new exchange
 	 */
 	public static Exchange ofCaller(long deadlineNanos) {
@@ -132,9 +130,9 @@ public final class Exchange {
 	}
 
 	/**
-	 * An exchange that completes a future.
-	 * @param deadlineNanos until when, by the clock of the pool
-	 * @param future what to complete
+	 * Creates an exchange that completes a future.
+	 * @param deadlineNanos the deadline, by the clock of the pool
+	 * @param future the future to complete
 	 * @return a new exchange
 	 */
 	public static Exchange ofFuture(long deadlineNanos, CompletableFuture<ByteBuffer> future) {
@@ -142,15 +140,15 @@ public final class Exchange {
 	}
 
 	/**
-	 * Whether a thread waits for it, rather than a future. Any thread.
-	 * @return whether the one who learns of its end only has to wake that thread
+	 * Whether a thread waits for the exchange, not a future. Any thread.
+	 * @return {@code true} if the end of the exchange only has to wake this thread
 	 */
 	public boolean isAwaited() {
 		return this.waiter != null;
 	}
 
 	/**
-	 * The future. Any thread.
+	 * The future to complete. Any thread.
 	 * @return {@code null} if a thread waits
 	 */
 	public @Nullable CompletableFuture<ByteBuffer> future() {
@@ -166,7 +164,7 @@ public final class Exchange {
 	}
 
 	/**
-	 * What became of it. Any thread.
+	 * The state of the exchange. Any thread.
 	 * @return the state
 	 */
 	public State state() {
@@ -174,8 +172,8 @@ public final class Exchange {
 	}
 
 	/**
-	 * The reply. Any thread that has seen {@link State#REPLIED}.
-	 * @return the copy that was made of it
+	 * The reply. Any thread that has read {@link State#REPLIED}.
+	 * @return a copy of the reply
 	 */
 	public ByteBuffer reply() {
 		ByteBuffer copy = this.reply;
@@ -186,25 +184,26 @@ public final class Exchange {
 	}
 
 	/**
-	 * Notes what a stamp has replaced. Before it is registered.
-	 * @param bytes of the request
+	 * Stores the bytes that a stamp has replaced. Called before the exchange is
+	 * registered.
+	 * @param bytes the original bytes of the request
 	 */
 	public void replaced(byte[] bytes) {
 		this.replaced = bytes;
 	}
 
 	/**
-	 * What a stamp has replaced. The thread that reads the reply.
-	 * @return bytes of the request, or {@code null} if nothing was replaced
+	 * The bytes that a stamp has replaced. Called by the thread that reads the reply.
+	 * @return the original bytes of the request, or {@code null} if nothing was replaced
 	 */
 	public byte @Nullable [] replaced() {
 		return this.replaced;
 	}
 
 	/**
-	 * The reply has arrived. By the thread that reads.
-	 * @param copy of the reply, which belongs to the caller of the exchange from now on
-	 * @return {@code false} if it comes too late
+	 * Ends the exchange with a reply. Called by the thread that reads.
+	 * @param copy a copy of the reply, which then belongs to the caller of the exchange
+	 * @return {@code false} if the exchange has ended before
 	 */
 	public boolean reply(ByteBuffer copy) {
 		if (this.state != State.PENDING) {
@@ -215,9 +214,10 @@ public final class Exchange {
 	}
 
 	/**
-	 * The request is not written. By the thread that would write it.
-	 * @param why it is not
-	 * @return {@code false} if it has ended before
+	 * Ends the exchange because the request is not written. Called by the thread that
+	 * should write it.
+	 * @param why the reason
+	 * @return {@code false} if the exchange has ended before
 	 */
 	public boolean refuse(ExchangeTable.Registration why) {
 		this.refusal = why;
@@ -225,7 +225,7 @@ public final class Exchange {
 	}
 
 	/**
-	 * Why it was refused. Any thread that has seen {@link State#REFUSED}.
+	 * Why the request was not written. Any thread that has read {@link State#REFUSED}.
 	 * @return the reason
 	 */
 	public ExchangeTable.Registration refusal() {
@@ -233,9 +233,9 @@ public final class Exchange {
 	}
 
 	/**
-	 * Ends it without a reply. Any thread.
+	 * Ends the exchange without a reply. Any thread.
 	 * @param with {@link State#TIMED_OUT}, {@link State#LOST} or {@link State#CANCELLED}
-	 * @return {@code false} if it has ended before
+	 * @return {@code false} if the exchange has ended before
 	 */
 	public boolean end(State with) {
 		if (!STATE.compareAndSet(this, State.PENDING, with)) {
@@ -244,7 +244,8 @@ public final class Exchange {
 		Thread awaiting = this.waiter;
 		if (awaiting != null && awaiting != Thread.currentThread()) {
 			LockSupport.unpark(awaiting);
-			// After the state: the thread sets this first, and then looks at the state.
+			// Read after the state has changed: the waiting thread sets the waker first
+			// and then checks the state.
 			Runnable wakes = this.waker;
 			if (wakes != null) {
 				wakes.run();
@@ -254,17 +255,17 @@ public final class Exchange {
 	}
 
 	/**
-	 * Has its end wake the thread in another way as well. By the thread that it was
-	 * created for, which looks at the state afterwards.
-	 * @param wakes ends the wait, or the next one; {@code null} for none
+	 * Sets another way to wake the waiting thread. Called by the thread that the exchange
+	 * was created for, which checks the state afterwards.
+	 * @param wakes ends the current wait or the next one; {@code null} for none
 	 */
 	public void wakeBy(@Nullable Runnable wakes) {
 		this.waker = wakes;
 	}
 
 	/**
-	 * Waits until it has ended, its deadline has passed, or the thread is interrupted,
-	 * which also ends it. By the thread that it was created for.
+	 * Waits until the exchange has ended. It also ends when its deadline passes or the
+	 * thread is interrupted. Called by the thread that the exchange was created for.
 	 * @param clock the clock of the pool
 	 * @return the state, which is final
 	 */

@@ -8,61 +8,65 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.exchange.Exchange.State;
 
 /**
- * The exchanges that are under way on one connection, at most as many as there are
- * places. The monitor of the table orders them; nothing under it blocks or calls the
- * application.
+ * The exchanges that are under way on one connection. Each takes one of a limited number
+ * of places. The monitor of the table orders them. Code under the monitor neither blocks
+ * nor calls the application.
  * <p>
  * The rules:
  * <ol>
  * <li>an exchange is registered <em>before</em> the first byte of its request is written,
  * so its reply always finds it;</li>
- * <li>it leaves the table when its reply arrives or the connection ends, and at no other
- * moment: an exchange that has timed out or was cancelled keeps its key and its place, so
- * that a late reply is never taken for that of another request;</li>
- * <li>a closed table takes no more exchanges, and closing it ends those that it has: an
- * exchange that was registered is replied to, times out, is cancelled or is lost.</li>
+ * <li>it leaves the table only when its reply arrives or the connection ends. An exchange
+ * that has timed out or was cancelled keeps its key and its place, so that its late reply
+ * is never matched with another request;</li>
+ * <li>a closed table accepts no exchanges, and closing it ends those that it contains.
+ * Every registered exchange is therefore replied to, times out, is cancelled or is lost.
+ * </li>
  * </ol>
  */
 public abstract class ExchangeTable {
 
-	/** If no future is registered. */
+	/** The value if no future is registered. */
 	public static final long NO_DEADLINE = Long.MAX_VALUE;
 
 	private final int places;
 
 	/**
-	 * Written under the monitor. Volatile, so that a thread that frees a place and then
-	 * looks for waiting threads, and one that waits and then looks for a place, cannot
-	 * miss each other.
+	 * Written under the monitor. It is volatile so that no wake-up is lost: one thread
+	 * frees a place and then looks for waiting threads, and another one waits and then
+	 * looks for a place.
 	 */
 	private volatile int taken;
 
-	/** Those that have timed out or were cancelled, and whose replies have not come. */
+	/**
+	 * The number of exchanges that have timed out or were cancelled, and whose replies
+	 * have not come.
+	 */
 	private int overdue;
 
 	private boolean closed;
 
-	/** The earliest deadline of a future, or an earlier one of one that has ended. */
+	/**
+	 * The earliest deadline of the futures. It may be too early if that future has ended.
+	 */
 	private volatile long deadlineNanos = NO_DEADLINE;
 
-	/**
-	 * Whether an exchange was registered.
-	 */
+	/** The result of an attempt to register an exchange. */
 	public enum Registration {
 
-		/** It is registered: the request may be written. */
+		/** The exchange is registered: the request may be written. */
 		REGISTERED,
 
 		/** All places are taken. */
 		FULL,
 
-		/** Another exchange has its key. */
+		/** Another exchange has the same key. */
 		DUPLICATE,
 
-		/** The peer does not read, and as much waits for it as may wait. */
+		/** The peer does not read, and the maximum number of bytes waits for it. */
 		CONGESTED,
 
-		/** No reply will come any more on this connection. */
+		/** The connection can deliver no further replies. */
 		CLOSED
 
 	}
@@ -81,9 +85,9 @@ public abstract class ExchangeTable {
 
 	/**
 	 * Registers an exchange. Any thread, before it writes the request.
-	 * @param exchange pending
-	 * @param key identifies its reply; of no meaning if replies come in order
-	 * @return whether it is registered
+	 * @param exchange a pending exchange
+	 * @param key identifies the reply; ignored if replies come in order
+	 * @return the result
 	 */
 	public final synchronized Registration register(Exchange exchange, @Nullable Object key) {
 		if (this.closed) {
@@ -106,9 +110,9 @@ public abstract class ExchangeTable {
 	}
 
 	/**
-	 * Takes an exchange back whose request was not written. The thread that registered
-	 * it.
-	 * @param exchange was registered
+	 * Removes an exchange whose request was not written. Called by the thread that
+	 * registered it.
+	 * @param exchange a registered exchange
 	 */
 	public final synchronized void withdraw(Exchange exchange) {
 		if (remove(exchange)) {
@@ -117,10 +121,10 @@ public abstract class ExchangeTable {
 	}
 
 	/**
-	 * The exchange whose reply has arrived, which leaves the table. The thread that
-	 * reads.
-	 * @param key of the reply
-	 * @return {@code null} if it is the reply to nothing; the exchange may have ended
+	 * Finds the exchange whose reply has arrived, and removes it from the table. Called
+	 * by the thread that reads.
+	 * @param key the key of the reply
+	 * @return {@code null} if no exchange has this key; the exchange may have ended
 	 */
 	public final synchronized @Nullable Exchange take(@Nullable Object key) {
 		Exchange exchange = find(key);
@@ -131,9 +135,9 @@ public abstract class ExchangeTable {
 	}
 
 	/**
-	 * An exchange has ended without its reply, which may still come. Whoever has ended
-	 * it, once.
-	 * @return how many replies are owed by now
+	 * Records that an exchange has ended without its reply, which may still come. Called
+	 * once, by the thread that has ended it.
+	 * @return how many replies are overdue now
 	 */
 	public final synchronized int overdue() {
 		this.overdue += this.closed ? 0 : 1;
@@ -141,23 +145,25 @@ public abstract class ExchangeTable {
 	}
 
 	/**
-	 * Whether an exchange is registered still. Any thread.
-	 * @param exchange one of this connection
-	 * @return whether its request was written, or is about to be
+	 * Whether an exchange is still registered. Any thread.
+	 * @param exchange an exchange of this connection
+	 * @return whether its request was written or will be written next
 	 */
 	public final synchronized boolean holds(Exchange exchange) {
 		return all().contains(exchange);
 	}
 
-	/** A reply has come for an exchange that had ended. The thread that reads. */
+	/**
+	 * Records the reply to an exchange that had ended. Called by the thread that reads.
+	 */
 	public final synchronized void late() {
 		this.overdue -= this.closed ? 0 : 1;
 	}
 
 	/**
-	 * How many exchanges are under way, with those whose late replies may still come. Any
-	 * thread, without the monitor.
-	 * @return places that are taken
+	 * How many exchanges are under way, including those whose late replies may still
+	 * come. Any thread, without the monitor.
+	 * @return the number of places that are taken
 	 */
 	public final int taken() {
 		return this.taken;
@@ -165,7 +171,7 @@ public abstract class ExchangeTable {
 
 	/**
 	 * Whether there is a free place. Any thread, without the monitor.
-	 * @return whether to try
+	 * @return whether an attempt makes sense
 	 */
 	public final boolean hasPlace() {
 		return taken() < this.places;
@@ -173,25 +179,26 @@ public abstract class ExchangeTable {
 
 	/**
 	 * How many exchanges wait for their replies. Any thread.
-	 * @return without those that have ended
+	 * @return the number of exchanges, without those that have ended
 	 */
 	public final synchronized int pending() {
 		return Math.max(0, this.taken - this.overdue);
 	}
 
 	/**
-	 * When {@link #expire} is to be called. Any thread.
-	 * @return by the clock of the pool, or {@link #NO_DEADLINE}
+	 * When {@link #expire} must be called. Any thread.
+	 * @return the time by the clock of the pool, or {@link #NO_DEADLINE}
 	 */
 	public final long deadlineNanos() {
 		return this.deadlineNanos;
 	}
 
 	/**
-	 * Ends the futures whose time is up. The owner of the connection. Threads that wait
-	 * end their exchanges themselves.
-	 * @param nowNanos the time, by the clock of the pool
-	 * @return those that this has ended, to be completed without a lock
+	 * Ends the futures that have timed out. Called by the owner of the connection.
+	 * Waiting threads end their exchanges themselves.
+	 * @param nowNanos the current time, by the clock of the pool
+	 * @return the exchanges that this call has ended; the caller completes them without a
+	 * lock
 	 */
 	public final List<Exchange> expire(long nowNanos) {
 		List<Exchange> expired = new ArrayList<>();
@@ -215,9 +222,10 @@ public abstract class ExchangeTable {
 	}
 
 	/**
-	 * No reply will come any more: takes no more exchanges, and ends those under way. Any
-	 * thread.
-	 * @return the futures that this has ended, to be completed without a lock
+	 * Closes the table, because no further reply will come, and ends the exchanges under
+	 * way. Any thread.
+	 * @return the futures that this call has ended; the caller completes them without a
+	 * lock
 	 */
 	public final List<Exchange> close() {
 		List<Exchange> lost;
@@ -233,14 +241,14 @@ public abstract class ExchangeTable {
 		return lost;
 	}
 
-	// What depends on how replies find their requests; under the monitor
+	// Depends on how replies are matched with requests; called under the monitor
 
-	/** Returns {@code false} if another one has its key. */
+	/** Adds an exchange. Returns {@code false} if another one has the same key. */
 	abstract boolean add(Exchange exchange);
 
 	abstract boolean remove(Exchange exchange);
 
-	/** Finds and removes. */
+	/** Finds and removes an exchange. */
 	abstract @Nullable Exchange find(@Nullable Object key);
 
 	abstract Collection<Exchange> all();

@@ -6,9 +6,7 @@ import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
 
-/**
- * The exchanges of a protocol whose replies carry the key of their request.
- */
+/** The exchanges of a protocol whose replies contain the key of their request. */
 public final class KeyedExchanges extends ExchangeTable {
 
 	private final Map<Object, Exchange> byKey = new HashMap<>();
@@ -17,19 +15,19 @@ public final class KeyedExchanges extends ExchangeTable {
 
 	/**
 	 * Creates the table of one connection.
-	 * @param places how many exchanges may be under way
+	 * @param places the maximum number of exchanges under way
 	 */
 	public KeyedExchanges(int places) {
 		super(places);
 	}
 
 	/**
-	 * Registers an exchange with a number that no other one has. Any thread, before it
-	 * writes the request.
-	 * @param exchange pending
-	 * @param largest the largest number; they are given in turn, from 0
-	 * @return whether it is registered; {@link Registration#FULL} as well if every number
-	 * is in use
+	 * Registers an exchange with a unique number. Any thread, before it writes the
+	 * request.
+	 * @param exchange a pending exchange
+	 * @param largest the largest number; numbers are used in turn, from 0
+	 * @return the result, which is {@link Registration#FULL} also if every number is in
+	 * use
 	 */
 	public synchronized Registration registerStamped(Exchange exchange, long largest) {
 		long stamp = this.latestStamp;
@@ -44,9 +42,10 @@ public final class KeyedExchanges extends ExchangeTable {
 	}
 
 	/**
-	 * The number that {@link #registerStamped} has given. The thread that registered it.
-	 * @param exchange is registered
-	 * @return from 0
+	 * The number that {@link #registerStamped} has assigned. Called by the thread that
+	 * registered the exchange.
+	 * @param exchange a registered exchange
+	 * @return a number from 0
 	 */
 	public static long stampOf(Exchange exchange) {
 		if (exchange.key instanceof Long stamp) {

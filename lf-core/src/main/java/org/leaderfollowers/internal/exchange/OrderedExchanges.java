@@ -6,8 +6,8 @@ import java.util.Collection;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The exchanges of a protocol whose replies come in the order of the requests. They have
- * to be registered in the order in which the requests are written.
+ * The exchanges of a protocol whose replies come in the order of the requests. They must
+ * be registered in the order in which the requests are written.
  */
 public final class OrderedExchanges extends ExchangeTable {
 
@@ -15,7 +15,7 @@ public final class OrderedExchanges extends ExchangeTable {
 
 	/**
 	 * Creates the table of one connection.
-	 * @param places how many exchanges may be under way
+	 * @param places the maximum number of exchanges under way
 	 */
 	public OrderedExchanges(int places) {
 		super(places);

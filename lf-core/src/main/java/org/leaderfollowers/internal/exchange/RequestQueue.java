@@ -6,20 +6,20 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /**
- * Requests of many threads on their way to one connection: one thread at a time writes
- * what all of them have added, and nobody waits for it. A thread that finds the queue
- * held leaves its request to the holder.
+ * The requests of many threads for one connection. One thread at a time writes the
+ * requests of all of them, and no other thread waits for it. If a thread finds that
+ * another one holds the queue, it leaves its request to the holder.
  * <p>
  * The rules:
  * <ol>
  * <li>a thread adds its request <em>before</em> it tries to hold the queue;</li>
- * <li>a holder looks at the queue once more <em>after</em> it has let it go. So either
- * the holder sees the request, or the thread that added it gets hold of the queue.</li>
+ * <li>a holder checks the queue again <em>after</em> it has released it. Either the
+ * holder therefore sees the request, or the thread that added it can hold the queue.</li>
  * </ol>
- * The thread that reads replies holds the queue while it wakes the threads that wait for
- * them: what these send next is written at once, when it is done.
+ * The thread that reads replies holds the queue while it wakes the waiting threads. The
+ * next requests of these threads are then written together when it has finished.
  *
- * @param <R> a request
+ * @param <R> the type of the requests
  */
 public final class RequestQueue<R> {
 
@@ -31,15 +31,16 @@ public final class RequestQueue<R> {
 
 	/**
 	 * Creates an empty queue.
-	 * @param writer takes requests off the queue and writes them. Called by one thread at
-	 * a time, until the queue is empty; takes at least one. Must not throw
+	 * @param writer takes requests off the queue and writes them. It is called by one
+	 * thread at a time, until the queue is empty, and takes at least one request. It must
+	 * not throw
 	 */
 	public RequestQueue(Consumer<Queue<R>> writer) {
 		this.writer = writer;
 	}
 
 	/**
-	 * Adds a request, and has it written. Any thread.
+	 * Adds a request, and makes sure that it is written. Any thread.
 	 * @param request the request
 	 */
 	public void add(R request) {
@@ -48,8 +49,8 @@ public final class RequestQueue<R> {
 	}
 
 	/**
-	 * Has requests that are added from now on wait until {@link #letGo}. Any thread, for
-	 * moments only.
+	 * Holds back requests that are added from now on, until {@link #letGo}. Any thread,
+	 * for a moment only.
 	 * @return {@code false} if another thread holds the queue
 	 */
 	public boolean hold() {
@@ -57,7 +58,7 @@ public final class RequestQueue<R> {
 	}
 
 	/**
-	 * Writes what was added meanwhile. The thread that holds the queue.
+	 * Writes the requests that were held back. Called by the thread that holds the queue.
 	 */
 	public void letGo() {
 		try {

@@ -1,6 +1,7 @@
 /**
- * Requests that wait for their replies: the state of one, and the table of those that are
- * under way on one connection. It knows neither sockets nor threads of a pool.
+ * Requests that wait for their replies: the state of each request, and the table of the
+ * requests under way on one connection. This package knows neither sockets nor threads of
+ * a pool.
  */
 @NullMarked
 package org.leaderfollowers.internal.exchange;

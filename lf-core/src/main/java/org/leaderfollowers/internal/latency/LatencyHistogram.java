@@ -8,29 +8,28 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts durations in buckets that are linear within a power of two: eight of them each,
- * so that the bounds of a bucket differ by an eighth at the most, from nanoseconds to
- * hours, in less than three kilobytes.
+ * Counts durations in buckets from nanoseconds to hours, in less than three kilobytes.
+ * Each power of two is divided into eight buckets of equal width, so that the bounds of a
+ * bucket differ by at most an eighth.
  * <p>
- * Nothing is lost: each recording is one atomic addition to its bucket. While nobody else
- * gets in its way it is made in the same place by everybody; who is got in the way of
- * goes on in a second place, which is allocated the first time (the idea of
- * {@link LongAdder}, for a row of counters).
+ * No recording is lost: each is one atomic addition to a bucket. Without contention, all
+ * threads use the same row of buckets. A thread that loses a race counts in a second row,
+ * which is allocated when it is first needed (the idea of {@link LongAdder}).
  * <p>
- * Who reads sees at least the total and the greatest of all that it sees counted: a
- * writer adds to the bucket last, a reader reads the buckets first.
+ * A reader sees at least the total and the maximum of all durations that it sees counted:
+ * a writer adds to the bucket last, and a reader reads the buckets first.
  */
 public final class LatencyHistogram {
 
-	/** Each power of two is divided into so many. */
+	/** Each power of two is divided into 2 to the power of this number of buckets. */
 	private static final int SUB_BITS = 3;
 
 	private static final int SUB_BUCKETS = 1 << SUB_BITS;
 
-	/** From 2^44 ns on, almost five hours, there is one bucket. */
+	/** All durations from 2^44 ns, almost five hours, share one bucket. */
 	private static final int MAX_EXPONENT = 44;
 
-	/** How many buckets there are. */
+	/** The number of buckets. */
 	public static final int BUCKETS = (MAX_EXPONENT - SUB_BITS + 1) * SUB_BUCKETS;
 
 	private final AtomicLongArray counts = new AtomicLongArray(BUCKETS);
@@ -43,7 +42,7 @@ public final class LatencyHistogram {
 
 	/**
 	 * Records a duration. Any thread.
-	 * @param nanos in nanoseconds; what is negative counts as 0
+	 * @param nanos in nanoseconds; a negative duration counts as 0
 	 */
 	public void record(long nanos) {
 		long duration = Math.max(0, nanos);
@@ -60,9 +59,10 @@ public final class LatencyHistogram {
 	}
 
 	/**
-	 * Records a duration more cheaply. By one thread at a time, each of which sees what
-	 * the one before it wrote, and only if all recordings are made so.
-	 * @param nanos in nanoseconds; what is negative counts as 0
+	 * Records a duration at a lower cost. Only one thread at a time may call this method,
+	 * each thread must see the writes of the previous one, and no other recording method
+	 * may be used.
+	 * @param nanos in nanoseconds; a negative duration counts as 0
 	 */
 	public void recordAlone(long nanos) {
 		long duration = Math.max(0, nanos);
@@ -87,8 +87,8 @@ public final class LatencyHistogram {
 	}
 
 	/**
-	 * Adds what has been recorded to a sum. Any thread.
-	 * @param sum where to
+	 * Adds the recorded durations to a sum. Any thread.
+	 * @param sum receives the durations
 	 */
 	public void addTo(Sum sum) {
 		AtomicLongArray more = this.contended.get();
@@ -100,7 +100,7 @@ public final class LatencyHistogram {
 	}
 
 	static int bucketOf(long nanos) {
-		// The upper bound belongs to the bucket.
+		// The upper bound is part of the bucket.
 		long value = Math.max(0, nanos - 1);
 		if (value < SUB_BUCKETS) {
 			return (int) value;
@@ -114,8 +114,7 @@ public final class LatencyHistogram {
 	}
 
 	/**
-	 * The greatest duration that belongs to a bucket, but for the last one, which has no
-	 * bound.
+	 * The longest duration of a bucket. The last bucket has no bound.
 	 * @param bucket from 0
 	 * @return nanoseconds
 	 */
@@ -128,9 +127,7 @@ public final class LatencyHistogram {
 		return (long) (SUB_BUCKETS + sub + 1) << (exponent - SUB_BITS);
 	}
 
-	/**
-	 * What several histograms have recorded together. One thread.
-	 */
+	/** The durations of several histograms together. Used by one thread. */
 	public static final class Sum {
 
 		private final long[] counts = new long[BUCKETS];
@@ -144,7 +141,7 @@ public final class LatencyHistogram {
 		}
 
 		/**
-		 * How many durations belong to a bucket.
+		 * The number of durations in a bucket.
 		 * @param bucket from 0 to {@link #BUCKETS}
 		 * @return a number
 		 */
@@ -153,7 +150,7 @@ public final class LatencyHistogram {
 		}
 
 		/**
-		 * All durations together.
+		 * The sum of all durations.
 		 * @return nanoseconds
 		 */
 		public long totalNanos() {

@@ -1,6 +1,4 @@
-/**
- * How long things take, counted without a lock and without allocation.
- */
+/** Durations, recorded without a lock and without allocation. */
 @NullMarked
 package org.leaderfollowers.internal.latency;
 

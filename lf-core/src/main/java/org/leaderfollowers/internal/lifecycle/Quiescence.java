@@ -6,10 +6,10 @@ import java.util.function.BooleanSupplier;
 import org.leaderfollowers.internal.promotion.Clock;
 
 /**
- * Waits until a server or a pool has come to rest. A handler may wait for the end of its
- * own server: it waits neither for itself nor for the other handlers that wait. When the
- * rest is reached for one of them, it is reached for all of them, since otherwise the
- * second would wait for the first to return.
+ * Waits until a server or a pool is at rest: nothing is running or left to do. A handler
+ * may wait for the end of its own server. It waits neither for itself nor for other
+ * handlers that wait as well. When one of these handlers has reached the end of its wait,
+ * all of them have. Otherwise a second one would wait for the first to return.
  */
 public final class Quiescence {
 
@@ -17,18 +17,16 @@ public final class Quiescence {
 
 	private int waitingHandlers;
 
-	/** How often the handlers that waited have been let go together. */
+	/** How many times the waiting handlers have been released together. */
 	private int releases;
 
-	/**
-	 * Tells whether the rest is reached.
-	 */
+	/** Determines whether the rest is reached. */
 	@FunctionalInterface
 	public interface Condition {
 
 		/**
-		 * Whether the rest is reached. Called under the monitor: it must not block.
-		 * @param exceptHandlers how many running handlers do not count
+		 * Whether the rest is reached. Called under the monitor, so it must not block.
+		 * @param exceptHandlers the number of running handlers that do not count
 		 * @return whether nothing else runs
 		 */
 		boolean isReached(int exceptHandlers);
@@ -36,27 +34,26 @@ public final class Quiescence {
 	}
 
 	/**
-	 * Creates a place to wait.
-	 * @param clock tells when the time is up
+	 * Creates an object to wait on.
+	 * @param clock the clock of the deadlines
 	 */
 	public Quiescence(Clock clock) {
 		this.clock = clock;
 	}
 
-	/**
-	 * Has all that wait look at their condition again. Any thread.
-	 */
+	/** Makes all waiting threads check their condition again. Any thread. */
 	public synchronized void changed() {
 		notifyAll();
 	}
 
 	/**
-	 * Waits for the rest. An interrupt ends the wait and is kept.
-	 * @param condition when the rest is reached
-	 * @param handler whether the caller is one of the handlers that are waited for
+	 * Waits until the condition holds. An interrupt ends the wait, and the interrupt
+	 * status remains set.
+	 * @param condition determines whether the rest is reached
+	 * @param handler whether the caller is one of the handlers that the condition counts
 	 * @param deadlineNanos when to give up, by the clock
-	 * @param ended whether there is nothing to wait for any more; looked at if the rest
-	 * is not reached
+	 * @param ended whether waiting no longer makes sense; checked if the rest is not
+	 * reached
 	 * @return whether the rest was reached
 	 */
 	public synchronized boolean await(Condition condition, boolean handler, long deadlineNanos, BooleanSupplier ended) {

@@ -6,15 +6,16 @@ import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.logging.RateLimit;
 
 /**
- * Pauses an operation that fails, for longer each time: a socket that cannot accept or
- * receive stays ready, so trying at once would spin. One line is logged when the first
- * pause begins and one when the operation succeeds again.
+ * Pauses an operation that fails, for a longer time after each failure. A socket that
+ * cannot accept or receive stays ready, so an immediate retry would spin. One line is
+ * logged when the first pause begins and one when the operation succeeds again.
  * <p>
- * The owner of the socket reports; any thread may ask whether it is backing off.
+ * The owner of the socket reports the results; any thread may ask whether the operation
+ * pauses.
  */
 public final class RetryBackoff {
 
-	/** When to try again, if it is not backing off. */
+	/** The time of the next attempt if the operation does not pause. */
 	public static final long NOT_BACKING_OFF = Long.MAX_VALUE;
 
 	private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
@@ -29,20 +30,23 @@ public final class RetryBackoff {
 
 	private final int toleratedFailures;
 
-	/** A server at the limit of descriptors would log a line for each connection. */
+	/**
+	 * A server at the limit of descriptors would otherwise log a line for each
+	 * connection.
+	 */
 	private final RateLimit log = new RateLimit(TimeUnit.SECONDS.toNanos(10));
 
 	private volatile long retryNanos = NOT_BACKING_OFF;
 
 	private int failures;
 
-	/** Whether the log says that the operation fails. */
+	/** Whether the failure was logged. */
 	private boolean announced;
 
 	private long pauseNanos = FIRST_PAUSE_NANOS;
 
 	/**
-	 * Creates the pauses of one operation.
+	 * Creates the backoff of one operation.
 	 * @param server the name of the server
 	 * @param toleratedFailures how many failures in a row do not lead to a pause
 	 * @param warning the line to log, with <code>{}</code> for the server and for the
@@ -58,7 +62,7 @@ public final class RetryBackoff {
 	}
 
 	/**
-	 * The operation has failed.
+	 * Records a failure.
 	 * @param cause the failure
 	 */
 	public void failed(Throwable cause) {
@@ -66,7 +70,7 @@ public final class RetryBackoff {
 			return;
 		}
 		if (isBackingOff() && System.nanoTime() - this.retryNanos < 0) {
-			// An early attempt does not make the pause longer.
+			// An attempt during the pause does not make the pause longer.
 			return;
 		}
 		if (this.pauseNanos == FIRST_PAUSE_NANOS && this.log.tryAcquire() >= 0) {
@@ -77,7 +81,7 @@ public final class RetryBackoff {
 		this.pauseNanos = Math.min(this.pauseNanos * 2, LONGEST_PAUSE_NANOS);
 	}
 
-	/** The operation has succeeded. */
+	/** Records a success. */
 	public void succeeded() {
 		this.failures = 0;
 		if (this.announced) {
@@ -91,8 +95,8 @@ public final class RetryBackoff {
 	}
 
 	/**
-	 * Allows another attempt if the pause is over. Called by the leader.
-	 * @param nowNanos the time, {@link System#nanoTime()}
+	 * Ends the pause if its time is over. Called by the leader.
+	 * @param nowNanos the current time, {@link System#nanoTime()}
 	 */
 	public void endPauseIfOver(long nowNanos) {
 		if (isBackingOff() && nowNanos - this.retryNanos >= 0) {
@@ -109,7 +113,7 @@ public final class RetryBackoff {
 	}
 
 	/**
-	 * When to try again. Any thread.
+	 * When to retry. Any thread.
 	 * @return {@link System#nanoTime()}, or {@link #NOT_BACKING_OFF}
 	 */
 	public long retryNanos() {

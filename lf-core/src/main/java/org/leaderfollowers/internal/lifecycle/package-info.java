@@ -1,6 +1,6 @@
 /**
- * What servers and pools need in order to live and to end: waiting until all is done, and
- * trying again after a failure.
+ * Starting and stopping of servers and pools: waiting for the end, and retrying after a
+ * failure.
  */
 @NullMarked
 package org.leaderfollowers.internal.lifecycle;

@@ -7,25 +7,25 @@ import org.slf4j.helpers.FormattingTuple;
 import org.slf4j.helpers.MessageFormatter;
 
 /**
- * The log of the engine: each message is one line, made {@linkplain RateLimit#printable
- * printable} as a whole. Names of pools, servers, handlers and threads come from others,
- * and none of the places that log them has to remember it. What is thrown follows as the
- * layout has it.
+ * The log of the engine. Each message is one line, and the whole line is made
+ * {@linkplain RateLimit#printable printable}. Names of pools, servers, handlers and
+ * threads come from applications, so no caller has to escape them. The stack trace of an
+ * exception follows as the layout of the log defines.
  */
 public final class EngineLog {
 
 	private static final Logger logger = LoggerFactory.getLogger("org.leaderfollowers.engine");
 
-	/** The only one. */
+	/** The only instance. */
 	public static final EngineLog INSTANCE = new EngineLog();
 
 	private EngineLog() {
 	}
 
 	/**
-	 * Logs what explains how it came to something.
+	 * Logs details that explain an earlier event.
 	 * @param format the message, with <code>{}</code> for each argument
-	 * @param arguments what to put there; what is thrown may follow
+	 * @param arguments the arguments, followed by an exception if there is one
 	 */
 	public void debug(String format, @Nullable Object... arguments) {
 		if (logger.isDebugEnabled()) {
@@ -35,10 +35,10 @@ public final class EngineLog {
 	}
 
 	/**
-	 * The same, and allocates nothing if nobody wants to know.
+	 * Logs details, and allocates nothing if the level is disabled.
 	 * @param format the message, with <code>{}</code> for each argument
-	 * @param first what to put there
-	 * @param second what to put there, or what was thrown
+	 * @param first the first argument
+	 * @param second the second argument, or an exception
 	 */
 	public void debug(String format, @Nullable Object first, @Nullable Object second) {
 		if (logger.isDebugEnabled()) {
@@ -47,9 +47,9 @@ public final class EngineLog {
 	}
 
 	/**
-	 * Logs what was done.
+	 * Logs a completed action.
 	 * @param format the message, with <code>{}</code> for each argument
-	 * @param arguments what to put there; what is thrown may follow
+	 * @param arguments the arguments, followed by an exception if there is one
 	 */
 	public void info(String format, @Nullable Object... arguments) {
 		if (logger.isInfoEnabled()) {
@@ -59,9 +59,9 @@ public final class EngineLog {
 	}
 
 	/**
-	 * Logs what somebody should look after.
+	 * Logs a problem that an operator should look at.
 	 * @param format the message, with <code>{}</code> for each argument
-	 * @param arguments what to put there; what is thrown may follow
+	 * @param arguments the arguments, followed by an exception if there is one
 	 */
 	public void warn(String format, @Nullable Object... arguments) {
 		if (logger.isWarnEnabled()) {
@@ -71,9 +71,9 @@ public final class EngineLog {
 	}
 
 	/**
-	 * Logs what has failed.
+	 * Logs a failure.
 	 * @param format the message, with <code>{}</code> for each argument
-	 * @param arguments what to put there; what is thrown may follow
+	 * @param arguments the arguments, followed by an exception if there is one
 	 */
 	public void error(String format, @Nullable Object... arguments) {
 		if (logger.isErrorEnabled()) {

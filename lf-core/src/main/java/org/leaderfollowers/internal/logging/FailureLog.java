@@ -9,13 +9,13 @@ public final class FailureLog {
 
 	private final RateLimit limit = new RateLimit(TimeUnit.SECONDS.toNanos(1));
 
-	/** Creates a log that has held nothing back. */
+	/** Creates a log. */
 	public FailureLog() {
 	}
 
 	/**
-	 * Logs a failure. Never throws: a caller that has failed has something to put in
-	 * order.
+	 * Logs a failure. Never throws, because the caller still has to clean up after the
+	 * failure.
 	 * @param format the message, with <code>%s</code> for the subject
 	 * @param subject the failed object
 	 * @param failure the failure
@@ -28,7 +28,7 @@ public final class FailureLog {
 			}
 		}
 		catch (Throwable ex) {
-			// Out of memory, most likely, and so was the failure that is to be logged.
+			// Usually memory is short, which was also the failure to be logged.
 		}
 	}
 

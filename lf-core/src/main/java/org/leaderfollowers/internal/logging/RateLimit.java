@@ -6,14 +6,14 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets one log line through per interval and counts the ones held back, so that neither a
- * hostile peer nor a broken handler can fill a disk. Any thread.
+ * Lets one log line through per interval and counts the lines that are held back, so that
+ * neither a hostile peer nor a broken handler can fill a disk. Any thread.
  */
 public final class RateLimit {
 
 	/**
-	 * Of all of Unicode: what begins a new line, moves the cursor of a terminal, or has
-	 * it show text in another order.
+	 * Characters that begin a new line, move the cursor of a terminal, or change the
+	 * direction of text.
 	 */
 	private static final Pattern HARMFUL = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]");
 
@@ -33,8 +33,8 @@ public final class RateLimit {
 	}
 
 	/**
-	 * Asks to log a line now.
-	 * @return how many lines were held back since the last one, or -1 if this one is to
+	 * Requests permission to log a line now.
+	 * @return how many lines were held back since the last one, or -1 if this line must
 	 * be held back as well
 	 */
 	public long tryAcquire() {
@@ -48,16 +48,16 @@ public final class RateLimit {
 	}
 
 	/**
-	 * Says how many lines were held back.
-	 * @param suppressed what {@link #tryAcquire()} returned
-	 * @return text to end a line with, empty if there were none
+	 * Describes how many lines were held back.
+	 * @param suppressed the result of {@link #tryAcquire()}
+	 * @return text for the end of a line, empty if no lines were held back
 	 */
 	public static String heldBack(long suppressed) {
 		return (suppressed > 0) ? " (%d more since the last such line)".formatted(suppressed) : "";
 	}
 
 	/**
-	 * Makes text of a peer or an application harmless in a log.
+	 * Makes text of a peer or an application safe for a log.
 	 * @param text the text
 	 * @return the text with a question mark for each control character
 	 */

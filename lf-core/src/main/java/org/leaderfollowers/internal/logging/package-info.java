@@ -1,6 +1,4 @@
-/**
- * Log lines that a peer or a fault can provoke, kept from becoming a flood.
- */
+/** Log lines that peers or failures cause, with limits on their number. */
 @NullMarked
 package org.leaderfollowers.internal.logging;
 

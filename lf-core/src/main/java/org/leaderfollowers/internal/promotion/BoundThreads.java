@@ -5,27 +5,27 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Threads of the pool that wait for something in the middle of a handler, for the reply
- * to a request for example: they are bound to that (the paper, section 10.1), and lead
- * meanwhile if nobody else can.
+ * Threads of the pool that wait in the middle of a handler, for example for the reply to
+ * a request: they are bound to that handler (the paper, section 10.1), and lead meanwhile
+ * if no other thread can.
  * <p>
- * They are the last choice: they can read, but not run the handlers of other events. A
- * vacancy is for a follower, or for a thread that may be started; only if there is
- * neither is one of these woken. The rules are those of {@link Followers}, with a word of
- * their own:
+ * They are the last choice, because they can read but not run the handlers of other
+ * events. A vacancy is for a follower, or for a thread that may be started. A bound
+ * thread is woken only if there is neither. The rules are those of {@link Followers},
+ * with a separate state:
  * <ol>
  * <li>a thread publishes itself as waiting <em>before</em> it looks for a vacancy. It
- * takes one unless a follower is under way, which will find it;</li>
+ * takes one unless a follower is under way, because that follower will find it;</li>
  * <li>a thread that left a vacancy looks for bound threads <em>after</em> it has found
- * neither a follower nor a thread to start, and has cleared the mark of the one under
- * way. So it sees the bound thread, or that sees the vacancy and no mark;</li>
- * <li>a bound thread that was woken and whose wait is over passes the signal on.</li>
+ * neither a follower nor a thread to start, and has cleared the under-way mark. Either it
+ * therefore sees the bound thread, or the bound thread sees the vacancy and no mark;</li>
+ * <li>a bound thread that was woken although its wait is over passes the signal on.</li>
  * </ol>
- * A lease that nobody watches ends by a bound thread, too.
+ * A bound thread also ends leases that no follower watches.
  */
 public final class BoundThreads {
 
-	/** In a queue nobody is left behind: members come and go with their numbers. */
+	/** A queue, because its places can be removed: members come and go. */
 	private final Followers waiting = Followers.fifo();
 
 	private final PromotionProtocol promotion;
@@ -50,13 +50,13 @@ public final class BoundThreads {
 
 	/**
 	 * Wakes a bound thread for a vacancy.
-	 * @return whether one is on its way
+	 * @return whether a bound thread is under way
 	 */
 	boolean signal() {
 		while (this.waiting.signal() == Followers.Signal.NOBODY_WAITS) {
 			this.waiting.arrive();
-			// A thread may have begun to wait since, and another one may have left a
-			// vacancy and woken nobody because of our mark.
+			// Since then, a thread may have begun to wait, and another one may have left
+			// a vacancy and woken none because of our mark.
 			if (this.waiting.isEmpty()) {
 				return false;
 			}
@@ -65,12 +65,12 @@ public final class BoundThreads {
 	}
 
 	/**
-	 * Waits until the calling thread is to lead, or its wait is over.
-	 * @param me the calling thread, which leads nothing
-	 * @param over whether it has what it waits for. Whoever brings that unparks the
-	 * thread afterwards
-	 * @param deadlineNanos when it is over in any case
-	 * @return what it leads, or {@code null} if the wait is over
+	 * Waits until the calling thread must lead or its wait is over.
+	 * @param me the calling thread, which does not lead
+	 * @param over whether the wait is over. The thread that ends the wait unparks this
+	 * one afterwards
+	 * @param deadlineNanos when the wait is over in any case
+	 * @return the leadership that the thread has now, or {@code null} if the wait is over
 	 */
 	public @Nullable Leadership await(Member me, BooleanSupplier over, long deadlineNanos) {
 		me.isBound = true;
@@ -78,7 +78,8 @@ public final class BoundThreads {
 			return lead(me, over, deadlineNanos);
 		}
 		catch (Throwable ex) {
-			// A signal for a place in which nobody waits any more would wake nobody.
+			// Otherwise a later signal could go to this place, where no thread waits any
+			// more.
 			this.waiting.abandon(me.bound);
 			throw ex;
 		}
@@ -100,7 +101,8 @@ public final class BoundThreads {
 				leadership = this.promotion.takeVacancy(me, HandOffKind.EAGER);
 			}
 			if (signalled) {
-				// There may be another vacancy, or it is not taken by this thread.
+				// There may be another vacancy, or this thread may not have taken the one
+				// that it was woken for.
 				this.promotion.signalIfVacant();
 			}
 			if (leadership != null) {
@@ -121,7 +123,7 @@ public final class BoundThreads {
 		}
 	}
 
-	/** Of a lease that nobody else watches, the end is looked for. */
+	/** When to look again: if no thread watches a lease, one lease from now. */
 	private long nextLook(long deadlineNanos) {
 		if (!this.promotion.leases().isAnyUnwatched()) {
 			return deadlineNanos;

@@ -3,31 +3,31 @@ package org.leaderfollowers.internal.promotion;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The time that leaders and followers go by, and how they wait for it to pass. Tests stop
- * it and step through hand-offs; everybody else has the system's.
+ * The clock of leaders and followers, which also parks them. Tests use a clock that they
+ * control; everything else uses the clock of the system.
  */
 public class Clock {
 
 	/** The clock of the system. */
 	public static final Clock SYSTEM = new Clock();
 
-	/** Creates a clock that shows the system's time. */
+	/** Creates a clock that shows the time of the system. */
 	protected Clock() {
 	}
 
 	/**
-	 * The time, meaningful in comparison with others of the same clock.
-	 * @return {@link System#nanoTime()}, unless it is a test's
+	 * The current time, comparable only with other times of the same clock.
+	 * @return {@link System#nanoTime()}, except in tests
 	 */
 	public long nanoTime() {
 		return System.nanoTime();
 	}
 
 	/**
-	 * Parks the calling thread until it is unparked or the time has passed, or for no
-	 * reason.
-	 * @param blocker what it waits for
-	 * @param nanos for how long at the most
+	 * Parks the calling thread until it is unparked or the time has passed, or until a
+	 * spurious wake-up.
+	 * @param blocker the object that the thread waits for
+	 * @param nanos the maximum time
 	 */
 	public void parkNanos(Object blocker, long nanos) {
 		LockSupport.parkNanos(blocker, nanos);

@@ -3,12 +3,13 @@ package org.leaderfollowers.internal.promotion;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Which handle sets of a pool are in use, and to which one a handle is dealt. The first
- * ones are. Any thread.
+ * Determines which handle sets of a pool are in use, and assigns handles to them. The
+ * sets in use are always the first ones. Any thread.
  * <p>
- * Handles are numbered, and a number is dealt by its fraction of the golden ratio: any
- * run of numbers is spread evenly over any number of sets (Knuth, The Art of Computer
- * Programming, volume 3, 6.4), and a handle knows its set without a table.
+ * Handles are numbered, and a number is assigned by its multiple of the golden ratio:
+ * every run of numbers is spread evenly over any number of sets (Knuth, The Art of
+ * Computer Programming, volume 3, 6.4), and no table is needed to find the set of a
+ * handle.
  */
 public final class Deal {
 
@@ -24,23 +25,23 @@ public final class Deal {
 	private volatile int inUse;
 
 	/**
-	 * Creates a deal.
-	 * @param inUse how many sets are in use at first
+	 * Creates the assignment.
+	 * @param inUse how many sets are in use at the beginning
 	 */
 	public Deal(int inUse) {
 		this.inUse = inUse;
 	}
 
 	/**
-	 * A number for a new handle.
-	 * @return the next one, around after 65,536 of them
+	 * Returns a number for a new handle.
+	 * @return the next number; after 65,536 numbers, they repeat
 	 */
 	public short nextNumber() {
 		return (short) this.numbers.getAndIncrement();
 	}
 
 	/**
-	 * The set that a handle belongs to now.
+	 * The set that a handle currently belongs to.
 	 * @param number the number of the handle
 	 * @return the index of the set, from 0
 	 */
@@ -57,16 +58,16 @@ public final class Deal {
 	}
 
 	/**
-	 * Whether handles are dealt to a set.
+	 * Whether handles are assigned to a set.
 	 * @param index the index of the set
-	 * @return {@code false} if it has only those that were dealt to it before
+	 * @return {@code false} if the set has only handles that were assigned to it before
 	 */
 	public boolean isInUse(int index) {
 		return index < this.inUse;
 	}
 
 	/**
-	 * Changes how many sets are in use. Handles go to their new sets with their next
+	 * Changes the number of sets in use. Handles move to their new sets with their next
 	 * event.
 	 * @param sets from 1
 	 */

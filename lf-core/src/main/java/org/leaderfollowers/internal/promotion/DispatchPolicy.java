@@ -1,13 +1,13 @@
 package org.leaderfollowers.internal.promotion;
 
 /**
- * When a leader promotes another one: before a handler runs, or not (the paper, activity
- * 5; DESIGN 4.4).
+ * Decides when a leader promotes another one: before a handler runs, or not (the paper,
+ * activity 5).
  * <ul>
  * <li><em>Eager</em>: before every dispatch, as in the paper.</li>
  * <li><em>Adaptive</em>: before a handler that is known to block. Otherwise the leader
- * leases the leadership to the handler, which costs no wake-up; and if more handles are
- * ready than the threads that run can serve soon, it wakes one to share them
+ * leases the leadership to the handler, which costs no wake-up. If more handles are ready
+ * than the running threads can serve soon, the leader wakes a thread to share them
  * ({@link Relief}).</li>
  * </ul>
  */
@@ -25,9 +25,9 @@ public final class DispatchPolicy {
 
 	/**
 	 * Creates the policy of a pool.
-	 * @param promotion promotes, leases and regains
-	 * @param threads has the settings
-	 * @param parallelism how many threads share the handles that are ready, at the most
+	 * @param promotion promotes, leases and regains leaderships
+	 * @param threads provides the settings
+	 * @param parallelism the maximum number of threads that share the ready handles
 	 * @param clock the clock of the pool
 	 */
 	public DispatchPolicy(PromotionProtocol promotion, ThreadSupply threads, int parallelism, Clock clock) {
@@ -38,29 +38,30 @@ public final class DispatchPolicy {
 		this.clock = clock;
 	}
 
-	/** Has no further thread woken to share until then. Any thread. */
+	/** Wakes no further thread to share until the given time. Any thread. */
 	void pauseSharing(long untilNanos) {
 		this.relief.pause(untilNanos);
 	}
 
 	/**
-	 * Whether the calling thread is to leave the handles that are ready to others, and to
-	 * wait. Those who lead their sets take them, or whoever takes over from these.
+	 * Whether the calling thread should leave the ready handles to other threads, and
+	 * wait. The leaders of the sets take them, or the threads that take over from these
+	 * leaders.
 	 * @param me the calling thread
-	 * @return {@code true} if it does not lead, and enough others run
+	 * @return {@code true} if the thread does not lead and enough others run
 	 */
 	public boolean isSuperfluous(Member me) {
 		return me.leading == null && this.relief.isTooMany();
 	}
 
 	/**
-	 * Code of the application is about to run: promotes another leader, or leases the
-	 * leadership, if the caller has it; and wakes a thread to share the handles that are
-	 * ready, if they are too many for those that run.
+	 * Called before code of the application runs. If the caller leads, it promotes
+	 * another leader or leases the leadership. If the running threads cannot serve the
+	 * ready handles soon, a thread is woken to share them.
 	 * @param me the calling thread
-	 * @param profile how long the code takes, as far as it is known
-	 * @param source the leadership of the handle set that the handle is of
-	 * @param more how much more the handle itself is likely to have for other threads
+	 * @param profile the learned duration of the code
+	 * @param source the leadership of the handle set that the handle belongs to
+	 * @param more how many further events this handle is likely to have for other threads
 	 */
 	public void beforeDispatch(Member me, HandlerProfile profile, Leadership source, int more) {
 		long now = this.clock.nanoTime();
@@ -88,23 +89,23 @@ public final class DispatchPolicy {
 			}
 			woken |= this.relief.relieve(source, source.readyHandles() + more, profile.meanNanos(), now);
 		}
-		// Waking another thread takes longer than many a handler, and is not the
-		// handler's time.
+		// Waking another thread takes longer than many handlers, and does not count as
+		// time of the handler.
 		me.beginDispatch(woken ? this.clock.nanoTime() : now);
 	}
 
 	/**
-	 * Code of the application has run: learns how long it took, and finds out whether the
-	 * caller still leads.
+	 * Called after code of the application has run: learns how long it took, and
+	 * determines whether the caller still leads.
 	 * @param me the calling thread
-	 * @param profile learns
+	 * @param profile the profile to update
 	 */
 	public void afterDispatch(Member me, HandlerProfile profile) {
 		if (me.isBlocking()) {
 			this.relief.endToBlock(me);
 		}
 		if (!me.leased && this.threads.settings().eager()) {
-			// Nothing is to be learned, and nothing was leased.
+			// There was no lease, and an eager policy needs no profile.
 			return;
 		}
 		long handled = me.handledNanos();
@@ -118,19 +119,20 @@ public final class DispatchPolicy {
 	}
 
 	/**
-	 * A dispatch that is interrupted by another one on top of it.
+	 * The state of a dispatch that is interrupted by another one on top of it.
 	 *
 	 * @param dispatchNanos when it began
 	 * @param blocks whether its handler is known to block
-	 * @param shares whether the thread shares handles when it is done
+	 * @param shares whether the thread may take further handles when it has finished
 	 */
 	public record Suspended(long dispatchNanos, boolean blocks, boolean shares) {
 	}
 
 	/**
-	 * Another dispatch begins on top of one whose handler waits.
+	 * Saves the state of a dispatch whose handler waits, because another one begins on
+	 * top of it.
 	 * @param me the calling thread
-	 * @return what to {@link #resume}
+	 * @return the state for {@link #resume}
 	 */
 	public Suspended suspend(Member me) {
 		Suspended outer = new Suspended(me.dispatchNanos(), me.isBlocking(), me.shares);
@@ -141,9 +143,9 @@ public final class DispatchPolicy {
 	}
 
 	/**
-	 * The dispatch on top has ended.
+	 * Restores the state when the dispatch on top has ended.
 	 * @param me the calling thread
-	 * @param outer goes on
+	 * @param outer the saved state
 	 */
 	public void resume(Member me, Suspended outer) {
 		if (outer.blocks()) {

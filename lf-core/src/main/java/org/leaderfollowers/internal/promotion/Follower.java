@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * <tr>
  * <td>WAITING</td>
  * <td>SIGNALLED</td>
- * <td>who popped or unlinked it</td>
+ * <td>the thread that popped or unlinked it</td>
  * <td>it is under way now</td>
  * </tr>
  * <tr>
@@ -36,38 +36,40 @@ import org.jspecify.annotations.Nullable;
  * <td>WAITING</td>
  * <td>OUT</td>
  * <td>owner</td>
- * <td>in a queue: it found a vacancy by itself, or its thread ends; it has unlinked
+ * <td>in a queue: it has found a vacancy itself, or its thread ends; it has unlinked
  * itself</td>
  * </tr>
  * <tr>
  * <td>WAITING</td>
  * <td>AWAY</td>
  * <td>owner</td>
- * <td>on the stack: it found a vacancy by itself, or its thread ends; its place cannot be
- * cut out of the middle and stays, for the next thread if this one ends</td>
+ * <td>on the stack: it has found a vacancy itself, or its thread ends. A place cannot be
+ * removed from the middle of the stack, so it stays. If the thread ends, the next thread
+ * gets the place</td>
  * </tr>
  * <tr>
  * <td>AWAY</td>
  * <td>WAITING</td>
  * <td>owner</td>
- * <td>on the stack: it waits again and is still there: nothing to push</td>
+ * <td>on the stack: it waits again, and its place is still there, so nothing is
+ * pushed</td>
  * </tr>
  * <tr>
  * <td>AWAY</td>
  * <td>OUT</td>
- * <td>who popped it</td>
- * <td>on the stack: nobody is there to be woken; the place is gone</td>
+ * <td>the thread that popped it</td>
+ * <td>on the stack: there is no thread to wake, and the place is removed</td>
  * </tr>
  * </table>
- * On the stack a step is a compare-and-set. "Who popped it" is one thread only: a place
- * is popped once. It may come late, when the owner has gone AWAY and is WAITING again;
- * then the owner is signalled, which is right, for it is no longer on the stack.
+ * On the stack, each step is a compare-and-set. A place is popped by one thread only. If
+ * this thread comes late, the owner may have gone AWAY and be WAITING again. The owner is
+ * then signalled, which is correct because it is no longer on the stack.
  * <p>
- * In a queue every step from or to WAITING is made under the lock of the queue. A place
- * is in it if and only if it is WAITING, for all who hold the lock.
+ * In a queue, every step from or to WAITING is made under the lock of the queue. For
+ * every thread that holds the lock, a place is in the queue if and only if it is WAITING.
  * <p>
- * A slot is given to a new thread together with its place, which may be on the stack
- * still: see {@link #handOver(Thread)}.
+ * A new thread gets a slot together with its place, which may still be on the stack: see
+ * {@link #handOver(Thread)}.
  */
 public final class Follower {
 
@@ -90,11 +92,14 @@ public final class Follower {
 
 	final Clock clock;
 
-	/** The slot below on the stack; fixed while this one is on it. */
+	/**
+	 * The slot below on the stack; it does not change while this place is on the stack.
+	 */
 	volatile int below;
 
 	/**
-	 * Which queue it is in, and its neighbours there. Guarded by the lock of the queue.
+	 * The queue that it is in, and its neighbours there. Guarded by the lock of the
+	 * queue.
 	 */
 	int rank;
 
@@ -104,7 +109,7 @@ public final class Follower {
 
 	/**
 	 * Creates a follower that is not waiting.
-	 * @param slot its slot, from 1 to {@link #MAX_SLOT}; the only follower with this slot
+	 * @param slot its slot, from 1 to {@link #MAX_SLOT}, which no other follower has
 	 * @param thread the thread to wake
 	 */
 	public Follower(int slot, Thread thread) {
@@ -113,9 +118,9 @@ public final class Follower {
 
 	/**
 	 * Creates a follower that is not waiting.
-	 * @param slot its slot, from 1 to {@link #MAX_SLOT}; the only follower with this slot
+	 * @param slot its slot, from 1 to {@link #MAX_SLOT}, which no other follower has
 	 * @param thread the thread to wake
-	 * @param clock tells it for how long it has waited
+	 * @param clock the clock of the waits
 	 */
 	public Follower(int slot, Thread thread, Clock clock) {
 		if (slot < 1 || slot > MAX_SLOT) {
@@ -127,10 +132,9 @@ public final class Follower {
 	}
 
 	/**
-	 * Gives the place to a new thread, when the old one has ended. If the place is on the
-	 * stack still, the new thread will wait in it; were the place not to be reused until
-	 * it is popped, threads that come and go while the leader just waits would use up all
-	 * slots.
+	 * Passes the place to a new thread when the old one has ended. If the place is still
+	 * on the stack, the new thread will wait in it. Otherwise threads that come and go
+	 * while the leader only waits would use up all slots.
 	 * @param successor the new owner
 	 * @return whether the place can be given away
 	 */
@@ -139,7 +143,8 @@ public final class Follower {
 		if (current != OUT && current != AWAY) {
 			return false;
 		}
-		// Who pops or unlinks it reads this only after the successor has begun to wait.
+		// The thread that pops or unlinks the place reads this field only after the
+		// successor has begun to wait.
 		this.thread = successor;
 		return true;
 	}
@@ -175,8 +180,8 @@ public final class Follower {
 	}
 
 	/**
-	 * To be called once by the thread that took this place off the stack.
-	 * @return whether the owner is to be woken
+	 * Must be called once by the thread that removed this place from the stack.
+	 * @return whether to wake the owner
 	 */
 	boolean popped() {
 		for (;;) {
@@ -186,7 +191,8 @@ public final class Follower {
 			if (this.permit.compareAndSet(AWAY, OUT)) {
 				return false;
 			}
-			// The owner went from AWAY to WAITING between the two attempts.
+			// The owner went from AWAY to WAITING between the two attempts, so it is
+			// signalled now.
 		}
 	}
 

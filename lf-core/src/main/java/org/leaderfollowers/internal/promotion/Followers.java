@@ -3,12 +3,12 @@ package org.leaderfollowers.internal.promotion;
 import java.util.function.BooleanSupplier;
 
 /**
- * The followers of a pool: the threads that wait to be promoted, each with a private
- * permit, and the rule that at most one of them is on its way at a time.
+ * The followers of a pool: the threads that wait to be promoted. Each has a private
+ * permit, and at most one of them is on its way to a vacancy at a time.
  * <p>
- * Which of them is promoted is the promotion protocol (the paper, activity 5.2):
- * {@link #lifo}, {@link #fifo} or {@link #byPriority}. It is a choice among those that
- * wait. A thread that is awake takes a vacancy before any of them, whatever the order.
+ * The order of promotion is the promotion protocol (the paper, activity 5.2):
+ * {@link #lifo}, {@link #fifo} or {@link #byPriority}. The order applies only to waiting
+ * threads. A thread that is awake takes a vacancy before any of them, whatever the order.
  * <p>
  * The rules are the same in every order:
  * <table border="1">
@@ -22,28 +22,28 @@ import java.util.function.BooleanSupplier;
  * <td>{@link #enqueue}</td>
  * <td>the follower itself</td>
  * <td>published as waiting <em>before</em> it looks for a vacancy once more: either it
- * sees the vacancy, or the one who vacated sees it waiting</td>
+ * sees the vacancy, or the thread that left the vacancy sees it waiting</td>
  * </tr>
  * <tr>
- * <td>{@link #signal}: take one that waits and mark it as under way</td>
+ * <td>{@link #signal}: take a waiting follower and mark it as under way</td>
  * <td>a thread that left a vacancy</td>
- * <td>refused while somebody is under way: that one will find the vacancy, a second
- * wake-up would be for nothing</td>
+ * <td>refused while a thread is under way: that thread will find the vacancy, and a
+ * second wake-up would be useless</td>
  * </tr>
  * <tr>
  * <td>{@link #arrive}: clear the mark</td>
- * <td>whoever was under way</td>
+ * <td>the thread that was under way</td>
  * <td><em>before</em> it tries to take a vacancy: a vacancy published after the attempt
- * is then signalled by whoever published it</td>
+ * is then signalled by the thread that published it</td>
  * </tr>
  * <tr>
  * <td>{@link #leave}</td>
  * <td>the follower itself</td>
- * <td>it found a vacancy by itself, or its time is up. If it was signalled at the same
- * moment it has arrived instead: the mark is its to clear</td>
+ * <td>it has found a vacancy itself, or its deadline has passed. If it was signalled at
+ * the same moment, it has arrived instead, and must clear the mark</td>
  * </tr>
  * </table>
- * The permit of each {@link Follower} has its own table there.
+ * {@link Follower} contains the table of the permits.
  */
 public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 
@@ -51,83 +51,82 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 	}
 
 	/**
-	 * Followers of which the one that waited the shortest is promoted first. Lock-free
-	 * but for the first time that a slot is used.
-	 * @return nobody waits yet
+	 * Creates followers of which the one with the shortest wait is promoted first.
+	 * Lock-free, except for the first use of a slot.
+	 * @return an object without waiting followers
 	 */
 	public static Followers lifo() {
 		return new LifoFollowers();
 	}
 
 	/**
-	 * Followers of which the one that waited the longest is promoted first.
-	 * @return nobody waits yet
+	 * Creates followers of which the one with the longest wait is promoted first.
+	 * @return an object without waiting followers
 	 */
 	public static Followers fifo() {
 		return new OrderedFollowers(false);
 	}
 
 	/**
-	 * Followers of which the one with the highest {@link Thread#getPriority() priority}
-	 * is promoted first, and among equals the one that waited the shortest. The priority
-	 * is the one that a thread has when it begins to wait.
-	 * @return nobody waits yet
+	 * Creates followers of which the one with the highest {@link Thread#getPriority()
+	 * priority} is promoted first and, among equals, the one with the shortest wait. The
+	 * priority is read when a thread begins to wait.
+	 * @return an object without waiting followers
 	 */
 	public static Followers byPriority() {
 		return new OrderedFollowers(true);
 	}
 
-	/**
-	 * What came of an attempt to wake somebody.
-	 */
+	/** The result of an attempt to wake a follower. */
 	public enum Signal {
 
-		/** A follower was woken; it is under way. */
+		/** A follower was woken and is now under way. */
 		WOKEN,
 
-		/** Somebody is under way already and will find the vacancy. */
+		/** Another thread is already under way and will find the vacancy. */
 		ALREADY_UNDER_WAY,
 
 		/**
-		 * Nobody waits. The caller holds the mark: it starts a thread, which then is the
-		 * one under way, or {@link Followers#arrive() clears the mark} and looks again.
+		 * No follower waits. The caller now holds the under-way mark. It either starts a
+		 * thread, which then is under way, or {@link Followers#arrive() clears the mark}
+		 * and looks again.
 		 */
 		NOBODY_WAITS
 
 	}
 
 	/**
-	 * Wakes the follower whose turn it is, unless somebody is under way.
-	 * @return what came of it
+	 * Wakes the next follower, unless a thread is under way.
+	 * @return the result
 	 */
 	public abstract Signal signal();
 
 	/**
-	 * Clears the mark of the one under way, who is the only one to call this. It must
-	 * look for vacancies afterwards, not before.
+	 * Clears the under-way mark. Only the thread that is under way may call this method.
+	 * It must look for vacancies afterwards, not before.
 	 */
 	public abstract void arrive();
 
 	/**
-	 * Publishes the caller as waiting. It must look for a vacancy after this and before
-	 * it {@link #await waits}.
-	 * @param follower the caller's
+	 * Publishes the caller as waiting. The caller must look for a vacancy after this call
+	 * and before it {@link #await waits}.
+	 * @param follower the place of the caller
 	 */
 	public abstract void enqueue(Follower follower);
 
 	/**
-	 * Takes the caller back from the waiting: it found a vacancy by itself, or its time
-	 * is up.
-	 * @param follower the caller's
-	 * @return {@code false} if it was signalled at the same moment: it has arrived, and
-	 * what it was signalled for is its to find
+	 * Withdraws the caller, because it has found a vacancy itself or its deadline has
+	 * passed.
+	 * @param follower the place of the caller
+	 * @return {@code false} if it was signalled at the same moment: the caller has then
+	 * arrived, and must look for the vacancy that the signal was for
 	 */
 	public abstract boolean leave(Follower follower);
 
 	/**
-	 * Takes the caller back whatever state it is in, because its thread has failed. A
-	 * signal that it got is passed on by whoever finds the vacancy that its end leaves.
-	 * @param follower the caller's
+	 * Withdraws the caller in any state, because its thread has failed. If it was
+	 * signalled, the thread that finds the vacancy left by its end passes the signal on.
+	 * @param follower the place of the caller
 	 */
 	public final void abandon(Follower follower) {
 		if (follower.isWaiting() || follower.isSignalled()) {
@@ -136,13 +135,13 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 	}
 
 	/**
-	 * Waits for a signal. On return with {@code true} the caller has arrived: it must
+	 * Waits for a signal. If it returns {@code true}, the caller has arrived and must
 	 * look for a vacancy.
-	 * @param follower the caller's
+	 * @param follower the place of the caller
 	 * @param deadlineNanos when to give up, by the clock of the follower
-	 * @param cancelled looked at after every wake-up
-	 * @return {@code true} if signalled, {@code false} if time is up or it was cancelled:
-	 * the caller is still published and must {@link #leave}
+	 * @param cancelled checked after every wake-up
+	 * @return {@code true} if signalled; {@code false} if the deadline has passed or the
+	 * wait was cancelled: the caller is still published and must {@link #leave}
 	 */
 	public final boolean await(Follower follower, long deadlineNanos, BooleanSupplier cancelled) {
 		while (follower.isWaiting()) {
@@ -152,10 +151,12 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 			}
 			follower.clock.parkNanos(this, left);
 			if (cancelled.getAsBoolean()) {
-				// By an interrupt, perhaps, which then is the caller's.
+				// An interrupt may have cancelled the wait. Its status is then left for
+				// the caller.
 				return false;
 			}
-			// An interrupt must not turn the wait into a spin; it means nothing here.
+			// The interrupt status would turn the wait into a busy loop, and has no
+			// meaning here.
 			Thread.interrupted();
 		}
 		follower.consumeSignal();
@@ -164,24 +165,23 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 	}
 
 	/**
-	 * Whether the mark is set: a follower is under way, or whoever holds the mark starts
-	 * a thread or looks again.
-	 * @return whether somebody will look for vacancies after this
+	 * Whether the under-way mark is set: a follower is under way, or the holder of the
+	 * mark is about to start a thread or to look again.
+	 * @return whether a thread will look for vacancies after this call
 	 */
 	public abstract boolean isUnderWay();
 
 	/**
-	 * Whether there is nobody to be found by {@link #signal}. If not, those who are there
-	 * may be some that left by themselves; see {@link #waiting}.
-	 * @return whether nobody at all waits
+	 * Whether {@link #signal} cannot find any place. The places that it finds may belong
+	 * to threads that have withdrawn; see {@link #waiting}.
+	 * @return whether there is no place
 	 */
 	public abstract boolean isEmpty();
 
 	/**
-	 * How many threads wait: an estimate. It may be out of date when it is returned; and
-	 * in LIFO order it counts, beside those that wait, each one that left by itself until
-	 * somebody comes upon its place: a leader that was a follower, or a thread that has
-	 * ended.
+	 * Estimates how many threads wait. The number may be out of date. In LIFO order, it
+	 * also counts threads that have withdrawn, until their places are popped: leaders
+	 * that were followers, and threads that have ended.
 	 * @return from 0 to the number of slots in use
 	 */
 	public abstract int waiting();

@@ -1,17 +1,18 @@
 package org.leaderfollowers.internal.promotion;
 
 /**
- * How a thread came to lead: the kinds of the public type of the engine, in its order.
+ * How a thread became leader. The constants and their order are those of the public type
+ * of the engine.
  */
 public enum HandOffKind {
 
-	/** It was woken or started to take a leadership that its leader had given up. */
+	/** A woken or started thread took a leadership that its leader had given up. */
 	EAGER,
 
-	/** It took over from a leader whose lease had run out. */
+	/** A thread took over from a leader whose lease had expired. */
 	TAKEOVER,
 
-	/** It was awake and took a leadership that was vacant, or worth sharing. */
+	/** A thread that was awake took a leadership that was vacant or worth sharing. */
 	RECLAIMED
 
 }

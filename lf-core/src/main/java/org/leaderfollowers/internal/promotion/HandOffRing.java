@@ -10,32 +10,35 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The latest hand-offs of one handle set. The leader writes, anybody reads; neither waits
- * for the other.
+ * The latest hand-offs of one handle set. The leader writes and any thread reads; neither
+ * waits for the other.
  * <p>
- * There is one writer: the leader, right after it took the leadership, and what one
- * leader wrote the next one sees ({@link Leadership}). So no word is ever moved by two,
- * and a hand-off costs a dozen ordinary stores: nothing is allocated, no compare-and-set,
- * no fence that a processor with strongly ordered stores notices.
+ * There is only one writer at a time: the leader, immediately after it took the
+ * leadership. A leader sees everything that earlier leaders wrote ({@link Leadership}). A
+ * hand-off therefore costs a dozen plain stores: no allocation, no compare-and-set, and
+ * no fence that costs anything on a processor with strongly ordered stores.
  * <p>
- * Each slot carries the sequence number of the hand-off in it. The writer writes
+ * Each slot contains the sequence number of its hand-off. The writer writes, in this
+ * order,
  * <ol>
- * <li>the sequence number, which says that what was in the slot is there no more,</li>
- * <li>the fields, none of which can be seen before the sequence number can,</li>
- * <li>how many hand-offs there are, which cannot be seen before the fields can.</li>
+ * <li>the sequence number, which invalidates the old contents of the slot,</li>
+ * <li>the fields, which become visible after the sequence number,</li>
+ * <li>the number of hand-offs, which becomes visible after the fields.</li>
  * </ol>
- * A reader reads how many there are, then the fields of one of these, and <em>then</em>
- * the sequence number of the slot. If it is that of the hand-off, nobody had begun to
- * overwrite it, and the copy is whole; if it is another, that hand-off is lost to this
- * reader, who goes on with the next. Sequence numbers are never used again.
+ * A reader reads the number of hand-offs, then the fields of one of them, and
+ * <em>then</em> the sequence number of the slot. If the sequence number is that of the
+ * hand-off, no writer had begun to overwrite it, and the copy is complete. Otherwise this
+ * reader has missed the hand-off and continues with the next one. Sequence numbers are
+ * never reused.
  * <p>
- * Kept are numbers, and references to what lives as long as a server or a thread's name.
+ * The ring stores numbers, and references to objects that live as long as a server or the
+ * name of a thread.
  *
- * @param <W> the type of what old leaders went off to process
+ * @param <W> the type of the work that old leaders process after the hand-off
  */
 public final class HandOffRing<W> {
 
-	/** How many hand-offs are kept. A power of two. */
+	/** The number of hand-offs that are kept. A power of two. */
 	public static final int CAPACITY = 256;
 
 	private static final long ANCHOR_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -52,7 +55,7 @@ public final class HandOffRing<W> {
 
 	private static final int WORK_NUMBER = 5;
 
-	/** With the next power of two, each slot is a line of the cache. */
+	/** The numbers of a slot fill one line of the processor's cache. */
 	private static final int NUMBERS = 8;
 
 	private static final int FROM = 0;
@@ -72,7 +75,7 @@ public final class HandOffRing<W> {
 	/** The sequence number of the latest hand-off. Written by the leader. */
 	private final AtomicLong latest = new AtomicLong();
 
-	// The leader's
+	// Used by the leader only
 
 	private long anchorNanos;
 
@@ -93,11 +96,11 @@ public final class HandOffRing<W> {
 	 * Adds a hand-off. Called by the new leader.
 	 * @param nanos when it took the leadership, {@link System#nanoTime()}
 	 * @param vacancyNanos how long there was no leader, in nanoseconds
-	 * @param kind how it came to it, any number
+	 * @param kind how it became leader, any number
 	 * @param from the name of the old leader
-	 * @param to the name of the new one
-	 * @param work what the old one went off to process
-	 * @param workNumber which one of these it is
+	 * @param to the name of the new leader
+	 * @param work the work that the old leader processes, or {@code null}
+	 * @param workNumber the number of this work
 	 */
 	public void add(long nanos, long vacancyNanos, int kind, @Nullable String from, String to, @Nullable W work,
 			long workNumber) {
@@ -117,14 +120,20 @@ public final class HandOffRing<W> {
 		this.latest.setRelease(sequence);
 	}
 
-	/** Mostly it is the same as before: the collector need not hear of it. */
+	/**
+	 * Writes a reference only if it has changed, which saves work of the garbage
+	 * collector.
+	 */
 	private void refer(int index, @Nullable Object object) {
 		if (this.references.getOpaque(index) != object) {
 			this.references.setOpaque(index, object);
 		}
 	}
 
-	/** The clock on the wall is looked at once a second: it may be set meanwhile. */
+	/**
+	 * The time of day at a time of {@code nanoTime}. The calendar clock is read once a
+	 * second, because it may be set.
+	 */
 	private long epochNanos(long nanos) {
 		if (this.anchorEpochNanos == 0 || nanos - this.anchorNanos >= ANCHOR_NANOS) {
 			Instant now = Instant.now();
@@ -148,9 +157,9 @@ public final class HandOffRing<W> {
 
 	/**
 	 * Copies a hand-off. Any thread.
-	 * @param sequence from 1 to what {@link #latest()} has returned to the caller before
-	 * @param copy where to; undefined if there is nothing to copy
-	 * @return {@code false} if that hand-off is kept no more
+	 * @param sequence from 1 to a value that {@link #latest()} has returned to the caller
+	 * @param copy receives the hand-off; undefined if the result is {@code false}
+	 * @return {@code false} if the hand-off was overwritten
 	 */
 	@SuppressWarnings("unchecked")
 	public boolean read(long sequence, Copy<W> copy) {
@@ -164,15 +173,15 @@ public final class HandOffRing<W> {
 		copy.from = (String) this.references.getOpaque(reference + FROM);
 		copy.to = (String) this.references.getOpaque(reference + TO);
 		copy.work = (W) this.references.getOpaque(reference + WORK);
-		// What follows must not be read before the fields.
+		// The sequence number must be read after the fields.
 		VarHandle.acquireFence();
 		return this.numbers.getOpaque(number + SEQUENCE) == sequence;
 	}
 
 	/**
-	 * A hand-off. One thread.
+	 * A copy of a hand-off. Used by one thread.
 	 *
-	 * @param <W> the type of what old leaders went off to process
+	 * @param <W> the type of the work
 	 */
 	public static final class Copy<W> {
 
@@ -192,7 +201,7 @@ public final class HandOffRing<W> {
 
 		private @Nullable W work;
 
-		/** Creates a copy of nothing. */
+		/** Creates an empty copy. */
 		public Copy() {
 		}
 
@@ -205,7 +214,7 @@ public final class HandOffRing<W> {
 		}
 
 		/**
-		 * The same by the clock on the wall.
+		 * The same moment as a time of day.
 		 * @return nanoseconds since the epoch
 		 */
 		public long epochNanos() {
@@ -229,7 +238,7 @@ public final class HandOffRing<W> {
 		}
 
 		/**
-		 * Which of the works it is.
+		 * The number of the work.
 		 * @return as it was recorded
 		 */
 		public long workNumber() {
@@ -253,8 +262,8 @@ public final class HandOffRing<W> {
 		}
 
 		/**
-		 * What the old leader went off to process.
-		 * @return {@code null} if there was nothing
+		 * The work that the old leader processes after the hand-off.
+		 * @return {@code null} if there was none
 		 */
 		public @Nullable W work() {
 			return this.work;

@@ -4,9 +4,8 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.latency.LatencyHistogram;
 
 /**
- * The record of the hand-offs of one leadership: the latest ones in full, and all of them
- * as a histogram for each kind, which counts them as well. Written by new leaders, one at
- * a time; read by any thread.
+ * The hand-offs of one leadership: the latest ones in full, and a histogram of all of
+ * them for each kind. Written by new leaders, one at a time; read by any thread.
  */
 public final class HandOffs {
 
@@ -30,8 +29,8 @@ public final class HandOffs {
 	}
 
 	/**
-	 * The latest hand-offs in full. Any thread.
-	 * @return a ring, to be read only
+	 * The latest hand-offs in full. Any thread, for reading only.
+	 * @return the ring
 	 */
 	public HandOffRing<HandledWork> latest() {
 		return this.latest;
@@ -46,9 +45,9 @@ public final class HandOffs {
 	}
 
 	/**
-	 * Adds how long there was no leader between two. Any thread.
+	 * Adds the durations without a leader to a sum. Any thread.
 	 * @param kind how the new leader came to lead
-	 * @param sum where to
+	 * @param sum receives the durations
 	 */
 	public void addTo(HandOffKind kind, LatencyHistogram.Sum sum) {
 		this.vacancies[kind.ordinal()].addTo(sum);

@@ -5,60 +5,64 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What the engine has learned about how long a handler runs, for the choice between
- * running it as leader and promoting another leader first.
+ * The learned duration of a handler, which decides whether a leader runs it itself or
+ * promotes another leader first.
  * <p>
- * Running a handler of length d while leading makes everybody else wait for d, or for the
- * lease if that is shorter; promoting costs a wake-up, some microseconds. So what counts
- * is the mean wait that a dispatch inflicts, not how often a handler is long: two moving
- * averages, one of what long dispatches contribute to all, one of the short ones.
+ * If a leader runs a handler of duration d, all other handles wait for d, or for the
+ * lease if that is shorter. A promotion costs a wake-up, which takes some microseconds.
+ * Not the frequency of long dispatches counts, but the mean wait that a dispatch causes.
+ * There are therefore two moving averages: what long dispatches contribute to all
+ * dispatches, and the short dispatches.
  * <p>
- * On a busy machine a thread is kept from its processor now and then, which looks like
- * blocking and is not: another leader would not get the processor either. What is lost
- * that way is in proportion to the time that is used, since the system shares it out in
- * slices; what a handler waits for is not. So the long dispatches have to outweigh the
- * short ones as well.
+ * On a busy machine, a thread sometimes does not get a processor. This looks like
+ * blocking but is not: another leader would not get a processor either. The time lost in
+ * this way is proportional to the processor time that is used, because the system divides
+ * processors into time slices. The time that a handler waits is not proportional to it.
+ * Long dispatches must therefore also outweigh the short ones.
  * <p>
- * Any thread; a record that is lost to a race does no harm. A handler about which nothing
- * is known is taken for one that blocks.
+ * Any thread; a recording that is lost in a race does no harm. A handler without
+ * recordings counts as one that blocks.
  */
 public final class HandlerProfile {
 
 	/**
-	 * A dispatch that ran for longer has blocked, or was kept from its processor. It is
-	 * several times what a thread needs to be woken.
+	 * A longer dispatch has blocked or did not get a processor. The value is several
+	 * times the duration of a wake-up.
 	 */
 	private static final long LONG_NANOS = TimeUnit.MICROSECONDS.toNanos(250);
 
-	/** What one dispatch counts for at the most: the others wait no longer. */
+	/**
+	 * The maximum that one dispatch contributes, because others do not wait longer than
+	 * that.
+	 */
 	private static final long MOST_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
 	/**
-	 * The mean wait from which promoting is cheaper. More than the share of one long
-	 * dispatch, since a garbage collection or a preemption looks like one.
+	 * If the mean wait is at least this, promoting is cheaper. One long dispatch
+	 * contributes less than this, because a garbage collection or a preemption looks like
+	 * one.
 	 */
 	private static final long BLOCKS_NANOS = TimeUnit.MICROSECONDS.toNanos(18);
 
 	/**
-	 * How many times the mean of the short dispatches that must be. A slice of a
-	 * processor is of one to three milliseconds, and a dispatch counts for two at the
-	 * most.
+	 * How many times the mean of the short dispatches the mean wait must also be. A time
+	 * slice takes one to three milliseconds, and a dispatch counts for at most two.
 	 */
 	private static final int BLOCKS_TIMES_SHORT = 3;
 
-	/** Below this mean wait the handler has become short again. */
+	/** Below this mean wait, the handler counts as short again. */
 	private static final long SHORT_NANOS = TimeUnit.MICROSECONDS.toNanos(6);
 
 	/**
-	 * From here on a thread that has nothing to do takes the leadership over at once. A
-	 * shorter handler has mostly returned when the other thread begins to wait.
+	 * From this duration on, an idle thread takes the leadership over at once. A shorter
+	 * handler has usually returned before the other thread begins to wait.
 	 */
 	private static final long WORTH_A_PROCESSOR_NANOS = TimeUnit.MICROSECONDS.toNanos(4);
 
-	/** The latest of the long dispatches count for 1/128. */
+	/** The weight of the latest long dispatch is 1/128. */
 	private static final int LONG_SHIFT = 7;
 
-	/** The latest of the short dispatches counts for 1/32. */
+	/** The weight of the latest short dispatch is 1/32. */
 	private static final int MEAN_SHIFT = 5;
 
 	private static final VarHandle BLOCKED;
@@ -76,7 +80,7 @@ public final class HandlerProfile {
 		}
 	}
 
-	/** Of work that is known to block. Nothing is recorded in it. */
+	/** The profile of work that is known to block. Nothing is recorded in it. */
 	public static final HandlerProfile BLOCKING = new HandlerProfile();
 
 	private long blockedNanos = 2 * BLOCKS_NANOS;
@@ -98,7 +102,7 @@ public final class HandlerProfile {
 			MEAN.setOpaque(this, mean);
 		}
 		if (isLong || blocked != 0) {
-			// Falls by 1 at least, since the shift rounds down: it reaches 0.
+			// Decreases by at least 1, because the shift rounds down; so it reaches 0.
 			blocked += ((isLong ? Math.min(nanos, MOST_NANOS) : 0) - blocked) >> LONG_SHIFT;
 			BLOCKED.setOpaque(this, Math.max(0, blocked));
 			boolean was = this.blocks;
@@ -110,17 +114,18 @@ public final class HandlerProfile {
 	}
 
 	/**
-	 * Whether the handler is known to block: another leader is promoted before it runs.
-	 * @return whether promoting is cheaper than what its blocking would cost
+	 * Whether the handler is known to block, so that another leader must be promoted
+	 * before it runs.
+	 * @return whether a promotion is cheaper than the waits that the handler causes
 	 */
 	public boolean blocks() {
 		return this.blocks;
 	}
 
 	/**
-	 * Whether the handler runs for so long that another thread, if one is awake and has
-	 * nothing to do, is to lead meanwhile.
-	 * @return whether taking the leadership over costs less than it gains
+	 * Whether the handler takes so long that an idle thread that is awake should lead
+	 * meanwhile.
+	 * @return whether the takeover gains more than it costs
 	 */
 	public boolean isWorthAProcessor() {
 		return (long) MEAN.getOpaque(this) >= WORTH_A_PROCESSOR_NANOS;

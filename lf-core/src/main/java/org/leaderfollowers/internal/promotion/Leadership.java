@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * The leadership of one handle set: a single atomic word that holds the current leader,
  * whether it has leased the leadership out to a handler, and a stamp.
  * <p>
- * The word has four states, and nobody but the thread named in the third column moves it:
+ * Only the thread in the third column changes the word:
  * <table border="1">
  * <caption>Transitions</caption>
  * <tr>
@@ -22,75 +22,75 @@ import org.jspecify.annotations.Nullable;
  * <td>VACANT</td>
  * <td>LED(p)</td>
  * <td>p, any idle participant</td>
- * <td>taking the role is a race: the one whose compare-and-set succeeds leads, the others
- * go on looking</td>
+ * <td>taking the leadership is a race: the thread whose compare-and-set succeeds leads,
+ * the others continue to look</td>
  * </tr>
  * <tr>
  * <td>LED(p)</td>
  * <td>VACANT</td>
  * <td>p only</td>
- * <td>a promotion; published <em>before</em> anybody is woken, so that whoever is awake
- * first may take it, p included</td>
+ * <td>a promotion; published <em>before</em> a follower is woken, so that the first
+ * thread that is awake may take it, even p</td>
  * </tr>
  * <tr>
  * <td>LED(p)</td>
  * <td>LEASED(p)</td>
  * <td>p only</td>
- * <td>p runs a handler that is expected to be short. From here on p touches nothing that
- * belongs to the leader: somebody else may be it</td>
+ * <td>p runs a handler that is expected to be short. From here on, p uses nothing that
+ * belongs to the leader, because another thread may lead</td>
  * </tr>
  * <tr>
  * <td>LEASED(p)</td>
  * <td>LED(p)</td>
  * <td>p only</td>
- * <td>the handler returned in time; nobody was woken, nothing has changed</td>
+ * <td>the handler returned in time; no thread was woken, and nothing has changed</td>
  * </tr>
  * <tr>
  * <td>LEASED(p)</td>
  * <td>VACANT</td>
  * <td>p only</td>
- * <td>the handler is about to block and says so, or nobody watches the lease</td>
+ * <td>the handler announces that it will block, or no thread watches the lease</td>
  * </tr>
  * <tr>
  * <td>LEASED(p)</td>
  * <td>LED(q)</td>
  * <td>q, the follower that watches</td>
- * <td>the lease has run out: a takeover. p notices when it wants the leadership back</td>
+ * <td>the lease has expired: a takeover. p notices it when it tries to regain the
+ * leadership</td>
  * </tr>
  * <tr>
  * <td>LED(p)</td>
  * <td>RESTING</td>
  * <td>p only</td>
- * <td>the handle set is not in use and has no handles: nobody has to lead it. Some sets
- * begin like that</td>
+ * <td>the handle set is not in use and has no handles, so it needs no leader. Some sets
+ * begin in this state</td>
  * </tr>
  * <tr>
  * <td>RESTING</td>
  * <td>VACANT</td>
- * <td>whoever puts the set into use, or requests something of it</td>
- * <td>opened: published before anybody is woken, like a promotion; see {@link Unfolding}
+ * <td>a thread that takes the set into use or requests something of it</td>
+ * <td>opened: published before a thread is woken, like a promotion; see {@link Unfolding}
  * </td>
  * </tr>
  * <tr>
  * <td>RESTING</td>
  * <td>LED(p)</td>
- * <td>p, which has handled an event of the source that rested meanwhile</td>
- * <td>resumed: nobody else has to be woken; see {@link SourcePlaces}</td>
+ * <td>p, which has handled an event of an event source that was at rest meanwhile</td>
+ * <td>resumed: no other thread has to be woken; see {@link SourcePlaces}</td>
  * </tr>
  * </table>
- * Taking, leasing and taking over each raise the stamp, so a word that was read once and
- * compares equal later is of the same leadership and the same lease: a watcher that comes
- * late cannot take over a lease that has only begun. No ABA: the stamp has 47 bits, which
- * a million leases a second use up in four years, in which a watcher would have to sleep.
+ * Taking, leasing and taking over each increase the stamp. A word that still compares
+ * equal therefore belongs to the same leadership and the same lease, so a watcher that
+ * comes late cannot take over a lease that has only just begun. There is no ABA problem:
+ * the stamp has 47 bits, and a million leases a second use them up in four years.
  * <p>
- * Everything that only the leader touches (the ready ring, the selector, the timers) is
- * handed from leader to leader by this word: what the old leader wrote before
- * {@link #giveUp} or {@link #lease} is visible to the new one after {@link #take} or
- * {@link #takeOver}.
+ * This word also passes on everything that only the leader uses (the ready ring, the
+ * selector, the timers): the new leader sees after {@link #take} or {@link #takeOver}
+ * what the old leader wrote before {@link #giveUp} or {@link #lease}.
  */
 public class Leadership {
 
-	/** The holder of a leadership that nobody has. */
+	/** The holder of a vacant leadership. */
 	public static final int VACANT = 0;
 
 	/** What {@link #leaseWord()} returns if there is no lease. */
@@ -98,7 +98,7 @@ public class Leadership {
 
 	private static final int HOLDER_BITS = 16;
 
-	/** The bits of the holder; and the holder of a leadership that rests. */
+	/** The bits of the holder, and also the holder of a leadership that rests. */
 	private static final int RESTING = (1 << HOLDER_BITS) - 1;
 
 	/** The highest participant number that the word can hold. */
@@ -130,15 +130,15 @@ public class Leadership {
 	private volatile long word = VACANT;
 
 	/**
-	 * When the current lease began. Written by the leader before the word says so, read
-	 * by watchers after: what they read is of the lease that they saw, or of a later one,
-	 * which their compare-and-set tells apart.
+	 * When the current lease began. The leader writes it before the word, and watchers
+	 * read it after the word. Their value belongs to the lease that they saw or to a
+	 * later one, which their compare-and-set detects.
 	 */
 	private long leasedNanos;
 
 	/**
-	 * When it fell vacant; written by the old leader before, read by the new one after,
-	 * and by whoever looks at the pool.
+	 * When the leadership became vacant. The old leader writes it before the word; the
+	 * new leader and monitoring threads read it after the word.
 	 */
 	private long vacatedNanos;
 
@@ -152,34 +152,34 @@ public class Leadership {
 	private final Sharing sharing = new Sharing();
 
 	/**
-	 * Whether the handler that the leader runs on a lease is long enough for another
-	 * thread to lead meanwhile. Written before the lease is published; a hint for threads
-	 * that look for a leadership, who need not have seen the lease.
+	 * Whether the handler that runs under a lease takes long enough for another thread to
+	 * lead meanwhile. Written before the lease is published. It is only a hint: threads
+	 * that look for a leadership need not have seen the lease.
 	 */
 	private volatile boolean worthAProcessor;
 
-	// The leader's: handed on with the leadership
+	// Used by the leader only; passed on with the leadership
 
-	/** When a handler was run last by a leader that leased the leadership. */
+	/** When a leader last ran a handler under a lease. */
 	long dispatchedNanos;
 
-	/** The name of the thread that led before the leadership fell vacant. */
+	/** The name of the thread that led before the leadership became vacant. */
 	private @Nullable String leftBy;
 
-	/** The work that the old leader went off to process. */
+	/** The work that the old leader processes. */
 	private @Nullable HandledWork leftFor;
 
 	private long leftForNumber;
 
-	/** Creates a leadership that nobody has. */
+	/** Creates a vacant leadership. */
 	public Leadership() {
 		this(0, System.nanoTime());
 	}
 
 	/**
-	 * Creates a leadership that nobody has.
-	 * @param index its place among the leaderships of a pool, from 0
-	 * @param nowNanos the time, {@link System#nanoTime()}
+	 * Creates a vacant leadership.
+	 * @param index its index among the leaderships of a pool, from 0
+	 * @param nowNanos the current time, {@link System#nanoTime()}
 	 */
 	public Leadership(int index, long nowNanos) {
 		this.index = index;
@@ -188,7 +188,7 @@ public class Leadership {
 	}
 
 	/**
-	 * Its place among the leaderships of a pool.
+	 * Its index among the leaderships of a pool.
 	 * @return from 0
 	 */
 	public final int index() {
@@ -197,23 +197,23 @@ public class Leadership {
 
 	/**
 	 * The hand-offs between its leaders. Any thread.
-	 * @return read only
+	 * @return the hand-offs, for reading only
 	 */
 	public final HandOffs handOffs() {
 		return this.handOffs;
 	}
 
 	/**
-	 * How often the ready handles of the set were shared. Any thread.
-	 * @return for people who look at the pool
+	 * The figures about sharing the ready handles of the set. Any thread.
+	 * @return the figures, for monitoring
 	 */
 	public final Sharing sharing() {
 		return this.sharing;
 	}
 
 	/**
-	 * Whether a thread that waits for a reply may lead it: to lead must be no more than
-	 * to wait at a selector.
+	 * Whether a thread that waits for a reply may lead: only if leading means nothing but
+	 * waiting at a selector.
 	 * @return {@code true} for handle sets
 	 */
 	protected boolean mayBeLedByBound() {
@@ -221,7 +221,7 @@ public class Leadership {
 	}
 
 	/**
-	 * Whether the leader waits for events, or is about to. Any thread.
+	 * Whether the leader waits for events or is about to. Any thread.
 	 * @return {@code false} if it is known to be busy
 	 */
 	protected boolean isWaitedOn() {
@@ -230,14 +230,14 @@ public class Leadership {
 
 	/**
 	 * How many handles of the set are ready and wait for a thread. Any thread.
-	 * @return about how many
+	 * @return an approximate number
 	 */
 	protected int readyHandles() {
 		return 0;
 	}
 
 	/**
-	 * For how long leaders have waited for events, all together. Any thread.
+	 * How long leaders have waited for events in total. Any thread.
 	 * @return nanoseconds, up to the latest return from a wait
 	 */
 	protected long waitedNanos() {
@@ -245,39 +245,39 @@ public class Leadership {
 	}
 
 	/**
-	 * Whether a set that rests needs a leader. Any thread.
-	 * @return whether it is in use, or something is requested of it
+	 * Whether a set at rest needs a leader. Any thread.
+	 * @return whether the set is in use or something is requested of it
 	 */
 	protected boolean isWanted() {
 		return true;
 	}
 
-	/** Has a leader that waits look again for how long it may wait. Any thread. */
+	/** Makes a waiting leader compute again how long it may wait. Any thread. */
 	protected void endLongWait() {
 	}
 
 	/**
-	 * Whether the handler that the leader runs on a lease is long enough for a thread
-	 * that is awake to lead meanwhile. Any thread.
-	 * @return as the leader has written it
+	 * Whether the handler that runs under a lease takes long enough for an idle thread to
+	 * lead meanwhile. Any thread.
+	 * @return the value that the leader has written
 	 */
 	final boolean isWorthAProcessor() {
 		return this.worthAProcessor;
 	}
 
-	/** Called by the leader, before it publishes the lease. */
+	/** Sets this value. Called by the leader before it publishes the lease. */
 	final void worthAProcessor(boolean isWorthIt) {
 		if (isWorthIt != this.worthAProcessor) {
-			// Nearly always as before: a volatile store less.
+			// The value is nearly always unchanged, so this saves a volatile store.
 			this.worthAProcessor = isWorthIt;
 		}
 	}
 
 	/**
-	 * Notes who gives the leadership up, and for which work. Called by a leader that has
-	 * not leased it before it does so, or by one that has taken it over.
-	 * @param leader led until now
-	 * @param source the handle that it processes, or {@code null}
+	 * Records which thread gives the leadership up, and for which work. Called by a
+	 * leader without a lease before it gives up, or by a thread that has taken over.
+	 * @param leader the thread that led until now
+	 * @param source the handle that this thread processes, or {@code null}
 	 */
 	final void leftBy(Member leader, HandledWork.@Nullable Source source) {
 		this.leftBy = leader.thread().getName();
@@ -292,9 +292,9 @@ public class Leadership {
 	}
 
 	/**
-	 * Takes the leadership if nobody has it.
-	 * @param participant who wants it, from 1 to {@link #MAX_PARTICIPANT}
-	 * @return whether the participant leads now
+	 * Takes the leadership if it is vacant.
+	 * @param participant the number of the thread, from 1 to {@link #MAX_PARTICIPANT}
+	 * @return whether the thread leads now
 	 */
 	public final boolean take(int participant) {
 		long current = this.word;
@@ -302,11 +302,11 @@ public class Leadership {
 	}
 
 	/**
-	 * Gives the leadership up, leased or not. The caller then wakes a follower; see
-	 * {@link Followers}.
-	 * @param participant who leads, or did
-	 * @param nowNanos the time, {@link System#nanoTime()}
-	 * @return {@code false} if the participant does not lead: nothing was changed
+	 * Gives the leadership up, with or without a lease. The caller then wakes a follower;
+	 * see {@link Followers}.
+	 * @param participant the number of the thread that led
+	 * @param nowNanos the current time, {@link System#nanoTime()}
+	 * @return {@code false} if the thread does not lead: nothing was changed
 	 */
 	public final boolean giveUp(int participant, long nowNanos) {
 		long current = this.word;
@@ -315,12 +315,13 @@ public class Leadership {
 		}
 		long vacant = current & ~(LEASED | RESTING);
 		if ((current & LEASED) != 0) {
-			// The times belong to the leader, who may be another one by now.
+			// The times belong to the leader, which may be another thread by now.
 			if (!WORD.compareAndSet(this, current, (current & ~LEASED))) {
 				return false;
 			}
 		}
-		// Before the word: a taker may read them as soon as the word is vacant.
+		// Before the word, because another thread may read the times as soon as the word
+		// says vacant.
 		VACATED_NANOS.setOpaque(this, nowNanos);
 		this.vacatedOnce = true;
 		this.word = vacant;
@@ -329,39 +330,43 @@ public class Leadership {
 
 	/**
 	 * Ends the leadership of a set that needs no leader.
-	 * @param participant the current leader, which has not leased it
+	 * @param participant the number of the leader, which has no lease
 	 */
 	final void rest(int participant) {
 		this.vacatedOnce = true;
-		// Nobody else moves a word that is LED. Volatile: the caller looks afterwards
-		// whether the set is wanted.
+		// Only the leader changes a word that is LED. A volatile store, because the
+		// caller then checks whether the set is wanted.
 		this.word = this.word & ~participant | RESTING;
 	}
 
-	/** Has a set rest from the beginning. To be called before any thread sees it. */
+	/**
+	 * Puts the set to rest from the beginning. Must be called before any other thread
+	 * sees this object.
+	 */
 	protected final void rest() {
 		this.word = RESTING;
 	}
 
 	/**
-	 * Makes the leadership of a set that rests vacant. The caller then wakes a follower.
-	 * @param nowNanos the time, {@link System#nanoTime()}
-	 * @return whether it rested
+	 * Makes the leadership of a set at rest vacant. The caller then wakes a follower.
+	 * @param nowNanos the current time, {@link System#nanoTime()}
+	 * @return whether the set was at rest
 	 */
 	final boolean open(long nowNanos) {
 		long current = this.word;
 		if (holderOf(current) != RESTING) {
 			return false;
 		}
-		// Before the word. Others that open it, too, write about the same time.
+		// Before the word. Other threads that open it at the same time write about the
+		// same time.
 		VACATED_NANOS.setOpaque(this, nowNanos);
 		return WORD.compareAndSet(this, current, current & ~RESTING);
 	}
 
 	/**
 	 * Ends the rest by taking the leadership.
-	 * @param participant who takes it
-	 * @return whether it rested
+	 * @param participant the number of the thread that takes it
+	 * @return whether the set was at rest
 	 */
 	final boolean resume(int participant) {
 		long current = this.word;
@@ -370,29 +375,30 @@ public class Leadership {
 
 	/**
 	 * Whether the set needs no leader. Any thread.
-	 * @return whether nobody leads, and nobody has to
+	 * @return whether no thread leads or has to lead
 	 */
 	public final boolean isResting() {
 		return holder() == RESTING;
 	}
 
 	/**
-	 * Leases the leadership out to a handler that the leader is about to run. The caller
-	 * then makes sure that the lease is watched; see {@link LeaseWatch#cover}.
-	 * @param participant the current leader, which has not leased it already
-	 * @param nowNanos the time, {@link System#nanoTime()}
+	 * Leases the leadership to a handler that the leader is about to run. The caller then
+	 * makes sure that the lease is watched; see {@link LeaseWatch#cover}.
+	 * @param participant the number of the leader, which has no lease yet
+	 * @param nowNanos the current time, {@link System#nanoTime()}
 	 */
 	public final void lease(int participant, long nowNanos) {
 		LEASED_NANOS.setOpaque(this, nowNanos);
-		// Nobody else moves a word that is LED. Volatile: the leader looks afterwards
-		// whether somebody watches, a watcher that leaves looks whether there is a lease.
+		// Only the leader changes a word that is LED. A volatile store: the leader then
+		// checks whether a thread watches, and a watcher that leaves checks whether there
+		// is a lease.
 		this.word = stamped(this.word) | LEASED | participant;
 	}
 
 	/**
-	 * Ends the lease: the handler has returned.
-	 * @param participant who leased the leadership
-	 * @return whether the participant leads still; {@code false} if it was taken over
+	 * Ends the lease, because the handler has returned.
+	 * @param participant the number of the thread that leased the leadership
+	 * @return whether the thread still leads; {@code false} if another one took over
 	 */
 	public final boolean regain(int participant) {
 		long current = this.word;
@@ -400,8 +406,8 @@ public class Leadership {
 	}
 
 	/**
-	 * The word, if the leadership is leased now. Any thread.
-	 * @return what {@link #takeOver} takes, or {@link #NOT_LEASED}
+	 * The word, if there is a lease. Any thread.
+	 * @return the argument for {@link #takeOver}, or {@link #NOT_LEASED}
 	 */
 	public final long leaseWord() {
 		long current = this.word;
@@ -409,8 +415,8 @@ public class Leadership {
 	}
 
 	/**
-	 * When the lease began whose {@link #leaseWord()} the caller has read before, or a
-	 * later one. Any thread.
+	 * When the lease began whose {@link #leaseWord()} the caller has read before. The
+	 * result may belong to a later lease. Any thread.
 	 * @return {@link System#nanoTime()}
 	 */
 	public final long leasedNanos() {
@@ -419,46 +425,46 @@ public class Leadership {
 
 	/**
 	 * Takes the leadership over from a leader whose handler has not returned.
-	 * @param leaseWord what {@link #leaseWord()} returned when the caller looked when the
-	 * lease began
-	 * @param participant who takes it over
-	 * @return whether the participant leads now; {@code false} if that lease has ended
+	 * @param leaseWord the result of {@link #leaseWord()} from before the caller read
+	 * when the lease began
+	 * @param participant the number of the thread that takes over
+	 * @return whether the thread leads now; {@code false} if that lease has ended
 	 */
 	public final boolean takeOver(long leaseWord, int participant) {
 		return WORD.compareAndSet(this, leaseWord, stamped(leaseWord) | participant);
 	}
 
 	/**
-	 * How long the leadership was vacant before the current leader took it. To be called
-	 * by that leader only, and only if it did not take it over.
-	 * @param nowNanos the time, {@link System#nanoTime()}
-	 * @return nanoseconds, or -1 if this is the first leadership of all
+	 * How long the leadership was vacant before the current leader took it. Called only
+	 * by that leader, and only if it did not take over from another one.
+	 * @param nowNanos the current time, {@link System#nanoTime()}
+	 * @return nanoseconds, or -1 if there was no leader before
 	 */
 	public final long vacancyNanos(long nowNanos) {
 		return this.vacatedOnce ? Math.max(0, nowNanos - this.vacatedNanos) : -1;
 	}
 
 	/**
-	 * Since when it has been vacant, if {@link #holder()} has just said that it is. Any
-	 * thread.
+	 * Since when the leadership has been vacant, if {@link #holder()} has just returned
+	 * {@link #VACANT}. Any thread.
 	 * @return {@link System#nanoTime()} of that vacancy or a later one; of the creation,
-	 * if nobody has led yet
+	 * if there was no leader before
 	 */
 	public final long vacatedNanos() {
 		return (long) VACATED_NANOS.getOpaque(this);
 	}
 
 	/**
-	 * Who leads, even if it has leased the leadership.
-	 * @return the participant's number, {@link #VACANT}, or a higher number than any
-	 * participant has if it {@linkplain #isResting rests}
+	 * The leader, with or without a lease.
+	 * @return the number of the thread, {@link #VACANT}, or a higher number than any
+	 * thread has if the leadership {@linkplain #isResting rests}
 	 */
 	public final int holder() {
 		return holderOf(this.word);
 	}
 
 	/**
-	 * Whether nobody leads.
+	 * Whether the leadership is vacant.
 	 * @return whether the leadership can be taken
 	 */
 	public final boolean isVacant() {
@@ -466,7 +472,8 @@ public class Leadership {
 	}
 
 	/**
-	 * Whether the leader runs a handler and somebody may have to take over. Any thread.
+	 * Whether the leader runs a handler under a lease, so that another thread may have to
+	 * take over. Any thread.
 	 * @return whether the leadership is leased
 	 */
 	public final boolean isLeased() {
@@ -474,10 +481,10 @@ public class Leadership {
 	}
 
 	/**
-	 * Whether a participant leads, runs a handler and was not taken over. Called by that
-	 * participant.
-	 * @param participant who leased the leadership
-	 * @return {@code false} if it was taken over, or never leased
+	 * Whether a thread leads under a lease and no other thread took over. Called by that
+	 * thread.
+	 * @param participant the number of the thread
+	 * @return {@code false} if another thread took over or there was no lease
 	 */
 	public final boolean isLeasedBy(int participant) {
 		long current = this.word;
@@ -485,8 +492,8 @@ public class Leadership {
 	}
 
 	/**
-	 * How many leaders there have been: the first one, and one for each hand-off. Any
-	 * thread.
+	 * How many leaders there have been: the first one, and one more for each hand-off.
+	 * Any thread.
 	 * @return the number of the current or latest term
 	 */
 	public final long term() {
@@ -498,9 +505,9 @@ public class Leadership {
 	}
 
 	/**
-	 * Who leads, or has leased the leadership.
-	 * @param word what {@link #leaseWord()} returned
-	 * @return the participant's number
+	 * The leader that a lease word names.
+	 * @param word a result of {@link #leaseWord()}
+	 * @return the number of the thread
 	 */
 	public static int holderOf(long word) {
 		return (int) word & RESTING;

@@ -3,9 +3,9 @@ package org.leaderfollowers.internal.promotion;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Who watches the leases of a pool: one of its waiting followers. It looks at every lease
- * when that runs out, with timed waits while handlers are run, and sleeps when none are,
- * so that a server without traffic uses no processor.
+ * The watcher of the leases of a pool, which is one of the waiting followers. It checks
+ * each lease when the lease expires, with timed waits while handlers run. It sleeps while
+ * none run, so that a server without traffic uses no processor.
  * <p>
  * The word:
  * <table border="1">
@@ -20,31 +20,31 @@ import java.util.concurrent.atomic.AtomicInteger;
  * <td>NOBODY</td>
  * <td>AWAKE(w)</td>
  * <td>w</td>
- * <td>it is about to wait, and looks at all leases after this</td>
+ * <td>it is about to wait, and checks all leases after this</td>
  * </tr>
  * <tr>
  * <td>AWAKE(w)</td>
  * <td>ASLEEP(w)</td>
  * <td>w</td>
- * <td>there was no lease for a while. It looks at all leases once more after this</td>
+ * <td>there was no lease for a while. It checks all leases once more after this</td>
  * </tr>
  * <tr>
  * <td>ASLEEP(w)</td>
  * <td>AWAKE(w)</td>
  * <td>a leader, or w</td>
- * <td>a lease has begun. The leader wakes w, once for as long as handlers are run</td>
+ * <td>a lease has begun. The leader wakes w, once for a period in which handlers run</td>
  * </tr>
  * <tr>
  * <td>AWAKE(w), ASLEEP(w)</td>
  * <td>NOBODY</td>
  * <td>w</td>
- * <td>it was promoted, takes over or ends. It looks at all leases after this: if there is
- * one, and somebody waits, a successor is needed</td>
+ * <td>it was promoted, takes over or ends. It checks all leases after this: if there is
+ * one, and a follower waits, a successor is needed</td>
  * </tr>
  * </table>
- * A leader publishes its lease and <em>then</em> looks at this word; a watcher that
- * leaves or falls asleep writes this word and <em>then</em> looks at the leases. One of
- * the two sees the other: no lease is unwatched while somebody waits.
+ * A leader publishes its lease and <em>then</em> reads this word; a watcher that leaves
+ * or falls asleep writes this word and <em>then</em> checks the leases. At least one of
+ * the two sees the other, so every lease is watched while a follower waits.
  */
 public final class LeaseWatch {
 
@@ -54,28 +54,26 @@ public final class LeaseWatch {
 
 	private final AtomicInteger word = new AtomicInteger(NOBODY);
 
-	/**
-	 * Whether a lease is watched.
-	 */
+	/** The result of looking for a watcher. */
 	public enum Cover {
 
-		/** Somebody watches, and will see the lease in time. */
+		/** A thread watches and will see the lease in time. */
 		COVERED,
 
 		/**
 		 * The watcher sleeps: the leader {@link LeaseWatch#rouse rouses} it, or promotes
-		 * somebody instead.
+		 * a follower instead.
 		 */
 		ASLEEP,
 
-		/** Nobody watches. */
+		/** No thread watches. */
 		NOBODY
 
 	}
 
 	/**
 	 * Whether the lease that the calling leader has just published is watched.
-	 * @return what the leader can rely on
+	 * @return the result
 	 */
 	public Cover cover() {
 		int current = this.word.get();
@@ -84,8 +82,8 @@ public final class LeaseWatch {
 
 	/**
 	 * Rouses the watcher.
-	 * @return the number of the participant that the caller is to unpark, or 0 if it need
-	 * not or cannot be roused by the caller, who looks at {@link #cover} again
+	 * @return the number of the thread that the caller must unpark. If it is 0, the
+	 * watcher is awake already or has gone, and the caller checks {@link #cover} again
 	 */
 	public int rouse() {
 		int current = this.word.get();
@@ -93,17 +91,17 @@ public final class LeaseWatch {
 	}
 
 	/**
-	 * Makes the caller the watcher, if there is none.
+	 * Makes the caller the watcher if there is none.
 	 * @param participant a follower that is published as waiting
-	 * @return whether it watches now: it must look at all leases
+	 * @return whether the caller is now the watcher, which must check all leases
 	 */
 	public boolean appoint(int participant) {
 		return this.word.get() == NOBODY && this.word.compareAndSet(NOBODY, participant);
 	}
 
 	/**
-	 * Announces that the watcher sleeps until it is roused. It must look at all leases
-	 * after this, and {@link #rouse} itself if there is one.
+	 * Announces that the watcher sleeps until it is roused. It must then check all leases
+	 * again, and {@link #rouse} itself if there is one.
 	 * @param participant the watcher
 	 */
 	public void fallAsleep(int participant) {
@@ -111,31 +109,29 @@ public final class LeaseWatch {
 	}
 
 	/**
-	 * Whether the watcher has been roused, or has never slept.
+	 * Whether the watcher has been roused or has never slept.
 	 * @return whether the word says AWAKE
 	 */
 	public boolean isAwake() {
 		return (this.word.get() & ASLEEP) == 0;
 	}
 
-	/**
-	 * The watcher watches no more. It must look at all leases after this.
-	 */
+	/** Ends the watch of the caller. It must check all leases afterwards. */
 	public void resign() {
 		this.word.set(NOBODY);
 	}
 
 	/**
-	 * Whether nobody watches.
-	 * @return whether somebody is to be appointed if there is a lease
+	 * Whether no thread watches.
+	 * @return whether a watcher must be appointed if there is a lease
 	 */
 	public boolean isVacant() {
 		return this.word.get() == NOBODY;
 	}
 
 	/**
-	 * Who watches. Any thread.
-	 * @return the participant's number, or 0
+	 * The thread that watches. Any thread.
+	 * @return the number of the thread, or 0
 	 */
 	public int watcher() {
 		return this.word.get() & ~ASLEEP;

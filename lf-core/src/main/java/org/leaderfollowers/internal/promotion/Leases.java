@@ -4,16 +4,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The leases of a pool: how a leader leases its leadership to a handler and regains it,
- * and how a follower watches the leases and takes over when one runs out.
+ * The leases of a pool: a leader leases its leadership to a handler and regains it; a
+ * follower watches the leases and takes over when one expires.
  * <p>
- * {@link LeaseWatch} is the word that says who watches. No lease is unwatched while a
- * thread waits; if every thread is busy, the lease is noted as {@linkplain Starvation
- * starved} from its end on, and the next thread that becomes idle watches it.
+ * {@link LeaseWatch} says which thread watches. While a thread waits, every lease is
+ * watched. If every thread is busy, the handle set counts as {@linkplain Starvation
+ * starved} from the end of the lease on, and the next thread that becomes idle watches
+ * it.
  */
 final class Leases {
 
-	/** How often a surplus thread that watches looks whether it is still needed. */
+	/** How often a surplus thread that watches checks whether it is still needed. */
 	private static final long SURPLUS_WATCH_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
 	private final PromotionProtocol promotion;
@@ -43,11 +44,11 @@ final class Leases {
 		this.clock = clock;
 	}
 
-	// The leader
+	// Called by the leader
 
 	/**
-	 * Keeps the leadership while a handler runs, for as long as the lease; or gives it up
-	 * if there is somebody else to lead, and nobody to watch.
+	 * Keeps the leadership while a handler runs, under a lease. If there is a follower
+	 * but no watcher, gives the leadership up instead.
 	 */
 	void lease(Member me, Leadership leadership, long nowNanos, PoolSettings settings) {
 		boolean busy = nowNanos - leadership.dispatchedNanos < settings.quietNanos();
@@ -57,8 +58,8 @@ final class Leases {
 		LeaseWatch.Cover cover = this.watch.cover();
 		while (cover == LeaseWatch.Cover.ASLEEP) {
 			if (!busy) {
-				// Waking any thread costs the same. This one may as well lead, and the
-				// watcher sleeps on until there is more to watch.
+				// Waking any thread costs the same. The woken thread may as well lead,
+				// and the watcher can sleep until there are more leases.
 				this.promotion.promote(me, nowNanos);
 				return;
 			}
@@ -72,8 +73,8 @@ final class Leases {
 		if (cover == LeaseWatch.Cover.COVERED) {
 			return;
 		}
-		// Nobody watches. After the lease has been published: a thread that raises the
-		// limit does that first, and then looks for leases.
+		// No thread watches. This check comes after the lease was published: a thread
+		// that raises the maximum does so first, and then looks for leases.
 		if (!this.followers.isEmpty() || this.threads.isBelowMaximum() || this.promotion.bound().isAny()) {
 			this.promotion.promote(me, nowNanos);
 		}
@@ -82,7 +83,10 @@ final class Leases {
 		}
 	}
 
-	/** The next thread that becomes idle watches, and sees the lease. */
+	/**
+	 * Leases the leadership without a watcher. The next thread that becomes idle watches
+	 * it.
+	 */
 	private void leaseUnwatched(Member me, Leadership leadership, long nowNanos) {
 		this.starvation.begin(leadership, this.threads.settings().leaseEndNanos(nowNanos));
 		if (!leadership.isLeasedBy(me.number)) {
@@ -91,7 +95,10 @@ final class Leases {
 		this.promotion.vacancies().rotateLeaders();
 	}
 
-	/** The handler has returned: the caller leads on, unless it was taken over from. */
+	/**
+	 * Called when the handler has returned: the caller leads again, unless another thread
+	 * took over.
+	 */
 	void regain(Member me, long nowNanos) {
 		Leadership leadership = me.leading;
 		me.leased = false;
@@ -104,21 +111,21 @@ final class Leases {
 		}
 	}
 
-	// The watcher
+	// Called by the watcher
 
 	/**
-	 * Makes the caller, a follower that is published as waiting, the watcher, if one is
-	 * needed and there is none. Leases are there even with an eager policy: of handlers
-	 * that began before the policy was changed.
+	 * Makes the caller the watcher if one is needed and there is none. The caller is a
+	 * follower that is published as waiting. With an eager policy, leases exist only of
+	 * handlers that began before the policy was changed.
 	 */
 	boolean appointWatcher(Member me) {
 		return (!this.threads.settings().eager() || isAny()) && this.watch.appoint(me.number);
 	}
 
-	/** The caller watches no more. It looks for unwatched leases after this. */
+	/** Ends the watch of the caller. It looks for unwatched leases afterwards. */
 	void resignWatcher(Member me) {
 		this.watch.resign();
-		// Even if its time was up: it may take a ready handle next.
+		// Also if its deadline has passed, because it may take a ready handle next.
 		me.countedOn = true;
 	}
 
@@ -130,19 +137,19 @@ final class Leases {
 	}
 
 	/**
-	 * Waits like a follower, and takes over from a leader whose handler has not returned
-	 * when its lease runs out.
-	 * @return whether the thread was signalled; if it leads now, that is not known yet
+	 * Waits as a follower, and takes over from a leader whose handler has not returned
+	 * when its lease expires.
+	 * @return whether the thread was signalled; {@code false} if it took over
 	 */
 	boolean watch(Member me, long untilNanos) {
 		boolean signalled = false;
 		long now = this.clock.nanoTime();
 		while (!signalled && !this.promotion.isStopping() && untilNanos - now > 0) {
-			// A thread that changes them unparks the watcher afterwards.
+			// A thread that changes the settings unparks the watcher afterwards.
 			PoolSettings settings = this.threads.settings();
 			boolean quiet = true;
 			boolean leased = false;
-			// A lease that begins from now on does not run out before this.
+			// A lease that begins from now on does not expire before this time.
 			long next = now + settings.leaseNanos();
 			for (Leadership leadership : this.leaderships) {
 				long lease = leadership.leaseWord();
@@ -160,7 +167,7 @@ final class Leases {
 				}
 			}
 			if (me.isOwned() && this.threads.isSurplus()) {
-				// With a lease it is the last thread that could lead, perhaps.
+				// If there is a lease, this may be the last thread that can lead.
 				if (!leased) {
 					return false;
 				}
@@ -175,7 +182,9 @@ final class Leases {
 		return signalled;
 	}
 
-	/** There was no lease for a while: waits until a leader rouses the watcher. */
+	/**
+	 * Sleeps until a leader rouses the watcher, because there was no lease for a while.
+	 */
 	private boolean sleep(Member me, long untilNanos, PoolSettings settings) {
 		boolean signalled = false;
 		this.watch.fallAsleep(me.number);
@@ -187,12 +196,11 @@ final class Leases {
 		return signalled;
 	}
 
-	// Without a watcher
+	// Used if there is no watcher
 
 	/**
-	 * Makes vacancies of leases that have run out and that nobody watches. While no
-	 * thread is left to watch, a leader that waits for moments only looks after them
-	 * instead.
+	 * Makes leaderships vacant if their leases have expired and no thread watches them.
+	 * While no thread is left to watch, a leader that waits only for moments does this.
 	 */
 	void endUnwatched(Member me) {
 		if (!isAnyUnwatched()) {
@@ -232,7 +240,7 @@ final class Leases {
 		return false;
 	}
 
-	/** No thread is left to watch the leases that have begun. */
+	/** Records that no thread is left to watch the leases. */
 	void starve() {
 		for (Leadership leadership : this.leaderships) {
 			long lease = leadership.leaseWord();
@@ -241,7 +249,7 @@ final class Leases {
 				long former = lease;
 				lease = leadership.leaseWord();
 				if (lease == former) {
-					// Whoever ends this lease ends the period.
+					// The thread that ends this lease also ends the period.
 					break;
 				}
 				if (!leadership.isVacant()) {
@@ -251,7 +259,10 @@ final class Leases {
 		}
 	}
 
-	/** A set whose lease nobody watches is starved from the end of the lease on. */
+	/**
+	 * Applies a changed lease: a set whose lease is not watched is starved from the new
+	 * end of the lease on.
+	 */
 	void settingsChanged() {
 		for (Leadership leadership : this.leaderships) {
 			moveStarvation(leadership);
@@ -269,7 +280,7 @@ final class Leases {
 				return;
 			}
 			if (lease == Leadership.NOT_LEASED && !leadership.isVacant()) {
-				// It ended before there was anything to end.
+				// The lease ended before there was a period to end.
 				this.starvation.cancel(leadership);
 			}
 		}

@@ -9,11 +9,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * Followers on a stack.
  * <p>
- * LIFO order keeps the caches warm (the paper, activity 5.2): the thread that waited the
- * shortest is woken first, and the coldest expire at the bottom. The stack is a Treiber
- * stack whose top, depth, version and <em>under way</em> mark share one atomic word, so
- * that popping a follower and marking it as under way are one step. The version makes
- * reuse of a slot harmless.
+ * LIFO order keeps the caches warm (the paper, activity 5.2): the thread with the
+ * shortest wait is woken first, and the threads at the bottom expire. The stack is a
+ * Treiber stack whose top, depth, version and <em>under way</em> mark share one atomic
+ * word, so that popping a follower and marking it as under way are one step. The version
+ * makes reuse of a slot harmless.
  * <p>
  * The word:
  * <table border="1">
@@ -27,26 +27,26 @@ import org.jspecify.annotations.Nullable;
  * <tr>
  * <td>push, by the follower itself</td>
  * <td>its slot, one more</td>
- * <td>as it is</td>
+ * <td>unchanged</td>
  * <td>next</td>
  * </tr>
  * <tr>
  * <td>pop, by a thread that left a vacancy</td>
  * <td>the slot below, one less</td>
- * <td>set; refused while it is set by another</td>
+ * <td>set; refused if another thread has set it</td>
  * <td>next</td>
  * </tr>
  * <tr>
- * <td>pop of nobody, by a thread that left a vacancy</td>
+ * <td>pop from the empty stack, by a thread that left a vacancy</td>
  * <td>0, 0</td>
- * <td>set; refused while it is set by another</td>
+ * <td>set; refused if another thread has set it</td>
  * <td>next</td>
  * </tr>
  * <tr>
- * <td>clear the mark, by whoever was under way</td>
- * <td>as they are</td>
+ * <td>clear the mark, by the thread that was under way</td>
+ * <td>unchanged</td>
  * <td>cleared</td>
- * <td>as it is</td>
+ * <td>unchanged</td>
  * </tr>
  * </table>
  */
@@ -60,7 +60,7 @@ final class LifoFollowers extends Followers {
 
 	private static final long ONE_DEEP = 1L << DEPTH_SHIFT;
 
-	/** Each slot is on the stack once at the most, so the depth cannot overflow. */
+	/** Each slot is on the stack at most once, so the depth cannot overflow. */
 	private static final long DEPTH_MASK = (long) Follower.MAX_SLOT << DEPTH_SHIFT;
 
 	private static final int VERSION_SHIFT = 32;
@@ -71,9 +71,10 @@ final class LifoFollowers extends Followers {
 	private final AtomicLong word = new AtomicLong();
 
 	/**
-	 * The followers by slot; index 0 is never used. Replaced by a longer copy if need be.
-	 * A slot is written under the lock, once, before it is pushed: whoever has read from
-	 * the word that it is at the top, and reads this field then, finds it.
+	 * The followers by slot; index 0 is never used. Replaced by a longer copy if
+	 * necessary. A slot is written once, under the lock, before it is pushed. A thread
+	 * that has read the slot from the word and reads this field afterwards therefore
+	 * finds it.
 	 */
 	private volatile @Nullable Follower[] slots = new @Nullable Follower[INITIAL_LENGTH];
 
@@ -99,7 +100,8 @@ final class LifoFollowers extends Followers {
 					LockSupport.unpark(follower.thread());
 					return Signal.WOKEN;
 				}
-				// It left by itself meanwhile: the next one, still under our mark.
+				// The follower has withdrawn meanwhile: take the next one, still under
+				// our mark.
 			}
 			current = this.word.get();
 			if (!marked && (current & UNDER_WAY) != 0) {
@@ -177,7 +179,7 @@ final class LifoFollowers extends Followers {
 		return (int) (depth(this.word.get()) >>> DEPTH_SHIFT);
 	}
 
-	/** Where it is in the word. */
+	/** The depth, shifted to its bits in the word. */
 	private static long depth(long word) {
 		return word & DEPTH_MASK;
 	}

@@ -6,11 +6,10 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The part that a thread takes in the promotion protocol: its number in the words of the
- * protocol, its place among the followers, the leadership that it has, and the handle
- * that it works on.
+ * A thread's part in the promotion protocol: its number in the words of the protocol, its
+ * place among the followers, the leadership that it has, and the handle that it works on.
  * <p>
- * Only its own thread touches the fields, unless their comment says otherwise.
+ * Only its own thread uses the fields, unless their comment says otherwise.
  */
 public class Member {
 
@@ -33,15 +32,15 @@ public class Member {
 	}
 
 	/**
-	 * The role of a thread, as it has noted it itself; a leader that was taken over from
-	 * learns of it later.
+	 * The role of a thread, as the thread has recorded it. A leader that was taken over
+	 * from learns of this later.
 	 */
 	public enum Role {
 
-		/** Waits for events, or runs a handler on a lease. */
+		/** Waits for events, or runs a handler under a lease. */
 		LEADER,
 
-		/** Processes an event, and leads no more. */
+		/** Processes an event and does not lead. */
 		PROCESSING,
 
 		/** Waits to be promoted. */
@@ -58,55 +57,56 @@ public class Member {
 	/** Its place among the {@link BoundThreads}. */
 	final Follower bound;
 
-	/** Whether it looks for something to lead while it waits for a reply. */
+	/** Whether it looks for a leadership while it waits for a reply. */
 	boolean isBound;
 
 	private final boolean owned;
 
-	/** Its leadership, unless it was taken over meanwhile. */
+	/** The leadership that it has, unless another thread took over, or {@code null}. */
 	@Nullable Leadership leading;
 
 	/** Whether the leadership is leased to the handler that it runs. */
 	boolean leased;
 
 	/**
-	 * Whether the handler that it ran last does not block: it may look for more to do for
-	 * a moment before it waits.
+	 * Whether the handler that it ran last does not block. The thread may then look for
+	 * more work for a moment before it waits.
 	 */
 	boolean shares;
 
 	/**
-	 * Whether it was woken or started and found no vacancy, or has watched leases: others
-	 * may count on it until it waits again.
+	 * Whether it was woken or started and found no vacancy, or has watched leases. Until
+	 * it waits again, other threads may rely on it.
 	 */
 	boolean countedOn;
 
-	/**
-	 * Whether it runs a handler of which it is known that it blocks. Any thread reads.
-	 */
+	/** Whether it runs a handler that is known to block. Any thread reads it. */
 	private volatile boolean blocks;
 
 	/** When the current dispatch began. */
 	private long dispatchNanos;
 
-	/** When the latest message of the dispatch was handled, or 0. */
+	/** When the latest message of the dispatch was handled, or 0 if there was none. */
 	private long handledNanos;
 
-	/** What it had used of the processors when {@link Unfolding} measured last; of it. */
+	/**
+	 * The processor time that it had used when {@link Unfolding} last measured; only that
+	 * class uses this field.
+	 */
 	long processorNanos = ProcessorTime.UNKNOWN;
 
 	/** The index of the leadership that it took last. */
 	int latestIndex = -1;
 
-	/** Whether its thread counts no more, and ends. */
+	/** Whether the thread no longer counts and will end. */
 	private boolean retired;
 
-	// Read by threads that look at the pool, some time later: opaque
+	// Read in opaque mode by monitoring threads
 
-	@SuppressWarnings("FieldMayBeFinal") // by ROLE
+	@SuppressWarnings("FieldMayBeFinal") // changed through ROLE
 	private Role role = Role.FOLLOWER;
 
-	@SuppressWarnings("FieldMayBeFinal") // by SINCE
+	@SuppressWarnings("FieldMayBeFinal") // changed through SINCE
 	private long sinceNanos;
 
 	private HandledWork.@Nullable Source work;
@@ -114,12 +114,12 @@ public class Member {
 	private volatile boolean withdrawn;
 
 	/**
-	 * Creates a member that leads nothing.
+	 * Creates a member without a leadership.
 	 * @param number identifies it in the words of the protocol
 	 * @param follower its place among the followers
 	 * @param thread the thread
 	 * @param owned whether the pool started the thread, and may end it
-	 * @param nowNanos the time, by the clock of the pool
+	 * @param nowNanos the current time, by the clock of the pool
 	 */
 	public Member(int number, Follower follower, Thread thread, boolean owned, long nowNanos) {
 		this.number = number;
@@ -131,7 +131,7 @@ public class Member {
 	}
 
 	/**
-	 * What identifies it in the words of the protocol. Any thread.
+	 * The number of the thread in the words of the protocol. Any thread.
 	 * @return from 1
 	 */
 	public final int number() {
@@ -140,7 +140,7 @@ public class Member {
 
 	/**
 	 * The thread. Any thread.
-	 * @return the thread that takes part
+	 * @return the thread that participates
 	 */
 	public final Thread thread() {
 		return this.thread;
@@ -155,16 +155,16 @@ public class Member {
 	}
 
 	/**
-	 * The leadership of the thread. Its own thread.
-	 * @return {@code null} if it has none; it may have been taken over
+	 * The leadership of the thread. Called by the thread itself.
+	 * @return {@code null} if it has none; another thread may have taken it over
 	 */
 	public final @Nullable Leadership leading() {
 		return this.leading;
 	}
 
 	/**
-	 * Whether it leads, and another thread watches that its handler returns. Its own
-	 * thread.
+	 * Whether the thread leads under a lease, which another thread watches. Called by the
+	 * thread itself.
 	 * @return {@code false} if it leads without a lease, does not lead, or was taken over
 	 */
 	public final boolean isOnLease() {
@@ -183,14 +183,14 @@ public class Member {
 
 	/**
 	 * The role. Any thread.
-	 * @return as the thread has noted it
+	 * @return the role that the thread has recorded
 	 */
 	public final Role role() {
 		return (Role) ROLE.getOpaque(this);
 	}
 
 	/**
-	 * Since when it has its role. Any thread.
+	 * When the thread began to play its role. Any thread.
 	 * @return by the clock of the pool
 	 */
 	public final long sinceNanos() {
@@ -198,8 +198,8 @@ public class Member {
 	}
 
 	/**
-	 * Notes the handle that the thread works on. Its own thread.
-	 * @param source the handle, or {@code null} if it is done
+	 * Records the handle that the thread works on. Called by the thread itself.
+	 * @param source the handle, or {@code null} when the work is finished
 	 */
 	public final void worksOn(HandledWork.@Nullable Source source) {
 		WORK.setRelease(this, source);
@@ -214,8 +214,8 @@ public class Member {
 	}
 
 	/**
-	 * Writes the replies that the thread has kept back, since others lead while its
-	 * handler runs. Any thread.
+	 * Writes the replies that the thread has corked. Called when another thread leads
+	 * while the handler of this one runs. Any thread.
 	 */
 	final void uncork() {
 		HandledWork.Source current = work();
@@ -229,14 +229,14 @@ public class Member {
 	}
 
 	/**
-	 * Whether it runs a handler of which it is known that it blocks. Any thread.
-	 * @return whether it needs no processor, most likely
+	 * Whether the thread runs a handler that is known to block. Any thread.
+	 * @return whether the thread probably needs no processor
 	 */
 	public final boolean isBlocking() {
 		return this.blocks;
 	}
 
-	// One dispatch: when it began, and when its latest message was handled
+	// One dispatch
 
 	final void beginDispatch(long nowNanos) {
 		this.dispatchNanos = nowNanos;
@@ -244,8 +244,8 @@ public class Member {
 	}
 
 	/**
-	 * When the current dispatch began, without the time that a promotion took. Its own
-	 * thread.
+	 * When the current dispatch began, without the time for a promotion. Called by the
+	 * thread itself.
 	 * @return by the clock of the pool
 	 */
 	public final long dispatchNanos() {
@@ -253,10 +253,10 @@ public class Member {
 	}
 
 	/**
-	 * Notes that a message was handled. Its own thread.
-	 * @param nowNanos the time, by the clock of the pool
-	 * @return how long the message took: since the one before it, or since the dispatch
-	 * began
+	 * Records that a message was handled. Called by the thread itself.
+	 * @param nowNanos the current time, by the clock of the pool
+	 * @return how long the message took: since the previous message, or since the
+	 * dispatch began
 	 */
 	public final long handled(long nowNanos) {
 		long began = (this.handledNanos != 0) ? this.handledNanos : this.dispatchNanos;
@@ -265,7 +265,7 @@ public class Member {
 	}
 
 	/**
-	 * When the latest message of the dispatch was handled. Its own thread.
+	 * When the latest message of the dispatch was handled. Called by the thread itself.
 	 * @return by the clock of the pool, or 0 if there was none
 	 */
 	public final long handledNanos() {
@@ -273,8 +273,10 @@ public class Member {
 	}
 
 	/**
-	 * The latest time that is known from a dispatch, once. Its own thread.
-	 * @return by the clock of the pool, or 0 if there was no message since this was asked
+	 * The time when the latest message was handled. Resets it. Called by the thread
+	 * itself.
+	 * @return the time by the clock of the pool, or 0 if no message was handled since the
+	 * last call
 	 */
 	public final long takeHandledNanos() {
 		long nanos = this.handledNanos;
@@ -282,27 +284,27 @@ public class Member {
 		return nanos;
 	}
 
-	// The end
+	// Leaving the pool
 
 	final void retire() {
 		this.retired = true;
 	}
 
 	/**
-	 * Whether the thread counts no more, and ends. Its own thread.
+	 * Whether the thread no longer counts and will end. Called by the thread itself.
 	 * @return whether it was counted out
 	 */
 	public final boolean isRetired() {
 		return this.retired;
 	}
 
-	/** Takes part no more, so that the number can be given to another thread. */
+	/** Ends the participation, so that the number can be given to another thread. */
 	protected void withdraw() {
 		this.withdrawn = true;
 	}
 
 	/**
-	 * Whether the thread takes part no more. Any thread.
+	 * Whether the thread no longer participates. Any thread.
 	 * @return whether its number may belong to another thread
 	 */
 	public final boolean hasWithdrawn() {

@@ -8,11 +8,12 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The members of a pool, by number. There is room for as many as have taken part at the
- * same time, not for as many as might: the limit can be changed while the pool runs.
+ * The members of a pool, by number. The table has room for as many members as have
+ * participated at the same time, not for the maximum, because the maximum can be changed
+ * while the pool runs.
  * <p>
- * A thread that has learned a number from a word of the protocol finds the member here:
- * the array that has room for it was published before the number was.
+ * If a thread reads a number from a word of the protocol, it finds the member here: the
+ * array with room for it was published before the number.
  *
  * @param <M> the type of the members
  */
@@ -20,24 +21,26 @@ public final class Members<M extends Member> {
 
 	private static final int INITIAL_LENGTH = 16;
 
-	/** Index 0 is nobody. Replaced by a longer copy, and written, under the monitor. */
+	/**
+	 * Index 0 is unused. Under the monitor, it is written and replaced by longer copies.
+	 */
 	private volatile AtomicReferenceArray<@Nullable M> byNumber = new AtomicReferenceArray<>(INITIAL_LENGTH);
 
-	/** Those that take part now. */
+	/** The number of members that participate. */
 	private final AtomicInteger count = new AtomicInteger();
 
 	private final Clock clock;
 
 	/**
 	 * Creates a table without members.
-	 * @param clock the clock of their followers
+	 * @param clock the clock of the followers
 	 */
 	public Members(Clock clock) {
 		this.clock = clock;
 	}
 
 	/**
-	 * Makes the member of a thread.
+	 * Creates the member of a thread.
 	 *
 	 * @param <M> the type of the member
 	 */
@@ -45,7 +48,7 @@ public final class Members<M extends Member> {
 	public interface Factory<M extends Member> {
 
 		/**
-		 * Makes a member.
+		 * Creates a member.
 		 * @param number the number of the member
 		 * @param follower its place among the followers
 		 * @return a new member
@@ -57,7 +60,7 @@ public final class Members<M extends Member> {
 	/**
 	 * Gives a thread a number and a place among the followers.
 	 * @param thread the thread
-	 * @param factory makes its member
+	 * @param factory creates the member
 	 * @return the new member
 	 * @throws IllegalStateException if there is no number left
 	 */
@@ -68,7 +71,8 @@ public final class Members<M extends Member> {
 			}
 			M previous = this.byNumber.get(number);
 			if (previous == null || (previous.hasWithdrawn() && previous.follower.handOver(thread))) {
-				// The place of an ended thread can be on the stack of followers still.
+				// The place of a thread that has ended may still be on the stack of
+				// followers.
 				Follower follower = (previous != null) ? previous.follower : new Follower(number, thread, this.clock);
 				M member = factory.create(number, follower);
 				this.byNumber.set(number, member);
@@ -89,9 +93,9 @@ public final class Members<M extends Member> {
 	}
 
 	/**
-	 * Ends the part of a member. Its own thread.
+	 * Ends the participation of a member. Called by the thread of the member.
 	 * @param member the member
-	 * @return how many take part still
+	 * @return how many members still participate
 	 */
 	public int withdraw(M member) {
 		member.withdraw();
@@ -99,7 +103,7 @@ public final class Members<M extends Member> {
 	}
 
 	/**
-	 * How many threads take part. Any thread.
+	 * How many members participate. Any thread.
 	 * @return a number of threads
 	 */
 	public int count() {
@@ -107,8 +111,8 @@ public final class Members<M extends Member> {
 	}
 
 	/**
-	 * The latest member that was given a number, even if it has withdrawn. Any thread.
-	 * @param number the number, or 0 for nobody
+	 * The latest member that had a number, even if it has withdrawn. Any thread.
+	 * @param number the number, or 0 for none
 	 * @return {@code null} if there has never been one
 	 */
 	public @Nullable M get(int number) {
@@ -117,8 +121,8 @@ public final class Members<M extends Member> {
 	}
 
 	/**
-	 * The latest member of each number, even if it has withdrawn. Any thread.
-	 * @return by number
+	 * The latest member that had each number, even if it has withdrawn. Any thread.
+	 * @return the members by number
 	 */
 	public List<M> all() {
 		AtomicReferenceArray<@Nullable M> current = this.byNumber;
@@ -133,8 +137,8 @@ public final class Members<M extends Member> {
 	}
 
 	/**
-	 * The members that take part. Any thread.
-	 * @return by number
+	 * The members that participate. Any thread.
+	 * @return the members by number
 	 */
 	public List<M> living() {
 		List<M> living = all();

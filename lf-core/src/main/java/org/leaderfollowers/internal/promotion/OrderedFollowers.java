@@ -5,56 +5,56 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Followers in the order of their arrival, or of the priorities of their threads: the
- * coldest first, or the most important. Neither can be had from a single word, so these
- * are queues under a lock. It is held for a few assignments, without waiting, allocating
- * or calling anything that could; a thread is woken after it was released.
+ * Followers in the order of their arrival, the oldest first, or of the priorities of
+ * their threads, the highest first. A single atomic word cannot express these orders, so
+ * there are queues under a lock. The lock is held for a few assignments, during which
+ * nothing waits or allocates; threads are woken after it was released.
  * <p>
  * There is one queue for each rank, linked through the {@link Follower}s themselves, from
- * the oldest to the newest. By arrival all have the same rank and the oldest is taken; by
- * priority the newest of the highest rank. So every step takes the same time, however
- * many wait; a place is taken out of the middle at once, and a thread that left leaves
- * nothing behind.
+ * the oldest to the newest. In order of arrival, all have the same rank, and the oldest
+ * is taken; in order of priority, the newest of the highest rank is taken. Every step
+ * therefore takes the same time, whatever the number of waiting threads. A place can be
+ * removed from the middle, so a thread that has withdrawn leaves no place behind.
  * <p>
- * What the lock does not guard:
+ * Words that the lock does not guard:
  * <table border="1">
  * <caption>Words that are read or written without the lock</caption>
  * <tr>
  * <th>word</th>
  * <th>step</th>
- * <th>why that is right</th>
+ * <th>why this is correct</th>
  * </tr>
  * <tr>
  * <td>mark</td>
- * <td>looked at by a signaller before it locks</td>
- * <td>if somebody is under way then, that one will look for vacancies later. If nobody
- * is, it is looked at again under the lock</td>
+ * <td>read by a signalling thread before it takes the lock</td>
+ * <td>if a thread is under way, it will look for vacancies later. If none is, the mark is
+ * read again under the lock</td>
  * </tr>
  * <tr>
  * <td>mark</td>
- * <td>cleared by whoever is under way</td>
- * <td>nobody else clears it, and nobody sets it meanwhile. It is set <em>before</em> the
- * permit of the one that is signalled, who may see the permit and arrive while the
- * signaller still holds the lock</td>
+ * <td>cleared by the thread that is under way</td>
+ * <td>no other thread clears or sets it meanwhile. It is set <em>before</em> the permit
+ * of the signalled follower, which may see the permit and arrive while the signalling
+ * thread still holds the lock</td>
  * </tr>
  * <tr>
  * <td>permit</td>
- * <td>looked at by its owner, who awaits a signal</td>
- * <td>SIGNALLED is for the owner to change. What it does when it still sees WAITING it
- * decides again under the lock, when it leaves</td>
+ * <td>read by its owner, which waits for a signal</td>
+ * <td>only the owner changes SIGNALLED. If it still sees WAITING, it decides again under
+ * the lock when it withdraws</td>
  * </tr>
  * <tr>
  * <td>count</td>
- * <td>looked at by anybody</td>
+ * <td>read by any thread</td>
  * <td>a follower counts itself before it looks for a vacancy, as it must</td>
  * </tr>
  * </table>
- * How surplus threads expire: by arrival every promotion goes to the one that waited the
- * longest, so nobody waits for the keep-alive time as long as promotions reach all of
- * them within it; the pool shrinks only when they become rare, and then ends first the
- * one that would have been promoted next. By priority those of the lowest rank expire,
- * among equals those that waited the longest, as on the stack. One whose time is up and
- * that waits again because it is not surplus counts as newly arrived.
+ * How surplus threads expire: in order of arrival, every promotion goes to the thread
+ * with the longest wait. As long as promotions reach all threads within the keep-alive
+ * time, none expires. If promotions become rare, the thread that would have been promoted
+ * next expires first. In order of priority, threads of the lowest rank expire and, among
+ * equals, those with the longest wait, as on the stack. A thread whose keep-alive time
+ * has passed, but which is not surplus, waits again and counts as newly arrived.
  */
 final class OrderedFollowers extends Followers {
 
@@ -67,11 +67,11 @@ final class OrderedFollowers extends Followers {
 
 	private final @Nullable Follower[] oldest;
 
-	/** How many are in the queues. Written under the lock. */
+	/** The number of places in the queues. Written under the lock. */
 	private volatile int count;
 
 	/**
-	 * Whether somebody is under way. Set under the lock, cleared by the one under way.
+	 * The under-way mark. Set under the lock; cleared by the thread that is under way.
 	 */
 	private volatile boolean underWay;
 
@@ -92,14 +92,14 @@ final class OrderedFollowers extends Followers {
 			if (this.underWay) {
 				return Signal.ALREADY_UNDER_WAY;
 			}
-			// Before the permit: who sees that it is signalled clears the mark.
+			// Before the permit: a thread that sees that it is signalled clears the mark.
 			this.underWay = true;
 			Follower first = first();
 			if (first == null) {
 				return Signal.NOBODY_WAITS;
 			}
 			unlink(first);
-			// Afterwards the place may be another thread's already.
+			// Read now, because the place may belong to another thread afterwards.
 			thread = first.thread();
 			first.signal();
 		}

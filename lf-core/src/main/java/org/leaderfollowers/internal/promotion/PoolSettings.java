@@ -5,14 +5,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The settings that can be changed while a pool runs. Replaced as a whole, never changed:
- * a thread that decides by them reads them once.
+ * The settings that can be changed while a pool runs. An object is replaced but never
+ * changed, so a thread reads it once for each decision.
  *
- * @param minThreads the least number of threads
- * @param maxThreads the greatest number of threads
+ * @param minThreads the minimum number of threads
+ * @param maxThreads the maximum number of threads
  * @param eager whether a leader promotes a follower before every dispatch
  * @param leaseNanos how long a leader may run a handler, in nanoseconds
- * @param sinceNanos since when policy and lease are these, by the clock of the pool
+ * @param sinceNanos when the policy and the lease were set, by the clock of the pool
  */
 public record PoolSettings(int minThreads, int maxThreads, boolean eager, long leaseNanos, long sinceNanos) {
 
@@ -23,22 +23,20 @@ public record PoolSettings(int minThreads, int maxThreads, boolean eager, long l
 	private static final Duration LONGEST_LEASE = Duration.ofMinutes(1);
 
 	/**
-	 * After so many leases without a dispatch the watcher sleeps: waking it again costs
-	 * as much as a few of its timed waits.
+	 * The number of leases without a dispatch after which the watcher sleeps: waking it
+	 * costs as much as a few of its timed waits.
 	 */
 	private static final int QUIET_LEASES = 8;
 
-	/**
-	 * A change from some settings to others.
-	 */
+	/** A change of settings. */
 	@FunctionalInterface
 	public interface Change {
 
 		/**
-		 * Makes the new settings.
-		 * @param current the settings that hold now
-		 * @param nowNanos the time, by the clock of the pool
-		 * @return the settings from now on
+		 * Creates the new settings.
+		 * @param current the current settings
+		 * @param nowNanos the current time, by the clock of the pool
+		 * @return the new settings
 		 */
 		PoolSettings apply(PoolSettings current, long nowNanos);
 
@@ -46,8 +44,8 @@ public record PoolSettings(int minThreads, int maxThreads, boolean eager, long l
 
 	/**
 	 * Changes the limits of the number of threads.
-	 * @param min the least number
-	 * @param max the greatest number
+	 * @param min the minimum number
+	 * @param max the maximum number
 	 * @return the new settings
 	 */
 	public PoolSettings withThreads(int min, int max) {
@@ -57,7 +55,7 @@ public record PoolSettings(int minThreads, int maxThreads, boolean eager, long l
 	/**
 	 * Changes the promotion policy.
 	 * @param isEager whether a leader promotes before every dispatch
-	 * @param nowNanos the time, by the clock of the pool
+	 * @param nowNanos the current time, by the clock of the pool
 	 * @return the new settings
 	 */
 	public PoolSettings withPolicy(boolean isEager, long nowNanos) {
@@ -67,7 +65,7 @@ public record PoolSettings(int minThreads, int maxThreads, boolean eager, long l
 	/**
 	 * Changes the lease.
 	 * @param lease how long a leader may run a handler
-	 * @param nowNanos the time, by the clock of the pool
+	 * @param nowNanos the current time, by the clock of the pool
 	 * @return the new settings
 	 */
 	public PoolSettings withLease(Duration lease, long nowNanos) {
@@ -75,8 +73,8 @@ public record PoolSettings(int minThreads, int maxThreads, boolean eager, long l
 	}
 
 	/**
-	 * When a lease runs out: not before the change that made it so short. An eager policy
-	 * knows no leases but those that began before it.
+	 * When a lease expires: not before the change that shortened it. With an eager
+	 * policy, only leases that began before the change exist.
 	 * @param beganNanos when the lease began, by the clock of the pool
 	 * @return the end, by the clock of the pool
 	 */
@@ -85,15 +83,15 @@ public record PoolSettings(int minThreads, int maxThreads, boolean eager, long l
 		return (end - this.sinceNanos < 0) ? this.sinceNanos : end;
 	}
 
-	/** After so long without a lease, the watcher sleeps. */
+	/** How long there must be no lease before the watcher sleeps. */
 	long quietNanos() {
 		return QUIET_LEASES * this.leaseNanos;
 	}
 
 	/**
-	 * The differences to other settings, for a line of the log.
+	 * Describes the differences from other settings, for the log.
 	 * @param other the settings to compare with
-	 * @return empty if there are none
+	 * @return the description, empty if there are no differences
 	 */
 	public String differenceTo(PoolSettings other) {
 		List<String> differences = new ArrayList<>();
@@ -116,12 +114,12 @@ public record PoolSettings(int minThreads, int maxThreads, boolean eager, long l
 	}
 
 	/**
-	 * Requires limits that a pool can have.
-	 * @param minName the caller's name of the least number
-	 * @param min the least number of threads
-	 * @param maxName the caller's name of the greatest number
-	 * @param max the greatest number of threads
-	 * @throws IllegalArgumentException if one of them is out of its range
+	 * Checks the limits of the number of threads.
+	 * @param minName the name of the minimum in messages
+	 * @param min the minimum number of threads
+	 * @param maxName the name of the maximum in messages
+	 * @param max the maximum number of threads
+	 * @throws IllegalArgumentException if a number is out of its range
 	 */
 	public static void checkThreads(String minName, int min, String maxName, int max) {
 		if (min < 1) {
@@ -134,7 +132,7 @@ public record PoolSettings(int minThreads, int maxThreads, boolean eager, long l
 	}
 
 	/**
-	 * Requires a lease that is long enough to be watched, and ends.
+	 * Checks that a lease is long enough to be watched, and not too long.
 	 * @param lease how long a leader may run a handler
 	 * @throws IllegalArgumentException if it is too short or too long
 	 */

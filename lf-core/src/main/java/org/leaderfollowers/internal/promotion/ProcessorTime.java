@@ -1,27 +1,25 @@
 package org.leaderfollowers.internal.promotion;
 
-/**
- * What has become of the processors' time: how much a thread has used, and how much
- * nobody.
- */
+/** Measures how the time of the processors is used: by a thread, or by none. */
 public interface ProcessorTime {
 
-	/** What a system that cannot tell returns. */
+	/** The result on a system that does not report the time. */
 	long UNKNOWN = -1;
 
-	/** As the JDK and the system tell. */
+	/** The measurements of the JDK and the system. */
 	ProcessorTime SYSTEM = new SystemProcessorTime();
 
 	/**
-	 * What a thread has used.
-	 * @param thread a thread that lives
+	 * The processor time of a thread.
+	 * @param thread a living thread
 	 * @return nanoseconds since the thread began, or {@link #UNKNOWN}
 	 */
 	long nanos(Thread thread);
 
 	/**
-	 * For how long processors had nothing to do, all of the machine together. Any thread.
-	 * @return nanoseconds since some time in the past, or {@link #UNKNOWN}
+	 * How long processors had nothing to do, summed over all processors of the machine.
+	 * Any thread.
+	 * @return nanoseconds since an arbitrary time in the past, or {@link #UNKNOWN}
 	 */
 	long idleNanos();
 

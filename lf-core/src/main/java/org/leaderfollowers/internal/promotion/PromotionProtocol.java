@@ -10,50 +10,52 @@ import org.jspecify.annotations.Nullable;
 /**
  * The promotion protocol of a pool: how leaderships are taken, given up, leased, regained
  * and taken over, and how followers wait and are woken for them. It knows nothing of
- * sockets, so that its interleavings can be explored by themselves.
+ * sockets, so that its interleavings can be explored separately.
  * <p>
- * The words that it moves have transition tables of their own: {@link Leadership} (who
- * leads), {@link Followers} and {@link Follower} (who waits, who is under way),
- * {@link LeaseWatch} (who watches leases), {@link ThreadSupply} (how many threads there
- * are), {@link Starvation} (since when nobody is left). The rules between the words:
+ * The words that it changes have their own transition tables: {@link Leadership} (which
+ * thread leads), {@link Followers} and {@link Follower} (which threads wait or are under
+ * way), {@link LeaseWatch} (which thread watches leases), {@link ThreadSupply} (how many
+ * threads there are), {@link Starvation} (since when no thread is left). The rules
+ * between these words:
  * <ol>
  * <li>a leadership is published as vacant <em>before</em> a follower is woken
  * ({@link #promote});</li>
  * <li>a follower publishes itself as waiting <em>before</em> it looks for a vacancy once
- * more ({@link #follow}): it sees the vacancy, or the thread that left it sees the
+ * more ({@link #follow}): either it sees the vacancy, or the thread that left it sees the
  * follower;</li>
- * <li>at most one woken follower is under way; it clears that mark <em>before</em> it
- * tries to take a vacancy, and signals for the next vacancy after it took one
+ * <li>at most one woken follower is under way; it clears this mark <em>before</em> it
+ * tries to take a vacancy, and signals for the next vacancy after it has taken one
  * ({@link #arrive});</li>
- * <li>a lease is published <em>before</em> its leader looks whether it is watched
+ * <li>a lease is published <em>before</em> its leader checks whether it is watched
  * ({@link Leases#lease}); a watcher that leaves or sleeps writes its word <em>before</em>
- * it looks at the leases again ({@link Leases#watch});</li>
+ * it checks the leases again ({@link Leases#watch});</li>
  * <li>a thread that was woken and shares the ready handles instead of leading looks for
- * vacancies and for unwatched leases <em>before</em> it runs a handler ({@link #passOn});
- * whoever counted on it to lead or to watch gets another thread;</li>
- * <li>a thread that ends or changes the settings writes that <em>before</em> it looks for
- * vacancies ({@link #signalIfVacant}).</li>
+ * vacancies and unwatched leases <em>before</em> it runs a handler ({@link #passOn}), so
+ * that another thread leads or watches in its place;</li>
+ * <li>a thread that ends or changes the settings publishes this <em>before</em> it looks
+ * for vacancies ({@link #signalIfVacant}).</li>
  * </ol>
- * So whenever a thread is idle, each handle set has a leader, or one on its way to it.
+ * While a thread is idle, each handle set therefore has a leader, or a thread is on its
+ * way to it.
  */
 public final class PromotionProtocol {
 
 	/**
 	 * How long a leader waits on one handle set while another has no leader and no thread
-	 * is left to become it.
+	 * is left to lead it.
 	 */
 	public static final long ROTATION_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-	/** The longest wait: sums with {@link System#nanoTime()} cannot overflow. */
+	/** The longest wait: sums with {@link System#nanoTime()} do not overflow. */
 	public static final long FOREVER_NANOS = Long.MAX_VALUE / 4;
 
-	/** How often a thread that is not surplus looks whether it has become so. */
+	/** How often a thread that is not surplus checks whether it is. */
 	private static final long MIN_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-	/** How often a thread looks before it waits, at the most; see {@link #spin}. */
+	/** The maximum number of checks before a thread waits; see {@link #spin}. */
 	private static final int SPINS = (Runtime.getRuntime().availableProcessors() > 1) ? 1000 : 0;
 
-	/** After so many looks it leaves its processor to others that want it. */
+	/** After this number of checks, the thread yields the processor. */
 	private static final int SPINS_BEFORE_YIELD = 8;
 
 	private final Leadership[] leaderships;
@@ -76,7 +78,7 @@ public final class PromotionProtocol {
 
 	private final Clock clock;
 
-	/** Members that wait among the followers, or are about to. */
+	/** The number of members that wait among the followers or are about to. */
 	private final AtomicInteger parked = new AtomicInteger();
 
 	private final LongAdder wastedWakeUps = new LongAdder();
@@ -87,15 +89,13 @@ public final class PromotionProtocol {
 
 	private volatile boolean stopping;
 
-	/**
-	 * Told of hand-offs.
-	 */
+	/** A listener for hand-offs. */
 	@FunctionalInterface
 	public interface Listener {
 
 		/**
-		 * A leadership has changed hands. Called by the new leader, who has recorded it.
-		 * Must not throw; it may give the leadership up.
+		 * A leadership has changed hands. Called by the new leader, which has recorded
+		 * this. Must not throw; may give the leadership up.
 		 * @param kind how the new leader came to lead
 		 * @param vacancyNanos how long there was no leader, in nanoseconds
 		 */
@@ -107,10 +107,10 @@ public final class PromotionProtocol {
 	 * Creates the protocol of a pool.
 	 * @param leaderships one for each handle set, by index
 	 * @param followers decide which follower is promoted
-	 * @param members the threads that take part
-	 * @param threads starts further ones
-	 * @param starvation notes when none is left
-	 * @param listener is told of hand-offs
+	 * @param members the threads that participate
+	 * @param threads starts further threads
+	 * @param starvation records when no thread is left
+	 * @param listener called for hand-offs
 	 * @param keepAliveNanos how long a surplus thread waits before it ends
 	 * @param clock the clock of the pool
 	 */
@@ -131,15 +131,15 @@ public final class PromotionProtocol {
 		this.standIn = new StandIn(this, clock);
 	}
 
-	// A thread looks for a leadership
+	// Looking for a leadership
 
 	/**
-	 * Keeps what the calling thread leads, or takes a vacancy. To be called before it
-	 * takes a handle that is ready: any thread can take the handle later, but perhaps no
-	 * other one is left to lead. A surplus thread that finds no vacancy
+	 * Keeps the leadership of the calling thread, or takes a vacancy. Called before the
+	 * thread takes a ready handle: any thread can take the handle later, but perhaps no
+	 * other is left to lead. A surplus thread that finds no vacancy
 	 * {@linkplain Member#isRetired() retires}.
 	 * @param me the calling thread
-	 * @return what it leads, or {@code null}
+	 * @return the leadership that the thread has now, or {@code null}
 	 */
 	public @Nullable Leadership attend(Member me) {
 		takeTurns(me);
@@ -150,14 +150,13 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * Finds the calling thread something to lead, or waits among the followers. To be
-	 * called if it has {@linkplain #attend attended} and no handle was ready.
+	 * Finds a leadership for the calling thread, or waits among the followers. Called if
+	 * the thread has {@linkplain #attend attended} and no handle was ready.
 	 * @param me the calling thread
 	 * @param deadlineNanos when to give up
 	 * @param superfluous whether it waits although a handle may be ready
-	 * @return {@code null} if a handle is ready, if it was woken for one or for nothing,
-	 * if time is up, if the pool stops, or if the thread was {@linkplain Member#isRetired
-	 * retired}
+	 * @return {@code null} if a handle is ready, no vacancy was found, the deadline has
+	 * passed, the pool stops, or the thread was {@linkplain Member#isRetired retired}
 	 */
 	public @Nullable Leadership lead(Member me, long deadlineNanos, boolean superfluous) {
 		Leadership leadership = (me.leading == null && me.shares && !superfluous) ? spin(me) : me.leading;
@@ -166,8 +165,8 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * If no other thread can lead another handle set, the calling leader takes it in turn
-	 * with its own.
+	 * If no other thread can lead a vacant handle set, the calling leader gives up its
+	 * own, to take turns.
 	 */
 	private void giveWay(Member me) {
 		this.leases.endUnwatched(me);
@@ -180,8 +179,8 @@ public final class PromotionProtocol {
 	@Nullable Leadership takeVacancy(Member me, HandOffKind kind) {
 		int count = this.leaderships.length;
 		for (int i = 1; i <= count; i++) {
-			// Not always from the first: if every thread is busy, a thread that is done
-			// takes the next set in turn, or the last ones would starve.
+			// Not always from the first set, or the last ones would starve if every
+			// thread is busy.
 			Leadership leadership = this.leaderships[(me.latestIndex + i) % count];
 			if (me.mayLead(leadership) && leadership.take(me.number)) {
 				long now = this.clock.nanoTime();
@@ -194,11 +193,11 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * Looks for a moment whether a handle becomes ready, or a leadership can be had. Not
-	 * for longer than being woken costs both sides: so it wastes no more than the best
-	 * decision would cost, whatever comes. It takes a lease that has not run out, too,
-	 * unless the handler is about to return: there is nothing to do but to wait for
-	 * events, and the leader is busy.
+	 * Checks for a moment whether a handle becomes ready or a leadership can be taken.
+	 * The moment is not longer than the cost of a wake-up for both sides, so it never
+	 * wastes more than the best decision would cost. It also takes over a lease that has
+	 * not expired, unless the handler is about to return: the leader is busy, and this
+	 * thread is not.
 	 */
 	private @Nullable Leadership spin(Member me) {
 		long began = this.clock.nanoTime();
@@ -233,10 +232,10 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * Records that the leadership has changed hands, and tells it. The listeners come
-	 * last: one that gives the leadership up, for instance since it resizes the pool,
-	 * leaves the caller without it.
-	 * @param vacancyNanos how long there was no leader; negative if there has never been
+	 * Records that the leadership has passed to the caller, and notifies the listeners.
+	 * The listeners come last, because one of them may give the leadership up, for
+	 * example by resizing the pool.
+	 * @param vacancyNanos how long there was no leader; negative if there was none before
 	 */
 	private void handedOff(Member me, Leadership leadership, HandOffKind kind, long vacancyNanos, long nowNanos) {
 		if (vacancyNanos >= 0) {
@@ -251,8 +250,8 @@ public final class PromotionProtocol {
 	// Promotion
 
 	/**
-	 * Gives up the leadership, if the caller has one: vacant first, then wakes a thread
-	 * that may take it.
+	 * Gives up the leadership if the caller has one: makes it vacant, and then wakes a
+	 * thread that may take it.
 	 * @param me the calling thread
 	 * @return whether it led
 	 */
@@ -283,7 +282,7 @@ public final class PromotionProtocol {
 		me.leased = false;
 		me.become(Member.Role.PROCESSING, nowNanos);
 		if (!leads) {
-			// It was taken over meanwhile.
+			// Another thread took over meanwhile.
 			return false;
 		}
 		leadership.leftBy(me, me.work());
@@ -291,9 +290,9 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * Takes a leadership over from a leader whose handler runs on a lease, and writes
-	 * what that leader has kept back: it must not wait until the handler returns.
-	 * @param lease the word of the lease
+	 * Takes over from a leader whose handler runs under a lease, and writes the replies
+	 * that it has corked: they must not wait for the handler.
+	 * @param lease the lease word
 	 */
 	boolean takeOver(Member me, Leadership leadership, long lease, HandOffKind kind, long vacancyNanos) {
 		Member former = seize(me, leadership, lease);
@@ -310,8 +309,8 @@ public final class PromotionProtocol {
 	/** Returns the former leader, or {@code null} if the lease has ended. */
 	@Nullable Member seize(Member me, Leadership leadership, long lease) {
 		Member former = this.members.get(Leadership.holderOf(lease));
-		// Before: as long as the lease lasts, the leader works on this and nothing else,
-		// or on nothing any more.
+		// Read before the takeover: while the lease lasts, the leader works on this
+		// handle or on none.
 		HandledWork.Source work = (former != null) ? former.work() : null;
 		if (former == null || !leadership.takeOver(lease, me.number)) {
 			return null;
@@ -324,8 +323,8 @@ public final class PromotionProtocol {
 
 	/**
 	 * Waits among the followers.
-	 * @return the leadership that the thread has now, or {@code null} if it was woken for
-	 * nothing, if time is up, or if the pool stops
+	 * @return the leadership that the thread has now, or {@code null} if it was woken
+	 * without a vacancy, the deadline has passed, or the pool stops
 	 */
 	private @Nullable Leadership follow(Member me, long deadlineNanos) {
 		me.become(Member.Role.FOLLOWER, this.clock.nanoTime());
@@ -334,8 +333,7 @@ public final class PromotionProtocol {
 			return await(me, deadlineNanos);
 		}
 		catch (Throwable ex) {
-			// A thread that pops a place in which nobody waits any more would wake
-			// nobody.
+			// A later signal could otherwise go to this place, where no thread waits.
 			this.followers.abandon(me.follower);
 			throw ex;
 		}
@@ -347,8 +345,7 @@ public final class PromotionProtocol {
 	private @Nullable Leadership await(Member me, long deadlineNanos) {
 		this.followers.enqueue(me.follower);
 		me.countedOn = false;
-		// Once more, now that every thread that leaves a vacancy can see this one
-		// waiting.
+		// Again, now that every thread that leaves a vacancy can see this one.
 		Leadership leadership = takeVacancy(me, HandOffKind.RECLAIMED);
 		if (leadership != null) {
 			if (!this.followers.leave(me.follower)) {
@@ -356,7 +353,7 @@ public final class PromotionProtocol {
 			}
 			return leadership;
 		}
-		// A thread that would not end anyhow need not look often.
+		// A thread that cannot end anyway need not check often.
 		long patience = this.threads.isAboveMinimum() ? this.keepAliveNanos
 				: Math.max(this.keepAliveNanos, MIN_PATIENCE_NANOS);
 		long expiryNanos = this.clock.nanoTime() + patience;
@@ -371,7 +368,7 @@ public final class PromotionProtocol {
 				this.leases.resignWatcher(me);
 			}
 			if (me.leading != null) {
-				// Other leases have lost their watcher; and if it was signalled
+				// Other leases have lost their watcher. If this thread was signalled
 				// meanwhile, there is a vacancy.
 				this.followers.leave(me.follower);
 				signalIfVacant();
@@ -390,8 +387,8 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * A thread that was woken or started to lead looks for a leadership. The mark of the
-	 * one under way was cleared before.
+	 * Looks for a leadership, after the thread was woken or started to lead. The
+	 * under-way mark was cleared before.
 	 * @param me the calling thread
 	 * @return the leadership that the thread has now, or {@code null}
 	 */
@@ -402,15 +399,15 @@ public final class PromotionProtocol {
 			this.wastedWakeUps.increment();
 		}
 		else if (leadership != null) {
-			// The one under way found one vacancy; the next one needs another thread.
+			// This thread has found one vacancy; the next one needs another thread.
 			signalIfVacant();
 		}
 		return leadership;
 	}
 
 	/**
-	 * The caller, which was woken or started and does not lead, is about to process an
-	 * event: what it has watched, or was woken for, needs another thread.
+	 * Lets another thread watch or lead, because the caller, which was woken or started
+	 * and does not lead, is about to process an event.
 	 */
 	void passOn(Member me) {
 		me.countedOn = false;
@@ -420,17 +417,17 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * Clears the mark of the one under way, in a thread that was started as such. To be
-	 * called before anything else, by a thread that then {@linkplain #arrive arrives} or
-	 * {@linkplain #startedInVain says} that it cannot.
+	 * Clears the under-way mark in a thread that was started as the one under way. Called
+	 * before anything else. The thread then {@linkplain #arrive arrives}, or
+	 * {@linkplain #startedInVain reports} that it cannot.
 	 */
 	public void started() {
 		this.followers.arrive();
 	}
 
 	/**
-	 * A thread that was started as the one under way cannot take part. A thread may have
-	 * begun to wait meanwhile, and the vacancy is there still.
+	 * Reports that a thread that was started as the one under way cannot participate. The
+	 * vacancy still exists, and another thread may have begun to wait.
 	 */
 	public void startedInVain() {
 		if (!this.followers.isEmpty() || this.bound.isAny()) {
@@ -438,15 +435,15 @@ public final class PromotionProtocol {
 		}
 	}
 
-	// Threads come and go
+	// Leaving threads and changed settings
 
 	/**
-	 * Counts the calling thread out, which leads nothing and does not wait, if it is one
-	 * too many: it is surplus, or above the minimum and has waited for the keep-alive
-	 * time. Those that waited longest come first.
+	 * Counts the calling thread out if it is not needed: if it is surplus, or above the
+	 * minimum and has waited for the keep-alive time. The caller neither leads nor waits.
+	 * The threads that have waited longest end first.
 	 * <p>
-	 * A surplus thread stays as long as anything is vacant: the others are busy, and the
-	 * first of them that is not ends instead.
+	 * A surplus thread stays while a leadership is vacant: all others are busy, and the
+	 * first of them that becomes idle ends instead.
 	 */
 	private boolean retire(Member me, boolean expired) {
 		boolean surplus = this.threads.isSurplus();
@@ -460,8 +457,8 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * The calling thread takes part no more: gives up what it leads. The caller then
-	 * counts it out and {@linkplain #signalIfVacant() signals}.
+	 * Ends the participation of the calling thread: gives up its leadership. The caller
+	 * then counts it out and {@linkplain #signalIfVacant() signals}.
 	 * @param me the calling thread
 	 */
 	public void leave(Member me) {
@@ -469,8 +466,8 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * Has the threads go by changed settings: a thread that decided something by the old
-	 * ones has published it before it did, or sees the new ones.
+	 * Applies changed settings. A thread that has decided by the old ones has published
+	 * its decision before, or sees the new ones.
 	 */
 	public void settingsChanged() {
 		this.leases.settingsChanged();
@@ -488,7 +485,7 @@ public final class PromotionProtocol {
 		}
 	}
 
-	/** No thread is to lead, follow or be started any more. The caller wakes the rest. */
+	/** Ends leading, following and starting. The caller wakes the waiting threads. */
 	public void stop() {
 		this.stopping = true;
 	}
@@ -503,23 +500,23 @@ public final class PromotionProtocol {
 
 	/**
 	 * The threads that wait in the middle of a handler.
-	 * @return for threads of the pool
+	 * @return the bound threads of the pool
 	 */
 	public BoundThreads bound() {
 		return this.bound;
 	}
 
 	/**
-	 * What is done in place of leaders. Any thread.
-	 * @return one for all
+	 * Acts in place of missing leaders. Any thread.
+	 * @return the only instance of the pool
 	 */
 	public StandIn standIn() {
 		return this.standIn;
 	}
 
 	/**
-	 * A bound thread that leads takes handle sets without a leader in turn with its own.
-	 * @param me the calling thread; it may lead nothing afterwards
+	 * If another handle set has no leader, makes a bound leader take turns with it.
+	 * @param me the calling thread, which may have no leadership afterwards
 	 */
 	public void takeTurns(Member me) {
 		if (me.leading != null && this.leaderships.length > 1 && me.leading.readyHandles() == 0) {
@@ -528,14 +525,14 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * Whether a bound thread that leads can leave handlers to another one. Any thread.
-	 * @return whether there is a follower, or a thread may be started
+	 * Whether a bound thread that leads can leave handlers to another thread. Any thread.
+	 * @return whether there is a follower or a thread may be started
 	 */
 	public boolean isAnybodyElse() {
 		return !this.followers.isEmpty() || this.followers.isUnderWay() || this.threads.isBelowMaximum();
 	}
 
-	/** Members that wait, and do not run. */
+	/** The number of members that wait. */
 	AtomicInteger parked() {
 		return this.parked;
 	}
@@ -549,9 +546,9 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * How long a leader may wait for events of its handle set. To be asked after it has
-	 * announced that it waits: a thread that leaves a vacancy does that first, and then
-	 * looks for leaders that wait for long.
+	 * How long a leader may wait for events of its handle set. Called after the leader
+	 * has announced its wait: a thread that leaves a vacancy does so before it looks for
+	 * long waits.
 	 * @return nanoseconds
 	 */
 	public long maxWaitNanos() {
@@ -559,10 +556,9 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * Wakes or starts a thread if one is wanted: to lead, or to watch the lease of one
-	 * that leads. To be called by a thread that found one of several vacancies, and by
-	 * one that ends: the thread that left a vacancy may have counted on it, or on its
-	 * place below the limit being taken.
+	 * Wakes or starts a thread if one is needed, to lead or to watch a lease. Called by a
+	 * thread that found one of several vacancies, and by one that ends: the thread that
+	 * left the vacancy may have relied on it, or found the pool at its maximum.
 	 */
 	public void signalIfVacant() {
 		if (this.vacancies.isAnythingWanted()) {
@@ -570,9 +566,9 @@ public final class PromotionProtocol {
 		}
 	}
 
-	// A look from outside
+	// Monitoring
 
-	/** How many threads neither wait for events nor among the followers. Any thread. */
+	/** How many threads wait neither for events nor as followers. Any thread. */
 	int running() {
 		int running = this.members.count() - this.parked.get();
 		for (Leadership leadership : this.leaderships) {
@@ -590,7 +586,7 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * How many of them found another leader in place already. Any thread.
+	 * How many of the woken followers found that another thread led already. Any thread.
 	 * @return a number
 	 */
 	public long wastedWakeUps() {

@@ -3,34 +3,35 @@ package org.leaderfollowers.internal.promotion;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * When a further thread is woken to share the handles that are ready.
+ * Decides when a further thread is woken to share the ready handles.
  * <p>
- * One thread at a time is right while it keeps up: it has the handles in its cache, and
- * nobody needs to be woken. A second one pays as soon as the work that waits is worth
- * several wake-ups. So the measure is the time that the ready handles will take, not
- * their number, and it is compared with what waking a thread has been seen to cost on
- * this machine. The thread that is woken measures again before its own handler runs, and
- * wakes the next one: threads unfold one by one while work waits. If there is no
- * processor for it, nobody is woken; {@link Unfolding} knows. They fold by themselves: a
- * thread that finds no handle ready waits among the followers, and so does one that does
- * not lead if more run than there are processors for them.
+ * One thread is best while it keeps up, because it has the handles in its cache and no
+ * thread has to be woken. A second thread pays as soon as the waiting work takes as long
+ * as several wake-ups. The decision therefore depends on the time that the ready handles
+ * will take, not on their number. This time is compared with the cost of a wake-up that
+ * was measured on this machine. The woken thread decides again before its own handler
+ * runs, and may wake the next one. The number of threads thus grows one by one while work
+ * waits. If no processor is free, as {@link Unfolding} has measured, no thread is woken.
+ * The number shrinks without a decision: a thread that finds no ready handle waits among
+ * the followers. So does a thread that does not lead, if more threads run than there are
+ * processors for them.
  * <p>
  * Any thread.
  */
 final class Relief {
 
 	/**
-	 * What the engine needs for a handle beside the handler: to take and to read it.
+	 * The time that the engine itself needs for a handle, to take it and to read from it.
 	 */
 	private static final long OVERHEAD_NANOS = 1_000;
 
 	/**
-	 * The work that waits must take this many times as long as waking a thread: the
-	 * thread that wakes sees the smaller part of what it costs, goes on with the work
-	 * until the woken one is there, and handles that move to another processor take their
-	 * memory with them. With half of it, an echo on two processors beside the generator
-	 * of its load served 0.9 of what it serves with this, and a handler of 10 µs as much
-	 * (medians of 8 alternating rounds, JDK 25).
+	 * The waiting work must take this many times as long as a wake-up. The thread that
+	 * wakes another one sees only the smaller part of the cost; it continues to work
+	 * until the other one has arrived; and the memory of handles has to be transferred to
+	 * another processor. With half this value, an echo on two processors, beside the
+	 * generator of its load, reached 0.9 of the throughput; with a handler of 10 µs there
+	 * was no difference (medians of 8 alternating rounds, JDK 25).
 	 */
 	private static final int WAKE_UPS = 16;
 
@@ -38,10 +39,10 @@ final class Relief {
 
 	private final int parallelism;
 
-	/** Until when no processor is taken to be there for a further thread. */
+	/** No processor is free for a further thread until this time. */
 	private volatile long pausedUntilNanos;
 
-	/** Members that run handlers of which it is known that they block. */
+	/** The number of members that run handlers that are known to block. */
 	private final AtomicInteger blocking = new AtomicInteger();
 
 	Relief(PromotionProtocol promotion, int parallelism, long nowNanos) {
@@ -51,11 +52,11 @@ final class Relief {
 	}
 
 	/**
-	 * Wakes or starts a thread, if the handles that are ready are worth it, a processor
-	 * is idle, and no thread is on its way.
+	 * Wakes or starts a thread if the ready handles are worth it, a processor is idle,
+	 * and no thread is under way.
 	 * @param source the leadership of the handle set
 	 * @param ready how many handles wait for a thread
-	 * @param meanNanos how long the handler runs
+	 * @param meanNanos the mean duration of the handler
 	 * @return whether a thread was woken or started
 	 */
 	boolean relieve(Leadership source, int ready, long meanNanos, long nowNanos) {
@@ -74,11 +75,12 @@ final class Relief {
 	}
 
 	/**
-	 * Whether more threads run than there are processors for them. They become too many
-	 * on a busy machine: a leader that is kept from its processor for longer than its
-	 * lease is taken over from, and then there is one more. With 50 microseconds a
-	 * request, two processors and a generator of the load beside it, eleven threads
-	 * shared the handles that way, and leadership changed hands 5,000 times a second.
+	 * Whether more threads run than there are processors for them. This happens on a busy
+	 * machine: if a leader does not get a processor for longer than its lease, another
+	 * thread takes over, and one more thread runs. With 50 microseconds for each request,
+	 * on two processors beside the generator of the load, eleven threads shared the
+	 * handles for this reason, and leadership passed from thread to thread 5,000 times a
+	 * second.
 	 */
 	boolean isTooMany() {
 		return this.promotion.running() - this.blocking.get() > this.parallelism;
@@ -88,18 +90,18 @@ final class Relief {
 		return workNanos >= WAKE_UPS * wakeUpNanos;
 	}
 
-	/** Wakes nobody for a while, since there is no processor for a further thread. */
+	/** Wakes no thread until the given time, because no processor is free. */
 	void pause(long untilNanos) {
 		this.pausedUntilNanos = untilNanos;
 	}
 
-	/** The caller begins to run a handler that is known to block. */
+	/** Called before the thread runs a handler that is known to block. */
 	void beginToBlock(Member me) {
 		me.blocks(true);
 		this.blocking.incrementAndGet();
 	}
 
-	/** That handler has returned. */
+	/** Called when that handler has returned. */
 	void endToBlock(Member me) {
 		me.blocks(false);
 		this.blocking.decrementAndGet();

@@ -6,13 +6,12 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How often the ready handles of a handle set were shared, and why a thread was woken for
- * them last: for people who look at the pool. Any thread; nothing is allocated until
- * somebody looks.
+ * Figures for monitoring: how often the ready handles of a handle set were shared, and
+ * why a thread was last woken to share them. Any thread. Recording allocates nothing.
  * <p>
- * The latest relief is written under a version that is odd meanwhile. A thread that finds
- * it odd leaves the other one's relief as the latest; a reader looks again if the version
- * has changed, and gives up after some attempts.
+ * The version is odd while the latest relief is being written. If a thread finds it odd,
+ * it does not write its own relief. A reader retries if the version has changed, and
+ * gives up after some attempts.
  */
 public final class Sharing {
 
@@ -24,7 +23,7 @@ public final class Sharing {
 
 	private final AtomicLong version = new AtomicLong();
 
-	// Under the version
+	// Guarded by the version
 
 	private volatile long nanoTime;
 
@@ -38,17 +37,17 @@ public final class Sharing {
 	}
 
 	/**
-	 * A thread was woken or started to share the ready handles.
+	 * The latest time that a thread was woken or started to share the ready handles.
 	 *
 	 * @param nanoTime when, by the clock of the pool
 	 * @param ready how many handles waited for a thread
 	 * @param workNanos how long a single thread would have worked on them, in nanoseconds
-	 * @param wakeUpNanos what waking a thread was taken to cost, in nanoseconds
+	 * @param wakeUpNanos the estimated cost of waking a thread, in nanoseconds
 	 */
 	public record Latest(long nanoTime, int ready, long workNanos, long wakeUpNanos) {
 	}
 
-	/** A thread that does not lead has taken a handle. */
+	/** Counts a handle that was taken by a thread that does not lead. */
 	void shared() {
 		this.events.increment();
 	}
@@ -83,7 +82,8 @@ public final class Sharing {
 
 	/**
 	 * The latest relief.
-	 * @return {@code null} if there was none, or if they follow each other too fast
+	 * @return {@code null} if there was none, or if they followed each other too fast to
+	 * be read
 	 */
 	public @Nullable Latest latest() {
 		for (int i = 0; i < ATTEMPTS; i++) {

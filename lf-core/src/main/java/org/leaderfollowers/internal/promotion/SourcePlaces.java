@@ -1,26 +1,27 @@
 package org.leaderfollowers.internal.promotion;
 
 /**
- * How many events of the event sources of a pool are handled at the same time, and which
- * sources rest meanwhile.
+ * Limits how many events of the event sources of a pool are handled at the same time, and
+ * determines which sources are at rest meanwhile.
  * <p>
- * A source with a backlog has its next event ready whenever a leader asks for it. Without
- * a limit, its handlers would take all threads, and the handle sets would starve. So each
- * source has a place for one thread: its leader or, while the source rests, a handler. A
- * handler that runs while its source is led takes a further place. There are as many
- * further places as the pool may have threads beyond one for each handle set and one for
- * each source. If there is no further place, or if as many handlers run as the source may
- * have, the source <em>rests</em>: it needs no leader until one of its handlers returns.
+ * A source with a backlog always has its next event ready. Without a limit, its handlers
+ * would take all threads, and the handle sets would starve. Each source therefore has a
+ * place for one thread: its leader or, while the source is at rest, one handler. A
+ * handler that runs while its source has a leader takes a further place. The number of
+ * further places is the maximum number of threads, minus one for each handle set and one
+ * for each source. If no further place is left, or the maximum number of handlers of the
+ * source runs, the source is <em>at rest</em>: it needs no leader until one of its
+ * handlers returns.
  * <p>
  * The rules:
  * <ol>
- * <li>all counts, and whether a source rests, change under the monitor only: the thread
- * that returns from a handler sees that its source rests, or the leader sees that the
- * handler has returned;</li>
- * <li>under the monitor nothing blocks, and no code of the application runs. A thread
+ * <li>all counts, and whether a source is at rest, change only under the monitor. Either
+ * a thread that returns from a handler therefore sees that its source is at rest, or the
+ * leader sees that the handler has returned;</li>
+ * <li>code under the monitor does not block and runs no code of the application. A thread
  * that opens a leadership signals for it <em>after</em> it has left the monitor;</li>
  * <li>a thread that ends a rest and has nothing else to do leads the source itself, so
- * that nobody needs to be woken.</li>
+ * that no other thread has to be woken.</li>
  * </ol>
  */
 public final class SourcePlaces {
@@ -36,19 +37,22 @@ public final class SourcePlaces {
 
 	private final Clock clock;
 
-	/** How many handlers a source may have at the same time; 0 if it is closed. */
+	/**
+	 * The maximum number of handlers that a source may have at the same time; 0 if it is
+	 * closed.
+	 */
 	private final int[] limits;
 
-	/** How many handlers a source has. */
+	/** The number of handlers that a source has. */
 	private final int[] handling;
 
 	/**
-	 * Creates the places of a pool, all of whose sources are closed.
-	 * @param promotion wakes threads for leaderships that are opened
+	 * Creates the places of a pool. All sources are closed at first.
+	 * @param promotion wakes threads for leaderships that become vacant
 	 * @param sources the leaderships of the sources, which follow those of the handle
-	 * sets and rest
+	 * sets and are at rest
 	 * @param handleSets how many handle sets there are
-	 * @param threads has the settings
+	 * @param threads provides the settings
 	 * @param clock the clock of the pool
 	 */
 	public SourcePlaces(PromotionProtocol promotion, Leadership[] sources, int handleSets, ThreadSupply threads,
@@ -63,9 +67,9 @@ public final class SourcePlaces {
 	}
 
 	/**
-	 * Has a source led from now on. Any thread.
+	 * Opens a source, so that a thread leads it from now on. Any thread.
 	 * @param source the leadership of the source
-	 * @param limit how many handlers it may have at the same time
+	 * @param limit the maximum number of handlers at the same time
 	 */
 	public void open(Leadership source, int limit) {
 		boolean opened;
@@ -77,7 +81,7 @@ public final class SourcePlaces {
 	}
 
 	/**
-	 * Has a source led no more, as soon as its leader finds out. Any thread.
+	 * Closes a source. Its leader gives up when it notices this. Any thread.
 	 * @param source the leadership of the source
 	 */
 	public synchronized void close(Leadership source) {
@@ -101,8 +105,8 @@ public final class SourcePlaces {
 	}
 
 	/**
-	 * The caller has received an event, and is about to handle it: the source rests
-	 * meanwhile unless there is a place for another thread.
+	 * Called when a thread has received an event and is about to handle it. Puts the
+	 * source to rest unless there is a place for another thread.
 	 * @param me the calling thread, which leads the source and has not leased it
 	 * @param source the leadership of the source
 	 */
@@ -112,21 +116,21 @@ public final class SourcePlaces {
 			int index = indexOf(source);
 			this.handling[index]++;
 			boolean stays = isBelowLimit(index) && further() <= mostFurther();
-			// An event source that calls the pool back may have cost the caller its
-			// leadership.
+			// An event source that calls methods of the pool may have made the caller
+			// lose its leadership.
 			rests = !stays && me.leading == source;
 			if (rests) {
 				rest(me, source);
 			}
 		}
-		// A leader that takes leaderships in turn may have left another one vacant. It
-		// promotes nobody now, so it looks before it runs the handler.
+		// A leader that takes turns may have left another leadership vacant. It does not
+		// promote a follower now, so it looks for vacancies before it runs the handler.
 		signalIf(rests);
 	}
 
 	/**
-	 * The caller has handled the event. It leads the source again if that rests and may
-	 * be led.
+	 * Called when a thread has handled the event. If the source is at rest and may be
+	 * led, the caller leads it again.
 	 * @param me the calling thread
 	 * @param source the leadership of the source
 	 */
@@ -145,7 +149,7 @@ public final class SourcePlaces {
 		signalIf(opened);
 	}
 
-	/** There may be more places now. Any thread. */
+	/** Opens sources for which there is a place now. Any thread. */
 	public void settingsChanged() {
 		boolean opened;
 		synchronized (this) {
@@ -161,7 +165,7 @@ public final class SourcePlaces {
 		source.rest(me.number);
 	}
 
-	/** Returns whether any was opened, for which the caller then signals. */
+	/** Returns whether any source was opened, so that the caller must signal. */
 	private boolean openThoseThatMay() {
 		boolean opened = false;
 		for (int i = 0; i < this.sources.length; i++) {
@@ -185,7 +189,7 @@ public final class SourcePlaces {
 		}
 	}
 
-	/** How many further places are taken. */
+	/** The number of further places that are taken. */
 	private int further() {
 		int further = 0;
 		for (int i = 0; i < this.sources.length; i++) {

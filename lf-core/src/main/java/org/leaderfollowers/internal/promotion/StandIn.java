@@ -1,8 +1,8 @@
 package org.leaderfollowers.internal.promotion;
 
 /**
- * Does for a moment what only a leader may do, if there is none because every thread is
- * busy. Any thread.
+ * Performs an action that only a leader may perform, if there is no leader because every
+ * thread is busy. Any thread.
  */
 public final class StandIn {
 
@@ -16,10 +16,10 @@ public final class StandIn {
 	}
 
 	/**
-	 * Does something in place of a leader. Runs no code of the application.
-	 * @param me the calling thread, which leads nothing
+	 * Performs an action in place of a leader. Runs no code of the application.
+	 * @param me the calling thread, which does not lead
 	 * @param leadership the leadership
-	 * @param action what to do
+	 * @param action the action
 	 */
 	public void lead(Member me, Leadership leadership, Runnable action) {
 		long now = this.clock.nanoTime();
@@ -28,7 +28,7 @@ public final class StandIn {
 		}
 		long vacantSinceNanos = now;
 		if (leadership.take(me.number)) {
-			// For the next leader the leadership has been vacant all the time.
+			// The next leader must see the whole time of the vacancy.
 			vacantSinceNanos -= Math.max(0, leadership.vacancyNanos(now));
 		}
 		else if (!this.promotion.leases().seizeIfRunOut(me, leadership, now)) {
@@ -44,9 +44,9 @@ public final class StandIn {
 	}
 
 	/**
-	 * Whether a handle set has no leader, or one whose lease has run out.
+	 * Whether a handle set has no leader, or one whose lease has expired.
 	 * @param leadership the leadership of the handle set
-	 * @return whether {@link #lead} is of use
+	 * @return whether {@link #lead} would have an effect
 	 */
 	public boolean isWanted(Leadership leadership) {
 		return leadership.isVacant() || this.promotion.leases().hasRunOut(leadership, this.clock.nanoTime());

@@ -4,21 +4,21 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The sole owner of the word <em>starved</em>: since when no thread is left to lead a
- * handle set, because every thread there may be runs a handler.
+ * The only class that decides whether a handle set is <em>starved</em>: it records since
+ * when no thread has been left to lead it, because every possible thread runs a handler.
  * <p>
- * A period begins when a thread finds nobody to lead (or nobody to watch its lease), and
- * ends with the next leader. It may begin in the future: a leader that nobody watches is
- * one until its lease runs out. The thread that begins a period looks at the leadership
- * once more <em>afterwards</em> and {@linkplain #cancel cancels} the period if a leader
- * is there already; the leader takes the leadership first and ends the period then. One
- * of the two sees the other.
+ * A period begins when no thread is found to lead, or to watch a lease, and ends with the
+ * next leader. It may begin in the future: a leader without a watcher leads until its
+ * lease expires. The thread that begins a period checks the leadership
+ * <em>afterwards</em>, and {@linkplain #cancel cancels} the period if there is a leader
+ * already. The leader first takes the leadership and then ends the period. At least one
+ * of the two therefore sees the other.
  */
 public final class Starvation {
 
 	private static final long NOT_STARVED = 0;
 
-	/** By the index of the leadership. */
+	/** The beginnings of the periods, by index of the leadership. */
 	private final AtomicLongArray sinceNanos;
 
 	private final LongAdder periods = new LongAdder();
@@ -27,16 +27,18 @@ public final class Starvation {
 
 	private final Listener listener;
 
-	/**
-	 * Told of starvation.
-	 */
+	/** A listener for starvation. */
 	public interface Listener {
 
-		/** A period begins, now or soon. Any thread. Must not block or throw. */
+		/**
+		 * A period begins, now or soon. Any thread. Implementations must not block or
+		 * throw.
+		 */
 		void began();
 
 		/**
-		 * A period has ended. Called by the new leader. Must not block or throw.
+		 * A period has ended. Called by the new leader. Implementations must not block or
+		 * throw.
 		 * @param nanos how long it was, in nanoseconds
 		 */
 		void ended(long nanos);
@@ -44,16 +46,16 @@ public final class Starvation {
 	}
 
 	/**
-	 * Creates the words of a pool.
+	 * Creates the records of a pool.
 	 * @param leaderships how many handle sets there are
-	 * @param listener is told
+	 * @param listener called for each period
 	 */
 	public Starvation(int leaderships, Listener listener) {
 		this.sinceNanos = new AtomicLongArray(leaderships);
 		this.listener = listener;
 	}
 
-	/** No thread is left, or will be from a time on. Any thread. */
+	/** Begins a period, now or in the future. Any thread. */
 	void begin(Leadership leadership, long nanos) {
 		this.sinceNanos.compareAndSet(leadership.index(), NOT_STARVED, since(nanos));
 		this.listener.began();
@@ -61,7 +63,7 @@ public final class Starvation {
 
 	/**
 	 * Moves the beginning of a period that is still to come. Any thread.
-	 * @return whether there is one
+	 * @return whether there is such a period
 	 */
 	boolean move(Leadership leadership, long nanos, long nowNanos) {
 		long since = this.sinceNanos.get(leadership.index());
@@ -69,12 +71,12 @@ public final class Starvation {
 				&& this.sinceNanos.compareAndSet(leadership.index(), since, since(nanos));
 	}
 
-	/** There was a leader already when the period began. Any thread. */
+	/** Cancels a period, because there was a leader already when it began. Any thread. */
 	void cancel(Leadership leadership) {
 		this.sinceNanos.set(leadership.index(), NOT_STARVED);
 	}
 
-	/** There is a leader. Called by that leader. */
+	/** Ends the period, because there is a leader. Called by that leader. */
 	void end(Leadership leadership, long nowNanos) {
 		long since = this.sinceNanos.get(leadership.index());
 		if (since == NOT_STARVED) {
@@ -93,10 +95,10 @@ public final class Starvation {
 	}
 
 	/**
-	 * For how long a handle set has been starved. Any thread.
+	 * How long a handle set has been starved. Any thread.
 	 * @param leadership the leadership of the handle set
 	 * @param nowNanos the time, by the clock of the pool
-	 * @return nanoseconds, 0 if it is not
+	 * @return nanoseconds, or 0 if it is not starved
 	 */
 	public long nanos(Leadership leadership, long nowNanos) {
 		long since = this.sinceNanos.get(leadership.index());
@@ -104,8 +106,9 @@ public final class Starvation {
 	}
 
 	/**
-	 * For how long any handle set has been starved at the most. Any thread.
-	 * @param nowNanos the time, by the clock of the pool
+	 * How long the handle set that has been starved for the longest time has been
+	 * starved. Any thread.
+	 * @return nanoseconds, or 0 if none is starved
 	 * @return nanoseconds, 0 if none is
 	 */
 	public long longestNanos(long nowNanos) {
@@ -126,7 +129,7 @@ public final class Starvation {
 	}
 
 	/**
-	 * How long the periods were that have ended, all together. Any thread.
+	 * The total length of the periods that have ended. Any thread.
 	 * @return nanoseconds
 	 */
 	public long totalNanos() {

@@ -9,28 +9,33 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The processors' time as the JDK and the system tell. On Linux, that of a thread costs a
- * system call of a microsecond or less; that which nobody has used costs some 40
- * microseconds, a twentieth of what {@code OperatingSystemMXBean} takes for it.
+ * The processor time that the JDK and the system report. On Linux, reading the time of a
+ * thread takes a system call of a microsecond or less. Reading the idle time takes some
+ * 40 microseconds, a twentieth of the time that {@code OperatingSystemMXBean} needs.
  */
 final class SystemProcessorTime implements ProcessorTime {
 
-	/** The sums of all processors are in the first line; see proc(5). */
+	/** Its first line has the sums of all processors; see proc(5). */
 	private static final String STATISTICS = "/proc/stat";
 
-	/** More than the first line has up to the times that are wanted. */
+	/** More bytes than the first line has up to the fields that are read. */
 	private static final int LENGTH = 128;
 
-	/** Where the time without anything to do is in the line. */
+	/** The index of the idle time in the line. */
 	private static final int IDLE = 4;
 
-	/** And the one in which processes waited for a disk, and no processor. */
+	/**
+	 * The index of the time in which processes waited for a disk and a processor was
+	 * idle.
+	 */
 	private static final int IO_WAIT = 5;
 
-	/** Up to these two, and the rest as one. */
+	/**
+	 * The number of words to split the line into: up to these two fields, and the rest.
+	 */
 	private static final int WORDS = 7;
 
-	/** Linux counts in hundredths of a second for programs. */
+	/** Linux reports these times in hundredths of a second. */
 	private static final long UNIT_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
 	private final byte[] line = new byte[LENGTH];
@@ -51,15 +56,15 @@ final class SystemProcessorTime implements ProcessorTime {
 			return idleNanos(this.line, statistics.readNBytes(this.line, 0, LENGTH));
 		}
 		catch (IOException ex) {
-			// Another system, or one without descriptors.
+			// Another operating system, or no descriptor is left.
 			return UNKNOWN;
 		}
 	}
 
 	/**
-	 * Finds the times in the first line: {@code cpu  user nice system idle iowait ...}.
-	 * @param line begins with the line
-	 * @param length how many bytes of it were read
+	 * Parses the times in the first line: {@code cpu user nice system idle iowait ...}.
+	 * @param line the bytes, which begin with the line
+	 * @param length the number of bytes that were read
 	 */
 	static long idleNanos(byte[] line, int length) {
 		String[] words = new String(line, 0, Math.max(0, length), StandardCharsets.US_ASCII).split("\\s+", WORDS);
@@ -72,7 +77,7 @@ final class SystemProcessorTime implements ProcessorTime {
 		}
 	}
 
-	/** Loaded when it is needed first: a pool that is never busy does without. */
+	/** Loaded when first needed, so a pool that is never busy does not load it. */
 	private static final class Management {
 
 		private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();

@@ -3,13 +3,13 @@ package org.leaderfollowers.internal.promotion;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * How many threads a pool has, and may have.
+ * Counts the threads of a pool, and limits their number.
  * <p>
- * The count holds the pool's own threads, those included that are being started; threads
- * that have joined do not count. A thread is counted in before it is started, by a
- * compare-and-set against the settings that hold then. A thread is counted out under the
- * monitor, as the settings are changed: a thread that changes the settings counts the
- * threads afterwards, so it either sees a surplus thread, or that thread sees the new
+ * The count includes the pool's own threads, also those that are being started, but no
+ * threads that have joined. A thread is counted before it is started, by a
+ * compare-and-set against the current settings. A thread is counted out under the monitor
+ * under which the settings are changed. A thread that changes the settings counts the
+ * threads afterwards, so either it sees a surplus thread, or that thread sees the new
  * settings.
  */
 public abstract class ThreadSupply {
@@ -21,15 +21,13 @@ public abstract class ThreadSupply {
 
 	/**
 	 * Creates a supply that has not started any thread.
-	 * @param settings the first settings
+	 * @param settings the initial settings
 	 */
 	protected ThreadSupply(PoolSettings settings) {
 		this.settings = settings;
 	}
 
-	/**
-	 * What came of an attempt to start a thread.
-	 */
+	/** The result of an attempt to start a thread. */
 	enum Start {
 
 		STARTED, AT_LIMIT, FAILED
@@ -37,9 +35,9 @@ public abstract class ThreadSupply {
 	}
 
 	/**
-	 * Starts a thread if there are fewer than the limit: the maximum for one under way,
-	 * the minimum otherwise.
-	 * @param underWay whether it is the one under way among the followers
+	 * Starts a thread if the limit allows it. The limit is the maximum for a thread that
+	 * is under way, and the minimum otherwise.
+	 * @param underWay whether the thread is the one under way among the followers
 	 */
 	final Start start(boolean underWay) {
 		int current;
@@ -64,7 +62,7 @@ public abstract class ThreadSupply {
 			return Start.STARTED;
 		}
 		catch (Throwable ex) {
-			// "Unable to create native thread". The threads that are there carry on.
+			// "Unable to create native thread". The existing threads continue.
 			this.count.decrementAndGet();
 			startFailed(ex);
 			return Start.FAILED;
@@ -72,56 +70,57 @@ public abstract class ThreadSupply {
 	}
 
 	/**
-	 * Starts a thread that takes part in the pool.
-	 * @param underWay whether it is the one under way among the followers, and
-	 * {@linkplain PromotionProtocol#arriveStarted arrives} like one that was woken
+	 * Starts a thread that participates in the pool.
+	 * @param underWay whether it is the one under way among the followers, which
+	 * {@linkplain PromotionProtocol#arrive arrives} like a woken follower
 	 */
 	protected abstract void startThread(boolean underWay);
 
 	/**
-	 * A thread could not be started.
+	 * Called when a thread could not be started.
 	 * @param failure the reason
 	 */
 	protected void startFailed(Throwable failure) {
 	}
 
 	/**
-	 * Whether no thread is to be started any more.
+	 * Whether no thread may be started any more.
 	 * @return whether the pool stops
 	 */
 	protected abstract boolean isStopping();
 
-	/**
-	 * Starts the threads that are missing to the minimum.
-	 */
+	/** Starts threads until there is the minimum number. */
 	public final void startMinimum() {
 		while (this.count.get() < this.settings.minThreads() && start(false) == Start.STARTED) {
-			// until there are enough
+			// Repeats until there are enough threads.
 		}
 	}
 
 	/**
-	 * Whether there are more threads than the maximum, which was lowered. Any thread.
-	 * @return whether one of them is to end
+	 * Whether there are more threads than the maximum, because the maximum was lowered.
+	 * Any thread.
+	 * @return whether a thread must end
 	 */
 	public final boolean isSurplus() {
 		return this.count.get() > this.settings.maxThreads();
 	}
 
-	/** Whether a further thread may be started. Any thread. */
+	/** Whether another thread may be started. Any thread. */
 	final boolean isBelowMaximum() {
 		return this.count.get() < this.settings.maxThreads();
 	}
 
-	/** Whether a thread that waits long enough may end. Any thread. */
+	/**
+	 * Whether a thread may end after it has waited for the keep-alive time. Any thread.
+	 */
 	final boolean isAboveMinimum() {
 		return this.count.get() > this.settings.minThreads();
 	}
 
 	/**
-	 * Counts a thread out, if it is one too many.
-	 * @param toMinimum whether the minimum is the limit, not the maximum
-	 * @return whether it counts no more
+	 * Counts a thread out if there are more than the limit.
+	 * @param toMinimum whether the limit is the minimum instead of the maximum
+	 * @return whether the thread was counted out
 	 */
 	final synchronized boolean countOut(boolean toMinimum) {
 		int limit = toMinimum ? this.settings.minThreads() : this.settings.maxThreads();
@@ -136,13 +135,13 @@ public abstract class ThreadSupply {
 		return true;
 	}
 
-	/** A thread that was counted in ends, or has failed to take part. */
+	/** Called when a thread that was counted ends or has failed to join. */
 	public final void ended() {
 		this.count.decrementAndGet();
 	}
 
 	/**
-	 * How many threads there are, those included that are being started. Any thread.
+	 * How many threads there are, including those that are being started. Any thread.
 	 * @return a number of threads
 	 */
 	public final int count() {
@@ -150,18 +149,18 @@ public abstract class ThreadSupply {
 	}
 
 	/**
-	 * The settings that hold now. Any thread.
-	 * @return to be read once for each decision
+	 * The current settings. Any thread.
+	 * @return the settings, to be read once for each decision
 	 */
 	public final PoolSettings settings() {
 		return this.settings;
 	}
 
 	/**
-	 * Replaces the settings. The caller then has the threads
-	 * {@linkplain PromotionProtocol#settingsChanged go by them}.
-	 * @param change makes the new ones
-	 * @param nowNanos the time, by the clock of the pool
+	 * Replaces the settings. The caller then
+	 * {@linkplain PromotionProtocol#settingsChanged applies them}.
+	 * @param change creates the new settings
+	 * @param nowNanos the current time, by the clock of the pool
 	 * @return the former settings
 	 */
 	public final synchronized PoolSettings change(PoolSettings.Change change, long nowNanos) {

@@ -8,54 +8,63 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many handle sets are in use: as many as the pool can keep processors busy.
+ * Determines how many handle sets are in use: as many as the pool can keep processors
+ * busy.
  * <p>
- * One leader at one set is the cheapest way to serve as long as one processor suffices.
- * If it does not, threads share the ready handles at once ({@link Relief}); each of them
- * then works on handles that another processor had in its cache, and has to be woken by
- * the leader. If that goes on, it is better to have a leader for each of these
- * processors, whom the kernel wakes, with handles of its own: the sets <em>unfold</em>.
- * They fold as soon as fewer processors do.
+ * While one processor suffices, one leader on one set is the cheapest way to serve. If it
+ * does not suffice, threads share the ready handles at once ({@link Relief}). Each of
+ * them then works on handles that another processor had in its cache, and must be woken
+ * by the leader. If this continues, it is better to have a leader for each of these
+ * processors, with its own handles, which the kernel wakes: the sets <em>unfold</em>.
+ * They fold as soon as fewer processors suffice.
  * <p>
- * Either pays only if there is a processor to spare. If other processes use all of them,
- * a further thread gains nothing, and costs the others their caches. So idle time is
- * measured, too.
+ * Unfolding and sharing pay only if a processor is free. If other processes use all
+ * processors, a further thread gains nothing and evicts the data of the others from their
+ * caches. Idle time is therefore measured as well.
  * <p>
- * Sharing answers within microseconds, unfolding within a third of a second, folding
- * within a second. What is measured is the time that the threads of the pool have used of
- * the processors: a thread that is blocked, or waits for a processor, uses none.
+ * Sharing reacts within microseconds, unfolding within a third of a second, folding
+ * within a second. The measured value is the processor time that the threads of the pool
+ * have used: a thread that is blocked, or waits for a processor, uses none.
  * <p>
- * A set that is not in use and has no handles left needs no leader: it rests. The rules:
+ * A set that is not in use and has no handles left needs no leader: it is at rest. The
+ * rules:
  * <ol>
- * <li>how many sets are in use is written <em>before</em> their leaderships are opened;
+ * <li>the number of sets in use is written <em>before</em> their leaderships are opened;
  * </li>
- * <li>a leader publishes that its set rests <em>before</em> it looks once more whether
- * the set is in use or anything is requested of it ({@link #rest}). Whoever puts it into
- * use, or requests something of it, sees that it rests, or is seen.</li>
+ * <li>a leader publishes that its set is at rest <em>before</em> it checks once more
+ * whether the set is in use or anything is requested of it ({@link #rest}). Either a
+ * thread that takes the set into use or requests something of it therefore sees that it
+ * is at rest, or the leader sees the change.</li>
  * </ol>
  */
 public final class Unfolding {
 
-	/** What is measured is the mean of so long. */
+	/** The length of a window. The measured values are means over a window. */
 	private static final long WINDOW_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-	/** So many windows in a row have to ask for more sets. */
+	/** How many windows in a row must ask for more sets. */
 	private static final int WINDOWS_TO_UNFOLD = 2;
 
-	/** And for fewer: a short lull is no reason to move handles to and fro. */
+	/**
+	 * How many windows in a row must ask for fewer sets: a short lull is no reason to
+	 * move handles.
+	 */
 	private static final int WINDOWS_TO_FOLD = 10;
 
-	/** A leader that waits for no more of its time than what is left needs help. */
+	/** A leader that is busy for at least this share of its time needs help. */
 	private static final double BUSY = 0.85;
 
-	/** A leader that is busy for no more of its time can do the work of a folded one. */
+	/**
+	 * A leader that is busy for no more than this share of its time can take over the
+	 * work of a folded set.
+	 */
 	private static final double QUIET = 0.7;
 
 	/**
-	 * So much of a processor has to be there for a further thread. On two processors,
-	 * beside the generator of a load, one leader leaves less with an echo and with
-	 * handlers of 2 microseconds, and this much from 5 microseconds on, where a second
-	 * thread begins to gain something.
+	 * How much of a processor must be free for a further thread. Measured on two
+	 * processors, beside the generator of a load: with an echo or a handler of 2
+	 * microseconds, one leader leaves less than this. From 5 microseconds on, where a
+	 * second thread begins to gain something, it leaves this much.
 	 */
 	private static final double SPARE = 0.3;
 
@@ -88,10 +97,10 @@ public final class Unfolding {
 
 	private volatile @Nullable Change latest;
 
-	/** When to measure next. */
+	/** When the next measurement is due. */
 	private volatile long nextNanos;
 
-	// Of the thread that measures
+	// Used by the thread that measures only
 
 	private final long[] waitedNanos;
 
@@ -99,7 +108,7 @@ public final class Unfolding {
 
 	private long idleNanos = ProcessorTime.UNKNOWN;
 
-	/** How many windows in a row have asked for more sets; negative: for fewer. */
+	/** How many windows in a row have asked for more sets or, if negative, for fewer. */
 	private int agreeing;
 
 	/**
@@ -107,36 +116,36 @@ public final class Unfolding {
 	 *
 	 * @param nanoTime when, by the clock of the pool
 	 * @param from how many sets were in use
-	 * @param to how many are now
+	 * @param to how many sets are in use now
 	 * @param processors how many processors the threads of the pool kept busy
-	 * @param spare how many were there beside those of the leaders
-	 * @param leaders how many leaders were not waiting for events, on the average
+	 * @param spare how many processors were free, in addition to those of the leaders
+	 * @param leaders how many leaders were busy, on average
 	 */
 	public record Change(long nanoTime, int from, int to, double processors, double spare, double leaders) {
 
 		/**
-		 * The reason, for people.
+		 * Describes the reason, for operators.
 		 * @return a sentence
 		 */
 		public String reason() {
 			return String.format(Locale.ROOT,
-					"threads of the pool kept %.2f processors busy, and %.2f of %d %s; %.2f processors were to spare",
+					"threads of the pool kept %.2f processors busy, and %.2f of %d %s; %.2f processors were free",
 					this.processors, this.leaders, this.from, (this.from == 1) ? "leader" : "leaders", this.spare);
 		}
 
 	}
 
 	/**
-	 * Creates what decides for a pool. If all sets are in use now, they remain so.
-	 * @param promotion wakes threads for leaderships that are opened
+	 * Creates the object for a pool. If all sets are in use at first, they remain in use.
+	 * @param promotion wakes threads for leaderships that become vacant
 	 * @param leaderships one for each handle set, by index
-	 * @param deal has the number of sets in use
+	 * @param deal holds the number of sets in use
 	 * @param otherLeaders how many threads lead something other than a handle set
-	 * @param members the threads that take part
-	 * @param threads has the settings
-	 * @param policy is told whether threads may share
+	 * @param members the threads that participate
+	 * @param threads provides the settings
+	 * @param policy is told when threads may share
 	 * @param parallelism how many processors the pool may use
-	 * @param processorTime what the threads have used, and what is idle
+	 * @param processorTime measures the processor time of threads and the idle time
 	 * @param clock the clock of the pool
 	 */
 	public Unfolding(PromotionProtocol promotion, Leadership[] leaderships, Deal deal, int otherLeaders,
@@ -161,9 +170,9 @@ public final class Unfolding {
 	// Measuring
 
 	/**
-	 * Measures, if it is time to, and unfolds or folds. Called by leaders before they
-	 * wait.
-	 * @param nowNanos the time, by the clock of the pool
+	 * If a measurement is due, measures, and then unfolds or folds. Called by leaders
+	 * before they wait.
+	 * @param nowNanos the current time, by the clock of the pool
 	 */
 	public void measure(long nowNanos) {
 		if (nowNanos - this.nextNanos < 0 || !this.measuring.compareAndSet(false, true)) {
@@ -174,7 +183,8 @@ public final class Unfolding {
 			if (windowNanos >= WINDOW_NANOS) {
 				double processors = (double) processorNanos() / windowNanos;
 				double leaders = busyLeaders(windowNanos);
-				// What threads that share have got is not idle, but is there for leaders.
+				// Processor time of threads that share is not idle, but leaders could use
+				// it.
 				double spare = idle(processors, windowNanos) + Math.max(0, processors - leaders);
 				this.measuredNanos = nowNanos;
 				this.nextNanos = nowNanos + WINDOW_NANOS;
@@ -203,8 +213,8 @@ public final class Unfolding {
 	}
 
 	/**
-	 * How many processors the pool could have used, and nobody has. In a container others
-	 * may be idle, too, but not for this one.
+	 * How many processors the pool could have used but were idle. In a container, further
+	 * processors of the machine may be idle, but the pool cannot use them.
 	 */
 	private double idle(double processors, long windowNanos) {
 		long former = this.idleNanos;
@@ -214,12 +224,13 @@ public final class Unfolding {
 		return known ? Math.min(unused, (double) (this.idleNanos - former) / windowNanos) : unused;
 	}
 
-	/** What the members have used since this was called last. */
+	/** The processor time that the members have used since the last call. */
 	private long processorNanos() {
 		long sum = 0;
 		for (Member member : this.members.all()) {
 			if (hasWaited(member)) {
-				// Asked for nothing. What a watcher uses meanwhile counts for no window.
+				// Not measured. The processor time of a watcher meanwhile counts for no
+				// window.
 				member.processorNanos = ProcessorTime.UNKNOWN;
 			}
 			else {
@@ -229,7 +240,7 @@ public final class Unfolding {
 		return sum;
 	}
 
-	/** Whether it has been among the followers for the whole window. */
+	/** Whether the member was a follower for the whole window. */
 	private boolean hasWaited(Member member) {
 		return member.role() == Member.Role.FOLLOWER && member.sinceNanos() - this.measuredNanos < 0;
 	}
@@ -256,11 +267,11 @@ public final class Unfolding {
 	}
 
 	/**
-	 * How many sets are wanted.
+	 * Computes how many sets should be in use.
 	 * @param inUse how many are in use
-	 * @param leaders how many of their leaders do not wait, on the average
+	 * @param leaders how many of their leaders are busy, on average
 	 * @param processors how many processors the pool keeps busy
-	 * @param spare how many are there beside those of the leaders
+	 * @param spare how many processors are free, in addition to those of the leaders
 	 */
 	static int wanted(int inUse, double leaders, double processors, double spare) {
 		if (leaders >= BUSY * inUse && spare >= SPARE) {
@@ -269,7 +280,7 @@ public final class Unfolding {
 		return Math.min(inUse, (int) Math.ceil(Math.min(processors, leaders / QUIET)));
 	}
 
-	// Using
+	// Changing the number of sets in use
 
 	private void use(int sets) {
 		this.deal.use(sets);
@@ -278,14 +289,14 @@ public final class Unfolding {
 				open(this.leaderships[i]);
 			}
 			else {
-				// Its leader may have nothing left to wait for.
+				// Its leader may have no handles left to wait for.
 				this.leaderships[i].endLongWait();
 			}
 		}
 	}
 
 	/**
-	 * Ends the rest of a set, if it rests: wakes or starts a thread to lead it. Any
+	 * If a set is at rest, takes it into use: wakes or starts a thread to lead it. Any
 	 * thread.
 	 * @param leadership the leadership of the set
 	 */
@@ -296,9 +307,9 @@ public final class Unfolding {
 	}
 
 	/**
-	 * The caller leads a set that is not in use and has no handles: it leads no more, and
-	 * nobody else has to.
-	 * @param me the calling thread, which has not leased the leadership
+	 * Called by the leader of a set that is not in use and has no handles: puts the set
+	 * to rest, so that it needs no leader.
+	 * @param me the calling thread, which leads without a lease
 	 */
 	public void rest(Member me) {
 		Leadership leadership = me.leading;
@@ -313,7 +324,7 @@ public final class Unfolding {
 		}
 	}
 
-	// A look from outside
+	// Monitoring
 
 	/**
 	 * How many handle sets are in use. Any thread.
@@ -324,7 +335,7 @@ public final class Unfolding {
 	}
 
 	/**
-	 * How often that has changed. Any thread.
+	 * How often this number has changed. Any thread.
 	 * @return a number of changes
 	 */
 	public long changes() {

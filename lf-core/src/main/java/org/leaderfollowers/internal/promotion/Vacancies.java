@@ -6,19 +6,19 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The vacancies of a pool, and who is woken for them: a follower that waits, else a
- * thread that is started, else one of the {@link BoundThreads}, else nobody. In the last
- * case every thread there may be is busy; the handle set is {@linkplain Starvation
- * starved}, and leaders of other handle sets take turns with it.
+ * Finds threads for the vacancies of a pool: a waiting follower is woken; otherwise a
+ * thread is started; otherwise one of the {@link BoundThreads} is woken. If none of these
+ * is possible, every thread is busy: the handle set is {@linkplain Starvation starved},
+ * and leaders of other handle sets take turns with it.
  */
 final class Vacancies {
 
-	/** Bounds of what a wake-up is taken to cost. */
+	/** The bounds of the estimated cost of a wake-up. */
 	private static final long LEAST_WAKE_UP_NANOS = TimeUnit.MICROSECONDS.toNanos(3);
 
 	private static final long MOST_WAKE_UP_NANOS = TimeUnit.MICROSECONDS.toNanos(25);
 
-	/** The latest wake-up counts for 1/16. */
+	/** The weight of the latest wake-up is 1/16. */
 	private static final int MEAN_SHIFT = 4;
 
 	private static final VarHandle WAKE_UP;
@@ -48,8 +48,8 @@ final class Vacancies {
 
 	private final LongAdder wakeUps = new LongAdder();
 
-	/** A moving average; a record that is lost to a race does no harm. */
-	@SuppressWarnings("FieldMayBeFinal") // by WAKE_UP
+	/** A moving average; a recording that is lost in a race does no harm. */
+	@SuppressWarnings("FieldMayBeFinal") // changed through WAKE_UP
 	private long wakeUpNanos = LEAST_WAKE_UP_NANOS;
 
 	Vacancies(Leadership[] leaderships, Followers followers, BoundThreads bound, Leases leases, ThreadSupply threads,
@@ -65,7 +65,7 @@ final class Vacancies {
 
 	/**
 	 * Wakes or starts a thread for the vacancies.
-	 * @return whether a thread is on its way; otherwise every thread there can be is busy
+	 * @return whether a thread is under way; otherwise every possible thread is busy
 	 */
 	boolean signalFollower() {
 		for (;;) {
@@ -82,10 +82,11 @@ final class Vacancies {
 					if (start == ThreadSupply.Start.STARTED) {
 						return true;
 					}
-					// A thread may have begun to wait since, and another one may have
-					// left a vacancy and woken nobody because of our mark. Or a thread
+					// Since then, a thread may have begun to wait, and another one may
+					// have left a vacancy and woken none because of our mark. Or a thread
 					// that counted against the limit may have ended, found the vacancy,
-					// and started nobody because of our mark. Or the limit was raised.
+					// and started none because of our mark. Or the limit may have been
+					// raised.
 					boolean anyone = !this.followers.isEmpty()
 							|| (start == ThreadSupply.Start.AT_LIMIT && this.threads.isBelowMaximum());
 					boolean wanted = isAnythingWanted();
@@ -103,8 +104,8 @@ final class Vacancies {
 	}
 
 	/**
-	 * Wakes or starts a thread that shares the handles that are ready. It looks for a
-	 * vacancy first, like any thread under way: the one who left it may count on it.
+	 * Wakes or starts a thread to share the ready handles. Like any thread under way, it
+	 * looks for a vacancy first, because a thread that left one may rely on it.
 	 * @return whether a thread was woken or started
 	 */
 	boolean relieve() {
@@ -122,7 +123,7 @@ final class Vacancies {
 				if (startUnderWay() == ThreadSupply.Start.STARTED) {
 					return true;
 				}
-				// A thread may have left a vacancy and woken nobody because of our mark.
+				// A thread may have left a vacancy and woken none because of our mark.
 				if (isAnythingWanted()) {
 					signalFollower();
 				}
@@ -131,7 +132,10 @@ final class Vacancies {
 		return false;
 	}
 
-	/** The mark goes to the new thread, which clears it when it arrives. */
+	/**
+	 * Starts a thread and passes the under-way mark to it. The thread clears the mark
+	 * when it arrives.
+	 */
 	private ThreadSupply.Start startUnderWay() {
 		ThreadSupply.Start start = ThreadSupply.Start.FAILED;
 		try {
@@ -158,7 +162,8 @@ final class Vacancies {
 	}
 
 	/**
-	 * The leaders that wait for long look after the vacancy, too, since nobody else can.
+	 * Makes leaders that wait for long take turns with the vacancy, because no other
+	 * thread can.
 	 */
 	void rotateLeaders() {
 		if (this.leaderships.length > 1) {
@@ -168,12 +173,12 @@ final class Vacancies {
 		}
 	}
 
-	/** Whether a thread is wanted: to lead, or to watch the lease of one that leads. */
+	/** Whether a thread is needed, to lead or to watch a lease. */
 	boolean isAnythingWanted() {
 		return isAny() || this.leases.isAnyUnwatched();
 	}
 
-	/** Whether any leadership is vacant that a bound thread may have. */
+	/** Whether a leadership is vacant that a bound thread may take. */
 	private boolean isAnyForBound() {
 		for (Leadership leadership : this.leaderships) {
 			if (leadership.mayBeLedByBound() && leadership.isVacant()) {
@@ -210,7 +215,7 @@ final class Vacancies {
 	}
 
 	/**
-	 * What waking a follower has been seen to cost the thread that wakes it, in
+	 * The measured cost of waking a follower for the thread that wakes it, in
 	 * nanoseconds.
 	 */
 	long wakeUpNanos() {

@@ -1,6 +1,7 @@
 /**
- * The promotion protocol: who leads a handle set, and who waits to be promoted. Knows
- * nothing of sockets, so that every interleaving of it can be explored by itself.
+ * The promotion protocol: which thread leads a handle set, and which threads wait to be
+ * promoted. It knows nothing of sockets, so that all of its interleavings can be
+ * explored.
  */
 @NullMarked
 package org.leaderfollowers.internal.promotion;

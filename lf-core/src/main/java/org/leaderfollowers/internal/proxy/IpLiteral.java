@@ -8,15 +8,15 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * IP addresses as text, and nothing else: no names, which would be looked up, none of the
- * short or octal forms of IPv4 that programs read differently, no zones. A strict check
- * comes before the JDK's parser, which would accept those.
+ * Parses IP addresses. It rejects names, which would be looked up, zones, and the short
+ * and octal forms of IPv4, which programs interpret differently. A strict check comes
+ * before the parser of the JDK, which would accept these forms.
  */
 public final class IpLiteral {
 
 	private static final int IPV6_BYTES = 16;
 
-	/** The zeros and ones in front of an IPv4 address that is written as an IPv6 one. */
+	/** The zeros and ones that precede an IPv4 address in its IPv6 form. */
 	private static final byte[] MAPPED_PREFIX = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1 };
 
 	private static final String BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
@@ -26,7 +26,8 @@ public final class IpLiteral {
 	private static final Pattern IPV4 = Pattern.compile(QUAD);
 
 	/**
-	 * Groups between colons. The JDK counts them. A text with a colon is never a name.
+	 * Groups between colons. The JDK checks their number. A text with a colon is never a
+	 * name.
 	 */
 	private static final Pattern IPV6 = Pattern.compile("(?:[0-9a-fA-F]{0,4}:){2,8}(?:[0-9a-fA-F]{0,4}|" + QUAD + ")");
 
@@ -57,9 +58,9 @@ public final class IpLiteral {
 
 	/**
 	 * Parses an IPv6 address.
-	 * @param text eight groups of one to four hexadecimal digits between colons, where
-	 * two colons may stand for one or more groups of zeros, and an IPv4 address for the
-	 * last two groups
+	 * @param text eight groups of one to four hexadecimal digits between colons; two
+	 * colons may stand for one or more groups of zeros, and an IPv4 address may stand for
+	 * the last two groups
 	 * @return 16 bytes, or {@code null} if the text is anything else
 	 */
 	public static byte @Nullable [] parseIpv6(String text) {
@@ -67,7 +68,7 @@ public final class IpLiteral {
 		if (address == null || address.length == IPV6_BYTES) {
 			return address;
 		}
-		// The JDK makes an IPv4 address of a mapped one.
+		// For a mapped address, the JDK returns an IPv4 address.
 		byte[] mapped = Arrays.copyOf(MAPPED_PREFIX, IPV6_BYTES);
 		System.arraycopy(address, 0, mapped, MAPPED_PREFIX.length, address.length);
 		return mapped;
@@ -83,8 +84,8 @@ public final class IpLiteral {
 	}
 
 	/**
-	 * Whether an IPv6 address is an IPv4 address in disguise, as in
-	 * {@code ::ffff:10.0.0.1}.
+	 * Whether an IPv6 address stands for an IPv4 address, as {@code ::ffff:10.0.0.1}
+	 * does.
 	 * @param address the bytes of an address
 	 * @return whether its last 4 bytes are an IPv4 address
 	 */
@@ -94,9 +95,9 @@ public final class IpLiteral {
 	}
 
 	/**
-	 * Makes an address of bytes.
+	 * Creates an address from bytes.
 	 * @param address 4 or 16 bytes
-	 * @return the address, an IPv4 one if it is mapped
+	 * @return the address, which is an IPv4 address if the bytes are a mapped one
 	 */
 	public static InetAddress toAddress(byte[] address) {
 		try {

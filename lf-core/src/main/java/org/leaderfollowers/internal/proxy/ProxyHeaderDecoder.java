@@ -11,13 +11,13 @@ import org.leaderfollowers.internal.transport.Preamble;
 
 /**
  * Decodes the header of the PROXY protocol at the beginning of one connection, however it
- * is cut into pieces: version 1, a line of text, and version 2, which is binary. A sender
- * may choose between them; whether there is a header at all is never guessed.
+ * is split: version 1, a line of text, and version 2, which is binary. The sender chooses
+ * the version. Whether there is a header is never guessed.
  * <p>
- * What is kept does not depend on what a header declares: the line of version 1, or the
- * addresses of version 2. The further information of version 2 is checked and skipped as
- * it arrives, so that even the longest header, of 65,551 bytes, needs no memory. Not for
- * several threads at once.
+ * The decoder keeps either the line of version 1, or the addresses of version 2; its
+ * memory does not depend on the lengths in the header. Further information of version 2
+ * is checked and skipped as it arrives, so even the longest header, of 65,551 bytes,
+ * needs no memory. Not thread-safe.
  */
 public final class ProxyHeaderDecoder implements Preamble {
 
@@ -47,7 +47,7 @@ public final class ProxyHeaderDecoder implements Preamble {
 
 	private static final int UNIX_BLOCK = 216;
 
-	/** Type and length of one piece of further information. */
+	/** The size of the type and the length of one piece of further information. */
 	private static final int TLV_FIXED = 3;
 
 	private static final int TLV_CRC32C = 0x03;
@@ -56,7 +56,7 @@ public final class ProxyHeaderDecoder implements Preamble {
 
 	private static final int TLS_HANDSHAKE = 0x16;
 
-	/** What happens with the next byte. */
+	/** The step that processes the next byte. */
 	private enum Step {
 
 		BEGIN, V1_LINE, V2_BEGIN, V2_ADDRESSES, V2_TLV_BEGIN, V2_CHECKSUM, V2_TLV_VALUE, V2_SKIP, COMPLETE
@@ -73,10 +73,10 @@ public final class ProxyHeaderDecoder implements Preamble {
 	/** How many spaces the line has so far. */
 	private int spaces;
 
-	/** How many bytes the binary header still has, behind those that are kept. */
+	/** How many bytes of the binary header follow the kept bytes. */
 	private int left;
 
-	/** How many bytes the addresses have. */
+	/** The number of bytes of the addresses. */
 	private int block;
 
 	/** How many bytes of the type, the length or the value have not arrived. */
@@ -111,7 +111,8 @@ public final class ProxyHeaderDecoder implements Preamble {
 			end = 1;
 		}
 		else if (isTcp()) {
-			// Of what has to come between spaces, a character at the least.
+			// Each field that is still missing needs at least one character and one
+			// space.
 			end += Math.max(0, V1_SPACES - this.spaces) * 2 + ((last == ' ') ? 1 : 0);
 		}
 		return Math.min(Math.max(end, V1_SHORTEST - this.size), V1_LONGEST - this.size);
@@ -122,12 +123,12 @@ public final class ProxyHeaderDecoder implements Preamble {
 	}
 
 	/**
-	 * Decodes what has arrived.
-	 * @param input from position to limit. If it has more than is missing, the position
-	 * is moved behind what belongs to the header
+	 * Decodes the bytes that have arrived.
+	 * @param input from position to limit. If it contains more than the header, the
+	 * position is moved behind the header
 	 * @return whether the header is complete
-	 * @throws ProxyHeaderException if it is not valid; the decoder is not to be used any
-	 * more
+	 * @throws ProxyHeaderException if it is invalid; the decoder must not be used
+	 * afterwards
 	 */
 	@Override
 	public boolean decode(ByteBuffer input) throws ProxyHeaderException {
@@ -146,7 +147,7 @@ public final class ProxyHeaderDecoder implements Preamble {
 	}
 
 	/**
-	 * What the header tells.
+	 * The decoded header.
 	 * @return the header
 	 * @throws IllegalStateException if it is not complete
 	 */
@@ -170,7 +171,7 @@ public final class ProxyHeaderDecoder implements Preamble {
 		if (b != expected[this.size]) {
 			String found = (this.size == 0 && b == TLS_HANDSHAKE) ? "TLS" : "something else";
 			throw new ProxyHeaderException("there is none, the connection begins with " + found
-					+ ". Either its sender is to send one, or it is not to be trusted");
+					+ ". Let the sender send the header, or remove it from the trusted networks");
 		}
 		keep(b);
 		if (this.size == expected.length) {
@@ -248,13 +249,13 @@ public final class ProxyHeaderDecoder implements Preamble {
 				throw new ProxyHeaderException("it declares %d bytes of addresses, but those of its family have %d"
 					.formatted(this.left, this.block));
 			}
-			// Nothing of a header without addresses is used, so nothing of it matters.
-			// Nor is it known what it has in the place of addresses.
+			// The contents of a header without addresses are not used, so they are not
+			// checked. Their meaning is not even known.
 			next((this.block > 0) ? Step.V2_ADDRESSES : Step.V2_SKIP);
 		}
 	}
 
-	/** The length of the addresses, 0 if they are to be ignored. */
+	/** Returns the length of the addresses, or 0 if they are ignored. */
 	private int block() throws ProxyHeaderException {
 		if (this.kept[V2_SIGNATURE.length] == V2_LOCAL) {
 			return 0;
@@ -264,7 +265,7 @@ public final class ProxyHeaderDecoder implements Preamble {
 			case 0x11, 0x12 -> IPV4_BLOCK;
 			case 0x21, 0x22 -> IPV6_BLOCK;
 			case 0x31, 0x32 -> UNIX_BLOCK;
-			default -> throw new ProxyHeaderException("the address family or the transport protocol is not known");
+			default -> throw new ProxyHeaderException("the address family or the transport protocol is unknown");
 		};
 	}
 
@@ -272,7 +273,7 @@ public final class ProxyHeaderDecoder implements Preamble {
 		return (this.kept[index] & 0xFF) << 8 | this.kept[index + 1] & 0xFF;
 	}
 
-	/** Goes on with a step if there is anything left for it. */
+	/** Continues with a step if it has any bytes to process. */
 	private void next(Step step) throws ProxyHeaderException {
 		this.step = (this.left == 0) ? Step.COMPLETE : step;
 		if (step == Step.V2_TLV_BEGIN) {
@@ -341,7 +342,8 @@ public final class ProxyHeaderDecoder implements Preamble {
 		}
 		if (this.tlv >> 16 == TLV_CRC32C) {
 			if (this.checksumGiven || this.tlvLeft != CRC32C_BYTES) {
-				throw new ProxyHeaderException("it has more than one checksum, or one that is not of 4 bytes");
+				throw new ProxyHeaderException(
+						"it has more than one checksum, or a checksum that does not have 4 bytes");
 			}
 			this.checksumGiven = true;
 			this.step = Step.V2_CHECKSUM;
@@ -353,7 +355,7 @@ public final class ProxyHeaderDecoder implements Preamble {
 
 	private void checksum(byte b) throws ProxyHeaderException {
 		this.left--;
-		// It was calculated with zeros in its place.
+		// The checksum was calculated with zeros in its own place.
 		calculated().update(0);
 		this.checksum = this.checksum << 8 | b & 0xFF;
 		if (--this.tlvLeft == 0) {
@@ -361,7 +363,7 @@ public final class ProxyHeaderDecoder implements Preamble {
 		}
 	}
 
-	/** Skips a value, or all the rest. */
+	/** Skips the rest of a value or of the header. */
 	private void skip(ByteBuffer input) throws ProxyHeaderException {
 		boolean value = this.step == Step.V2_TLV_VALUE;
 		int count = Math.min(input.remaining(), value ? this.tlvLeft : this.left);

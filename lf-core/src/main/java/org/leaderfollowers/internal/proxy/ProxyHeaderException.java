@@ -13,7 +13,7 @@ public class ProxyHeaderException extends IOException {
 
 	/**
 	 * Creates the exception.
-	 * @param message what is wrong, in words that do not depend on the peer
+	 * @param message what is wrong, in words that do not come from the peer
 	 */
 	public ProxyHeaderException(String message) {
 		super(message);

@@ -8,8 +8,8 @@ import org.leaderfollowers.internal.transport.Transport.Progress;
 
 /**
  * The end of a connection that closes in good order: the peer is told that nothing more
- * comes, and given a moment to close its side, since closing with unread input would make
- * the kernel reset the connection and destroy replies on their way.
+ * follows, and gets some time to close its side. Closing a socket with unread input would
+ * make the kernel reset the connection and destroy replies on their way.
  */
 public final class Linger {
 
@@ -17,9 +17,8 @@ public final class Linger {
 	private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
 
 	/**
-	 * How much of a peer that goes on sending is read for nobody. What it may have had
-	 * under way when it was told to stop is in this; the rest of a flood is not worth
-	 * reading.
+	 * How many bytes are read and discarded if the peer continues to send. This includes
+	 * what the peer had sent before it was told to stop; the rest of a flood is not read.
 	 */
 	private static final int LINGER_BYTES = 1024 * 1024;
 
@@ -32,9 +31,9 @@ public final class Linger {
 	private int discardedBytes;
 
 	/**
-	 * Begins the end.
-	 * @param transport to which everything was written
-	 * @param nowNanos the time, {@link System#nanoTime()}
+	 * Begins to linger.
+	 * @param transport the transport, which has no pending output
+	 * @param nowNanos the current time, {@link System#nanoTime()}
 	 */
 	public Linger(Transport transport, long nowNanos) {
 		this.transport = transport;
@@ -42,7 +41,7 @@ public final class Linger {
 	}
 
 	/**
-	 * When the peer has had its moment. Any thread.
+	 * When the peer must have closed its side. Any thread.
 	 * @return {@link System#nanoTime()}
 	 */
 	public long deadlineNanos() {
@@ -50,11 +49,12 @@ public final class Linger {
 	}
 
 	/**
-	 * Gets on with it.
-	 * @param scratch cleared
+	 * Continues to linger.
+	 * @param scratch a buffer to read into, cleared
 	 * @param endOfInput whether the peer is known to send nothing more
-	 * @param nowNanos the time, {@link System#nanoTime()}
-	 * @return what is needed next, or {@link Progress#DONE} if the socket is to be closed
+	 * @param nowNanos the current time, {@link System#nanoTime()}
+	 * @return the event that has to happen next, or {@link Progress#DONE} if the socket
+	 * must be closed
 	 */
 	public Progress proceed(ByteBuffer scratch, boolean endOfInput, long nowNanos) {
 		try {
@@ -72,7 +72,7 @@ public final class Linger {
 		}
 	}
 
-	/** Reads for nobody. Returns whether the peer may send more. */
+	/** Reads and discards input. Returns whether the peer may send more. */
 	private boolean discardInput(ByteBuffer scratch) throws IOException {
 		int count;
 		do {

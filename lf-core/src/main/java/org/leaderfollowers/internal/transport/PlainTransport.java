@@ -4,14 +4,12 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 
-/**
- * The bytes of the socket as they are.
- */
+/** Passes the bytes of the socket unchanged. */
 public final class PlainTransport extends Transport {
 
 	/**
 	 * Creates the transport of one connection.
-	 * @param socket non-blocking
+	 * @param socket in non-blocking mode
 	 */
 	public PlainTransport(SocketChannel socket) {
 		super(socket);

@@ -4,32 +4,32 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * What a peer sends once, in the clear, before everything else: a header that tells for
- * whom a load balancer speaks, for example. One object for each connection; it is only
- * touched by the owner of the connection.
+ * Bytes that a peer sends once, unencrypted and before everything else, for example the
+ * header in which a load balancer names its client. There is one object for each
+ * connection, which only the owner of the connection uses.
  */
 public interface Preamble {
 
 	/**
-	 * How many further bytes it has at the least. No more than that are read at once, so
-	 * what follows it is never read with it.
+	 * The minimum number of further bytes of the preamble. No more than these are read at
+	 * once, so bytes that follow the preamble are never read with it.
 	 * @return bytes; at least 1 as long as it is not complete
 	 */
 	int missing();
 
 	/**
-	 * Takes what was received.
-	 * @param input what follows the bytes of the call before, no more than were missing;
-	 * to be read entirely
+	 * Decodes received bytes.
+	 * @param input the bytes that follow those of the previous call, at most as many as
+	 * were missing; all of them must be read
 	 * @return whether it is complete
-	 * @throws IOException if this is no such preamble. The message says why, in words
-	 * that do not depend on the peer
+	 * @throws IOException if this is not a valid preamble. The message says why, in words
+	 * that do not come from the peer
 	 */
 	boolean decode(ByteBuffer input) throws IOException;
 
 	/**
-	 * What this is, for people.
-	 * @return words in the middle of a sentence, with their article
+	 * The name of the preamble, for messages.
+	 * @return words for the middle of a sentence, with their article
 	 */
 	@Override
 	String toString();

@@ -11,7 +11,7 @@ final class TlsRecord {
 
 	private static final int HEADER = 5;
 
-	/** 2^14 bytes of payload and the most of overhead that any version allows. */
+	/** 2^14 bytes of payload, and the maximum overhead that any version allows. */
 	static final int LARGEST = HEADER + 16 * 1024 + 2048;
 
 	private static final int CHANGE_CIPHER_SPEC = 20;
@@ -26,10 +26,11 @@ final class TlsRecord {
 	}
 
 	/**
-	 * Looks at the header of the next record, so that nothing too large is waited for.
-	 * @param input may be empty
-	 * @return its length, or 0 if it has not arrived. Bytes that are no record are for
-	 * the engine to judge, as many as have arrived
+	 * Looks at the header of the next record, so that a record that is too large is
+	 * rejected before it has arrived.
+	 * @param input the received bytes, possibly none
+	 * @return the length of the record, or 0 if its header is incomplete. If the bytes
+	 * are not a record, the result is the number of bytes: the engine will reject them
 	 */
 	static int next(ByteBuffer input) throws SSLException {
 		int available = input.remaining();

@@ -19,39 +19,40 @@ import org.leaderfollowers.internal.buffer.RecordBuffers;
 /**
  * TLS between the socket and the framing, driven by an {@link SSLEngine} of the JDK.
  * <p>
- * What it keeps between two calls is only what cannot be finished: a record of which a
- * part has arrived, a record of which the socket has taken a part. An idle connection
- * keeps nothing but its engine.
+ * Between two calls, it keeps only what is unfinished: a record that has arrived in part,
+ * and a record that the socket has accepted in part. An idle connection keeps only its
+ * engine.
  * <p>
- * The two directions are independent of each other but for what the engine itself has to
- * say in reply to what it reads (a key update, an alert). Everything that is written is
- * written under the monitor of this object; nothing is done under it but to encrypt and
- * to write without blocking. Each turn of each loop moves bytes or changes what the
- * engine asks for, otherwise the connection fails.
+ * The two directions are independent, except for the records that the engine itself sends
+ * in reply to its input (a key update, an alert). All output is written under the monitor
+ * of this object; code under the monitor only encrypts and writes without blocking. Each
+ * round of each loop moves bytes or changes the request of the engine; otherwise the
+ * connection fails.
  * <p>
- * Renegotiation does not exist in TLS 1.3, and is refused in earlier versions: the peer
- * could have the server work for it without end, and change who it is.
+ * Renegotiation does not exist in TLS 1.3, and is refused in earlier versions: a peer
+ * could use it to make the server compute without end, or to change its identity.
  */
 public final class TlsTransport extends Transport {
 
 	private static final ByteBuffer NOTHING = ByteBuffer.allocate(0).asReadOnlyBuffer();
 
-	/** How often the socket is read before others get their turn. */
+	/** How often the socket is read before other handles get their turn. */
 	private static final int MAX_FILLS = 16;
 
 	/**
-	 * Records that a handshake may be made of. The engine ignores some alerts and all
-	 * that is empty, so a peer could send them without end.
+	 * The maximum number of records in a handshake. The engine ignores some alerts and
+	 * all empty records, so a peer could send them without end.
 	 */
 	private static final int MAX_HANDSHAKE_RECORDS = 1024;
 
 	/**
-	 * Records in a row that may have nothing for the application: updates of keys, each
-	 * of which costs as much as many records, alerts that are ignored, empty ones.
+	 * The maximum number of consecutive records without data for the application: key
+	 * updates, each of which costs as much as many records, ignored alerts, and empty
+	 * records.
 	 */
 	private static final int MAX_BARREN_RECORDS = 32;
 
-	/** What is kept of a record has at least this capacity, in bytes. */
+	/** The minimum capacity of a buffer for a partial record, in bytes. */
 	private static final int SMALLEST_REST = 64;
 
 	private final SSLEngine engine;
@@ -64,58 +65,60 @@ public final class TlsTransport extends Transport {
 
 	private volatile boolean established;
 
-	// The owner's
+	// Used by the owner only
 
-	/** What was received and is not decrypted, position to limit. */
+	/** Received bytes that are not decrypted yet, from position to limit. */
 	private @Nullable ByteBuffer received;
 
-	/** Since when {@link #received} is there, if it is the beginning of one record. */
+	/** When {@link #received} arrived, if it is the beginning of one record. */
 	private long partSinceNanos;
 
-	/** Which part {@link #holdsNewPart()} was answered for. */
+	/** The part that {@link #holdsNewPart()} has reported. */
 	private long answeredPartNanos;
 
-	/** Whether a record was taken since the input was borrowed. */
+	/** Whether a record was decrypted since the input was borrowed. */
 	private boolean recordTaken;
 
-	/** What was decrypted and did not fit, position to limit. */
+	/** Decrypted bytes that did not fit, from position to limit. */
 	private @Nullable ByteBuffer decrypted;
 
 	private boolean begun;
 
-	/** Whether anything was received at all. */
+	/** Whether any byte was received. */
 	private boolean heardOf;
 
 	private boolean tls13;
 
 	private int handshakeRecords;
 
-	/** Records in a row that had nothing, while nothing was written either. */
+	/**
+	 * The number of consecutive records without data, while nothing was written either.
+	 */
 	private int barrenRecords;
 
 	private Progress readNeeds = Progress.WANTS_READ;
 
 	private boolean more;
 
-	/** Whether an alert may be looked at: everything has been written. */
+	/** Whether a closing alert may be read, because all output has been written. */
 	private boolean mayEnd;
 
 	private boolean endOfInput;
 
 	private boolean truncated;
 
-	/** What ended it, to be thrown when everything before it has been read. */
+	/** The failure, which is thrown when everything before it has been read. */
 	private @Nullable SSLException failure;
 
 	// Guarded by the monitor
 
-	/** What was encrypted and not taken by the socket, position to limit. */
+	/** Encrypted bytes that the socket has not accepted yet, from position to limit. */
 	private @Nullable ByteBuffer pending;
 
 	/**
-	 * How many of the application's bytes, the next ones that it will bring, are
-	 * encrypted already and in {@link #pending}. A byte counts as written when the socket
-	 * has taken its record, or as much of it as it is of the record.
+	 * How many of the next bytes of the application are encrypted already and in
+	 * {@link #pending}. A byte counts as written when the socket has accepted a
+	 * corresponding part of its record.
 	 */
 	private int sealed;
 
@@ -124,20 +127,20 @@ public final class TlsTransport extends Transport {
 	private boolean released;
 
 	/**
-	 * Whether anything was written since the last record that had nothing: who only
-	 * listens may update keys, if there is much to listen to.
+	 * Whether anything was written since the last record without data. A peer that only
+	 * listens may update its keys if there is much to listen to.
 	 */
 	private volatile boolean written;
 
-	/** Whether {@link #pending} is there. Written under the monitor. */
+	/** Whether {@link #pending} is not empty. Written under the monitor. */
 	private volatile boolean wantsWrite;
 
 	/**
 	 * Creates the transport of one connection.
-	 * @param socket non-blocking
+	 * @param socket in non-blocking mode
 	 * @param engine in server mode, not used yet
-	 * @param buffers for the length of a call
-	 * @param budget where the memory of what is kept is accounted for
+	 * @param buffers provides buffers for the duration of a call
+	 * @param budget accounts for the memory of kept bytes
 	 * @param generation identifies the configuration of the engine
 	 */
 	public TlsTransport(SocketChannel socket, SSLEngine engine, RecordBuffers buffers, MemoryBudget budget,
@@ -150,14 +153,14 @@ public final class TlsTransport extends Transport {
 	}
 
 	/**
-	 * Which configuration its engine has.
+	 * The number of the TLS configuration of its engine.
 	 * @return the number that it was created with
 	 */
 	public int generation() {
 		return this.generation;
 	}
 
-	// The handshake
+	// Handshake
 
 	@Override
 	protected Progress handshake() throws IOException {
@@ -202,7 +205,7 @@ public final class TlsTransport extends Transport {
 							if (this.heardOf) {
 								throw ex;
 							}
-							// Some health checks connect and end with a reset.
+							// Some health checks connect and then reset the connection.
 							count = -1;
 						}
 						if (count < 0 && !this.heardOf) {
@@ -228,8 +231,8 @@ public final class TlsTransport extends Transport {
 	}
 
 	/**
-	 * Takes one record of the handshake.
-	 * @return {@code false} if there is none as yet
+	 * Processes one record of the handshake.
+	 * @return {@code false} if no complete record has arrived
 	 */
 	private boolean unwrapHandshake(ByteBuffer input) throws SSLException {
 		if (TlsRecord.next(input) == 0) {
@@ -270,7 +273,7 @@ public final class TlsTransport extends Transport {
 	}
 
 	private SSLException stuck() {
-		return new SSLException("TLS does not get on: its engine asks for " + this.engine.getHandshakeStatus());
+		return new SSLException("TLS makes no progress: its engine requests " + this.engine.getHandshakeStatus());
 	}
 
 	@Override
@@ -326,8 +329,8 @@ public final class TlsTransport extends Transport {
 			throwFailure();
 			return this.endOfInput ? -1 : 0;
 		}
-		// Whatever stopped it is found again by the next one, which comes if there is
-		// more.
+		// If anything has stopped this read, the next read finds it again. It comes
+		// because more input is reported.
 		this.more |= this.decrypted != null || this.endOfInput || this.failure != null
 				|| this.readNeeds != Progress.WANTS_READ;
 		return count;
@@ -367,7 +370,7 @@ public final class TlsTransport extends Transport {
 		}
 	}
 
-	/** Whether the engine asks for something else than the next record. */
+	/** Whether the engine needs something other than the next record. */
 	private boolean needsMoreThanInput() throws IOException {
 		for (;;) {
 			switch (this.engine.getHandshakeStatus()) {
@@ -389,9 +392,9 @@ public final class TlsTransport extends Transport {
 	}
 
 	/**
-	 * Whether the next record ends the input of a version of TLS that forbids to write
-	 * anything afterwards, so that what waits is to be written first.
-	 * @throws SSLException if the next record is forbidden
+	 * Whether the next record ends the input in a version of TLS that allows no output
+	 * afterwards. Pending output must then be written first.
+	 * @throws SSLException if the next record is not allowed
 	 */
 	private boolean isLastWord(ByteBuffer input) throws SSLException {
 		if (this.tls13) {
@@ -410,7 +413,7 @@ public final class TlsTransport extends Transport {
 
 	/**
 	 * Decrypts a record.
-	 * @return {@code false} if that was not possible
+	 * @return {@code false} if this was not possible
 	 */
 	private boolean decryptRecord(ByteBuffer input, ByteBuffer destination, int start) throws IOException {
 		HandshakeStatus before = this.engine.getHandshakeStatus();
@@ -443,7 +446,7 @@ public final class TlsTransport extends Transport {
 		}
 	}
 
-	/** Decrypts a record for which the destination is too small. */
+	/** Decrypts a record that does not fit into the destination. */
 	private void spill(ByteBuffer input, ByteBuffer destination) throws IOException {
 		ByteBuffer plain = this.buffers.take();
 		try {
@@ -463,7 +466,7 @@ public final class TlsTransport extends Transport {
 		}
 	}
 
-	/** Counts the records that have nothing for the application. */
+	/** Counts records without data for the application. */
 	private void count(SSLEngineResult result) throws SSLException {
 		if (result.bytesProduced() > 0) {
 			this.barrenRecords = 0;
@@ -474,8 +477,8 @@ public final class TlsTransport extends Transport {
 			this.barrenRecords = 0;
 		}
 		if (++this.barrenRecords > MAX_BARREN_RECORDS) {
-			throw new SSLException("The peer sent more than %d records in a row that had nothing to say"
-				.formatted(MAX_BARREN_RECORDS));
+			throw new SSLException(
+					"The peer sent more than %d records in a row without data".formatted(MAX_BARREN_RECORDS));
 		}
 	}
 
@@ -524,11 +527,11 @@ public final class TlsTransport extends Transport {
 			return result;
 		}
 		catch (RuntimeException ex) {
-			throw new SSLException("TLS failed on what the peer sent", ex);
+			throw new SSLException("TLS failed on the input of the peer", ex);
 		}
 	}
 
-	/** What was received before, in a buffer with room for more. */
+	/** Returns the bytes that were received before, in a buffer with room for more. */
 	private ByteBuffer borrowInput() {
 		ByteBuffer input = this.buffers.take();
 		ByteBuffer earlier = this.received;
@@ -549,7 +552,7 @@ public final class TlsTransport extends Transport {
 		}
 	}
 
-	/** Keeps what was received and not decrypted. */
+	/** Keeps received bytes that are not decrypted yet. */
 	private void keep(ByteBuffer input) throws MemoryBudget.ExhaustedException {
 		int rest = input.remaining();
 		ByteBuffer earlier = this.received;
@@ -598,8 +601,8 @@ public final class TlsTransport extends Transport {
 	// Writing
 
 	/**
-	 * Writes what the application wants to be written. What the socket took a part of has
-	 * to be brought again, from the first byte on that was not counted.
+	 * Writes bytes of the application. Bytes that were not counted as written must be
+	 * passed again, in the same order.
 	 */
 	@Override
 	public synchronized int write(ByteBuffer source) throws IOException {
@@ -633,7 +636,10 @@ public final class TlsTransport extends Transport {
 		return source.position() - start;
 	}
 
-	/** Moves on to what has not been encrypted, as far as the socket takes the rest. */
+	/**
+	 * Skips the bytes that are encrypted already, as far as the socket accepts their
+	 * records.
+	 */
 	private void countSealed(ByteBuffer source) throws IOException {
 		ByteBuffer rest = this.pending;
 		int counted = this.sealed;
@@ -647,7 +653,7 @@ public final class TlsTransport extends Transport {
 		this.sealed -= counted;
 	}
 
-	/** Encrypts at least one record, as many as have room. */
+	/** Encrypts at least one record, and as many as fit. */
 	private void encrypt(ByteBuffer source, ByteBuffer output) throws IOException {
 		do {
 			int room = output.remaining();
@@ -655,7 +661,8 @@ public final class TlsTransport extends Transport {
 			switch (result.getStatus()) {
 				case OK -> {
 					if (result.bytesConsumed() == 0 && output.remaining() == room) {
-						// In the middle of a handshake, which there is none of any more.
+						// The engine asks for a handshake, although the handshake has
+						// ended.
 						throw stuck();
 					}
 				}
@@ -671,12 +678,12 @@ public final class TlsTransport extends Transport {
 			return this.engine.wrap(source, output);
 		}
 		catch (RuntimeException ex) {
-			throw new SSLException("TLS failed on what is to be sent", ex);
+			throw new SSLException("TLS failed on the output", ex);
 		}
 	}
 
 	/**
-	 * Writes what the engine itself has to say.
+	 * Writes the records that the engine itself sends.
 	 * @return {@code false} if the socket has no room for it
 	 */
 	private synchronized boolean wrapHandshake() throws IOException {
@@ -706,7 +713,7 @@ public final class TlsTransport extends Transport {
 			}
 			boolean said = this.engine.getHandshakeStatus() != HandshakeStatus.NEED_WRAP;
 			if (!said && this.pending == null) {
-				// It was closed, and asks for more all the same.
+				// The engine is closed but still asks for output.
 				throw stuck();
 			}
 			return said;
@@ -716,7 +723,10 @@ public final class TlsTransport extends Transport {
 		}
 	}
 
-	/** Writes to the socket, and keeps what it does not take. Under the monitor. */
+	/**
+	 * Writes to the socket, and keeps the bytes that it does not accept. Called under the
+	 * monitor.
+	 */
 	private void send(ByteBuffer output) throws IOException {
 		output.flip();
 		if (!output.hasRemaining()) {
@@ -731,7 +741,10 @@ public final class TlsTransport extends Transport {
 		}
 	}
 
-	/** Under the monitor. Returns whether nothing is pending any more. */
+	/**
+	 * Writes pending bytes. Called under the monitor. Returns whether no bytes are
+	 * pending any more.
+	 */
 	private boolean flushPending() throws IOException {
 		ByteBuffer rest = this.pending;
 		if (rest == null) {
@@ -771,15 +784,15 @@ public final class TlsTransport extends Transport {
 		}
 	}
 
-	// The end
+	// Shutdown
 
-	/** Tells the peer what was wrong, if that is possible at once. */
+	/** Sends an alert about the failure, if this is possible at once. */
 	private void fail() {
 		try {
 			wrapHandshake();
 		}
 		catch (IOException ex) {
-			// The first failure is the one to be told about.
+			// Ignored, because the first failure is the one to report.
 		}
 	}
 
@@ -800,7 +813,7 @@ public final class TlsTransport extends Transport {
 		return super.shutdownOutput(closesNext);
 	}
 
-	/** Under the monitor. */
+	/** Sends the closing alert. Called under the monitor. */
 	private void sendCloseNotify() throws IOException {
 		ByteBuffer output = this.buffers.take();
 		try {
@@ -814,7 +827,7 @@ public final class TlsTransport extends Transport {
 			send(output);
 		}
 		catch (SSLException ex) {
-			// It has failed before, and has nothing more to say.
+			// The engine has failed before and has no alert to send.
 		}
 		finally {
 			this.buffers.giveBack(output);

@@ -11,21 +11,20 @@ import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the bytes of a connection go through between its non-blocking socket and its
- * framing.
+ * The layer between the non-blocking socket of a connection and its framing.
  * <p>
- * A transport is first {@linkplain #establish established}, then read and written, and in
- * the end {@linkplain #shutdownOutput shut down}. Who may call what:
+ * A transport is first {@linkplain #establish established}, then read and written, and
+ * finally {@linkplain #shutdownOutput shut down}. These threads may call its methods:
  * <ul>
- * <li>the owner of the handle, one thread at a time: everything;</li>
+ * <li>the owner of the handle, one thread at a time: all methods;</li>
  * <li>any thread, at any time: {@link #wantsWrite}, {@link #flush} and {@link #session};
- * once it is established, and one thread at a time: {@link #write}.</li>
+ * after the transport is established, and one thread at a time: {@link #write}.</li>
  * </ul>
- * Nothing but {@link #runTasks} ever blocks, and nothing loops without progress.
+ * Only {@link #runTasks} may block, and no method loops without progress.
  */
 public abstract class Transport implements ByteChannel {
 
-	/** The most that is read of a preamble at once, in bytes. */
+	/** The maximum number of bytes of a preamble that are read at once. */
 	private static final int PREAMBLE_READ = 128;
 
 	private final SocketChannel socket;
@@ -34,58 +33,57 @@ public abstract class Transport implements ByteChannel {
 
 	private boolean preambleHasBegun;
 
-	/**
-	 * What a transport needs in order to go on.
-	 */
+	/** The event that a transport needs in order to continue. */
 	public enum Progress {
 
-		/** Nothing: it is done. */
+		/** Nothing: the operation is complete. */
 		DONE,
 
-		/** More bytes of the peer. */
+		/** More input. */
 		WANTS_READ,
 
 		/**
-		 * Room in the socket for what it has to write before it can do anything else;
-		 * there is no use in reading until then.
+		 * Room in the socket for output that must be written before anything else.
+		 * Reading is useless until then.
 		 */
 		WANTS_WRITE,
 
 		/**
-		 * That everything which waits is written first, since nothing can be written
-		 * after what is to be read next; then {@link Transport#endInput()}.
+		 * All pending output must be written first, because nothing can be written after
+		 * the next input; then {@link Transport#endInput()}.
 		 */
 		WANTS_FLUSH,
 
-		/** Somebody who calls {@link Transport#runTasks()}. */
+		/** A call of {@link Transport#runTasks()}. */
 		HAS_TASKS,
 
-		/** Nothing will help: the peer closed before it sent anything. */
+		/** Nothing: the peer has closed before it sent anything. */
 		ENDED
 
 	}
 
 	/**
 	 * Creates the transport of one connection.
-	 * @param socket non-blocking
+	 * @param socket in non-blocking mode
 	 */
 	protected Transport(SocketChannel socket) {
 		this.socket = socket;
 	}
 
 	/**
-	 * Has something read before anything else. To be called before it is established.
-	 * @param preamble comes first
+	 * Expects a preamble before any other input. Called before the transport is
+	 * established.
+	 * @param preamble receives the first bytes
 	 */
 	public final void expect(Preamble preamble) {
 		this.preamble = preamble;
 	}
 
 	/**
-	 * Gets on with what comes before the first byte of the application. To be called
-	 * until it is {@link Progress#DONE}.
-	 * @return what is needed next
-	 * @throws IOException if this will never be a connection
+	 * Continues the steps that precede the first byte of the application. Called until
+	 * the result is {@link Progress#DONE}.
+	 * @return the event that is needed next
+	 * @throws IOException if the connection cannot be established
 	 */
 	public final Progress establish() throws IOException {
 		Preamble first = this.preamble;
@@ -110,7 +108,7 @@ public abstract class Transport implements ByteChannel {
 				if (this.preambleHasBegun) {
 					throw ex;
 				}
-				// Some health checks connect and end with a reset.
+				// Some health checks connect and then reset the connection.
 				return Progress.ENDED;
 			}
 			if (count < 0) {
@@ -130,19 +128,18 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
-	 * Gets on with what comes before the first byte of the application, but for the
-	 * preamble.
-	 * @return what is needed next
-	 * @throws IOException if this will never be a connection
+	 * Continues the steps between the preamble and the first byte of the application.
+	 * @return the event that is needed next
+	 * @throws IOException if the connection cannot be established
 	 */
 	protected Progress handshake() throws IOException {
 		return Progress.DONE;
 	}
 
 	/**
-	 * Reads what the peer sent, as it sent it.
-	 * @param destination where to put it
-	 * @return how many bytes, 0 if there are none now, -1 if there will be none
+	 * Reads bytes of the peer without changing them.
+	 * @param destination receives the bytes
+	 * @return the number of bytes, 0 if there are none now, or -1 at the end of the input
 	 * @throws IOException if the socket failed
 	 */
 	protected final int receive(ByteBuffer destination) throws IOException {
@@ -150,34 +147,34 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
-	 * Whether the last read left something that is no longer in the socket, so that no
-	 * event will tell of it. Owner.
-	 * @return whether to read again, when there is room
+	 * Whether the last read left input that is no longer in the socket, so that no event
+	 * will report it. Called by the owner.
+	 * @return whether to read again when there is room
 	 */
 	public boolean hasMoreInput() {
 		return false;
 	}
 
 	/**
-	 * Whether it keeps the beginning of something that it can make nothing of until the
-	 * rest has arrived. Owner.
-	 * @return whether {@link #holdsNewPart()} is to be asked
+	 * Whether the transport keeps the beginning of a unit that it can process only as a
+	 * whole. Called by the owner.
+	 * @return whether to call {@link #holdsNewPart()}
 	 */
 	public boolean holdsPart() {
 		return false;
 	}
 
 	/**
-	 * Whether the beginning that it {@linkplain #holdsPart() keeps} is another one than
-	 * when this was asked before. Owner.
-	 * @return {@code false} if it was answered for this one
+	 * Whether the {@linkplain #holdsPart() kept} beginning is a different one than at the
+	 * previous call. Called by the owner.
+	 * @return {@code false} if this beginning was reported before
 	 */
 	public boolean holdsNewPart() {
 		return false;
 	}
 
 	/**
-	 * What {@link #read} needs after it had nothing to return.
+	 * The event that {@link #read} needs after it had no data to return.
 	 * @return {@link Progress#WANTS_READ} unless something else has to be done first
 	 */
 	public Progress readNeeds() {
@@ -185,20 +182,22 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
-	 * Allows {@link #read} to go on although nothing can be written afterwards. Owner.
+	 * Allows {@link #read} to continue although nothing can be written afterwards. Called
+	 * by the owner.
 	 */
 	public void endInput() {
 	}
 
 	/**
-	 * Does what may take long, or block. Owner, who does not lead meanwhile.
+	 * Runs tasks that may take long or block. Called by the owner, which does not lead
+	 * meanwhile.
 	 */
 	public void runTasks() {
 	}
 
 	/**
-	 * Whether it has bytes of its own for the socket, which those of the application that
-	 * wait are not counted among. Any thread.
+	 * Whether the transport itself has bytes to write, which the pending bytes of the
+	 * application do not include. Any thread.
 	 * @return whether to call {@link #flush} when there is room in the socket
 	 */
 	public boolean wantsWrite() {
@@ -206,7 +205,7 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
-	 * Writes what it {@linkplain #wantsWrite() wants to}, as far as the socket takes it.
+	 * Writes its own {@linkplain #wantsWrite() bytes}, as far as the socket accepts them.
 	 * Any thread.
 	 * @throws IOException if the socket failed
 	 */
@@ -214,8 +213,9 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
-	 * Tells the peer that nothing more comes. Owner; to be called again until it is done.
-	 * @param closesNext whether the socket is closed next anyhow
+	 * Tells the peer that nothing more follows. Called by the owner, repeatedly until it
+	 * is done.
+	 * @param closesNext whether the socket will be closed next in any case
 	 * @return {@link Progress#DONE} or {@link Progress#WANTS_WRITE}
 	 * @throws IOException if the socket failed
 	 */
@@ -227,9 +227,9 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
-	 * Reads for nobody, after the output was shut down. Owner.
-	 * @param scratch cleared; what is in it afterwards is nothing to look at
-	 * @return how many bytes, 0 if there are none now, -1 if there will be none
+	 * Reads and discards input, after the output was shut down. Called by the owner.
+	 * @param scratch a cleared buffer, whose contents are undefined afterwards
+	 * @return the number of bytes, 0 if there are none now, or -1 at the end of the input
 	 * @throws IOException if the socket failed
 	 */
 	public int discard(ByteBuffer scratch) throws IOException {
@@ -237,32 +237,32 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
-	 * Whether the peer, whose end was read, did not say that it is the end: somebody
-	 * between may have cut it off. Owner.
-	 * @return {@code false} if the transport knows no difference
+	 * Whether the input has ended without the closing message of the peer, so that a
+	 * third party may have cut it off. Called by the owner.
+	 * @return {@code false} if the transport has no closing message
 	 */
 	public boolean isTruncated() {
 		return false;
 	}
 
 	/**
-	 * What was agreed upon with the peer. Any thread.
-	 * @return {@code null} if nothing was
+	 * The result of the TLS negotiation. Any thread.
+	 * @return {@code null} if there is none
 	 */
 	public @Nullable SSLSession session() {
 		return null;
 	}
 
 	/**
-	 * Gives back what it holds; the socket is left as it is. Owner. Nothing can be
-	 * written or read afterwards.
+	 * Releases memory, but leaves the socket unchanged. Called by the owner. Nothing can
+	 * be written or read afterwards.
 	 */
 	public void release() {
 	}
 
 	/**
 	 * The socket.
-	 * @return non-blocking
+	 * @return the socket in non-blocking mode
 	 */
 	protected final SocketChannel socket() {
 		return this.socket;

@@ -1,6 +1,4 @@
-/**
- * What the bytes of a connection go through between its socket and its framing.
- */
+/** The layer between the socket of a connection and its framing, with or without TLS. */
 @NullMarked
 package org.leaderfollowers.internal.transport;
 

@@ -4,11 +4,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The messages of one connection that are in flight: taken from the input and not
- * answered. The owner of the connection lets them in, in the order of arrival; any thread
- * ends them. All of the state is here, under one monitor, under which nothing blocks.
+ * answered yet. The owner of the connection adds them in the order of arrival; any thread
+ * ends them. One monitor guards all of the state, and code under it never blocks.
  * <table border="1">
- * <caption>Turns of a place. O is the owner of the connection, T the thread that runs a
- * handler, R a thread that settles a reply</caption>
+ * <caption>Transitions of a place. O is the owner of the connection, T the thread that
+ * runs a handler, R a thread that settles a reply</caption>
  * <tr>
  * <th>from</th>
  * <th>to</th>
@@ -31,13 +31,13 @@ import org.jspecify.annotations.Nullable;
  * <td>WAITING</td>
  * <td>TAKEN</td>
  * <td>T</td>
- * <td>T has ended the place before it, and goes on with this one</td>
+ * <td>T has ended the place before it, and continues with this one</td>
  * </tr>
  * <tr>
  * <td>WAITING</td>
  * <td>DUE</td>
  * <td>R</td>
- * <td>R has ended the place before it, and runs no handlers: O is to look</td>
+ * <td>R has ended the place before it, but runs no handlers: O must look</td>
  * </tr>
  * <tr>
  * <td>DUE</td>
@@ -49,7 +49,7 @@ import org.jspecify.annotations.Nullable;
  * <td>TAKEN</td>
  * <td>GONE</td>
  * <td>T, R</td>
- * <td>the handler has returned, and every hold was let go</td>
+ * <td>the handler has returned, and every hold has ended</td>
  * </tr>
  * <tr>
  * <td>WAITING, DUE</td>
@@ -58,16 +58,16 @@ import org.jspecify.annotations.Nullable;
  * <td>the connection is closed: no further handler runs</td>
  * </tr>
  * </table>
- * Of all places with equal keys only the first is DUE or TAKEN, so their handlers run one
- * after the other, in the order of arrival. A thread is counted from when it takes a
- * place until it {@linkplain #depart departs}, so that one of them, or the thread that
- * closes, finds that it is the last.
+ * Of all places with equal keys, only the first is DUE or TAKEN, so their handlers run
+ * one after the other, in the order of arrival. A thread is counted from the time when it
+ * takes a place until it {@linkplain #depart departs}. Either one of these threads or the
+ * thread that closes the window therefore learns that it is the last.
  * <p>
- * A window in which nothing is in flight can be {@linkplain #giveUp given up} by any
- * thread, so that an idle connection needs none. The owner {@linkplain #reserve reserves}
- * it before it lets a message in, or finds that it was given up.
+ * Any thread can {@linkplain #giveUp give up} a window without messages, so that an idle
+ * connection needs none. The owner {@linkplain #reserve reserves} the window before it
+ * adds a message, or learns that it was given up.
  *
- * @param <P> what the user keeps of a message
+ * @param <P> the place of a message
  */
 public class MessageWindow<P extends MessageWindow.Place> {
 
@@ -90,9 +90,7 @@ public class MessageWindow<P extends MessageWindow.Place> {
 
 	private @Nullable Place last;
 
-	/**
-	 * The place of one message. Everything of it is guarded by the window.
-	 */
+	/** The place of one message. The window guards all of its fields. */
 	public abstract static class Place {
 
 		private static final ThreadLocal<@Nullable Place> ANSWERED = new ThreadLocal<>();
@@ -101,7 +99,7 @@ public class MessageWindow<P extends MessageWindow.Place> {
 
 		private Turn turn = Turn.WAITING;
 
-		/** One for the handler, and one for each reply that is owed. */
+		/** One for the handler, and one for each owed reply. */
 		private int holds = 1;
 
 		private @Nullable Place earlier;
@@ -109,17 +107,17 @@ public class MessageWindow<P extends MessageWindow.Place> {
 		private @Nullable Place later;
 
 		/**
-		 * The message that the calling thread answers.
-		 * @return its place, or {@code null} if it answers none
+		 * The message that the calling thread is answering.
+		 * @return its place, or {@code null} if there is none
 		 */
 		protected static @Nullable Place answered() {
 			return ANSWERED.get();
 		}
 
 		/**
-		 * Has the calling thread answer another message from now on.
-		 * @param next its place, or {@code null} if it answers none
-		 * @return what it has answered until now
+		 * Sets the message that the calling thread answers from now on.
+		 * @param next its place, or {@code null} for none
+		 * @return the place of the previous message, or {@code null}
 		 */
 		public static @Nullable Place answer(@Nullable Place next) {
 			Place before = ANSWERED.get();
@@ -142,18 +140,18 @@ public class MessageWindow<P extends MessageWindow.Place> {
 
 	/**
 	 * Creates an empty window.
-	 * @param limit how many messages may be in flight, at least 1
+	 * @param limit the maximum number of messages in flight, at least 1
 	 */
 	public MessageWindow(int limit) {
 		this.limit = limit;
 	}
 
-	// What it looks like; any thread
+	// State; any thread
 
 	/**
-	 * Whether one more message may be let in.
-	 * @param beyond how many are allowed beyond the limit for the moment
-	 * @return whether fewer are in flight than may be
+	 * Whether another message may enter.
+	 * @param beyond how many messages are temporarily allowed beyond the limit
+	 * @return whether there is room
 	 */
 	public final synchronized boolean hasRoom(int beyond) {
 		return this.size < this.limit + (long) beyond;
@@ -169,23 +167,23 @@ public class MessageWindow<P extends MessageWindow.Place> {
 
 	/**
 	 * How many threads run handlers.
-	 * @return not more than there are messages, unless one is about to depart
+	 * @return at most the number of messages, unless a thread is about to depart
 	 */
 	public final synchronized int threads() {
 		return this.threads;
 	}
 
 	/**
-	 * Whether a message has its turn, and no thread for it.
-	 * @return whether the owner is to take it
+	 * Whether a message may be handled but no thread has taken it.
+	 * @return whether the owner must take it
 	 */
 	public final synchronized boolean hasDue() {
 		return this.due > 0;
 	}
 
 	/**
-	 * Whether a message with this key would have to wait if it was let in now. For the
-	 * owner, {@code false} stays true.
+	 * Whether a message with this key would have to wait if it entered now. For the
+	 * owner, the result {@code false} stays valid.
 	 * @param key the key
 	 * @return whether a message with an equal key is in flight
 	 */
@@ -193,11 +191,12 @@ public class MessageWindow<P extends MessageWindow.Place> {
 		return find(key) != null;
 	}
 
-	// Let in; the owner
+	// Entering; the owner
 
 	/**
-	 * Has the window stay until the next message has entered.
-	 * @return {@code false} if it was given up: another one is to be used
+	 * Makes sure that the window is not given up before the next message has entered.
+	 * @return {@code false} if it was given up already, so that another window must be
+	 * used
 	 */
 	public final synchronized boolean reserve() {
 		this.reserved = !this.givenUp;
@@ -205,11 +204,11 @@ public class MessageWindow<P extends MessageWindow.Place> {
 	}
 
 	/**
-	 * Lets a message in. There must be room.
+	 * Adds a message. There must be room for it.
 	 * @param place its new place
-	 * @param key messages with equal keys are handled one after the other, or
-	 * {@code null} if it waits for none
-	 * @return whether the calling thread is to run its handler now; otherwise it waits
+	 * @param key messages with equal keys are handled one after the other; {@code null}
+	 * if the message waits for no other
+	 * @return whether the calling thread must run its handler now; otherwise it waits
 	 */
 	public final synchronized boolean enter(P place, @Nullable Object key) {
 		boolean waits = key != null && find(key) != null;
@@ -225,8 +224,8 @@ public class MessageWindow<P extends MessageWindow.Place> {
 	}
 
 	/**
-	 * Takes a message whose turn has come, for the calling thread to run its handler.
-	 * @return the first one, or {@code null}
+	 * Takes a message that is due, so that the calling thread runs its handler.
+	 * @return the oldest one, or {@code null}
 	 */
 	public final synchronized @Nullable P takeDue() {
 		Place place = (this.due > 0) ? this.first : null;
@@ -242,9 +241,9 @@ public class MessageWindow<P extends MessageWindow.Place> {
 	}
 
 	/**
-	 * Closes the window: nothing is let in and nothing becomes due any more.
-	 * @return whether no thread runs a handler; otherwise the last one that
-	 * {@linkplain #depart departs} finds that it is the last
+	 * Closes the window: no message can enter or become due any more.
+	 * @return whether no thread runs a handler; otherwise the last thread that
+	 * {@linkplain #depart departs} learns that it is the last
 	 */
 	public final synchronized boolean close() {
 		this.closed = true;
@@ -252,8 +251,8 @@ public class MessageWindow<P extends MessageWindow.Place> {
 	}
 
 	/**
-	 * Takes a message out that will not be handled, since the window is closed.
-	 * @return one of them, or {@code null} if there is none left
+	 * Removes a message that will not be handled, because the window is closed.
+	 * @return the message, or {@code null} if none is left
 	 */
 	public final synchronized @Nullable P dropNext() {
 		Place place = this.first;
@@ -267,10 +266,10 @@ public class MessageWindow<P extends MessageWindow.Place> {
 		return own(place);
 	}
 
-	// Settled; any thread
+	// Ending; any thread
 
 	/**
-	 * Holds a place beyond the return of its handler, for a reply that is owed.
+	 * Keeps a place after its handler has returned, for an owed reply.
 	 * @param place a place that was taken
 	 * @return {@code false} if it has ended
 	 */
@@ -282,9 +281,9 @@ public class MessageWindow<P extends MessageWindow.Place> {
 	}
 
 	/**
-	 * Ends a hold: the handler has returned, or an owed reply is settled.
+	 * Ends a hold, because the handler has returned or an owed reply was settled.
 	 * @param place the place
-	 * @return whether it was the last one: the caller, and nobody else, is to
+	 * @return whether it was the last hold: then the caller, and no other thread, must
 	 * {@linkplain #end end} the place
 	 */
 	public final synchronized boolean letGo(P place) {
@@ -294,11 +293,11 @@ public class MessageWindow<P extends MessageWindow.Place> {
 	}
 
 	/**
-	 * Ends a place: its message is not in flight any more.
-	 * @param place a place whose last hold the caller has let go
-	 * @param goesOn whether the calling thread runs handlers, and goes on with the next
+	 * Ends a place: its message is no longer in flight.
+	 * @param place a place whose last hold the caller has ended
+	 * @param goesOn whether the calling thread runs handlers and continues with the next
 	 * message that has an equal key
-	 * @return that message, or {@code null} if there is none or if it is due now
+	 * @return that message, or {@code null} if there is none or it is due
 	 */
 	public final synchronized @Nullable P end(P place, boolean goesOn) {
 		Object key = ((Place) place).key;
@@ -317,8 +316,8 @@ public class MessageWindow<P extends MessageWindow.Place> {
 	}
 
 	/**
-	 * The calling thread runs no more handlers of the window.
-	 * @return whether it was the last one, and the window is closed
+	 * Called by a thread that runs no more handlers of the window.
+	 * @return whether it was the last thread and the window is closed
 	 */
 	public final synchronized boolean depart() {
 		this.threads--;
@@ -326,9 +325,9 @@ public class MessageWindow<P extends MessageWindow.Place> {
 	}
 
 	/**
-	 * Gives the window up if nothing is in flight, no thread is counted, and no message
-	 * is about to enter. Any thread.
-	 * @return whether it was given up now
+	 * Gives the window up if no message is in flight or about to enter, and no thread is
+	 * counted. Any thread.
+	 * @return whether this call gave it up
 	 */
 	public final synchronized boolean giveUp() {
 		boolean isIdle = this.size == 0 && this.threads == 0 && !this.reserved && !this.closed;
@@ -384,7 +383,7 @@ public class MessageWindow<P extends MessageWindow.Place> {
 		this.size--;
 	}
 
-	@SuppressWarnings("unchecked") // only P is let in
+	@SuppressWarnings("unchecked") // only places of type P enter
 	private @Nullable P own(@Nullable Place place) {
 		return (P) place;
 	}

@@ -9,8 +9,9 @@ import java.lang.annotation.Target;
 import org.springframework.core.annotation.AliasFor;
 
 /**
- * Tells for an {@link LfHandler @LfHandler} bean which property of a JSON message tells
- * its type, if that is not {@code type}. {@link OnMessage#type()} has the values.
+ * Sets, for an {@link LfHandler @LfHandler} bean, the property of a JSON message that
+ * contains its type. Without this annotation, it is {@code type}.
+ * {@link OnMessage#type()} contains the values.
  */
 @Target(ElementType.TYPE)
 @Retention(RetentionPolicy.RUNTIME)

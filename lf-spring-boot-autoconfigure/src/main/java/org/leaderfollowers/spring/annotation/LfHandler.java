@@ -68,16 +68,15 @@ public @interface LfHandler {
 
 	/**
 	 * The event source whose events the bean handles: the name of a bean of type
-	 * {@link EventSource}. The bean then handles the messages of no server.
-	 * @return the name of the event source, or nothing
+	 * {@link EventSource}. The bean then belongs to no server.
+	 * @return the name of the event source, or an empty string
 	 */
 	String source() default "";
 
 	/**
-	 * The client whose connections the bean handles: messages of the peer that are no
-	 * replies, and the life of the connections. The bean then handles the messages of no
-	 * server.
-	 * @return the name of the client, or nothing
+	 * The client whose connections the bean handles: opening and closing, and messages of
+	 * the peer that are not replies. The bean then belongs to no server.
+	 * @return the name of the client, or an empty string
 	 */
 	String client() default "";
 

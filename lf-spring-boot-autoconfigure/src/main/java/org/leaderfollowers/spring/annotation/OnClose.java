@@ -7,9 +7,9 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks a method of an {@link LfHandler @LfHandler} bean that is called when a connection
- * is closed, last and once. It returns nothing, since nothing can be sent any more; what
- * it throws is logged.
+ * Marks a method of an {@link LfHandler @LfHandler} bean that is called once when a
+ * connection is closed, as the last method. It returns nothing, because nothing can be
+ * sent any more. Its exceptions are logged.
  * <p>
  * Its parameters may be the {@link org.leaderfollowers.Connection}, the
  * {@link org.leaderfollowers.CloseReason} and

@@ -9,20 +9,20 @@ import java.lang.annotation.Target;
 /**
  * Marks a method of an {@link LfHandler @LfHandler} bean that is called when something
  * failed with an exception of its type: another method of the bean, or the conversion or
- * validation of a message. A value that it returns is the reply. The failure counts as
- * handled then, and the connection stays open.
+ * validation of a message. A value that it returns is the reply. The failure then counts
+ * as handled, and the connection stays open.
  * <p>
- * Failures of the framing and of the socket are given to it as well; these close the
- * connection in any case, but unless the socket failed, the reply is still sent.
+ * The method is also called for failures of the framing and of the socket. These close
+ * the connection in any case, but the reply is still sent unless the socket failed.
  * <p>
- * Of several methods, the one whose type is nearest to that of the exception is called.
- * If there is none for the exception itself, there may be one for its cause.
+ * If several methods match, the one with the nearest type is called. If no method matches
+ * the exception itself, a method that matches its cause is called.
  * <p>
  * One parameter may be the message that failed, for example to put its identifier into
- * the reply: of the types that an {@link OnMessage @OnMessage} method can take it as. A
- * {@link java.nio.ByteBuffer} is lent until the method returns. If something else has
- * failed there is none: the method is not called then, unless the parameter is an
- * {@code Optional} or {@code @Nullable}.
+ * the reply. It can have the types that an {@link OnMessage @OnMessage} method accepts. A
+ * {@link java.nio.ByteBuffer} is lent until the method returns. If something other than a
+ * message has failed, the method is called only if this parameter is an {@code Optional}
+ * or {@code @Nullable}.
  * <p>
  * Other parameters may be an exception, the {@link org.leaderfollowers.Connection} and
  * {@link org.springframework.messaging.handler.annotation.Header @Header}s, see
@@ -34,9 +34,9 @@ import java.lang.annotation.Target;
 public @interface OnError {
 
 	/**
-	 * The types of exceptions that the method is for. If there are none, it is for the
-	 * type of its parameter that is an exception.
-	 * @return the types, or nothing
+	 * The types of exceptions that the method handles. By default, the type of its
+	 * parameter that is an exception.
+	 * @return the types, possibly none
 	 */
 	Class<? extends Throwable>[] value() default {};
 

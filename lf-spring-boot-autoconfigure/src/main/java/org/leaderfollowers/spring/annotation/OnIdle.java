@@ -8,11 +8,11 @@ import java.lang.annotation.Target;
 
 /**
  * Marks a method of an {@link LfHandler @LfHandler} bean that is called when nothing was
- * received from a client, or nothing was sent to it, for the time that is set for that:
- * by the properties {@code lf.server.read-idle} and {@code lf.server.write-idle}, or for
- * one connection by {@link org.leaderfollowers.Connection#idleAfter}. It is called again
- * each time that this has passed once more. A value that it returns is sent to the
- * client, as a heartbeat.
+ * received from a client, or nothing was sent to it, for a configured period. The
+ * properties {@code lf.server.read-idle} and {@code lf.server.write-idle} set the
+ * periods, or {@link org.leaderfollowers.Connection#idleAfter} for one connection. The
+ * method is called again after each further period. A value that it returns is sent to
+ * the client, as a heartbeat.
  * <p>
  * Its parameters may be the {@link org.leaderfollowers.EventType}, which is {@code READ}
  * if nothing was received and {@code WRITE} if nothing was sent, the

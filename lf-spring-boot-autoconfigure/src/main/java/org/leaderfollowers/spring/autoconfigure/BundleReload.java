@@ -16,13 +16,13 @@ import org.springframework.boot.ssl.SslBundles;
 import org.springframework.util.Assert;
 
 /**
- * Gives servers and clients their SSL bundles anew when these are updated, for example
- * because a certificate was renewed. Connections that are open keep what they have. A
- * bundle that is of no use does not get there.
+ * Passes SSL bundles to servers and clients again when the bundles are updated, for
+ * example because a certificate was renewed. Open connections keep their configuration.
+ * An unusable bundle is not passed on.
  * <p>
- * Handlers of bundle updates cannot be removed. So there is one for each bundle, however
- * often a server is started again, and it does not keep this object alive: the bundles
- * may belong to a context that lives longer.
+ * Spring Boot cannot remove handlers of bundle updates. There is therefore only one
+ * handler for each bundle, however often a server is restarted. It does not keep this
+ * object alive, because the bundles may belong to a context that lives longer.
  */
 final class BundleReload {
 
@@ -35,7 +35,8 @@ final class BundleReload {
 	private final Set<String> watched = new HashSet<>();
 
 	/**
-	 * Creates a new object, which has to be kept as long as somebody is to follow.
+	 * Creates an object, which must be kept as long as servers or clients follow their
+	 * bundles.
 	 * @param bundles the bundles
 	 */
 	public BundleReload(SslBundles bundles) {
@@ -44,13 +45,13 @@ final class BundleReload {
 	}
 
 	/**
-	 * Lets a server or client follow its bundle, in place of an earlier one of the same
+	 * Makes a server or client follow its bundle, in place of an earlier one of the same
 	 * name.
-	 * @param subject the server or client, for people
+	 * @param subject the server or client, for messages
 	 * @param bundle the name of the bundle
 	 * @param content the bundle that it was built with
-	 * @param update gives it the bundle anew, and returns what to say about that, or
-	 * {@code null} if it needs none any more
+	 * @param update passes the updated bundle to the server or client, and returns a
+	 * sentence for the log, or {@code null} if updates are no longer needed
 	 */
 	public synchronized void follow(String subject, String bundle, SslBundle content,
 			Function<SslBundle, @Nullable String> update) {
@@ -61,7 +62,7 @@ final class BundleReload {
 		}
 		SslBundle current = this.bundles.getBundle(bundle);
 		if (current != content) {
-			// Updated since it was built.
+			// The bundle was updated after the server or client was built.
 			follower.use(current);
 		}
 	}

@@ -10,21 +10,21 @@ import org.springframework.boot.ssl.SslBundle;
 import org.springframework.boot.ssl.SslOptions;
 
 /**
- * What an SSL bundle means for a server.
+ * Converts SSL bundles to TLS configurations.
  *
  * @param bundle the name of the bundle
- * @param clientAuth whether clients have to show a certificate
+ * @param clientAuth whether clients must send a certificate
  */
 record BundleTls(String bundle, ClientAuth clientAuth) {
 
 	private static final Log logger = LogFactory.getLog(BundleTls.class);
 
 	/**
-	 * Makes the TLS of a server out of the bundle.
-	 * @param content the bundle as it is now
-	 * @return the TLS of a server
-	 * @throws IllegalArgumentException if the bundle is of no use to a server, with a
-	 * sentence that says why
+	 * Creates the TLS configuration of a server from the bundle.
+	 * @param content the current content of the bundle
+	 * @return the TLS configuration of a server
+	 * @throws IllegalArgumentException if a server cannot use the bundle, with a sentence
+	 * that says why
 	 */
 	public ServerTls create(SslBundle content) {
 		String problem;
@@ -42,13 +42,13 @@ record BundleTls(String bundle, ClientAuth clientAuth) {
 	}
 
 	/**
-	 * Makes the TLS of a client out of a bundle, which needs no key of its own.
+	 * Creates the TLS configuration of a client from a bundle, which may have no key.
 	 * @param bundle the name of the bundle
-	 * @param content the bundle as it is now
+	 * @param content the current content of the bundle
 	 * @param verifyHostname whether the certificate must be for the name of the server
-	 * @return the TLS of a client
-	 * @throws IllegalArgumentException if the bundle is of no use to a client, with a
-	 * sentence that says why
+	 * @return the TLS configuration of a client
+	 * @throws IllegalArgumentException if a client cannot use the bundle, with a sentence
+	 * that says why
 	 */
 	static ClientTls createForClient(String bundle, SslBundle content, boolean verifyHostname) {
 		try {
@@ -81,9 +81,7 @@ record BundleTls(String bundle, ClientAuth clientAuth) {
 		return result;
 	}
 
-	/**
-	 * Not part of {@link #create}, which is called to check a bundle as well.
-	 */
+	/** Separate from {@link #create}, which is also called to check a bundle. */
 	void warnOfUnlimitedTrust(SslBundle content) {
 		if (this.clientAuth != ClientAuth.NONE && content.getStores().getKeyStore() != null
 				&& content.getStores().getTrustStore() == null) {
@@ -92,9 +90,7 @@ record BundleTls(String bundle, ClientAuth clientAuth) {
 		}
 	}
 
-	/**
-	 * The innermost message says what was wrong with a file.
-	 */
+	/** The innermost exception says what is wrong with a file. */
 	private static String reason(Throwable failure) {
 		Throwable root = failure;
 		while (root.getCause() != null) {

@@ -32,7 +32,7 @@ import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.util.LambdaSafe;
 
 /**
- * Finds out which clients there are, and puts them together of properties, handlers and
+ * Determines which clients there are, and assembles them from properties, handlers and
  * customizers. A client exists because it is a bean of the application, or because
  * properties configure it.
  */
@@ -91,7 +91,7 @@ class ClientAssembly {
 		});
 	}
 
-	/** Not those that this object makes. */
+	/** Excludes the clients that this object creates. */
 	private List<TcpClient> beansOfApplication() {
 		List<TcpClient> found = new ArrayList<>();
 		for (String name : this.beanFactory.getBeanNamesForType(TcpClient.class, true, false)) {
@@ -137,9 +137,7 @@ class ClientAssembly {
 		return () -> this.handlerBeans.create(false, client, handlers, charset, true, (undecorated) -> undecorated);
 	}
 
-	/**
-	 * Finds what sends the requests of an interface.
-	 */
+	/** Finds the object that sends the requests of an interface. */
 	static Exchanger exchanger(String name, Class<?> type, LeaderFollowersClients clients, LfProperties properties) {
 		if (!clients.names().contains(name)) {
 			throw new UnknownNameException(Kind.CLIENT, name, clients.names(), "interface " + type.getName());

@@ -15,8 +15,8 @@ import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.springframework.util.Assert;
 
 /**
- * Meters of the clients of an application context, read from snapshots when somebody
- * looks.
+ * Meters of the clients of an application context. A registry that reads them causes a
+ * snapshot.
  */
 final class ClientMetrics implements MeterBinder, AutoCloseable {
 
@@ -34,8 +34,8 @@ final class ClientMetrics implements MeterBinder, AutoCloseable {
 	}
 
 	/**
-	 * Registers the meters of all clients. Further registries can follow; to bind one
-	 * again changes nothing.
+	 * Registers the meters of all clients. Further registries can follow. Binding the
+	 * same registry again has no effect.
 	 */
 	@Override
 	public void bindTo(MeterRegistry registry) {

@@ -19,30 +19,31 @@ import org.springframework.util.unit.DataSize;
  * @param connections Number of connections that are kept open, all addresses together,
  * from 1 to 1024.
  * @param framing Framing of the messages.
- * @param correlation Which reply belongs to which request.
+ * @param correlation How the request of a reply is found.
  * @param ssl TLS of the connections.
- * @param charset Charset of messages that are text.
- * @param requestTimeout Time that an exchange may take, from the call to the reply.
- * @param placeTimeout Time that a caller waits for a connection with a free place, within
- * the request timeout. Use 0 to reject at once. The request timeout by default.
- * @param connectTimeout Time that it may take until a connection is established, TLS
- * included.
+ * @param charset Charset of text messages.
+ * @param requestTimeout Maximum duration of an exchange, from the call to the reply.
+ * @param placeTimeout Maximum time that a caller waits for a connection with a free
+ * place, within the request timeout. Use 0 to reject at once. The request timeout by
+ * default.
+ * @param connectTimeout Maximum time to establish a connection, including TLS.
  * @param maxInFlight Maximum number of exchanges under way on a connection, from 1 to
  * 1048576.
  * @param backoff Pauses between attempts to connect to an address that failed.
  * @param heartbeat Request for a peer that has been silent.
- * @param idempotent Whether every request may be executed twice: requests are repeated if
- * their connection is lost. Use a TcpClientBuilderCustomizer to decide for each request.
- * @param maxMessageSize Maximum size of a message of the peer, framing excluded. A
- * connection that carries a larger one is closed.
+ * @param idempotent Whether every request may be executed twice. Requests are then
+ * repeated if their connection is lost. Use a TcpClientBuilderCustomizer to decide for
+ * each request.
+ * @param maxMessageSize Maximum size of a message of the peer, framing excluded. If a
+ * peer sends a larger one, the connection is closed.
  * @param maxOutboundSize Maximum amount of data that waits for a peer that does not read,
  * for each connection.
- * @param messageTimeout Time that a message of the peer may take from its first byte to
- * its last. Use 0 for no timeout.
- * @param writeTimeout Time that a peer may take to accept the next byte of what waits for
- * it. Use 0 for no timeout.
- * @param optional Whether the application does without the client: its state counts
- * neither for health nor for readiness.
+ * @param messageTimeout Maximum time for a message of the peer from its first byte to its
+ * last. Use 0 for no timeout.
+ * @param writeTimeout Maximum time for a peer to accept the next pending byte. Use 0 for
+ * no timeout.
+ * @param optional Whether the application can work without the client. Its state then
+ * affects neither health nor readiness.
  */
 public record ClientProperties(@DefaultValue List<String> addresses, @DefaultValue("default") String pool,
 		@DefaultValue("1") int connections, @DefaultValue FramingProperties framing,
@@ -55,12 +56,12 @@ public record ClientProperties(@DefaultValue List<String> addresses, @DefaultVal
 		@DefaultValue("false") boolean optional) {
 
 	/**
-	 * How a client speaks TLS.
+	 * The TLS of a client.
 	 *
-	 * @param enabled Whether to speak TLS. Enabled automatically if there is a bundle.
-	 * Without a bundle, the authorities that the JDK trusts are trusted.
+	 * @param enabled Whether to use TLS. Enabled automatically if there is a bundle.
+	 * Without a bundle, the client trusts the authorities that the JDK trusts.
 	 * @param bundle Name of the SSL bundle with the certificates that the client trusts,
-	 * and with its keys if the server asks for them.
+	 * and with its keys if the server requests them.
 	 * @param verifyHostname Whether the certificate of the server must be for the name or
 	 * the address that the client connects to.
 	 */
@@ -69,8 +70,8 @@ public record ClientProperties(@DefaultValue List<String> addresses, @DefaultVal
 	}
 
 	/**
-	 * The pauses between attempts to connect to an address that failed. A pause is twice
-	 * as long after each failure, and half of it is random.
+	 * The pauses between attempts to connect to an address that failed. The pause doubles
+	 * with each failure, and half of it is random.
 	 *
 	 * @param min First pause, at least 1ms.
 	 * @param max Longest pause.
@@ -79,8 +80,8 @@ public record ClientProperties(@DefaultValue List<String> addresses, @DefaultVal
 	}
 
 	/**
-	 * The request for a peer that has been silent. The connection is closed if it is not
-	 * answered within the request timeout.
+	 * The request for a peer that has been silent. If the peer does not reply within the
+	 * request timeout, the connection is closed.
 	 *
 	 * @param interval Time of silence after which the request is sent. No heartbeat if
 	 * not set.

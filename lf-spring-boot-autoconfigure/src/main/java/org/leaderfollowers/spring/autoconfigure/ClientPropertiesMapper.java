@@ -18,7 +18,7 @@ import org.springframework.boot.convert.DurationStyle;
  * Maps the properties of a client to its builder.
  *
  * @param properties the properties to map
- * @param beanFactory where to find framings and correlations of the application
+ * @param beanFactory provides framings and correlations of the application
  */
 record ClientPropertiesMapper(ConfiguredProperties<ClientProperties> properties, ListableBeanFactory beanFactory) {
 
@@ -62,7 +62,7 @@ record ClientPropertiesMapper(ConfiguredProperties<ClientProperties> properties,
 		return builder;
 	}
 
-	/** A literal IPv6 address is in brackets. */
+	/** A literal IPv6 address must be in brackets. */
 	static InetSocketAddress address(String text) {
 		int colon = text.lastIndexOf(':');
 		String host = text.substring(0, Math.max(0, colon)).trim();
@@ -75,7 +75,7 @@ record ClientPropertiesMapper(ConfiguredProperties<ClientProperties> properties,
 			}
 		}
 		catch (NumberFormatException ex) {
-			// Said below.
+			// Reported below.
 		}
 		throw new IllegalArgumentException(
 				"'%s' must be a host and a port from 1 to 65535, such as 'localhost:6379' or '[::1]:6379'"

@@ -46,7 +46,10 @@ class ClientRegistrar implements ImportBeanDefinitionRegistrar {
 			.forEach((name) -> register(name, registry));
 	}
 
-	/** The properties of clients are not nested in those that contain them. */
+	/**
+	 * The properties of clients are not nested in another properties class, so they need
+	 * their own hints.
+	 */
 	static class PropertiesRuntimeHints implements RuntimeHintsRegistrar {
 
 		@Override
@@ -60,7 +63,7 @@ class ClientRegistrar implements ImportBeanDefinitionRegistrar {
 	private static void register(String name, BeanDefinitionRegistry registry) {
 		String beanName = name + TcpClient.class.getSimpleName();
 		if (registry.containsBeanDefinition(beanName)) {
-			// The application's own takes the place of ours.
+			// A bean of the application replaces ours.
 			return;
 		}
 		RootBeanDefinition definition = new RootBeanDefinition();
@@ -69,7 +72,7 @@ class ClientRegistrar implements ImportBeanDefinitionRegistrar {
 		definition.setFactoryMethodName("get");
 		definition.getConstructorArgumentValues().addIndexedArgumentValue(0, name);
 		definition.addQualifier(new AutowireCandidateQualifier(Qualifier.class, name));
-		// All of them are closed together.
+		// All clients are closed together, so the bean has no destroy method.
 		definition.setDestroyMethodName("");
 		definition.setResourceDescription("property 'lf.clients.%s'".formatted(name));
 		registry.registerBeanDefinition(beanName, definition);

@@ -22,7 +22,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.util.unit.DataSize;
 
 /**
- * The properties of one server, client or pool and the prefix that they have.
+ * The properties of one server, client or pool, and their prefix.
  *
  * @param <P> the type of the properties
  * @param prefix the prefix of the properties, without a dot at its end
@@ -32,20 +32,18 @@ record ConfiguredProperties<P>(String prefix, P values) {
 
 	static final String DEFAULT_NAME = "default";
 
-	/**
-	 * Properties that have their default values.
-	 */
+	/** Properties with their default values. */
 	static <P extends Record> ConfiguredProperties<P> defaults(String prefix, Class<P> type) {
 		return new ConfiguredProperties<>(prefix, new Binder().bindOrCreate(prefix, type));
 	}
 
 	/**
-	 * Finds the properties of all servers, or all pools.
-	 * @param singular the prefix for the one that is named 'default'
-	 * @param one the properties with that prefix, if any is set
-	 * @param plural the prefix for those with other names
-	 * @param others the properties with that prefix
-	 * @param environment where the properties are set
+	 * Finds the properties of all servers, clients or pools.
+	 * @param singular the prefix of the one named 'default'
+	 * @param one the properties with this prefix, if any is set
+	 * @param plural the prefix of the others
+	 * @param others the properties with this prefix
+	 * @param environment contains the properties
 	 * @return the properties by name
 	 */
 	static <P> Map<String, ConfiguredProperties<P>> byName(String singular, @Nullable P one, String plural,
@@ -55,7 +53,7 @@ record ConfiguredProperties<P>(String prefix, P values) {
 			List<String> names = new ArrayList<>();
 			for (String prefix : List.of(singular, alternative)) {
 				List<String> found = names(prefix, environment);
-				// Not every source can list its names.
+				// Not every property source can list its names.
 				names.addAll(found.isEmpty() ? List.of(prefix) : found);
 			}
 			throw new MutuallyExclusiveConfigurationPropertiesException(names,
@@ -70,9 +68,9 @@ record ConfiguredProperties<P>(String prefix, P values) {
 	}
 
 	/**
-	 * Finds the names of the properties that are set.
-	 * @param prefix what they begin with
-	 * @param environment where they are set
+	 * Finds the names of properties that are set.
+	 * @param prefix the beginning of the names
+	 * @param environment contains the properties
 	 */
 	static List<String> names(String prefix, Environment environment) {
 		ConfigurationPropertyName parent = ConfigurationPropertyName.adapt(prefix, '.');
@@ -90,8 +88,9 @@ record ConfiguredProperties<P>(String prefix, P values) {
 	}
 
 	/**
-	 * Hands a value on to a builder, which checks it.
-	 * @param rule what the builder accepts, as the rest of a sentence after "must"
+	 * Passes a value to a builder, which checks it.
+	 * @param rule the values that the builder accepts, as the rest of a sentence after
+	 * "must"
 	 */
 	<V> void set(String property, V value, Consumer<V> setter, String rule) {
 		get(property, value, (checked) -> {
@@ -101,8 +100,9 @@ record ConfiguredProperties<P>(String prefix, P values) {
 	}
 
 	/**
-	 * Hands a size on to a builder, in bytes.
-	 * @param rule what the builder accepts, as the rest of a sentence after "must"
+	 * Passes a size to a builder, in bytes.
+	 * @param rule the values that the builder accepts, as the rest of a sentence after
+	 * "must"
 	 */
 	void setSize(String property, DataSize value, Consumer<Integer> setter, String rule) {
 		set(property, value,
@@ -111,8 +111,8 @@ record ConfiguredProperties<P>(String prefix, P values) {
 	}
 
 	/**
-	 * Makes something of a value, which is checked thereby.
-	 * @param rule what values are accepted, as the rest of a sentence after "must"
+	 * Converts a value, which also checks it.
+	 * @param rule the accepted values, as the rest of a sentence after "must"
 	 */
 	<V, R> R get(String property, V value, Function<V, R> factory, String rule) {
 		try {
@@ -123,9 +123,7 @@ record ConfiguredProperties<P>(String prefix, P values) {
 		}
 	}
 
-	/**
-	 * Makes something of a value if the exception says all that there is to say.
-	 */
+	/** Converts a value, if the exception alone is a sufficient message. */
 	<V, R> R get(String property, V value, Function<V, R> factory) {
 		try {
 			return factory.apply(value);
@@ -135,7 +133,10 @@ record ConfiguredProperties<P>(String prefix, P values) {
 		}
 	}
 
-	/** Boot's failure analysis prints the value, and a value that is missing is empty. */
+	/**
+	 * The failure analysis of Boot prints the value, and a missing value is printed as
+	 * empty.
+	 */
 	InvalidConfigurationPropertyValueException missing(String property, String reason) {
 		return invalid(property, "", reason);
 	}

@@ -23,16 +23,16 @@ import org.springframework.core.Ordered;
 import org.springframework.util.Assert;
 
 /**
- * Binds attributes of a connection to the thread, around every call of its handler: those
- * that have the key of a {@link ThreadLocalAccessor}. Afterwards the thread has again
- * what it had before. An attribute that is set by a call is bound from the next one on.
- * Nothing is allocated for connections without such attributes.
+ * Binds attributes of a connection to the thread around every call of its handler:
+ * attributes whose name is the key of a {@link ThreadLocalAccessor}. Afterwards the
+ * previous values are restored. An attribute that a call sets is bound from the next call
+ * on. Nothing is allocated for connections without such attributes.
  * <p>
- * A handler that is run on top of another one sees no value of that.
+ * If a handler runs on top of another one, it does not see the values of that one.
  */
 final class ContextPropagation implements MessageHandlerInterceptor, NestingGuard, Ordered {
 
-	/** Outside of the observation, whose parent may be among the attributes. */
+	/** Outside of the observation, because its parent may be among the attributes. */
 	private static final int ORDER = MessageHandlerDecorator.OBSERVATION_ORDER - 500;
 
 	private final ContextRegistry registry;
@@ -43,7 +43,7 @@ final class ContextPropagation implements MessageHandlerInterceptor, NestingGuar
 
 	/**
 	 * Creates a new interceptor.
-	 * @param registry knows what can be bound to threads
+	 * @param registry knows the values that can be bound to threads
 	 */
 	public ContextPropagation(ContextRegistry registry) {
 		Assert.notNull(registry, "'registry' must not be null");
@@ -112,7 +112,9 @@ final class ContextPropagation implements MessageHandlerInterceptor, NestingGuar
 		}
 	}
 
-	/** Binds nothing if there is nothing to bind: a resource may be {@code null}. */
+	/**
+	 * Returns {@code null} if there is nothing to bind, which is allowed for a resource.
+	 */
 	private @Nullable Scope bind(Connection connection) {
 		return hasContext(connection) ? this.snapshots.setThreadLocalsFrom(connection) : null;
 	}
@@ -139,8 +141,8 @@ final class ContextPropagation implements MessageHandlerInterceptor, NestingGuar
 	 * {@link ContextAccessor} that lets snapshots of Micrometer's context propagation
 	 * read from, and write to, the {@linkplain Connection#attributes() attributes} of a
 	 * connection. An attribute belongs to a thread-local value if its name is the key of
-	 * the {@link ThreadLocalAccessor}. Micrometer finds this class by itself, so it must
-	 * be public.
+	 * the {@link ThreadLocalAccessor}. Micrometer finds this class itself, so it must be
+	 * public.
 	 */
 	public static final class ConnectionAccessor implements ContextAccessor<Connection, Connection> {
 

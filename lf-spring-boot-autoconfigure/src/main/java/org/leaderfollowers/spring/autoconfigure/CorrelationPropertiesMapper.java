@@ -13,11 +13,11 @@ import org.springframework.beans.factory.BeanNotOfRequiredTypeException;
 import org.springframework.beans.factory.ListableBeanFactory;
 
 /**
- * Maps the properties of whoever sends requests to its correlation.
+ * Maps the properties of a correlation.
  *
- * @param properties those that the correlation belongs to
+ * @param properties the properties of the server or client that sends the requests
  * @param correlation the properties to map
- * @param beanFactory where to find correlations of the application, parents included
+ * @param beanFactory provides correlations of the application and of parent contexts
  */
 record CorrelationPropertiesMapper(ConfiguredProperties<?> properties, LfProperties.Correlation correlation,
 		ListableBeanFactory beanFactory) {
@@ -32,7 +32,7 @@ record CorrelationPropertiesMapper(ConfiguredProperties<?> properties, LfPropert
 
 	/**
 	 * Maps the properties.
-	 * @return the correlation, or {@code null} if none of them is set
+	 * @return the correlation, or {@code null} if no property is set
 	 */
 	@Nullable Correlation map() {
 		CorrelationType type = this.correlation.type();

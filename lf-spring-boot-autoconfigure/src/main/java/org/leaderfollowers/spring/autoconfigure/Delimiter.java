@@ -4,8 +4,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 
 /**
- * The bytes of a delimiter as it is written in a property. A line end and control
- * characters survive only some formats of property files, so they can be escaped.
+ * The bytes of a delimiter that a property contains. Line ends and control characters can
+ * be escaped, because not all formats of property files preserve them.
  */
 final class Delimiter {
 
@@ -32,7 +32,7 @@ final class Delimiter {
 			}
 		}
 		catch (IllegalArgumentException ex) {
-			// Said below.
+			// Reported below.
 		}
 		throw new IllegalArgumentException("Must have two hexadecimal digits for each byte after '0x'");
 	}

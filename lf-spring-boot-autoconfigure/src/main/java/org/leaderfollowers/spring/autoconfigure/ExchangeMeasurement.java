@@ -13,10 +13,10 @@ import org.leaderfollowers.spring.observation.ExchangeObservationConvention;
 import org.leaderfollowers.spring.observation.MessageObservationDocumentation;
 
 /**
- * {@link ExchangeInterceptor} that observes the exchanges of clients: from the call to
- * the reply, also if the caller does not wait for it.
+ * {@link ExchangeInterceptor} that observes the exchanges of clients, from the call to
+ * the reply, even if the caller does not wait for it.
  *
- * @param registry where to report
+ * @param registry the registry of observations
  * @param convention the convention of the application, if it has one
  */
 record ExchangeMeasurement(ObservationRegistry registry,
@@ -25,8 +25,9 @@ record ExchangeMeasurement(ObservationRegistry registry,
 	private static final ExchangeObservationConvention DEFAULT_CONVENTION = new DefaultExchangeObservationConvention();
 
 	/**
-	 * Has exchanges observed or, where that comes to the same thing, timed.
-	 * @param ofMessages decides for messages, and so for exchanges
+	 * Creates an interceptor that observes exchanges or, if this has the same result,
+	 * times them.
+	 * @param ofMessages decides for messages, and thereby for exchanges
 	 */
 	static ExchangeInterceptor of(MessageMeasurement ofMessages, @Nullable ExchangeObservationConvention convention,
 			@Nullable ExchangeTiming timing) {
@@ -68,7 +69,7 @@ record ExchangeMeasurement(ObservationRegistry registry,
 		observation.stop();
 	}
 
-	/** In the place of an interceptor, of which there is one for all cases. */
+	/** An interceptor without effect, so that there always is an interceptor. */
 	private static final class Unmeasured implements ExchangeInterceptor {
 
 		@Override

@@ -16,8 +16,8 @@ import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
 import org.leaderfollowers.spring.observation.DefaultExchangeObservationConvention;
 
 /**
- * {@link ExchangeInterceptor} that times the exchanges of clients, with the names and
- * tags of the timer that Micrometer makes of an observation by the
+ * {@link ExchangeInterceptor} that times the exchanges of clients, with the same names
+ * and tags as the timer that Micrometer creates for an observation with the
  * {@link DefaultExchangeObservationConvention}. A failure of the registry does not affect
  * the exchange.
  */
@@ -35,8 +35,8 @@ final class ExchangeTimer implements ExchangeInterceptor {
 
 	/**
 	 * Creates a new interceptor.
-	 * @param registry where to register the timers
-	 * @param commonKeyValues what every observation of the application has in addition
+	 * @param registry the registry of the timers
+	 * @param commonKeyValues the key values that all observations of the application have
 	 */
 	ExchangeTimer(MeterRegistry registry, KeyValues commonKeyValues) {
 		this.registry = registry;

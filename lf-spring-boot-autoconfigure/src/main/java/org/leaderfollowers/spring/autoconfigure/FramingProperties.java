@@ -9,7 +9,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * Configuration properties of a framing.
  *
- * @param type Kind of framing. Lines, unless there is a bean.
+ * @param type Kind of framing. Lines by default, unless there is a bean.
  * @param bean Name of a bean of type Framing to use instead of a built-in framing.
  * @param delimiter Delimiter at the end of each message, with escapes such as '\r\n', or
  * bytes in hexadecimal such as '0x0d0a'. Required for the type 'delimiter'.
@@ -35,13 +35,13 @@ public record FramingProperties(@Nullable Type type, @Nullable String bean, @Nul
 		/** Messages that end with a delimiter. */
 		DELIMITER,
 
-		/** Messages of one length. */
+		/** Messages of a fixed length. */
 		FIXED_LENGTH,
 
-		/** Messages behind a header that tells their length. */
+		/** Messages behind a header with their length. */
 		LENGTH_FIELD,
 
-		/** Messages behind a header that tells their length in decimal digits. */
+		/** Messages behind a header with their length in decimal digits. */
 		DECIMAL_LENGTH,
 
 		/** Messages between a start and an end. */
@@ -68,7 +68,7 @@ public record FramingProperties(@Nullable Type type, @Nullable String bean, @Nul
 	}
 
 	/**
-	 * The header of messages that tells their length.
+	 * The header with the length of a message.
 	 *
 	 * @param bytes Size of the length field in bytes, from 1 to 4. Required for the type
 	 * 'length-field'.
@@ -98,7 +98,7 @@ public record FramingProperties(@Nullable Type type, @Nullable String bean, @Nul
 	}
 
 	/**
-	 * The header of messages that tells their length in decimal digits.
+	 * The header with the length of a message in decimal digits.
 	 *
 	 * @param digits Number of digits, from 1 to 9.
 	 * @param offset Bytes of header before the digits. They are part of the message.

@@ -24,9 +24,9 @@ import org.springframework.util.unit.DataSize;
 /**
  * Maps the properties of a server or client to its framing.
  *
- * @param properties those of the server or client
+ * @param properties the properties of the server or client
  * @param framing the properties to map
- * @param beanFactory where to find framings of the application, parents included
+ * @param beanFactory provides framings of the application and of parent contexts
  */
 record FramingPropertiesMapper(ConfiguredProperties<?> properties, FramingProperties framing,
 		ListableBeanFactory beanFactory) {
@@ -81,9 +81,7 @@ record FramingPropertiesMapper(ConfiguredProperties<?> properties, FramingProper
 		};
 	}
 
-	/**
-	 * Checks that a message of the framing can be received.
-	 */
+	/** Checks that the server or client can receive a message of the framing. */
 	void checkLength(DataSize maxMessageSize) {
 		Integer length = this.framing.length();
 		if (length != null && length > maxMessageSize.toBytes()) {

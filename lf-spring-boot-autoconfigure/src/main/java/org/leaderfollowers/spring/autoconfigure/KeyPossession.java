@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.ssl.SslBundle;
 
 /**
- * Looks whether a server can prove with a bundle who it is: whether there is a private
- * key, and belongs to its certificate. If not, every handshake would fail, which nobody
- * but the clients would notice.
+ * Checks whether a server can prove its identity with a bundle: whether the bundle has a
+ * private key, and whether this key belongs to its certificate. If not, every handshake
+ * would fail, and only the clients would notice.
  */
 final class KeyPossession {
 
@@ -33,7 +33,7 @@ final class KeyPossession {
 	/**
 	 * Checks the keys of a bundle.
 	 * @param bundle the bundle
-	 * @return what is wrong with it, or {@code null}
+	 * @return the problem, or {@code null} if there is none
 	 */
 	static @Nullable String problem(SslBundle bundle) {
 		boolean unknown = false;
@@ -71,9 +71,7 @@ final class KeyPossession {
 		return aliases;
 	}
 
-	/**
-	 * Signs with the one and verifies with the other.
-	 */
+	/** Signs with the private key and verifies with the certificate. */
 	private static boolean belongTogether(PrivateKey key, X509Certificate certificate) {
 		if (!sameKind(key.getAlgorithm(), certificate.getPublicKey().getAlgorithm())) {
 			return false;
@@ -95,7 +93,8 @@ final class KeyPossession {
 			signature = signing.sign();
 		}
 		catch (GeneralSecurityException ex) {
-			// A key in hardware, for example, need not do that. The handshakes will tell.
+			// Not every key can sign here, for example a key in hardware. The handshakes
+			// will show whether it works.
 			return true;
 		}
 		try {

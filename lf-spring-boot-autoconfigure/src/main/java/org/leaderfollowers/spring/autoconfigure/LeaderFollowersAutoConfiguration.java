@@ -56,11 +56,11 @@ import org.springframework.validation.Validator;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for Leader/Followers servers and
- * clients. Beans that are annotated with {@link LfHandler @LfHandler} handle the
- * messages, interfaces that are annotated with {@link LfClient @LfClient} send requests,
- * properties configure servers, clients and pools. A {@link LeaderFollowersPool},
- * {@link Server} or {@link TcpClient} bean takes the place of the pool, server or client
- * that would be configured under its {@linkplain Server#name() name}.
+ * clients. Beans annotated with {@link LfHandler @LfHandler} handle messages, interfaces
+ * annotated with {@link LfClient @LfClient} send requests, and properties configure
+ * servers, clients and pools. A {@link LeaderFollowersPool}, {@link Server} or
+ * {@link TcpClient} bean replaces the pool, server or client that would be configured
+ * under the same {@linkplain Server#name() name}.
  */
 @AutoConfiguration(after = SslAutoConfiguration.class)
 @ConditionalOnClass(TcpServer.class)
@@ -88,7 +88,7 @@ public final class LeaderFollowersAutoConfiguration {
 		builders.computeIfAbsent(ConfiguredProperties.DEFAULT_NAME, (name) -> () -> build(name,
 				ConfiguredProperties.defaults("lf.pool", Pool.class), sources.apply(name), guard, ordered));
 		LeaderFollowersPools pools = new LeaderFollowersPools(poolBeans.stream().toList(), builders);
-		// Now, so that invalid values are found even if nothing uses the pool.
+		// Done now, so that invalid values are found even if the pool is not used.
 		configured.keySet().forEach(pools::get);
 		return pools;
 	}
@@ -110,8 +110,8 @@ public final class LeaderFollowersAutoConfiguration {
 	}
 
 	/**
-	 * A bean, so that servers and clients follow their bundles as long as the context
-	 * lives.
+	 * A bean, so that servers and clients follow their bundles for the lifetime of the
+	 * context.
 	 */
 	@Bean
 	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
@@ -120,7 +120,8 @@ public final class LeaderFollowersAutoConfiguration {
 	}
 
 	/**
-	 * Does not need what the servers need, so that handlers and interceptors can use it.
+	 * Does not depend on the beans that the servers need, so handlers and interceptors
+	 * can use it.
 	 */
 	@Bean
 	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
@@ -138,9 +139,7 @@ public final class LeaderFollowersAutoConfiguration {
 			.build();
 	}
 
-	/**
-	 * Does not need what the servers need either.
-	 */
+	/** Does not depend on the beans that the servers need either. */
 	@Bean
 	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
 	LfConnections leaderFollowersConnections(LfProperties properties, LeaderFollowersServers servers,
@@ -216,9 +215,7 @@ public final class LeaderFollowersAutoConfiguration {
 		return ServerLifecycle.gracefulShutdown(servers);
 	}
 
-	/**
-	 * With transactions on the class path.
-	 */
+	/** Requires transactions on the class path. */
 	@Configuration(proxyBeanMethods = false)
 	@ConditionalOnClass(TransactionSynchronizationManager.class)
 	static class Transactions {

@@ -100,8 +100,8 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	 * Properties of the endpoint of connections.
 	 *
 	 * @param showRemoteAddresses When to show the addresses of clients.
-	 * @param roles Roles that are authorized to see the addresses of clients, one of
-	 * which is enough. Every authenticated user is authorized if empty.
+	 * @param roles Roles that are authorized to see the addresses of clients. One of them
+	 * is enough. If empty, every authenticated user is authorized.
 	 */
 	@ConfigurationProperties("management.endpoint.lfconnections")
 	record ConnectionsEndpointProperties(@DefaultValue("never") Show showRemoteAddresses,

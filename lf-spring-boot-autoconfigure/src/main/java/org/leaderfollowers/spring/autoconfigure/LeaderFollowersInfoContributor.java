@@ -24,8 +24,8 @@ import org.springframework.boot.actuate.info.InfoContributor;
 import org.springframework.util.Assert;
 
 /**
- * {@link InfoContributor} that tells, as {@code lf}, the version of the engine and what
- * pools and servers there are.
+ * {@link InfoContributor} that adds the section {@code lf}, with the version of the
+ * engine and the configured pools, servers and clients.
  */
 final class LeaderFollowersInfoContributor implements InfoContributor {
 
@@ -37,9 +37,9 @@ final class LeaderFollowersInfoContributor implements InfoContributor {
 
 	/**
 	 * Creates a new contributor.
-	 * @param pools the pools to tell of
-	 * @param servers the servers to tell of
-	 * @param clients the clients to tell of
+	 * @param pools the pools to describe
+	 * @param servers the servers to describe
+	 * @param clients the clients to describe
 	 */
 	public LeaderFollowersInfoContributor(LeaderFollowersPools pools, LeaderFollowersServers servers,
 			LeaderFollowersClients clients) {
@@ -70,9 +70,10 @@ final class LeaderFollowersInfoContributor implements InfoContributor {
 	}
 
 	/**
-	 * What there is.
+	 * The section.
 	 *
-	 * @param version the version of the engine, or {@code null} if its jar does not tell
+	 * @param version the version of the engine, or {@code null} if its jar does not
+	 * contain it
 	 * @param pools the pools, by name
 	 * @param servers the servers, by name
 	 * @param clients the clients, by name
@@ -102,7 +103,7 @@ final class LeaderFollowersInfoContributor implements InfoContributor {
 	 *
 	 * @param threads how many threads it may have
 	 * @param handleSets how many handle sets it has, in use or not
-	 * @param parallelism how many threads share the events that are ready, at the most
+	 * @param parallelism the maximum number of threads that share the ready events
 	 * @param promotion how followers are promoted
 	 * @param maxBufferedBytes how much memory its connections may hold together
 	 */
@@ -121,8 +122,8 @@ final class LeaderFollowersInfoContributor implements InfoContributor {
 	/**
 	 * How many threads a pool may have.
 	 *
-	 * @param min the least number of threads
-	 * @param max the greatest number of threads
+	 * @param min the minimum number of threads
+	 * @param max the maximum number of threads
 	 */
 	public record ThreadsInfo(int min, int max) {
 	}
@@ -140,10 +141,10 @@ final class LeaderFollowersInfoContributor implements InfoContributor {
 	/**
 	 * A server.
 	 *
-	 * @param transport what carries the messages
+	 * @param transport the transport of the messages
 	 * @param port the port that it is bound to, or {@code null} if it is not
-	 * @param framing how messages are told apart
-	 * @param tls whether it speaks TLS
+	 * @param framing the framing of the messages
+	 * @param tls whether it uses TLS
 	 * @param pool the name of the pool that serves it
 	 */
 	public record ServerInfo(TransportType transport, @Nullable Integer port, String framing, boolean tls,

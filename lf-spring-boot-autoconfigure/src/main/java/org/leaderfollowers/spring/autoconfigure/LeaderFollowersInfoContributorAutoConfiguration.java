@@ -25,8 +25,8 @@ import org.springframework.core.annotation.Order;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for
- * {@link LeaderFollowersInfoContributor}. Off unless it is asked for, as are those of
- * Boot that tell how an application runs and not how it was built.
+ * {@link LeaderFollowersInfoContributor}. Disabled by default, like the contributors of
+ * Boot that describe the running application instead of its build.
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
 @ConditionalOnClass({ TcpServer.class, InfoContributor.class, ConditionalOnEnabledInfoContributor.class })

@@ -19,7 +19,7 @@ import org.springframework.context.annotation.Bean;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for the meters of Leader/Followers
- * pools, servers and clients. Each application context has meters of its own ones.
+ * pools, servers and clients. Each application context has its own meters.
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class,
 		afterName = "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration")
@@ -49,9 +49,9 @@ public final class LeaderFollowersMetricsAutoConfiguration {
 	}
 
 	/**
-	 * Spring Boot binds the meters of this context to its registries. This binds them if
-	 * the registry is that of a parent context, or if Spring Boot's module for metrics is
-	 * not there. A registry that is bound already stays as it is.
+	 * Spring Boot binds the meters of this context to its registries. This bean binds
+	 * them if the registry belongs to a parent context, or if the module of Spring Boot
+	 * for metrics is missing. A registry that is bound already is not bound again.
 	 */
 	@Bean
 	SmartInitializingSingleton leaderFollowersMeterBinding(ConfigurableListableBeanFactory beanFactory,

@@ -27,9 +27,9 @@ import org.springframework.core.annotation.Order;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for the observation of the messages
- * that handlers process and of the exchanges of clients, and for their timers. Where Boot
- * configures meters, it makes a timer of each observation; if nothing else would come of
- * it, the messages are timed without one.
+ * that handlers process and of the exchanges of clients, and for their timers. If Boot
+ * configures meters, it creates a timer for each observation. If an observation would
+ * have no other effect, the messages are timed without one.
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class,
 		afterName = { "org.springframework.boot.micrometer.observation.autoconfigure.ObservationAutoConfiguration",
@@ -55,9 +55,7 @@ public final class LeaderFollowersObservationAutoConfiguration {
 		return ExchangeMeasurement.of(measurement, convention.getIfAvailable(), timing.getIfAvailable());
 	}
 
-	/**
-	 * Needs a registry of meters.
-	 */
+	/** Requires a registry of meters. */
 	@Configuration(proxyBeanMethods = false)
 	@ConditionalOnClass(MeterRegistry.class)
 	@ConditionalOnBean(MeterRegistry.class)
@@ -78,9 +76,7 @@ public final class LeaderFollowersObservationAutoConfiguration {
 
 	}
 
-	/**
-	 * Needs Boot's way to configure observations.
-	 */
+	/** Requires the support of Boot for observations. */
 	@Configuration(proxyBeanMethods = false)
 	@ConditionalOnClass({ ObservationAutoConfiguration.class, DefaultMeterObservationHandler.class })
 	static class Listeners {
@@ -92,9 +88,7 @@ public final class LeaderFollowersObservationAutoConfiguration {
 
 	}
 
-	/**
-	 * Of either kind.
-	 */
+	/** A registry of either kind. */
 	static class OnRegistry extends AnyNestedCondition {
 
 		OnRegistry() {

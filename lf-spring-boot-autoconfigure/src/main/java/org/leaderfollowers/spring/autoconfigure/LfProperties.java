@@ -22,8 +22,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.util.unit.DataSize;
 
 /**
- * Configuration properties for Leader/Followers servers, clients and pools. A property
- * that does not exist fails the start instead of being ignored.
+ * Configuration properties for Leader/Followers servers, clients and pools. An unknown
+ * property fails the start instead of being ignored.
  *
  * @param enabled Whether to auto-configure Leader/Followers servers.
  * @param server Server named 'default'.
@@ -34,7 +34,7 @@ import org.springframework.util.unit.DataSize;
  * @param sources Event sources, by the name of their bean.
  * @param shutdown Shutdown of the servers.
  * @param observation Observation of the messages.
- * @param health What counts as healthy.
+ * @param health Conditions of the health.
  */
 @ConfigurationProperties(prefix = "lf", ignoreUnknownFields = false)
 public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Server server,
@@ -43,8 +43,9 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation, @DefaultValue Health health) {
 
 	/**
-	 * The same properties without some of the servers, for tests that leave handlers out.
-	 * @param names says by its name whether a server stays
+	 * Returns these properties without some of the servers, for tests that exclude
+	 * handlers.
+	 * @param names decides by the name whether a server stays
 	 * @return a copy
 	 */
 	public LfProperties onlyServers(Predicate<String> names) {
@@ -64,44 +65,44 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param transport What carries the messages, streams or datagrams.
 	 * @param framing Framing of the messages.
 	 * @param ssl TLS of the connections.
-	 * @param charset Charset of messages that are text.
-	 * @param maxMessageSize Maximum size of a message, framing excluded. A connection
-	 * that sends a larger one is closed, a larger datagram is dropped.
-	 * @param skipOversizedMessages Whether a message that is too large is left out, and
-	 * the handler told of it, instead of closing the connection.
+	 * @param charset Charset of text messages.
+	 * @param maxMessageSize Maximum size of a message, framing excluded. If a client
+	 * sends a larger one, the connection is closed; a larger datagram is dropped.
+	 * @param skipOversizedMessages Whether a message that is too large is skipped and
+	 * reported to the handler, instead of closing the connection.
 	 * @param maxConnections Maximum number of open connections. Further ones are closed
 	 * as soon as they are accepted.
 	 * @param maxOutboundSize Maximum amount of data that waits for a client that does not
 	 * read.
 	 * @param idleTimeout Time after which a connection that is silent in both directions
 	 * is closed. Use 0 for no timeout.
-	 * @param messageTimeout Time that a message may take from its first byte to its last.
+	 * @param messageTimeout Maximum time for a message from its first byte to its last.
 	 * Use 0 for no timeout.
-	 * @param writeTimeout Time that a client may take to accept the next byte of what
-	 * waits for it. Use 0 for no timeout.
-	 * @param handshakeTimeout Time that a connection may take until it is established,
-	 * from when it is accepted. Use 0 for no timeout.
-	 * @param loginTimeout Time that a client may take to log in, from when its connection
-	 * is opened. Use 0 for no timeout.
-	 * @param readIdle Time without anything received after which the handler is called,
-	 * again and again. Use 0 for never.
-	 * @param writeIdle Time without anything sent after which the handler is called,
-	 * again and again. Use 0 for never.
+	 * @param writeTimeout Maximum time for a client to accept the next pending byte. Use
+	 * 0 for no timeout.
+	 * @param handshakeTimeout Maximum time to establish a connection after it was
+	 * accepted. Use 0 for no timeout.
+	 * @param loginTimeout Maximum time for a client to log in after its connection was
+	 * opened. Use 0 for no timeout.
+	 * @param readIdle Time without input after which the handler is called, repeatedly.
+	 * Use 0 for never.
+	 * @param writeIdle Time without output after which the handler is called, repeatedly.
+	 * Use 0 for never.
 	 * @param backlog Maximum number of connections that the system keeps until they are
 	 * accepted.
 	 * @param maxInFlightPerConnection Maximum number of messages of one connection that
 	 * are handled in parallel. One by default, or 16 if there is a message order.
-	 * @param messageOrder Name of a bean of type MessageOrder, which tells the messages
-	 * of a connection that stay in order although others are handled in parallel. If not
-	 * set, the only bean of that type, if there is one.
+	 * @param messageOrder Name of a bean of type MessageOrder, which selects messages of
+	 * a connection that stay in order while others are handled in parallel. By default,
+	 * the only bean of that type, if there is one.
 	 * @param replyOrder Order in which the replies of a connection leave if its messages
 	 * are handled in parallel.
-	 * @param correlation Which message is the reply to a request of the server. Without
-	 * it, the server cannot ask its clients.
-	 * @param maxExchanges Maximum number of requests of the server that are under way on
-	 * a connection.
+	 * @param correlation How the request of a reply is found. Without a correlation, the
+	 * server cannot send requests to its clients.
+	 * @param maxExchanges Maximum number of requests of the server under way on a
+	 * connection.
 	 * @param proxyProtocol PROXY protocol of load balancers.
-	 * @param udp What there is for datagrams only.
+	 * @param udp Properties for datagrams only.
 	 */
 	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
 			@DefaultValue("tcp") TransportType transport,
@@ -119,31 +120,31 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	}
 
 	/**
-	 * What load balancers tell about the clients behind them.
+	 * The PROXY protocol of load balancers, which reports the addresses of clients.
 	 *
-	 * @param trustedNetworks Networks of the load balancers, which have to send the
-	 * header of the PROXY protocol. Addresses or networks such as '10.0.0.0/8'. No PROXY
+	 * @param trustedNetworks Networks of the load balancers, which must send the header
+	 * of the PROXY protocol. Addresses or networks such as '10.0.0.0/8'. No PROXY
 	 * protocol if empty.
 	 * @param directClients Whether clients from other networks are served. They are
-	 * turned away otherwise.
+	 * rejected otherwise.
 	 */
 	public record ProxyProtocol(@DefaultValue List<String> trustedNetworks,
 			@DefaultValue("false") boolean directClients) {
 	}
 
 	/**
-	 * What there is for servers with the transport 'udp' only.
+	 * Properties of servers with the transport 'udp' only.
 	 *
-	 * @param maxInFlight Maximum number of datagrams that are being handled or suspended.
-	 * While there are as many, none is read.
-	 * @param maxReplyRatio Maximum size of the replies to a datagram, as a multiple of
+	 * @param maxInFlight Maximum number of datagrams that are handled or suspended at the
+	 * same time. When it is reached, no further datagrams are read.
+	 * @param maxReplyRatio Maximum size of all replies to a datagram, as a multiple of
 	 * its own size, headers included. Use 0 for no replies at all.
-	 * @param suspensionTimeout Time that a datagram may be suspended until it is replied
-	 * to. Use 0 for no timeout.
-	 * @param receiveBufferSize Size of the buffer that the system keeps received
-	 * datagrams in until they are read. Decided by the system if not set.
-	 * @param sendBufferSize Size of the buffer that the system keeps replies in until
-	 * they are sent. Decided by the system if not set.
+	 * @param suspensionTimeout Maximum time that a datagram may be suspended. Use 0 for
+	 * no timeout.
+	 * @param receiveBufferSize Size of the system's buffer for received datagrams that
+	 * were not read yet. Set by the system by default.
+	 * @param sendBufferSize Size of the system's buffer for replies that were not sent
+	 * yet. Set by the system by default.
 	 */
 	public record Udp(@DefaultValue("1024") int maxInFlight, @DefaultValue("3") int maxReplyRatio,
 			@DefaultValue("30s") Duration suspensionTimeout, @Nullable DataSize receiveBufferSize,
@@ -151,23 +152,23 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	}
 
 	/**
-	 * How a server speaks TLS.
+	 * The TLS of a server.
 	 *
-	 * @param enabled Whether to speak TLS. Enabled automatically if there is a bundle.
+	 * @param enabled Whether to use TLS. Enabled automatically if there is a bundle.
 	 * @param bundle Name of the SSL bundle with the keys of the server.
-	 * @param clientAuth Whether clients have to show a certificate.
+	 * @param clientAuth Whether clients must send a certificate.
 	 */
 	public record Ssl(@Nullable Boolean enabled, @Nullable String bundle, @DefaultValue("none") ClientAuth clientAuth) {
 	}
 
 	/**
-	 * Which message is the reply to which request.
+	 * How the request of a reply is found.
 	 *
 	 * @param type Kind of correlation. Required, unless there is a bean.
 	 * @param bean Name of a bean of type Correlation to use instead of a built-in one,
 	 * for keys of any kind.
-	 * @param offset Where the number of a request begins in its message, in bytes. For
-	 * the type 'stamped'.
+	 * @param offset Position of the number of a request in its message, in bytes. For the
+	 * type 'stamped'.
 	 * @param length Size of the number of a request in bytes, from 1 to 8. Required for
 	 * the type 'stamped'.
 	 */
@@ -192,15 +193,15 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * A pool.
 	 *
 	 * @param threads Threads of the pool.
-	 * @param handleSets Number of handle sets that the connections are spread over, each
-	 * with a leader of its own. As many as the pool can keep processors busy by default.
-	 * @param parallelism Maximum number of threads that share the events that are ready,
-	 * from 1 to 1024. The number of processors by default.
+	 * @param handleSets Number of handle sets that the connections are distributed over,
+	 * each with its own leader. By default, as many as the pool can keep processors busy.
+	 * @param parallelism Maximum number of threads that share the ready events, from 1 to
+	 * 1024. The number of processors by default.
 	 * @param maxBufferedSize Maximum memory of all connections together for messages that
 	 * have begun to arrive and replies that wait for their peers. By default, all pools
 	 * without a value share a quarter of the maximum heap.
-	 * @param nestedDispatch Whether a thread that waits for a reply runs the handlers of
-	 * other events on top of the one that waits, if there is no other thread for them.
+	 * @param nestedDispatch Whether a thread that waits for a reply runs handlers of
+	 * other events on top of the waiting handler, if there is no other thread for them.
 	 * @param maxNestedDepth Maximum number of handlers that a thread runs on top of its
 	 * first one, from 1 to 100.
 	 * @param promotion Promotion of followers.
@@ -214,8 +215,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * The threads of a pool.
 	 *
 	 * @param min Minimum number of threads, which are kept even when idle.
-	 * @param max Maximum number of threads, and so of handlers that block at the same
-	 * time.
+	 * @param max Maximum number of threads, which limits how many handlers can block at
+	 * the same time.
 	 * @param keepAlive Time after which an idle thread above the minimum ends.
 	 * @param priority Priority of the threads, from 1 to 10. Many systems ignore it.
 	 */
@@ -227,7 +228,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * How followers are promoted.
 	 *
 	 * @param policy When the leader promotes a follower.
-	 * @param order Which follower is promoted, by how long it has waited or by the
+	 * @param order Which follower is promoted, by the time that it has waited or by the
 	 * priority of its thread.
 	 * @param lease Time that a leader may run a handler before a follower takes over,
 	 * from 100us to 1m.
@@ -241,24 +242,25 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 *
 	 * @param pool Name of the pool that waits for the events and handles them.
 	 * @param concurrency Maximum number of events that are handled at the same time. Use
-	 * 1 to handle them one after the other, in order. As many as the pool has threads for
-	 * if not set.
+	 * 1 to handle them one after the other, in order. By default, the number of threads
+	 * of the pool is the limit.
 	 */
 	public record Source(@DefaultValue("default") String pool, @Nullable Integer concurrency) {
 	}
 
 	/**
-	 * How the servers are shut down.
+	 * The shutdown of the servers.
 	 *
-	 * @param delay Time to go on serving when readiness is down, before draining begins.
+	 * @param delay Time to continue to serve after readiness has gone down, before
+	 * draining begins.
 	 */
 	public record Shutdown(@DefaultValue("0s") Duration delay) {
 	}
 
 	/**
-	 * How messages are observed.
+	 * The observation of messages.
 	 *
-	 * @param mode When each message is an observation. It is timed otherwise.
+	 * @param mode When each message is an observation. Otherwise it is timed.
 	 */
 	public record Observation(@DefaultValue("auto") ObservationMode mode) {
 	}
@@ -269,15 +271,15 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	public enum ObservationMode {
 
 		/**
-		 * If anything but meters may listen to observations, such as a tracer. Otherwise
-		 * the messages are timed without one, which gives the same timer at a fraction of
-		 * the cost.
+		 * If anything besides meters may listen to observations, for example a tracer.
+		 * Otherwise, messages are timed without an observation, which gives the same
+		 * timer at a fraction of the cost.
 		 */
 		AUTO,
 
 		/**
-		 * Always: for code that asks for the current observation, or adds listeners of
-		 * its own to the registry while the application runs.
+		 * Always: for code that reads the current observation, or adds its own listeners
+		 * to the registry while the application runs.
 		 */
 		ALWAYS,
 
@@ -287,10 +289,10 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	}
 
 	/**
-	 * What counts as healthy.
+	 * Conditions of the health.
 	 *
-	 * @param saturatedAfter Time that every thread of a pool may be busy before its
-	 * health is out of service. However long if not set.
+	 * @param saturatedAfter How long every thread of a pool may be busy before its health
+	 * is out of service. No limit by default.
 	 */
 	public record Health(@Nullable Duration saturatedAfter) {
 	}

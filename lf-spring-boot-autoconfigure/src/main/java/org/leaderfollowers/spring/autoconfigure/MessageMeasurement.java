@@ -14,13 +14,15 @@ import org.leaderfollowers.spring.observation.DefaultMessageObservationConventio
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
 
 /**
- * Has the messages of handlers observed or, where that comes to the same thing, timed.
+ * Decides whether the messages of handlers are observed or, if this has the same result,
+ * timed.
  *
- * @param mode what the application wants
+ * @param mode the configured mode
  * @param registry the registry of observations, if there is one
  * @param convention the convention of the application, if it has one
- * @param timing times messages, if there is a registry of meters
- * @param listeners finds out who would listen, if Boot configures observations
+ * @param timing times messages, or {@code null} if there is no registry of meters
+ * @param listeners determines which listeners an observation would have, or {@code null}
+ * if Boot does not configure observations
  */
 record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry registry,
 		@Nullable MessageObservationConvention convention, @Nullable Timing timing,
@@ -51,12 +53,12 @@ record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry re
 		return this.listeners == null || this.listeners.isEnabled(name);
 	}
 
-	/** What every observation of the application has in addition. */
+	/** The key values that all observations of the application have. */
 	KeyValues commonKeyValues() {
 		return (this.listeners != null) ? this.listeners.commonKeyValues() : KeyValues.empty();
 	}
 
-	/** Why a timer is not enough, or {@code null} if it is. */
+	/** Why a timer does not suffice, or {@code null} if it does. */
 	@Nullable String reasonToObserve() {
 		if (this.mode == ObservationMode.NEVER || this.registry == null) {
 			return null;
@@ -79,29 +81,29 @@ record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry re
 	}
 
 	/**
-	 * Times messages without observations. The type does not mention meters, which need
-	 * not be on the class path.
+	 * Times messages without observations. The type does not refer to meters, which may
+	 * be missing on the class path.
 	 */
 	@FunctionalInterface
 	interface Timing {
 
 		/**
 		 * Times the messages of a handler.
-		 * @param commonKeyValues what every observation of the application has
+		 * @param commonKeyValues the key values that all observations of the application
+		 * have
 		 */
 		MessageHandlerInterceptor interceptor(String server, String handlerName, KeyValues commonKeyValues);
 
 	}
 
-	/**
-	 * Times exchanges without observations. The type does not mention meters, either.
-	 */
+	/** Times exchanges without observations. The type does not refer to meters either. */
 	@FunctionalInterface
 	interface ExchangeTiming {
 
 		/**
 		 * Times the exchanges of all clients.
-		 * @param commonKeyValues what every observation of the application has
+		 * @param commonKeyValues the key values that all observations of the application
+		 * have
 		 */
 		ExchangeInterceptor interceptor(KeyValues commonKeyValues);
 

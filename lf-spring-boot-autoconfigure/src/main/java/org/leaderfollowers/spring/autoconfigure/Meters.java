@@ -18,29 +18,27 @@ import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.TimeGauge;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Registers meters that read something of ours, and takes them away again.
- */
+/** Registers meters that read snapshots, and removes them again. */
 final class Meters {
 
-	/** Refers to what the meters read: they do so weakly themselves. */
+	/** Keeps the sources alive, because meters refer to them only weakly. */
 	private final List<Registered> registered = new ArrayList<>();
 
 	private final Set<MeterRegistry> bound = new HashSet<>();
 
 	/**
-	 * Notes that meters are registered in a registry.
-	 * @return {@code false} if they have been registered there before
+	 * Records that the meters are registered in a registry.
+	 * @return {@code false} if they were registered there before
 	 */
 	synchronized boolean bindTo(MeterRegistry registry) {
 		return this.bound.add(registry);
 	}
 
 	/**
-	 * Starts to register meters of one source.
-	 * @param registry where to register them
-	 * @param source finds what snapshots are taken of
-	 * @param snapshots takes a snapshot, which all meters share that are read at the same
+	 * Begins to register the meters of one source.
+	 * @param registry the registry
+	 * @param source finds the object to take snapshots of
+	 * @param snapshots takes a snapshot, which meters share if they are read at the same
 	 * time
 	 * @param tags the tags of all meters
 	 */
@@ -48,7 +46,7 @@ final class Meters {
 		return new Reader<>(registry, new RecentSnapshot<>(source, snapshots), tags);
 	}
 
-	/** Turns a constant of the engine into the value of a tag. */
+	/** Converts a constant of the engine to the value of a tag. */
 	static String tag(Enum<?> constant) {
 		return constant.name().toLowerCase(Locale.ROOT);
 	}
@@ -59,7 +57,7 @@ final class Meters {
 
 	/**
 	 * Removes the meters from registries that outlive this application context. A
-	 * registry that is closed publishes what it has for the last time.
+	 * registry that is closed publishes its meters for the last time.
 	 */
 	synchronized void remove() {
 		for (Registered meter : this.registered) {
@@ -73,9 +71,7 @@ final class Meters {
 	private record Registered(MeterRegistry registry, Meter meter, Object source) {
 	}
 
-	/**
-	 * Registers meters of one source.
-	 */
+	/** Registers the meters of one source. */
 	final class Reader<T, S> {
 
 		private final MeterRegistry registry;
@@ -132,11 +128,11 @@ final class Meters {
 	}
 
 	/**
-	 * One snapshot for all meters that are read at the same time. What is read from may
-	 * be replaced, as a server is that is stopped and started again: what was counted
-	 * before then is added to what is counted since, so that counters never fall.
+	 * A snapshot for all meters that are read at the same time. The source may be
+	 * replaced, for example if a server is stopped and started again. Earlier counts are
+	 * then added to the new ones, so that counters never decrease.
 	 *
-	 * @param <T> the type of what snapshots are taken of
+	 * @param <T> the type of the object that snapshots are taken of
 	 * @param <S> the type of the snapshot
 	 */
 	private static final class RecentSnapshot<T, S> {
@@ -149,7 +145,7 @@ final class Meters {
 
 		private @Nullable T current;
 
-		/** Of those before the current one, by number: the last of them only. */
+		/** The latest snapshot of the source before the current one, or {@code null}. */
 		private @Nullable S ended;
 
 		private long endings;
@@ -180,22 +176,18 @@ final class Meters {
 			return recent;
 		}
 
-		/**
-		 * Returns a function for a meter that reads a number as it is.
-		 */
+		/** Returns a function for a meter that reads a number without changes. */
 		ToDoubleFunction<RecentSnapshot<T, S>> value(ToDoubleFunction<S> number) {
 			return (recent) -> number.applyAsDouble(recent.get());
 		}
 
-		/**
-		 * Returns a function for a meter that reads a number that only grows.
-		 */
+		/** Returns a function for a meter that reads a number that only increases. */
 		ToDoubleFunction<RecentSnapshot<T, S>> count(ToDoubleFunction<S> number) {
 			return new Count(number);
 		}
 
 		/**
-		 * A number that only grows. Two replacements between two looks count as one.
+		 * A number that only increases. Two replacements between two reads count as one.
 		 */
 		private final class Count implements ToDoubleFunction<RecentSnapshot<T, S>> {
 

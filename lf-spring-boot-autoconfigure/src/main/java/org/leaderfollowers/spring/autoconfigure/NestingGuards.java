@@ -6,9 +6,7 @@ import org.leaderfollowers.NestingGuard;
 
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
-/**
- * Several guards as one: the first is the outermost.
- */
+/** Combines several guards; the first one is the outermost. */
 record NestingGuards(List<NestingGuard> guards) implements NestingGuard {
 
 	@Override
@@ -28,7 +26,7 @@ record NestingGuards(List<NestingGuard> guards) implements NestingGuard {
 	}
 
 	/**
-	 * Forbids to run a handler on top of one that has bound a transaction, or a resource
+	 * Does not allow a handler on top of one that has bound a transaction, or a resource
 	 * such as a database connection, to the thread.
 	 */
 	static final class OutsideOfTransactions implements NestingGuard {

@@ -14,8 +14,8 @@ import org.leaderfollowers.spring.observation.MessageObservationDocumentation;
 
 /**
  * {@link MessageHandlerInterceptor} that observes how the handler of a server processes
- * its messages. Micrometer and the listeners decide what is allocated for that. If only
- * meters listen, a {@link TimerInterceptor} costs less.
+ * its messages. Micrometer and the listeners determine how much memory this allocates. If
+ * only meters listen, a {@link TimerInterceptor} costs less.
  */
 final class ObservationInterceptor implements MessageHandlerInterceptor {
 
@@ -33,7 +33,7 @@ final class ObservationInterceptor implements MessageHandlerInterceptor {
 	 * Creates a new interceptor.
 	 * @param server the name of the server
 	 * @param handlerName the name of its handler
-	 * @param registry where to report
+	 * @param registry the registry of observations
 	 * @param convention the convention to follow, or {@code null} for the default one
 	 */
 	ObservationInterceptor(String server, String handlerName, ObservationRegistry registry,

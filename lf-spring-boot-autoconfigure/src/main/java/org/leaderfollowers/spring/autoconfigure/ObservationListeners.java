@@ -27,9 +27,9 @@ import org.springframework.boot.micrometer.observation.autoconfigure.Observation
 import org.springframework.boot.micrometer.observation.autoconfigure.ObservationRegistryCustomizer;
 
 /**
- * Finds out whether an observation of a message would be more than its timer. Only what
- * is known to be no more counts as such: beans of Boot. Anything else, and whatever later
- * versions of Boot may add, is taken for a listener.
+ * Determines whether an observation of a message has more effects than its timer. Only
+ * beans of Boot are known to have no further effects. Everything else counts as a
+ * listener, also beans that later versions of Boot may add.
  */
 final class ObservationListeners {
 
@@ -40,8 +40,8 @@ final class ObservationListeners {
 	}
 
 	/**
-	 * Finds what needs observations.
-	 * @return a description of the first one found, or {@code null} if there is none
+	 * Finds a reason to observe messages.
+	 * @return a description of the first reason, or {@code null} if there is none
 	 */
 	@Nullable String find() {
 		if (!isRegistryOfBoot()) {
@@ -63,7 +63,7 @@ final class ObservationListeners {
 
 	/**
 	 * Whether the settings of Boot allow an observation. If they do not, there is no
-	 * timer of it either.
+	 * timer either.
 	 */
 	boolean isEnabled(String name) {
 		return this.beanFactory.getBeanProvider(ObservationPredicate.class)
@@ -71,9 +71,7 @@ final class ObservationListeners {
 			.allMatch((predicate) -> predicate.test(name, new Observation.Context()));
 	}
 
-	/**
-	 * What the settings of Boot add to every observation.
-	 */
+	/** The key values that the settings of Boot add to every observation. */
 	KeyValues commonKeyValues() {
 		ObservationProperties properties = this.beanFactory.getBeanProvider(ObservationProperties.class).getIfUnique();
 		return (properties != null)
@@ -87,8 +85,8 @@ final class ObservationListeners {
 	}
 
 	/**
-	 * Whether a bean stands for the settings {@code management.observations.enable} and
-	 * {@code key-values}: the one that is both a filter and a predicate.
+	 * Whether a bean applies the settings {@code management.observations.enable} and
+	 * {@code key-values}. Only this bean is both a filter and a predicate.
 	 */
 	private boolean isOfSettings(Map.Entry<String, ?> bean) {
 		return bean.getValue() instanceof ObservationFilter && bean.getValue() instanceof ObservationPredicate
@@ -104,19 +102,23 @@ final class ObservationListeners {
 			.orElse(null);
 	}
 
-	/** Those of parents, too, as Boot does when it configures the registry. */
+	/**
+	 * Includes beans of parent contexts, as Boot does when it configures the registry.
+	 */
 	private Map<String, ?> beans(Class<?> type) {
 		return BeanFactoryUtils.beansOfTypeIncludingAncestors(this.beanFactory, type);
 	}
 
-	/** A registry of the application may have been given listeners by its maker. */
+	/** A registry that the application creates may have further listeners. */
 	private boolean isRegistryOfBoot() {
 		String[] names = BeanFactoryUtils.beanNamesForTypeIncludingAncestors(this.beanFactory,
 				ObservationRegistry.class);
 		return names.length == 1 && isOfBoot(names[0]);
 	}
 
-	/** Whether Spring Boot's auto-configuration of observations has made a bean. */
+	/**
+	 * Whether the auto-configuration of observations in Spring Boot has created a bean.
+	 */
 	private boolean isOfBoot(String name) {
 		BeanFactory owner = this.beanFactory;
 		while (owner instanceof ConfigurableListableBeanFactory factory) {

@@ -25,8 +25,8 @@ import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.springframework.util.Assert;
 
 /**
- * Meters of the pools of an application context. All of them are read from snapshots when
- * somebody looks, except for the timers, which are recorded by new leaders.
+ * Meters of the pools of an application context. A registry that reads them causes a
+ * snapshot, except for timers, which new leaders record.
  */
 final class PoolMetrics implements MeterBinder, AutoCloseable {
 
@@ -44,8 +44,8 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 	}
 
 	/**
-	 * Registers the meters of the pools that there are. Further registries can follow; to
-	 * bind one again changes nothing.
+	 * Registers the meters of the existing pools. Further registries can follow. Binding
+	 * the same registry again has no effect.
 	 */
 	@Override
 	public void bindTo(MeterRegistry registry) {
@@ -156,8 +156,7 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 	}
 
 	/**
-	 * Removes the meters that are read from the pools. The timers keep what they have
-	 * recorded.
+	 * Removes the meters that are read from the pools. The timers keep their recordings.
 	 */
 	@Override
 	public void close() {
@@ -165,7 +164,7 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 	}
 
 	/**
-	 * What is timed by a new leader, at the moment that it leads.
+	 * Timers that a new leader records when it begins to lead.
 	 *
 	 * @param handOff how long a hand-off took
 	 * @param leaderless how long there was no thread to lead

@@ -69,7 +69,8 @@ record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 	}
 
 	/**
-	 * Blames the property that was set: the other one may have its default value.
+	 * Reports the property that was set, because the other one may have its default
+	 * value.
 	 */
 	private InvalidConfigurationPropertyValueException contradiction(Threads threads) {
 		Threads defaults = ConfiguredProperties.defaults(this.properties.prefix(), Pool.class).values().threads();

@@ -34,9 +34,9 @@ import org.springframework.boot.util.LambdaSafe;
 import org.springframework.core.env.Environment;
 
 /**
- * Finds out which servers there are, and puts them together of properties, handlers,
+ * Determines which servers there are, and assembles them from properties, handlers,
  * decorators and customizers. A server exists because it is a bean, because properties
- * configure it, or, if it is the one named 'default', because a handler names it.
+ * configure it, or, for the server 'default', because a handler names it.
  */
 class ServerAssembly {
 
@@ -78,7 +78,8 @@ class ServerAssembly {
 	 * Adds all servers to a builder.
 	 */
 	void addTo(LeaderFollowersServers.Builder servers) {
-		// Threads that run handlers end before the beans that the handlers use.
+		// Ensures that threads that run handlers end before the beans that the handlers
+		// use are destroyed.
 		Set<String> poolBeans = new LinkedHashSet<>();
 		for (Class<?> type : List.of(LeaderFollowersPool.class, LeaderFollowersPools.class)) {
 			poolBeans.addAll(List.of(this.beanFactory.getBeanNamesForType(type, true, false)));
@@ -93,8 +94,8 @@ class ServerAssembly {
 		Set<String> servedByParent = namesOfParent();
 		this.properties.forEach((name, server) -> {
 			List<HandlerBean> handler = handlers.getOrDefault(name, List.of());
-			// If a parent serves it, the properties are the same, the server is the
-			// parent's.
+			// If a parent context serves it with the same properties, the server belongs
+			// to the parent.
 			if (!taken.contains(name) && (!handler.isEmpty() || !servedByParent.contains(name))) {
 				if (handler.isEmpty()) {
 					throw this.handlerBeans.missing(name, server.prefix(),
@@ -105,9 +106,7 @@ class ServerAssembly {
 		});
 	}
 
-	/**
-	 * Finds the charset of text that a server receives and sends.
-	 */
+	/** Finds the charset of the text messages of a server. */
 	static Charset charset(String name, LfProperties properties, Environment environment) {
 		ConfiguredProperties<Server> configured = properties(properties, environment).get(name);
 		return (configured != null) ? configured.values().charset() : StandardCharsets.UTF_8;
@@ -126,9 +125,7 @@ class ServerAssembly {
 		return (servers != null) ? servers.names() : Set.of();
 	}
 
-	/**
-	 * Finds the handlers of each server, except for those that bring their own.
-	 */
+	/** Finds the handlers of each server, except for servers that are beans. */
 	private Map<String, List<HandlerBean>> handlers(Set<String> taken) {
 		Map<String, List<HandlerBean>> candidates = new LinkedHashMap<>(this.handlerBeans.findByServer());
 		for (String server : taken) {
@@ -158,8 +155,8 @@ class ServerAssembly {
 	}
 
 	/**
-	 * Prepares a server: invalid values are found now, before anything is started.
-	 * @return builds the server, and decorates its handler before
+	 * Prepares a server. Invalid values are found now, before any server is started.
+	 * @return a function that decorates the handler and builds the server
 	 */
 	private Function<MessageHandlerDecorator, org.leaderfollowers.Server> server(String name,
 			ConfiguredProperties<Server> properties, List<HandlerBean> beans) {

@@ -21,9 +21,9 @@ import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.springframework.util.Assert;
 
 /**
- * Meters of the servers of an application context, read from snapshots when somebody
- * looks. A server that is stopped and started again keeps its meters, and its counters go
- * on.
+ * Meters of the servers of an application context. A registry that reads them causes a
+ * snapshot. A server that is stopped and started again keeps its meters, and its counters
+ * continue.
  */
 final class ServerMetrics implements MeterBinder, AutoCloseable {
 
@@ -41,8 +41,8 @@ final class ServerMetrics implements MeterBinder, AutoCloseable {
 	}
 
 	/**
-	 * Registers the meters of all servers. Further registries can follow; to bind one
-	 * again changes nothing.
+	 * Registers the meters of all servers. Further registries can follow. Binding the
+	 * same registry again has no effect.
 	 */
 	@Override
 	public void bindTo(MeterRegistry registry) {

@@ -31,7 +31,7 @@ import org.springframework.util.unit.DataSize;
  * Maps the properties of a server to its builder.
  *
  * @param properties the properties to map
- * @param beanFactory where to find framings and message orders of the application
+ * @param beanFactory provides framings and message orders of the application
  */
 record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableBeanFactory beanFactory) {
 
@@ -207,8 +207,8 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 	}
 
 	/**
-	 * Rejects properties that mean nothing with the transport of the server, instead of
-	 * ignoring them. A property that has its default value does no harm.
+	 * Rejects properties that have no meaning for the transport of the server, instead of
+	 * ignoring them. A property with its default value is accepted.
 	 */
 	private void checkTransport() {
 		ONLY_FOR.forEach((transport, only) -> {

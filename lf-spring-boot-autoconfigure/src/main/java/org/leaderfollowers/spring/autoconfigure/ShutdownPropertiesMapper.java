@@ -34,9 +34,7 @@ final class ShutdownPropertiesMapper {
 		return delay;
 	}
 
-	/**
-	 * How long draining may take at the shutdown.
-	 */
+	/** How long a drain may take during the shutdown. */
 	static Duration phaseTimeout(Environment environment) {
 		return Binder.get(environment).bind(PHASE_TIMEOUT, Duration.class).orElse(Duration.ofSeconds(30));
 	}

@@ -23,13 +23,12 @@ import org.springframework.core.ResolvableType;
 import org.springframework.core.env.Environment;
 
 /**
- * Finds the beans that are event sources, and puts them together with their handlers and
- * pools. They are waited on from when the servers have been started until they are
- * drained.
+ * Finds the beans that are event sources, and connects them to their handlers and pools.
+ * The pools wait on them after the servers have been started, until they are drained.
  */
 final class SourceAssembly implements SmartLifecycle {
 
-	/** When the servers are drained, and so after these have been started. */
+	/** The phase in which servers are drained, which is after their start. */
 	private static final int PHASE = SmartLifecycle.DEFAULT_PHASE - 1024;
 
 	private final List<Registration> registrations;
@@ -77,7 +76,8 @@ final class SourceAssembly implements SmartLifecycle {
 		for (String name : names) {
 			HandlerBean handler = handlerBeans.singleOfSource(name, handlers.getOrDefault(name, List.of()));
 			registrations.add(registration(name, beanFactory, properties(name, properties), pools, handler));
-			// Threads that wait on a source end before the source is destroyed.
+			// Ensures that threads that wait on a source end before the source is
+			// destroyed.
 			poolBeans.forEach((pool) -> beanFactory.registerDependentBean(name, pool));
 		}
 		return new SourceAssembly(List.copyOf(registrations),
@@ -90,7 +90,8 @@ final class SourceAssembly implements SmartLifecycle {
 		}
 	}
 
-	@SuppressWarnings("unchecked") // the handler is compared with the type of the events
+	@SuppressWarnings("unchecked") // the handler was checked against the type of the
+									// events
 	private static Registration registration(String name, ConfigurableListableBeanFactory beanFactory,
 			ConfiguredProperties<Source> properties, LeaderFollowersPools pools, HandlerBean handler) {
 		String pool = properties.values().pool();
@@ -106,7 +107,7 @@ final class SourceAssembly implements SmartLifecycle {
 				handler.createForSource(typeOfEvents(name, source, beanFactory)));
 	}
 
-	/** As far as the definition of the bean or its class tells. */
+	/** Determined from the definition of the bean or its class, as far as possible. */
 	private static Class<?> typeOfEvents(String name, EventSource<?> source,
 			ConfigurableListableBeanFactory beanFactory) {
 		ResolvableType defined = beanFactory.containsBeanDefinition(name)
@@ -133,8 +134,8 @@ final class SourceAssembly implements SmartLifecycle {
 	@Override
 	public void stop(Runnable callback) {
 		this.running = false;
-		// All of them first: while the handlers of one are waited for, the others must
-		// not take events any more.
+		// All sources are closed first: while one waits for its handlers, the others must
+		// not accept events.
 		boolean ended = true;
 		for (Registration registration : this.registrations) {
 			ended &= registration.end(Duration.ZERO);

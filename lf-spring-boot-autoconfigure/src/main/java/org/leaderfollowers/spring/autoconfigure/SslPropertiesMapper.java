@@ -27,7 +27,7 @@ import org.springframework.boot.ssl.SslBundles;
  * Maps the properties of a server or client to its TLS.
  *
  * @param bundles the SSL bundles of the application, if there are any
- * @param reload makes servers and clients follow their bundles
+ * @param reload makes servers and clients follow their bundles, or {@code null}
  */
 record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload reload) {
 
@@ -42,8 +42,8 @@ record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload 
 	}
 
 	/**
-	 * Tells which bundle a server is to use, and how.
-	 * @return nothing if the server does not speak TLS
+	 * Returns the bundle of a server, and how to use it.
+	 * @return {@code null} if the server does not use TLS
 	 */
 	@Nullable BundleTls map(ConfiguredProperties<Server> properties) {
 		Ssl ssl = properties.values().ssl();
@@ -65,9 +65,7 @@ record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload 
 		return new BundleTls(bundle, ssl.clientAuth());
 	}
 
-	/**
-	 * Checks whether a server can use its bundle, and does nothing else.
-	 */
+	/** Checks whether a server can use its bundle, without other effects. */
 	void check(ConfiguredProperties<Server> properties) {
 		BundleTls tls = map(properties);
 		if (tls != null) {

@@ -21,14 +21,14 @@ import org.leaderfollowers.spring.observation.MessageObservationDocumentation.Lo
 
 /**
  * {@link MessageHandlerInterceptor} that times how the handler of a server processes its
- * messages, with the names and tags of the timer that Micrometer makes of an observation
- * by the {@link DefaultMessageObservationConvention}. A message that is handled allocates
- * nothing: it costs two readings of the clock and one record. A failure of the registry
- * does not affect the message.
+ * messages, with the same names and tags as the timer that Micrometer creates for an
+ * observation with the {@link DefaultMessageObservationConvention}. A message without a
+ * failure allocates nothing: it costs two readings of the clock and one recording. A
+ * failure of the registry does not affect the message.
  */
 final class TimerInterceptor implements MessageHandlerInterceptor {
 
-	/** The tag that Micrometer's handler of observations adds. */
+	/** The tag that the observation handler of Micrometer adds. */
 	private static final String ERROR = "error";
 
 	private static final String NAME = new DefaultMessageObservationConvention().getName();
@@ -46,12 +46,12 @@ final class TimerInterceptor implements MessageHandlerInterceptor {
 	private final Timer handled;
 
 	/**
-	 * Creates a new interceptor. Its timer is registered at once, so that it can be seen
-	 * before the first message.
+	 * Creates a new interceptor. Its timer is registered at once, so it is visible before
+	 * the first message.
 	 * @param server the name of the server
 	 * @param handlerName the name of its handler
-	 * @param registry where to register the timers
-	 * @param commonKeyValues what every observation of the application has in addition
+	 * @param registry the registry of the timers
+	 * @param commonKeyValues the key values that all observations of the application have
 	 */
 	TimerInterceptor(String server, String handlerName, MeterRegistry registry, KeyValues commonKeyValues) {
 		this.registry = registry;
@@ -90,8 +90,8 @@ final class TimerInterceptor implements MessageHandlerInterceptor {
 
 	private void recordFailed(Throwable failure, long startNanos) {
 		try {
-			// The timer is looked up each time: an exception costs more, and there are
-			// few types of them.
+			// The timer is looked up each time, because an exception costs more than that
+			// and there are few types of exceptions.
 			timer("error", failure.getClass().getSimpleName()).record(this.clock.monotonicTime() - startNanos,
 					TimeUnit.NANOSECONDS);
 		}

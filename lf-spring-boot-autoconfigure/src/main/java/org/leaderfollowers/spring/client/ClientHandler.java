@@ -17,8 +17,8 @@ import org.springframework.context.ApplicationEvent;
 import org.springframework.util.function.SingletonSupplier;
 
 /**
- * The handler of a client, made when the client is started: its bean may use the client.
- * Publishes the events of connections after the handler was told.
+ * The handler of a client. It is created when the client is started, because its bean may
+ * use the client. It publishes the events of connections after it has called the handler.
  */
 final class ClientHandler implements MessageHandler {
 
@@ -26,7 +26,7 @@ final class ClientHandler implements MessageHandler {
 
 	private final Consumer<ApplicationEvent> events;
 
-	/** Set before it is started, and so before any connection is opened. */
+	/** Set before the client is started, and so before any connection is opened. */
 	private volatile @Nullable TcpClient client;
 
 	ClientHandler(Supplier<MessageHandler> handler, Consumer<ApplicationEvent> events) {
@@ -35,9 +35,10 @@ final class ClientHandler implements MessageHandler {
 	}
 
 	/**
-	 * Makes the handler.
+	 * Creates the handler.
 	 * @param client the client
-	 * @throws RuntimeException if the bean cannot handle messages: its analysis says why
+	 * @throws RuntimeException if the bean cannot handle messages; its failure analysis
+	 * says why
 	 */
 	void prepare(TcpClient client) {
 		this.client = client;

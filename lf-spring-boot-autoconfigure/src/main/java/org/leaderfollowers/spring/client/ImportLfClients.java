@@ -11,9 +11,9 @@ import org.leaderfollowers.spring.annotation.LfClient;
 import org.springframework.context.annotation.Import;
 
 /**
- * Makes beans of interfaces that are annotated with {@link LfClient @LfClient} and are
- * not in the packages of the application. Those in its packages are found anyway. An
- * interface that is a bean already stays as it is.
+ * Creates beans of interfaces that are annotated with {@link LfClient @LfClient} and are
+ * not in the packages of the application. Interfaces in these packages are found without
+ * this annotation. An interface that is a bean already is not registered again.
  */
 @Target(ElementType.TYPE)
 @Retention(RetentionPolicy.RUNTIME)
@@ -28,7 +28,7 @@ public @interface ImportLfClients {
 	Class<?>[] value() default {};
 
 	/**
-	 * The packages to search, with those below them.
+	 * The packages to search, including their subpackages.
 	 * @return the names of packages. If there are neither packages nor interfaces, the
 	 * packages of the application are searched
 	 */

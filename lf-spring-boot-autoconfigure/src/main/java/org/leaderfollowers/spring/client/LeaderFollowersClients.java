@@ -30,12 +30,12 @@ import org.springframework.util.Assert;
 
 /**
  * The clients of an application context, by name. Its {@link #lifecycle() lifecycle}
- * starts them before the servers and closes them after the servers were stopped: handlers
- * can use them until their last message is handled. A context that is stopped and started
- * again starts the same clients again.
+ * starts them before the servers, and closes them after the servers were stopped, so
+ * handlers can use them until their last message is handled. If a context is stopped and
+ * started again, it starts the same clients again.
  * <p>
- * This object can be injected into any bean, into handlers too. The clients are put
- * together when a method is called for the first time, or when the context creates the
+ * This object can be injected into any bean, also into handlers. The clients are
+ * assembled when a method is called for the first time, or when the context creates the
  * lifecycle.
  */
 public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCloseable {
@@ -47,7 +47,7 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 
 	private final Supplier<Map<String, Registration>> assembly;
 
-	/** By name; {@code null} until they are needed. */
+	/** By name; {@code null} until they are assembled. */
 	private volatile @Nullable Map<String, Registration> clients;
 
 	private final Duration grace;
@@ -61,7 +61,7 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 	}
 
 	/**
-	 * Starts to describe the clients of an application context.
+	 * Creates a builder for the clients of an application context.
 	 * @return a builder
 	 */
 	public static Builder builder() {
@@ -71,7 +71,7 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 	/**
 	 * Returns a client.
 	 * @param name the name of the client
-	 * @return the client, which need not be started yet
+	 * @return the client, which may not have been started yet
 	 * @throws UnknownNameException if there is no client of this name
 	 */
 	public TcpClient get(String name) {
@@ -79,8 +79,8 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 	}
 
 	/**
-	 * Whether the application does without a client: then its state counts neither for
-	 * health nor for readiness.
+	 * Whether the application can work without a client. Its state then affects neither
+	 * health nor readiness.
 	 * @param name the name of the client
 	 * @return {@code true} if the client is optional
 	 * @throws UnknownNameException if there is no client of this name
@@ -128,10 +128,11 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 	}
 
 	private void start() {
-		// All handlers first: what is wrong with them is found before anything connects.
+		// All handlers are prepared first, so that mistakes are found before any client
+		// connects.
 		all().values().forEach(Registration::prepare);
 		for (TcpClient client : this) {
-			// A bean may have been started by its own configuration.
+			// The configuration of a bean may have started it.
 			if (!isServing(client)) {
 				client.start();
 				ClientSnapshot started = client.snapshot();
@@ -149,12 +150,12 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 	}
 
 	/**
-	 * Closes the clients. Those that have requests under way wait for the replies, all of
-	 * them together as long as a shutdown phase at the most.
+	 * Closes the clients. Clients with requests under way wait for the replies: all of
+	 * them together at most for the duration of a shutdown phase.
 	 */
 	@Override
 	public void close() {
-		// Not published: those who would hear it may be destroyed already.
+		// Not published, because the listeners may have been destroyed already.
 		close((client) -> {
 		});
 	}
@@ -176,12 +177,12 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 
 	/**
 	 * Starts the clients before the servers, and closes them after the servers were
-	 * stopped. A client whose handler is not as it must be fails the start of the
-	 * context; a peer that cannot be reached does not.
+	 * stopped. A client with an invalid handler fails the start of the context; an
+	 * unreachable peer does not.
 	 * @return a lifecycle for these clients
 	 */
 	public SmartLifecycle lifecycle() {
-		// Now, so that mistakes are found before anything is started.
+		// Done now, so that mistakes are found before anything is started.
 		all();
 		return new Lifecycle(this);
 	}
@@ -244,11 +245,11 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 	}
 
 	/**
-	 * A client and what the context knows of it.
+	 * A client and its role in the context.
 	 *
 	 * @param client the client
-	 * @param optional whether the application does without it
-	 * @param handler its handler, if that was made here
+	 * @param optional whether the application can work without it
+	 * @param handler its handler if it was created here, or {@code null}
 	 */
 	private record Registration(TcpClient client, boolean optional, @Nullable ClientHandler handler) {
 
@@ -278,9 +279,9 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 		}
 
 		/**
-		 * Publishes what happens to the clients that are added from now on. Nothing is
-		 * published by default.
-		 * @param publisher where to publish
+		 * Publishes events of the clients that are added from now on. By default, no
+		 * events are published.
+		 * @param publisher publishes the events
 		 * @return this builder
 		 */
 		public Builder publishTo(ApplicationEventPublisher publisher) {
@@ -290,7 +291,7 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 		}
 
 		/**
-		 * How long clients that are closed wait for replies.
+		 * How long clients wait for replies when they are closed.
 		 * @param grace the default is 30 seconds
 		 * @return this builder
 		 */
@@ -303,9 +304,9 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 		/**
 		 * Adds a client that is a bean.
 		 * @param client the client, which may have been started
-		 * @param optional whether the application does without it
+		 * @param optional whether the application can work without it
 		 * @return this builder
-		 * @throws IllegalArgumentException if another one has the same name
+		 * @throws IllegalArgumentException if another client has the same name
 		 */
 		public Builder bean(TcpClient client, boolean optional) {
 			return add(client, optional, null);
@@ -313,13 +314,13 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 
 		/**
 		 * Adds a client that is configured by properties.
-		 * @param optional whether the application does without it
-		 * @param handler makes what handles messages that are no replies. It is called
-		 * when the client is started, before any connection is made
-		 * @param factory builds the client with the handler that it is given, which
-		 * publishes the events of connections as well
+		 * @param optional whether the application can work without it
+		 * @param handler creates the handler of messages that are not replies. It is
+		 * called when the client is started, before any connection is made
+		 * @param factory builds the client with the handler that it receives, which also
+		 * publishes the events of connections
 		 * @return this builder
-		 * @throws IllegalArgumentException if another one has the same name
+		 * @throws IllegalArgumentException if another client has the same name
 		 */
 		public Builder configured(boolean optional, Supplier<MessageHandler> handler,
 				Function<MessageHandler, TcpClient> factory) {
@@ -338,9 +339,9 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 		}
 
 		/**
-		 * Adds clients when they are needed for the first time, and not when this builder
-		 * builds: so beans that the clients need can have the result injected.
-		 * @param clients adds clients to the builder that it is given
+		 * Adds clients when they are first needed, instead of when the result is built.
+		 * Beans that the clients need can therefore have the result injected.
+		 * @param clients adds clients to the builder that it receives
 		 * @return this builder
 		 */
 		public Builder later(Consumer<Builder> clients) {

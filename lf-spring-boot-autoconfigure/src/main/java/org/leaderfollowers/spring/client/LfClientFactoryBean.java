@@ -10,11 +10,11 @@ import org.springframework.beans.factory.SmartFactoryBean;
 import org.springframework.util.Assert;
 
 /**
- * Makes a bean of an interface that is annotated with {@link LfClient @LfClient}. It is
- * made at start even if nobody uses it, so that mistakes are found.
+ * Creates a bean of an interface that is annotated with {@link LfClient @LfClient}. The
+ * bean is created at the start even if no other bean uses it, so that mistakes are found.
  * <p>
- * Public, so that code that is generated ahead of time can use it in the package of the
- * interface, which need not be public.
+ * This class is public, so that code that is generated ahead of time can use it in the
+ * package of the interface, which may be package-private.
  *
  * @param <T> the interface
  */

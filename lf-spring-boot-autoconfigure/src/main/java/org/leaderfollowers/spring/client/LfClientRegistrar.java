@@ -28,7 +28,7 @@ import org.springframework.util.ClassUtils;
 
 /**
  * Registers a bean for each interface that {@link ImportLfClients @ImportLfClients}
- * names, or that is in a package which it names. The name of the bean is that of the
+ * names, or that is in one of its packages. The name of the bean is that of the
  * interface.
  */
 class LfClientRegistrar implements ImportBeanDefinitionRegistrar {
@@ -71,8 +71,8 @@ class LfClientRegistrar implements ImportBeanDefinitionRegistrar {
 				Class<?> type = ClassUtils.resolveClassName(String.valueOf(candidate.getBeanClassName()),
 						this.resourceLoader.getClassLoader());
 				if (!type.isLocalClass()) {
-					// A local one belongs to its method. On JDK 25 the metadata does not
-					// tell.
+					// A local interface belongs to its method. On JDK 25, the metadata
+					// does not show this.
 					found.add(type);
 				}
 			}
@@ -95,7 +95,7 @@ class LfClientRegistrar implements ImportBeanDefinitionRegistrar {
 
 		private Scanner(Environment environment, BeanFactory beanFactory) {
 			super(false, environment);
-			// Of tests, as for other components.
+			// The exclusions of tests, as for other components.
 			TypeExcludeFilter excluded = new TypeExcludeFilter();
 			excluded.setBeanFactory(beanFactory);
 			addExcludeFilter(excluded);

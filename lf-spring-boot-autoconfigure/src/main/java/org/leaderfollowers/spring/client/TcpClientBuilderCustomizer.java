@@ -3,9 +3,9 @@ package org.leaderfollowers.spring.client;
 import org.leaderfollowers.TcpClient;
 
 /**
- * Changes how a client that is configured by properties is built. Beans of this type are
- * called in their order, after the properties have been applied. Clients that are beans
- * of the application are not customized.
+ * Customizes the builder of a client that is configured by properties. Beans of this type
+ * are called in their order, after the properties have been applied. Clients that are
+ * beans of the application are not customized.
  */
 @FunctionalInterface
 public interface TcpClientBuilderCustomizer {
@@ -13,7 +13,7 @@ public interface TcpClientBuilderCustomizer {
 	/**
 	 * Customizes a client.
 	 * @param client the name of the client
-	 * @param builder builds it
+	 * @param builder the builder
 	 */
 	void customize(String client, TcpClient.Builder builder);
 

@@ -4,9 +4,9 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.TcpClient;
 
 /**
- * Published when a client has established a connection and its handler was told, before
- * requests are sent on it. Published in the place of the handler, by a thread of the
- * pool; what a listener throws closes the connection.
+ * Published when a client has established a connection and its handler was called, before
+ * requests are sent on it. A thread of the pool publishes it as part of the handler: an
+ * exception of a listener closes the connection.
  *
  * @serial exclude
  */

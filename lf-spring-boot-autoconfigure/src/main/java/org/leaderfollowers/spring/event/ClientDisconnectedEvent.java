@@ -5,9 +5,8 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.TcpClient;
 
 /**
- * Published when a connection of a client has ended that was established before, and its
- * handler was told. Attempts to connect that fail are not published; they are logged and
- * counted.
+ * Published when an established connection of a client has ended and its handler was
+ * called. Attempts to connect that fail are not published; they are logged and counted.
  *
  * @serial exclude
  */

@@ -2,9 +2,7 @@ package org.leaderfollowers.spring.event;
 
 import org.leaderfollowers.TcpClient;
 
-/**
- * Something that happened to a client or to one of its connections.
- */
+/** An event of a client or of one of its connections. */
 @SuppressWarnings("serial")
 public abstract class ClientEvent extends LfEvent {
 

@@ -17,7 +17,7 @@ public final class ClientStateChangedEvent extends ClientEvent {
 	/**
 	 * Creates a new event.
 	 * @param client the client
-	 * @param state how far its life is now
+	 * @param state the new state of the client
 	 */
 	public ClientStateChangedEvent(TcpClient client, State state) {
 		super(client);
@@ -25,7 +25,7 @@ public final class ClientStateChangedEvent extends ClientEvent {
 	}
 
 	/**
-	 * Returns how far the life of the client is.
+	 * Returns the new state of the client.
 	 * @return {@link State#RUNNING} or {@link State#CLOSED}
 	 */
 	public State getState() {

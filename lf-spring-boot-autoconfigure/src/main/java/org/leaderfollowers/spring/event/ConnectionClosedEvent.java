@@ -4,7 +4,7 @@ import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 
 /**
- * Published when a connection is closed and its handler was told, whether or not a
+ * Published when a connection is closed and its handler was called, whether or not a
  * {@link ConnectionOpenedEvent} was published before.
  *
  * @serial exclude

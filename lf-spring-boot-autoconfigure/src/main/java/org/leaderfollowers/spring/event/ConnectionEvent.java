@@ -3,11 +3,11 @@ package org.leaderfollowers.spring.event;
 import org.leaderfollowers.Connection;
 
 /**
- * Something that happened to a connection. Published in the place of the handler, by the
- * thread that calls it, and with the same promises: one at a time and in order for a
- * connection, in parallel for different ones, and a listener may block. What a listener
- * throws counts as thrown by the handler. Nothing is published, and nothing costs
- * anything, unless there is a listener for such events when the server is started.
+ * An event of a connection of a server. The thread that calls the handler publishes it,
+ * with the same guarantees: one at a time and in order for a connection, in parallel for
+ * different connections, and a listener may block. An exception of a listener counts as
+ * thrown by the handler. If there is no listener for such events when the server is
+ * started, none is published, and they cost nothing.
  */
 @SuppressWarnings("serial")
 public abstract class ConnectionEvent extends LfEvent {

@@ -3,7 +3,7 @@ package org.leaderfollowers.spring.event;
 import org.leaderfollowers.Connection;
 
 /**
- * Published when something failed on a connection and its handler was told. The
+ * Published when a failure has occurred on a connection and its handler was called. The
  * connection is closed afterwards.
  *
  * @serial exclude
@@ -16,7 +16,7 @@ public final class ConnectionFailedEvent extends ConnectionEvent {
 	/**
 	 * Creates a new event.
 	 * @param connection the connection
-	 * @param failure what failed
+	 * @param failure the exception or error
 	 */
 	public ConnectionFailedEvent(Connection connection, Throwable failure) {
 		super(connection);
@@ -24,7 +24,7 @@ public final class ConnectionFailedEvent extends ConnectionEvent {
 	}
 
 	/**
-	 * Returns what failed.
+	 * Returns the failure.
 	 * @return an exception or error of the handler, the framing or the socket
 	 */
 	public Throwable getFailure() {

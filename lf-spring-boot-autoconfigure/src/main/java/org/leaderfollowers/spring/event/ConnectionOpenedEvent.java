@@ -2,9 +2,7 @@ package org.leaderfollowers.spring.event;
 
 import org.leaderfollowers.Connection;
 
-/**
- * Published when a connection was accepted and its handler was told.
- */
+/** Published when a connection was accepted and its handler was called. */
 @SuppressWarnings("serial")
 public final class ConnectionOpenedEvent extends ConnectionEvent {
 

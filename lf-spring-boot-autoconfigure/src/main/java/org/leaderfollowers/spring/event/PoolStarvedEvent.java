@@ -6,8 +6,8 @@ import org.leaderfollowers.LeaderFollowersPool;
 
 /**
  * Published when a pool has had no thread left to wait for events for 100 ms, or for its
- * lease if that is longer, and has none yet. Published by a thread that is not of the
- * pool, once until the starvation has ended.
+ * lease if that is longer, and still has none. A thread that does not belong to the pool
+ * publishes it, once for each starvation.
  *
  * @serial exclude
  */
@@ -19,7 +19,7 @@ public final class PoolStarvedEvent extends LfEvent {
 	/**
 	 * Creates a new event.
 	 * @param pool the pool
-	 * @param duration for how long it has been starved
+	 * @param duration how long it has been starved
 	 */
 	public PoolStarvedEvent(LeaderFollowersPool pool, Duration duration) {
 		super(pool);
@@ -35,7 +35,7 @@ public final class PoolStarvedEvent extends LfEvent {
 	}
 
 	/**
-	 * Returns for how long the pool has been starved.
+	 * Returns how long the pool has been starved.
 	 * @return the time so far
 	 */
 	public Duration getDuration() {

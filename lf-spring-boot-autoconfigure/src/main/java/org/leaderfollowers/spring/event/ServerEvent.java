@@ -2,9 +2,7 @@ package org.leaderfollowers.spring.event;
 
 import org.leaderfollowers.Server;
 
-/**
- * Something that happened to a server. Published by the thread that caused it.
- */
+/** An event of a server. The thread that has caused it publishes it. */
 @SuppressWarnings("serial")
 public abstract class ServerEvent extends LfEvent {
 
@@ -14,7 +12,7 @@ public abstract class ServerEvent extends LfEvent {
 
 	/**
 	 * Returns the server.
-	 * @return the server as it is in this life of the context
+	 * @return the server, which is a new object each time the context is started
 	 */
 	public final Server getServer() {
 		return (Server) getSource();

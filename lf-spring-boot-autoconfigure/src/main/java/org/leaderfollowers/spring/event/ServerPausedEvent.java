@@ -3,7 +3,8 @@ package org.leaderfollowers.spring.event;
 import org.leaderfollowers.Server;
 
 /**
- * Published when a server was paused: it takes on nothing new until it is resumed.
+ * Published when a server was paused: it accepts no new connections or datagrams until it
+ * is resumed.
  */
 @SuppressWarnings("serial")
 public final class ServerPausedEvent extends ServerEvent {

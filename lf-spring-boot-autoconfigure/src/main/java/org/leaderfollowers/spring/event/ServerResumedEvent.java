@@ -3,7 +3,8 @@ package org.leaderfollowers.spring.event;
 import org.leaderfollowers.Server;
 
 /**
- * Published when a server was resumed: it takes on what waits and what comes.
+ * Published when a server was resumed: it accepts waiting and new connections or
+ * datagrams.
  */
 @SuppressWarnings("serial")
 public final class ServerResumedEvent extends ServerEvent {

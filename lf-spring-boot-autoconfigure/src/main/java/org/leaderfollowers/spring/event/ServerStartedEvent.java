@@ -2,9 +2,7 @@ package org.leaderfollowers.spring.event;
 
 import org.leaderfollowers.Server;
 
-/**
- * Published when a server was started: its port is bound, and clients are heard.
- */
+/** Published when a server was started: its port is bound, and it accepts clients. */
 @SuppressWarnings("serial")
 public final class ServerStartedEvent extends ServerEvent {
 

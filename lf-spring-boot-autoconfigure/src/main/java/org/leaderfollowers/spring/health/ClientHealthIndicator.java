@@ -14,12 +14,13 @@ import org.springframework.boot.health.contributor.Status;
 /**
  * {@link HealthIndicator} for a client.
  * <ul>
- * <li>{@link Status#DOWN}: it has no connection, so requests are rejected.</li>
+ * <li>{@link Status#DOWN}: it has no connection, so requests wait for one or are
+ * rejected.</li>
  * <li>{@link Status#OUT_OF_SERVICE}: it has not been started yet, or was closed.</li>
- * <li>{@link Status#UP}: it has a connection. Some of its addresses may be failing, which
- * the details tell.</li>
- * <li>{@link Status#UNKNOWN}: in the place of the first two, if the application does
- * without the client.</li>
+ * <li>{@link Status#UP}: it has a connection. The details show which of its addresses are
+ * failing.</li>
+ * <li>{@link Status#UNKNOWN}: replaces the first two if the application can work without
+ * the client.</li>
  * </ul>
  */
 final class ClientHealthIndicator extends AbstractHealthIndicator {
@@ -30,8 +31,8 @@ final class ClientHealthIndicator extends AbstractHealthIndicator {
 
 	/**
 	 * Creates a new indicator.
-	 * @param snapshots looks at the client
-	 * @param optional whether the application does without it
+	 * @param snapshots takes snapshots of the client
+	 * @param optional whether the application can work without it
 	 */
 	ClientHealthIndicator(Supplier<ClientSnapshot> snapshots, boolean optional) {
 		super("Health check of a Leader/Followers client failed");

@@ -20,9 +20,9 @@ import org.springframework.util.Assert;
 /**
  * {@link CompositeHealthContributor} for the pools, servers and clients of an application
  * context: one {@link HealthIndicator} for each, as {@code pools/<name>},
- * {@code servers/<name>} and {@code clients/<name>}. Always composed like this, even of
- * one pool and one server, so that paths, health groups and alerts stay as they are when
- * a server is added.
+ * {@code servers/<name>} and {@code clients/<name>}. The tree has this shape even with
+ * one pool and one server, so that paths, health groups and alerts do not change when a
+ * server is added.
  */
 public final class LeaderFollowersHealthContributor implements CompositeHealthContributor {
 
@@ -40,21 +40,21 @@ public final class LeaderFollowersHealthContributor implements CompositeHealthCo
 
 	/**
 	 * Creates a new contributor.
-	 * @param pools the pools to look at
-	 * @param servers the servers to look at
-	 * @param clients the clients to look at
+	 * @param pools the pools to check
+	 * @param servers the servers to check
+	 * @param clients the clients to check
 	 * @param saturatedAfter how long every thread of a pool may be busy before the pool
-	 * counts as out of service, or {@code null} for however long
+	 * is out of service, or {@code null} for no limit
 	 */
 	public LeaderFollowersHealthContributor(LeaderFollowersPools pools, LeaderFollowersServers servers,
 			LeaderFollowersClients clients, @Nullable Duration saturatedAfter) {
 		Assert.notNull(pools, "'pools' must not be null");
 		Assert.notNull(servers, "'servers' must not be null");
 		Assert.notNull(clients, "'clients' must not be null");
-		// Looked up each time: pools are built when they are needed.
+		// Looked up each time, because pools are built when they are needed.
 		this.pools = new Indicators<>(pools, LeaderFollowersPool::name,
 				(pool) -> new PoolHealthIndicator(pool::snapshot, saturatedAfter));
-		// By name: a server that is started again is another one.
+		// By name, because a server that is started again is a new object.
 		this.servers = new Indicators<>(() -> servers.names().iterator(), Function.identity(),
 				(name) -> new ServerHealthIndicator(() -> servers.get(name).snapshot()));
 		this.clients = new Indicators<>(clients, TcpClient::name,

@@ -22,31 +22,32 @@ import org.springframework.boot.health.contributor.Status;
 import org.springframework.util.Assert;
 
 /**
- * {@link HealthIndicator} for a pool. It looks at a snapshot, which neither waits for the
- * threads of the pool nor stops them, so it answers as quickly when all of them block.
+ * {@link HealthIndicator} for a pool. It reads a snapshot, which neither stops the
+ * threads of the pool nor waits for them, so it answers quickly even if all of them
+ * block.
  * <ul>
  * <li>{@link Status#DOWN}: a handle set has no leader although there are threads for it.
- * Nobody hears its clients, and no handler is to blame.</li>
+ * Its clients get no answers, and no handler is the cause.</li>
  * <li>{@link Status#OUT_OF_SERVICE}: the pool is closed, or has been saturated for longer
- * than it may be.</li>
- * <li>{@link Status#UP}: everything else. A saturated pool, too, unless there is a limit:
- * it does what it is there for, and will go on as soon as what its handlers wait for
- * answers. The detail {@code reason} tells.</li>
+ * than the limit.</li>
+ * <li>{@link Status#UP}: in all other cases. This includes a saturated pool without a
+ * limit: it works as it should, and will continue when its handlers return. The detail
+ * {@code reason} describes the saturation.</li>
  * </ul>
  */
 public final class PoolHealthIndicator extends AbstractHealthIndicator {
 
 	/**
-	 * How long a handle set may be without a leader. A hand-over takes microseconds, and
-	 * on a machine with far too few processors tens of milliseconds; nobody comes any
-	 * more after a second.
+	 * How long a handle set may have no leader. A hand-off takes microseconds, or tens of
+	 * milliseconds on a machine with far too few processors. After a second, no thread
+	 * will come any more.
 	 */
 	private static final Duration LONG = Duration.ofSeconds(1);
 
 	/**
-	 * A vacancy of that length is looked at twice, and counts if it is still the same
-	 * one. If the whole process, or the machine, stood still in the middle of a hand-over
-	 * then the next leader just has not had the time yet.
+	 * A vacancy of that length is checked twice, and counts only if it is still the same
+	 * one. If the whole process or machine was stopped during a hand-off, the next leader
+	 * only needs more time.
 	 */
 	private static final long SECOND_LOOK_MILLIS = 100;
 
@@ -56,9 +57,9 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 
 	/**
 	 * Creates a new indicator.
-	 * @param snapshots looks at the pool
-	 * @param saturatedAfter how long every thread of the pool may be busy before it
-	 * counts as out of service, or {@code null} for however long
+	 * @param snapshots takes snapshots of the pool
+	 * @param saturatedAfter how long every thread of the pool may be busy before the pool
+	 * is out of service, or {@code null} for no limit
 	 */
 	public PoolHealthIndicator(Supplier<PoolSnapshot> snapshots, @Nullable Duration saturatedAfter) {
 		super("Health check of a Leader/Followers pool failed");
@@ -114,8 +115,8 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 	}
 
 	/**
-	 * The handle sets and event sources that have had no leader for long, though not
-	 * because every thread that there may be is busy.
+	 * The handle sets and event sources that have had no leader for long, although not
+	 * every possible thread is busy.
 	 */
 	private static List<Led> leaderless(PoolSnapshot pool) {
 		if (pool.state() != State.RUNNING || isExhausted(pool)) {
@@ -170,8 +171,8 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 	/**
 	 * The threads of a pool.
 	 *
-	 * @param max how many there may be
-	 * @param current how many there are
+	 * @param max the maximum number of threads
+	 * @param current the current number of threads
 	 * @param busy how many of them run a handler, or do other work for a connection
 	 * @param idle how many of them wait, as the leader or as a follower
 	 */

@@ -16,12 +16,12 @@ import org.springframework.util.Assert;
 /**
  * {@link HealthIndicator} for a server.
  * <ul>
- * <li>{@link Status#DOWN}: it should hear new clients and cannot, since its listening
- * socket failed, or since the system is out of descriptors or memory.</li>
- * <li>{@link Status#OUT_OF_SERVICE}: it has not been started yet, drains, or was
- * stopped.</li>
- * <li>{@link Status#UP}: everything else. A paused server, too: somebody asked for it,
- * its port stays bound and what is open is served.</li>
+ * <li>{@link Status#DOWN}: it cannot accept new clients, because its listening socket has
+ * failed or the system is out of descriptors or memory.</li>
+ * <li>{@link Status#OUT_OF_SERVICE}: it has not been started yet, drains, or was stopped.
+ * </li>
+ * <li>{@link Status#UP}: in all other cases. This includes a paused server: an operator
+ * has asked for the pause, the port stays bound, and open connections are served.</li>
  * </ul>
  */
 public final class ServerHealthIndicator extends AbstractHealthIndicator {
@@ -30,7 +30,7 @@ public final class ServerHealthIndicator extends AbstractHealthIndicator {
 
 	/**
 	 * Creates a new indicator.
-	 * @param snapshots looks at the server
+	 * @param snapshots takes snapshots of the server
 	 */
 	public ServerHealthIndicator(Supplier<ServerSnapshot> snapshots) {
 		super("Health check of a Leader/Followers server failed");

@@ -26,7 +26,7 @@ import org.leaderfollowers.spring.annotation.LfClient;
 public interface ExchangeInterceptor {
 
 	/**
-	 * Whether to intercept the calls to a client. Asked once for each interface.
+	 * Whether to intercept the calls to a client. Called once for each interface.
 	 * @param client the name of the client
 	 * @return {@code true} unless overridden
 	 */
@@ -35,18 +35,17 @@ public interface ExchangeInterceptor {
 	}
 
 	/**
-	 * A method was called. The thread is that of the caller.
-	 * @param call what to go on with
+	 * Called when a method of an interface is called. The calling thread is that of the
+	 * caller.
+	 * @param call the intercepted call
 	 * @return what the method returns, usually what {@link ExchangeCall#proceed()}
-	 * returned. For a method that does not wait that is a
+	 * returned. For a method that does not wait, this is a
 	 * {@link java.util.concurrent.CompletableFuture}
-	 * @throws Exception what it throws is thrown to the caller
+	 * @throws Exception exceptions are passed on to the caller
 	 */
 	@Nullable Object aroundExchange(ExchangeCall call) throws Exception;
 
-	/**
-	 * A call that was intercepted.
-	 */
+	/** An intercepted call. */
 	interface ExchangeCall {
 
 		/**
@@ -68,11 +67,12 @@ public interface ExchangeInterceptor {
 		Object request();
 
 		/**
-		 * Goes on with the call: validates, converts and sends the request, and converts
-		 * and validates the reply. May be called again, which sends the request again.
+		 * Continues with the call: validates, converts and sends the request, and
+		 * converts and validates the reply. It may be called again, which sends the
+		 * request again.
 		 * @return the reply, or a {@link java.util.concurrent.CompletableFuture} of it;
 		 * {@code null} for a method that returns nothing
-		 * @throws Exception what the method throws
+		 * @throws Exception the exceptions of the method
 		 */
 		@Nullable Object proceed() throws Exception;
 

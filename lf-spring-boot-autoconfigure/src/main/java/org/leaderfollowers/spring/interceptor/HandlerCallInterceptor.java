@@ -32,10 +32,10 @@ import org.leaderfollowers.MessageHandler;
 public interface HandlerCallInterceptor extends MessageHandlerInterceptor {
 
 	/**
-	 * A method of the handler is about to be called.
-	 * @param connection the connection that it is called for
-	 * @param call what to go on with
-	 * @throws Exception what it throws counts as thrown by the handler
+	 * Called around each call of a method of the handler.
+	 * @param connection the connection of the call
+	 * @param call the intercepted call
+	 * @throws Exception exceptions count as thrown by the handler
 	 */
 	void aroundCall(Connection connection, HandlerCall call) throws Exception;
 
@@ -80,16 +80,14 @@ public interface HandlerCallInterceptor extends MessageHandlerInterceptor {
 		aroundCall(connection, () -> next.onError(connection, message, failure));
 	}
 
-	/**
-	 * A call of a handler that was intercepted.
-	 */
+	/** An intercepted call of a handler. */
 	@FunctionalInterface
 	interface HandlerCall {
 
 		/**
-		 * Goes on with the call. To be called at most once, by the thread that
+		 * Continues with the call. Must be called at most once, by the thread that
 		 * intercepts.
-		 * @throws Exception whatever the handler throws
+		 * @throws Exception the exceptions of the handler
 		 */
 		void proceed() throws Exception;
 

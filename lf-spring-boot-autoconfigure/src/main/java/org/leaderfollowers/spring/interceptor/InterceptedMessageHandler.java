@@ -7,9 +7,7 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
 
-/**
- * A handler behind an interceptor.
- */
+/** A handler with an interceptor around it. */
 final class InterceptedMessageHandler implements MessageHandler {
 
 	private final MessageHandlerInterceptor interceptor;
@@ -62,10 +60,10 @@ final class InterceptedMessageHandler implements MessageHandler {
 	}
 
 	/**
-	 * Keeps the message for interceptors that know nothing of it.
-	 * @param next what comes behind them
+	 * Remembers the message for interceptors that do not handle it.
+	 * @param next the handler behind the interceptors
 	 * @param message the message that failed
-	 * @return passes failures on to {@code next} with the message
+	 * @return a handler that passes failures on to {@code next} together with the message
 	 */
 	static MessageHandler withMessage(MessageHandler next, ByteBuffer message) {
 		MessageHandlerInterceptor keeper = new MessageHandlerInterceptor() {

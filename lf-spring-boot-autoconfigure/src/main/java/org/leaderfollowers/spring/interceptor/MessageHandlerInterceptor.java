@@ -9,24 +9,23 @@ import org.leaderfollowers.MessageHandler;
 
 /**
  * Surrounds the calls of the handlers of all servers, or of {@linkplain #supports some}.
- * A bean of this type is found and applied; with several, the
+ * Beans of this type are applied automatically. If there are several, their
  * {@linkplain org.springframework.core.annotation.Order order} counts, and the first one
  * is the outermost.
  * <p>
- * Each method is called in the place of the one of the handler, by the same thread and
- * with the same promises, and is to pass the call on to {@code next}: the next
- * interceptor, or the handler. One that does not pass a call on keeps it from the
- * handler. What it throws counts as thrown by the handler: it is given to
- * {@link #onError}, and the connection is closed. So, to turn a client away, throw from
- * {@link #onOpen}.
+ * Each method is called instead of the same method of the handler, by the same thread and
+ * with the same guarantees. It must pass the call on to {@code next}, which is the next
+ * interceptor or the handler. If it does not pass a call on, the handler does not see it.
+ * Its exceptions count as thrown by the handler: {@link #onError} is called, and the
+ * connection is closed. To reject a client, throw an exception from {@link #onOpen}.
  * <p>
- * Nothing is allocated for an interceptor, except when a message fails, and what it does
- * not override costs a call.
+ * An interceptor allocates memory only if a message fails. Methods that it does not
+ * override cost a call.
  */
 public interface MessageHandlerInterceptor extends MessageHandlerDecorator {
 
 	/**
-	 * Whether to intercept the calls of a server. Asked once, when the server is built.
+	 * Whether to intercept the calls of a server. Called once when the server is built.
 	 * @param server the name of the server
 	 * @return {@code true} unless overridden
 	 */
@@ -46,11 +45,10 @@ public interface MessageHandlerInterceptor extends MessageHandlerDecorator {
 	}
 
 	/**
-	 * A whole message has arrived.
-	 * @param connection where it came from
-	 * @param message the payload. Whoever reads it before the handler does is to leave
-	 * its position as it was, or to give the handler a {@link ByteBuffer#duplicate()
-	 * duplicate}
+	 * A complete message has arrived.
+	 * @param connection the connection of the message
+	 * @param message the payload. An interceptor that reads it must leave its position
+	 * unchanged, or pass a {@link ByteBuffer#duplicate() duplicate} to the handler
 	 * @param next what to call
 	 * @throws Exception if it cannot be handled: the connection is closed
 	 * @see MessageHandler#onMessage
@@ -63,7 +61,7 @@ public interface MessageHandlerInterceptor extends MessageHandlerDecorator {
 	 * A peer that had fallen behind has caught up.
 	 * @param connection the connection
 	 * @param next what to call
-	 * @throws Exception if there is no going on: the connection is closed
+	 * @throws Exception if the connection cannot be served any more: it is closed
 	 * @see MessageHandler#onWritable
 	 */
 	default void onWritable(Connection connection, MessageHandler next) throws Exception {
@@ -76,7 +74,7 @@ public interface MessageHandlerInterceptor extends MessageHandlerDecorator {
 	 * @param type {@link EventType#READ} if nothing was received, {@link EventType#WRITE}
 	 * if nothing was sent
 	 * @param next what to call
-	 * @throws Exception if there is no going on: the connection is closed
+	 * @throws Exception if the connection cannot be served any more: it is closed
 	 * @see MessageHandler#onIdle
 	 */
 	default void onIdle(Connection connection, EventType type, MessageHandler next) throws Exception {
@@ -87,7 +85,7 @@ public interface MessageHandlerInterceptor extends MessageHandlerDecorator {
 	 * The server of the connection has begun to drain.
 	 * @param connection the connection
 	 * @param next what to call
-	 * @throws Exception if there is no going on: the connection is closed
+	 * @throws Exception if the connection cannot be served any more: it is closed
 	 * @see MessageHandler#onDrain
 	 */
 	default void onDrain(Connection connection, MessageHandler next) throws Exception {
@@ -95,11 +93,11 @@ public interface MessageHandlerInterceptor extends MessageHandlerDecorator {
 	}
 
 	/**
-	 * The connection is closed. Called as well if {@link #onOpen} was not passed on.
+	 * The connection is closed. Also called if {@link #onOpen} was not passed on.
 	 * @param connection the connection
-	 * @param reason why
+	 * @param reason why it was closed
 	 * @param next what to call
-	 * @throws Exception is logged
+	 * @throws Exception exceptions are logged
 	 * @see MessageHandler#onClose
 	 */
 	default void onClose(Connection connection, CloseReason reason, MessageHandler next) throws Exception {
@@ -107,11 +105,11 @@ public interface MessageHandlerInterceptor extends MessageHandlerDecorator {
 	}
 
 	/**
-	 * Something failed on the connection, which will be closed.
+	 * A failure has occurred on the connection, which will be closed.
 	 * @param connection the connection
-	 * @param failure what failed
+	 * @param failure the exception or error
 	 * @param next what to call. If it is not called, the failure is not logged
-	 * @throws Exception is logged
+	 * @throws Exception exceptions are logged
 	 * @see MessageHandler#onError
 	 */
 	default void onError(Connection connection, Throwable failure, MessageHandler next) throws Exception {
@@ -119,14 +117,14 @@ public interface MessageHandlerInterceptor extends MessageHandlerDecorator {
 	}
 
 	/**
-	 * A message could not be handled by anybody, and the connection will be closed. By
-	 * default {@link #onError(Connection, Throwable, MessageHandler)} is called, and what
-	 * that passes on reaches {@code next} with the message.
+	 * A message could not be handled, and the connection will be closed. By default,
+	 * {@link #onError(Connection, Throwable, MessageHandler)} is called. If it passes the
+	 * failure on, {@code next} receives the message as well.
 	 * @param connection the connection
 	 * @param message the message that failed, lent until this method returns
-	 * @param failure what failed
+	 * @param failure the exception or error
 	 * @param next what to call. If it is not called, the failure is not logged
-	 * @throws Exception is logged
+	 * @throws Exception exceptions are logged
 	 * @see MessageHandler#onError(Connection, ByteBuffer, Throwable)
 	 */
 	default void onError(Connection connection, ByteBuffer message, Throwable failure, MessageHandler next)

@@ -1,6 +1,4 @@
-/**
- * What surrounds the calls of the handlers of a server.
- */
+/** Interceptors and decorators of the handlers of a server. */
 @NullMarked
 package org.leaderfollowers.spring.interceptor;
 

@@ -4,14 +4,12 @@ import java.util.regex.Pattern;
 
 import org.jspecify.annotations.Nullable;
 
-/**
- * Text of others, made harmless for a line of the log or of an answer.
- */
+/** Makes text from others safe for a line of the log or of a response. */
 public final class Printable {
 
 	/**
-	 * Of all of Unicode: what begins a new line, moves the cursor of a terminal, or has
-	 * it show text in another order.
+	 * Characters that begin a new line, move the cursor of a terminal, or change the
+	 * direction of text.
 	 */
 	private static final Pattern HARMFUL = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]");
 
@@ -19,8 +17,8 @@ public final class Printable {
 	}
 
 	/**
-	 * Makes a text harmless.
-	 * @param text the text; {@code null} gives the word
+	 * Replaces harmful characters.
+	 * @param text the text; {@code null} becomes the word null
 	 * @return the text with a question mark for each harmful character
 	 */
 	public static String of(@Nullable String text) {

@@ -1,5 +1,5 @@
 /**
- * Makes text of others printable. Only the other packages of the auto-configuration use
+ * Makes text from others printable. Only the other packages of the auto-configuration use
  * this one.
  */
 @NullMarked

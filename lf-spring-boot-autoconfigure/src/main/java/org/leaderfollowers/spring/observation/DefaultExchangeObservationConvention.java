@@ -41,11 +41,11 @@ public class DefaultExchangeObservationConvention implements ExchangeObservation
 	}
 
 	/**
-	 * Returns the keys and values of an exchange, for those who time exchanges without an
-	 * observation.
+	 * Returns the keys and values of an exchange, for code that times exchanges without
+	 * an observation.
 	 * @param client the name of the client
 	 * @param method the method that was called
-	 * @param failure what it has thrown, or {@code null}
+	 * @param failure the exception of the method, or {@code null}
 	 * @return the keys of {@link ExchangeKeyNames} with their values
 	 */
 	public static KeyValues keyValues(String client, Method method, @Nullable Throwable failure) {

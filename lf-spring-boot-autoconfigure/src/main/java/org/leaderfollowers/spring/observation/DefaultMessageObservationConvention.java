@@ -19,7 +19,7 @@ public class DefaultMessageObservationConvention implements MessageObservationCo
 
 	private static final KeyValue ERROR = KeyValue.of(LowCardinalityKeyNames.OUTCOME, "error");
 
-	/** Made once for each server, which has one handler, and not for each message. */
+	/** Created once for each server, because a server has one handler. */
 	private final Map<String, HandlerKeyValues> byServer = new ConcurrentHashMap<>();
 
 	/**
@@ -59,12 +59,12 @@ public class DefaultMessageObservationConvention implements MessageObservationCo
 	}
 
 	/**
-	 * What all messages of one handler of one server have in common.
+	 * The key values that all messages of one handler of one server share.
 	 *
 	 * @param handler the name of the handler
 	 * @param contextualName the name of spans
-	 * @param success the key values while the handler runs, and when it has returned
-	 * @param error the key values when the handler has thrown
+	 * @param success the key values while the handler runs, and after it has returned
+	 * @param error the key values after the handler has thrown an exception
 	 */
 	private record HandlerKeyValues(String handler, String contextualName, KeyValues success, KeyValues error) {
 

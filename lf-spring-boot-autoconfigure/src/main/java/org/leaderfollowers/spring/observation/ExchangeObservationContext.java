@@ -6,9 +6,9 @@ import io.micrometer.observation.transport.Propagator;
 import io.micrometer.observation.transport.RequestReplySenderContext;
 
 /**
- * What is known of an exchange that is observed. A tracer takes it for a request that a
- * client sends, and its span for a child of what the caller is doing. The protocols have
- * no headers that we know of, so the peer is told nothing of the trace.
+ * The context of an observed exchange. For a tracer, the exchange is a request that a
+ * client sends, and its span is a child of the caller's span. The protocols have no known
+ * headers, so the trace is not propagated to the peer.
  */
 public class ExchangeObservationContext extends RequestReplySenderContext<Object, Object> {
 

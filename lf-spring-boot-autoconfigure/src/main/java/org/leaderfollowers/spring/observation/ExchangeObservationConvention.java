@@ -4,8 +4,8 @@ import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationConvention;
 
 /**
- * {@link ObservationConvention} for the exchanges of clients. A bean of this type takes
- * the place of the {@link DefaultExchangeObservationConvention}.
+ * {@link ObservationConvention} for the exchanges of clients. A bean of this type
+ * replaces the {@link DefaultExchangeObservationConvention}.
  */
 public interface ExchangeObservationConvention extends ObservationConvention<ExchangeObservationContext> {
 

@@ -9,13 +9,13 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.spring.observation.MessageObservationDocumentation.HighCardinalityKeyNames;
 
 /**
- * What is known of a message that is observed. Its content is not: the buffer belongs to
- * the handler. A tracer takes it for a request that a server received; nothing is known
- * of a trace that the client may have begun.
+ * The context of an observed message. It does not contain the message, because the buffer
+ * belongs to the handler. For a tracer, the message is a request that a server has
+ * received. A trace of the client is not known.
  */
 public class MessageObservationContext extends RequestReplyReceiverContext<Connection, Object> {
 
-	/** The protocols have no headers that we know of. */
+	/** The protocols have no known headers. */
 	private static final Propagator.Getter<Connection> NOTHING_PROPAGATED = (connection, key) -> null;
 
 	private final String server;
@@ -30,7 +30,7 @@ public class MessageObservationContext extends RequestReplyReceiverContext<Conne
 	 * Creates a new context.
 	 * @param server the name of the server that received the message
 	 * @param handler the name of the handler bean
-	 * @param connection where the message came from
+	 * @param connection the connection of the message
 	 */
 	public MessageObservationContext(String server, String handler, Connection connection) {
 		super(NOTHING_PROPAGATED);
@@ -64,7 +64,7 @@ public class MessageObservationContext extends RequestReplyReceiverContext<Conne
 		return this.connection;
 	}
 
-	/** Asked for at the start and at the end of each message. */
+	/** Called at the start and at the end of each message. */
 	KeyValues connectionKeyValues() {
 		KeyValues keyValues = this.connectionKeyValues;
 		if (keyValues == null) {

@@ -5,7 +5,7 @@ import io.micrometer.observation.ObservationConvention;
 
 /**
  * {@link ObservationConvention} for the messages that handlers process. A bean of this
- * type takes the place of the {@link DefaultMessageObservationConvention}.
+ * type replaces the {@link DefaultMessageObservationConvention}.
  */
 public interface MessageObservationConvention extends ObservationConvention<MessageObservationContext> {
 

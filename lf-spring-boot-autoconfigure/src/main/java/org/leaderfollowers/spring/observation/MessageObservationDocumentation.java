@@ -50,10 +50,7 @@ public enum MessageObservationDocumentation implements ObservationDocumentation 
 
 	};
 
-	/**
-	 * The key names of exchanges, which have few values: the tags of meters, and of
-	 * spans.
-	 */
+	/** The key names of exchanges with few values: tags of meters and of spans. */
 	public enum ExchangeKeyNames implements KeyName {
 
 		/**
@@ -81,9 +78,9 @@ public enum MessageObservationDocumentation implements ObservationDocumentation 
 		},
 
 		/**
-		 * What became of the exchange: {@code replied}, {@code timed_out}, {@code lost},
+		 * The outcome of the exchange: {@code replied}, {@code timed_out}, {@code lost},
 		 * {@code rejected}, {@code cancelled}, or {@code error} for anything else, such
-		 * as a reply that is not valid.
+		 * as an invalid reply.
 		 */
 		OUTCOME {
 
@@ -97,8 +94,8 @@ public enum MessageObservationDocumentation implements ObservationDocumentation 
 	}
 
 	/**
-	 * The key names that have few values, all of them from the configuration: the tags of
-	 * meters, and of spans.
+	 * The key names with few values, all of which come from the configuration: tags of
+	 * meters and of spans.
 	 */
 	public enum LowCardinalityKeyNames implements KeyName {
 
@@ -127,8 +124,8 @@ public enum MessageObservationDocumentation implements ObservationDocumentation 
 		},
 
 		/**
-		 * Whether the handler returned: {@code success}, or threw something:
-		 * {@code error}.
+		 * Whether the handler has returned ({@code success}) or thrown an exception
+		 * ({@code error}).
 		 */
 		OUTCOME {
 
@@ -141,15 +138,10 @@ public enum MessageObservationDocumentation implements ObservationDocumentation 
 
 	}
 
-	/**
-	 * The key names that have many values: tags of spans only.
-	 */
+	/** The key names with many values: tags of spans only. */
 	public enum HighCardinalityKeyNames implements KeyName {
 
-		/**
-		 * Number of the connection that the message came from, which log lines have as
-		 * well.
-		 */
+		/** Number of the connection of the message, which log lines contain as well. */
 		CONNECTION {
 
 			@Override

@@ -28,7 +28,7 @@ import org.springframework.core.ResolvableType;
 /**
  * Publishes events in an application context. Frequent events are published only if there
  * is a listener for them. As an interceptor, it publishes the events of connections after
- * their handler was told.
+ * their handler was called.
  */
 final class EventPublication implements MessageHandlerInterceptor {
 
@@ -36,23 +36,26 @@ final class EventPublication implements MessageHandlerInterceptor {
 
 	private final @Nullable ApplicationContext applicationContext;
 
-	/** Pools outlive a stop of the context. */
+	/**
+	 * The pools that have a listener already. Pools are not replaced when the context is
+	 * stopped and started again.
+	 */
 	private final Set<LeaderFollowersPool> watched = new HashSet<>();
 
 	private volatile boolean listenersKnown;
 
 	/**
-	 * Creates a new publication.
+	 * Creates a publisher.
 	 * @param applicationContext the context whose listeners, and those of its parents,
-	 * are told; {@code null} to publish nothing
+	 * receive the events; {@code null} to publish nothing
 	 */
 	EventPublication(@Nullable ApplicationContext applicationContext) {
 		this.applicationContext = applicationContext;
 	}
 
 	/**
-	 * Publishes an event. The listeners are called by this thread, unless the application
-	 * has decided otherwise.
+	 * Publishes an event. This thread calls the listeners, unless the application is
+	 * configured otherwise.
 	 */
 	void publish(ApplicationEvent event) {
 		if (this.applicationContext != null) {
@@ -61,16 +64,16 @@ final class EventPublication implements MessageHandlerInterceptor {
 	}
 
 	/**
-	 * To be called when the beans of the context have been created, and so all listeners
-	 * are known. Until then, every event is assumed to have listeners.
+	 * Called when the beans of the context have been created, so that all listeners are
+	 * known. Until then, every event is assumed to have listeners.
 	 */
 	void listenersAreKnown() {
 		this.listenersKnown = true;
 	}
 
 	/**
-	 * Whether there is a listener for a type of event in particular, not just for every
-	 * event that there is.
+	 * Whether there is a listener for this type of event, not counting listeners for
+	 * every event.
 	 */
 	private boolean isHeard(Class<? extends ApplicationEvent> type) {
 		if (!this.listenersKnown) {
@@ -79,7 +82,7 @@ final class EventPublication implements MessageHandlerInterceptor {
 		ResolvableType event = ResolvableType.forClass(type);
 		for (ApplicationContext context = this.applicationContext; context != null; context = context.getParent()) {
 			if (!(context instanceof AbstractApplicationContext known)) {
-				// Such a context does not reveal its listeners.
+				// Such a context does not give access to its listeners.
 				return true;
 			}
 			for (ApplicationListener<?> listener : known.getApplicationListeners()) {
@@ -126,7 +129,8 @@ final class EventPublication implements MessageHandlerInterceptor {
 	}
 
 	/**
-	 * Publishes from now on that a pool is starved, if there is a listener for it.
+	 * If there is a listener for it, publishes an event from now on whenever a pool is
+	 * starved.
 	 */
 	void watch(LeaderFollowersPool pool) {
 		if (isHeard(PoolStarvedEvent.class)) {
@@ -157,9 +161,7 @@ final class EventPublication implements MessageHandlerInterceptor {
 
 	}
 
-	/**
-	 * Heard only by listeners for every event.
-	 */
+	/** An event that only listeners for every event receive. */
 	@SuppressWarnings("serial")
 	private static final class UnrelatedEvent extends ApplicationEvent {
 

@@ -19,14 +19,14 @@ import org.springframework.util.Assert;
 
 /**
  * The pools of an application context, by name: those that are beans, and those that are
- * configured by properties. The latter are built when they are first asked for, and
- * closed with this object.
+ * configured by properties. The latter are built when they are first needed, and closed
+ * with this object.
  */
 public final class LeaderFollowersPools implements Iterable<LeaderFollowersPool>, AutoCloseable {
 
 	/**
-	 * For handlers that still run although their server was stopped: they have had the
-	 * time of the graceful shutdown already.
+	 * The timeout for handlers that still run although their server was stopped. They
+	 * have already had the time of the graceful shutdown.
 	 */
 	private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(2);
 
@@ -38,9 +38,9 @@ public final class LeaderFollowersPools implements Iterable<LeaderFollowersPool>
 
 	/**
 	 * Creates the pools of an application context.
-	 * @param existing pools that others have built and will close
-	 * @param configured how to build further ones, by name; existing pools come first
-	 * @throws IllegalArgumentException if two of the existing ones have the same name
+	 * @param existing pools that others have built and close
+	 * @param configured builds further pools, by name; existing pools have precedence
+	 * @throws IllegalArgumentException if two existing pools have the same name
 	 */
 	public LeaderFollowersPools(Collection<LeaderFollowersPool> existing,
 			Map<String, Supplier<LeaderFollowersPool>> configured) {
@@ -57,7 +57,7 @@ public final class LeaderFollowersPools implements Iterable<LeaderFollowersPool>
 	/**
 	 * Returns a pool.
 	 * @param name the name of the pool
-	 * @return the pool, which need not have any threads yet
+	 * @return the pool, which may have no threads yet
 	 * @throws UnknownNameException if there is no pool of this name
 	 */
 	public LeaderFollowersPool get(String name) {
@@ -82,7 +82,7 @@ public final class LeaderFollowersPools implements Iterable<LeaderFollowersPool>
 	}
 
 	/**
-	 * Returns the names of all pools that can be asked for.
+	 * Returns the names of all existing and configured pools.
 	 * @return the names in alphabetical order
 	 */
 	public synchronized Set<String> names() {
@@ -100,7 +100,7 @@ public final class LeaderFollowersPools implements Iterable<LeaderFollowersPool>
 	}
 
 	/**
-	 * Closes the pools that were built by this object. Handlers that still run are
+	 * Closes the pools that this object has built. Handlers that still run are
 	 * interrupted after 2 seconds.
 	 */
 	@Override

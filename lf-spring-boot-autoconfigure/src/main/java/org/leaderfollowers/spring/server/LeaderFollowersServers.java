@@ -38,13 +38,13 @@ import org.springframework.util.function.SingletonSupplier;
  * The servers of an application context, by name. They are started and stopped together,
  * by a {@link ServerLifecycle} for each phase.
  * <p>
- * A {@link Server} lives once, a context can be stopped and started again. So do not keep
- * the server that {@link #get(String)} returns for long.
+ * A {@link Server} can be started only once, but a context can be stopped and started
+ * again. Do not keep the server that {@link #get(String)} returns for long.
  * <p>
- * This object can be injected into any bean, into handlers too. The servers are put
- * together when a method is called for the first time, or when the context has created
- * the beans of the application. That needs the handlers, so a handler, and a bean that a
- * handler needs, must not call the methods before the bean itself is complete.
+ * This object can be injected into any bean, also into handlers. The servers are
+ * assembled when a method is called for the first time, or when the context has created
+ * the beans of the application. This needs the handlers, so a handler, or a bean that a
+ * handler needs, must not call the methods before it is completely initialized.
  */
 public final class LeaderFollowersServers implements Iterable<Server> {
 
@@ -54,7 +54,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 
 	private final EventPublication events;
 
-	/** Used only by who starts the servers, of whom there is one at a time. */
+	/** Used only by the thread that starts the servers; there is one at a time. */
 	private final Set<LeaderFollowersPool> announcedPools = new HashSet<>();
 
 	private LeaderFollowersServers(Supplier<List<ManagedServer>> servers, EventPublication events) {
@@ -73,7 +73,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	}
 
 	/**
-	 * Starts to describe the servers of an application context.
+	 * Creates a builder for the servers of an application context.
 	 * @return a builder
 	 */
 	public static Builder builder() {
@@ -81,9 +81,9 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	}
 
 	/**
-	 * Returns a server as it is at the moment.
+	 * Returns the current object of a server.
 	 * @param name the name of the server
-	 * @return the server, which may be not started yet, or stopped already
+	 * @return the server, which may not be started yet or may be stopped
 	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public Server get(String name) {
@@ -91,8 +91,8 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	}
 
 	/**
-	 * Puts the servers together, unless that has been done: mistakes in what configures
-	 * them and in their handlers are found.
+	 * Assembles the servers if necessary, which finds mistakes in their configuration and
+	 * in their handlers.
 	 */
 	void prepare() {
 		this.servers.obtain();
@@ -111,11 +111,11 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	}
 
 	/**
-	 * Lets a server take on nothing new until it is resumed, and publishes a
-	 * {@link ServerPausedEvent}. Its port stays bound and what is open is served; clients
-	 * that come now wait in the queues of the system, as far as those have room. Does
-	 * nothing if the server is paused already. A server that is stopped and started again
-	 * is not paused any more.
+	 * Pauses a server, so that it accepts no new connections or datagrams until it is
+	 * resumed, and publishes a {@link ServerPausedEvent}. Its port stays bound, and open
+	 * connections are served. New clients wait in the queues of the system, as long as
+	 * these have room. Does nothing if the server is paused already. Stopping and
+	 * starting a server ends its pause.
 	 * @param name the name of the server
 	 * @throws UnknownNameException if there is no server of this name
 	 */
@@ -126,7 +126,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	/**
 	 * {@linkplain #pause(String) Pauses} a server.
 	 * @param name the name of the server
-	 * @param occasion what to add to the line of the log, printable; empty for nothing
+	 * @param occasion text to add to the line of the log, printable; empty for none
 	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public void pause(String name, String occasion) {
@@ -139,8 +139,8 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	}
 
 	/**
-	 * Lets a server take on what waits and what comes, and publishes a
-	 * {@link ServerResumedEvent}. Does nothing if the server is not paused.
+	 * Resumes a server, so that it accepts waiting and new connections or datagrams, and
+	 * publishes a {@link ServerResumedEvent}. Does nothing if the server is not paused.
 	 * @param name the name of the server
 	 * @throws UnknownNameException if there is no server of this name
 	 */
@@ -151,7 +151,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	/**
 	 * {@linkplain #resume(String) Resumes} a server.
 	 * @param name the name of the server
-	 * @param occasion what to add to the line of the log, printable; empty for nothing
+	 * @param occasion text to add to the line of the log, printable; empty for none
 	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public void resume(String name, String occasion) {
@@ -164,16 +164,16 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	}
 
 	/**
-	 * Stops a server gracefully and for good, without waiting for that: it takes on
-	 * nothing new and frees its port, every message that was received is answered, and
-	 * each connection is closed when that is done. When all are closed or the time is up,
-	 * the server is stopped and a {@link ServerStoppedEvent} is published. It is started
-	 * again only with the application context. To take a server out for a while,
-	 * {@linkplain #pause(String) pause} it.
+	 * Stops a server gracefully and permanently, without waiting for the end: it accepts
+	 * nothing new and frees its port, answers every message that it has received, and
+	 * closes each connection when this is done. When all connections are closed or the
+	 * timeout ends, the server is stopped and a {@link ServerStoppedEvent} is published.
+	 * It can be started again only together with the application context. To take a
+	 * server out for a while, {@linkplain #pause(String) pause} it.
 	 * @param name the name of the server
-	 * @param timeout how long it may take; what is left then is closed
-	 * @param occasion what to add to the line of the log, printable; empty for nothing
-	 * @return the server as it is when it begins to drain
+	 * @param timeout how long the drain may take; remaining connections are then closed
+	 * @param occasion text to add to the line of the log, printable; empty for none
+	 * @return the state of the server when it begins to drain
 	 * @throws UnknownNameException if there is no server of this name
 	 * @throws IllegalStateException if the server does not run
 	 */
@@ -182,7 +182,8 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		server.beginDrain();
 		ServerSnapshot draining = server.current().snapshot();
 		ServerLog.draining(server.current(), timeout, occasion);
-		// If the virtual machine ends meanwhile, the shutdown of the context waits.
+		// A daemon: if the virtual machine ends meanwhile, the shutdown of the context
+		// waits for the drain.
 		Thread thread = new Thread(() -> {
 			if (server.stop(timeout)) {
 				ServerLog.stopped(server.current());
@@ -203,8 +204,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	}
 
 	/**
-	 * Returns the servers as they are at the moment, in the order in which they are
-	 * started.
+	 * Returns the current objects of the servers, in the order in which they are started.
 	 */
 	@Override
 	public Iterator<Server> iterator() {
@@ -245,7 +245,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 
 	/**
 	 * Drains all servers at the same time.
-	 * @param callback is run when all are drained, or have been stopped meanwhile
+	 * @param callback runs when all servers are drained or have been stopped meanwhile
 	 */
 	void drain(Runnable callback) {
 		List<ManagedServer> draining = all().values().stream().filter(ManagedServer::isServing).toList();
@@ -274,9 +274,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		}
 	}
 
-	/**
-	 * Stops all servers at once, the last one first.
-	 */
+	/** Stops all servers immediately, the last one first. */
 	void stop() {
 		Deque<ManagedServer> stopping = new ArrayDeque<>();
 		all().values().forEach(stopping::push);
@@ -303,9 +301,9 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		}
 
 		/**
-		 * Publishes what happens to the servers. Nothing is published by default.
+		 * Publishes events of the servers. By default, no events are published.
 		 * @param applicationContext the context whose listeners, and those of its
-		 * parents, are told
+		 * parents, receive the events
 		 * @return this builder
 		 */
 		public Builder publishTo(ApplicationContext applicationContext) {
@@ -331,10 +329,9 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		 * Adds a server that is configured by properties.
 		 * @param name the name of the server
 		 * @param prefix the prefix of the properties, without a dot at its end
-		 * @param factory builds a new server of this name, whose handler is decorated by
-		 * the argument: that publishes the events of connections. It is called when the
-		 * server is needed, and again when the server was stopped and is to be started
-		 * once more
+		 * @param factory builds a new server of this name; its argument decorates the
+		 * handler, and thereby publishes the events of connections. It is called when the
+		 * server is first needed, and again when the server is started after a stop
 		 * @return this builder
 		 */
 		public Builder configured(String name, String prefix,
@@ -347,9 +344,9 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		}
 
 		/**
-		 * Adds servers when they are needed for the first time, and not when this builder
-		 * builds: so beans that the servers need can have the result injected.
-		 * @param servers adds servers to the builder that it is given
+		 * Adds servers when they are first needed, instead of when the result is built.
+		 * Beans that the servers need can therefore have the result injected.
+		 * @param servers adds servers to the builder that it receives
 		 * @return this builder
 		 */
 		public Builder later(Consumer<Builder> servers) {
@@ -360,8 +357,8 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 
 		/**
 		 * Builds the servers, which are started in the order in which they were added.
-		 * The methods of the result throw an {@link IllegalArgumentException} if two of
-		 * the servers have the same name.
+		 * The methods of the result throw an {@link IllegalArgumentException} if two
+		 * servers have the same name.
 		 * @return the servers
 		 */
 		public LeaderFollowersServers build() {

@@ -12,14 +12,12 @@ import org.leaderfollowers.ServerSnapshot.State;
 import org.springframework.util.Assert;
 
 /**
- * A server that can be started again after it was stopped, and where people find what
- * configures it.
+ * A server that can be started again after it was stopped, and a description of where it
+ * is configured.
  */
 final class ManagedServer {
 
-	/**
-	 * How long draining may take is limited by the one who stops the server meanwhile.
-	 */
+	/** The drain itself has no timeout: the thread that stops the server ends it. */
 	private static final Duration UNLIMITED = ChronoUnit.FOREVER.getDuration();
 
 	private final String name;
@@ -33,10 +31,13 @@ final class ManagedServer {
 
 	private volatile @Nullable Server current;
 
-	/** The last one that was drained ahead of its end. Guarded by this object. */
+	/**
+	 * The latest server that was drained separately from the others. Guarded by this
+	 * object.
+	 */
 	private @Nullable Server drained;
 
-	/** The last one that was stopped. Guarded by this object. */
+	/** The latest server that was stopped. Guarded by this object. */
 	private @Nullable Server stopped;
 
 	private ManagedServer(String name, Supplier<? extends Server> factory, String configuration,
@@ -50,7 +51,7 @@ final class ManagedServer {
 	/**
 	 * Manages a server that is configured by properties.
 	 * @param factory builds a new server of this name. It is called when the server is
-	 * needed, and again when the server was stopped and is to be started once more
+	 * first needed, and again when the server is started after a stop
 	 */
 	static ManagedServer ofProperties(String name, String prefix, Supplier<? extends Server> factory) {
 		return new ManagedServer(name, factory, prefix, true);
@@ -69,17 +70,15 @@ final class ManagedServer {
 		return this.name;
 	}
 
-	/**
-	 * Tells where to change an attribute of the server, to people.
-	 */
+	/** Describes where to change an attribute of the server, for messages. */
 	String where(String attribute) {
 		return this.configuredByProperties ? "the property '%s.%s'".formatted(this.configuration, attribute)
 				: "the %s of the bean '%s'".formatted(attribute, this.configuration);
 	}
 
 	/**
-	 * Builds the server when it is first needed, which is its start unless somebody asks
-	 * for it before.
+	 * Builds the server when it is first needed: when it is started, or earlier if other
+	 * code asks for it.
 	 */
 	Server current() {
 		Server server = this.current;
@@ -110,11 +109,11 @@ final class ManagedServer {
 
 	/**
 	 * Starts the server.
-	 * @return whether it did not run before
+	 * @return whether it was not running before
 	 */
 	boolean start() {
 		if (isRunning()) {
-			// A bean that was started by its own configuration.
+			// The configuration of a bean may have started it.
 			return false;
 		}
 		Server started = (state() != State.NEW) ? build(this.current) : current();
@@ -128,9 +127,7 @@ final class ManagedServer {
 		return true;
 	}
 
-	/**
-	 * Whether there may be something left to be answered.
-	 */
+	/** Whether there may be unanswered messages. */
 	boolean isServing() {
 		State state = state();
 		return state == State.RUNNING || state == State.DRAINING;
@@ -141,8 +138,8 @@ final class ManagedServer {
 	}
 
 	/**
-	 * Takes on nothing new from now on. Somebody else stops the server.
-	 * @throws IllegalStateException if the server does not run, or drains already
+	 * Begins to drain. Another thread stops the server.
+	 * @throws IllegalStateException if the server does not run or drains already
 	 */
 	synchronized void beginDrain() {
 		State state = state();
@@ -157,9 +154,9 @@ final class ManagedServer {
 
 	/**
 	 * Stops the server.
-	 * @param grace how long it may drain
-	 * @return whether it was not stopped before. If it is stopped by two at the same
-	 * time, one of them is told so
+	 * @param grace how long to drain
+	 * @return whether it was not stopped before. If two threads stop it at the same time,
+	 * the result is {@code true} for one of them only
 	 */
 	boolean stop(Duration grace) {
 		State state = state();
@@ -171,7 +168,8 @@ final class ManagedServer {
 			stopping.close(grace);
 		}
 		synchronized (this) {
-			// One that drains may have reached its end before anybody was told.
+			// A draining server may have ended before this method has reported it to a
+			// caller.
 			boolean news = (state != State.STOPPED || this.drained == stopping) && this.stopped != stopping;
 			this.stopped = stopping;
 			return news;

@@ -38,16 +38,15 @@ class ServerBindException extends RuntimeException {
 		return this.server;
 	}
 
-	/**
-	 * Returns the address that the server was to listen on.
-	 */
+	/** Returns the address that the server could not listen on. */
 	InetSocketAddress getAddress() {
 		return this.address;
 	}
 
 	/**
-	 * Java has one exception for all reasons; only the system's message tells them apart.
-	 * @return the exception to throw, which is the given one if the reason is another
+	 * Java has one exception for all reasons; only the message of the system
+	 * distinguishes them.
+	 * @return the exception to throw, which is the given one for any other reason
 	 */
 	static RuntimeException of(UncheckedIOException failure, Server server, ManagedServer managed) {
 		if (failure.getCause() instanceof BindException cause && cause.getMessage() != null) {
@@ -66,13 +65,13 @@ class ServerBindException extends RuntimeException {
 	 */
 	enum Reason {
 
-		/** Something else listens on the port. */
+		/** Another socket listens on the port. */
 		PORT_IN_USE("in use"),
 
 		/** The machine does not have the address. */
 		ADDRESS_NOT_AVAILABLE("assign requested address"),
 
-		/** The process must not listen on the port. */
+		/** The process is not allowed to listen on the port. */
 		PORT_NOT_PERMITTED("permission denied");
 
 		private final String systemMessage;
@@ -91,9 +90,7 @@ class ServerBindException extends RuntimeException {
 
 	}
 
-	/**
-	 * Says which server could not be started, why, and what to do.
-	 */
+	/** Describes which server could not be started, why, and what to do. */
 	static class Analyzer extends AbstractFailureAnalyzer<ServerBindException> {
 
 		@Override

@@ -22,18 +22,21 @@ import org.springframework.core.env.MutablePropertySources;
 import org.springframework.util.Assert;
 
 /**
- * {@link SmartLifecycle} of the servers of an application context. There is one for each
- * phase of the shutdown, in this order: {@link #readiness readiness},
+ * {@link SmartLifecycle} of the servers of an application context. There is one object
+ * for each phase of the shutdown, in this order: {@link #readiness readiness},
  * {@link #gracefulShutdown graceful shutdown}, {@link #startStop stop}.
  */
 public abstract class ServerLifecycle implements SmartLifecycle {
 
 	private static final Log logger = LogFactory.getLog(ServerLifecycle.class);
 
-	/** The phase of the web server's start and stop. */
+	/** The phase in which the web server is started and stopped. */
 	private static final int START_STOP_PHASE = SmartLifecycle.DEFAULT_PHASE - 2048;
 
-	/** The phase of the web server, so that both are drained at the same time. */
+	/**
+	 * The phase in which the web server is drained, so that both are drained at the same
+	 * time.
+	 */
 	private static final int GRACEFUL_SHUTDOWN_PHASE = SmartLifecycle.DEFAULT_PHASE - 1024;
 
 	/** Stopped before the servers are drained, and started after them. */
@@ -56,7 +59,7 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 	 * they have been drained. A server that cannot be started fails the start of the
 	 * context.
 	 * @param servers the servers to start and stop
-	 * @param applicationContext the context whose environment gets the ports:
+	 * @param applicationContext the context whose environment receives the ports:
 	 * {@code local.lf.servers.<name>.port}, and for the server {@code default} also
 	 * {@code local.lf.server.port}
 	 * @return the lifecycle
@@ -67,9 +70,9 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 	}
 
 	/**
-	 * Drains the servers before they are stopped: no connection is accepted any more, and
-	 * every message that was received is answered. This takes at most as long as the
-	 * shutdown phase ({@code spring.lifecycle.timeout-per-shutdown-phase}).
+	 * Drains the servers before they are stopped: they accept no connections, and answer
+	 * every message that was received. This takes at most as long as the shutdown phase
+	 * ({@code spring.lifecycle.timeout-per-shutdown-phase}).
 	 * @param servers the servers to drain
 	 * @return the lifecycle
 	 */
@@ -78,15 +81,15 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 	}
 
 	/**
-	 * Lets the application refuse traffic before its servers are drained:
-	 * {@link ReadinessState#REFUSING_TRAFFIC} is published. A delay can follow in which
-	 * everything is still served, so that load balancers can notice and send their
-	 * clients elsewhere. A web server also serves until the delay has passed, which
-	 * includes the readiness probe.
+	 * Makes the application refuse traffic before its servers are drained, by publishing
+	 * {@link ReadinessState#REFUSING_TRAFFIC}. During an optional delay, the servers
+	 * still serve their clients, so that load balancers can notice the change and send
+	 * their clients elsewhere. A web server also continues to serve during the delay,
+	 * including the readiness probe.
 	 * @param servers the servers that will be drained
-	 * @param delay how long to go on serving when readiness is down, or
+	 * @param delay how long to continue to serve after readiness has gone down, or
 	 * {@link Duration#ZERO}. It must be shorter than a shutdown phase
-	 * @param applicationContext where to publish
+	 * @param applicationContext the context to publish in
 	 * @return the lifecycle
 	 */
 	public static ServerLifecycle readiness(LeaderFollowersServers servers, Duration delay,
@@ -123,7 +126,8 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 	}
 
 	/**
-	 * A server whose port is chosen by the system would come back with another one.
+	 * A server whose port is chosen by the system would get a different port after the
+	 * pause.
 	 */
 	@Override
 	public boolean isPauseable() {
@@ -138,7 +142,7 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 
 		private StartStop(LeaderFollowersServers servers, ApplicationContext applicationContext) {
 			super(servers, START_STOP_PHASE);
-			// Now, so that mistakes are found before anything is started.
+			// Done now, so that mistakes are found before anything is started.
 			servers.prepare();
 			this.applicationContext = applicationContext;
 		}
@@ -206,7 +210,7 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 
 		private final @Nullable ApplicationAvailability availability;
 
-		/** Whether it was this object that turned traffic away. */
+		/** Whether this object has published the refusal. */
 		private boolean refusing;
 
 		private Readiness(LeaderFollowersServers servers, Duration delay, ApplicationContext applicationContext) {
@@ -219,7 +223,7 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 		@Override
 		public void start() {
 			super.start();
-			// The first time, the application says itself when it is ready.
+			// At the first start, the application itself reports when it is ready.
 			if (this.refusing) {
 				this.refusing = false;
 				AvailabilityChangeEvent.publish(this.applicationContext, ReadinessState.ACCEPTING_TRAFFIC);

@@ -18,8 +18,8 @@ import org.leaderfollowers.spring.internal.Printable;
 import org.springframework.util.unit.DataSize;
 
 /**
- * The lines of the log that tell of the life of servers and pools: one line each,
- * whatever their names are.
+ * Writes log lines about the lifecycle of servers and pools. Each is one line, whatever
+ * their names contain.
  */
 final class ServerLog {
 
@@ -98,7 +98,7 @@ final class ServerLog {
 		return value.name().toLowerCase(Locale.ROOT);
 	}
 
-	/** In the unit that the property would be written with. */
+	/** Formats a duration in the unit that a property would use. */
 	private static String duration(Duration duration) {
 		long micros = duration.toNanos() / 1000;
 		return (micros % 1000 == 0) ? duration.toMillis() + "ms" : micros + "us";

@@ -8,7 +8,7 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Thrown when something is asked for by a name that nothing has.
+ * Thrown when no object has the requested name.
  *
  * @serial exclude
  */
@@ -25,12 +25,12 @@ public class UnknownNameException extends RuntimeException {
 
 	/**
 	 * Creates a new exception.
-	 * @param kind what was asked for
-	 * @param name the name that it was asked for by
-	 * @param knownNames the names that there are
-	 * @param reference where the name is written: the property, or for a server, event
+	 * @param kind the kind of the requested object
+	 * @param name the requested name
+	 * @param knownNames the existing names
+	 * @param reference where the name is used: the property, or for a server, event
 	 * source or client the bean or interface that is annotated with it; {@code null} if
-	 * code asked for it
+	 * code has requested it
 	 */
 	public UnknownNameException(Kind kind, String name, Collection<String> knownNames, @Nullable String reference) {
 		super("There is no %s named '%s'. Known %ss: %s".formatted(kind, name, kind, String.join(", ", knownNames)));
@@ -41,15 +41,15 @@ public class UnknownNameException extends RuntimeException {
 	}
 
 	/**
-	 * Returns what was asked for.
-	 * @return the kind of thing
+	 * Returns the kind of the requested object.
+	 * @return the kind
 	 */
 	public Kind getKind() {
 		return this.kind;
 	}
 
 	/**
-	 * Returns the name that nothing has.
+	 * Returns the requested name.
 	 * @return the name
 	 */
 	public String getName() {
@@ -57,7 +57,7 @@ public class UnknownNameException extends RuntimeException {
 	}
 
 	/**
-	 * Returns the names that there are.
+	 * Returns the existing names.
 	 * @return the names, possibly none
 	 */
 	public List<String> getKnownNames() {
@@ -65,9 +65,9 @@ public class UnknownNameException extends RuntimeException {
 	}
 
 	/**
-	 * Returns where the unknown name is written.
+	 * Returns where the unknown name is used.
 	 * @return the property, or for a server, event source or client the bean or interface
-	 * that is annotated with the name; {@code null} if code asked for it
+	 * that is annotated with the name; {@code null} if code has requested it
 	 */
 	public @Nullable String getReference() {
 		return this.reference;
@@ -107,9 +107,7 @@ public class UnknownNameException extends RuntimeException {
 		return previous[to.length()];
 	}
 
-	/**
-	 * The kinds of things that have names.
-	 */
+	/** The kinds of objects that have names. */
 	public enum Kind {
 
 		/** A {@link org.leaderfollowers.TcpClient}. */

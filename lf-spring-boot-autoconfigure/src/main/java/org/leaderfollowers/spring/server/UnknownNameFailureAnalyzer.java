@@ -78,7 +78,7 @@ class UnknownNameFailureAnalyzer extends AbstractFailureAnalyzer<UnknownNameExce
 		};
 	}
 
-	/** The property beside the one that names the bean. */
+	/** The property that can be used instead of the one that names the bean. */
 	private static String typeProperty(@Nullable String beanProperty) {
 		return (beanProperty != null) ? beanProperty.substring(0, beanProperty.lastIndexOf('.') + 1) + "type"
 				: "lf.server.framing.type";

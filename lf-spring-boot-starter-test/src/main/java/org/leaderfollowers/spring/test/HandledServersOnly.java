@@ -11,8 +11,8 @@ import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.config.EmbeddedValueResolver;
 
 /**
- * Leaves out the servers whose handlers are not part of a test, which would fail the
- * start of an application.
+ * Leaves out servers whose handlers are not part of a test, because they would fail the
+ * start of the application.
  */
 class HandledServersOnly implements BeanPostProcessor {
 

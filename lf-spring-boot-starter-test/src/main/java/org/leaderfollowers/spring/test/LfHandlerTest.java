@@ -40,14 +40,14 @@ import org.springframework.test.context.junit.jupiter.SpringExtension;
  * {@code ExchangeInterceptor}, the customizers of servers, clients and pools,
  * {@code MessageObservationConvention}, {@code Converter}, {@code GenericConverter},
  * {@code Formatter}, {@code MessageConverter} and {@code JacksonModule}, as far as these
- * are available. What else a handler needs is made by the test, with
+ * are available. The test provides all other beans that a handler needs, with
  * {@link MockitoBean @MockitoBean} or {@link Import @Import}.
  * <p>
- * Handlers of event sources are no part of it unless they are named; the test then also
- * makes the event source.
+ * Handlers of event sources are included only if the annotation names them; the test then
+ * also provides the event source.
  * <p>
- * A server that properties configure, but whose handler is not part of the test, is left
- * out. All others listen on {@linkplain ServerEnvironment#RANDOM_PORT random ports}.
+ * A configured server whose handler is not part of the test is excluded. All others
+ * listen on {@linkplain ServerEnvironment#RANDOM_PORT random ports}.
  *
  * <pre>
  * &#064;LfHandlerTest(Orders.class)
@@ -91,15 +91,15 @@ public @interface LfHandlerTest {
 	Class<?>[] value() default {};
 
 	/**
-	 * The handlers to test. If none are given, all beans that are annotated with
-	 * {@link LfHandler @LfHandler} are.
+	 * The handlers to test. By default, all beans that are annotated with
+	 * {@link LfHandler @LfHandler}.
 	 * @return the handlers to test
 	 */
 	@AliasFor("value")
 	Class<?>[] handlers() default {};
 
 	/**
-	 * What the servers do in the test.
+	 * How the servers run in the test.
 	 * @return the default is {@link ServerEnvironment#RANDOM_PORT}
 	 */
 	ServerEnvironment serverEnvironment() default ServerEnvironment.RANDOM_PORT;
@@ -107,44 +107,45 @@ public @interface LfHandlerTest {
 	/**
 	 * Whether the default filters are used with
 	 * {@link SpringBootApplication @SpringBootApplication}.
-	 * @return {@code false} to include only what {@link #includeFilters()} do
+	 * @return {@code false} to include only the components that match
+	 * {@link #includeFilters()}
 	 */
 	boolean useDefaultFilters() default true;
 
 	/**
-	 * Filters for beans that are added to the application context besides.
+	 * Filters for further beans that are added to the application context.
 	 * @return include filters to apply
 	 */
 	Filter[] includeFilters() default {};
 
 	/**
-	 * Filters for beans that are left out.
+	 * Filters for beans that are excluded.
 	 * @return exclude filters to apply
 	 */
 	Filter[] excludeFilters() default {};
 
 	/**
-	 * Auto-configuration that is left out.
+	 * Auto-configuration that is excluded.
 	 * @return the classes to exclude
 	 */
 	@AliasFor(annotation = ImportAutoConfiguration.class, attribute = "exclude")
 	Class<?>[] excludeAutoConfiguration() default {};
 
-	/**
-	 * What the servers do in a test.
-	 */
+	/** How servers run in a test. */
 	enum ServerEnvironment {
 
-		/** They listen on ports that the system chooses, whatever properties say. */
+		/**
+		 * Servers listen on ports that the system chooses; configured ports are ignored.
+		 */
 		RANDOM_PORT,
 
-		/** They listen on the ports that properties say. */
+		/** Servers listen on the configured ports. */
 		DEFINED_PORT,
 
 		/**
-		 * They are not started, so that there are neither sockets nor threads:
+		 * Servers are not started, so there are neither sockets nor threads:
 		 * {@link LfTestClients#openInMemory(String)} calls their handlers. Clients are
-		 * not started either: {@link LfTestPeers} has their peers.
+		 * not started either: {@link LfTestPeers} provides their peers.
 		 */
 		IN_MEMORY
 

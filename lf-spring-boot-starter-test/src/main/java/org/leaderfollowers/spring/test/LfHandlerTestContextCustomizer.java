@@ -12,11 +12,10 @@ import org.springframework.test.context.ContextCustomizer;
 import org.springframework.test.context.MergedContextConfiguration;
 
 /**
- * Gives the servers of a {@link LfHandlerTest @LfHandlerTest} what the annotation says:
- * random ports, or no start at all and peers of clients in memory. Two tests that want
- * the same share a context.
+ * Configures the servers of a {@link LfHandlerTest @LfHandlerTest}: with random ports, or
+ * without a start and with peers in memory. Tests with equal customizers share a context.
  *
- * @param serverEnvironment what the annotation says
+ * @param serverEnvironment the value of the annotation
  */
 record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) implements ContextCustomizer {
 
@@ -29,7 +28,7 @@ record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) imple
 		ConfigurableListableBeanFactory beanFactory = context.getBeanFactory();
 		beanFactory.addBeanPostProcessor(new HandledServersOnly(beanFactory));
 		if (this.serverEnvironment != ServerEnvironment.DEFINED_PORT) {
-			// In memory as well: a server is not built without a port.
+			// Also in memory, because a server cannot be built without a port.
 			RandomPortsContextCustomizer.useRandomPorts(context.getEnvironment());
 		}
 		context.addBeanFactoryPostProcessor(LfHandlerTestContextCustomizer::leaveSourcesOutIfUnhandled);
@@ -40,7 +39,10 @@ record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) imple
 		}
 	}
 
-	/** An event source without a handler would fail the start of an application. */
+	/**
+	 * Excludes event sources without a handler, which would fail the start of the
+	 * application.
+	 */
 	private static void leaveSourcesOutIfUnhandled(ConfigurableListableBeanFactory beanFactory) {
 		for (String name : beanFactory.getBeanNamesForAnnotation(LfHandler.class)) {
 			LfHandler annotation = beanFactory.findAnnotationOnBean(name, LfHandler.class, false);

@@ -8,8 +8,8 @@ import org.springframework.test.context.ContextCustomizerFactory;
 import org.springframework.test.context.TestContextAnnotationUtils;
 
 /**
- * Finds {@link LfHandlerTest @LfHandlerTest} on a test class. In other tests, a property
- * asks for random ports.
+ * Finds {@link LfHandlerTest @LfHandlerTest} on a test class. For other tests, it creates
+ * the customizer that a property enables for random ports.
  */
 class LfHandlerTestContextCustomizerFactory implements ContextCustomizerFactory {
 

@@ -63,7 +63,7 @@ class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExclu
 		return Set.copyOf(includes);
 	}
 
-	/** An event source is made by a configuration, which is no part of the test. */
+	/** Event sources are created by a configuration, which is not part of the test. */
 	@Override
 	public boolean match(MetadataReader metadataReader, MetadataReaderFactory metadataReaderFactory)
 			throws IOException {

@@ -15,8 +15,8 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.Environment;
 
 /**
- * {@link EnableAutoConfiguration Auto-configuration} for tests of applications that have
- * servers: their clients, and their ports.
+ * {@link EnableAutoConfiguration Auto-configuration} for tests of applications with
+ * servers: test clients, and the ports of servers.
  */
 @AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
 @ConditionalOnBean(LeaderFollowersServers.class)
@@ -28,8 +28,8 @@ public final class LfTestAutoConfiguration {
 	}
 
 	/**
-	 * Finds mistakes of handlers when the context is created, also in tests that leave
-	 * out the lifecycles which do so otherwise.
+	 * Finds mistakes in handlers when the context is created, also in tests without the
+	 * lifecycles that otherwise do so.
 	 */
 	@Bean
 	static SmartInitializingSingleton lfTestServers(ObjectProvider<LeaderFollowersServers> servers) {

@@ -15,8 +15,8 @@ import org.springframework.core.env.Environment;
 import org.springframework.util.StringUtils;
 
 /**
- * Makes clients of the servers of an application: they know address, port, framing and
- * TLS of their server. There is a bean of this type in every test of an application that
+ * Creates clients of the servers of an application, with the address, port, framing and
+ * TLS of the server. There is a bean of this type in every test of an application that
  * has servers:
  *
  * <pre>
@@ -29,7 +29,7 @@ import org.springframework.util.StringUtils;
  * }
  * </pre>
  *
- * The clients are to be closed by the test.
+ * The test must close the clients.
  */
 public final class LfTestClients {
 
@@ -64,11 +64,11 @@ public final class LfTestClients {
 	}
 
 	/**
-	 * Begins to build a client of a TCP server. If the server has TLS, the client trusts
-	 * whatever certificate it shows, and has none itself.
+	 * Begins to build a client of a TCP server. If the server uses TLS, the client trusts
+	 * every certificate, and has none itself.
 	 * @param name the name of the server
-	 * @return a builder that knows address, port and framing of the server, and whether
-	 * it has TLS
+	 * @return a builder with the address, port and framing of the server, and with TLS if
+	 * the server uses it
 	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public TcpTestClient.Builder tcp(String name) {
@@ -82,7 +82,7 @@ public final class LfTestClients {
 	/**
 	 * Begins to build a client of a UDP server.
 	 * @param name the name of the server
-	 * @return a builder that knows address and port of the server
+	 * @return a builder with the address and port of the server
 	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public UdpTestClient.Builder udp(String name) {
@@ -114,10 +114,10 @@ public final class LfTestClients {
 
 	/**
 	 * Begins to build a client that calls the handler of a server on the thread of the
-	 * test: the very handler that the server calls, with everything that is wrapped
-	 * around the bean. The server need not be started.
+	 * test. This is the same handler that the server calls, including everything that
+	 * wraps the bean. The server need not be started.
 	 * @param name the name of the server
-	 * @return a builder that knows handler, framing and sizes of the server
+	 * @return a builder with the handler, framing and sizes of the server
 	 * @throws UnknownNameException if there is no server of this name
 	 */
 	public InMemoryTestClient.Builder inMemory(String name) {

@@ -42,7 +42,7 @@ public final class LfTestPeers implements Exchangers {
 	/**
 	 * Returns the peer of a client.
 	 * @param client the name of the client
-	 * @return the peer, which leaves requests unanswered until it is told to do otherwise
+	 * @return the peer, which does not answer requests until it is configured to
 	 */
 	public LfTestPeer get(String client) {
 		return this.peers.computeIfAbsent(client, (name) -> {

@@ -31,7 +31,7 @@ public @interface LocalLfServerPort {
 	String value() default "default";
 
 	/**
-	 * The server whose port is wanted.
+	 * The server whose port is injected.
 	 * @return the name of the server
 	 */
 	@AliasFor("value")

@@ -13,14 +13,13 @@ import org.springframework.core.env.Environment;
 import org.springframework.util.Assert;
 
 /**
- * Knows the value of {@link LocalLfServerPort @LocalLfServerPort} for servers of any
- * name: {@code @Value}, by which injection points are found, can tell that of one only.
+ * Resolves the value of {@link LocalLfServerPort @LocalLfServerPort} for any server.
+ * {@code @Value}, which marks the injection points, can name the property of one server
+ * only.
  */
 class LocalPortCandidateResolver extends ContextAnnotationAutowireCandidateResolver {
 
-	/**
-	 * Takes the place of the usual resolver. Another one is left alone.
-	 */
+	/** Replaces the usual resolver. A custom resolver is not replaced. */
 	static void register(ConfigurableListableBeanFactory beanFactory) {
 		if (beanFactory instanceof DefaultListableBeanFactory factory && factory.getAutowireCandidateResolver()
 			.getClass() == ContextAnnotationAutowireCandidateResolver.class) {

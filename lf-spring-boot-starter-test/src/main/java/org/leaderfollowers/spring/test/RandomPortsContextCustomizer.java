@@ -17,7 +17,7 @@ import org.springframework.test.context.MergedContextConfiguration;
  */
 record RandomPortsContextCustomizer() implements ContextCustomizer {
 
-	/** Not below {@code lf}, where unknown properties fail the start. */
+	/** Not below {@code lf}, because unknown properties there fail the start. */
 	private static final String SWITCH = "lf-test.random-ports";
 
 	private static final String PROPERTY_SOURCE = "lfTestPorts";

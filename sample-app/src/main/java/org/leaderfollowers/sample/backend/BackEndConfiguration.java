@@ -8,9 +8,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Profile;
 
-/**
- * The two back ends. They differ in nothing but the server that each of them serves.
- */
+/** The two back ends. They differ only in their servers. */
 @Configuration(proxyBeanMethods = false)
 class BackEndConfiguration {
 

@@ -14,8 +14,8 @@ import org.leaderfollowers.sample.tier.TierProtocol;
 
 /**
  * The concrete event handler of the paper's database server: receives an order, performs
- * the transaction, and returns the result. The thread that detected the order does all of
- * it and may block in the database; meanwhile another thread leads.
+ * the transaction, and returns the result. The thread that has detected the order does
+ * all of this and may block in the database; meanwhile another thread leads.
  */
 // tag::handler[]
 class BackEndHandler implements MessageHandler {
@@ -43,8 +43,8 @@ class BackEndHandler implements MessageHandler {
 	}
 
 	/**
-	 * Calls the front end back, on the connection that the order came from. The front end
-	 * asks the teller, which takes as long as people need.
+	 * Sends a request to the front end, on the connection that the order came from. The
+	 * front end asks the teller, who may take a while.
 	 */
 	private boolean isConfirmed(Connection frontEnd, Order order) {
 		ByteBuffer question = this.protocol.request(new ConfirmationRequest(order.id()));

@@ -14,7 +14,7 @@ import org.springframework.stereotype.Component;
 
 /**
  * Starts the back ends before a front end in the same process connects to them. Clients
- * are started before servers, so its first attempt would fail otherwise.
+ * are started before servers, so their first attempts to connect would fail otherwise.
  */
 @Component
 @Profile(Tiers.FRONT_END)
@@ -39,7 +39,7 @@ class BackEndStart implements SmartLifecycle {
 			.filter(this.servers.names()::contains)
 			.map(this.servers::get)
 			.forEach((server) -> {
-				// One that was stopped is built anew when the others are started.
+				// A server that was stopped is built again when the others are started.
 				if (server.snapshot().state() == State.NEW) {
 					server.start();
 					logger.info("Back end '{}' started on port {}", server.name(), server.port());

@@ -34,10 +34,10 @@ import org.springframework.transaction.support.TransactionTemplate;
  * Several transactions that are committed together, as in a transaction monitor:
  * {@code BEGIN}, any number of requests, and {@code COMMIT} or {@code ROLLBACK}.
  * <p>
- * The transaction of the database is bound to the thread, and so the thread is bound to
- * the connection: the handler does not return between the messages of a conversation, but
- * receives the next one itself. Each conversation therefore takes a thread, and locks
- * what it has changed; its patience is short.
+ * The database transaction is bound to the thread, so the thread is bound to the
+ * connection: the handler does not return between the messages of a conversation, but
+ * receives the next message itself. Each conversation therefore occupies a thread, and
+ * holds locks on the rows that it has changed. Its timeout is therefore short.
  */
 // tag::handler[]
 @LfHandler(server = "conversations")

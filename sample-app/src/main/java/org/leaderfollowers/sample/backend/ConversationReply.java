@@ -5,9 +5,7 @@ import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonSubTypes.Type;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 
-/**
- * What a client is told in a conversation. Its kind is the {@code status} of the reply.
- */
+/** A reply in a conversation. Its kind is the {@code status} of the reply. */
 @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "status")
 @JsonSubTypes({ @Type(value = ConversationReply.Begun.class, name = "BEGUN"),
 		@Type(value = ConversationReply.Moved.class, name = "MOVED"),
@@ -23,7 +21,7 @@ sealed interface ConversationReply {
 	}
 
 	/**
-	 * A transaction is done, but will not be durable before the end.
+	 * A transaction is done, but will be durable only at the end.
 	 *
 	 * @param account the account
 	 * @param balance its balance after this transaction, in cents
@@ -37,7 +35,7 @@ sealed interface ConversationReply {
 	/**
 	 * All transactions of the conversation are durable.
 	 *
-	 * @param transactions how many
+	 * @param transactions the number of transactions
 	 */
 	record Committed(int transactions) implements ConversationReply {
 
@@ -46,14 +44,14 @@ sealed interface ConversationReply {
 	/**
 	 * The conversation is over and has changed nothing.
 	 *
-	 * @param reason why
+	 * @param reason the reason
 	 */
 	record RolledBack(String reason) implements ConversationReply {
 
 	}
 
 	/**
-	 * A failure hides whether the transactions were committed.
+	 * Because of a failure, it is unknown whether the transactions were committed.
 	 *
 	 * @param reason what failed
 	 */
@@ -64,7 +62,7 @@ sealed interface ConversationReply {
 	/**
 	 * The line does not begin a conversation.
 	 *
-	 * @param reason what would
+	 * @param reason how a conversation begins
 	 */
 	record Invalid(String reason) implements ConversationReply {
 

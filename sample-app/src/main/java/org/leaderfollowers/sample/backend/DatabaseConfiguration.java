@@ -12,9 +12,7 @@ import org.springframework.context.annotation.Profile;
 import org.springframework.jdbc.support.SQLErrorCodeSQLExceptionTranslator;
 import org.springframework.jdbc.support.SQLExceptionTranslator;
 
-/**
- * The database of the back ends, as far as it is not configured by properties.
- */
+/** The settings of the database that properties do not cover. */
 @Profile(Tiers.DATA_SOURCE)
 @Configuration(proxyBeanMethods = false)
 @EnableConfigurationProperties(SqlInitializationProperties.class)
@@ -27,8 +25,8 @@ class DatabaseConfiguration {
 	}
 
 	/**
-	 * Knows each database's own codes. By the standard ones alone, a lock timeout of
-	 * PostgreSQL could not be told from other failures.
+	 * Translates exceptions by the error codes of each database. The standard codes alone
+	 * do not distinguish a lock timeout of PostgreSQL from other failures.
 	 */
 	@Bean
 	SQLExceptionTranslator exceptionTranslator(DataSource dataSource) {

@@ -11,11 +11,11 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.validation.annotation.Validated;
 
 /**
- * What can be configured of the back ends.
+ * The properties of the back ends.
  *
  * @param scale the size of the database: each unit has 1 branch, 10 tellers and 10,000
- * accounts. A database that exists already grows with it, but does not shrink
- * @param maxAttempts how often a transaction is tried when the database could not
+ * accounts. An existing database grows with it, but does not shrink
+ * @param maxAttempts how often a transaction is attempted if the database cannot
  * serialize it with others
  * @param confirmAbove the largest amount, in cents, that is moved without a confirmation
  * by the teller

@@ -17,7 +17,7 @@ import org.springframework.dao.DataAccessException;
 /**
  * Boot's own initializer, which runs {@code schema.sql} and {@code data.sql}, with one
  * addition: <code>${scale}</code> in a script stands for {@code sample.oltp.scale}. The
- * scripts can be run again at any time, and are if they fail.
+ * scripts can be run repeatedly, and are run again if they fail.
  */
 class ScaledDatabaseInitializer extends ApplicationDataSourceScriptDatabaseInitializer {
 
@@ -41,8 +41,8 @@ class ScaledDatabaseInitializer extends ApplicationDataSourceScriptDatabaseIniti
 			super.runScripts(repeatable);
 		}
 		catch (DataAccessException ex) {
-			// Another back end may create the same things at this moment. They are there
-			// now, and the scripts leave them alone.
+			// Another back end may be creating the same objects at this moment. They
+			// exist now, and the scripts do not change them.
 			super.runScripts(repeatable);
 		}
 	}

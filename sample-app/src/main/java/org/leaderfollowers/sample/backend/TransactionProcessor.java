@@ -25,9 +25,9 @@ import org.springframework.transaction.CannotCreateTransactionException;
 import org.springframework.transaction.TransactionException;
 
 /**
- * Performs a transaction, whatever it takes: repeats it when the database could not
- * serialize it with others, and turns failures into results. Each attempt is a
- * transaction of its own, which is why this is not done in {@link TransactionService}.
+ * Performs a transaction: repeats it if the database cannot serialize it with others, and
+ * converts failures to results. Each attempt is a separate transaction, so this code
+ * cannot be in {@link TransactionService}.
  */
 @Component
 @Profile(Tiers.BACK_END)
@@ -59,10 +59,10 @@ class TransactionProcessor {
 
 	/**
 	 * Carries out an order.
-	 * @param order identifies it: an order that was carried out before is not carried out
-	 * again, but has the same result
-	 * @param request what to do
-	 * @return its result
+	 * @param order identifies the order: an order that was carried out before is not
+	 * carried out again, and has the same result
+	 * @param request the request
+	 * @return the result
 	 */
 	TransactionResult process(UUID order, TransactionRequest request) {
 		try {
@@ -86,8 +86,8 @@ class TransactionProcessor {
 	}
 
 	/**
-	 * An order that comes again may meet the balances that it has changed itself. So the
-	 * history is asked before it is rejected.
+	 * If an order is repeated, it may be rejected because of the balances that it has
+	 * changed itself. The history is therefore checked before the rejection.
 	 */
 	private Committed execute(UUID order, TransactionRequest request) {
 		try {
@@ -98,7 +98,10 @@ class TransactionProcessor {
 		}
 	}
 
-	/** A database that is away fails every request: one line in a while says it. */
+	/**
+	 * If the database is unavailable, every request fails, so only one line in ten
+	 * seconds is logged.
+	 */
 	private void log(Exception failure) {
 		long now = System.nanoTime();
 		long next = this.nextLog.get();

@@ -21,12 +21,12 @@ import org.springframework.transaction.annotation.Transactional;
  * The transaction of TPC-B: moves the balances of an account, of its teller and of its
  * branch, appends to the history, and returns the new balance of the account.
  * <p>
- * Every transaction locks one row of each table and in the same order, so that no two of
- * them can wait for each other; and the row that most of them share, the branch, comes
- * last and is held the shortest.
+ * Every transaction locks one row of each table in the same order, so that no two
+ * transactions can wait for each other. The row that most of them share, the branch,
+ * comes last, so its lock is held for the shortest time.
  * <p>
- * The history has the identifier of each order, so that none is carried out twice: the
- * second transaction that appends it fails as a whole.
+ * The history contains the identifier of each order, so that no order is carried out
+ * twice: the second transaction with the same identifier fails as a whole.
  */
 // tag::service[]
 @Service
@@ -41,9 +41,9 @@ class TransactionService {
 
 	/**
 	 * Carries out an order.
-	 * @param order identifies it
-	 * @param request what to do
-	 * @return its result
+	 * @param order identifies the order
+	 * @param request the request
+	 * @return the result
 	 * @throws RejectedException if it cannot be carried out
 	 * @throws DuplicateKeyException if it was carried out before
 	 */
@@ -61,8 +61,8 @@ class TransactionService {
 
 	/**
 	 * Looks for the result of an order that may have been carried out before.
-	 * @param order identifies it
-	 * @return its result, if it was
+	 * @param order identifies the order
+	 * @return the result, if the order was carried out
 	 */
 	@Transactional(readOnly = true)
 	public Optional<Committed> find(UUID order) {

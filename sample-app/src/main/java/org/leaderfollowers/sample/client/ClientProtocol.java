@@ -26,15 +26,15 @@ import org.springframework.messaging.support.GenericMessage;
 import org.springframework.stereotype.Component;
 
 /**
- * The protocol: a JSON object for each request and for each result, without line feeds.
- * Being a message converter, it makes the argument of the handler, and the reply of what
- * that returns.
+ * The protocol: one JSON object for each request and for each result, without line feeds.
+ * As a message converter, it creates the argument of the handler method, and converts the
+ * returned value to the reply.
  * <p>
- * It is strict, because it moves money: what is not understood as a whole is not carried
- * out. Nothing of a malformed line is repeated in its reply.
+ * It is strict because it moves money: a request that is not completely valid is not
+ * carried out. A reply never repeats parts of a malformed line.
  * <p>
- * Before a large amount is moved, the teller is asked. The next line is the answer,
- * whatever it is: a client that pipelines must not do so behind a large amount.
+ * Before a large amount is moved, the teller is asked to confirm it. The next line counts
+ * as the answer, so a client must not pipeline requests behind a large amount.
  */
 @Component
 public class ClientProtocol implements MessageConverter {
@@ -72,12 +72,12 @@ public class ClientProtocol implements MessageConverter {
 	 * Reads a request.
 	 * @param line the line, without its end
 	 * @return the request
-	 * @throws InvalidRequestException if it is none
+	 * @throws InvalidRequestException if the line is not a valid request
 	 */
 	public TransactionRequest read(byte[] line) {
 		try {
-			// Decoded first, and strictly: Jackson would guess other encodings than
-			// UTF-8.
+			// Decoded strictly before parsing, because Jackson would detect encodings
+			// other than UTF-8.
 			String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(line)).toString();
 			TransactionRequest request = this.reader.readValue(text);
 			if (request != null) {
@@ -90,11 +90,11 @@ public class ClientProtocol implements MessageConverter {
 		catch (JacksonException ex) {
 			throw new InvalidRequestException(reason(ex));
 		}
-		// What the JSON literal null is read as.
+		// Jackson reads the JSON literal null as null.
 		throw new InvalidRequestException(NO_REQUEST);
 	}
 
-	/** Says what is wrong in words of the protocol, which Jackson cannot know. */
+	/** Describes the mistake in words of the protocol, which Jackson does not know. */
 	private static String reason(JacksonException ex) {
 		if (ex instanceof UnrecognizedPropertyException) {
 			return NO_REQUEST;
@@ -114,8 +114,8 @@ public class ClientProtocol implements MessageConverter {
 	}
 
 	/**
-	 * Writes the question whether an amount is confirmed.
-	 * @param request what the teller has asked for
+	 * Writes the question whether the teller confirms an amount.
+	 * @param request the request of the teller
 	 * @return a line, for example
 	 * <code>{"status":"CONFIRM","account":42,"delta":-2000000}</code>
 	 */
@@ -126,8 +126,8 @@ public class ClientProtocol implements MessageConverter {
 
 	/**
 	 * Reads the answer to such a question.
-	 * @param line the next line of the teller
-	 * @return {@code true} for <code>{"confirm":true}</code>, and for nothing else
+	 * @param line the next line that the teller has sent
+	 * @return {@code true} only for <code>{"confirm":true}</code>
 	 */
 	public boolean isConfirmation(ByteBuffer line) {
 		try {

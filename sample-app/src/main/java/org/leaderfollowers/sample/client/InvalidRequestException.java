@@ -2,9 +2,7 @@ package org.leaderfollowers.sample.client;
 
 import java.io.Serial;
 
-/**
- * A line is no request.
- */
+/** A line is not a valid request. */
 public class InvalidRequestException extends RuntimeException {
 
 	@Serial

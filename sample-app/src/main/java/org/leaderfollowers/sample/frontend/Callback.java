@@ -5,7 +5,7 @@ import java.util.UUID;
 import org.leaderfollowers.Connection;
 
 /**
- * A back end wants an order to be confirmed, and waits for the answer.
+ * A back end has asked for the confirmation of an order, and waits for the answer.
  *
  * @param backEnd the connection that the order was sent on
  * @param number the number of the request

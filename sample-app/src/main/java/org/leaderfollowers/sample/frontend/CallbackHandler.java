@@ -9,9 +9,9 @@ import org.leaderfollowers.sample.tier.ConfirmationRequest;
 import org.leaderfollowers.sample.tier.TierProtocol;
 
 /**
- * Handles the messages of a back end that are the result of no order: it calls back. A
- * teller may think for long, and orders of others share the connection. So the callback
- * becomes an event, and the connection is free for the next message.
+ * Handles messages of a back end that are not results of orders: requests for a
+ * confirmation. A teller may take long, and other orders share the connection. The
+ * request therefore becomes an event, and the connection is free for the next message.
  */
 // tag::handler[]
 class CallbackHandler implements MessageHandler {
@@ -27,7 +27,7 @@ class CallbackHandler implements MessageHandler {
 
 	@Override
 	public void onMessage(Connection backEnd, ByteBuffer message) {
-		// A reply that comes here is the result of an order that was given up.
+		// A reply that arrives here is the late result of an order that was given up.
 		if (!TierProtocol.isReply(message)) {
 			ConfirmationRequest request = this.protocol.read(message, ConfirmationRequest.class);
 			this.callbacks.add(new Callback(backEnd, TierProtocol.number(message), request.order()));

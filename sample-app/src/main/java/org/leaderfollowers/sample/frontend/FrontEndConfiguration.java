@@ -15,9 +15,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Profile;
 
-/**
- * The two back ends, as the front end knows them.
- */
+/** The clients of the two back ends. */
 @Configuration(proxyBeanMethods = false)
 @Profile(Tiers.FRONT_END)
 class FrontEndConfiguration {
@@ -41,7 +39,7 @@ class FrontEndConfiguration {
 		return new CallbackHandler(protocol, callbackQueue);
 	}
 
-	/** No longer than there are orders under way. */
+	/** The capacity is the maximum number of orders under way. */
 	@Bean
 	BlockingQueue<Callback> callbackQueue() {
 		return new LinkedBlockingQueue<>();

@@ -19,8 +19,8 @@ import org.springframework.context.annotation.Profile;
 /**
  * The concrete event handler of the paper's front-end communication server: receives and
  * validates the request of a client, forwards it to a back end, and returns the result.
- * The thread that detected the request waits for the reply to this very order, on
- * connections that it shares with the other threads.
+ * The thread that has detected the request waits for the reply to this order, on
+ * connections that it shares with other threads.
  */
 // tag::handler[]
 @LfHandler
@@ -55,8 +55,8 @@ class FrontEndHandler {
 	// end::handler[]
 
 	/**
-	 * A line that exceeds {@code lf.server.max-message-size} is answered as well, but
-	 * then the connection closes: nobody knows where the next request begins.
+	 * A line that exceeds {@code lf.server.max-message-size} is answered too, but then
+	 * the connection closes, because the start of the next request is unknown.
 	 */
 	@OnError
 	TransactionResult tooLong(FramingException ex) {

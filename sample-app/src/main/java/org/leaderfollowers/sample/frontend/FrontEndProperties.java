@@ -9,12 +9,12 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.validation.annotation.Validated;
 
 /**
- * What can be configured of the front end.
+ * The properties of the front end.
  *
- * @param boundary the last account that has its home at the first back end; those above
- * have it at the second
- * @param orderTimeout how long a back end may take for an order, with the time that the
- * teller takes to confirm it
+ * @param boundary the last account that belongs to the first back end; accounts above it
+ * belong to the second
+ * @param orderTimeout how long a back end may take for an order, including the
+ * confirmation by the teller
  * @param tellerTimeout how long a teller may take to confirm an order; less than
  * {@code sample.oltp.confirm-timeout} of the back ends
  * @param patience how long a request waits for a back end if none can be reached

@@ -17,19 +17,19 @@ import org.springframework.stereotype.Component;
 
 /**
  * Drains the front end before all other servers. If back ends in the same process were
- * drained at the same time, they would turn away orders that the front end still has.
+ * drained at the same time, they would reject orders of the front end.
  */
 @Component
 @Profile(Tiers.FRONT_END)
 class FrontEndShutdown implements SmartLifecycle {
 
 	/**
-	 * When readiness is down already, and before the phase in which servers are drained,
+	 * After readiness has gone down, and before the phase in which servers are drained,
 	 * {@code DEFAULT_PHASE - 1024}.
 	 */
 	private static final int PHASE = DEFAULT_PHASE - 1024 + 256;
 
-	/** If it takes longer than a phase, the next one ends it. */
+	/** If the drain takes longer than a phase, the next phase ends it. */
 	private static final Duration UNLIMITED = ChronoUnit.FOREVER.getDuration();
 
 	private static final Logger logger = LoggerFactory.getLogger(FrontEndShutdown.class);
@@ -69,7 +69,8 @@ class FrontEndShutdown implements SmartLifecycle {
 		Server server = this.servers.get("default");
 		logger.info("Draining the front end, before the back ends");
 		server.drain(UNLIMITED);
-		// They would connect again when the back ends close their connections.
+		// Otherwise the clients would reconnect when the back ends close their
+		// connections.
 		this.clients.forEach(TcpClient::close);
 	}
 
@@ -89,7 +90,7 @@ class FrontEndShutdown implements SmartLifecycle {
 		return PHASE;
 	}
 
-	/** The servers keep running. */
+	/** The servers keep running during a pause. */
 	@Override
 	public boolean isPauseable() {
 		return false;

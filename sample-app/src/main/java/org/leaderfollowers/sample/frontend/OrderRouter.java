@@ -15,19 +15,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Sends orders to back ends. Accounts have a home by range, so that transactions on the
- * same account mostly meet in one back end; the other back end stands in for it.
+ * Sends orders to back ends. Each account belongs to a back end by its range, so that
+ * transactions on the same account usually meet in one back end; the other back end takes
+ * over if necessary.
  * <p>
- * An order that got no result is sent again, to the next back end. That is safe although
- * it may have been carried out, because back ends know an order by its identifier. Only
- * the result of a transaction is reported as such: if an earlier attempt is still under
- * way somewhere, a later rejection proves nothing.
+ * An order without a result is sent again, to the next back end. This is safe even if the
+ * order was carried out, because back ends recognize an order by its identifier. Only the
+ * result of a transaction is final: while an earlier attempt may still be under way, a
+ * later rejection proves nothing.
  */
 class OrderRouter {
 
 	private static final Logger logger = LoggerFactory.getLogger(OrderRouter.class);
 
-	/** So that an order which breaks back ends does not break them for long. */
+	/** A limit, so that an order that crashes back ends does not do so for long. */
 	private static final int MAX_FAILURES = 3;
 
 	private static final Duration MOMENT = Duration.ofMillis(100);
@@ -43,9 +44,9 @@ class OrderRouter {
 
 	// tag::route[]
 	/**
-	 * Has an order carried out.
+	 * Sends an order until it has a result.
 	 * @param order the order
-	 * @return its result
+	 * @return the result
 	 */
 	TransactionResult route(Order order) {
 		int home = (order.request().account() <= this.properties.boundary()) ? 0 : 1;
@@ -81,9 +82,9 @@ class OrderRouter {
 	}
 
 	/**
-	 * Waits a moment for the back end that an order is at home at. The other one may be
-	 * back earlier, so both are tried afterwards.
-	 * @return {@code false} if patience is at an end
+	 * Waits a moment for the back end that the order belongs to. The other back end may
+	 * be available earlier, so both are tried afterwards.
+	 * @return {@code false} if the time is over
 	 */
 	private boolean awaitBackEnd(int home, long startNanos) {
 		Duration left = this.properties.patience().minusNanos(System.nanoTime() - startNanos);
@@ -95,10 +96,11 @@ class OrderRouter {
 	}
 
 	/**
-	 * A way to have orders carried out.
+	 * A back end and how to wait for it.
 	 *
-	 * @param backEnd takes the orders
-	 * @param awaitConnected waits until it can be reached, for a time at the most
+	 * @param backEnd receives the orders
+	 * @param awaitConnected waits until the back end can be reached, at most for the
+	 * given time
 	 */
 	record Route(BackEnd backEnd, Predicate<Duration> awaitConnected) {
 

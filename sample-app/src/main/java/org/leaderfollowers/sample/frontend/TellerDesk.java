@@ -9,9 +9,10 @@ import org.leaderfollowers.spring.annotation.OnMessage;
 import org.springframework.context.annotation.Profile;
 
 /**
- * Asks tellers to confirm, and tells the back ends. Threads of a pool of their own wait
- * for tellers. The thread that has forwarded the order waits for its result, and
- * meanwhile reads the teller's answer: nobody else may read that connection.
+ * Asks tellers to confirm amounts, and sends the answers to the back ends. Threads of a
+ * separate pool wait for tellers. The thread that has forwarded the order waits for its
+ * result and meanwhile reads the answer of the teller, because no other thread may read
+ * that connection.
  */
 // tag::handler[]
 @LfHandler(source = "callbacks")

@@ -40,9 +40,9 @@ class Tellers {
 	}
 
 	/**
-	 * Knows whom to ask about an order until it has its result.
+	 * Remembers which teller to ask about an order, until the order has its result.
 	 * @param order the order
-	 * @param connection where it came from
+	 * @param connection the connection that the order came from
 	 */
 	void add(Order order, Connection connection) {
 		this.tellers.put(order.id(), new Teller(connection, order.request()));
@@ -53,8 +53,8 @@ class Tellers {
 	}
 
 	/**
-	 * Asks the teller to confirm an order. A teller is asked once: if the order has been
-	 * sent again, the answer is that of the first time, which may be still to come.
+	 * Asks the teller to confirm an order. A teller is asked only once: if the order has
+	 * been sent again, the first answer counts, which may still be to come.
 	 * @param order identifies the order
 	 * @return whether the teller confirms it
 	 */
@@ -82,7 +82,7 @@ class Tellers {
 		return answer;
 	}
 
-	/** The order of a teller. */
+	/** A teller whose order is under way. */
 	private static final class Teller {
 
 		private final Connection connection;

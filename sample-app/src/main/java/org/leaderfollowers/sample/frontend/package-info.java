@@ -1,6 +1,6 @@
 /**
- * The front-end communication server: takes the requests of clients and has back ends
- * perform them. Read {@link org.leaderfollowers.sample.frontend.FrontEndHandler} first.
+ * The front-end communication server: accepts the requests of clients and forwards them
+ * to back ends. Read {@link org.leaderfollowers.sample.frontend.FrontEndHandler} first.
  */
 @NullMarked
 package org.leaderfollowers.sample.frontend;

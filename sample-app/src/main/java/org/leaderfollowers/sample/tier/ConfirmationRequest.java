@@ -3,8 +3,8 @@ package org.leaderfollowers.sample.tier;
 import java.util.UUID;
 
 /**
- * What a back end wants to know before it carries out an order: whether the teller
- * confirms the amount.
+ * The question of a back end before it carries out an order: whether the teller confirms
+ * the amount.
  *
  * @param order the order
  */

@@ -18,12 +18,13 @@ import org.springframework.messaging.support.GenericMessage;
 import org.springframework.stereotype.Component;
 
 /**
- * The messages between the tiers: the number of an exchange in 8 bytes, whether the
- * message is a request or a reply in 1 byte, and JSON.
+ * The messages between the tiers: the number of an exchange in 8 bytes, 1 byte that says
+ * whether the message is a request or a reply, and JSON.
  * <p>
  * Both sides send requests on one connection: the front end sends orders, and a back end
- * asks for confirmations. Each side numbers its own, so a request of the peer may have
- * the number of one's own that waits for its reply. The byte tells them apart.
+ * asks for confirmations. Each side numbers its own requests, so a request of the peer
+ * may have the same number as a request of this side that waits for its reply. The byte
+ * distinguishes them.
  */
 @Component
 @RegisterReflectionForBinding({ Order.class, ConfirmationRequest.class, Confirmation.class })
@@ -55,8 +56,8 @@ public class TierProtocol implements MessageConverter {
 	// end::correlation[]
 
 	/**
-	 * Whether a message is a reply, and no request of the peer.
-	 * @param message from position to limit, which stay as they are
+	 * Whether a message is a reply and not a request of the peer.
+	 * @param message from position to limit, which do not change
 	 * @return {@code true} for a reply
 	 */
 	public static boolean isReply(ByteBuffer message) {
@@ -65,7 +66,7 @@ public class TierProtocol implements MessageConverter {
 
 	/**
 	 * Returns the number of the exchange that a message belongs to.
-	 * @param message from position to limit, which stay as they are
+	 * @param message from position to limit, which do not change
 	 * @return the number
 	 * @throws IllegalArgumentException if the message has no header
 	 */
@@ -106,10 +107,10 @@ public class TierProtocol implements MessageConverter {
 	/**
 	 * Reads the body of a message.
 	 * @param <T> its type
-	 * @param message from position to limit, which stay as they are
+	 * @param message from position to limit, which do not change
 	 * @param type its type
 	 * @return the body
-	 * @throws JacksonException if it is of another type
+	 * @throws JacksonException if the body has another type
 	 */
 	public <T> T read(ByteBuffer message, Class<T> type) {
 		byte[] bytes = new byte[message.remaining()];
@@ -122,7 +123,7 @@ public class TierProtocol implements MessageConverter {
 		return this.mapper.readValue(message, message.length - length, length, type);
 	}
 
-	/** Makes an order a message, for {@code @LfClient} interfaces. */
+	/** Converts an order to a message, for {@code @LfClient} interfaces. */
 	@Override
 	public @Nullable Message<?> toMessage(Object payload, @Nullable MessageHeaders headers) {
 		return (payload instanceof Order) ? new GenericMessage<>(write(0, REQUEST, payload)) : null;

@@ -8,7 +8,8 @@ import java.nio.channels.ReadableByteChannel;
 import org.leaderfollowers.Connection;
 
 /**
- * A large file on its way to a client: read in pieces, as fast as the client takes them.
+ * A large file that is being sent to a client: it is read in pieces, as fast as the
+ * client accepts them.
  */
 class FileTransfer {
 
@@ -31,8 +32,8 @@ class FileTransfer {
 	}
 
 	/**
-	 * Sends what the client takes now.
-	 * @param connection to the client
+	 * Sends as much as the client accepts now.
+	 * @param connection the connection to the client
 	 * @return whether the file has been sent
 	 * @throws IOException if the file cannot be read or has become shorter
 	 */
@@ -53,7 +54,7 @@ class FileTransfer {
 		return this.left == 0;
 	}
 
-	/** Ends a transfer that is complete. */
+	/** Ends a complete transfer. */
 	void complete() throws IOException {
 		close();
 		this.completion.run();

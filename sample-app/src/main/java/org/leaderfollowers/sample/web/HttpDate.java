@@ -6,16 +6,14 @@ import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.Locale;
 
-/**
- * Dates as header fields have them.
- */
+/** Dates in the format of HTTP header fields. */
 final class HttpDate {
 
 	private static final DateTimeFormatter FORMATTER = DateTimeFormatter
 		.ofPattern("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.US)
 		.withZone(ZoneOffset.UTC);
 
-	/** The latest one: many responses are sent in the same second. */
+	/** The latest formatted date, because many responses are sent in the same second. */
 	private static volatile Second latest = new Second(0, format(0));
 
 	private record Second(long number, String date) {
@@ -41,8 +39,8 @@ final class HttpDate {
 	/**
 	 * Compares two dates.
 	 * @param date a date
-	 * @param other a date that a client has sent, which may be anything
-	 * @return whether the other one is valid and not before the first
+	 * @param other a date that a client has sent, possibly invalid
+	 * @return whether the other date is valid and not before the first one
 	 */
 	static boolean isNotAfter(String date, String other) {
 		if (other.equals(date)) {
@@ -52,7 +50,7 @@ final class HttpDate {
 			return !Instant.from(FORMATTER.parse(date)).isAfter(Instant.from(FORMATTER.parse(other)));
 		}
 		catch (DateTimeException ex) {
-			// RFC 9110 ignores a date that is none.
+			// RFC 9110 ignores an invalid date.
 			return false;
 		}
 	}

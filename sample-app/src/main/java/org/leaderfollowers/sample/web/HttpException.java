@@ -5,8 +5,8 @@ import java.io.Serial;
 import org.leaderfollowers.FramingException;
 
 /**
- * The input is no request that this server understands. It is answered, and then the
- * connection closes: what follows may be anything.
+ * The input is not a request that this server understands. The client gets a response,
+ * and then the connection closes, because the bytes that follow may be anything.
  */
 class HttpException extends FramingException {
 
@@ -17,7 +17,7 @@ class HttpException extends FramingException {
 
 	/**
 	 * Creates the exception.
-	 * @param status tells the client
+	 * @param status the status of the response
 	 * @param reason what is wrong, in words for the client
 	 */
 	HttpException(HttpStatus status, String reason) {

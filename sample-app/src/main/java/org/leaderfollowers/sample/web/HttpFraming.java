@@ -8,10 +8,10 @@ import org.leaderfollowers.Framing;
 import org.springframework.stereotype.Component;
 
 /**
- * Finds the requests of HTTP/1.0 and HTTP/1.1 in what a client sends. The message is the
- * head of a request, from its request line to the empty line. A body, which no request
- * for a file needs, is skipped. A request must not exceed the maximum message size, with
- * its body. Responses are sent as they are.
+ * Finds the requests of HTTP/1.0 and HTTP/1.1 in the input of a client. The message is
+ * the head of a request, from its request line to the empty line. A body, which requests
+ * for files do not need, is skipped. A request with its body must not exceed the maximum
+ * message size. Responses are sent without changes.
  */
 // tag::framing[]
 @Component
@@ -38,7 +38,7 @@ class HttpFraming implements Framing {
 	}
 	// end::framing[]
 
-	/** Lines before the request line are ignored, as RFC 9112 has it. */
+	/** Skips empty lines before the request line, as RFC 9112 recommends. */
 	private static int skipEmptyLines(ByteBuffer input, Frame frame) {
 		int length = Math.min(input.remaining(), frame.maxMessageSize());
 		int start = 0;
@@ -49,7 +49,7 @@ class HttpFraming implements Framing {
 	}
 
 	/**
-	 * Looks for the empty line, from the line feed that may end it.
+	 * Searches for the empty line, starting at a line feed that may end it.
 	 * @return the offset behind it, or -1
 	 */
 	private static int endOfHead(ByteBuffer input, int from, int start) {

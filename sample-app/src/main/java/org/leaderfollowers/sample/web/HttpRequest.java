@@ -13,9 +13,9 @@ import org.springframework.util.StringUtils;
  * The head of a request.
  *
  * @param method the method, for example {@code GET}
- * @param target what the request line names, undecoded
+ * @param target the target of the request line, not decoded
  * @param persistentByDefault whether the connection persists unless the client says
- * otherwise: it does since HTTP/1.1
+ * otherwise, as in HTTP/1.1
  * @param headers the header fields, by names in lower case; the values of fields that
  * repeat are joined by commas
  */
@@ -23,14 +23,14 @@ record HttpRequest(String method, String target, boolean persistentByDefault, Ma
 
 	private static final String TOKEN_MARKS = "!#$%&'*+-.^_`|~";
 
-	/** More digits than any length has that fits into a {@code long}. */
+	/** The maximum number of digits of a length that fits into a {@code long}. */
 	private static final int MAX_DIGITS = 18;
 
 	/**
 	 * Reads the head of a request.
 	 * @param head with its empty line; each line ends with CR and LF
 	 * @return the request
-	 * @throws HttpException if that is not what it is
+	 * @throws HttpException if the head is not valid
 	 */
 	static HttpRequest parse(String head) {
 		int end = head.indexOf("\r\n");
@@ -71,7 +71,7 @@ record HttpRequest(String method, String target, boolean persistentByDefault, Ma
 	/**
 	 * How many bytes of body follow the head.
 	 * @return 0 if there is no body
-	 * @throws HttpException if the request does not say it in digits
+	 * @throws HttpException if the length is missing or not a number
 	 */
 	long contentLength() {
 		String length = this.headers.get("content-length");
@@ -91,7 +91,7 @@ record HttpRequest(String method, String target, boolean persistentByDefault, Ma
 	/**
 	 * The path that the target names.
 	 * @return decoded, from the first slash, without the query
-	 * @throws HttpException if the target names no path
+	 * @throws HttpException if the target contains no path
 	 */
 	String path() {
 		String path = this.target;
@@ -112,7 +112,7 @@ record HttpRequest(String method, String target, boolean persistentByDefault, Ma
 		}
 	}
 
-	/** Whether the client is going to send further requests on the connection. */
+	/** Whether the client keeps the connection open for further requests. */
 	boolean isPersistent() {
 		String connection = this.headers.get("connection");
 		if (connection == null) {

@@ -31,7 +31,7 @@ enum HttpStatus {
 		this.line = code + " " + reason;
 	}
 
-	/** Code and reason, as in a status line. */
+	/** Code and reason, as they appear in a status line. */
 	@Override
 	public String toString() {
 		return this.line;

@@ -8,9 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.core.io.Resource;
 import org.springframework.util.DigestUtils;
 
-/**
- * A file that can be asked for.
- */
+/** A file that the server offers. */
 class StaticFile {
 
 	private final Resource resource;
@@ -28,17 +26,17 @@ class StaticFile {
 	private final byte @Nullable [] content;
 
 	/**
-	 * Describes a file as it is now.
-	 * @param resource where it is
+	 * Describes a file in its current state.
+	 * @param resource the file
 	 * @param contentType its media type
-	 * @param cacheLimit the length of the largest file that is kept in memory
+	 * @param cacheLimit the maximum length of a file that is kept in memory
 	 * @throws IOException if it cannot be read
 	 */
 	StaticFile(Resource resource, String contentType, long cacheLimit) throws IOException {
 		this.resource = resource;
 		this.length = resource.contentLength();
 		this.content = (this.length <= cacheLimit) ? resource.getContentAsByteArray() : null;
-		// The time alone does not tell two builds apart if both are reproducible.
+		// The time alone does not distinguish two builds if both are reproducible.
 		String version = (this.content != null) ? DigestUtils.md5DigestAsHex(this.content)
 				: Long.toHexString(resource.lastModified());
 		this.etag = "\"%s-%x\"".formatted(version, this.length);
@@ -49,12 +47,12 @@ class StaticFile {
 				this.validators);
 	}
 
-	/** The header fields by which a client can ask whether it has the file already. */
+	/** The header fields that a client can use to ask whether it has the current file. */
 	String validators() {
 		return this.validators;
 	}
 
-	/** The header fields of a response that has the file. */
+	/** The header fields of a response that contains the file. */
 	String headers() {
 		return this.headers;
 	}
@@ -63,7 +61,7 @@ class StaticFile {
 		return this.length;
 	}
 
-	/** The bytes of a small file, {@code null} for one that is to be streamed. */
+	/** The bytes of a small file, or {@code null} for a file that is streamed. */
 	byte @Nullable [] content() {
 		return this.content;
 	}
@@ -73,8 +71,8 @@ class StaticFile {
 	}
 
 	/**
-	 * Whether the client has this very file already, by what it was told when it got it.
-	 * By RFC 9110 the entity tag decides if there is one.
+	 * Whether the client has this version of the file already, according to the fields of
+	 * its request. RFC 9110 gives the entity tag precedence.
 	 */
 	boolean isKnownBy(HttpRequest request) {
 		String tags = request.header("if-none-match");

@@ -17,8 +17,8 @@ import org.springframework.stereotype.Component;
 import org.springframework.util.StringUtils;
 
 /**
- * The files below a root, as they are when the server starts. A request is answered with
- * one of them or not at all, so that no path leads anywhere else.
+ * The files below a root directory, in their state at the start of the server. A path is
+ * only looked up among these files, so it cannot lead anywhere else.
  */
 @Component
 @Profile(Tiers.FRONT_END)
@@ -37,8 +37,8 @@ class StaticFiles {
 	private final Map<String, StaticFile> files = new HashMap<>();
 
 	/**
-	 * Looks for the files.
-	 * @param properties where they are
+	 * Finds the files.
+	 * @param properties contains the root directory
 	 * @throws IOException if the root cannot be read
 	 */
 	StaticFiles(WebProperties properties) throws IOException {

@@ -82,8 +82,9 @@ class WebHandler implements MessageHandler {
 	// tag::persist[]
 	/**
 	 * Sends a response, or its head.
-	 * @return whether the connection persists. If the server drains, it does not: the
-	 * client is told, so it knows that its further requests are not answered
+	 * @return whether the connection persists. If the server drains, it does not persist.
+	 * The response says so, so that the client does not expect answers to further
+	 * requests
 	 */
 	private boolean sendResponse(Connection connection, @Nullable HttpRequest request, HttpStatus status,
 			String headers, byte[] content) {
@@ -139,8 +140,8 @@ class WebHandler implements MessageHandler {
 	// end::stream[]
 
 	/**
-	 * Answers what is no request, and a request that failed. In the middle of a file
-	 * there is no answer but the end of the connection.
+	 * Answers invalid and failed requests. In the middle of a file, only closing the
+	 * connection can report the failure.
 	 */
 	@Override
 	public void onError(Connection connection, Throwable failure) throws Exception {

@@ -8,12 +8,12 @@ import org.springframework.util.unit.DataSize;
 import org.springframework.validation.annotation.Validated;
 
 /**
- * What can be configured of the web server.
+ * The properties of the web server.
  *
- * @param root the directory whose files are served, on the class path or in the file
- * system. Files that are added or changed later are seen after a restart
- * @param cacheLimit the size of the largest file that is kept in memory; larger ones are
- * read piece by piece, for each request
+ * @param root the directory with the files, on the class path or in the file system.
+ * Files that are added or changed later are visible after a restart
+ * @param cacheLimit the maximum size of a file that is kept in memory; larger files are
+ * read in pieces for each request
  */
 @Validated
 @ConfigurationProperties("sample.web")

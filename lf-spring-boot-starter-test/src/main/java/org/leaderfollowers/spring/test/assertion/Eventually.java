@@ -5,9 +5,9 @@ import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Asks again until the answer is right or the time is over.
+ * Repeats a check until it succeeds or the timeout ends.
  *
- * @param timeout for how long
+ * @param timeout how long to repeat
  */
 record Eventually(Duration timeout) {
 

@@ -12,10 +12,10 @@ import org.leaderfollowers.Framing;
 import org.leaderfollowers.spring.test.client.FrameReader;
 
 /**
- * Assertions for a {@link Framing}. A network splits and joins what is sent as it likes,
- * so all of them try the input in one piece, in two pieces at every point, and byte by
- * byte; and since a server reads many connections with one framing, the input never
- * begins at index 0 of its buffer.
+ * Assertions for a {@link Framing}. A network can split and join bytes in any way. All
+ * assertions therefore try the input in one piece, in two pieces with every possible
+ * split, and byte by byte. Because a server reads many connections with one framing, the
+ * input never begins at index 0 of its buffer.
  */
 public final class FramingAssert extends AbstractAssert<FramingAssert, Framing> {
 
@@ -28,7 +28,7 @@ public final class FramingAssert extends AbstractAssert<FramingAssert, Framing> 
 	}
 
 	/**
-	 * The maximum message size of the assertions that follow.
+	 * Sets the maximum message size of the following assertions.
 	 * @param maxMessageSize bytes of payload; 64 KiB unless this is called
 	 * @return this assertion
 	 */
@@ -38,8 +38,8 @@ public final class FramingAssert extends AbstractAssert<FramingAssert, Framing> 
 	}
 
 	/**
-	 * Verifies that messages are read as they were written, and that their frames are as
-	 * long as the framing says at the most.
+	 * Verifies that messages are read as they were written, and that no frame is longer
+	 * than the framing declares.
 	 * @param payloads the payloads, as text in UTF-8
 	 * @return this assertion
 	 */
@@ -48,8 +48,8 @@ public final class FramingAssert extends AbstractAssert<FramingAssert, Framing> 
 	}
 
 	/**
-	 * Verifies that messages are read as they were written, and that their frames are as
-	 * long as the framing says at the most.
+	 * Verifies that messages are read as they were written, and that no frame is longer
+	 * than the framing declares.
 	 * @param payloads the payloads
 	 * @return this assertion
 	 */
@@ -68,7 +68,7 @@ public final class FramingAssert extends AbstractAssert<FramingAssert, Framing> 
 	/**
 	 * Verifies how a payload is written.
 	 * @param payload the payload, as text in UTF-8
-	 * @param frame the bytes that it is to become
+	 * @param frame the expected bytes
 	 * @return this assertion
 	 */
 	public FramingAssert writes(String payload, byte... frame) {
@@ -82,8 +82,8 @@ public final class FramingAssert extends AbstractAssert<FramingAssert, Framing> 
 	}
 
 	/**
-	 * Verifies which messages an input consists of, without anything left over.
-	 * @param input what is received
+	 * Verifies which messages an input consists of, and that no bytes remain.
+	 * @param input the received bytes
 	 * @param payloads the payloads of the messages, as text in UTF-8
 	 * @return this assertion
 	 */
@@ -92,8 +92,8 @@ public final class FramingAssert extends AbstractAssert<FramingAssert, Framing> 
 	}
 
 	/**
-	 * Verifies which messages an input consists of, without anything left over.
-	 * @param input what is received
+	 * Verifies which messages an input consists of, and that no bytes remain.
+	 * @param input the received bytes
 	 * @param payloads the payloads of the messages
 	 * @return this assertion
 	 */
@@ -115,8 +115,8 @@ public final class FramingAssert extends AbstractAssert<FramingAssert, Framing> 
 	}
 
 	/**
-	 * Verifies that an input can become a message but is none yet, wherever it ends.
-	 * @param input what is received
+	 * Verifies that an input can become a message but is incomplete, whatever its end is.
+	 * @param input the received bytes
 	 * @return this assertion
 	 */
 	public FramingAssert waitsFor(byte... input) {
@@ -132,9 +132,9 @@ public final class FramingAssert extends AbstractAssert<FramingAssert, Framing> 
 	}
 
 	/**
-	 * Verifies that an input is refused, since it can never become a message, or one that
-	 * is larger than allowed.
-	 * @param input what is received
+	 * Verifies that an input is rejected, because it can never become a message or the
+	 * message is too large.
+	 * @param input the received bytes
 	 * @return this assertion
 	 */
 	public FramingAssert rejects(byte... input) {
@@ -193,7 +193,8 @@ public final class FramingAssert extends AbstractAssert<FramingAssert, Framing> 
 	}
 
 	/**
-	 * The ends of the pieces: all at once, two pieces at every point, single bytes.
+	 * The ends of the pieces: one piece, two pieces with every possible split, single
+	 * bytes.
 	 */
 	private static List<int[]> split(int length) {
 		List<int[]> splits = new ArrayList<>();
@@ -232,9 +233,7 @@ public final class FramingAssert extends AbstractAssert<FramingAssert, Framing> 
 			.toString();
 	}
 
-	/**
-	 * The framing refused its input.
-	 */
+	/** The framing has rejected its input. */
 	private static final class Unread extends AssertionError {
 
 		private static final long serialVersionUID = 1L;

@@ -8,8 +8,8 @@ import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.ThreadRole;
 
 /**
- * Assertions for a pool. Each one looks at the pool as it is then; after
- * {@link #eventually()}, again and again until it holds.
+ * Assertions for a pool. Each assertion checks the current state of the pool; after
+ * {@link #eventually()}, it repeats the check until it succeeds.
  */
 public final class LeaderFollowersPoolAssert extends AbstractAssert<LeaderFollowersPoolAssert, LeaderFollowersPool> {
 
@@ -20,7 +20,7 @@ public final class LeaderFollowersPoolAssert extends AbstractAssert<LeaderFollow
 	}
 
 	/**
-	 * Waits, up to 10 seconds each, until the assertions that follow hold.
+	 * Makes each of the following assertions wait up to 10 seconds until it holds.
 	 * @return this assertion
 	 */
 	public LeaderFollowersPoolAssert eventually() {
@@ -29,8 +29,8 @@ public final class LeaderFollowersPoolAssert extends AbstractAssert<LeaderFollow
 	}
 
 	/**
-	 * Waits until the assertions that follow hold.
-	 * @param timeout how long for each; zero looks once
+	 * Makes each of the following assertions wait until it holds.
+	 * @param timeout how long each of them waits; zero checks once
 	 * @return this assertion
 	 */
 	public LeaderFollowersPoolAssert within(Duration timeout) {
@@ -39,8 +39,8 @@ public final class LeaderFollowersPoolAssert extends AbstractAssert<LeaderFollow
 	}
 
 	/**
-	 * Verifies that every handle set has exactly one leader, which is one for a pool with
-	 * the default number of handle sets.
+	 * Verifies that every handle set has exactly one leader. A pool with the default
+	 * number of handle sets has one set at first.
 	 * @return this assertion
 	 */
 	public LeaderFollowersPoolAssert hasExactlyOneLeader() {
@@ -58,7 +58,7 @@ public final class LeaderFollowersPoolAssert extends AbstractAssert<LeaderFollow
 	}
 
 	/**
-	 * Verifies how many threads there are, whatever they do.
+	 * Verifies how many threads there are, whatever their role is.
 	 * @param count how many threads
 	 * @return this assertion
 	 */
@@ -67,8 +67,8 @@ public final class LeaderFollowersPoolAssert extends AbstractAssert<LeaderFollow
 	}
 
 	/**
-	 * Verifies how many threads run handlers: threads that process, and leaders that do
-	 * so without having been relieved.
+	 * Verifies how many threads run handlers: processing threads, and leaders that run a
+	 * handler under a lease.
 	 * @param count how many threads
 	 * @return this assertion
 	 */
@@ -85,8 +85,8 @@ public final class LeaderFollowersPoolAssert extends AbstractAssert<LeaderFollow
 	}
 
 	/**
-	 * Verifies that there has always been a thread left to lead, for longer than the
-	 * lease.
+	 * Verifies that a thread has always been available to lead, except for periods up to
+	 * the lease.
 	 * @return this assertion
 	 */
 	public LeaderFollowersPoolAssert hasNoStarvation() {
@@ -94,7 +94,7 @@ public final class LeaderFollowersPoolAssert extends AbstractAssert<LeaderFollow
 	}
 
 	/**
-	 * Verifies that a handle set has no leader now, since every thread is busy.
+	 * Verifies that a handle set has no leader now, because every thread is busy.
 	 * @return this assertion
 	 */
 	public LeaderFollowersPoolAssert isStarved() {

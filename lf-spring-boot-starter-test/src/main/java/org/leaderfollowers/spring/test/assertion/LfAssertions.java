@@ -7,8 +7,8 @@ import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
 
 /**
- * Entry point to the assertions for pools, servers and framings. To be imported
- * statically, besides those of AssertJ:
+ * Entry point to the assertions for pools, servers and framings. Import its methods
+ * statically, in addition to those of AssertJ:
  *
  * <pre>
  * assertThat(pool).hasExactlyOneLeader();
@@ -21,7 +21,7 @@ public final class LfAssertions {
 	}
 
 	/**
-	 * Begins to look at a pool.
+	 * Begins assertions about a pool.
 	 * @param actual the pool
 	 * @return assertions, each of which takes a new snapshot
 	 */
@@ -30,7 +30,7 @@ public final class LfAssertions {
 	}
 
 	/**
-	 * Begins to look at what a pool was doing at a moment.
+	 * Begins assertions about the state of a pool at one moment.
 	 * @param actual the snapshot of the pool
 	 * @return assertions
 	 */
@@ -39,7 +39,7 @@ public final class LfAssertions {
 	}
 
 	/**
-	 * Begins to look at a server.
+	 * Begins assertions about a server.
 	 * @param actual the server
 	 * @return assertions, each of which takes a new snapshot
 	 */
@@ -48,7 +48,7 @@ public final class LfAssertions {
 	}
 
 	/**
-	 * Begins to look at what a server was doing at a moment.
+	 * Begins assertions about the state of a server at one moment.
 	 * @param actual the snapshot of the server
 	 * @return assertions
 	 */
@@ -57,7 +57,7 @@ public final class LfAssertions {
 	}
 
 	/**
-	 * Begins to look at a framing.
+	 * Begins assertions about a framing.
 	 * @param actual the framing
 	 * @return assertions
 	 */

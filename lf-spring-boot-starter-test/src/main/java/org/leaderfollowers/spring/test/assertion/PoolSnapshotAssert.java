@@ -12,7 +12,8 @@ import org.leaderfollowers.PoolSnapshot.ThreadSnapshot;
 import org.leaderfollowers.ThreadRole;
 
 /**
- * Assertions for a {@link PoolSnapshot}. A failure tells all of it that matters.
+ * Assertions for a {@link PoolSnapshot}. The message of a failure contains the relevant
+ * parts of the snapshot.
  */
 public final class PoolSnapshotAssert extends AbstractAssert<PoolSnapshotAssert, PoolSnapshot> {
 
@@ -21,9 +22,9 @@ public final class PoolSnapshotAssert extends AbstractAssert<PoolSnapshotAssert,
 	}
 
 	/**
-	 * Verifies that every handle set that is in use, or has handles, has exactly one
-	 * leader; which is one for a pool with the default number of handle sets that is not
-	 * under load. So does every event source that is in use.
+	 * Verifies that every handle set that is in use or has handles has exactly one
+	 * leader. A pool with the default number of handle sets has one set while it is not
+	 * under load. Also verifies that every event source in use has a leader.
 	 * @return this assertion
 	 */
 	public PoolSnapshotAssert hasExactlyOneLeader() {
@@ -79,7 +80,7 @@ public final class PoolSnapshotAssert extends AbstractAssert<PoolSnapshotAssert,
 	}
 
 	/**
-	 * Verifies how many threads there are, whatever they do.
+	 * Verifies how many threads there are, whatever their role is.
 	 * @param count how many threads
 	 * @return this assertion
 	 */
@@ -93,8 +94,8 @@ public final class PoolSnapshotAssert extends AbstractAssert<PoolSnapshotAssert,
 	}
 
 	/**
-	 * Verifies how many threads run handlers: threads that process, and leaders that do
-	 * so without having been relieved.
+	 * Verifies how many threads run handlers: processing threads, and leaders that run a
+	 * handler under a lease.
 	 * @param count how many threads
 	 * @return this assertion
 	 */
@@ -118,8 +119,8 @@ public final class PoolSnapshotAssert extends AbstractAssert<PoolSnapshotAssert,
 	}
 
 	/**
-	 * Verifies that there has always been a thread left to lead, for longer than the
-	 * lease.
+	 * Verifies that a thread has always been available to lead, except for periods up to
+	 * the lease.
 	 * @return this assertion
 	 */
 	public PoolSnapshotAssert hasNoStarvation() {
@@ -132,7 +133,7 @@ public final class PoolSnapshotAssert extends AbstractAssert<PoolSnapshotAssert,
 	}
 
 	/**
-	 * Verifies that a handle set has no leader now, since every thread is busy.
+	 * Verifies that a handle set has no leader now, because every thread is busy.
 	 * @return this assertion
 	 */
 	public PoolSnapshotAssert isStarved() {

@@ -8,8 +8,8 @@ import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Server;
 
 /**
- * Assertions for a server. Each one looks at the server as it is then; after
- * {@link #eventually()}, again and again until it holds.
+ * Assertions for a server. Each assertion checks the current state of the server; after
+ * {@link #eventually()}, it repeats the check until it succeeds.
  */
 public final class ServerAssert extends AbstractAssert<ServerAssert, Server> {
 
@@ -20,7 +20,7 @@ public final class ServerAssert extends AbstractAssert<ServerAssert, Server> {
 	}
 
 	/**
-	 * Waits, up to 10 seconds each, until the assertions that follow hold.
+	 * Makes each of the following assertions wait up to 10 seconds until it holds.
 	 * @return this assertion
 	 */
 	public ServerAssert eventually() {
@@ -29,8 +29,8 @@ public final class ServerAssert extends AbstractAssert<ServerAssert, Server> {
 	}
 
 	/**
-	 * Waits until the assertions that follow hold.
-	 * @param timeout how long for each; zero looks once
+	 * Makes each of the following assertions wait until it holds.
+	 * @param timeout how long each of them waits; zero checks once
 	 * @return this assertion
 	 */
 	public ServerAssert within(Duration timeout) {
@@ -57,7 +57,7 @@ public final class ServerAssert extends AbstractAssert<ServerAssert, Server> {
 	}
 
 	/**
-	 * Verifies how many connections were turned away because of the limit.
+	 * Verifies how many connections were rejected because of the limit.
 	 * @param count how many connections
 	 * @return this assertion
 	 */
@@ -101,7 +101,7 @@ public final class ServerAssert extends AbstractAssert<ServerAssert, Server> {
 	}
 
 	/**
-	 * Verifies that the server takes on nothing new, since it was asked to.
+	 * Verifies that the server is paused.
 	 * @return this assertion
 	 */
 	public ServerAssert isPaused() {
@@ -109,7 +109,7 @@ public final class ServerAssert extends AbstractAssert<ServerAssert, Server> {
 	}
 
 	/**
-	 * Verifies that the server was not asked to take on nothing new.
+	 * Verifies that the server is not paused.
 	 * @return this assertion
 	 */
 	public ServerAssert isNotPaused() {

@@ -8,7 +8,8 @@ import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.ServerSnapshot;
 
 /**
- * Assertions for a {@link ServerSnapshot}. A failure tells all of it that matters.
+ * Assertions for a {@link ServerSnapshot}. The message of a failure contains the relevant
+ * parts of the snapshot.
  */
 public final class ServerSnapshotAssert extends AbstractAssert<ServerSnapshotAssert, ServerSnapshot> {
 
@@ -44,7 +45,7 @@ public final class ServerSnapshotAssert extends AbstractAssert<ServerSnapshotAss
 	}
 
 	/**
-	 * Verifies how many connections were turned away because of the limit.
+	 * Verifies how many connections were rejected because of the limit.
 	 * @param count how many connections
 	 * @return this assertion
 	 */
@@ -106,7 +107,7 @@ public final class ServerSnapshotAssert extends AbstractAssert<ServerSnapshotAss
 	}
 
 	/**
-	 * Verifies that the server takes on nothing new, since it was asked to.
+	 * Verifies that the server is paused.
 	 * @return this assertion
 	 */
 	public ServerSnapshotAssert isPaused() {
@@ -118,7 +119,7 @@ public final class ServerSnapshotAssert extends AbstractAssert<ServerSnapshotAss
 	}
 
 	/**
-	 * Verifies that the server was not asked to take on nothing new.
+	 * Verifies that the server is not paused.
 	 * @return this assertion
 	 */
 	public ServerSnapshotAssert isNotPaused() {

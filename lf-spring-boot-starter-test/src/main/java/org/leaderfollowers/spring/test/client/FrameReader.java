@@ -9,14 +9,14 @@ import org.leaderfollowers.Framing.Frame;
 import org.leaderfollowers.FramingException;
 
 /**
- * Tells the messages in a stream of bytes apart, as the engine does, and is as strict
- * about what a framing says. For one thread at a time.
+ * Separates the messages in a stream of bytes as the engine does, and checks the results
+ * of the framing as strictly. Not thread-safe.
  */
 public final class FrameReader {
 
 	/**
-	 * As in a server, what is decoded does not begin at index 0: a framing that takes the
-	 * position of its input for 0 is found out.
+	 * As in a server, the input does not begin at index 0, so that a framing that assumes
+	 * position 0 fails.
 	 */
 	private static final int HEAD = 7;
 
@@ -26,14 +26,14 @@ public final class FrameReader {
 
 	private final int frameLimit;
 
-	/** What was received and not taken: from {@link #HEAD} to the position. */
+	/** The bytes that were received and not taken: from {@link #HEAD} to the position. */
 	private ByteBuffer bytes = ByteBuffer.allocate(256).position(HEAD);
 
 	private Frame frame;
 
 	/**
-	 * Creates a reader that has nothing to read yet.
-	 * @param framing tells the messages apart
+	 * Creates a reader without input.
+	 * @param framing separates messages
 	 * @param maxMessageSize the maximum message size, in bytes of payload
 	 */
 	public FrameReader(Framing framing, int maxMessageSize) {
@@ -45,9 +45,9 @@ public final class FrameReader {
 
 	/**
 	 * Adds bytes that were received.
-	 * @param source where they are
-	 * @param offset the index of the first of them
-	 * @param length how many
+	 * @param source contains the bytes
+	 * @param offset the index of the first byte
+	 * @param length the number of bytes
 	 */
 	public void append(byte[] source, int offset, int length) {
 		if (this.bytes.remaining() < length) {
@@ -59,26 +59,23 @@ public final class FrameReader {
 	}
 
 	/**
-	 * How much was added and not taken.
+	 * How many bytes were added and not taken.
 	 * @return bytes
 	 */
 	public int available() {
 		return this.bytes.position() - HEAD;
 	}
 
-	/**
-	 * Everything that is left, without taking it.
-	 */
+	/** A copy of the remaining bytes, without taking them. */
 	byte[] peek() {
 		return Arrays.copyOfRange(this.bytes.array(), HEAD, this.bytes.position());
 	}
 
 	/**
-	 * Takes the first message, if it is whole.
-	 * @return its payload, or {@code null} if it is not whole
-	 * @throws FramingException if there can be no message any more, or it is larger than
-	 * allowed
-	 * @throws IllegalStateException if what the framing says does not fit the input
+	 * Takes the first message if it is complete.
+	 * @return its payload, or {@code null} if it is incomplete
+	 * @throws FramingException if no message can follow, or if the message is too large
+	 * @throws IllegalStateException if the result of the framing does not fit the input
 	 */
 	public byte @Nullable [] next() {
 		int available = available();
@@ -105,7 +102,7 @@ public final class FrameReader {
 		return payload;
 	}
 
-	/** What the engine would not accept from a framing is not accepted here either. */
+	/** Rejects the same results of a framing that the engine rejects. */
 	private void checkFits(boolean fits, boolean complete, int available) {
 		if (!fits) {
 			throw new IllegalStateException(
@@ -116,9 +113,7 @@ public final class FrameReader {
 		}
 	}
 
-	/**
-	 * Takes bytes as they are.
-	 */
+	/** Takes bytes without decoding them. */
 	byte[] take(int count) {
 		byte[] taken = Arrays.copyOfRange(this.bytes.array(), HEAD, HEAD + count);
 		remove(count);
@@ -132,9 +127,7 @@ public final class FrameReader {
 		this.frame = new Frame(this.maxMessageSize);
 	}
 
-	/**
-	 * A message is larger than it may be.
-	 */
+	/** A message is too large. */
 	static final class TooLargeException extends FramingException {
 
 		private static final long serialVersionUID = 1L;

@@ -36,21 +36,22 @@ import org.leaderfollowers.Suspension;
 import org.springframework.util.Assert;
 
 /**
- * A connection without a socket. Whoever changes something that the handler is to be told
- * of calls {@link #work()}: if no thread works on the connection, the calling one does
- * until nothing is left to do, and if one does, that one sees the change. So the handler
- * is called by one thread at a time, without any lock held.
+ * A connection without a socket. A thread that makes a change which the handler has to
+ * learn of calls {@link #work()}. If no thread works on the connection, the calling
+ * thread works until nothing is left to do. Otherwise the working thread sees the change.
+ * One thread at a time therefore calls the handler, without holding a lock.
  */
 final class InMemoryConnection implements Connection {
 
 	private static final AtomicLong IDS = new AtomicLong();
 
 	/**
-	 * What is left in a lent buffer: no valid UTF-8, and hardly a number anyone sends.
+	 * The contents of a lent buffer after its use: invalid UTF-8, and hardly a number
+	 * that occurs in a message.
 	 */
 	private static final byte GARBAGE = (byte) 0xEE;
 
-	/** Where a message begins in a lent buffer. */
+	/** The index of a message in a lent buffer. */
 	private static final int HEAD = 13;
 
 	private static final int SMALLEST_BUFFER = 1024;
@@ -100,7 +101,7 @@ final class InMemoryConnection implements Connection {
 
 	private int suspensions;
 
-	/** Replies that are to come, and hold up the end. */
+	/** The number of owed replies, which delay the end. */
 	private int owedReplies;
 
 	private boolean reading = true;
@@ -111,12 +112,12 @@ final class InMemoryConnection implements Connection {
 
 	private boolean opened;
 
-	/** What the handler is to be told of. */
+	/** The silences to report to the handler. */
 	private final Deque<EventType> silences = new ArrayDeque<>();
 
 	private boolean draining;
 
-	/** Whether the handler knows that the server drains. */
+	/** Whether the drain was reported to the handler. */
 	private boolean toldToDrain;
 
 	private boolean endOfInput;
@@ -129,27 +130,28 @@ final class InMemoryConnection implements Connection {
 
 	private boolean reported;
 
-	/** Whether the handler may still send although the connection closes: in onError. */
+	/**
+	 * Whether the handler may still send although the connection is closing, which is the
+	 * case in onError.
+	 */
 	private boolean lastWords;
 
-	/** Whether nothing is accepted from the handler any more. */
+	/** Whether the handler can no longer send. */
 	private boolean outboundClosed;
 
 	private @Nullable CloseReason closed;
 
-	// The worker's
+	// Used only by the thread that works
 
 	private ByteBuffer lent = ByteBuffer.allocateDirect(SMALLEST_BUFFER);
 
-	/** The message that is being handled. */
+	/** The message that is being handled, or {@code null}. */
 	private byte @Nullable [] current;
 
-	/** The message that could not be handled. */
+	/** The message that could not be handled, or {@code null}. */
 	private byte @Nullable [] failed;
 
-	/**
-	 * The next thing to do. Runs without the lock.
-	 */
+	/** The next step of the work. Runs without the lock. */
 	private interface Step {
 
 		void run();
@@ -312,7 +314,7 @@ final class InMemoryConnection implements Connection {
 		}
 	}
 
-	// The road of a message
+	// The path of a message
 
 	private void work() {
 		this.lock.lock();
@@ -331,8 +333,8 @@ final class InMemoryConnection implements Connection {
 	}
 
 	/**
-	 * Finds out what is to be done next. Nothing is left only if it is said so under the
-	 * lock together with the end of the work, so that no change is overlooked.
+	 * Determines the next step. If there is none, the work ends in the same locked
+	 * section, so that no change is overlooked.
 	 */
 	private @Nullable Step nextStep() {
 		this.lock.lock();
@@ -433,7 +435,7 @@ final class InMemoryConnection implements Connection {
 			this.pendingBytes = 0;
 		}
 		if (this.pendingBytes > 0) {
-			// What was accepted is read before the connection is closed.
+			// Accepted messages are read before the connection is closed.
 			return null;
 		}
 		return () -> terminate(reason);
@@ -446,7 +448,7 @@ final class InMemoryConnection implements Connection {
 		locked(() -> this.stalled |= this.pendingBytes >= this.maxOutboundSize / 2);
 	}
 
-	/** The buffer is lent, as that of the thread of a pool is. */
+	/** Lends the buffer to the handler, as a thread of a pool does. */
 	private void lend(byte[] message, BufferCall call) throws Exception {
 		if (this.lent.capacity() < HEAD + message.length) {
 			this.lent = ByteBuffer.allocateDirect(HEAD + message.length * 2);
@@ -531,7 +533,7 @@ final class InMemoryConnection implements Connection {
 		}
 		else if (this.closing.isGraceful() && !reason.isGraceful()
 				&& (this.pendingBytes > 0 || reason == CloseReason.SHUTDOWN_TIMEOUT)) {
-			// A graceful close that turns out to lose replies says so.
+			// A graceful close that loses replies after all gets the reason of the loss.
 			this.closing = reason;
 		}
 	}
@@ -557,7 +559,7 @@ final class InMemoryConnection implements Connection {
 			}
 			if (this.pendingBytes >= this.maxOutboundSize) {
 				throw new SlowConsumerException(
-						"%s does not read: %d bytes wait for it, and no more than %d may. Send less, wait until it is writable again, or raise the maximum outbound size"
+						"%s does not read: %d bytes wait for it, and the maximum is %d. Send less, wait until it is writable again, or raise the maximum outbound size"
 							.formatted(this, this.pendingBytes, this.maxOutboundSize));
 			}
 			this.pending.add(frame);
@@ -572,7 +574,7 @@ final class InMemoryConnection implements Connection {
 	private byte[] encode(ByteBuffer message) {
 		int position = message.position();
 		int limit = message.limit();
-		// As in a server, a frame need not begin at index 0.
+		// As in a server, a frame may begin at any index.
 		ByteBuffer frame = ByteBuffer.allocate(HEAD + this.framing.maxFrameLength(message.remaining())).position(HEAD);
 		try {
 			this.framing.encode(message, frame);
@@ -648,7 +650,7 @@ final class InMemoryConnection implements Connection {
 		if ((type != EventType.READ && type != EventType.WRITE) || period.isNegative()) {
 			throw new IllegalArgumentException("There is no %s of %s".formatted(type, period));
 		}
-		// No time passes in memory.
+		// Does nothing, because no time passes in memory.
 	}
 
 	@Override
@@ -669,9 +671,7 @@ final class InMemoryConnection implements Connection {
 		return new InMemoryOwedReply();
 	}
 
-	/**
-	 * A reply that is to come.
-	 */
+	/** A reply that is owed. */
 	private final class InMemoryOwedReply implements OwedReply {
 
 		private final AtomicBoolean settled = new AtomicBoolean();
@@ -737,7 +737,7 @@ final class InMemoryConnection implements Connection {
 		return this.name;
 	}
 
-	/** No other connection is known, so nobody else has the name. */
+	/** There is no other connection that could have the name. */
 	@Override
 	public @Nullable Connection name(String name) {
 		Assert.hasText(name, "'name' must not be blank");

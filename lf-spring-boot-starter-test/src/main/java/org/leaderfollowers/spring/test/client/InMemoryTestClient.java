@@ -20,21 +20,21 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.SlowConsumerException;
 
 /**
- * A client of a handler, without a server, a socket or a thread between them:
- * {@link #send} calls the handler on the calling thread and returns when it has returned.
- * So a test is fast, and the same every time.
+ * A client that calls a handler directly, without a server, a socket or a thread:
+ * {@link #send} calls the handler on the calling thread and returns when the handler has
+ * returned. Such a test is fast and repeatable.
  * <p>
- * The connection that the handler sees behaves as that of a server does: messages pass
- * through the framing in both directions, are handled one at a time and in order, and
- * failures close it. The buffer of a message is lent: it is direct, its position is not
- * 0, and when the handler returns it is overwritten, so that a handler that keeps it is
- * found out.
+ * The connection behaves like a connection of a server: messages pass through the framing
+ * in both directions, are handled one at a time and in order, and failures close the
+ * connection. The buffer of a message is lent: it is a direct buffer, its position is not
+ * 0, and it is overwritten when the handler returns, so that a handler that keeps the
+ * buffer fails its test.
  * <p>
- * What does not happen in memory: timeouts pass ({@link #simulateClose} and
- * {@link #simulateIdle} tell the handler of one), leaders are promoted, and limits of a
- * server or pool are reached, except for the sizes that this client is built with.
- * Messages are not handled in parallel either, whatever a server is configured to do: the
- * window of a connection, the order of its messages and that of its replies need a server
+ * Some things do not happen in memory. Timeouts do not end ({@link #simulateClose} and
+ * {@link #simulateIdle} report one to the handler), no leader is promoted, and limits of
+ * a server or pool are not reached, except for the sizes that this client is built with.
+ * Messages are not handled in parallel, whatever the configuration of a server is. The
+ * number of messages in flight, their order and the order of their replies need a server
  * and a {@link LfTestClient#tcp client with a socket}, and so does
  * {@link Connection#exchange}.
  */
@@ -51,7 +51,7 @@ public final class InMemoryTestClient extends LfTestClient {
 	}
 
 	/**
-	 * The connection as the handler sees it.
+	 * The connection that the handler sees.
 	 * @return the connection
 	 */
 	public Connection connection() {
@@ -59,7 +59,7 @@ public final class InMemoryTestClient extends LfTestClient {
 	}
 
 	/**
-	 * Sends bytes as they are, without framing: half a message, or what is none.
+	 * Sends bytes without framing, for example half a message or an invalid one.
 	 * @param bytes the bytes
 	 * @throws AssertionError if the connection is closed
 	 */
@@ -68,7 +68,7 @@ public final class InMemoryTestClient extends LfTestClient {
 	}
 
 	/**
-	 * Sends text as it is, without framing.
+	 * Sends text without framing.
 	 * @param text the text
 	 * @throws AssertionError if the connection is closed
 	 */
@@ -77,16 +77,16 @@ public final class InMemoryTestClient extends LfTestClient {
 	}
 
 	/**
-	 * Tells the handler that nothing more comes, and goes on receiving: the connection
-	 * closes with {@link CloseReason#PEER} as soon as all messages are handled.
+	 * Ends the output of the client, which still receives: the connection closes with
+	 * {@link CloseReason#PEER} as soon as all messages are handled.
 	 */
 	public void shutdownOutput() {
 		this.connection.endInput();
 	}
 
 	/**
-	 * Breaks the connection off, as a client does whose process or machine has crashed:
-	 * the handler is told an {@link IOException}, and that the connection is closed for
+	 * Resets the connection, as when the client's process or machine crashes: the handler
+	 * receives an {@link IOException}, and the connection closes with
 	 * {@link CloseReason#IO_ERROR}.
 	 */
 	public void reset() {
@@ -94,18 +94,18 @@ public final class InMemoryTestClient extends LfTestClient {
 	}
 
 	/**
-	 * Closes the connection as a server would, for reasons that come from time or from
-	 * the server itself: {@link CloseReason#IDLE_TIMEOUT} or
-	 * {@link CloseReason#SHUTDOWN}, for example.
-	 * @param reason what the handler is told
+	 * Closes the connection as a server would, for a reason that time or the server
+	 * causes, for example {@link CloseReason#IDLE_TIMEOUT} or
+	 * {@link CloseReason#SHUTDOWN}.
+	 * @param reason the reason that the handler receives
 	 */
 	public void simulateClose(CloseReason reason) {
 		this.connection.end(reason, null);
 	}
 
 	/**
-	 * Tells the handler that nothing was received or sent for a while, by
-	 * {@link MessageHandler#onIdle}, whatever time is set for that.
+	 * Reports to the handler, by {@link MessageHandler#onIdle}, that nothing was received
+	 * or sent for a while, whatever period is configured.
 	 * @param type {@link EventType#READ} for nothing received, {@link EventType#WRITE}
 	 * for nothing sent
 	 */
@@ -114,8 +114,8 @@ public final class InMemoryTestClient extends LfTestClient {
 	}
 
 	/**
-	 * Drains the connection as a server does that is shut down: the handler is told by
-	 * {@link MessageHandler#onDrain}, and the connection closes with
+	 * Drains the connection as a server does that shuts down:
+	 * {@link MessageHandler#onDrain} is called, and the connection closes with
 	 * {@link CloseReason#SHUTDOWN} as soon as all messages are handled.
 	 */
 	public void simulateDrain() {
@@ -123,17 +123,17 @@ public final class InMemoryTestClient extends LfTestClient {
 	}
 
 	/**
-	 * Reads no more of what the handler sends, until {@link #startReading}: it waits, and
-	 * the connection ceases to be {@linkplain Connection#isWritable() writable}, as with
-	 * a peer that is slow. At first, everything is read at once.
+	 * Stops reading what the handler sends, until {@link #startReading}. Messages wait,
+	 * and the connection ceases to be {@linkplain Connection#isWritable() writable}, as
+	 * with a slow peer. At first, every message is read at once.
 	 */
 	public void stopReading() {
 		this.connection.stopReading();
 	}
 
 	/**
-	 * Reads what the handler has sent in the meantime, and everything from now on. The
-	 * handler is told by {@link MessageHandler#onWritable}, if it was held up.
+	 * Reads what the handler has sent in the meantime, and reads at once from now on. If
+	 * the connection was not writable, {@link MessageHandler#onWritable} is called.
 	 */
 	public void startReading() {
 		this.connection.startReading();
@@ -141,17 +141,17 @@ public final class InMemoryTestClient extends LfTestClient {
 
 	/**
 	 * Why the connection was closed.
-	 * @return what the handler was told in {@link MessageHandler#onClose}, or
-	 * {@code null} if it was not yet
+	 * @return the reason that {@link MessageHandler#onClose} has received, or
+	 * {@code null} if it was not called yet
 	 */
 	public @Nullable CloseReason closeReason() {
 		return this.connection.closeReason();
 	}
 
 	/**
-	 * What failed on the connection: what the handler was told in
-	 * {@link MessageHandler#onError}, and what {@code onError} and {@code onClose} threw
-	 * themselves, which a server would log.
+	 * The failures of the connection: those that {@link MessageHandler#onError} has
+	 * received, and exceptions of {@code onError} and {@code onClose}, which a server
+	 * would log.
 	 * @return the failures in the order in which they happened
 	 */
 	public List<Throwable> failures() {
@@ -174,8 +174,8 @@ public final class InMemoryTestClient extends LfTestClient {
 	}
 
 	/**
-	 * Closes the client: the handler is told {@link CloseReason#PEER}, or a reset if
-	 * there is something that this client has not read.
+	 * Closes the client: the handler receives {@link CloseReason#PEER}, or a reset if
+	 * this client has not read everything.
 	 */
 	@Override
 	public void close() {
@@ -226,7 +226,7 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * How the server tells messages apart.
+		 * The framing of the server.
 		 * @param framing the default is {@link Framing#line()}
 		 * @return this builder
 		 */
@@ -236,9 +236,9 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * How the client tells messages apart, for protocols whose requests and replies
-		 * look different. With {@link Framing#raw()} the client receives what was sent as
-		 * it is, and sends what it wants to.
+		 * The framing of the client, for protocols whose requests and replies have
+		 * different framings. With {@link Framing#raw()}, the client sends and receives
+		 * bytes without framing.
 		 * @param clientFraming writes requests and reads replies; the default is the same
 		 * framing as that of the server
 		 * @return this builder
@@ -253,7 +253,7 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * The charset of text that is sent and received.
+		 * The charset of text messages.
 		 * @param charset the default is UTF-8
 		 * @return this builder
 		 */
@@ -263,7 +263,7 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * How long to wait for a message that the handler sends later, from another
+		 * How long to wait for a message that the handler sends later from another
 		 * thread.
 		 * @param timeout more than 0; the default is 10 seconds
 		 * @return this builder
@@ -274,7 +274,7 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * The name of the server that the handler believes to serve.
+		 * The name of the server that the handler sees.
 		 * @param server the default is {@code default}
 		 * @return this builder
 		 */
@@ -284,8 +284,8 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * The size of the largest message in both directions. A larger one of the client
-		 * closes the connection.
+		 * The maximum size of a message in both directions. A larger message of the
+		 * client closes the connection.
 		 * @param maxMessageSize bytes of payload, at least 1; the default is 64 KiB
 		 * @return this builder
 		 */
@@ -299,7 +299,7 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * How much may wait for the client while it does not read, before
+		 * How many bytes may wait for a client that does not read before
 		 * {@link Connection#send} throws {@link SlowConsumerException}.
 		 * @param maxOutboundSize bytes, framing included, at least 1; the default is 1
 		 * MiB
@@ -315,7 +315,7 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * The address that the client seems to have.
+		 * The address of the client that the handler sees.
 		 * @param remoteAddress the default is port 50000 of the loopback address
 		 * @return this builder
 		 */
@@ -325,7 +325,7 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * The address that the client seems to have connected to.
+		 * The address that the client has connected to, as the handler sees it.
 		 * @param localAddress the default is port 7070 of the loopback address
 		 * @return this builder
 		 */
@@ -335,8 +335,10 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * The address of the load balancer that the client seems to be behind.
-		 * @param transportAddress the default is the remote address: no load balancer
+		 * The address of a load balancer between client and server, as the handler sees
+		 * it.
+		 * @param transportAddress the default is the remote address, which means no load
+		 * balancer
 		 * @return this builder
 		 */
 		public Builder transportAddress(InetSocketAddress transportAddress) {
@@ -345,7 +347,7 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * What TLS seems to have negotiated.
+		 * The TLS session that the handler sees.
 		 * @param sslSession the default is none: no TLS
 		 * @return this builder
 		 */
@@ -355,7 +357,7 @@ public final class InMemoryTestClient extends LfTestClient {
 		}
 
 		/**
-		 * Opens the connection: the handler is told of it before this method returns.
+		 * Opens the connection: the handler has been called when this method returns.
 		 * @return a client
 		 */
 		public InMemoryTestClient open() {

@@ -21,12 +21,12 @@ import org.leaderfollowers.MessageHandler;
  * }
  * </pre>
  *
- * {@code assertThat} is the one of AssertJ. A client never waits for longer than its
- * timeout: what does not happen by then, or cannot happen any more, is thrown as an
- * {@link AssertionError} that tells what happened instead.
+ * {@code assertThat} is that of AssertJ. A client never waits longer than its timeout: if
+ * the expected event does not occur by then, or cannot occur any more, an
+ * {@link AssertionError} describes what happened instead.
  * <p>
- * One thread may send while another receives; apart from that, a client is for one thread
- * at a time.
+ * One thread may send while another receives; otherwise, only one thread at a time may
+ * use a client.
  */
 public abstract sealed class LfTestClient implements AutoCloseable, AssertProvider<LfTestClientAssert>
 		permits TcpTestClient, UdpTestClient, InMemoryTestClient {
@@ -41,7 +41,7 @@ public abstract sealed class LfTestClient implements AutoCloseable, AssertProvid
 	}
 
 	/**
-	 * Connects to a server on this machine that tells messages apart by lines.
+	 * Connects to a server on this machine that uses the framing {@link Framing#line()}.
 	 * @param port the port of the server
 	 * @return a connected client
 	 * @throws UncheckedIOException if the server does not accept the connection
@@ -78,10 +78,10 @@ public abstract sealed class LfTestClient implements AutoCloseable, AssertProvid
 	}
 
 	/**
-	 * Sends messages. Several are written at once, as a client does that does not wait
-	 * for replies.
+	 * Sends messages. Several messages are written at once, as by a client that does not
+	 * wait for replies.
 	 * @param messages the payloads, without framing
-	 * @throws AssertionError if the server does not take them
+	 * @throws AssertionError if the server does not accept them
 	 */
 	public final void send(String... messages) {
 		List<byte[]> payloads = new ArrayList<>(messages.length);
@@ -94,7 +94,7 @@ public abstract sealed class LfTestClient implements AutoCloseable, AssertProvid
 	/**
 	 * Sends a message.
 	 * @param message the payload, without framing
-	 * @throws AssertionError if the server does not take it
+	 * @throws AssertionError if the server does not accept it
 	 */
 	public final void send(byte[] message) {
 		transmit(List.of(message));
@@ -111,10 +111,10 @@ public abstract sealed class LfTestClient implements AutoCloseable, AssertProvid
 
 	/**
 	 * Waits for several messages.
-	 * @param count how many
+	 * @param count the number of messages
 	 * @return their payloads, as text
-	 * @throws AssertionError if one of them does not arrive within the timeout after the
-	 * one before it
+	 * @throws AssertionError if a message does not arrive within the timeout after the
+	 * previous one
 	 */
 	public final List<String> receive(int count) {
 		List<String> messages = new ArrayList<>(count);
@@ -143,8 +143,8 @@ public abstract sealed class LfTestClient implements AutoCloseable, AssertProvid
 	 * under way.
 	 * @param message the payload, without framing
 	 * @return the payload of the reply, as text
-	 * @throws AssertionError if the message is not taken or not replied to within the
-	 * timeout
+	 * @throws AssertionError if the server does not accept the message or does not reply
+	 * within the timeout
 	 */
 	public final String exchange(String message) {
 		send(message);
@@ -165,19 +165,13 @@ public abstract sealed class LfTestClient implements AutoCloseable, AssertProvid
 		return new LfTestClientAssert(this);
 	}
 
-	/**
-	 * Sends messages at once.
-	 */
+	/** Sends messages together. */
 	abstract void transmit(List<byte[]> payloads);
 
-	/**
-	 * Waits for a message or the end.
-	 */
+	/** Waits for a message or for the end. */
 	abstract Reception take(Duration within);
 
-	/**
-	 * How long to wait in order to believe that nothing arrives.
-	 */
+	/** How long to wait before concluding that no message arrives. */
 	abstract Duration silence();
 
 	final Charset charset() {

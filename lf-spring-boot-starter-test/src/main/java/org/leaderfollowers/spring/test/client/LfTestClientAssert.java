@@ -13,8 +13,9 @@ import org.springframework.test.json.JsonContent;
 import org.springframework.test.json.JsonContentAssert;
 
 /**
- * Assertions for a {@link LfTestClient}. Those that receive wait up to the timeout of the
- * client, and take what they have received: the next assertion looks at the next message.
+ * Assertions for a {@link LfTestClient}. Assertions that receive wait up to the timeout
+ * of the client and take the received message, so the next assertion checks the next
+ * message.
  */
 public final class LfTestClientAssert extends AbstractAssert<LfTestClientAssert, LfTestClient> {
 
@@ -23,7 +24,7 @@ public final class LfTestClientAssert extends AbstractAssert<LfTestClientAssert,
 	}
 
 	/**
-	 * Verifies that the next messages are these, in this order.
+	 * Verifies the next messages and their order.
 	 * @param expected the payloads, as text
 	 * @return this assertion
 	 */
@@ -36,7 +37,7 @@ public final class LfTestClientAssert extends AbstractAssert<LfTestClientAssert,
 	}
 
 	/**
-	 * Verifies that the next message is this.
+	 * Verifies the next message.
 	 * @param expected the payload
 	 * @return this assertion
 	 */
@@ -57,7 +58,7 @@ public final class LfTestClientAssert extends AbstractAssert<LfTestClientAssert,
 	}
 
 	/**
-	 * Takes the next message, to look at it more closely.
+	 * Takes the next message for further assertions.
 	 * @return assertions for its payload, as text
 	 */
 	public AbstractStringAssert<?> nextMessage() {
@@ -66,9 +67,11 @@ public final class LfTestClientAssert extends AbstractAssert<LfTestClientAssert,
 	}
 
 	/**
-	 * Verifies that the next message is this JSON, leniently: the order of fields does
-	 * not matter, and the message may have further fields.
-	 * @param expected the JSON, or the location of a resource that ends in {@code .json}
+	 * Verifies that the next message is equal to a JSON document. The comparison is
+	 * lenient: the order of fields does not matter, and the message may have further
+	 * fields.
+	 * @param expected the JSON document, or the location of a resource that ends in
+	 * {@code .json}
 	 * @return this assertion
 	 */
 	public LfTestClientAssert receivesJson(String expected) {
@@ -77,7 +80,7 @@ public final class LfTestClientAssert extends AbstractAssert<LfTestClientAssert,
 	}
 
 	/**
-	 * Takes the next message, to look at its JSON more closely.
+	 * Takes the next message for further assertions about its JSON.
 	 * @return assertions for its payload, for example by JSON paths
 	 */
 	public JsonContentAssert nextMessageAsJson() {
@@ -86,7 +89,7 @@ public final class LfTestClientAssert extends AbstractAssert<LfTestClientAssert,
 	}
 
 	/**
-	 * Takes the next message, to look at it more closely.
+	 * Takes the next message for further assertions.
 	 * @return assertions for its payload
 	 */
 	public AbstractByteArrayAssert<?> nextMessageBytes() {
@@ -96,8 +99,8 @@ public final class LfTestClientAssert extends AbstractAssert<LfTestClientAssert,
 
 	/**
 	 * Verifies that no message has arrived and that the connection is open. Over a
-	 * network, waits for a fifth of a second; in memory, where a handler has answered
-	 * when {@code send} returns, does not wait.
+	 * network, this method waits for a fifth of a second. In memory it does not wait,
+	 * because a handler has answered when {@code send} returns.
 	 * @return this assertion
 	 */
 	public LfTestClientAssert receivesNothing() {
@@ -107,7 +110,7 @@ public final class LfTestClientAssert extends AbstractAssert<LfTestClientAssert,
 
 	/**
 	 * Verifies that no message arrives and that the connection stays open.
-	 * @param duration how long to wait for that
+	 * @param duration how long to wait
 	 * @return this assertion
 	 */
 	public LfTestClientAssert receivesNothingFor(Duration duration) {
@@ -121,11 +124,11 @@ public final class LfTestClientAssert extends AbstractAssert<LfTestClientAssert,
 	}
 
 	/**
-	 * Verifies that the server closes the connection, and has sent nothing before that
-	 * was not received yet.
+	 * Verifies that the server closes the connection, and that no message is left to
+	 * receive.
 	 * @return this assertion
-	 * @throws UnsupportedOperationException if the client has no connection, since it
-	 * sends datagrams
+	 * @throws UnsupportedOperationException if the client sends datagrams, so that it has
+	 * no connection
 	 */
 	public LfTestClientAssert isClosedByServer() {
 		isNotNull();

@@ -36,13 +36,12 @@ import org.springframework.validation.Validator;
 import org.springframework.validation.beanvalidation.OptionalValidatorFactoryBean;
 
 /**
- * A peer that does what a test tells it, for clients to talk to. It
- * {@linkplain #listen(Framing) listens} on a socket, or is reached
- * {@linkplain #inMemory() in memory}.
+ * A peer for clients, which a test controls. It {@linkplain #listen(Framing) listens} on
+ * a socket, or is reached {@linkplain #inMemory() in memory}.
  * <p>
- * Requests are answered by a {@linkplain #answer function}, or one by one: then the test
- * takes each with {@link #next()} and replies to it when it likes, late, out of order or
- * never, or closes the connection instead:
+ * A {@linkplain #answer function} answers requests. Otherwise the test takes each request
+ * with {@link #next()}, and replies at any time, out of order or never, or closes the
+ * connection instead:
  *
  * <pre>
  * try (LfTestPeer peer = LfTestPeer.listen(Framing.line())) {
@@ -54,7 +53,7 @@ import org.springframework.validation.beanvalidation.OptionalValidatorFactoryBea
  * }
  * </pre>
  *
- * Safe for many threads.
+ * Thread-safe.
  */
 public final class LfTestPeer implements AutoCloseable {
 
@@ -79,7 +78,7 @@ public final class LfTestPeer implements AutoCloseable {
 
 	/**
 	 * Starts a peer that listens on a free port of this machine.
-	 * @param framing tells its messages apart
+	 * @param framing separates messages
 	 * @return the peer, to be closed by the test
 	 */
 	public static LfTestPeer listen(Framing framing) {
@@ -87,7 +86,8 @@ public final class LfTestPeer implements AutoCloseable {
 	}
 
 	/**
-	 * Makes a peer without sockets and threads, for {@link #implement(Class) interfaces}.
+	 * Creates a peer without sockets and threads, for {@link #implement(Class)
+	 * interfaces}.
 	 * @return the peer
 	 */
 	public static LfTestPeer inMemory() {
@@ -95,8 +95,8 @@ public final class LfTestPeer implements AutoCloseable {
 	}
 
 	/**
-	 * Makes a peer without sockets and threads.
-	 * @param charset the charset of messages that are text
+	 * Creates a peer without sockets and threads.
+	 * @param charset the charset of text messages
 	 * @return the peer
 	 */
 	public static LfTestPeer inMemory(Charset charset) {
@@ -105,7 +105,8 @@ public final class LfTestPeer implements AutoCloseable {
 
 	/**
 	 * The address that a client connects to.
-	 * @return host and port, as the property {@code lf.clients.<name>.addresses} has it
+	 * @return host and port, in the format of the property
+	 * {@code lf.clients.<name>.addresses}
 	 * @throws IllegalStateException if the peer is in memory
 	 */
 	public String address() {
@@ -122,12 +123,12 @@ public final class LfTestPeer implements AutoCloseable {
 
 	/**
 	 * Implements an interface of a client: its requests reach this peer without sockets.
-	 * Messages are converted as in an application without beans and properties of its
-	 * own. An exchange may take 5 seconds, unless its method says otherwise.
+	 * Messages are converted as in an application without its own beans and properties.
+	 * An exchange may take 5 seconds, unless its method says otherwise.
 	 * @param <T> the interface
-	 * @param type annotated with
-	 * {@link org.leaderfollowers.spring.annotation.LfClient @LfClient}
-	 * @return an object that implements it
+	 * @param type annotated with {@link org.leaderfollowers.spring.annotation.LfClient
+	 * @LfClient}
+	 * @return an object that implements the interface
 	 */
 	public <T> T implement(Class<T> type) {
 		DefaultListableBeanFactory beanFactory = new DefaultListableBeanFactory();
@@ -146,8 +147,8 @@ public final class LfTestPeer implements AutoCloseable {
 	}
 
 	/**
-	 * What has the requests of interfaces reach this peer without sockets.
-	 * @return what an application can use in place of a client
+	 * Passes the requests of interfaces to this peer without sockets.
+	 * @return an object that an application can use in place of a client
 	 */
 	public Exchanger exchanger() {
 		return this.exchanger;
@@ -155,8 +156,8 @@ public final class LfTestPeer implements AutoCloseable {
 
 	/**
 	 * Answers requests from now on.
-	 * @param answers makes the reply to a request; {@code null} leaves it to
-	 * {@link #next()}. Called by the thread that receives the request
+	 * @param answers returns the reply to a request, or {@code null} to leave the request
+	 * to {@link #next()}. Called by the thread that receives the request
 	 * @return this peer
 	 */
 	public LfTestPeer answer(Function<Request, @Nullable String> answers) {
@@ -165,8 +166,7 @@ public final class LfTestPeer implements AutoCloseable {
 	}
 
 	/**
-	 * Takes the next request that was not answered, and waits for it for 10 seconds at
-	 * the most.
+	 * Takes the next request that was not answered. Waits for it up to 10 seconds.
 	 * @return the request
 	 * @throws AssertionError if none comes
 	 */
@@ -185,15 +185,15 @@ public final class LfTestPeer implements AutoCloseable {
 	}
 
 	/**
-	 * Everything that was received.
-	 * @return the requests in their order, answered or not
+	 * All requests that were received.
+	 * @return the requests in the order of arrival, answered or not
 	 */
 	public List<Request> received() {
 		return List.copyOf(this.received);
 	}
 
 	/**
-	 * Sends a message that is no reply to every client that is connected.
+	 * Sends a message that is not a reply to all connected clients.
 	 * @param text the message
 	 * @throws IllegalStateException if the peer is in memory
 	 */
@@ -202,18 +202,16 @@ public final class LfTestPeer implements AutoCloseable {
 	}
 
 	/**
-	 * How many connections there are. A client that is connected may be ahead of the
-	 * peer: await its connection before you push messages or close connections.
-	 * @return connections that are open
+	 * The number of connections. A client may be connected before the peer has noticed
+	 * it, so await the connection before you push messages or close connections.
+	 * @return the number of open connections
 	 * @throws IllegalStateException if the peer is in memory
 	 */
 	public int connections() {
 		return listener().connections.size();
 	}
 
-	/**
-	 * Closes all connections: what waits for replies is lost.
-	 */
+	/** Closes all connections. Exchanges that wait for replies are lost. */
 	public void closeConnections() {
 		this.exchanger.lose();
 		if (this.listener != null) {
@@ -221,18 +219,14 @@ public final class LfTestPeer implements AutoCloseable {
 		}
 	}
 
-	/**
-	 * Forgets what was received and how to answer.
-	 */
+	/** Discards received requests, and the function that answers requests. */
 	public void reset() {
 		this.answers = (request) -> null;
 		this.received.clear();
 		this.unanswered.clear();
 	}
 
-	/**
-	 * Closes all connections, and does not listen any more.
-	 */
+	/** Closes all connections, and stops listening. */
 	@Override
 	public void close() {
 		this.exchanger.lose();
@@ -259,9 +253,7 @@ public final class LfTestPeer implements AutoCloseable {
 		}
 	}
 
-	/**
-	 * Where a request came from.
-	 */
+	/** The connection that a request came from. */
 	private interface Origin {
 
 		void send(ByteBuffer reply);

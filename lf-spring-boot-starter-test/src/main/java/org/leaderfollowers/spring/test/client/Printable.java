@@ -5,9 +5,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.Charset;
 import java.util.HexFormat;
 
-/**
- * Bytes as people want to see them in the message of a failed test.
- */
+/** Formats bytes for the messages of failed tests. */
 final class Printable {
 
 	private static final int LONGEST = 400;

@@ -5,35 +5,33 @@ import java.nio.charset.Charset;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What came of waiting for a message.
+ * The result of waiting for a message.
  *
- * @param outcome what happened
- * @param bytes the message, or what had arrived of it
- * @param detail what else is known, for people
- * @param cause the failure, if there was one
+ * @param outcome the kind of result
+ * @param bytes the message, or the part of it that had arrived
+ * @param detail further information for the message of a failure
+ * @param cause the failure, or {@code null}
  */
 record Reception(Outcome outcome, byte[] bytes, String detail, @Nullable Throwable cause) {
 
 	private static final byte[] NOTHING = {};
 
-	/**
-	 * What happened.
-	 */
+	/** The kinds of results. */
 	enum Outcome {
 
-		/** A whole message has arrived. */
+		/** A complete message has arrived. */
 		MESSAGE,
 
-		/** No whole message arrived in time. */
+		/** No complete message has arrived in time. */
 		SILENCE,
 
-		/** No message will arrive any more. */
+		/** No further message can arrive. */
 		CLOSED,
 
-		/** Nothing can be received: there is nobody who would send. */
+		/** Nothing can be received, because the server cannot be reached. */
 		UNREACHABLE,
 
-		/** What arrived is no message of this framing. */
+		/** The received bytes are not a message of the framing. */
 		MALFORMED
 
 	}
@@ -62,9 +60,7 @@ record Reception(Outcome outcome, byte[] bytes, String detail, @Nullable Throwab
 		return this.outcome == Outcome.MESSAGE;
 	}
 
-	/**
-	 * Tells people what happened, as the second half of a sentence.
-	 */
+	/** Describes the result as the second half of a sentence. */
 	String describe(Charset charset) {
 		String text = switch (this.outcome) {
 			case MESSAGE -> "received " + Printable.describe(this.bytes, charset);

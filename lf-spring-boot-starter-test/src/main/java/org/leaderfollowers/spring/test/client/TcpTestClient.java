@@ -42,7 +42,7 @@ public final class TcpTestClient extends LfTestClient {
 
 	private final Framing framing;
 
-	/** Below TLS, so that closing it ends whatever is blocked. */
+	/** The socket below TLS. Closing it ends all blocked operations. */
 	private final Socket transport;
 
 	private final Socket socket;
@@ -55,12 +55,10 @@ public final class TcpTestClient extends LfTestClient {
 
 	private final Object writing = new Object();
 
-	/** Why nothing more will be read, once this is known. */
+	/** Why nothing more will be read, or {@code null} while this is unknown. */
 	private @Nullable End end;
 
-	/**
-	 * The end of what the server sends.
-	 */
+	/** The end of the input. */
 	private record End(String detail, @Nullable IOException cause) {
 	}
 
@@ -73,9 +71,9 @@ public final class TcpTestClient extends LfTestClient {
 	}
 
 	/**
-	 * Sends bytes as they are, without framing: half a message, or what is none.
+	 * Sends bytes without framing, for example half a message or an invalid one.
 	 * @param bytes the bytes
-	 * @throws AssertionError if the server does not take them
+	 * @throws AssertionError if the server does not accept them
 	 */
 	public void sendRaw(byte... bytes) {
 		synchronized (this.writing) {
@@ -94,18 +92,18 @@ public final class TcpTestClient extends LfTestClient {
 	}
 
 	/**
-	 * Sends text as it is, without framing.
+	 * Sends text without framing.
 	 * @param text the text
-	 * @throws AssertionError if the server does not take it
+	 * @throws AssertionError if the server does not accept it
 	 */
 	public void sendRaw(String text) {
 		sendRaw(text.getBytes(charset()));
 	}
 
 	/**
-	 * Waits for bytes, whatever messages they belong to.
+	 * Waits for bytes, without decoding messages.
 	 * @param count how many bytes
-	 * @return that many bytes
+	 * @return the bytes
 	 * @throws AssertionError if they do not arrive within the timeout
 	 */
 	public byte[] receiveRaw(int count) {
@@ -122,9 +120,7 @@ public final class TcpTestClient extends LfTestClient {
 		}
 	}
 
-	/**
-	 * Tells the server that nothing more comes, and goes on receiving: a half-close.
-	 */
+	/** Ends the output of the client, which still receives: a half-close. */
 	public void shutdownOutput() {
 		synchronized (this.writing) {
 			try (Watchdog watchdog = Watchdog.after(timeout(), () -> closeQuietly(this.transport))) {
@@ -137,21 +133,21 @@ public final class TcpTestClient extends LfTestClient {
 	}
 
 	/**
-	 * Breaks the connection off, as a client does whose process or machine has crashed:
-	 * the server meets a reset instead of the end.
+	 * Resets the connection, as when the client's process or machine crashes: the server
+	 * receives a reset instead of the end of the input.
 	 */
 	public void reset() {
 		try {
 			this.transport.setSoLinger(true, 0);
 		}
 		catch (IOException ex) {
-			// Closed already.
+			// The socket is closed already.
 		}
 		closeQuietly(this.transport);
 	}
 
 	/**
-	 * The address of this client, which is what a handler knows as its remote address.
+	 * The address of this client, which is the remote address that a handler sees.
 	 * @return address and port
 	 */
 	public InetSocketAddress localAddress() {
@@ -159,9 +155,10 @@ public final class TcpTestClient extends LfTestClient {
 	}
 
 	/**
-	 * What was negotiated by TLS: protocol, cipher suite, the certificates of the server.
+	 * The result of the TLS negotiation: protocol, cipher suite, and the certificates of
+	 * the server.
 	 * @return the session
-	 * @throws IllegalStateException if the connection has no TLS
+	 * @throws IllegalStateException if the connection does not use TLS
 	 */
 	public SSLSession sslSession() {
 		if (this.socket instanceof SSLSocket tls) {
@@ -210,8 +207,8 @@ public final class TcpTestClient extends LfTestClient {
 	}
 
 	/**
-	 * Reads at least once, and no longer than until the deadline.
-	 * @return why nothing was read, or {@code null} if something was
+	 * Reads at least once, until the deadline at the latest.
+	 * @return why nothing was read, or {@code null} if bytes were read
 	 */
 	private @Nullable Reception readMore(long deadline) {
 		if (this.end == null) {
@@ -254,7 +251,7 @@ public final class TcpTestClient extends LfTestClient {
 			socket.close();
 		}
 		catch (IOException ex) {
-			// The connection is gone, which is what was wanted.
+			// Ignored, because the connection is closed anyway.
 		}
 	}
 
@@ -302,7 +299,7 @@ public final class TcpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * Where the server is.
+		 * The address of the server.
 		 * @param address the default is the loopback address
 		 * @return this builder
 		 */
@@ -312,7 +309,7 @@ public final class TcpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * How messages are told apart, in both directions.
+		 * The framing in both directions.
 		 * @param framing the default is {@link Framing#line()}
 		 * @return this builder
 		 */
@@ -322,7 +319,7 @@ public final class TcpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * The charset of text that is sent and received.
+		 * The charset of text messages.
 		 * @param charset the default is UTF-8
 		 * @return this builder
 		 */
@@ -332,7 +329,7 @@ public final class TcpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * How long every operation may take: connecting, sending, waiting for a message.
+		 * The timeout of each operation: connecting, sending, waiting for a message.
 		 * @param timeout more than 0; the default is 10 seconds
 		 * @return this builder
 		 */
@@ -342,7 +339,7 @@ public final class TcpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * The size of the largest message to receive.
+		 * The maximum size of a received message.
 		 * @param maxMessageSize bytes of payload, at least 1; the default is 16 MiB
 		 * @return this builder
 		 */
@@ -356,9 +353,9 @@ public final class TcpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * How much the system receives before the client does, for a client that reads
-		 * more slowly than the server sends.
-		 * @param receiveBufferSize bytes, more than 0; the default is the system's
+		 * The receive buffer of the system, for a client that reads more slowly than the
+		 * server sends.
+		 * @param receiveBufferSize bytes, more than 0; the default is that of the system
 		 * @return this builder
 		 */
 		public Builder receiveBufferSize(int receiveBufferSize) {
@@ -371,9 +368,9 @@ public final class TcpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * What a load balancer would send in front of everything else, before TLS begins:
-		 * the header of the PROXY protocol, for example.
-		 * @param preface bytes, which are not framed; the default is none
+		 * Bytes that a load balancer would send before all others, even before TLS: for
+		 * example the header of the PROXY protocol.
+		 * @param preface the bytes, without framing; the default is none
 		 * @return this builder
 		 */
 		public Builder preface(byte... preface) {
@@ -382,8 +379,8 @@ public final class TcpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * Uses TLS, without looking at the certificate of the server, which tests seldom
-		 * have a trusted one of.
+		 * Uses TLS, and accepts every certificate of the server, because a test server
+		 * seldom has a trusted one.
 		 * @return this builder
 		 */
 		public Builder tls() {
@@ -392,8 +389,9 @@ public final class TcpTestClient extends LfTestClient {
 
 		/**
 		 * Uses TLS.
-		 * @param sslContext knows whom to trust, and the certificate of the client if the
-		 * server wants one. The name in the certificate of the server is not verified
+		 * @param sslContext provides the trusted certificates, and the certificate of the
+		 * client if the server requests one. The name in the certificate of the server is
+		 * not verified
 		 * @return this builder
 		 */
 		public Builder tls(SSLContext sslContext) {
@@ -403,9 +401,9 @@ public final class TcpTestClient extends LfTestClient {
 
 		/**
 		 * Uses TLS.
-		 * @param sslBundle knows whom to trust, protocols and cipher suites, and the
-		 * certificate of the client if the server wants one. The name in the certificate
-		 * of the server is not verified
+		 * @param sslBundle provides the trusted certificates, protocols and cipher
+		 * suites, and the certificate of the client if the server requests one. The name
+		 * in the certificate of the server is not verified
 		 * @return this builder
 		 */
 		public Builder tls(SslBundle sslBundle) {
@@ -416,7 +414,7 @@ public final class TcpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * The versions of TLS that are offered.
+		 * The versions of TLS that the client offers.
 		 * @param protocols for example {@code TLSv1.2}; the default is those of the JDK,
 		 * or of the bundle
 		 * @return this builder
@@ -427,8 +425,8 @@ public final class TcpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * The name that the client gives to the server by SNI, by which it may choose its
-		 * certificate.
+		 * The name of the server that the client sends by SNI, so that the server can
+		 * choose its certificate.
 		 * @param serverName a host name; the default is none
 		 * @return this builder
 		 */
@@ -438,10 +436,11 @@ public final class TcpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * Connects to the server. If there is TLS, shakes hands as well; with TLS 1.3, a
-		 * server that refuses the certificate of the client says so only afterwards.
+		 * Connects to the server. If TLS is used, this includes the handshake. With TLS
+		 * 1.3, a server that rejects the certificate of the client reports this only
+		 * after the handshake.
 		 * @return a connected client
-		 * @throws UncheckedIOException if that fails or is not done within the timeout
+		 * @throws UncheckedIOException if this fails or takes longer than the timeout
 		 */
 		public TcpTestClient connect() {
 			Socket transport = new Socket();

@@ -11,9 +11,7 @@ import javax.net.ssl.X509ExtendedTrustManager;
 
 import org.jspecify.annotations.Nullable;
 
-/**
- * Trusts every server. For tests, which talk to themselves.
- */
+/** Trusts every server. For tests, whose servers are their own. */
 final class TrustAnyCertificate extends X509ExtendedTrustManager {
 
 	static SSLContext sslContext() {

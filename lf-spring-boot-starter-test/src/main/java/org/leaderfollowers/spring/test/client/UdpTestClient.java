@@ -16,8 +16,8 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A client of a UDP server: each message is a datagram, without any framing. Datagrams of
- * others than the server are not received.
+ * A client of a UDP server: each message is a datagram, without any framing. It receives
+ * only datagrams of the server.
  */
 public final class UdpTestClient extends LfTestClient {
 
@@ -35,7 +35,7 @@ public final class UdpTestClient extends LfTestClient {
 	}
 
 	/**
-	 * The address of this client, which is what a handler knows as its remote address.
+	 * The address of this client, which is the remote address that a handler sees.
 	 * @return address and port
 	 */
 	public InetSocketAddress localAddress() {
@@ -68,7 +68,8 @@ public final class UdpTestClient extends LfTestClient {
 			return Reception.nothing();
 		}
 		catch (IOException ex) {
-			// Unreachable, as the system of the server says, or closed by the test.
+			// The system of the server reports that the port is unreachable, or the test
+			// has closed the client.
 			return new Reception(Reception.Outcome.UNREACHABLE, new byte[0], "", ex);
 		}
 	}
@@ -110,7 +111,7 @@ public final class UdpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * Where the server is.
+		 * The address of the server.
 		 * @param address the default is the loopback address
 		 * @return this builder
 		 */
@@ -120,7 +121,7 @@ public final class UdpTestClient extends LfTestClient {
 		}
 
 		/**
-		 * The charset of text that is sent and received.
+		 * The charset of text messages.
 		 * @param charset the default is UTF-8
 		 * @return this builder
 		 */

@@ -7,7 +7,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Ends what cannot be given a timeout: writing to a blocking socket, for example.
+ * Runs an action after a timeout, to end operations that have no timeout themselves, for
+ * example writing to a blocking socket.
  */
 final class Watchdog implements AutoCloseable {
 
