@@ -140,7 +140,8 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 	 * look for a vacancy.
 	 * @param follower the caller's
 	 * @param deadlineNanos when to give up, by the clock of the follower
-	 * @param cancelled looked at after every wake-up
+	 * @param cancelled looked at after every wake-up. An interrupt that cancels the wait
+	 * stays set for the caller; any other is cleared
 	 * @return {@code true} if signalled, {@code false} if time is up or it was cancelled:
 	 * the caller is still published and must {@link #leave}
 	 */
@@ -151,12 +152,16 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 				return false;
 			}
 			follower.clock.parkNanos(this, left);
-			if (cancelled.getAsBoolean()) {
-				// By an interrupt, perhaps, which then is the caller's.
-				return false;
+			if (Thread.interrupted()) {
+				// Whether it cancels the wait is asked with the status set. A later
+				// interrupt cannot be lost then: it finds the status set, or sets it.
+				Thread.currentThread().interrupt();
+				if (cancelled.getAsBoolean()) {
+					return false;
+				}
+				// It would turn the wait into a spin.
+				Thread.interrupted();
 			}
-			// An interrupt must not turn the wait into a spin; it means nothing here.
-			Thread.interrupted();
 		}
 		follower.consumeSignal();
 		arrive();
