@@ -70,6 +70,9 @@ final class ConnectionWatch {
 	/** The framing, if it is not that of all connections. Any thread reads. */
 	volatile @Nullable Framing framing;
 
+	/** Where the message is that was decoded and kept, not handled. The owner's. */
+	Framing.@Nullable Frame kept;
+
 	/** How much of a message that is too large is to be left out. The owner's. */
 	long skipped;
 

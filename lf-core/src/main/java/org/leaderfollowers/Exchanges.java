@@ -50,9 +50,6 @@ final class Exchanges implements Participant.Awaited {
 	 */
 	private final ArrayDeque<ByteBuffer> postponed = new ArrayDeque<>(0);
 
-	/** Whether the message that was decoded last is going to be decoded again. */
-	private boolean putBack;
-
 	/**
 	 * Told of the exchanges of all connections of a client. Any thread. Must neither
 	 * block nor throw.
@@ -317,10 +314,6 @@ final class Exchanges implements Participant.Awaited {
 	 * @throws RuntimeException if the correlation fails on it
 	 */
 	void find(ByteBuffer message) {
-		if (this.putBack) {
-			this.putBack = false;
-			return;
-		}
 		Object key = this.correlation.keyOf(message);
 		this.found = (key != null) ? this.table.take(key) : null;
 	}
@@ -328,11 +321,6 @@ final class Exchanges implements Participant.Awaited {
 	/** Whether an exchange was found for the message that was decoded last. */
 	boolean hasFound() {
 		return this.found != null;
-	}
-
-	/** The message that was decoded last is kept, to be decoded again. */
-	void putBack() {
-		this.putBack = true;
 	}
 
 	/**

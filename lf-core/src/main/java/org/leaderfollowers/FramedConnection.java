@@ -88,9 +88,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 
 	@Override
 	final boolean readsReplies() {
-		// A framing with state must not decode a message a second time.
-		boolean mayMeetMessage = putsAside() || framing() == this.context.framing();
-		return isSuspended() && mayMeetMessage && !takesNothingMore() && !this.keptWhole && this.exchanges != null
+		return isSuspended() && !takesNothingMore() && !this.keptWhole && this.exchanges != null
 				&& this.exchanges.pending() > 0 && this.exchanges.mayPostpone();
 	}
 
@@ -185,10 +183,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		return !decoded;
 	}
 
-	/**
-	 * Whether another message has a place, if handlers are not run now. A framing with
-	 * state must not decode anything a second time.
-	 */
+	/** Whether another message has a place, if handlers are not run now. */
 	private boolean mayTakeMore() {
 		if (!this.postpones) {
 			return true;
@@ -214,8 +209,9 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 			if (!skip(decoder)) {
 				return false;
 			}
-			MessageDecoder.Decoded decoded = decoder.next(framing(), limits.maxMessageSize(), limits.frameSize(),
-					limits.skipsOversized());
+			Framing.Frame kept = takeKept();
+			MessageDecoder.Decoded decoded = (kept != null) ? decoder.again(kept)
+					: decoder.next(framing(), limits.maxMessageSize(), limits.frameSize(), limits.skipsOversized());
 			if (decoded == MessageDecoder.Decoded.OVERSIZED) {
 				beginToSkip(decoder.left());
 				return true;
@@ -226,7 +222,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 								"A message is larger than the maximum message size of %d bytes (maxMessageSize)"
 									.formatted(limits.maxMessageSize())));
 			}
-			if (decoded == MessageDecoder.Decoded.MESSAGE && this.exchanges != null) {
+			if (decoded == MessageDecoder.Decoded.MESSAGE && kept == null && this.exchanges != null) {
 				this.exchanges.find(decoder.message());
 			}
 			return decoded == MessageDecoder.Decoded.MESSAGE;
@@ -235,6 +231,15 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 			endInput(CloseReason.MALFORMED, ex);
 			return false;
 		}
+	}
+
+	private Framing.@Nullable Frame takeKept() {
+		ConnectionWatch watched = this.watch;
+		Framing.Frame kept = (watched != null) ? watched.kept : null;
+		if (kept != null) {
+			watched.kept = null;
+		}
+		return kept;
 	}
 
 	/**
@@ -269,19 +274,12 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		return super.unanswered() + (this.readsBetween ? 1 : 0) + aside;
 	}
 
-	/** Keeps the message that was decoded last, to decode it again. */
+	/** Keeps the message that was decoded last, to be handled later. */
 	final void keepMessage(Participant me) {
-		me.decoder.putBack();
+		watch().kept = me.decoder.putBack();
 		if (me.decoder.isOversized()) {
-			// It is going to be found again.
+			// The rest of it is left out later.
 			beginToSkip(0);
-		}
-		else if (framing() != this.context.framing()) {
-			// It was decoded, must not be a second time, and there is no memory for it.
-			requestClose(CloseReason.OVERLOADED, null);
-		}
-		if (this.exchanges != null) {
-			this.exchanges.putBack();
 		}
 		keepRest(me);
 		this.keptWhole = true;
