@@ -74,6 +74,11 @@ final class ConnectionWatch {
 	volatile @Nullable Framing framing;
 
 	/**
+	 * Where the message is that was decoded but not handled yet. Used by the owner only.
+	 */
+	Framing.@Nullable Frame kept;
+
+	/**
 	 * How many bytes of a message that is too large are still to be skipped. Used by the
 	 * owner only.
 	 */

@@ -42,15 +42,6 @@ final class EnclosedFraming implements Framing {
 		this.shared = Arrays.equals(start, end);
 	}
 
-	/**
-	 * Returns another object if {@link #decode} changes its input, because the engine
-	 * decodes a message only once if its connection has its own framing.
-	 */
-	@Override
-	public Framing forConnection(Connection connection) {
-		return (this.escapes != null) ? new EnclosedFraming(this.start, this.end, this.escapes) : this;
-	}
-
 	@Override
 	public boolean decode(ByteBuffer input, Frame frame) {
 		int first = input.position();

@@ -54,9 +54,6 @@ final class Exchanges implements Participant.Awaited {
 	 */
 	private final ArrayDeque<ByteBuffer> postponed = new ArrayDeque<>(0);
 
-	/** Whether the message that was decoded last will be decoded again. */
-	private boolean putBack;
-
 	/**
 	 * Notified about the exchanges of all connections of a client. Any thread.
 	 * Implementations must neither block nor throw.
@@ -327,10 +324,6 @@ final class Exchanges implements Participant.Awaited {
 	 * @throws RuntimeException if the correlation fails for this message
 	 */
 	void find(ByteBuffer message) {
-		if (this.putBack) {
-			this.putBack = false;
-			return;
-		}
 		Object key = this.correlation.keyOf(message);
 		this.found = (key != null) ? this.table.take(key) : null;
 	}
@@ -338,11 +331,6 @@ final class Exchanges implements Participant.Awaited {
 	/** Whether an exchange was found for the message that was decoded last. */
 	boolean hasFound() {
 		return this.found != null;
-	}
-
-	/** The message that was decoded last will be decoded again. */
-	void putBack() {
-		this.putBack = true;
 	}
 
 	/**

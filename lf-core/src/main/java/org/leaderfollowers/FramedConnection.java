@@ -90,9 +90,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 
 	@Override
 	final boolean readsReplies() {
-		// A framing with state must not decode a message twice.
-		boolean mayMeetMessage = putsAside() || framing() == this.context.framing();
-		return isSuspended() && mayMeetMessage && !takesNothingMore() && !this.keptWhole && this.exchanges != null
+		return isSuspended() && !takesNothingMore() && !this.keptWhole && this.exchanges != null
 				&& this.exchanges.pending() > 0 && this.exchanges.mayPostpone();
 	}
 
@@ -193,10 +191,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		return !decoded;
 	}
 
-	/**
-	 * Whether another message may be decoded while no handlers can be run. A framing with
-	 * state must not decode a message twice.
-	 */
+	/** Whether another message may be decoded while no handlers can be run. */
 	private boolean mayTakeMore() {
 		if (!this.postpones) {
 			return true;
@@ -222,8 +217,9 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 			if (!skip(decoder)) {
 				return false;
 			}
-			MessageDecoder.Decoded decoded = decoder.next(framing(), limits.maxMessageSize(), limits.frameSize(),
-					limits.skipsOversized());
+			Framing.Frame kept = takeKept();
+			MessageDecoder.Decoded decoded = (kept != null) ? decoder.again(kept)
+					: decoder.next(framing(), limits.maxMessageSize(), limits.frameSize(), limits.skipsOversized());
 			if (decoded == MessageDecoder.Decoded.OVERSIZED) {
 				beginToSkip(decoder.left());
 				return true;
@@ -234,7 +230,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 								"A message is larger than the maximum message size of %d bytes (maxMessageSize)"
 									.formatted(limits.maxMessageSize())));
 			}
-			if (decoded == MessageDecoder.Decoded.MESSAGE && this.exchanges != null) {
+			if (decoded == MessageDecoder.Decoded.MESSAGE && kept == null && this.exchanges != null) {
 				this.exchanges.find(decoder.message());
 			}
 			return decoded == MessageDecoder.Decoded.MESSAGE;
@@ -243,6 +239,15 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 			endInput(CloseReason.MALFORMED, ex);
 			return false;
 		}
+	}
+
+	private Framing.@Nullable Frame takeKept() {
+		ConnectionWatch watched = this.watch;
+		Framing.Frame kept = (watched != null) ? watched.kept : null;
+		if (kept != null) {
+			watched.kept = null;
+		}
+		return kept;
 	}
 
 	/**
@@ -277,20 +282,12 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		return super.unanswered() + (this.readsBetween ? 1 : 0) + aside;
 	}
 
-	/** Keeps the message that was decoded last, so that it is decoded again. */
+	/** Keeps the message that was decoded last, to be handled later. */
 	final void keepMessage(Participant me) {
-		me.decoder.putBack();
+		watch().kept = me.decoder.putBack();
 		if (me.decoder.isOversized()) {
-			// The rest is skipped when the message is decoded again.
+			// The rest is skipped later.
 			beginToSkip(0);
-		}
-		else if (framing() != this.context.framing()) {
-			// The message must not be decoded twice, and there is no memory to keep it
-			// decoded.
-			requestClose(CloseReason.OVERLOADED, null);
-		}
-		if (this.exchanges != null) {
-			this.exchanges.putBack();
 		}
 		keepRest(me);
 		this.keptWhole = true;

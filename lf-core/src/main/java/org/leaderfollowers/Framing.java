@@ -327,6 +327,7 @@ public interface Framing {
 			this.payloadOffset = payloadOffset;
 			this.payloadLength = payloadLength;
 			this.frameLength = frameLength;
+			this.tooLarge = FITS;
 			return true;
 		}
 

@@ -19,7 +19,7 @@ final class MessageDecoder {
 
 	private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
 
-	private final Framing.Frame frame = new Framing.Frame(0);
+	private Framing.Frame frame = new Framing.Frame(0);
 
 	/**
 	 * The input to decode. While a message is handled, the limit is the end of this
@@ -168,6 +168,28 @@ final class MessageDecoder {
 			this.scanned = found.scanned();
 			return Decoded.INCOMPLETE;
 		}
+		beginMessage(start);
+		return Decoded.MESSAGE;
+	}
+
+	/**
+	 * Goes on with a message that was {@linkplain #putBack put back}, and is first in the
+	 * input again.
+	 */
+	Decoded again(Framing.Frame found) {
+		this.frame = found;
+		this.oversized = false;
+		int start = this.input.position();
+		if (found.isTooLarge() || found.payloadLength() > found.maxMessageSize()) {
+			beginToSkip(start, !found.isTooLarge());
+			return Decoded.OVERSIZED;
+		}
+		beginMessage(start);
+		return Decoded.MESSAGE;
+	}
+
+	private void beginMessage(int start) {
+		Framing.Frame found = this.frame;
 		this.scanned = 0;
 		this.frameStart = start;
 		this.frameEnd = start + found.frameLength();
@@ -175,7 +197,6 @@ final class MessageDecoder {
 		this.payloadStart = start + found.payloadOffset();
 		this.payloadEnd = this.payloadStart + found.payloadLength();
 		messageAgain();
-		return Decoded.MESSAGE;
 	}
 
 	private void beginToSkip(int start, boolean complete) {
@@ -266,10 +287,17 @@ final class MessageDecoder {
 		return this.frameEnd < this.end;
 	}
 
-	/** Returns the current message to the input, to be kept like incomplete input. */
-	void putBack() {
+	/**
+	 * Keeps the current message, like incomplete input, because it is not handled now.
+	 * @return where it is: a framing may have rewritten it, or have state, and must not
+	 * decode it {@linkplain #again}
+	 */
+	Framing.Frame putBack() {
+		Framing.Frame found = this.frame;
+		this.frame = new Framing.Frame(0);
 		this.followed = false;
 		this.input.limit(this.end).position(this.frameStart);
+		return found;
 	}
 
 	/**

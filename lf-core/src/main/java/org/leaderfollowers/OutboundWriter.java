@@ -45,16 +45,16 @@ final class OutboundWriter extends OutboundBuffer {
 		Participant me = Participant.current();
 		boolean own = this.connection.isOwner(me);
 		int bound = this.connection.framing().maxFrameLength(message.remaining());
-		boolean fits = me != null && bound <= Participant.BUFFER_SIZE;
 		ByteBuffer frame;
-		if (me != null && own && fits && (this.corked || me.decoder.isFollowed()) && me.isOnLease()) {
+		if (me != null && own && bound <= Participant.BUFFER_SIZE && (this.corked || me.decoder.isFollowed())
+				&& me.isOnLease()) {
 			frame = cork(me, message, bound);
 			if (frame == null) {
 				return;
 			}
 		}
 		else {
-			frame = (me != null && fits) ? me.output() : ByteBuffer.allocate(bound);
+			frame = (me != null && bound <= Participant.LARGEST_OUTPUT) ? me.output(bound) : ByteBuffer.allocate(bound);
 			encode(message, frame);
 			frame.flip();
 		}

@@ -24,6 +24,9 @@ final class Participant extends Member {
 	/** The size of each buffer in bytes, which limits a single read. */
 	static final int BUFFER_SIZE = 64 * 1024;
 
+	/** The largest frame that is encoded in a buffer of the thread, in bytes. */
+	static final int LARGEST_OUTPUT = 256 * 1024;
+
 	private static final ThreadLocal<@Nullable Participant> CURRENT = new ThreadLocal<>();
 
 	private final PromotionProtocol promotion;
@@ -308,13 +311,16 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * The buffer to encode into, cleared. It belongs to one call of
-	 * {@link Connection#send(ByteBuffer)}.
+	 * The buffer to encode into, cleared. Belongs to one call of
+	 * {@link Connection#send(ByteBuffer)}. A thread that sends large frames keeps a
+	 * larger buffer: a new one for each frame would have to be zeroed, and the JDK would
+	 * copy it to a direct buffer.
+	 * @param size how many bytes to make room for, at most {@link #LARGEST_OUTPUT}
 	 */
-	ByteBuffer output() {
+	ByteBuffer output(int size) {
 		ByteBuffer buffer = this.output;
-		if (buffer == null) {
-			buffer = ByteBuffer.allocateDirect(BUFFER_SIZE);
+		if (buffer == null || buffer.capacity() < size) {
+			buffer = ByteBuffer.allocateDirect((size <= BUFFER_SIZE) ? BUFFER_SIZE : LARGEST_OUTPUT);
 			this.output = buffer;
 		}
 		return buffer.clear().order(ByteOrder.BIG_ENDIAN);

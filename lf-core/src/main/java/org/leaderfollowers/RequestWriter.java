@@ -86,7 +86,7 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 		try {
 			Participant me = Participant.current();
 			ByteBuffer single = (this.taken.size() == 1) ? this.taken.get(0).frame() : null;
-			ByteBuffer target = (me != null && bytes <= Participant.BUFFER_SIZE) ? me.output()
+			ByteBuffer target = (me != null && bytes <= Participant.BUFFER_SIZE) ? me.output(bytes)
 					: (single != null) ? single : ByteBuffer.allocate(bytes);
 			this.batch = target;
 			Sent sent = this.outbound.sendRequests(target, this);

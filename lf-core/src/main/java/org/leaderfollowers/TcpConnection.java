@@ -84,8 +84,7 @@ class TcpConnection extends FramedConnection {
 	@Override
 	public boolean prepareReplies(Participant me) {
 		Exchanges current = this.exchanges;
-		if (current == null || !isOnlyRead(current) || framing() != this.context.framing()) {
-			// A framing with state must not decode a message twice.
+		if (current == null || !isOnlyRead(current)) {
 			return false;
 		}
 		boolean holds = current.holdRequests();

@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -12,8 +13,10 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
+import com.sun.management.ThreadMXBean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -469,6 +472,26 @@ class SendTests {
 		assertThat(this.engine.connect(server).send("\n").shutdownOutput().readLine()).isNull();
 		gate.countDown();
 		assertThat(recorder.awaitClose(1)).endsWith("close IO_ERROR");
+	}
+
+	/** What the socket does not take is kept in memory of its own. */
+	@Test
+	void aLargeFrameThatTheSocketTakesAllocatesNothing() {
+		ThreadMXBean threads = ManagementFactory.getPlatformMXBean(ThreadMXBean.class);
+		ByteBuffer large = ByteBuffer.allocate(200_000);
+		AtomicLong least = new AtomicLong(Long.MAX_VALUE);
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 1))
+			.framing(Framing.lengthField(4))
+			.handler((connection, message) -> {
+				long before = threads.getCurrentThreadAllocatedBytes();
+				connection.send(large);
+				least.accumulateAndGet(threads.getCurrentThreadAllocatedBytes() - before, Math::min);
+			}));
+		Peer peer = this.engine.connect(server);
+		for (int i = 0; i < 50; i++) {
+			assertThat(peer.send(new byte[] { 0, 0, 0, 0 }).read(4 + 200_000)).hasSize(200_004);
+		}
+		assertThat(least).hasValueLessThan(10_000);
 	}
 
 	@Test

@@ -139,7 +139,8 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 	 * look for a vacancy.
 	 * @param follower the place of the caller
 	 * @param deadlineNanos when to give up, by the clock of the follower
-	 * @param cancelled checked after every wake-up
+	 * @param cancelled checked after every wake-up. If an interrupt cancels the wait, its
+	 * status stays set for the caller; otherwise it is cleared
 	 * @return {@code true} if signalled; {@code false} if the deadline has passed or the
 	 * wait was cancelled: the caller is still published and must {@link #leave}
 	 */
@@ -150,14 +151,16 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 				return false;
 			}
 			follower.clock.parkNanos(this, left);
-			if (cancelled.getAsBoolean()) {
-				// An interrupt may have cancelled the wait. Its status is then left for
-				// the caller.
-				return false;
+			if (Thread.interrupted()) {
+				// Whether it cancels the wait is asked with the status set. A later
+				// interrupt cannot be lost then: it finds the status set, or sets it.
+				Thread.currentThread().interrupt();
+				if (cancelled.getAsBoolean()) {
+					return false;
+				}
+				// The interrupt status would turn the wait into a busy loop.
+				Thread.interrupted();
 			}
-			// The interrupt status would turn the wait into a busy loop, and has no
-			// meaning here.
-			Thread.interrupted();
 		}
 		follower.consumeSignal();
 		arrive();

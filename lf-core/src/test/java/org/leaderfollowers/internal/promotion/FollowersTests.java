@@ -6,10 +6,12 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.promotion.Followers.Signal;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -146,6 +148,55 @@ class FollowersTests {
 		assertThat(followers.waiting()).isZero();
 		assertThatIllegalArgumentException().isThrownBy(() -> new Follower(32_768, Thread.currentThread()))
 			.withMessage("'slot' must be from 1 to 32767, but is 32768");
+	}
+
+	/**
+	 * An interrupt comes just after the wait has looked for one, as often as it does.
+	 */
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 2, 3, 4 })
+	void anInterruptThatCancelsTheWaitIsNotLost(int look) {
+		Followers followers = Followers.fifo();
+		Follower follower = new Follower(1, Thread.currentThread(), new Spurious());
+		followers.enqueue(follower);
+		AtomicInteger looks = new AtomicInteger();
+		boolean signalled = followers.await(follower, Long.MAX_VALUE, () -> {
+			boolean interrupted = Thread.currentThread().isInterrupted();
+			if (looks.incrementAndGet() == look) {
+				Thread.currentThread().interrupt();
+			}
+			// Long after the interrupt: it was lost.
+			return interrupted || looks.get() > look + 10;
+		});
+		assertThat(signalled).isFalse();
+		assertThat(Thread.interrupted()).isTrue();
+		assertThat(followers.leave(follower)).isTrue();
+	}
+
+	@Test
+	void anInterruptThatDoesNotCancelTheWaitIsCleared() {
+		Followers followers = Followers.lifo();
+		Follower follower = new Follower(1, Thread.currentThread(), new Spurious());
+		followers.enqueue(follower);
+		AtomicInteger looks = new AtomicInteger();
+		Thread.currentThread().interrupt();
+		assertThat(followers.await(follower, Long.MAX_VALUE, () -> looks.incrementAndGet() > 2)).isFalse();
+		assertThat(Thread.interrupted()).isFalse();
+		assertThat(followers.leave(follower)).isTrue();
+	}
+
+	/** Time stands still, and every wait ends at once. */
+	private static final class Spurious extends Clock {
+
+		@Override
+		public long nanoTime() {
+			return 0;
+		}
+
+		@Override
+		public void parkNanos(Object blocker, long nanos) {
+		}
+
 	}
 
 	/** One that is never started: to wake it does nothing. */

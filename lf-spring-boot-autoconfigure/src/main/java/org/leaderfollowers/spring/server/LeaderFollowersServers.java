@@ -57,6 +57,12 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	/** Used only by the thread that starts the servers; there is one at a time. */
 	private final Set<LeaderFollowersPool> announcedPools = new HashSet<>();
 
+	/**
+	 * Threads that drain a server, and then publish its end. Guarded by this list, and so
+	 * is the beginning of a drain: if it begins, a later {@link #stop} finds the thread.
+	 */
+	private final List<Thread> drains = new ArrayList<>();
+
 	private LeaderFollowersServers(Supplier<List<ManagedServer>> servers, EventPublication events) {
 		this.servers = SingletonSupplier.of(() -> byName(servers.get()));
 		this.events = events;
@@ -179,19 +185,17 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 */
 	public ServerSnapshot drain(String name, Duration timeout, String occasion) {
 		ManagedServer server = managed(name);
-		server.beginDrain();
-		ServerSnapshot draining = server.current().snapshot();
-		ServerLog.draining(server.current(), timeout, occasion);
-		// A daemon: if the virtual machine ends meanwhile, the shutdown of the context
-		// waits for the drain.
-		Thread thread = new Thread(() -> {
-			if (server.stop(timeout)) {
-				ServerLog.stopped(server.current());
-				this.events.publish(new ServerStoppedEvent(server.current()));
-			}
-		}, "lf-drain-" + Printable.of(name));
+		// If the virtual machine ends meanwhile, the shutdown of the context waits.
+		Thread thread = new Thread(() -> stop(server, timeout), "lf-drain-" + Printable.of(name));
 		thread.setDaemon(true);
-		thread.start();
+		ServerSnapshot draining;
+		synchronized (this.drains) {
+			server.beginDrain();
+			draining = server.current().snapshot();
+			ServerLog.draining(server.current(), timeout, occasion);
+			thread.start();
+			this.drains.add(thread);
+		}
 		return draining;
 	}
 
@@ -274,15 +278,24 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		}
 	}
 
-	/** Stops all servers immediately, the last one first. */
-	void stop() {
+	/**
+	 * Stops all servers at once, the last one first.
+	 * @return other threads that still publish the end of a server
+	 */
+	List<Thread> stop() {
 		Deque<ManagedServer> stopping = new ArrayDeque<>();
 		all().values().forEach(stopping::push);
-		for (ManagedServer server : stopping) {
-			if (server.stop(Duration.ZERO)) {
-				ServerLog.stopped(server.current());
-				this.events.publish(new ServerStoppedEvent(server.current()));
-			}
+		stopping.forEach((server) -> stop(server, Duration.ZERO));
+		synchronized (this.drains) {
+			this.drains.removeIf((thread) -> !thread.isAlive());
+			return this.drains.stream().filter((thread) -> thread != Thread.currentThread()).toList();
+		}
+	}
+
+	private void stop(ManagedServer server, Duration grace) {
+		if (server.stop(grace)) {
+			ServerLog.stopped(server.current());
+			this.events.publish(new ServerStoppedEvent(server.current()));
 		}
 	}
 

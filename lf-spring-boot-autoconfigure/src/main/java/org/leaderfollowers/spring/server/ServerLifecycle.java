@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.server;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -182,8 +183,29 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 		@Override
 		public void stop(Runnable callback) {
 			super.stop(callback);
-			this.servers.stop();
-			callback.run();
+			List<Thread> publishing = this.servers.stop();
+			if (publishing.isEmpty()) {
+				callback.run();
+				return;
+			}
+			// In another thread: if a listener blocks, the phase still ends in time.
+			Thread thread = new Thread(() -> join(publishing, callback), "lf-shutdown-events");
+			thread.setDaemon(true);
+			thread.start();
+		}
+
+		private static void join(List<Thread> threads, Runnable callback) {
+			try {
+				for (Thread thread : threads) {
+					thread.join();
+				}
+			}
+			catch (InterruptedException ex) {
+				Thread.currentThread().interrupt();
+			}
+			finally {
+				callback.run();
+			}
 		}
 
 	}

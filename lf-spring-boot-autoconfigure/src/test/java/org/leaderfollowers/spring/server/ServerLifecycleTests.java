@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
@@ -24,6 +25,7 @@ import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+import org.leaderfollowers.spring.event.ServerStoppedEvent;
 
 import org.springframework.boot.Banner;
 import org.springframework.boot.WebApplicationType;
@@ -32,6 +34,7 @@ import org.springframework.boot.autoconfigure.context.LifecycleAutoConfiguration
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ApplicationListener;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
@@ -52,7 +55,7 @@ class ServerLifecycleTests {
 	@Test
 	void phasesAreThoseOfTheWebServer() {
 		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0")) {
-			SmartLifecycle startStop = context.getBean("leaderFollowersServerStartStopLifecycle", SmartLifecycle.class);
+			SmartLifecycle startStop = startStop(context);
 			SmartLifecycle gracefulShutdown = context.getBean("leaderFollowersServerGracefulShutdownLifecycle",
 					SmartLifecycle.class);
 			assertThat(startStop.getPhase()).isEqualTo(SmartLifecycle.DEFAULT_PHASE - 2048);
@@ -117,6 +120,56 @@ class ServerLifecycleTests {
 			.untilAsserted(() -> assertThat(output)
 				.contains("Graceful shutdown aborted with one or more connections still open"));
 		assertNoThreads();
+	}
+
+	@Test
+	void theShutdownWaitsForTheEventOfAServerThatWasDrained() throws Exception {
+		CountDownLatch publishing = new CountDownLatch(1);
+		CountDownLatch mayReturn = new CountDownLatch(1);
+		CountDownLatch stopped = new CountDownLatch(1);
+		AtomicBoolean heard = new AtomicBoolean();
+		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0")) {
+			context.addApplicationListener((ApplicationListener<ServerStoppedEvent>) (event) -> {
+				publishing.countDown();
+				await(mayReturn);
+				heard.set(true);
+			});
+			LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
+			servers.drain("default", PATIENCE, "");
+			await(publishing);
+			startStop(context).stop(stopped::countDown);
+			boolean waits = stopped.getCount() == 1;
+			mayReturn.countDown();
+			assertThat(waits).isTrue();
+			await(stopped);
+			assertThat(heard).isTrue();
+		}
+		assertNoThreads();
+	}
+
+	@Test
+	void aListenerOfAServerThatWasDrainedCanStopTheOthers() throws Exception {
+		CountDownLatch stopped = new CountDownLatch(1);
+		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0")) {
+			context.addApplicationListener(
+					(ApplicationListener<ServerStoppedEvent>) (event) -> startStop(context).stop(stopped::countDown));
+			context.getBean(LeaderFollowersServers.class).drain("default", PATIENCE, "");
+			await(stopped);
+		}
+		assertNoThreads();
+	}
+
+	private static SmartLifecycle startStop(ConfigurableApplicationContext context) {
+		return context.getBean("leaderFollowersServerStartStopLifecycle", SmartLifecycle.class);
+	}
+
+	private static void await(CountDownLatch latch) {
+		try {
+			assertThat(latch.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+		}
+		catch (InterruptedException ex) {
+			throw new IllegalStateException(ex);
+		}
 	}
 
 	@Test
