@@ -80,6 +80,7 @@ final class ClientLifecycle implements Drainable {
 		if (this.state.current() != ServerSnapshot.State.NEW) {
 			throw new IllegalStateException("Client '%s' was started before".formatted(name()));
 		}
+		this.options.sockets().warnOfLimits("Client '%s'".formatted(name()));
 		this.pool.start();
 		this.state.started();
 		this.pool.serves(this);

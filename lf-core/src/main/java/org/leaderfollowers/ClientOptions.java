@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
  * What a client was built with. Times in nanoseconds.
  *
  * @param connections how many connections are kept open
+ * @param sockets the socket options of its connections
  * @param correlation finds the request of a reply
  * @param maxInFlight how many exchanges may be under way on a connection
  * @param placeNanos how long a caller waits for a connection with a free place
@@ -21,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param idempotent which requests are repeated if their connection is lost
  * @param tls how TLS is spoken by the next connection, or {@code null} for none
  */
-record ClientOptions(int connections, Correlation correlation, int maxInFlight, long placeNanos, long requestNanos,
-		long minBackoffNanos, long maxBackoffNanos, long heartbeatNanos, @Nullable Supplier<ByteBuffer> heartbeat,
-		Predicate<ByteBuffer> idempotent, Supplier<@Nullable ClientTls> tls) {
+record ClientOptions(int connections, TcpSocketOptions sockets, Correlation correlation, int maxInFlight,
+		long placeNanos, long requestNanos, long minBackoffNanos, long maxBackoffNanos, long heartbeatNanos,
+		@Nullable Supplier<ByteBuffer> heartbeat, Predicate<ByteBuffer> idempotent, Supplier<@Nullable ClientTls> tls) {
 }

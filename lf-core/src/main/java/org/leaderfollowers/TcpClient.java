@@ -418,9 +418,9 @@ public final class TcpClient implements AutoCloseable {
 			}
 			long requestNanos = Arguments.nanos(this.requestTimeout);
 			AtomicReference<@Nullable ClientTls> tls = new AtomicReference<>(this.tls);
-			ClientOptions options = new ClientOptions(this.connections, this.correlation, this.maxInFlight,
-					(this.placeTimeout != null) ? Arguments.nanos(this.placeTimeout) : requestNanos, requestNanos,
-					Arguments.nanos(this.minBackoff), Arguments.nanos(this.maxBackoff),
+			ClientOptions options = new ClientOptions(this.connections, socketOptions(), this.correlation,
+					this.maxInFlight, (this.placeTimeout != null) ? Arguments.nanos(this.placeTimeout) : requestNanos,
+					requestNanos, Arguments.nanos(this.minBackoff), Arguments.nanos(this.maxBackoff),
 					Arguments.nanos(this.heartbeatInterval), this.heartbeat, this.idempotent, tls::get);
 			ConnectionContext.Limits limits = limits(this.framing, false);
 			ConnectionTimeouts timeouts = new ConnectionTimeouts(0, Arguments.nanos(this.messageTimeout),

@@ -56,7 +56,9 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 	@Override
 	void bind(ServerSocketChannel channel, InetSocketAddress address) throws IOException {
 		channel.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+		this.options.sockets().setOn(channel);
 		channel.bind(address, this.options.backlog());
+		this.options.sockets().warnOfLimits("Server '%s'".formatted(name()));
 	}
 
 	@Override

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
  * What a {@link TcpServer} was built with, beside its name, address, framing and handler.
  *
  * @param backlog how many connections the system keeps that are not yet accepted
+ * @param sockets the socket options of its connections
  * @param limits what one connection may take
  * @param timeouts how long things may take
  * @param maxConnections how many connections may be open
@@ -15,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * @param exchanges the requests to clients, or {@code null} for none
  * @param window how messages of one connection are handled in parallel, or {@code null}
  */
-record TcpOptions(int backlog, ConnectionContext.Limits limits, ConnectionTimeouts timeouts, int maxConnections,
-		TrustedNetworks trustedNetworks, boolean directClients, @Nullable ServerTls tls,
+record TcpOptions(int backlog, TcpSocketOptions sockets, ConnectionContext.Limits limits, ConnectionTimeouts timeouts,
+		int maxConnections, TrustedNetworks trustedNetworks, boolean directClients, @Nullable ServerTls tls,
 		@Nullable ServerExchanges exchanges, @Nullable WindowOptions window) {
 
 	/** Whether clients that are not in a trusted network are served. */

@@ -562,8 +562,8 @@ public final class TcpServer implements Server {
 					Arguments.nanos(this.messageTimeout), Arguments.nanos(this.writeTimeout),
 					Arguments.nanos(this.handshakeTimeout), Arguments.nanos(this.readIdle),
 					Arguments.nanos(this.writeIdle), Arguments.nanos(this.loginTimeout));
-			return new TcpOptions(this.backlog, limits, timeouts, this.maxConnections, this.trustedNetworks,
-					this.directClients, this.tls,
+			return new TcpOptions(this.backlog, socketOptions(), limits, timeouts, this.maxConnections,
+					this.trustedNetworks, this.directClients, this.tls,
 					(this.correlation != null) ? new ServerExchanges(this.correlation, this.maxExchanges) : null,
 					window());
 		}
