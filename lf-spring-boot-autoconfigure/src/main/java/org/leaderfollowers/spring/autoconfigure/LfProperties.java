@@ -89,6 +89,13 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * again and again. Use 0 for never.
 	 * @param backlog Maximum number of connections that the system keeps until they are
 	 * accepted.
+	 * @param tcpNoDelay Whether small segments are sent at once instead of waiting until
+	 * the client has acknowledged earlier ones.
+	 * @param keepAlive Whether the system probes silent clients.
+	 * @param receiveBufferSize Size of the buffer that the system keeps received data of
+	 * a connection in until it is read. Decided by the system if not set.
+	 * @param sendBufferSize Size of the buffer that the system keeps sent data of a
+	 * connection in until it is acknowledged. Decided by the system if not set.
 	 * @param maxInFlightPerConnection Maximum number of messages of one connection that
 	 * are handled in parallel. One by default, or 16 if there is a message order.
 	 * @param messageOrder Name of a bean of type MessageOrder, which tells the messages
@@ -112,7 +119,9 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 			@DefaultValue("30s") Duration messageTimeout, @DefaultValue("30s") Duration writeTimeout,
 			@DefaultValue("10s") Duration handshakeTimeout, @DefaultValue("0s") Duration loginTimeout,
 			@DefaultValue("0s") Duration readIdle, @DefaultValue("0s") Duration writeIdle,
-			@DefaultValue("1024") int backlog, @Nullable Integer maxInFlightPerConnection,
+			@DefaultValue("1024") int backlog, @DefaultValue("true") boolean tcpNoDelay,
+			@DefaultValue("true") boolean keepAlive, @Nullable DataSize receiveBufferSize,
+			@Nullable DataSize sendBufferSize, @Nullable Integer maxInFlightPerConnection,
 			@Nullable String messageOrder, @DefaultValue("completion") ReplyOrder replyOrder,
 			@DefaultValue Correlation correlation, @DefaultValue("64") int maxExchanges,
 			@DefaultValue ProxyProtocol proxyProtocol, @DefaultValue Udp udp) {
