@@ -3,7 +3,6 @@ package org.leaderfollowers;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.StandardSocketOptions;
 import java.nio.channels.Channel;
 import java.nio.channels.SocketChannel;
 
@@ -41,8 +40,7 @@ final class Admission {
 				return;
 			}
 			channel.configureBlocking(false);
-			channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-			channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+			this.options.sockets().setOnAccepted(channel);
 			TlsGenerations tls = this.context.tls();
 			transport = (tls != null) ? tls.open(channel) : new PlainTransport(channel);
 			InetSocketAddress local = (InetSocketAddress) channel.getLocalAddress();

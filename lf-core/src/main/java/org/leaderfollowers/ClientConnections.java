@@ -2,7 +2,6 @@ package org.leaderfollowers;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
@@ -426,8 +425,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 			}
 			channel = SocketChannel.open();
 			channel.configureBlocking(false);
-			channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-			channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+			this.options.sockets().setOnConnecting(channel);
 			channel.connect(peer);
 			TcpConnection connection = new TcpConnection(this.context, channel, newTransport(channel, peer), null,
 					peer);

@@ -63,7 +63,8 @@ final class ClientLifecycle implements Drainable {
 						counters.ofConnections, warnings, new ConnectionRegistry(this::connectionClosed), null,
 						(channel, connection) -> pool.handleSets()
 							.newHandle(channel, connection, SelectionKey.OP_CONNECT, profiles),
-						pool.clock, pool.memory(), HandledWork.ofClient(name, handlerName), null, true));
+						pool.clock, pool.memory(), HandledWork.ofClient(name, handlerName), null,
+						new WireLog("client '%s'".formatted(name)), true));
 		this.context = this.connections.context();
 	}
 
@@ -75,6 +76,10 @@ final class ClientLifecycle implements Drainable {
 		return this.pool;
 	}
 
+	WireLog wireLog() {
+		return this.context.wire();
+	}
+
 	long requestNanos() {
 		return this.options.requestNanos();
 	}
@@ -83,6 +88,7 @@ final class ClientLifecycle implements Drainable {
 		if (this.state.current() != ServerSnapshot.State.NEW) {
 			throw new IllegalStateException("Client '%s' was started before".formatted(name()));
 		}
+		this.options.sockets().warnOfLimits("Client '%s'".formatted(name()));
 		this.pool.start();
 		this.state.started();
 		this.pool.serves(this);

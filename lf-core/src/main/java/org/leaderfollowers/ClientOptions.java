@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
  * The options that a client was built with. Times in nanoseconds.
  *
  * @param connections how many connections are kept open
+ * @param sockets the socket options of its connections
  * @param correlation finds the request of a reply
  * @param maxInFlight how many exchanges may be under way on a connection
  * @param placeNanos how long a caller waits for a connection with a free place
@@ -22,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * @param idempotent tests whether a request may be repeated if its connection is lost
  * @param tls the TLS configuration of the next connection, or {@code null} for none
  */
-record ClientOptions(int connections, Correlation correlation, int maxInFlight, long placeNanos, long requestNanos,
-		long minBackoffNanos, long maxBackoffNanos, long heartbeatNanos, @Nullable Supplier<ByteBuffer> heartbeat,
-		Predicate<ByteBuffer> idempotent, Supplier<@Nullable ClientTls> tls) {
+record ClientOptions(int connections, TcpSocketOptions sockets, Correlation correlation, int maxInFlight,
+		long placeNanos, long requestNanos, long minBackoffNanos, long maxBackoffNanos, long heartbeatNanos,
+		@Nullable Supplier<ByteBuffer> heartbeat, Predicate<ByteBuffer> idempotent, Supplier<@Nullable ClientTls> tls) {
 }

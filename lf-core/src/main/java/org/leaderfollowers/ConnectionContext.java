@@ -26,12 +26,13 @@ import org.leaderfollowers.internal.transport.Transport;
  * @param work identifies the handler in snapshots of threads
  * @param window the options for messages of one connection that are handled in parallel,
  * or {@code null} if they are handled one after the other
+ * @param wire logs what is received and sent, when it is on
  * @param isClient whether this side has opened the connections
  */
 record ConnectionContext(ServerState server, MessageHandler handler, Framing framing, Limits limits,
 		ConnectionTimeouts timeouts, ServerCounters counters, ServerWarnings warnings, ConnectionRegistry registry,
 		@Nullable TlsGenerations tls, HandleFactory handles, Clock clock, MemoryBudget memory, HandledWork work,
-		@Nullable WindowOptions window, boolean isClient) {
+		@Nullable WindowOptions window, WireLog wire, boolean isClient) {
 
 	/**
 	 * The limits of one connection.

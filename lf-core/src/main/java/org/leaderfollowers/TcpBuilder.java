@@ -15,6 +15,8 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 	/** A frame with its overhead must fit into an array. */
 	private static final int LARGEST_MESSAGE = 1 << 30;
 
+	private static final int LARGEST_BUFFER = 1 << 30;
+
 	final LeaderFollowersPool pool;
 
 	String name = "default";
@@ -28,6 +30,14 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 	Duration messageTimeout = Duration.ofSeconds(30);
 
 	Duration writeTimeout = Duration.ofSeconds(30);
+
+	private boolean tcpNoDelay = true;
+
+	private boolean keepAlive = true;
+
+	private int receiveBufferSize;
+
+	private int sendBufferSize;
 
 	TcpBuilder(LeaderFollowersPool pool) {
 		this.pool = Objects.requireNonNull(pool, "'pool' must not be null");
@@ -100,6 +110,57 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 	public B writeTimeout(Duration writeTimeout) {
 		this.writeTimeout = Arguments.notNegative("writeTimeout", writeTimeout);
 		return self();
+	}
+
+	/**
+	 * Whether small segments are sent at once ({@code TCP_NODELAY}), instead of waiting
+	 * until the peer has acknowledged earlier ones (Nagle's algorithm).
+	 * @param tcpNoDelay the default is {@code true}
+	 * @return this builder
+	 */
+	public B tcpNoDelay(boolean tcpNoDelay) {
+		this.tcpNoDelay = tcpNoDelay;
+		return self();
+	}
+
+	/**
+	 * Whether the system probes peers that have been silent ({@code SO_KEEPALIVE}), and
+	 * ends connections whose peer does not answer. The system decides when it probes.
+	 * @param keepAlive the default is {@code true}
+	 * @return this builder
+	 */
+	public B keepAlive(boolean keepAlive) {
+		this.keepAlive = keepAlive;
+		return self();
+	}
+
+	/**
+	 * The size of the system's buffer for bytes that were received and not read yet
+	 * ({@code SO_RCVBUF}), for each connection. Limits how much a peer can send ahead.
+	 * @param receiveBufferSize bytes, from 1024 to 1 GiB; by default the system decides,
+	 * and adapts the size. If the system grants less, a line is logged
+	 * @return this builder
+	 */
+	public B receiveBufferSize(int receiveBufferSize) {
+		this.receiveBufferSize = Arguments.inRange("receiveBufferSize", receiveBufferSize, 1024, LARGEST_BUFFER);
+		return self();
+	}
+
+	/**
+	 * The size of the system's buffer for bytes that the peer has not acknowledged yet
+	 * ({@code SO_SNDBUF}), for each connection. Bytes beyond it wait in the engine, see
+	 * {@link #maxOutboundSize}.
+	 * @param sendBufferSize bytes, from 1024 to 1 GiB; by default the system decides, and
+	 * adapts the size. If the system grants less, a line is logged
+	 * @return this builder
+	 */
+	public B sendBufferSize(int sendBufferSize) {
+		this.sendBufferSize = Arguments.inRange("sendBufferSize", sendBufferSize, 1024, LARGEST_BUFFER);
+		return self();
+	}
+
+	final TcpSocketOptions socketOptions() {
+		return new TcpSocketOptions(this.tcpNoDelay, this.keepAlive, this.receiveBufferSize, this.sendBufferSize);
 	}
 
 	/** The limits of one connection. */

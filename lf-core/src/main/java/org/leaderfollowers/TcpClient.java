@@ -145,7 +145,7 @@ public final class TcpClient implements AutoCloseable {
 	 */
 	@Override
 	public void close() {
-		this.life.close(ClientLifecycle.CLOSE_TIMEOUT);
+		close(ClientLifecycle.CLOSE_TIMEOUT);
 	}
 
 	/**
@@ -155,7 +155,18 @@ public final class TcpClient implements AutoCloseable {
 	 * @return whether every request received its reply
 	 */
 	public boolean close(Duration grace) {
-		return this.life.close(grace);
+		boolean replied = this.life.close(grace);
+		wireLog().stop();
+		return replied;
+	}
+
+	/**
+	 * Logs the bytes of the connections, while it is on.
+	 * @return the log of this client, which is off until it is started, and of no use
+	 * after the client was closed
+	 */
+	public WireLog wireLog() {
+		return this.life.wireLog();
 	}
 
 	/**
@@ -419,9 +430,9 @@ public final class TcpClient implements AutoCloseable {
 			}
 			long requestNanos = Arguments.nanos(this.requestTimeout);
 			AtomicReference<@Nullable ClientTls> tls = new AtomicReference<>(this.tls);
-			ClientOptions options = new ClientOptions(this.connections, this.correlation, this.maxInFlight,
-					(this.placeTimeout != null) ? Arguments.nanos(this.placeTimeout) : requestNanos, requestNanos,
-					Arguments.nanos(this.minBackoff), Arguments.nanos(this.maxBackoff),
+			ClientOptions options = new ClientOptions(this.connections, socketOptions(), this.correlation,
+					this.maxInFlight, (this.placeTimeout != null) ? Arguments.nanos(this.placeTimeout) : requestNanos,
+					requestNanos, Arguments.nanos(this.minBackoff), Arguments.nanos(this.maxBackoff),
 					Arguments.nanos(this.heartbeatInterval), this.heartbeat, this.idempotent, tls::get);
 			ConnectionContext.Limits limits = limits(this.framing, false);
 			ConnectionTimeouts timeouts = new ConnectionTimeouts(0, Arguments.nanos(this.messageTimeout),

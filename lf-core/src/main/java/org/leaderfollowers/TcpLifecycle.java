@@ -39,7 +39,8 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 				(tls != null) ? new TlsGenerations(tls, pool.memory()) : null,
 				(channel, connection) -> pool.handleSets()
 					.newHandle(channel, connection, SelectionKey.OP_READ, profiles),
-				pool.clock, pool.memory(), HandledWork.ofConnections(name, handlerName), options.window(), false);
+				pool.clock, pool.memory(), HandledWork.ofConnections(name, handlerName), options.window(),
+				new WireLog("server '%s'".formatted(name)), false);
 	}
 
 	ConnectionContext context() {
@@ -54,7 +55,9 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 	@Override
 	void bind(ServerSocketChannel channel, InetSocketAddress address) throws IOException {
 		channel.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+		this.options.sockets().setOn(channel);
 		channel.bind(address, this.options.backlog());
+		this.options.sockets().warnOfLimits("Server '%s'".formatted(name()));
 	}
 
 	@Override

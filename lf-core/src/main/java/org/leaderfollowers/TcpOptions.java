@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
  * The options of a {@link TcpServer}, except its name, address, framing and handler.
  *
  * @param backlog how many connections the system keeps until they are accepted
+ * @param sockets the socket options of its connections
  * @param limits the limits of one connection
  * @param timeouts the timeouts of one connection
  * @param maxConnections how many connections may be open
@@ -16,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param window the options for messages of one connection that are handled in parallel,
  * or {@code null}
  */
-record TcpOptions(int backlog, ConnectionContext.Limits limits, ConnectionTimeouts timeouts, int maxConnections,
-		TrustedNetworks trustedNetworks, boolean directClients, @Nullable ServerTls tls,
+record TcpOptions(int backlog, TcpSocketOptions sockets, ConnectionContext.Limits limits, ConnectionTimeouts timeouts,
+		int maxConnections, TrustedNetworks trustedNetworks, boolean directClients, @Nullable ServerTls tls,
 		@Nullable ServerExchanges exchanges, @Nullable WindowOptions window) {
 
 	/** Whether clients outside of the trusted networks are served. */

@@ -2,14 +2,12 @@ package org.leaderfollowers;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.nio.channels.DatagramChannel;
 import java.nio.channels.SelectionKey;
 import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /** The lifecycle of a {@link UdpServer}: its receiver. */
@@ -51,23 +49,12 @@ final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 
 	@Override
 	void bind(DatagramChannel channel, InetSocketAddress address) throws IOException {
-		setBuffer(channel, StandardSocketOptions.SO_RCVBUF, this.options.receiveBufferSize(), "receiveBufferSize");
-		setBuffer(channel, StandardSocketOptions.SO_SNDBUF, this.options.sendBufferSize(), "sendBufferSize");
+		String owner = "Server '%s'".formatted(name());
+		TcpSocketOptions.setBuffer(channel, StandardSocketOptions.SO_RCVBUF, this.options.receiveBufferSize(), owner,
+				"receiveBufferSize");
+		TcpSocketOptions.setBuffer(channel, StandardSocketOptions.SO_SNDBUF, this.options.sendBufferSize(), owner,
+				"sendBufferSize");
 		channel.bind(address);
-	}
-
-	private void setBuffer(DatagramChannel channel, SocketOption<Integer> option, int size, String property)
-			throws IOException {
-		if (size == 0) {
-			return;
-		}
-		channel.setOption(option, size);
-		int granted = channel.getOption(option);
-		if (granted < size) {
-			EngineLog.INSTANCE.warn(
-					"Server '{}' requested a {} of {} bytes but got {}: raise the limit of the system first", name(),
-					property, size, granted);
-		}
 	}
 
 	@Override

@@ -42,6 +42,13 @@ import org.springframework.util.unit.DataSize;
  * last. Use 0 for no timeout.
  * @param writeTimeout Maximum time for a peer to accept the next pending byte. Use 0 for
  * no timeout.
+ * @param tcpNoDelay Whether small segments are sent at once instead of waiting until the
+ * peer has acknowledged earlier ones.
+ * @param keepAlive Whether the system probes silent peers.
+ * @param receiveBufferSize Size of the buffer that the system keeps received data of a
+ * connection in until it is read. Decided by the system if not set.
+ * @param sendBufferSize Size of the buffer that the system keeps sent data of a
+ * connection in until it is acknowledged. Decided by the system if not set.
  * @param optional Whether the application can work without the client. Its state then
  * affects neither health nor readiness.
  */
@@ -53,6 +60,8 @@ public record ClientProperties(@DefaultValue List<String> addresses, @DefaultVal
 		@DefaultValue Backoff backoff, @DefaultValue Heartbeat heartbeat, @DefaultValue("false") boolean idempotent,
 		@DefaultValue("64KB") DataSize maxMessageSize, @DefaultValue("1MB") DataSize maxOutboundSize,
 		@DefaultValue("30s") Duration messageTimeout, @DefaultValue("30s") Duration writeTimeout,
+		@DefaultValue("true") boolean tcpNoDelay, @DefaultValue("true") boolean keepAlive,
+		@Nullable DataSize receiveBufferSize, @Nullable DataSize sendBufferSize,
 		@DefaultValue("false") boolean optional) {
 
 	/**

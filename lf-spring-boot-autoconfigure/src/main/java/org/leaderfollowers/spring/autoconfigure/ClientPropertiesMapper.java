@@ -59,6 +59,9 @@ record ClientPropertiesMapper(ConfiguredProperties<ClientProperties> properties,
 				"be from 1024 to 1073741824 bytes");
 		this.properties.set("message-timeout", client.messageTimeout(), builder::messageTimeout, "not be negative");
 		this.properties.set("write-timeout", client.writeTimeout(), builder::writeTimeout, "not be negative");
+		builder.tcpNoDelay(client.tcpNoDelay()).keepAlive(client.keepAlive());
+		this.properties.setBufferSize("receive-buffer-size", client.receiveBufferSize(), builder::receiveBufferSize);
+		this.properties.setBufferSize("send-buffer-size", client.sendBufferSize(), builder::sendBufferSize);
 		return builder;
 	}
 

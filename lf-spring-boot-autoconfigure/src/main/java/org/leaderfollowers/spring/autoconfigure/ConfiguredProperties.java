@@ -111,6 +111,16 @@ record ConfiguredProperties<P>(String prefix, P values) {
 	}
 
 	/**
+	 * Hands the size of a buffer of the system on to a builder, unless the system
+	 * decides.
+	 */
+	void setBufferSize(String property, @Nullable DataSize value, Consumer<Integer> setter) {
+		if (value != null) {
+			setSize(property, value, setter, "be from 1024 to 1073741824 bytes");
+		}
+	}
+
+	/**
 	 * Converts a value, which also checks it.
 	 * @param rule the accepted values, as the rest of a sentence after "must"
 	 */

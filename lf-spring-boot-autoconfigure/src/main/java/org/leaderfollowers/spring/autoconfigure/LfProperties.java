@@ -34,13 +34,15 @@ import org.springframework.util.unit.DataSize;
  * @param sources Event sources, by the name of their bean.
  * @param shutdown Shutdown of the servers.
  * @param observation Observation of the messages.
+ * @param logging Logging of servers, clients and event sources.
  * @param health Conditions of the health.
  */
 @ConfigurationProperties(prefix = "lf", ignoreUnknownFields = false)
 public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Server server,
 		@DefaultValue Map<String, Server> servers, @DefaultValue Map<String, ClientProperties> clients,
 		@Nullable Pool pool, @DefaultValue Map<String, Pool> pools, @DefaultValue Map<String, Source> sources,
-		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation, @DefaultValue Health health) {
+		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation, @DefaultValue Logging logging,
+		@DefaultValue Health health) {
 
 	/**
 	 * Returns these properties without some of the servers, for tests that exclude
@@ -52,7 +54,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 		Map<String, Server> left = new LinkedHashMap<>(this.servers);
 		left.keySet().removeIf(names.negate());
 		return new LfProperties(this.enabled, names.test(ConfiguredProperties.DEFAULT_NAME) ? this.server : null, left,
-				this.clients, this.pool, this.pools, this.sources, this.shutdown, this.observation, this.health);
+				this.clients, this.pool, this.pools, this.sources, this.shutdown, this.observation, this.logging,
+				this.health);
 	}
 
 	/**
@@ -90,6 +93,13 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * Use 0 for never.
 	 * @param backlog Maximum number of connections that the system keeps until they are
 	 * accepted.
+	 * @param tcpNoDelay Whether small segments are sent at once instead of waiting until
+	 * the client has acknowledged earlier ones.
+	 * @param keepAlive Whether the system probes silent clients.
+	 * @param receiveBufferSize Size of the buffer that the system keeps received data of
+	 * a connection in until it is read. Decided by the system if not set.
+	 * @param sendBufferSize Size of the buffer that the system keeps sent data of a
+	 * connection in until it is acknowledged. Decided by the system if not set.
 	 * @param maxInFlightPerConnection Maximum number of messages of one connection that
 	 * are handled in parallel. One by default, or 16 if there is a message order.
 	 * @param messageOrder Name of a bean of type MessageOrder, which selects messages of
@@ -113,7 +123,9 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 			@DefaultValue("30s") Duration messageTimeout, @DefaultValue("30s") Duration writeTimeout,
 			@DefaultValue("10s") Duration handshakeTimeout, @DefaultValue("0s") Duration loginTimeout,
 			@DefaultValue("0s") Duration readIdle, @DefaultValue("0s") Duration writeIdle,
-			@DefaultValue("1024") int backlog, @Nullable Integer maxInFlightPerConnection,
+			@DefaultValue("1024") int backlog, @DefaultValue("true") boolean tcpNoDelay,
+			@DefaultValue("true") boolean keepAlive, @Nullable DataSize receiveBufferSize,
+			@Nullable DataSize sendBufferSize, @Nullable Integer maxInFlightPerConnection,
 			@Nullable String messageOrder, @DefaultValue("completion") ReplyOrder replyOrder,
 			@DefaultValue Correlation correlation, @DefaultValue("64") int maxExchanges,
 			@DefaultValue ProxyProtocol proxyProtocol, @DefaultValue Udp udp) {
@@ -286,6 +298,31 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 		/** Never: the messages are timed, and nothing else. */
 		NEVER
 
+	}
+
+	/**
+	 * What is logged of servers, clients and event sources.
+	 *
+	 * @param mdc Whether log lines of handlers have the names of the server, client or
+	 * event source and of the connection in the diagnostic context (MDC).
+	 * @param wire Limits of the logs of bytes that operators turn on.
+	 */
+	public record Logging(@DefaultValue("false") boolean mdc, @DefaultValue WireLogging wire) {
+	}
+
+	/**
+	 * The limits of the logs of bytes that operators turn on by the endpoint
+	 * 'lfconnections'.
+	 *
+	 * @param payload Whether operators may have the bytes themselves logged, which may
+	 * contain secrets. Only their number is logged otherwise.
+	 * @param maxDuration Maximum time until a log turns itself off.
+	 * @param maxSegmentSize Maximum number of bytes that are shown of what was received
+	 * or sent at once, from 1B to 16KB.
+	 * @param maxSize Maximum size of the lines of a log, which then turns itself off.
+	 */
+	public record WireLogging(@DefaultValue("false") boolean payload, @DefaultValue("10m") Duration maxDuration,
+			@DefaultValue("256B") DataSize maxSegmentSize, @DefaultValue("1MB") DataSize maxSize) {
 	}
 
 	/**

@@ -50,6 +50,8 @@ class ServerAssembly {
 
 	private final Map<String, ConfiguredProperties<Server>> properties;
 
+	private final boolean mdc;
+
 	private final HandlerBeans handlerBeans;
 
 	private final SslPropertiesMapper ssl;
@@ -67,6 +69,7 @@ class ServerAssembly {
 		this.environment = beanFactory.getBean(Environment.class);
 		this.pools = pools;
 		this.properties = properties(properties, this.environment);
+		this.mdc = properties.logging().mdc();
 		this.handlerBeans = handlerBeans;
 		this.ssl = ssl;
 		this.decorators = decorators;
@@ -175,8 +178,10 @@ class ServerAssembly {
 				(undecorated) -> decorate(undecorated, name, handlerName));
 		return (events) -> {
 			MessageHandler publishing = events.decorate(handler, name, handlerName);
-			return udp ? buildUdp(name, mapper.mapUdp(name, pool).handler(publishing).handlerName(handlerName))
-					: build(name, properties, mapper.map(name, pool).handler(publishing).handlerName(handlerName));
+			MessageHandler outermost = this.mdc ? new LoggingContext(LoggingContext.SERVER, name).around(publishing)
+					: publishing;
+			return udp ? buildUdp(name, mapper.mapUdp(name, pool).handler(outermost).handlerName(handlerName))
+					: build(name, properties, mapper.map(name, pool).handler(outermost).handlerName(handlerName));
 		};
 	}
 

@@ -67,6 +67,10 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		tcp.put("read-idle", Server::readIdle);
 		tcp.put("write-idle", Server::writeIdle);
 		tcp.put("backlog", Server::backlog);
+		tcp.put("tcp-no-delay", Server::tcpNoDelay);
+		tcp.put("keep-alive", Server::keepAlive);
+		tcp.put("receive-buffer-size", Server::receiveBufferSize);
+		tcp.put("send-buffer-size", Server::sendBufferSize);
 		tcp.put(MAX_IN_FLIGHT, Server::maxInFlightPerConnection);
 		tcp.put(MESSAGE_ORDER, Server::messageOrder);
 		tcp.put("reply-order", Server::replyOrder);
@@ -113,6 +117,9 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		this.properties.set("read-idle", server.readIdle(), builder::readIdle, "not be negative");
 		this.properties.set("write-idle", server.writeIdle(), builder::writeIdle, "not be negative");
 		this.properties.set("backlog", server.backlog(), builder::backlog, "be from 1 to 65535");
+		builder.tcpNoDelay(server.tcpNoDelay()).keepAlive(server.keepAlive());
+		this.properties.setBufferSize("receive-buffer-size", server.receiveBufferSize(), builder::receiveBufferSize);
+		this.properties.setBufferSize("send-buffer-size", server.sendBufferSize(), builder::sendBufferSize);
 		inParallel(builder);
 		Correlation correlation = new CorrelationPropertiesMapper(this.properties, server.correlation(),
 				this.beanFactory)
@@ -177,14 +184,8 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		this.properties.set("udp.max-reply-ratio", udp.maxReplyRatio(), builder::maxReplyRatio, "be from 0 to 10000");
 		this.properties.set("udp.suspension-timeout", udp.suspensionTimeout(), builder::suspensionTimeout,
 				"not be negative");
-		if (udp.receiveBufferSize() != null) {
-			set("udp.receive-buffer-size", udp.receiveBufferSize(), builder::receiveBufferSize,
-					"be from 1024 to 1073741824 bytes");
-		}
-		if (udp.sendBufferSize() != null) {
-			set("udp.send-buffer-size", udp.sendBufferSize(), builder::sendBufferSize,
-					"be from 1024 to 1073741824 bytes");
-		}
+		this.properties.setBufferSize("udp.receive-buffer-size", udp.receiveBufferSize(), builder::receiveBufferSize);
+		this.properties.setBufferSize("udp.send-buffer-size", udp.sendBufferSize(), builder::sendBufferSize);
 		return builder;
 	}
 

@@ -66,7 +66,8 @@ public final class LfAuthentication {
 	}
 
 	/**
-	 * Logs the client of a connection in, in place of whoever was logged in.
+	 * Logs the client of a connection in, in place of whoever was logged in. The login
+	 * timeout of the server ends.
 	 * @param connection the connection
 	 * @param request the credentials, which the authentication manager checks; or an
 	 * authentication that somebody has checked already
@@ -82,6 +83,7 @@ public final class LfAuthentication {
 				.formatted(request.getClass().getSimpleName()));
 		}
 		connection.attributes().put(LfHeaders.PRINCIPAL, result);
+		connection.loggedIn();
 		return result;
 	}
 

@@ -49,15 +49,26 @@ interface MessageDispatch {
 
 		@Override
 		public @Nullable Object dispatch(Connection connection, ByteBuffer message) throws Throwable {
-			if (ConnectionMessage.principal(connection) != null) {
+			if (hasLoggedIn(connection)) {
 				return this.messages.dispatch(connection, message);
 			}
 			try {
-				return this.login.dispatch(connection, message);
+				Object reply = this.login.dispatch(connection, message);
+				hasLoggedIn(connection);
+				return reply;
 			}
 			catch (UnmatchedMessageException ex) {
 				throw new LoginRequiredException(ex);
 			}
+		}
+
+		private static boolean hasLoggedIn(Connection connection) {
+			if (ConnectionMessage.principal(connection) == null) {
+				return false;
+			}
+			// The login timeout ends, even if the certificate was the login.
+			connection.loggedIn();
+			return true;
 		}
 
 	}

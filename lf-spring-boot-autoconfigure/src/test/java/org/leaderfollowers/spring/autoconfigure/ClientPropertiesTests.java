@@ -75,7 +75,8 @@ class ClientPropertiesTests {
 				"correlation.type=stamped", "correlation.offset=1", "correlation.length=2", "request-timeout=4s",
 				"place-timeout=5s", "connect-timeout=6s", "max-in-flight=7", "backoff.min=8ms", "backoff.max=9s",
 				"heartbeat.interval=10s", "heartbeat.request=0x0102", "idempotent=true", "max-message-size=11KB",
-				"max-outbound-size=12KB", "message-timeout=13s", "write-timeout=14s");
+				"max-outbound-size=12KB", "message-timeout=13s", "write-timeout=14s", "tcp-no-delay=false",
+				"keep-alive=false", "receive-buffer-size=15KB", "send-buffer-size=16KB");
 		assertThat(builder).hasFieldOrPropertyWithValue("connections", 3)
 			.hasFieldOrPropertyWithValue("framing", Framing.raw())
 			.hasFieldOrPropertyWithValue("requestTimeout", Duration.ofSeconds(4))
@@ -88,7 +89,11 @@ class ClientPropertiesTests {
 			.hasFieldOrPropertyWithValue("maxMessageSize", 11 * 1024)
 			.hasFieldOrPropertyWithValue("maxOutboundSize", 12 * 1024)
 			.hasFieldOrPropertyWithValue("messageTimeout", Duration.ofSeconds(13))
-			.hasFieldOrPropertyWithValue("writeTimeout", Duration.ofSeconds(14));
+			.hasFieldOrPropertyWithValue("writeTimeout", Duration.ofSeconds(14))
+			.hasFieldOrPropertyWithValue("tcpNoDelay", false)
+			.hasFieldOrPropertyWithValue("keepAlive", false)
+			.hasFieldOrPropertyWithValue("receiveBufferSize", 15 * 1024)
+			.hasFieldOrPropertyWithValue("sendBufferSize", 16 * 1024);
 		assertThat(builder).extracting("addresses")
 			.asInstanceOf(InstanceOfAssertFactories.list(InetSocketAddress.class))
 			.containsExactly(InetSocketAddress.createUnresolved("one.example", 1),
@@ -117,6 +122,8 @@ class ClientPropertiesTests {
 					max-outbound-size   | 1B          | Must be from 1024 to 1073741824 bytes.
 					message-timeout     | -1s         | Must not be negative.
 					write-timeout       | -1s         | Must not be negative.
+					receive-buffer-size | 1023B       | Must be from 1024 to 1073741824 bytes.
+					send-buffer-size    | 2GB         | Must be from 1024 to 1073741824 bytes.
 					framing.length      | 5           | Is used only if 'lf.clients.ledger.framing.type' is 'fixed-length'.
 					correlation.length  | 5           | Is used only if 'lf.clients.ledger.correlation.type' is 'stamped'.
 					correlation.type    | stamped     | A value is required, because 'lf.clients.ledger.correlation.type' is 'stamped'.

@@ -53,7 +53,8 @@ class ConfigurationMetadataTests {
 				"lf.server.framing.enclosed.start", "lf.server.framing.enclosed.end",
 				"lf.server.framing.enclosed.escapes", "lf.server.charset", "lf.server.max-message-size",
 				"lf.server.max-connections", "lf.server.max-outbound-size", "lf.server.idle-timeout",
-				"lf.server.message-timeout", "lf.server.write-timeout", "lf.server.backlog",
+				"lf.server.message-timeout", "lf.server.write-timeout", "lf.server.backlog", "lf.server.tcp-no-delay",
+				"lf.server.keep-alive", "lf.server.receive-buffer-size", "lf.server.send-buffer-size",
 				"lf.server.handshake-timeout", "lf.server.read-idle", "lf.server.write-idle", "lf.server.login-timeout",
 				"lf.server.max-in-flight-per-connection", "lf.server.message-order", "lf.server.reply-order",
 				"lf.server.skip-oversized-messages", "lf.server.correlation.type", "lf.server.correlation.bean",
@@ -65,7 +66,9 @@ class ConfigurationMetadataTests {
 				"lf.pool.handle-sets", "lf.pool.parallelism", "lf.pool.max-buffered-size", "lf.pool.nested-dispatch",
 				"lf.pool.max-nested-depth", "lf.pool.promotion.policy", "lf.pool.promotion.order",
 				"lf.pool.promotion.lease", "lf.pools", "lf.sources", "lf.server.ssl.enabled", "lf.server.ssl.bundle",
-				"lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode", "lf.health.saturated-after",
+				"lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode", "lf.logging.mdc",
+				"lf.logging.wire.payload", "lf.logging.wire.max-duration", "lf.logging.wire.max-segment-size",
+				"lf.logging.wire.max-size", "lf.health.saturated-after",
 				"management.endpoint.lfconnections.show-remote-addresses", "management.endpoint.lfconnections.roles");
 	}
 
@@ -82,9 +85,10 @@ class ConfigurationMetadataTests {
 				"lf.server.correlation.type", "lf.server.framing.bean", "lf.server.framing.delimiter",
 				"lf.server.framing.enclosed.end", "lf.server.framing.enclosed.escapes",
 				"lf.server.framing.enclosed.start", "lf.server.framing.length", "lf.server.framing.length-field.bytes",
-				"lf.server.message-order", "lf.server.proxy-protocol.trusted-networks", "lf.server.ssl.bundle",
-				"lf.server.ssl.enabled", "lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size",
-				"lf.servers", "lf.sources", "management.endpoint.lfconnections.roles");
+				"lf.server.message-order", "lf.server.proxy-protocol.trusted-networks", "lf.server.receive-buffer-size",
+				"lf.server.send-buffer-size", "lf.server.ssl.bundle", "lf.server.ssl.enabled",
+				"lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers", "lf.sources",
+				"management.endpoint.lfconnections.roles");
 		assertThat(this.properties.get("lf.server.port")).containsEntry("defaultValue", 7070);
 		assertThat(this.properties.get("lf.pool.promotion.policy")).containsEntry("defaultValue", "adaptive");
 		assertThat(this.properties.get("lf.pool.promotion.lease")).containsEntry("defaultValue", "2ms")

@@ -61,7 +61,8 @@ class LfPropertiesTests {
 				"max-connections=2", "max-outbound-size=3KB", "idle-timeout=4s", "message-timeout=0",
 				"write-timeout=5m", "backlog=6", "handshake-timeout=7s", "read-idle=8s", "write-idle=9s",
 				"login-timeout=10s", "proxy-protocol.trusted-networks=10.0.0.0/8, fd00::/8",
-				"proxy-protocol.direct-clients=true", "correlation.type=in-order", "max-exchanges=3");
+				"proxy-protocol.direct-clients=true", "correlation.type=in-order", "max-exchanges=3",
+				"tcp-no-delay=false", "keep-alive=false", "receive-buffer-size=11KB", "send-buffer-size=12KB");
 		assertThat(builder).hasFieldOrPropertyWithValue("port", 1234)
 			.hasFieldOrPropertyWithValue("framing", Framing.raw())
 			.hasFieldOrPropertyWithValue("maxMessageSize", 1024)
@@ -72,6 +73,10 @@ class LfPropertiesTests {
 			.hasFieldOrPropertyWithValue("writeTimeout", Duration.ofMinutes(5))
 			.hasFieldOrPropertyWithValue("backlog", 6)
 			.hasFieldOrPropertyWithValue("handshakeTimeout", Duration.ofSeconds(7))
+			.hasFieldOrPropertyWithValue("tcpNoDelay", false)
+			.hasFieldOrPropertyWithValue("keepAlive", false)
+			.hasFieldOrPropertyWithValue("receiveBufferSize", 11 * 1024)
+			.hasFieldOrPropertyWithValue("sendBufferSize", 12 * 1024)
 			.hasFieldOrPropertyWithValue("loginTimeout", Duration.ofSeconds(10))
 			.hasFieldOrPropertyWithValue("readIdle", Duration.ofSeconds(8))
 			.hasFieldOrPropertyWithValue("writeIdle", Duration.ofSeconds(9))
@@ -184,6 +189,8 @@ class LfPropertiesTests {
 					lf.server.login-timeout               | -1s     | Must not be negative.
 					lf.server.read-idle                   | -1s     | Must not be negative.
 					lf.server.write-idle                  | -1s     | Must not be negative.
+					lf.server.receive-buffer-size         | 1023B   | Must be from 1024 to 1073741824 bytes.
+					lf.server.send-buffer-size            | 2GB     | Must be from 1024 to 1073741824 bytes.
 					lf.server.framing.length              | 5       | Is used only if 'lf.server.framing.type' is 'fixed-length'.
 					lf.server.framing.delimiter           | ;       | Is used only if 'lf.server.framing.type' is 'delimiter'.
 					lf.server.proxy-protocol.direct-clients | true  | Is used only if 'lf.server.proxy-protocol.trusted-networks' is set.

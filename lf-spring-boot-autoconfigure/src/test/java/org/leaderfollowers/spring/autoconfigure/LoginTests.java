@@ -6,9 +6,11 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.Principal;
+import java.util.Objects;
 
 import javax.net.ssl.SSLContext;
 
+import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -82,6 +84,27 @@ class LoginTests {
 					assertThat(client.ask("GET a")).isEqualTo("log in first");
 				}
 			});
+	}
+
+	@Test
+	void loginEndsTheLoginTimeout() {
+		this.runner.withUserConfiguration(Plain.class)
+			.withPropertyValues("lf.server.login-timeout=2s")
+			.run((context) -> {
+				LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
+				try (LineClient client = loggedIn(servers); LineClient stranger = connect(servers)) {
+					assertThat(stranger.read()).as("closed by the timeout").isNull();
+					assertThat(client.ask("GET a")).isEqualTo("a of ada, ada");
+				}
+			});
+	}
+
+	/** On a machine that stalls, the timeout may come before the login. */
+	private static LineClient loggedIn(LeaderFollowersServers servers) {
+		return Awaitility.await().ignoreExceptions().until(() -> {
+			LineClient client = connect(servers);
+			return client.ask("LOGIN ada").equals("welcome ada") ? client : null;
+		}, Objects::nonNull);
 	}
 
 	@Test

@@ -134,6 +134,10 @@ class UdpServerTests {
 			read-idle                  | 5s
 			write-idle                 | 5s
 			backlog                    | 5
+			tcp-no-delay               | false
+			keep-alive                 | false
+			receive-buffer-size        | 5KB
+			send-buffer-size           | 5KB
 			proxy-protocol.trusted-networks | 10.0.0.0/8
 			proxy-protocol.direct-clients   | true
 			""")
