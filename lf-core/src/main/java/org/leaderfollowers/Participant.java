@@ -43,6 +43,7 @@ final class Participant extends Member {
 	/** For what it waits in the middle of a handler. Opaque would do; any thread. */
 	private volatile @Nullable Awaited awaited;
 
+	/** Since when; 0 if it does not wait. */
 	private volatile long awaitedSinceNanos;
 
 	/** How the thread waits for a reply. */
@@ -351,13 +352,15 @@ final class Participant extends Member {
 		// A leader, too, if it runs a handler on a leased leadership.
 		HandledWork.Source source = (seen != ThreadRole.FOLLOWER) ? work() : null;
 		HandledWork work = (source != null) ? source.work() : null;
-		Awaited waits = (work != null) ? this.awaited : null;
+		// Read first: a wait that ends meanwhile clears it last.
+		long since = this.awaitedSinceNanos;
+		Awaited waits = (work != null && since != 0) ? this.awaited : null;
 		return new PoolSnapshot.ThreadSnapshot(thread().getName(), seen,
 				Duration.ofNanos(Math.max(0, nowNanos - sinceNanos())), (work != null) ? work.server() : null,
 				(source != null && work != null) ? work.handle(source.workNumber()) : null,
 				(work != null) ? work.handler() : null, (waits != null) ? waits.toString() : null,
 				(waits != null) ? waits.peer() : null,
-				(waits != null) ? Duration.ofNanos(Math.max(0, nowNanos - this.awaitedSinceNanos)) : Duration.ZERO);
+				(waits != null) ? Duration.ofNanos(Math.max(0, nowNanos - since)) : Duration.ZERO);
 	}
 
 }
