@@ -49,6 +49,7 @@ final class Participant extends Member {
 	 */
 	private volatile @Nullable Awaited awaited;
 
+	/** Since when; 0 if it does not wait. */
 	private volatile long awaitedSinceNanos;
 
 	/** How the thread waits for a reply. */
@@ -366,13 +367,15 @@ final class Participant extends Member {
 		// This includes a leader that runs a handler under a lease.
 		HandledWork.Source source = (seen != ThreadRole.FOLLOWER) ? work() : null;
 		HandledWork work = (source != null) ? source.work() : null;
-		Awaited waits = (work != null) ? this.awaited : null;
+		// Read first: a wait that ends meanwhile clears it last.
+		long since = this.awaitedSinceNanos;
+		Awaited waits = (work != null && since != 0) ? this.awaited : null;
 		return new PoolSnapshot.ThreadSnapshot(thread().getName(), seen,
 				Duration.ofNanos(Math.max(0, nowNanos - sinceNanos())), (work != null) ? work.server() : null,
 				(source != null && work != null) ? work.handle(source.workNumber()) : null,
 				(work != null) ? work.handler() : null, (waits != null) ? waits.toString() : null,
 				(waits != null) ? waits.peer() : null,
-				(waits != null) ? Duration.ofNanos(Math.max(0, nowNanos - this.awaitedSinceNanos)) : Duration.ZERO);
+				(waits != null) ? Duration.ofNanos(Math.max(0, nowNanos - since)) : Duration.ZERO);
 	}
 
 }

@@ -239,8 +239,8 @@ class UdpServerTests {
 				.filteredOn((id) -> id.getName().startsWith("lf.datagrams"))
 				.hasSize(8)
 				.allSatisfy((id) -> assertThat(id.getDescription()).isNotBlank());
-			ServerDescriptor server = new LeaderFollowersEndpoint(pools, servers, (name) -> List.of(), Duration.ZERO,
-					context)
+			ServerDescriptor server = new LeaderFollowersEndpoint(null, pools, servers, (name) -> List.of(),
+					Duration.ZERO, context)
 				.leaderFollowers()
 				.servers()
 				.get("default");
