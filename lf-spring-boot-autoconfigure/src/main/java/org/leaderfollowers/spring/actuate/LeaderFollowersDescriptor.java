@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.LatencySnapshot;
 
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
@@ -15,11 +16,12 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
  * What the {@link LeaderFollowersEndpoint} shows: the pools and servers of the
  * application. Each is looked at once, one right after the other.
  *
+ * @param application the name of the application, or {@code null} if it has none
  * @param time when this was
  * @param pools the pools, by name
  * @param servers the servers, by name
  */
-public record LeaderFollowersDescriptor(Instant time, Map<String, PoolDescriptor> pools,
+public record LeaderFollowersDescriptor(@Nullable String application, Instant time, Map<String, PoolDescriptor> pools,
 		Map<String, ServerDescriptor> servers) implements OperationResponseBody {
 
 	/**

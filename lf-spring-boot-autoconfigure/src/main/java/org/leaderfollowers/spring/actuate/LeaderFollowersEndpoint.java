@@ -32,6 +32,8 @@ import org.springframework.util.Assert;
 @Endpoint(id = "leaderfollowers", defaultAccess = Access.READ_ONLY)
 public class LeaderFollowersEndpoint {
 
+	private final @Nullable String application;
+
 	private final LeaderFollowersPools pools;
 
 	private final LeaderFollowersServers servers;
@@ -42,18 +44,21 @@ public class LeaderFollowersEndpoint {
 
 	/**
 	 * Creates a new endpoint.
+	 * @param application the name of the application to show, or {@code null} if it has
+	 * none
 	 * @param pools the pools to show
 	 * @param servers the servers to show
 	 * @param drainTimeout how long a server may drain, unless a request says otherwise; a
 	 * day at the most
 	 * @param publisher where to publish the writes, for Boot's audit
 	 */
-	public LeaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers, Duration drainTimeout,
-			ApplicationEventPublisher publisher) {
+	public LeaderFollowersEndpoint(@Nullable String application, LeaderFollowersPools pools,
+			LeaderFollowersServers servers, Duration drainTimeout, ApplicationEventPublisher publisher) {
 		Assert.notNull(pools, "'pools' must not be null");
 		Assert.notNull(servers, "'servers' must not be null");
 		Assert.notNull(drainTimeout, "'drainTimeout' must not be null");
 		Assert.notNull(publisher, "'publisher' must not be null");
+		this.application = application;
 		this.pools = pools;
 		this.servers = servers;
 		WriteAudit audit = new WriteAudit(publisher);
@@ -72,7 +77,7 @@ public class LeaderFollowersEndpoint {
 		this.pools.forEach((pool) -> pools.put(pool.name(), PoolDescriptor.of(pool.snapshot())));
 		Map<String, ServerDescriptor> servers = new LinkedHashMap<>();
 		this.servers.forEach((server) -> servers.put(server.name(), ServerDescriptor.of(server.snapshot())));
-		return new LeaderFollowersDescriptor(time, pools, servers);
+		return new LeaderFollowersDescriptor(this.application, time, pools, servers);
 	}
 
 	/**

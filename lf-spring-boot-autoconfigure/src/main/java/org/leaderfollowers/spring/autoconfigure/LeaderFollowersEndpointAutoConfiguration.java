@@ -28,6 +28,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.env.Environment;
+import org.springframework.util.StringUtils;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for {@link LeaderFollowersEndpoint},
@@ -44,8 +45,9 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	@ConditionalOnAvailableEndpoint
 	LeaderFollowersEndpoint leaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers,
 			Environment environment, ApplicationEventPublisher publisher) {
-		return new LeaderFollowersEndpoint(pools, servers, ShutdownPropertiesMapper.phaseTimeout(environment),
-				publisher);
+		String application = environment.getProperty("spring.application.name");
+		return new LeaderFollowersEndpoint(StringUtils.hasText(application) ? application : null, pools, servers,
+				ShutdownPropertiesMapper.phaseTimeout(environment), publisher);
 	}
 
 	@Bean

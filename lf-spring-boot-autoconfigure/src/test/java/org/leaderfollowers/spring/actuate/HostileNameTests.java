@@ -41,7 +41,7 @@ class HostileNameTests {
 			Map<String, Supplier<LeaderFollowersPool>> none = Map.of();
 			LeaderFollowersPools pools = new LeaderFollowersPools(List.of(pool), none);
 			LeaderFollowersServers servers = LeaderFollowersServers.builder().bean("server", server).build();
-			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(pools, servers, Duration.ofSeconds(30),
+			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(null, pools, servers, Duration.ofSeconds(30),
 					(event) -> {
 					});
 			HandOffsEndpoint handOffs = new HandOffsEndpoint(pools, (event) -> {

@@ -104,7 +104,7 @@ class PoolOperationTests {
 	void whoIsToldOfAChangeMayWaitForThreadsOfThePool() {
 		try (OperatedApplication application = OperatedApplication.run()) {
 			LeaderFollowersPool pool = application.pool();
-			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(
+			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(null,
 					application.context().getBean(LeaderFollowersPools.class),
 					application.context().getBean(LeaderFollowersServers.class), Duration.ofSeconds(1),
 					(event) -> CompletableFuture.runAsync(() -> pool.join(Duration.ZERO))

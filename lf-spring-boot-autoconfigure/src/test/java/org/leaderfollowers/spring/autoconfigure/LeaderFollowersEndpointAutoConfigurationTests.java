@@ -7,8 +7,10 @@ import java.util.Map;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.jspecify.annotations.Nullable;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
@@ -40,6 +42,14 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 	@Test
 	void exposedEndpointIsThere() {
 		this.contextRunner.run((context) -> assertThat(context).hasSingleBean(LeaderFollowersEndpoint.class));
+	}
+
+	@ParameterizedTest
+	@CsvSource({ "orders,orders", "'',", "' '," })
+	void endpointNamesTheApplication(String name, @Nullable String shown) {
+		this.contextRunner.withPropertyValues("spring.application.name=" + name)
+			.run((context) -> assertThat(context.getBean(LeaderFollowersEndpoint.class).leaderFollowers().application())
+				.isEqualTo(shown));
 	}
 
 	@Test
@@ -80,7 +90,7 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 	@Test
 	void endpointOfTheUserTakesItsPlace() {
 		this.contextRunner.withBean("mine", LeaderFollowersEndpoint.class,
-				() -> new LeaderFollowersEndpoint(new LeaderFollowersPools(List.of(), Map.of()),
+				() -> new LeaderFollowersEndpoint(null, new LeaderFollowersPools(List.of(), Map.of()),
 						LeaderFollowersServers.builder().build(), Duration.ZERO, (event) -> {
 						}))
 			.run((context) -> assertThat(context).hasSingleBean(LeaderFollowersEndpoint.class).hasBean("mine"));

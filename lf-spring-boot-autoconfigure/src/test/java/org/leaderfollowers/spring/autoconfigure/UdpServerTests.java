@@ -234,7 +234,7 @@ class UdpServerTests {
 				.filteredOn((id) -> id.getName().startsWith("lf.datagrams"))
 				.hasSize(8)
 				.allSatisfy((id) -> assertThat(id.getDescription()).isNotBlank());
-			ServerDescriptor server = new LeaderFollowersEndpoint(pools, servers, Duration.ZERO, context)
+			ServerDescriptor server = new LeaderFollowersEndpoint(null, pools, servers, Duration.ZERO, context)
 				.leaderFollowers()
 				.servers()
 				.get("default");
