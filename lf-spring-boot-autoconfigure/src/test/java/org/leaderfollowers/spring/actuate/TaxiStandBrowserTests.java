@@ -362,17 +362,21 @@ class TaxiStandBrowserTests {
 	void namesCannotBecomeMarkup() throws IOException {
 		ApplicationContextInitializer<GenericApplicationContext> hostile = (context) -> context.registerBean(HOSTILE,
 				Hostile.class);
-		try (Stand stand = new Stand(hostile, "lf.servers.second.port=0", "lf.servers.second.address=127.0.0.1",
-				"lf.servers.second.pool=<b>p</b>", "lf.pools[<b>p</b>].threads.min=2")) {
+		try (Stand stand = new Stand(hostile, "spring.application.name=<i>app</i>", "lf.servers.second.port=0",
+				"lf.servers.second.address=127.0.0.1", "lf.servers.second.pool=<b>p</b>",
+				"lf.pools[<b>p</b>].threads.min=2")) {
 			browser.size(360, 740);
 			browser.open(stand.url() + "#pool=" + "%3Cb%3Ep%3C/b%3E");
 			await(() -> {
 				assertThat(browser.texts(".group .name"))
 					.containsExactly("<img src=x onerror=alert(1)>\\u202e\\u000a\"'&amp;");
+				assertThat(browser.text("#application")).isEqualTo("<i>app</i>");
+				assertThat(browser.run("return document.title")).asString().startsWith("<i>app</i>: taxi stand");
+				assertThat(browser.text("#status-name")).isEqualTo("Pool <b>p</b>");
 				assertThat(browser.text("#lead")).contains("<b>p</b>");
 				assertThat(browser.text("#pools")).contains("<b>p</b>");
 			});
-			assertThat(browser.count("img, b b, h3 b")).isZero();
+			assertThat(browser.count("img, b b, h1 i, h2 b, h3 b")).isZero();
 			assertFits();
 			assertNoErrors();
 		}
