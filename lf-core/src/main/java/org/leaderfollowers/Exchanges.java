@@ -545,7 +545,9 @@ final class Exchanges implements Participant.Awaited {
 
 	@Override
 	public String toString() {
-		return "the reply of %s on %s".formatted(this.connection.remoteAddress(), this.connection);
+		// Operators who see this are not necessarily allowed to see addresses of clients.
+		return "the reply " + (this.connection.context.isClient() ? "of " + this.connection.remoteAddress() + " " : "")
+				+ "on " + this.connection;
 	}
 
 	private ExchangeLostException lost() {

@@ -248,6 +248,18 @@ class ServerExchangeTests {
 	}
 
 	@Test
+	void aSnapshotDoesNotTellTheAddressOfTheClientThatHasToReply() {
+		TcpServer server = start(1, (connection, message) -> connection.exchange(Engine.bytes("a:?"), LONG));
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("1\n").readLine()).isEqualTo("a:?");
+		Engine.eventually()
+			.untilAsserted(
+					() -> assertThat(server.pool().snapshot().threads()).extracting((thread) -> thread.waitsFor())
+						.contains("the reply on Connection 1 of server '%s'".formatted(server.name())));
+		peer.send("a:yes\n");
+	}
+
+	@Test
 	void repliesComeInOrderIfTheServerSaysSo() throws Exception {
 		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 4))
 			.framing(Framing.line())

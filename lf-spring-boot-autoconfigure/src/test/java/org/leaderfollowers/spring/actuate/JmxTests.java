@@ -34,7 +34,7 @@ class JmxTests {
 				LineClient client = new LineClient(application.port())) {
 			assertThat(client.ask("hello")).isEqualTo("hello");
 			assertThat((Map<?, ?>) invoke("Leaderfollowers", "leaderFollowers")).extracting(Map::keySet)
-				.hasToString("[time, pools, servers]");
+				.hasToString("[application, time, pools, servers]");
 			assertThat(invoke("Leaderfollowers", "pool", "unknown")).isNull();
 			invoke("Leaderfollowers", "changePool", "default", null, "9", "", "7ms");
 			assertThat(application.pool().snapshot().maxThreads()).isEqualTo(9);

@@ -164,7 +164,11 @@ class TaxiStandStatusBrowserTests {
 					"1 thread of gate waits for the reply on a connection of client 'ledger', the longest for 4.0 s.");
 			assertThat(browser.count(".fact[data-level=warn]")).isEqualTo(4);
 		});
-		this.look = new Look().ridesFor(12, "").failed(3 * (this.looks.get() + 1));
+		int failed = 3 * (this.looks.get() + 1);
+		this.look = new Look().ridesFor(4, "the reply on Connection 1 of server 'orders'").failed(failed);
+		await(() -> assertThat(fact("Blocked")).isEqualTo(
+				"1 thread of gate waits for the reply on a connection of server 'orders', the longest for 4.0 s."));
+		this.look = new Look().ridesFor(12, "").failed(failed);
 		await(() -> {
 			assertThat(fact("Blocked")).isEqualTo(
 					"1 thread of gate runs or waits outside of the engine, the longest for 12 s: take a thread dump.");
