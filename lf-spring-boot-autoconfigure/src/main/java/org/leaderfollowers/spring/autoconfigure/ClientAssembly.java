@@ -121,7 +121,8 @@ class ClientAssembly {
 		TcpClient.Builder builder = new ClientPropertiesMapper(properties, this.beanFactory).map(name, serving);
 		clients.configured(properties.values().optional(), handler(name, properties.values().charset(), handlers),
 				(handler) -> {
-					builder.handler(handler);
+					builder.handler(this.properties.logging().mdc()
+							? new LoggingContext(LoggingContext.CLIENT, name).around(handler) : handler);
 					LambdaSafe.callbacks(TcpClientBuilderCustomizer.class, this.customizers, name, builder)
 						.withLogger(ClientAssembly.class)
 						.invoke((customizer) -> customizer.customize(name, builder));

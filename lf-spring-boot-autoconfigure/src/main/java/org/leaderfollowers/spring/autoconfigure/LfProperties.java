@@ -34,13 +34,15 @@ import org.springframework.util.unit.DataSize;
  * @param sources Event sources, by the name of their bean.
  * @param shutdown Shutdown of the servers.
  * @param observation Observation of the messages.
+ * @param logging What is logged of servers, clients and event sources.
  * @param health What counts as healthy.
  */
 @ConfigurationProperties(prefix = "lf", ignoreUnknownFields = false)
 public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Server server,
 		@DefaultValue Map<String, Server> servers, @DefaultValue Map<String, ClientProperties> clients,
 		@Nullable Pool pool, @DefaultValue Map<String, Pool> pools, @DefaultValue Map<String, Source> sources,
-		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation, @DefaultValue Health health) {
+		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation, @DefaultValue Logging logging,
+		@DefaultValue Health health) {
 
 	/**
 	 * The same properties without some of the servers, for tests that leave handlers out.
@@ -51,7 +53,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 		Map<String, Server> left = new LinkedHashMap<>(this.servers);
 		left.keySet().removeIf(names.negate());
 		return new LfProperties(this.enabled, names.test(ConfiguredProperties.DEFAULT_NAME) ? this.server : null, left,
-				this.clients, this.pool, this.pools, this.sources, this.shutdown, this.observation, this.health);
+				this.clients, this.pool, this.pools, this.sources, this.shutdown, this.observation, this.logging,
+				this.health);
 	}
 
 	/**
@@ -293,6 +296,15 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 		/** Never: the messages are timed, and nothing else. */
 		NEVER
 
+	}
+
+	/**
+	 * What is logged of servers, clients and event sources.
+	 *
+	 * @param mdc Whether log lines of handlers have the names of the server, client or
+	 * event source and of the connection in the diagnostic context (MDC).
+	 */
+	public record Logging(@DefaultValue("false") boolean mdc) {
 	}
 
 	/**

@@ -49,6 +49,8 @@ class ServerAssembly {
 
 	private final Map<String, ConfiguredProperties<Server>> properties;
 
+	private final boolean mdc;
+
 	private final HandlerBeans handlerBeans;
 
 	private final SslPropertiesMapper ssl;
@@ -66,6 +68,7 @@ class ServerAssembly {
 		this.environment = beanFactory.getBean(Environment.class);
 		this.pools = pools;
 		this.properties = properties(properties, this.environment);
+		this.mdc = properties.logging().mdc();
 		this.handlerBeans = handlerBeans;
 		this.ssl = ssl;
 		this.decorators = decorators;
@@ -174,8 +177,10 @@ class ServerAssembly {
 				(undecorated) -> decorate(undecorated, name, bean.name()));
 		return (events) -> {
 			MessageHandler publishing = events.decorate(handler, name, bean.name());
-			return udp ? buildUdp(name, mapper.mapUdp(name, pool).handler(publishing).handlerName(bean.name()))
-					: build(name, properties, mapper.map(name, pool).handler(publishing).handlerName(bean.name()));
+			MessageHandler outermost = this.mdc ? new LoggingContext(LoggingContext.SERVER, name).around(publishing)
+					: publishing;
+			return udp ? buildUdp(name, mapper.mapUdp(name, pool).handler(outermost).handlerName(bean.name()))
+					: build(name, properties, mapper.map(name, pool).handler(outermost).handlerName(bean.name()));
 		};
 	}
 

@@ -76,7 +76,8 @@ final class SourceAssembly implements SmartLifecycle {
 		List<Registration> registrations = new ArrayList<>();
 		for (String name : names) {
 			HandlerBean handler = handlerBeans.singleOfSource(name, handlers.getOrDefault(name, List.of()));
-			registrations.add(registration(name, beanFactory, properties(name, properties), pools, handler));
+			Registration registration = registration(name, beanFactory, properties(name, properties), pools, handler);
+			registrations.add(properties.logging().mdc() ? registration.withLoggingContext() : registration);
 			// Threads that wait on a source end before the source is destroyed.
 			poolBeans.forEach((pool) -> beanFactory.registerDependentBean(name, pool));
 		}
@@ -167,6 +168,11 @@ final class SourceAssembly implements SmartLifecycle {
 
 	private record Registration(String name, LeaderFollowersPool pool, EventSource<Object> source, int concurrency,
 			EventSource.Handler<Object> handler) {
+
+		Registration withLoggingContext() {
+			return new Registration(this.name, this.pool, this.source, this.concurrency,
+					LoggingContext.around(this.handler, this.name));
+		}
 
 		void begin() {
 			this.pool.register(this.name, this.source, this.concurrency, this.handler);

@@ -66,8 +66,9 @@ class ConfigurationMetadataTests {
 				"lf.pool.handle-sets", "lf.pool.parallelism", "lf.pool.max-buffered-size", "lf.pool.nested-dispatch",
 				"lf.pool.max-nested-depth", "lf.pool.promotion.policy", "lf.pool.promotion.order",
 				"lf.pool.promotion.lease", "lf.pools", "lf.sources", "lf.server.ssl.enabled", "lf.server.ssl.bundle",
-				"lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode", "lf.health.saturated-after",
-				"management.endpoint.lfconnections.show-remote-addresses", "management.endpoint.lfconnections.roles");
+				"lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode", "lf.logging.mdc",
+				"lf.health.saturated-after", "management.endpoint.lfconnections.show-remote-addresses",
+				"management.endpoint.lfconnections.roles");
 	}
 
 	@Test
