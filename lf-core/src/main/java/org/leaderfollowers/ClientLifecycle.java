@@ -60,7 +60,8 @@ final class ClientLifecycle implements Drainable {
 						counters.ofConnections, warnings, new ConnectionRegistry(this::connectionClosed), null,
 						(channel, connection) -> pool.handleSets()
 							.newHandle(channel, connection, SelectionKey.OP_CONNECT, profiles),
-						pool.clock, pool.memory(), HandledWork.ofClient(name, handlerName), null, true));
+						pool.clock, pool.memory(), HandledWork.ofClient(name, handlerName), null,
+						new WireLog("client '%s'".formatted(name)), true));
 		this.context = this.connections.context();
 	}
 
@@ -70,6 +71,10 @@ final class ClientLifecycle implements Drainable {
 
 	LeaderFollowersPool pool() {
 		return this.pool;
+	}
+
+	WireLog wireLog() {
+		return this.context.wire();
 	}
 
 	long requestNanos() {

@@ -26,12 +26,13 @@ import org.leaderfollowers.internal.transport.Transport;
  * @param work what is processed when a message of a connection is handled
  * @param window how messages of one connection are handled in parallel, or {@code null}
  * if they are handled one after the other
+ * @param wire logs what is received and sent, when it is on
  * @param isClient whether this side has opened the connections
  */
 record ConnectionContext(ServerState server, MessageHandler handler, Framing framing, Limits limits,
 		ConnectionTimeouts timeouts, ServerCounters counters, ServerWarnings warnings, ConnectionRegistry registry,
 		@Nullable TlsGenerations tls, HandleFactory handles, Clock clock, MemoryBudget memory, HandledWork work,
-		@Nullable WindowOptions window, boolean isClient) {
+		@Nullable WindowOptions window, WireLog wire, boolean isClient) {
 
 	/**
 	 * What one connection may take.

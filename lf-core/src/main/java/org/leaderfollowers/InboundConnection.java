@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.PartialMessage;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
+import org.leaderfollowers.internal.logging.WireLogWriter;
 import org.leaderfollowers.internal.transport.Transport;
 import org.leaderfollowers.internal.transport.Transport.Progress;
 
@@ -252,6 +253,10 @@ abstract class InboundConnection extends StreamConnection {
 			input.limit(limit);
 		}
 		if (count > 0) {
+			WireLogWriter log = this.context.wire().writer();
+			if (log != null) {
+				log.received(id(), input, count);
+			}
 			this.active = true;
 			DrainedInput drained = drained();
 			if (drained != null) {

@@ -4,9 +4,11 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SelectionKey;
+import java.nio.channels.WritableByteChannel;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.OutboundBuffer;
+import org.leaderfollowers.internal.logging.WireLogWriter;
 
 /**
  * The way of messages to the socket of a TCP connection: frames what the application
@@ -81,7 +83,7 @@ final class OutboundWriter extends OutboundBuffer {
 		long before = acceptedBytes();
 		Sent sent;
 		try {
-			sent = send(this.connection.transport, frames, limits().maxOutboundSize(), acceptance);
+			sent = send(channel(), frames, limits().maxOutboundSize(), acceptance);
 		}
 		catch (IOException ex) {
 			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
@@ -140,7 +142,7 @@ final class OutboundWriter extends OutboundBuffer {
 	void sendHeld(ByteBuffer frame) {
 		int length = frame.remaining();
 		try {
-			Sent sent = send(this.connection.transport, frame, Long.MAX_VALUE, null);
+			Sent sent = send(channel(), frame, Long.MAX_VALUE, null);
 			switch (sent) {
 				case WRITTEN, CLOSED, REFUSED -> {
 				}
@@ -216,7 +218,7 @@ final class OutboundWriter extends OutboundBuffer {
 		int maxOutboundSize = limits().maxOutboundSize();
 		Sent sent;
 		try {
-			sent = send(this.connection.transport, frame, maxOutboundSize, null);
+			sent = send(channel(), frame, maxOutboundSize, null);
 		}
 		catch (IOException ex) {
 			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
@@ -249,6 +251,12 @@ final class OutboundWriter extends OutboundBuffer {
 		}
 	}
 
+	/** Where to write: the transport, or what logs the bytes that it takes. */
+	private WritableByteChannel channel() {
+		WireLogWriter log = this.connection.context.wire().writer();
+		return (log == null) ? this.connection.transport : log.sending(this.connection.id(), this.connection.transport);
+	}
+
 	private SlowConsumerException slowConsumer(long waiting, int maxOutboundSize) {
 		return new SlowConsumerException(
 				"%s does not read: %d bytes wait for it, and no more than %d may. Send less, wait until it is writable again, or raise the maximum outbound size"
@@ -261,7 +269,7 @@ final class OutboundWriter extends OutboundBuffer {
 	 */
 	void uncork() {
 		try {
-			Sent sent = uncork(this.connection.transport);
+			Sent sent = uncork(channel());
 			if (sent == Sent.BEGAN_TO_WAIT) {
 				beganToWait();
 			}
@@ -346,7 +354,7 @@ final class OutboundWriter extends OutboundBuffer {
 		SelectableHandle handle = this.connection.handle;
 		try {
 			long before = progressNanos(0);
-			long waiting = flush(this.connection.transport, FLUSH_BUDGET);
+			long waiting = flush(channel(), FLUSH_BUDGET);
 			if (this.connection.transport.wantsWrite()) {
 				this.connection.transport.flush();
 			}

@@ -145,7 +145,7 @@ public final class TcpClient implements AutoCloseable {
 	 */
 	@Override
 	public void close() {
-		this.life.close(ClientLifecycle.CLOSE_TIMEOUT);
+		close(ClientLifecycle.CLOSE_TIMEOUT);
 	}
 
 	/**
@@ -155,7 +155,18 @@ public final class TcpClient implements AutoCloseable {
 	 * @return whether every request received its reply
 	 */
 	public boolean close(Duration grace) {
-		return this.life.close(grace);
+		boolean replied = this.life.close(grace);
+		wireLog().stop();
+		return replied;
+	}
+
+	/**
+	 * Logs the bytes of the connections, while it is on.
+	 * @return the log of this client, which is off until it is started, and of no use
+	 * after the client was closed
+	 */
+	public WireLog wireLog() {
+		return this.life.wireLog();
 	}
 
 	/**

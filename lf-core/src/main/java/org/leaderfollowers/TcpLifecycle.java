@@ -41,7 +41,8 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 				(tls != null) ? new TlsGenerations(tls, pool.memory()) : null,
 				(channel, connection) -> pool.handleSets()
 					.newHandle(channel, connection, SelectionKey.OP_READ, profiles),
-				pool.clock, pool.memory(), HandledWork.ofConnections(name, handlerName), options.window(), false);
+				pool.clock, pool.memory(), HandledWork.ofConnections(name, handlerName), options.window(),
+				new WireLog("server '%s'".formatted(name)), false);
 	}
 
 	ConnectionContext context() {

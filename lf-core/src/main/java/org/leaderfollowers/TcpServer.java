@@ -82,11 +82,14 @@ public final class TcpServer implements Server {
 	@Override
 	public void close() {
 		this.life.close();
+		wireLog().stop();
 	}
 
 	@Override
 	public boolean close(Duration grace) {
-		return this.life.close(grace);
+		boolean done = this.life.close(grace);
+		wireLog().stop();
+		return done;
 	}
 
 	/**
@@ -205,6 +208,14 @@ public final class TcpServer implements Server {
 	 */
 	public int maxOutboundSize() {
 		return this.life.context().limits().maxOutboundSize();
+	}
+
+	/**
+	 * Logs the bytes of the connections, while it is on.
+	 * @return the log of this server, which is off until it is started
+	 */
+	public WireLog wireLog() {
+		return this.life.context().wire();
 	}
 
 	@Override
