@@ -1,17 +1,22 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.nio.ByteBuffer;
+
 import io.micrometer.common.KeyValues;
 import io.micrometer.observation.ObservationRegistry;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.ObservationMode;
 import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
 import org.leaderfollowers.spring.observation.DefaultMessageObservationConvention;
+import org.leaderfollowers.spring.observation.MessageObservationContext;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
+import org.leaderfollowers.spring.observation.MessageObservationDocumentation;
 
 /**
  * Has the messages of handlers observed or, where that comes to the same thing, timed.
@@ -76,6 +81,41 @@ record MessageMeasurement(ObservationMode mode, @Nullable ObservationRegistry re
 		}
 		return new ObservationInterceptor(server, handlerName, this.registry, this.convention).decorate(handler, server,
 				handlerName);
+	}
+
+	/**
+	 * Observes how the handler of a server processes its messages. Micrometer and the
+	 * listeners decide what is allocated for that. If only meters listen, a
+	 * {@link TimerInterceptor} costs less.
+	 */
+	static final class ObservationInterceptor implements MessageHandlerInterceptor {
+
+		private final MessageObservationConvention defaultConvention = new DefaultMessageObservationConvention();
+
+		private final String server;
+
+		private final String handlerName;
+
+		private final ObservationRegistry registry;
+
+		private final @Nullable MessageObservationConvention convention;
+
+		ObservationInterceptor(String server, String handlerName, ObservationRegistry registry,
+				@Nullable MessageObservationConvention convention) {
+			this.server = server;
+			this.handlerName = handlerName;
+			this.registry = registry;
+			this.convention = convention;
+		}
+
+		@Override
+		public void onMessage(Connection connection, ByteBuffer message, MessageHandler next) throws Exception {
+			MessageObservationDocumentation.MESSAGE
+				.observation(this.convention, this.defaultConvention,
+						() -> new MessageObservationContext(this.server, this.handlerName, connection), this.registry)
+				.observeChecked(() -> next.onMessage(connection, message));
+		}
+
 	}
 
 	/**

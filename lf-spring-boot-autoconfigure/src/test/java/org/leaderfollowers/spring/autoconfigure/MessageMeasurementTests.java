@@ -389,7 +389,8 @@ class MessageMeasurementTests {
 	}
 
 	private static void isObserved(ApplicationContextRunner runner) {
-		runner.run((context) -> assertThat(decorated(context)).isInstanceOf(ObservationInterceptor.class));
+		runner.run((context) -> assertThat(decorated(context))
+			.isInstanceOf(MessageMeasurement.ObservationInterceptor.class));
 	}
 
 	/** Returns the interceptor, or the handler itself if there is none. */
