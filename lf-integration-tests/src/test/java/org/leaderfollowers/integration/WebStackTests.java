@@ -55,7 +55,8 @@ class WebStackTests {
 	void writesAndRefusalsAreTheSame(WebApplicationType stack) throws Exception {
 		try (OperatedApplication application = OperatedApplication.withoutSecurity(stack, EXPOSED,
 				"management.endpoint.leaderfollowers.access=unrestricted",
-				"management.endpoint.lfhandoffs.access=unrestricted")) {
+				"management.endpoint.lfhandoffs.access=unrestricted",
+				"management.endpoint.lfconnections.access=unrestricted", "lf.logging.wire.payload=true")) {
 			assertThat(application.post(POOL, "{\"maxThreads\":9}").statusCode()).isEqualTo(200);
 			assertThat(application.post(POOL + "/default", "{\"action\":\"pause\"}").body())
 				.contains("\"paused\":true");
@@ -68,13 +69,19 @@ class WebStackTests {
 				assertThat(reader.readLine()).isEqualTo("hello");
 				assertThat(application.get("/actuator/lfconnections?sort=-age").body()).contains("\"id\":1,")
 					.doesNotContain("127.0.0.1");
+				assertThat(application
+					.post("/actuator/lfconnections",
+							"{\"wireLog\":\"on\",\"server\":\"default\",\"connection\":1,\"payload\":true}")
+					.body()).startsWith("{\"server\":\"default\",\"connection\":1,").contains("\"payload\":true");
+				assertThat(application.post("/actuator/lfconnections", "{\"wireLog\":\"off\",\"server\":\"default\"}")
+					.statusCode()).isEqualTo(200);
 				assertThat(application.delete(POOL + "/default/1").statusCode()).isEqualTo(204);
 				assertThat(reader.readLine()).isNull();
 			}
 			assertThat(application.delete("/actuator/lfhandoffs").statusCode()).isEqualTo(200);
 			assertThat(application.audit()).extracting((event) -> event.getType())
-				.containsExactly("LF_POOL_CHANGED", "LF_SERVER_PAUSED", "LF_SERVER_RESUMED", "LF_CONNECTION_CLOSED",
-						"LF_HAND_OFFS_DRAINED");
+				.containsExactly("LF_POOL_CHANGED", "LF_SERVER_PAUSED", "LF_SERVER_RESUMED", "LF_WIRE_LOG_STARTED",
+						"LF_WIRE_LOG_STOPPED", "LF_CONNECTION_CLOSED", "LF_HAND_OFFS_DRAINED");
 			assertRefused(application.post(POOL, "{\"maxThread\":9}"), 400, "Nothing to change: ");
 			assertRefused(application.post(POOL, "{\"maxThreads\":\"<b>\"}"), 400,
 					"'maxThreads' must be a whole number, but is '<b>'");
@@ -88,7 +95,7 @@ class WebStackTests {
 				.header("Content-Type", "text/plain")
 				.POST(HttpRequest.BodyPublishers.ofString("{\"maxThreads\":11}"));
 			assertThat(application.send(POOL + "?maxThreads=11", form).statusCode()).isEqualTo(415);
-			assertThat(application.audit()).hasSize(5);
+			assertThat(application.audit()).hasSize(7);
 		}
 	}
 
@@ -113,8 +120,8 @@ class WebStackTests {
 				.containsPattern("\"since\":\"20[0-9]{2}-");
 			String all = application.get("/actuator/leaderfollowers").body();
 			assertThat(all).containsPattern("^\\{\"time\":\"20[0-9]{2}-").doesNotContain("null");
-			assertThat(application.get("/actuator/lfconnections").body())
-				.matches("\\{\"time\":\"20[^\"]+\",\"total\":0,\"page\":0,\"size\":20,\"connections\":\\[]}");
+			assertThat(application.get("/actuator/lfconnections").body()).matches(
+					"\\{\"time\":\"20[^\"]+\",\"total\":0,\"page\":0,\"size\":20,\"connections\":\\[],\"wireLogs\":\\[]}");
 			assertThat(application.get("/actuator/lfhandoffs").body()).startsWith("{\"time\":\"20");
 		}
 	}

@@ -20,6 +20,8 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.ConnectionSnapshot;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.WireLog;
+import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
 import org.leaderfollowers.spring.internal.Printable;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -29,13 +31,15 @@ import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.actuate.endpoint.Show;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
+import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
+import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.util.Assert;
 import org.springframework.util.StringUtils;
 
 /**
  * {@link Endpoint @Endpoint} that shows a page of the open connections. All are looked
  * at, one by one; only as many as the page and those before it take are kept for that.
- * Pages are made one at a time.
+ * Pages are made one at a time. Writes turn the wire log of a server on and off.
  */
 @Endpoint(id = "lfconnections", defaultAccess = Access.READ_ONLY)
 public class ConnectionsEndpoint {
@@ -64,6 +68,8 @@ public class ConnectionsEndpoint {
 
 	private final Set<String> roles;
 
+	private final WireLogOperations wireLogs;
+
 	/**
 	 * Held by who looks: a look takes a megabyte or two, and many at the same time could
 	 * take all the memory there is.
@@ -77,14 +83,21 @@ public class ConnectionsEndpoint {
 	 * which does not say who asks, they are shown to all or nobody
 	 * @param roles one of which makes somebody authorized; if there are none, everybody
 	 * who is authenticated is
+	 * @param wireLogLimits the longest duration of a wire log, whether it may show bytes,
+	 * and its sizes; the connection is ignored
+	 * @param publisher where to publish the writes, for Boot's audit
 	 */
-	public ConnectionsEndpoint(LeaderFollowersServers servers, Show showRemoteAddresses, Set<String> roles) {
+	public ConnectionsEndpoint(LeaderFollowersServers servers, Show showRemoteAddresses, Set<String> roles,
+			WireLog.Options wireLogLimits, ApplicationEventPublisher publisher) {
 		Assert.notNull(servers, "'servers' must not be null");
 		Assert.notNull(showRemoteAddresses, "'showRemoteAddresses' must not be null");
 		Assert.notNull(roles, "'roles' must not be null");
+		Assert.notNull(wireLogLimits, "'wireLogLimits' must not be null");
+		Assert.notNull(publisher, "'publisher' must not be null");
 		this.servers = servers;
 		this.showRemoteAddresses = showRemoteAddresses;
 		this.roles = Set.copyOf(roles);
+		this.wireLogs = new WireLogOperations(wireLogLimits, new WriteAudit(publisher));
 	}
 
 	/**
@@ -132,7 +145,8 @@ public class ConnectionsEndpoint {
 					found.from((int) first)
 						.stream()
 						.map((connection) -> ConnectionDescriptor.of(connection, shown))
-						.toList());
+						.toList(),
+					WireLogOperations.running(chosen));
 		}
 		finally {
 			this.looking.unlock();
@@ -156,6 +170,27 @@ public class ConnectionsEndpoint {
 			throw RefusedRequestException.unknown("server", known);
 		}
 		return chosen;
+	}
+
+	/**
+	 * Turns the wire log of a server on or off. A log that runs already is replaced.
+	 * @param wireLog {@code on} or {@code off}
+	 * @param server the name of the server
+	 * @param connection what identifies the only connection to log; all if not given
+	 * @param duration how long to log; 60 seconds if not given
+	 * @param payload {@code true} to show bytes. They are masked if not given
+	 * @return the log that was turned on or off, or {@code null} if none was on
+	 */
+	@WriteOperation
+	public @Nullable WireLogDescriptor changeWireLog(@Nullable String wireLog, @Nullable String server,
+			@Nullable String connection, @Nullable String duration, @Nullable String payload) {
+		return changeWireLog(Operator.UNKNOWN, wireLog, server, connection, duration, payload);
+	}
+
+	@Nullable WireLogDescriptor changeWireLog(Operator operator, @Nullable String wireLog, @Nullable String server,
+			@Nullable String connection, @Nullable String duration, @Nullable String payload) {
+		return this.wireLogs.change(operator, wireLog, StringUtils.hasText(server) ? chosen(server).get(0) : null,
+				connection, duration, payload);
 	}
 
 	private static Comparator<ConnectionSnapshot> order(@Nullable String sort) {
@@ -214,9 +249,32 @@ public class ConnectionsEndpoint {
 	 * @param page the number of the page, from 0
 	 * @param size how many connections make a page
 	 * @param connections the connections of the page
+	 * @param wireLogs the wire logs of the servers that are on
 	 */
 	public record ConnectionsDescriptor(Instant time, long total, int page, int size,
-			List<ConnectionDescriptor> connections) implements OperationResponseBody {
+			List<ConnectionDescriptor> connections, List<WireLogDescriptor> wireLogs) implements OperationResponseBody {
+	}
+
+	/**
+	 * A wire log.
+	 *
+	 * @param server the name of the server
+	 * @param connection what identifies the only connection that is logged, or
+	 * {@code null} if all are
+	 * @param until when it ends at the latest
+	 * @param payload whether bytes are shown
+	 * @param segments how many segments have been logged
+	 * @param omitted how many segments were left out because the log was too slow
+	 */
+	public record WireLogDescriptor(String server, @Nullable Long connection, Instant until, boolean payload,
+			long segments, long omitted) implements OperationResponseBody {
+
+		static WireLogDescriptor of(TcpServer server, WireLog.Snapshot log) {
+			long connection = log.options().connection();
+			return new WireLogDescriptor(server.name(), (connection != 0) ? connection : null, log.until(),
+					log.options().payload(), log.segments(), log.omitted());
+		}
+
 	}
 
 	/**

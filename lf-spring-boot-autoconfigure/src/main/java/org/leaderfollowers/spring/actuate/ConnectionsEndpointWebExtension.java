@@ -1,11 +1,13 @@
 package org.leaderfollowers.spring.actuate;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
 
 import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
+import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 import org.springframework.boot.actuate.endpoint.web.annotation.EndpointWebExtension;
 import org.springframework.util.Assert;
@@ -45,6 +47,24 @@ public class ConnectionsEndpointWebExtension {
 			@Nullable String size) {
 		return RefusedRequestException
 			.answer(() -> this.delegate.connections(securityContext, server, state, sort, page, size));
+	}
+
+	/**
+	 * Turns the wire log of a server on or off.
+	 * @param securityContext who asks for it
+	 * @param wireLog {@code on} or {@code off}
+	 * @param server the name of the server
+	 * @param connection what identifies the only connection to log; all if not given
+	 * @param duration how long to log; 60 seconds if not given
+	 * @param payload {@code true} to show bytes. They are masked if not given
+	 * @return the log that was turned on or off, or why nothing was done
+	 */
+	@WriteOperation
+	public WebEndpointResponse<OperationResponseBody> changeWireLog(SecurityContext securityContext,
+			@Nullable String wireLog, @Nullable String server, @Nullable String connection, @Nullable String duration,
+			@Nullable String payload) {
+		return RefusedRequestException.answer(() -> this.delegate.changeWireLog(Operator.of(securityContext), wireLog,
+				server, connection, duration, payload));
 	}
 
 }

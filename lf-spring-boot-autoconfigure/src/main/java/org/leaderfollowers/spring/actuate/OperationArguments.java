@@ -64,6 +64,16 @@ final class OperationArguments {
 		}
 	}
 
+	static boolean flag(String name, @Nullable String value) {
+		if (!StringUtils.hasText(value) || "false".equalsIgnoreCase(value.strip())) {
+			return false;
+		}
+		if ("true".equalsIgnoreCase(value.strip())) {
+			return true;
+		}
+		throw invalid(name, "'true' or 'false'", value);
+	}
+
 	static <E extends Enum<E>> @Nullable E constant(String name, @Nullable String value, Class<E> type) {
 		if (!StringUtils.hasText(value)) {
 			return null;

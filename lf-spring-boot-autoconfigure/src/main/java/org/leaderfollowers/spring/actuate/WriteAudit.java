@@ -28,6 +28,10 @@ final class WriteAudit {
 
 	static final String CONNECTION_CLOSED = "LF_CONNECTION_CLOSED";
 
+	static final String WIRE_LOG_STARTED = "LF_WIRE_LOG_STARTED";
+
+	static final String WIRE_LOG_STOPPED = "LF_WIRE_LOG_STOPPED";
+
 	static final String HAND_OFFS_DRAINED = "LF_HAND_OFFS_DRAINED";
 
 	private final ApplicationEventPublisher publisher;

@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.autoconfigure;
 import java.util.Set;
 
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.WireLog;
 import org.leaderfollowers.spring.actuate.ClientsEndpoint;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpointWebExtension;
@@ -10,6 +11,7 @@ import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
 import org.leaderfollowers.spring.actuate.HandOffsEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpointWebExtension;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.WireLogging;
 import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
@@ -83,8 +85,21 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	@ConditionalOnMissingBean
 	@ConditionalOnAvailableEndpoint
 	ConnectionsEndpoint leaderFollowersConnectionsEndpoint(LeaderFollowersServers servers,
-			ConnectionsEndpointProperties properties) {
-		return new ConnectionsEndpoint(servers, properties.showRemoteAddresses(), properties.roles());
+			ConnectionsEndpointProperties properties, LfProperties lfProperties, ApplicationEventPublisher publisher) {
+		return new ConnectionsEndpoint(servers, properties.showRemoteAddresses(), properties.roles(),
+				wireLogLimits(lfProperties.logging().wire()), publisher);
+	}
+
+	private static WireLog.Options wireLogLimits(WireLogging wire) {
+		ConfiguredProperties<WireLogging> properties = new ConfiguredProperties<>("lf.logging.wire", wire);
+		properties.set("max-duration", wire.maxDuration(), (valid) -> new WireLog.Options(0, valid, false, 1, 1),
+				"be more than 0");
+		properties.setSize("max-segment-size", wire.maxSegmentSize(),
+				(valid) -> new WireLog.Options(0, wire.maxDuration(), false, valid, 1), "be from 1 to 16384 bytes");
+		properties.setSize("max-size", wire.maxSize(),
+				(valid) -> new WireLog.Options(0, wire.maxDuration(), false, 1, valid), "be at least 1 byte");
+		return new WireLog.Options(0, wire.maxDuration(), wire.payload(), (int) wire.maxSegmentSize().toBytes(),
+				wire.maxSize().toBytes());
 	}
 
 	@Bean

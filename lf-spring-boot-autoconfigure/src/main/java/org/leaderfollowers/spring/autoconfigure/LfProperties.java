@@ -303,8 +303,24 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 *
 	 * @param mdc Whether log lines of handlers have the names of the server, client or
 	 * event source and of the connection in the diagnostic context (MDC).
+	 * @param wire Limits of the logs of bytes that operators turn on.
 	 */
-	public record Logging(@DefaultValue("false") boolean mdc) {
+	public record Logging(@DefaultValue("false") boolean mdc, @DefaultValue WireLogging wire) {
+	}
+
+	/**
+	 * The limits of the logs of bytes that operators turn on by the endpoint
+	 * 'lfconnections'.
+	 *
+	 * @param payload Whether operators may have the bytes themselves logged, which may
+	 * contain secrets. Only their number is logged otherwise.
+	 * @param maxDuration Maximum time until a log turns itself off.
+	 * @param maxSegmentSize Maximum number of bytes that are shown of what was received
+	 * or sent at once, from 1B to 16KB.
+	 * @param maxSize Maximum size of the lines of a log, which then turns itself off.
+	 */
+	public record WireLogging(@DefaultValue("false") boolean payload, @DefaultValue("10m") Duration maxDuration,
+			@DefaultValue("256B") DataSize maxSegmentSize, @DefaultValue("1MB") DataSize maxSize) {
 	}
 
 	/**

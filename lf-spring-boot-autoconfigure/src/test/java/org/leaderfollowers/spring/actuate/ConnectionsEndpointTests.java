@@ -69,7 +69,7 @@ class ConnectionsEndpointTests {
 	void showsTheOldestFirst() throws Exception {
 		Instant before = Instant.now();
 		Map<String, Object> page = page("");
-		assertThat(page).containsOnlyKeys("time", "total", "page", "size", "connections")
+		assertThat(page).containsOnlyKeys("time", "total", "page", "size", "connections", "wireLogs")
 			.containsEntry("total", 5)
 			.containsEntry("page", 0)
 			.containsEntry("size", 20);

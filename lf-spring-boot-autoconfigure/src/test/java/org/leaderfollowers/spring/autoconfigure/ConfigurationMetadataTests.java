@@ -67,8 +67,9 @@ class ConfigurationMetadataTests {
 				"lf.pool.max-nested-depth", "lf.pool.promotion.policy", "lf.pool.promotion.order",
 				"lf.pool.promotion.lease", "lf.pools", "lf.sources", "lf.server.ssl.enabled", "lf.server.ssl.bundle",
 				"lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode", "lf.logging.mdc",
-				"lf.health.saturated-after", "management.endpoint.lfconnections.show-remote-addresses",
-				"management.endpoint.lfconnections.roles");
+				"lf.logging.wire.payload", "lf.logging.wire.max-duration", "lf.logging.wire.max-segment-size",
+				"lf.logging.wire.max-size", "lf.health.saturated-after",
+				"management.endpoint.lfconnections.show-remote-addresses", "management.endpoint.lfconnections.roles");
 	}
 
 	@Test

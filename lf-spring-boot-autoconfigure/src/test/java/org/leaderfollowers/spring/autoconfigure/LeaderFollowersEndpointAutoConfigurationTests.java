@@ -9,6 +9,7 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
@@ -75,6 +76,21 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 	void ifDisabledThereIsNoEndpoint() {
 		this.contextRunner.withPropertyValues("lf.enabled=false")
 			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(LeaderFollowersEndpoint.class));
+	}
+
+	@ParameterizedTest
+	@CsvSource(delimiter = '|', textBlock = """
+			max-duration     | 0s    | Must be more than 0.
+			max-segment-size | 17KB  | Must be from 1 to 16384 bytes.
+			max-size         | 0B    | Must be at least 1 byte.
+			""")
+	void limitsOfWireLogsAreChecked(String property, String value, String reason) {
+		this.contextRunner
+			.withPropertyValues("management.endpoints.web.exposure.include=lfconnections",
+					"lf.logging.wire." + property + "=" + value)
+			.run((context) -> assertThat(context).getFailure()
+				.hasStackTraceContaining("Property lf.logging.wire." + property)
+				.hasStackTraceContaining(reason));
 	}
 
 	@Test
