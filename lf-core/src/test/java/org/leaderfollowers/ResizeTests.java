@@ -286,7 +286,7 @@ class ResizeTests {
 	@CsvSource(delimiter = '|',
 			textBlock = """
 					0     | 4     | 'minThreads' must be at least 1, but is 0
-					1     | 4     | 'minThreads' must be at least the number of handle sets (2), but is 1: a set without a leader is not served
+					1     | 4     | 'minThreads' must be at least the number of handle sets (2), but is 1: each handle set needs a thread to lead it
 					5     | 4     | 'maxThreads' must be from 'minThreads' (5) to 10000, but is 4
 					2     | 10001 | 'maxThreads' must be from 'minThreads' (2) to 10000, but is 10001
 					""",

@@ -204,7 +204,7 @@ class ClientPropertiesTests {
 					Files.writeString(trusted, second.certificatePem());
 					Awaitility.await()
 						.untilAsserted(() -> assertThat(output)
-							.contains("Client 'ledger' uses the SSL bundle 'peers' as it is now. "));
+							.contains("Client 'ledger' now uses the updated SSL bundle 'peers'. "));
 					open.forEach(Connection::close);
 					Awaitility.await().until(() -> client.snapshot().disconnects() == 1);
 					assertThat(client.exchange(request)).isEqualTo(request);

@@ -187,7 +187,7 @@ class ClientOperationTests {
 				assertThat(lost.getStatus()).isEqualTo(Status.DOWN);
 				assertThat(lost.getDetails()).containsEntry("state", State.RUNNING)
 					.containsEntry("optional", false)
-					.containsEntry("reason", "The client is connected to none of its addresses. It tries again");
+					.containsEntry("reason", "The client is connected to none of its addresses. It retries");
 				Health spare = health(context, "spare");
 				assertThat(spare.getStatus()).isEqualTo(Status.UNKNOWN);
 				assertThat(spare.getDetails()).containsEntry("optional", true).containsKey("reason");

@@ -99,7 +99,7 @@ class PoolHealthIndicatorTests {
 		Health health = health(always(leaderless));
 		assertThat(health.getStatus()).isEqualTo(Status.DOWN);
 		assertThat(health.getDetails()).containsEntry("reason", "Handle set 'demo-1' has had no leader for 2.3 s "
-				+ "although 1 of at most 3 threads are there; 5 could not be started");
+				+ "although 1 of at most 3 threads exist; 5 could not be started");
 	}
 
 	@Test

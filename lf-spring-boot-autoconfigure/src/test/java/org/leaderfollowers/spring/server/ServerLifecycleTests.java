@@ -175,7 +175,7 @@ class ServerLifecycleTests {
 				.contains("Server 'orders' could not be started: port %d is already in use."
 					.formatted(taken.getLocalPort()))
 				.contains(
-						"Stop what listens on port %d, another process or another server of this application, or set the property 'lf.servers.orders.port' to another port. 0 stands for any free port."
+						"Stop the other process, or the other server of this application, that listens on port %d; or set the property 'lf.servers.orders.port' to another port. 0 stands for any free port."
 							.formatted(taken.getLocalPort()));
 			int first = Integer
 				.parseInt(output.toString().replaceFirst("(?s).*Server 'default' started on port (\\d+).*", "$1"));
