@@ -37,7 +37,8 @@ import org.springframework.context.annotation.Configuration;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests for {@link ClientProperties} and their mapping, up to the text that a user sees.
+ * Tests for {@link ClientProperties} and their mapping, including the text that a user
+ * sees.
  */
 @ExtendWith(OutputCaptureExtension.class)
 class ClientPropertiesTests {
@@ -198,7 +199,8 @@ class ClientPropertiesTests {
 					TcpClient client = context.getBean(TcpClient.class);
 					ByteBuffer request = ByteBuffer.wrap(new byte[] { 'x' });
 					assertThat(client.exchange(request)).isEqualTo(request);
-					// Whatever follows the bundle must not be forgotten.
+					// The garbage collector must not remove the listener for updates of
+					// the bundle.
 					System.gc();
 					server.tls(ServerTls.of(TestCertificate.client(second)));
 					Files.writeString(trusted, second.certificatePem());

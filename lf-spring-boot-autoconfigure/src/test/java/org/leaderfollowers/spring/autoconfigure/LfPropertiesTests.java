@@ -28,7 +28,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests for {@link LfProperties} and their mapping, up to the text that a user sees.
+ * Tests for {@link LfProperties} and their mapping, including the text that a user sees.
  */
 @ExtendWith(OutputCaptureExtension.class)
 class LfPropertiesTests {

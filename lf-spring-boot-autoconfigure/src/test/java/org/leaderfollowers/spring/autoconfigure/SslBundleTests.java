@@ -354,9 +354,7 @@ class SslBundleTests {
 
 	}
 
-	/**
-	 * Counts who wants to know of updates.
-	 */
+	/** Counts the listeners for updates. */
 	static class CountingBundles implements SslBundles {
 
 		private final AtomicInteger handlers = new AtomicInteger();
@@ -390,9 +388,7 @@ class SslBundleTests {
 
 	}
 
-	/**
-	 * Speaks lines over TLS.
-	 */
+	/** Sends and receives lines over TLS. */
 	private static final class TlsClient implements Closeable {
 
 		private final SSLSocket socket;

@@ -31,8 +31,8 @@ import org.springframework.boot.health.contributor.Status;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests for {@link PoolHealthIndicator}. No engine can be had without a leader, so that
- * is a matter of snapshots.
+ * Tests for {@link PoolHealthIndicator}. A real engine never stays without a leader, so
+ * snapshots replace it here.
  */
 @Timeout(120)
 class PoolHealthIndicatorTests {

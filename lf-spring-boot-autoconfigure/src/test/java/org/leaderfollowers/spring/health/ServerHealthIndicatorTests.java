@@ -148,7 +148,7 @@ class ServerHealthIndicatorTests {
 	@Test
 	void serverThatCannotAcceptIsDown() {
 		this.server.start();
-		// As if the system had refused, which only a whole process can be brought to.
+		// Simulates a failure of the system, which would affect the whole process.
 		Object backoff = field(field(field(this.server, "life"), "acceptor"), "backoff");
 		ReflectionTestUtils.invokeMethod(backoff, "failed", new OutOfMemoryError("simulated"));
 		Health health = health(this.server);
@@ -180,7 +180,7 @@ class ServerHealthIndicatorTests {
 		assertThat(health.getDetails()).containsEntry("state", state).containsEntry("reason", reason);
 	}
 
-	/** Closes the socket beneath the engine, and has the engine look at it. */
+	/** Closes the socket behind the engine's back, and makes the engine look at it. */
 	private static void failListening(Server server, String field) {
 		Object channel = field(field(field(server, "life"), field), "channel");
 		ReflectionTestUtils.invokeMethod(channel, "close");

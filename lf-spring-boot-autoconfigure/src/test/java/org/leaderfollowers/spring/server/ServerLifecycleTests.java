@@ -243,7 +243,9 @@ class ServerLifecycleTests {
 		return context.getEnvironment().getRequiredProperty("local.lf.server.port", Integer.class);
 	}
 
-	/** The selector closes the socket when it selects the next time. */
+	/**
+	 * Waits, because the selector only closes the socket when it selects the next time.
+	 */
 	private static void assertRefused(int port) {
 		Awaitility.await()
 			.atMost(PATIENCE)
@@ -251,7 +253,7 @@ class ServerLifecycleTests {
 				.isThrownBy(() -> new LineClient(port).close()));
 	}
 
-	/** A thread that has done its work may not have ended yet. */
+	/** Waits, because a thread may end a moment after its work. */
 	private static void assertNoThreads() {
 		Awaitility.await().atMost(PATIENCE).untilAsserted(() -> assertThat(threads()).isEmpty());
 	}

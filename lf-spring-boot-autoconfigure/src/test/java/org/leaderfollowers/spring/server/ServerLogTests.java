@@ -85,7 +85,7 @@ class ServerLogTests {
 					"Server 'default?Pool 'x' has no threads??' is stopped");
 	}
 
-	/** What this class logs, without what the layout puts before it. */
+	/** Returns the messages that this class logs, without the prefix of the layout. */
 	private static String[] lines(CapturedOutput output) {
 		return output.toString()
 			.lines()
