@@ -18,11 +18,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests the adaptive promotion: short handlers run on a leased leadership, and nobody
- * waits for one that turns out not to be short.
+ * Tests the adaptive promotion: short handlers run on a leased leadership, and no event
+ * waits for a handler that was expected to be short but is not.
  * <p>
- * Whether a handler was short is for the machine to decide; what depends on it is tried
- * again until the engine has seen that it was.
+ * How long a handler takes depends on the machine. Tests that need a handler to be seen
+ * as short repeat their messages until the engine has seen it.
  */
 @Timeout(120)
 class AdaptivePromotionTests {
@@ -42,7 +42,7 @@ class AdaptivePromotionTests {
 		return pool.snapshot().promotions().values().stream().mapToLong(Long::longValue).sum();
 	}
 
-	/** Has the engine learn that the handler is short. */
+	/** Sends messages until the engine has learned that the handler is short. */
 	private void learn(LeaderFollowersPool pool, Peer peer) {
 		Engine.eventually().until(() -> {
 			long before = promotions(pool);

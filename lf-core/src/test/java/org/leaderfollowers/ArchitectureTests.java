@@ -35,9 +35,7 @@ import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * What every class of the engine keeps to.
- */
+/** Rules that every class of the engine must keep. */
 class ArchitectureTests {
 
 	private static final String ROOT = "org.leaderfollowers";
@@ -66,8 +64,8 @@ class ArchitectureTests {
 	}
 
 	/**
-	 * Servers, pool, handle sets, values: arrows run downwards only. Beneath them is the
-	 * machinery, which knows none of them.
+	 * Servers use the pool, the pool uses handle sets, and these use values; never the
+	 * other way round. The internal packages are below all of them and know none of them.
 	 */
 	@Test
 	void layersAreUsedDownwardsOnly() {
@@ -183,8 +181,9 @@ class ArchitectureTests {
 	}
 
 	/**
-	 * Matches what declares itself serializable; exceptions, enums and a few classes of
-	 * the JDK made to be extended only inherit it.
+	 * Matches classes that declare themselves serializable. Exceptions, enums and a few
+	 * classes of the JDK that are meant to be extended only make their subclasses inherit
+	 * it.
 	 */
 	private static DescribedPredicate<JavaClass> declareSerializable() {
 		return DescribedPredicate.describe("declare Serializable",
@@ -199,9 +198,7 @@ class ArchitectureTests {
 				(type) -> type.getPackageName().equals(ROOT) && Layer.of(type) == layer);
 	}
 
-	/**
-	 * The layers of the root package. A class that is named nowhere belongs to a server.
-	 */
+	/** The layers of the root package. A class that is not listed belongs to a server. */
 	private enum Layer {
 
 		SERVERS(),

@@ -15,8 +15,9 @@ import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * A thread that shares the ready handles owns the socket of a server while another one
- * leads. It must not wait for the leader, who waits for as long as nothing happens.
+ * A thread that shares the ready handles owns the socket of a server while another thread
+ * leads. The owner must not wait for the leader, because the leader waits until an event
+ * occurs.
  */
 @Timeout(120)
 class BoundSocketTests {

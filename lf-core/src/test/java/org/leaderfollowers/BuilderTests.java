@@ -14,9 +14,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
-/**
- * What the builders refuse, and what they say.
- */
+/** Invalid arguments of the builders, and the messages of the exceptions. */
 class BuilderTests {
 
 	static Stream<Arguments> badPools() {

@@ -24,8 +24,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Connections that end, at every step and from either side, and what must not be left of
- * them.
+ * Connections that end at every step, closed by either side, release everything that
+ * belonged to them.
  */
 @Timeout(120)
 class ClosingTests {
@@ -124,7 +124,7 @@ class ClosingTests {
 			gate.get().countDown();
 			int accepted = id;
 			if (step == 0) {
-				// It may have been gone before it was served.
+				// The connection may have ended before the server served it.
 				Engine.eventually().until(() -> server.snapshot().acceptedConnections() == accepted);
 			}
 			else {

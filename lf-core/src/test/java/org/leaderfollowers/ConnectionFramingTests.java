@@ -18,8 +18,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Framings that know their connection, and messages that are left out since they are too
- * large.
+ * Framings that know their connection, and messages that are left out because they are
+ * too large.
  */
 @Timeout(120)
 class ConnectionFramingTests {
@@ -28,8 +28,8 @@ class ConnectionFramingTests {
 	final Engine engine = new Engine();
 
 	/**
-	 * Uploads: a line with the length of a body, which is handed over in parts and, if it
-	 * is large, asked for first.
+	 * Uploads: a line with the length of a body, followed by the body. The body is handed
+	 * over in parts; if it is large, the client first has to ask.
 	 */
 	private static final class Uploads implements Framing {
 
@@ -130,7 +130,7 @@ class ConnectionFramingTests {
 		assertThat(peer.readLine()).isEqualTo("stored");
 		assertThat(parts).hasSizeGreaterThan(24).allMatch((part) -> part <= 4096);
 		assertThat(parts.stream().mapToInt(Integer::intValue).sum()).isEqualTo(100_000);
-		// The state of one connection is not that of another.
+		// Each connection has its own state.
 		Peer other = this.engine.connect(server).send("50000\n");
 		assertThat(other.readLine()).isEqualTo("continue");
 		assertThat(peer.send("3\nabc").readLine()).isEqualTo("stored");
@@ -223,7 +223,7 @@ class ConnectionFramingTests {
 			.put((byte) 'b')
 			.putInt(length)
 			.put("cde".getBytes(StandardCharsets.US_ASCII));
-		// It is answered before the rest is there.
+		// The reply is sent before the rest of the frame has arrived.
 		peer.send(frame.array(), 0, 20);
 		assertThat(peer.read(13)).endsWith("o large".getBytes(StandardCharsets.US_ASCII));
 		peer.send(frame.array(), 20, frame.capacity() - 20);

@@ -27,7 +27,10 @@ class ConnectionNameTests {
 
 	private final AtomicReference<String> nameAtClose = new AtomicReference<>();
 
-	/** A message is the name that its connection wants; the reply is who had it. */
+	/**
+	 * A message is the name that its connection asks for; the reply says who had the name
+	 * before.
+	 */
 	private TcpServer start() {
 		return this.engine.lines(this.engine.pool(2, 4), new MessageHandler() {
 
@@ -125,7 +128,10 @@ class ConnectionNameTests {
 		}
 	}
 
-	/** Whoever comes first, no name of a closed connection is left. */
+	/**
+	 * Whether the name is given first or the connection closed first, no name of a closed
+	 * connection is kept.
+	 */
 	@Test
 	void aNameThatIsGivenWhileItsConnectionIsClosedIsNotKept() throws Exception {
 		TcpServer server = start();

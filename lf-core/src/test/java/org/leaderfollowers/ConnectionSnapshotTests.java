@@ -20,9 +20,7 @@ import org.leaderfollowers.internal.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Tests what a server tells of its connections.
- */
+/** Tests the snapshots of connections that a server returns. */
 @Timeout(180)
 class ConnectionSnapshotTests {
 
@@ -130,7 +128,8 @@ class ConnectionSnapshotTests {
 				(connection, message) -> suspension.set(connection.suspend()));
 		this.engine.connect(server).send("x\n");
 		awaitState(server, State.SUSPENDED);
-		// It is suspended a moment before the handler has noted how to resume it.
+		// The connection is suspended a moment before the handler has stored the
+		// suspension.
 		Engine.eventually().until(() -> suspension.get() != null);
 		suspension.get().resume();
 		awaitState(server, State.OPEN);
@@ -140,8 +139,8 @@ class ConnectionSnapshotTests {
 	void aConnectionIsClosingUntilItsPeerHasClosed() {
 		MessageHandler handler = (connection, message) -> {
 			connection.send(message);
-			// More than the buffers of the system take, or it waits for its peer for a
-			// second only.
+			// More than the buffers of the system hold: otherwise the connection would
+			// wait for its peer for only a second.
 			connection.send(ByteBuffer.allocate(8_000_000));
 			connection.close();
 		};
@@ -213,9 +212,7 @@ class ConnectionSnapshotTests {
 		assertThat(snapshots).allSatisfy((snapshot) -> assertThat(snapshot.age()).isLessThan(Duration.ofHours(2)));
 	}
 
-	/**
-	 * An hour passes each time that one thread looks at it.
-	 */
+	/** A clock that moves on by an hour each time one particular thread reads it. */
 	private static final class SlowLookClock extends Clock {
 
 		private final AtomicLong passed = new AtomicLong();

@@ -52,7 +52,7 @@ class ConversationTests {
 			total += Integer.parseInt(next);
 			connection.send(Engine.bytes("ok " + next));
 		}
-		// The message that the handler was called with stays as it was.
+		// The message that the handler was called with is unchanged.
 		assertThat(Engine.text(message)).isEqualTo("BEGIN");
 		connection.send(Engine.bytes("sum " + total));
 	}
@@ -217,7 +217,7 @@ class ConversationTests {
 		assertThat(take()).isEqualTo(CloseReason.LOCAL);
 	}
 
-	/** With one thread, the thread that waits leads when it is asked for a look. */
+	/** With one thread, the waiting thread leads when it is asked for a look. */
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 2 })
 	void aDrainLetsTheConversationEnd(int threads) throws Exception {
@@ -236,7 +236,10 @@ class ConversationTests {
 		assertThat(drained.get(30, TimeUnit.SECONDS)).isTrue();
 	}
 
-	/** The leader has closed the listening socket, and looks at connections with it. */
+	/**
+	 * Returns whether the leader has closed the listening socket. It looks at the
+	 * connections at the same time.
+	 */
 	private static boolean isRefused(int port) throws IOException {
 		try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
 			return !socket.isConnected();

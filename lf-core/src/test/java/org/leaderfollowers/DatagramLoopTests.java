@@ -11,9 +11,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Servers that answer each other.
- */
+/** Servers that would answer each other for ever. */
 class DatagramLoopTests {
 
 	@RegisterExtension

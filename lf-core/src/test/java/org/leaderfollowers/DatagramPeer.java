@@ -51,7 +51,7 @@ final class DatagramPeer implements AutoCloseable {
 		}
 	}
 
-	/** The next datagram, waited for as long as a test may last. */
+	/** Returns the next datagram; waits for it as long as a test may last. */
 	String receive() {
 		String text = receive(Engine.DEADLINE);
 		if (text == null) {
@@ -60,7 +60,7 @@ final class DatagramPeer implements AutoCloseable {
 		return text;
 	}
 
-	/** The next datagram, or {@code null} if none comes in time. */
+	/** Returns the next datagram, or {@code null} if none comes in time. */
 	String receive(Duration timeout) {
 		try {
 			this.socket.setSoTimeout((int) Math.max(1, timeout.toMillis()));
@@ -77,8 +77,8 @@ final class DatagramPeer implements AutoCloseable {
 	}
 
 	/**
-	 * Sends again and again until there is an answer: datagrams may be lost. An answer
-	 * that is only late would be taken for that to the next question.
+	 * Sends the text repeatedly until there is an answer, because datagrams may be lost.
+	 * An answer that is only late would be taken for the answer to the next question.
 	 */
 	String ask(String text) {
 		long end = System.nanoTime() + Engine.DEADLINE.toNanos();

@@ -22,8 +22,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 /**
- * A server of DNS over TCP whose answers overtake each other, under a real dnsperf, if it
- * is installed.
+ * A real dnsperf, if it is installed, queries a DNS server over TCP whose answers
+ * overtake each other.
  */
 @Timeout(120)
 class DnsperfTests {

@@ -31,7 +31,8 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /**
- * The end of servers and pools: what was received is answered, and nothing is left.
+ * When servers and pools end, every received message is answered, and nothing is left
+ * behind.
  */
 @Timeout(120)
 class DrainTests {
@@ -39,7 +40,7 @@ class DrainTests {
 	@RegisterExtension
 	final Engine engine = new Engine();
 
-	/** Blocks at the word, and echoes. */
+	/** Blocks if the message is "block", and echoes. */
 	private static Recorder blocking(CountDownLatch gate) {
 		return new Recorder() {
 			@Override
@@ -104,7 +105,7 @@ class DrainTests {
 		TcpServer server = this.engine.lines(this.engine.pool(threads, threads), recorder);
 		Peer peer = this.engine.connect(server).send("block\n");
 		Engine.eventually().until(() -> recorder.of(1).contains("block"));
-		// Nobody reads these before the server is told to stop.
+		// The server does not read these before it is told to stop.
 		peer.send("second\nthird\n");
 		CompletableFuture<Boolean> closed = closing(server);
 		gate.countDown();
@@ -135,7 +136,7 @@ class DrainTests {
 		TcpServer server = this.engine.lines(this.engine.pool(1, 1), recorder);
 		Peer blocks = this.engine.connect(server).send("block\n");
 		Engine.eventually().until(() -> recorder.of(1).contains("block"));
-		// The only thread is busy: these stay with the kernel.
+		// The only thread is busy, so the kernel keeps these connections.
 		List<Peer> waiting = new ArrayList<>();
 		for (int i = 0; i < 100; i++) {
 			waiting.add(this.engine.connect(server).send("waiting " + i + "\n"));
@@ -272,7 +273,7 @@ class DrainTests {
 		assertThat(server.close(Duration.ofMillis(200))).isFalse();
 		begun.awaitClosed();
 		assertThat(recorder.awaitClose(2)).containsExactly("open", "close SHUTDOWN_TIMEOUT");
-		// Its socket is closed under the handler.
+		// The socket is closed while the handler runs.
 		blocks.awaitClosed();
 		gate.countDown();
 		assertThat(recorder.awaitClose(1)).endsWith("close SHUTDOWN_TIMEOUT");
@@ -440,7 +441,7 @@ class DrainTests {
 		this.engine.connect(server).send("x\n");
 		Engine.pass(inside);
 		assertThat(pool.close(Duration.ofMillis(100))).isFalse();
-		// What can still be asked is answered, and at once.
+		// Queries still work, and do not block.
 		assertThat(pool.snapshot().threads()).hasSize(1);
 		assertThat(server.snapshot().openConnections()).isOne();
 		long start = System.nanoTime();

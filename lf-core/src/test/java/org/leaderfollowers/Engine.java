@@ -34,12 +34,12 @@ import org.slf4j.LoggerFactory;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * The pools, servers and peers of a test. After the test it demands that every pool is in
- * order, closes it, and demands that nothing of it is left.
+ * The pools, servers and peers of a test. After the test, it checks that every pool is in
+ * order, closes the pools, and checks that no thread or socket of them is left.
  */
 final class Engine implements BeforeEachCallback, AfterEachCallback {
 
-	/** When what must happen is taken not to happen any more. Never decides a pass. */
+	/** The time after which a test gives up waiting. No test passes because of it. */
 	static final Duration DEADLINE = Duration.ofSeconds(60);
 
 	private static final AtomicInteger names = new AtomicInteger();
@@ -72,7 +72,7 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 		return (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
 	}
 
-	/** What the engine has logged during the test. */
+	/** Everything that the engine has logged during the test. */
 	List<String> log() {
 		return this.log;
 	}
@@ -122,7 +122,7 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 		}
 	}
 
-	/** A latch of one that is open at the latest when the test ends. */
+	/** A latch of one that is opened when the test ends, at the latest. */
 	CountDownLatch gate() {
 		CountDownLatch gate = new CountDownLatch(1);
 		this.latches.add(gate);
@@ -146,8 +146,8 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 	}
 
 	/**
-	 * Lets time go by: for timeouts that must have passed, never for something that must
-	 * happen.
+	 * Waits for real time to pass: for timeouts that must expire, never for something
+	 * that must happen.
 	 */
 	static void elapse(Duration time) {
 		long end = System.nanoTime() + time.toNanos();
@@ -167,8 +167,8 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 	}
 
 	/**
-	 * Demands that a pool with nothing to do comes to rest: one leader for each handle
-	 * set and event source, all other threads followers, every handle active.
+	 * Checks that a pool with nothing to do comes to rest: one leader for each handle set
+	 * and event source, all other threads followers, and every handle active.
 	 */
 	static PoolSnapshot awaitIdle(LeaderFollowersPool pool) {
 		eventually().untilAsserted(() -> assertIdle(pool.snapshot()));
@@ -248,7 +248,7 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 				}
 			}
 			if (!failed) {
-				// Faults of the engine's own, which it survives.
+				// These lines report faults of the engine itself, which it survives.
 				assertThat(this.log).noneMatch((line) -> line.contains("Leading handle set"))
 					.noneMatch((line) -> line.contains("selector of handle set"));
 			}

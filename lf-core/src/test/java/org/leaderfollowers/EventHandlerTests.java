@@ -30,9 +30,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-/**
- * Raw events: any selectable channel, with the vocabulary of the pattern.
- */
+/** Raw events of any selectable channel, with the terms of the pattern. */
 @Timeout(120)
 class EventHandlerTests {
 
@@ -187,7 +185,7 @@ class EventHandlerTests {
 		List<String> events = new CopyOnWriteArrayList<>();
 		Handle handle = pool.register(this.pipe.source(), (event, type) -> {
 			String text = read(event);
-			// Until somebody wants more, who has to see it first.
+			// Until somebody activates the handle again; that thread must be seen first.
 			pool.deactivateHandle(event, EventType.READ);
 			events.add(text);
 		}, EventType.READ);
@@ -255,8 +253,8 @@ class EventHandlerTests {
 			CountDownLatch done = new CountDownLatch(1);
 			pool.register(client, (event, type) -> {
 				client.finishConnect();
-				// Long enough for a turning leader to take its selector for broken, which
-				// is logged and fails every test here.
+				// Long enough for a leader that turns without waiting to take its
+				// selector for broken. That is logged, and fails every test here.
 				new CountDownLatch(1).await(300, TimeUnit.MILLISECONDS);
 				event.close();
 				done.countDown();
@@ -392,7 +390,8 @@ class EventHandlerTests {
 		});
 		Peer peer = this.engine.connect(server).send("x\n");
 		Engine.pass(inside);
-		// All of these wait for the leader at the same time; two break the contract.
+		// All of these wait for the leader at the same time; two of them violate the
+		// contract.
 		List<Pipe> pipes = new ArrayList<>();
 		AtomicInteger received = new AtomicInteger();
 		for (int i = 0; i < 9; i++) {

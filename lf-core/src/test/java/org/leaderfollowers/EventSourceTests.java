@@ -28,8 +28,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /**
- * Events that no selector reports: each source has a leader of its own, from the same
- * threads as the handle sets.
+ * Events that no selector reports: each source has a leader of its own, one of the
+ * threads that also lead the handle sets.
  */
 @Timeout(180)
 class EventSourceTests {
@@ -54,7 +54,7 @@ class EventSourceTests {
 		Engine.eventually().untilAsserted(() -> assertThat(this.handled).containsExactlyInAnyOrder(events));
 	}
 
-	// The road of an event
+	// The path of an event
 
 	@ParameterizedTest
 	@EnumSource
@@ -93,7 +93,7 @@ class EventSourceTests {
 		LeaderFollowersPool pool = pool(2, 4);
 		DelayQueue<Alarm> alarms = new DelayQueue<>();
 		long began = System.nanoTime();
-		// All are there before the first is taken, or one that is added late would come
+		// All are added before the first one is due: one that is added late would come
 		// after its successor.
 		alarms.add(new Alarm("second", began + TimeUnit.MILLISECONDS.toNanos(300)));
 		alarms.add(new Alarm("first", began + TimeUnit.MILLISECONDS.toNanos(20)));
@@ -133,7 +133,7 @@ class EventSourceTests {
 		Engine.eventually().until(() -> source(pool).handling() == 1);
 		this.queue.addAll(List.of("a", "b"));
 		awaitHandled("a", "b");
-		// The threads of the other events are seen at work for a moment longer.
+		// The snapshot shows the threads of the other events as busy for a moment longer.
 		Engine.eventually().untilAsserted(() -> {
 			PoolSnapshot snapshot = pool.snapshot();
 			assertThat(snapshot.runningHandlers()).singleElement()
@@ -468,7 +468,7 @@ class EventSourceTests {
 				.hasSizeBetween(1, 2));
 	}
 
-	// The life of a source
+	// The lifecycle of a source
 
 	@Test
 	void aSourceIsWaitedOnFromItsRegistrationToItsEnd() {

@@ -13,9 +13,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Handlers are told which message they could not handle.
- */
+/** When a handler fails, it is told which message it could not handle. */
 @Timeout(120)
 class FailedMessageTests {
 
@@ -24,7 +22,7 @@ class FailedMessageTests {
 
 	private final List<String> told = new CopyOnWriteArrayList<>();
 
-	/** Fails at messages that say so, after it has spoilt the buffer. */
+	/** Fails if the message says so, after it has changed the buffer. */
 	private class Failing implements MessageHandler {
 
 		@Override

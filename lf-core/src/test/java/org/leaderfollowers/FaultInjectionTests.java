@@ -30,9 +30,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Everything at once for a while: many clients, well-behaved and not, handlers that fail
- * in every way, peers that vanish at every step, threads that come and go. Afterwards
- * everything is where it was, and no well-behaved client missed anything.
+ * Many faults at once: many clients, well-behaved or not, handlers that fail in every
+ * way, peers that vanish at every step, and threads that come and go. Afterwards the pool
+ * and the server are in order, and no well-behaved client has missed a reply.
  * <p>
  * The tests with the tag {@code stress} do the same for longer. To make them even longer:
  * {@code -Pstress -Dlf.faults.seconds=600}.
@@ -59,7 +59,7 @@ class FaultInjectionTests {
 
 	private final AtomicInteger closed = new AtomicInteger();
 
-	/** What the server knows of a connection. */
+	/** The server's state of a connection. */
 	private static final class State {
 
 		final AtomicInteger inside = new AtomicInteger();
@@ -269,7 +269,7 @@ class FaultInjectionTests {
 			stop.set(true);
 			operators.shutdownNow();
 		}
-		// By the settings that the last change left behind.
+		// The pool settles with the settings of the last change.
 		settle(pool, server);
 		this.foreign.shutdownNow();
 	}
@@ -436,7 +436,7 @@ class FaultInjectionTests {
 				case 7 -> peer.send(++sent + ":ec").close();
 				case 8 -> peer.reset();
 				case 9 -> {
-					// Asks for more than it reads.
+					// Sends more requests than it reads replies.
 					for (int i = 0; i < 200; i++) {
 						peer.send(++sent + ":big\n");
 					}
@@ -456,7 +456,7 @@ class FaultInjectionTests {
 			}
 		}
 		catch (UncheckedIOException | RejectedExecutionException ex) {
-			// What it asked for.
+			// Replies to the requests above.
 		}
 	}
 

@@ -26,17 +26,18 @@ import org.slf4j.LoggerFactory;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Whatever fails between the wait for an event and the next wait, at every point there
- * is, once: the pool serves others, has its leaders, and has lost no thread.
+ * At each point between the wait for an event and the next wait, the code fails once.
+ * Whatever fails, the pool serves other connections, has its leaders, and has lost no
+ * thread.
  * <p>
  * The points are counted. The n-th one fails while a connection is opened, served and
- * closed, for n from 1 until all of it needs fewer than n. That connection may be closed
- * early, but does not hang.
+ * closed, for n from 1 until fewer than n points are passed. That connection may be
+ * closed early, but does not hang.
  */
 @Timeout(300)
 class FaultPointTests {
 
-	/** More than there are points on the way of any connection. */
+	/** More points than any connection passes. */
 	private static final int FAR = 500;
 
 	private final AtomicInteger left = new AtomicInteger();
@@ -66,7 +67,7 @@ class FaultPointTests {
 		return fault;
 	}
 
-	/** Fails if it is the turn of this point. */
+	/** Throws if this is the point that has to fail. */
 	private void point() {
 		if (this.left.get() > 0 && this.left.decrementAndGet() == 0) {
 			this.struck.set(true);
@@ -151,7 +152,7 @@ class FaultPointTests {
 			.promotionPolicy(policy)
 			.listener(points)
 			.selectorProvider(new FaultySelectors(this::point, () -> {
-				// Keys throw nothing but errors, unless they are cancelled.
+				// Keys throw only errors, unless they are cancelled.
 				if (this.fault.get() instanceof Error) {
 					point();
 				}
@@ -160,8 +161,8 @@ class FaultPointTests {
 		this.pools.add(pool);
 		TcpServer server = TcpServer.builder(pool).port(0).framing(points).handler(points).build();
 		server.start();
-		// When it is served, the listening socket is registered: without it there are no
-		// others.
+		// A reply shows that the listening socket is registered: without it there are no
+		// other connections.
 		converse(server, true);
 		Engine.eventually().until(() -> server.snapshot().openConnections() == 0);
 		Engine.awaitIdle(pool);
@@ -178,7 +179,7 @@ class FaultPointTests {
 			Engine.awaitIdle(pool);
 			this.left.set(0);
 			more = this.struck.get();
-			// One in each handle set.
+			// One connection in each handle set.
 			for (int i = 0; i < handleSets; i++) {
 				converse(server, true);
 			}

@@ -13,9 +13,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 
-/**
- * The system's selectors, with a point at each of their methods that can fail.
- */
+/** The system's selectors, which may fail in each of their methods. */
 final class FaultySelectors extends TestSelectors {
 
 	private final Runnable point;
@@ -138,8 +136,8 @@ final class FaultySelectors extends TestSelectors {
 		}
 
 		/**
-		 * A channel gives its descriptor back when the system's selector has forgotten
-		 * its last key; of ours nobody would tell it.
+		 * A channel closes its descriptor when the system's selector has forgotten its
+		 * last key. Nothing would do this for the keys of this class.
 		 */
 		private void forget() {
 			Key key;
@@ -169,7 +167,7 @@ final class FaultySelectors extends TestSelectors {
 
 		@Override
 		public Selector wakeup() {
-			// Never fails: not even by running out of memory, since it needs none.
+			// Must not fail, not even by running out of memory: it allocates none.
 			FaultySelectors.this.wakeupPoint.run();
 			this.real.wakeup();
 			return this;
@@ -179,7 +177,7 @@ final class FaultySelectors extends TestSelectors {
 		public Set<SelectionKey> keys() {
 			Set<SelectionKey> keys = new HashSet<>();
 			for (SelectionKey known : this.real.keys()) {
-				// Ours are not valid any more.
+				// The keys of this class are no longer valid.
 				Key key = new Key(this, known);
 				key.attach(((Key) known.attachment()).attachment());
 				if (!known.isValid()) {

@@ -25,9 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-/**
- * The framings in a server: what clients may send, and what they must not.
- */
+/** The framings in a server: valid and invalid input of clients. */
 @Timeout(120)
 class FramingOverSocketTests {
 
@@ -91,7 +89,8 @@ class FramingOverSocketTests {
 		for (int split = 1; split < stream.length; split++) {
 			try (Peer peer = this.engine.connect(server)) {
 				peer.send(stream, 0, split);
-				// Often the first part is read by itself; the next test makes sure of it.
+				// The first part is often read by itself; the next test makes sure of
+				// that.
 				Thread.onSpinWait();
 				peer.send(stream, split, stream.length - split).shutdownOutput();
 				assertThat(peer.readToEnd()).as("split at %d", split).isEqualTo(stream);
@@ -258,7 +257,8 @@ class FramingOverSocketTests {
 
 	@Test
 	void promisedLengthsCostNoMemory() {
-		// 2,000 connections that promise 16 MB each: 32 GB if anybody believed them.
+		// 2,000 connections that announce 16 MB each would need 32 GB if the server
+		// allocated what they announce.
 		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
 			.framing(Framing.lengthField(4))
 			.handler(ECHO)
@@ -524,7 +524,7 @@ class FramingOverSocketTests {
 			@Override
 			public void encode(ByteBuffer payload, ByteBuffer output) {
 				output.putShort((short) payload.remaining());
-				// What another framing with the same thread might do.
+				// Another framing may do this on the same thread.
 				output.order(ByteOrder.LITTLE_ENDIAN);
 				output.put(payload);
 			}

@@ -23,7 +23,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /**
- * The framings by themselves: what they make of bytes, however these are cut.
+ * The framings by themselves: they return the same messages wherever the bytes are cut.
  */
 class FramingTests {
 
@@ -44,9 +44,7 @@ class FramingTests {
 				Framing.enclosed("ab".getBytes(), "ab".getBytes()));
 	}
 
-	/**
-	 * What a connection does with what it has read, without the connection.
-	 */
+	/** Decodes as a connection does, without the connection. */
 	private static final class Decoder {
 
 		private final Framing framing;
@@ -136,7 +134,7 @@ class FramingTests {
 				length = Math.max(length, 4);
 			}
 			if (name.contains("adjustment 2")) {
-				// The field would have to be negative for a body shorter than that.
+				// A shorter body would need a negative length field.
 				length = Math.max(length, 6);
 			}
 			byte[] payload = new byte[length];
@@ -152,7 +150,7 @@ class FramingTests {
 				return payload;
 			}
 			catch (IllegalArgumentException ex) {
-				// It holds the delimiter, or is empty; the next one.
+				// The payload contains the delimiter, or is empty: try again.
 				wanted += (wanted == 0) ? 1 : 0;
 			}
 		}
@@ -212,8 +210,8 @@ class FramingTests {
 		for (int round = 0; round < 300; round++) {
 			List<byte[]> payloads = new ArrayList<>();
 			for (int i = 0; i < 5; i++) {
-				// Short ones often: they end next to the delimiter, and the filter that
-				// encode is must not let an ambiguous one through.
+				// Often short ones: they end close to the delimiter, and the check of
+				// encode must refuse an ambiguous one.
 				payloads.add(payload(framing, random, random.nextInt(random.nextBoolean() ? 6 : 60)));
 			}
 			byte[] stream = stream(framing, payloads);
@@ -237,7 +235,7 @@ class FramingTests {
 			byte[] garbage = new byte[random.nextInt(400)];
 			random.nextBytes(garbage);
 			if (garbage.length > 2 && random.nextBoolean()) {
-				// Length fields that are small enough to be believed.
+				// Length fields that are small enough to be accepted.
 				garbage[0] = 0;
 				garbage[1] = 0;
 			}
@@ -412,7 +410,7 @@ class FramingTests {
 		frame.begin(MAX, 0);
 		frame.incomplete(0, Integer.MAX_VALUE);
 		frame.begin(MAX, 0);
-		// A framing that knows nothing says nothing.
+		// A framing without a check accepts everything.
 		frame.check(false, 1);
 		assertThat(frame.payloadLength()).as("what another connection was told to be too large").isZero();
 	}

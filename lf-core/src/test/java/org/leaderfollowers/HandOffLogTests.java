@@ -23,9 +23,7 @@ import org.leaderfollowers.internal.promotion.HandledWork;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Tests what a pool tells of its latest hand-offs.
- */
+/** Tests the log of a pool's latest hand-offs. */
 @Timeout(180)
 class HandOffLogTests {
 
@@ -76,7 +74,7 @@ class HandOffLogTests {
 					assertThat(handOff.handleSet()).isEqualTo(pool.name() + "-0");
 					assertThat(handOff.kind()).isNotEqualTo(PromotionKind.TAKEOVER);
 					assertThat(handOff.vacancy()).isGreaterThanOrEqualTo(Duration.ZERO);
-					// The clock on the wall is looked at once a second.
+					// The pool reads the system clock once a second.
 					assertThat(handOff.at()).isBetween(before.minusSeconds(2), Instant.now().plusSeconds(2));
 				}));
 	}
@@ -104,7 +102,7 @@ class HandOffLogTests {
 			this.engine.connect(server).send("b\n");
 			int blocked = attempt;
 			Engine.eventually().until(() -> inside.get() == blocked);
-			// Somebody leads again.
+			// There is a leader again.
 			assertThat(other.send("x\n").readLine()).isEqualTo("x");
 			pool.drainHandOffs()
 				.stream()
@@ -123,13 +121,14 @@ class HandOffLogTests {
 		Engine.eventually().untilAsserted(() -> {
 			PoolSnapshot snapshot = Engine.awaitIdle(pool);
 			long terms = snapshot.handleSets().stream().mapToLong(PoolSnapshot.HandleSetSnapshot::term).sum();
-			// The first term of each handle set is nobody's succession.
+			// The first term of each handle set does not count, since it has no
+			// predecessor.
 			assertThat(snapshot.vacancies().count()).isEqualTo(promotions(pool))
 				.isEqualTo(terms - snapshot.handleSets().size());
 		});
 	}
 
-	/** Has the engine learn that the handler is short. */
+	/** Sends messages until the engine has learned that the handler is short. */
 	private static void learn(LeaderFollowersPool pool, Peer peer) {
 		Engine.eventually().until(() -> {
 			long before = promotions(pool);
@@ -189,7 +188,7 @@ class HandOffLogTests {
 		}
 		awaitRecorded(pool);
 		pool.drainHandOffs().forEach((handOff) -> numbers.add(handOff.number()));
-		// Nothing was missed, and nothing counted twice.
+		// No hand-off is missing, and none is counted twice.
 		assertThat(numbers).hasSize((int) promotions(pool)).hasSizeGreaterThan(100);
 		assertThat(numbers).contains(1L, promotions(pool));
 		assertThat(pool.handOffs()).isEmpty();
@@ -257,7 +256,8 @@ class HandOffLogTests {
 		assertThat(handOffs).extracting(HandOff::number).doesNotHaveDuplicates().isSorted();
 		assertThat(latest(handOffs)).isEqualTo(promotions(pool));
 		assertThat(handOffs).extracting(HandOff::at).isSortedAccordingTo((one, other) -> {
-			// Each handle set goes by a clock of its own, which is set once a second.
+			// Each handle set has its own copy of the time, which is updated once a
+			// second.
 			long millis = Duration.between(one, other).toMillis();
 			return (millis < -1000) ? 1 : (millis > 1000) ? -1 : 0;
 		});

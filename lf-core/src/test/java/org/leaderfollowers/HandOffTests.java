@@ -23,8 +23,9 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Steps through hand-offs of the leadership, with a clock that only the test moves and
  * events that only the test makes.
  * <p>
- * What must not happen does not: whoever waits, waits for a time that has not come, for
- * an event that is not made, or at a gate that is not open.
+ * What a test does not want to happen cannot happen: a waiting thread waits for a time
+ * that the test has not set, for an event that the test has not made, or at a gate that
+ * the test has not opened.
  */
 @Timeout(120)
 class HandOffTests {
@@ -33,7 +34,7 @@ class HandOffTests {
 
 	private static final Duration NANO = Duration.ofNanos(1);
 
-	/** As long as a thread waits at least that has nothing to look after. */
+	/** A thread that has nothing to watch waits at least this long. */
 	private static final long LONG = Duration.ofSeconds(20).toNanos();
 
 	@RegisterExtension
@@ -61,7 +62,10 @@ class HandOffTests {
 			.selectorProvider(this.selectors);
 	}
 
-	/** All processors are idle, or none, as the test says; the threads use none. */
+	/**
+	 * The test decides whether all processors are idle, or none; the threads use no
+	 * processor time.
+	 */
 	private final class Told implements ProcessorTime {
 
 		private volatile boolean idle;
@@ -99,12 +103,12 @@ class HandOffTests {
 			Engine.eventually().until(this.source::isActive);
 		}
 
-		/** The handler is known to be short. */
+		/** Makes the handler known to be short. */
 		Events known() {
 			return known(0);
 		}
 
-		/** The handler is known to run for so long. */
+		/** Makes the handler known to take the given time. */
 		Events known(long nanos) {
 			for (int i = 0; i < 2000; i++) {
 				this.handle.profile().record(nanos);
@@ -113,13 +117,15 @@ class HandOffTests {
 			return this;
 		}
 
-		/** The handler will block from now on. */
+		/** Makes the handler block from now on. */
 		CountDownLatch block() {
 			this.gate = HandOffTests.this.engine.gate();
 			return this.gate;
 		}
 
-		/** Lets the handler begin, and tells which thread runs it. */
+		/**
+		 * Makes an event, lets the handler begin, and returns the thread that runs it.
+		 */
 		Thread fire() throws InterruptedException {
 			this.source.fire();
 			Thread thread = this.running.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
@@ -178,7 +184,7 @@ class HandOffTests {
 		return followers;
 	}
 
-	/** The one of them that looks after leases. */
+	/** Returns the one of them that watches the leases. */
 	private Thread watcher(List<Thread> followers) {
 		Engine.eventually().until(() -> followers.stream().filter(this::looksSoon).count() == 1);
 		return followers.stream().filter(this::looksSoon).findFirst().orElseThrow();
@@ -224,8 +230,8 @@ class HandOffTests {
 		this.clock.advance(Duration.ofMillis(1));
 		assertThat(events.fire()).isEqualTo(leader);
 		assertThat(events.isLeased()).isTrue();
-		// The watcher looks when its wait ends, in the middle of the lease, and waits for
-		// the rest of it.
+		// The watcher wakes in the middle of the lease, and then waits for the rest of
+		// it.
 		this.clock.advance(Duration.ofMillis(1));
 		Engine.eventually().until(() -> this.clock.waits(watcher) == Duration.ofMillis(1).toNanos());
 		this.clock.advance(Duration.ofMillis(1).minus(NANO));
@@ -239,7 +245,8 @@ class HandOffTests {
 		assertThat(others.fire()).isEqualTo(watcher);
 		Thread successor = leader(pool, events);
 		followers(pool, 1, successor, leader);
-		// It returns, finds that it was taken over from, and waits. Nobody is woken.
+		// The old leader returns, finds that another thread has taken over, and waits. No
+		// thread is woken.
 		long wakeUps = pool.snapshot().wakeUps();
 		gate.countDown();
 		assertThat(followers(pool, 2, successor)).contains(leader);
@@ -256,7 +263,7 @@ class HandOffTests {
 		Thread follower = followers(pool, 1, leader).get(0);
 		CountDownLatch gate = events.block();
 		assertThat(events.fire()).isEqualTo(leader);
-		// Without the clock's moving.
+		// The clock does not have to move for this.
 		Engine.eventually().until(() -> holder(pool, events) == follower);
 		assertThat(leader(pool, events)).isEqualTo(follower);
 		assertThat(promotions(pool, PromotionKind.EAGER)).isOne();
@@ -280,23 +287,23 @@ class HandOffTests {
 		}
 		this.clock.advance(LEASE);
 		Engine.eventually().until(() -> this.clock.waits(watcher) > LONG);
-		// Nobody has anything to do but at the end of the keep-alive time.
+		// No thread has anything to do before the end of the keep-alive time.
 		this.clock.advance(Duration.ofSeconds(10));
 		assertThat(this.clock.waits(watcher)).isGreaterThan(LONG);
 		assertThat(this.clock.waits(first)).isGreaterThan(LONG);
 		assertNoPromotions(pool);
-		// Somebody who begins to wait after the watcher is promoted before it.
+		// A thread that begins to wait after the watcher is promoted before it.
 		Thread second = new Thread(() -> pool.join(Duration.ofDays(1)));
 		second.start();
 		Engine.eventually().until(() -> this.clock.waits(second) > LONG);
-		// A single event is not worth a watcher: the leader promotes.
+		// For a single event, no thread is woken to watch: the leader promotes.
 		CountDownLatch gate = events.block();
 		assertThat(events.fire()).isEqualTo(first);
 		assertThat(leader(pool, events)).isEqualTo(second);
 		gate.countDown();
 		followers(pool, 2, second);
 		assertThat(this.clock.waits(watcher)).isGreaterThan(LONG);
-		// The next one is.
+		// For the next one, a thread is woken to watch.
 		gate = events.block();
 		this.clock.advance(Duration.ofMillis(1));
 		assertThat(events.fire()).isEqualTo(second);
@@ -371,12 +378,12 @@ class HandOffTests {
 		Thread watcher = watcher(followers(pool, 2, leader));
 		Engine.eventually().until(() -> this.clock.waits(watcher) == Duration.ofMillis(1).toNanos());
 		assertThat(events.isLeased()).isTrue();
-		// Long since.
+		// The lease has ended long ago.
 		pool.promotionLease(Duration.ofMillis(10));
 		Engine.eventually().until(() -> holder(pool, events) == watcher);
 		assertThat(leader(pool, events)).isEqualTo(watcher);
 		assertThat(promotions(pool, PromotionKind.TAKEOVER)).isOne();
-		// It was not late: it could not be earlier.
+		// The hand-off was not late: it could not have been earlier.
 		assertThat(pool.snapshot().handOffNanos()).isZero();
 		assertThat(pool.snapshot().wakeUps()).isZero();
 		gate.countDown();
@@ -420,7 +427,7 @@ class HandOffTests {
 		}
 		this.clock.advance(LEASE.multipliedBy(10));
 		Engine.eventually().until(() -> this.clock.waits(watcher) > LONG);
-		// A change does not wake it for longer than it takes to look.
+		// A change delays the watcher only for as long as one look takes.
 		pool.promotionLease(LEASE.multipliedBy(20));
 		pool.promotionLease(LEASE);
 		Engine.eventually().until(() -> this.clock.waits(watcher) > LONG);
@@ -441,13 +448,13 @@ class HandOffTests {
 		Engine.eventually().until(() -> holder(pool, events) == watcher);
 		assertThat(leader(pool, events)).isEqualTo(watcher);
 		assertThat(promotions(pool, PromotionKind.TAKEOVER)).isOne();
-		// The next one promotes, however short its handler is.
+		// The next leader promotes, however short its handler is.
 		Thread follower = followers(pool, 1, leader, watcher).get(0);
 		CountDownLatch other = others.block();
 		assertThat(others.fire()).isEqualTo(watcher);
 		assertThat(leader(pool, events)).isEqualTo(follower);
 		assertThat(promotions(pool, PromotionKind.EAGER)).isOne();
-		// The old leader finds that it leads no more, and nobody is disturbed.
+		// The old leader finds that it no longer leads, and wakes no thread.
 		gate.countDown();
 		other.countDown();
 		followers(pool, 2, follower);
@@ -474,7 +481,8 @@ class HandOffTests {
 		assertThat(events.isLeased()).isFalse();
 		assertThat(pool.snapshot().starvedFor()).isZero();
 		assertNoPromotions(pool);
-		// Now it promotes, though there is nobody: it reclaims the leadership.
+		// Now the leader promotes, although no follower waits: it reclaims the
+		// leadership.
 		assertThat(events.fire()).isEqualTo(leader);
 		assertThat(leader(pool, events)).isEqualTo(leader);
 		assertThat(promotions(pool, PromotionKind.RECLAIMED)).isOne();
@@ -487,7 +495,7 @@ class HandOffTests {
 		Events events = new Events(pool).known();
 		Thread first = leader(pool, events);
 		Thread second = followers(pool, 1, first).get(0);
-		// Nobody watches, since there is nothing to watch.
+		// No thread watches, since there is nothing to watch.
 		Engine.eventually().until(() -> this.clock.waits(second) > LONG);
 		CountDownLatch gate = events.block();
 		assertThat(events.fire()).isEqualTo(first);
@@ -567,7 +575,7 @@ class HandOffTests {
 		gate.countDown();
 		leader(pool, events);
 		assertThat(pool.snapshot().starvedFor()).isZero();
-		// The one that is back leads; the other one is the surplus.
+		// The thread that returns leads; the other one is surplus.
 		assertThat(pool.snapshot().threads()).hasSize(2);
 		otherGate.countDown();
 		Engine.eventually().until(() -> pool.snapshot().threads().size() == 1);
@@ -688,7 +696,7 @@ class HandOffTests {
 		assertThat(threads).doesNotHaveDuplicates().contains(holder(pool, ready.get(0)));
 		PoolSnapshot.SharingSnapshot sharing = sharing(pool);
 		assertThat(sharing.threads()).isOne();
-		// It was a follower, and has not led.
+		// The thread was a follower, and has not led.
 		assertThat(pool.snapshot().count(ThreadRole.PROCESSING)).isOne();
 		assertThat(pool.snapshot().runningHandlers()).singleElement()
 			.satisfies((handler) -> assertThat(handler.threads()).isEqualTo(2));
@@ -698,9 +706,10 @@ class HandOffTests {
 		assertThat(sharing.latest().ready()).isEqualTo(3);
 		assertThat(sharing.latest().work()).isBetween(Duration.ofNanos(140_000), Duration.ofNanos(160_000));
 		assertThat(sharing.latest().reason()).startsWith("3 handles were ready, about 15");
-		// No third thread: there are but two processors.
+		// No third thread: there are only two processors.
 		assertThat(pool.snapshot().handleSets().get(0).ready()).isEqualTo(2);
-		// Both take what is left, and then there is one leader, and followers.
+		// Both take the remaining handles; afterwards there is one leader, and the others
+		// are followers.
 		ready.forEach((events) -> events.gate.countDown());
 		Engine.eventually().until(() -> running(ready).size() == 4);
 		followers(pool, 2, leader(pool, ready.get(0)));
@@ -738,13 +747,13 @@ class HandOffTests {
 		assertThat(late.fire()).isEqualTo(former);
 		this.clock.advance(LEASE);
 		assertThat(leader(pool, late)).isEqualTo(successor);
-		// So that the third one leads or watches.
+		// Makes the third thread lead or watch.
 		assertThat(others.fire()).isEqualTo(successor);
 		Thread leader = leader(pool, others);
 		watcher(followers(pool, 1, former, leader));
 		List<Events> ready = readyAtOnce(pool, 2, 0);
 		Engine.eventually().until(() -> running(ready).size() == 1);
-		// There is but one processor, and the leader has it.
+		// There is only one processor, and the leader uses it.
 		gate.countDown();
 		assertThat(followers(pool, 2, leader)).contains(former);
 		assertThat(running(ready)).singleElement()
@@ -795,7 +804,7 @@ class HandOffTests {
 		ready.forEach((one) -> one.gate.countDown());
 	}
 
-	/** As soon as the time is there for it, before the leader waits for more. */
+	/** Measures as soon as it is time, before the leader waits again. */
 	private void measure(LeaderFollowersPool pool, Events events) throws Exception {
 		this.clock.advance(Duration.ofMillis(100));
 		leader(pool, events);

@@ -76,7 +76,7 @@ class HandleSetTests {
 			}
 			connection.send(message);
 		});
-		// All threads but as many as there are sets.
+		// Blocks all threads except one for each set.
 		List<Peer> blocked = new ArrayList<>();
 		for (int i = 0; i < max - sets; i++) {
 			blocked.add(this.engine.connect(server).send("block\n"));
@@ -87,7 +87,8 @@ class HandleSetTests {
 		}
 		Engine.eventually()
 			.untilAsserted(() -> assertThat(pool.snapshot().handleSets()).allMatch((set) -> set.leader() != null));
-		// More blocked ones than threads: whoever returns serves whatever set has work.
+		// More handlers block than there are threads: a thread that returns serves any
+		// set that has work.
 		for (int i = 0; i < sets; i++) {
 			blocked.add(this.engine.connect(server).send("block\n"));
 		}
@@ -103,8 +104,8 @@ class HandleSetTests {
 
 	@Test
 	void fewerThreadsThanBusySetsStillServeThemAll() {
-		// Two sets, two threads: while one blocks, the other one serves... its own set,
-		// and the blocked one's as soon as anybody is free.
+		// Two sets, two threads: while one thread blocks, the other one serves its own
+		// set, and serves the set of the blocked thread as soon as it is free.
 		LeaderFollowersPool pool = pool(2, 2, 2);
 		Map<Long, String> order = new ConcurrentHashMap<>();
 		TcpServer server = this.engine.lines(pool, (connection, message) -> {
@@ -176,7 +177,8 @@ class HandleSetTests {
 		clients.forEach(Thread::start);
 		Engine.eventually().until(() -> numbers(answers).max().orElse(0) >= 200);
 		stop.set(true);
-		// Every set before the last one used to get less than a twentieth of it.
+		// Without a fair choice, every set before the last one got less than a twentieth
+		// of it.
 		assertThat(numbers(answers).min().orElse(0)).isGreaterThan(50);
 		Engine.awaitIdle(pool);
 	}

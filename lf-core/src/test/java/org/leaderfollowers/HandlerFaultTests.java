@@ -23,8 +23,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
- * Handlers that fail in every way at every step: their connection is closed, nobody else
- * notices, and the pool keeps its leader.
+ * Handlers that fail in every way at every step: their connection is closed, no other
+ * connection is affected, and the pool keeps its leader.
  */
 @Timeout(120)
 class HandlerFaultTests {
@@ -38,7 +38,7 @@ class HandlerFaultTests {
 
 	}
 
-	/** What the JDK's own, deprecated one was: an error that nobody expects. */
+	/** An unexpected error, as the deprecated {@code ThreadDeath} of the JDK was. */
 	@SuppressWarnings("serial")
 	private static final class ThreadDeathLike extends Error {
 
@@ -79,7 +79,7 @@ class HandlerFaultTests {
 		return Arguments.of(name, fault);
 	}
 
-	/** Fails where its first message, or the opening, says. */
+	/** Fails in the methods that {@code where} names. */
 	private static final class Failing extends Recorder {
 
 		private final String where;
@@ -92,7 +92,7 @@ class HandlerFaultTests {
 		}
 
 		private void failIn(String method, Connection connection) throws Exception {
-			// Connection 1 is the bystander.
+			// Connection 1 must not be affected.
 			if (connection.id() == 1 || !this.where.contains(method)) {
 				return;
 			}
@@ -135,7 +135,7 @@ class HandlerFaultTests {
 	@ParameterizedTest(name = "{0}")
 	@MethodSource("faults")
 	void aFaultInAnyMethodClosesItsConnectionOnly(String name, Fault fault) {
-		// One thread at the most, so that a thread that died of a fault would be missed.
+		// At most one thread: if a failure killed it, there would be no other.
 		LeaderFollowersPool pool = this.engine.pool(1, 1);
 		for (String where : List.of("onMessage", "onOpen", "onMessage onError", "onMessage onClose",
 				"onMessage onError onClose", "onOpen onError onClose", "onClose")) {
@@ -229,7 +229,7 @@ class HandlerFaultTests {
 			@Override
 			public void onMessage(Connection connection, ByteBuffer message) {
 				note();
-				// Sends with the interrupt set: it must not close the channel.
+				// Sends while the thread is interrupted: this must not close the channel.
 				connection.send(message);
 			}
 
@@ -249,7 +249,7 @@ class HandlerFaultTests {
 		}
 		Engine.eventually().until(() -> interrupted.size() == 100);
 		assertThat(interrupted).containsOnly(false);
-		// And the leader waits instead of spinning.
+		// The leader waits instead of spinning.
 		Engine.awaitIdle(pool);
 	}
 

@@ -181,7 +181,7 @@ class HaproxyTests {
 		}
 	}
 
-	/** What HAProxy says of the server behind a listener. */
+	/** Returns the state that HAProxy reports for the server behind a listener. */
 	private static String status(String report, String listener) {
 		List<String> lines = report.lines().toList();
 		String[] names = lines.stream().filter((line) -> line.startsWith("# ")).findFirst().orElseThrow().split(",");

@@ -18,7 +18,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Replies to a server whose connection takes no messages: they are read all the same.
+ * Replies to a server whose connection accepts no messages at the moment are read all the
+ * same.
  */
 class HeldUpExchangeTests {
 
@@ -202,8 +203,8 @@ class HeldUpExchangeTests {
 	}
 
 	/**
-	 * The owner has seen that nobody waits for a reply, and is about to pause the handle:
-	 * it sets the timer of the connection, for which it wakes the leader.
+	 * The owner has found that no thread waits for a reply, and is about to pause the
+	 * handle: it sets the timer of the connection and wakes the leader for this.
 	 */
 	@Test
 	void byASuspensionWhoseThreadAsksAsTheOwnerPauses() {

@@ -170,7 +170,7 @@ class JoinTests {
 		for (int i = 0; i < 300; i++) {
 			assertThat(pool.join(Duration.ofNanos(1 + i * 1000L))).isFalse();
 		}
-		// And overlapping: there is always one that stays when another one leaves.
+		// The times overlap: when one thread leaves, another one stays.
 		List<CompletableFuture<Boolean>> joined = new ArrayList<>();
 		for (int i = 0; i < 200; i++) {
 			joined.add(join(pool, Duration.ofMillis(20)));

@@ -16,8 +16,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Leases through the whole engine, where no thread is left to watch them, and where there
- * is nothing to watch.
+ * Leases in the whole engine, when no thread is left to watch them, and when there is
+ * nothing to watch.
  */
 @Timeout(120)
 class LeaseTests {
@@ -25,7 +25,10 @@ class LeaseTests {
 	@RegisterExtension
 	final Engine engine = new Engine();
 
-	/** Has the engine learn that a handler is short, in every handle set. */
+	/**
+	 * Sends messages until the engine has learned, in every handle set, that a handler is
+	 * short.
+	 */
 	private void learn(LeaderFollowersPool pool, List<Peer> peers) {
 		Engine.eventually().until(() -> {
 			long before = eager(pool);
@@ -84,7 +87,7 @@ class LeaseTests {
 		for (int i = 0; i < 2000; i++) {
 			assertThat(peer.send("x\n").readLine()).isEqualTo("x");
 		}
-		// The reply to the first message waits for that to the second one.
+		// The reply to the first message waits for the reply to the second one.
 		peer.send("b1\n2\n");
 		Thread closing = new Thread(() -> server.close(Engine.DEADLINE));
 		closing.start();

@@ -24,7 +24,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 /**
- * More connections than there may be, and more than the system has descriptors for.
+ * More connections than the server allows, and more than the system has descriptors for.
  */
 @Timeout(120)
 class LimitTests {
@@ -100,17 +100,17 @@ class LimitTests {
 			});
 			int open = Integer.parseInt(ask(served, "open"));
 			assertThat(open).isBetween(20, limit);
-			// Those that could not be accepted are, one by one, as soon as others leave.
-			// Enough of them that files of the class path have room beside the others.
+			// Those that could not be accepted are accepted one by one, as soon as others
+			// leave. There are enough of them that descriptors remain for the files of
+			// the class path.
 			for (int i = 1; i <= 120; i++) {
 				peers.get(i).close();
 			}
 			for (int i = 121; i < peers.size(); i++) {
 				assertThat(ask(peers.get(i), "y")).as("connection %d of %d", i, peers.size()).isEqualTo("y");
 			}
-			// The last accept found nothing; that of the next look, which does not fail,
-			// ends
-			// the pause.
+			// The last accept found no connection; the accept of the next look does not
+			// fail, which ends the suspension.
 			Engine.eventually().until(() -> ask(served, "suspended").equals("false"));
 			for (int i = 0; i < 20; i++) {
 				try (Peer late = new Peer(address, 0)) {

@@ -11,9 +11,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Clients that have to log in, and do or do not.
- */
+/** Clients that have to log in: some do, and some do not. */
 @Timeout(120)
 class LoginTests {
 
@@ -26,7 +24,7 @@ class LoginTests {
 
 	private final CountDownLatch gate = this.engine.gate();
 
-	/** Logs a client in that says so. */
+	/** Logs in a client that asks for it. */
 	private final Recorder recorder = new Recorder() {
 		@Override
 		void message(Connection connection, ByteBuffer message) {
@@ -38,7 +36,7 @@ class LoginTests {
 				}
 				case "login" -> connection.loggedIn();
 				default -> {
-					// It is only answered.
+					// The message is only answered.
 				}
 			}
 			connection.send(message);
@@ -124,7 +122,7 @@ class LoginTests {
 		assertThat(peer.send("x\n").readLine()).isEqualTo("x");
 	}
 
-	/** What has arrived in time counts, though nobody was there to read it. */
+	/** A login that has arrived in time counts, even if no thread was free to read it. */
 	@Test
 	void aLoginThatWaitsForAThreadIsNotLate() {
 		TcpServer server = start(Duration.ofSeconds(3), 1);

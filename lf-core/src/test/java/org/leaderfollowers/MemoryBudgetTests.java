@@ -41,7 +41,7 @@ class MemoryBudgetTests {
 		assertThat(pool.snapshot().bufferedBytes()).isLessThanOrEqualTo(BUDGET);
 		assertThat(pool.snapshot().maxBufferedBytes()).isEqualTo(BUDGET);
 		assertThat(this.engine.log()).anyMatch((line) -> line.contains("maxBufferedBytes"));
-		// Who needs no memory is served meanwhile.
+		// Connections that need no memory are served meanwhile.
 		assertThat(this.engine.connect(server).send("hello\n").readLine()).isEqualTo("hello");
 		flood.forEach(Peer::close);
 		Engine.eventually().untilAsserted(() -> assertThat(pool.snapshot().bufferedBytes()).isZero());

@@ -37,9 +37,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 /**
- * Many callers of a Modbus server behind a real HAProxy, if it is installed, that cuts
- * connections while requests are under way: no reply reaches another caller, and each
- * call ends with a reply, a timeout or a loss.
+ * Many callers of a Modbus server behind a real HAProxy, if it is installed. HAProxy cuts
+ * connections while requests are waiting for replies: no reply reaches another caller,
+ * and each call ends with a reply, a timeout or a loss.
  */
 @Timeout(240)
 class ModbusTests {
@@ -114,7 +114,10 @@ class ModbusTests {
 		}
 	}
 
-	/** Replies at once, later, or never; a copy, since the buffer is lent. */
+	/**
+	 * Replies at once, later, or never; from a copy, because the buffer is only valid
+	 * during the call.
+	 */
 	private void serve(Connection connection, ByteBuffer request) {
 		ByteBuffer reply = ByteBuffer.allocate(request.remaining()).put(request).flip();
 		int value = reply.getShort(8) & 0xffff;
@@ -155,7 +158,7 @@ class ModbusTests {
 				int unit = i;
 				calls.add(this.callers.submit(() -> call(client, unit, requests)));
 			}
-			// There is nothing to cut before.
+			// Before that, there is no connection to cut.
 			Engine.eventually().until(() -> this.outcomes.containsKey(ClientSnapshot.Outcome.REPLIED));
 			for (int i = 0; i < cuts; i++) {
 				Engine.elapse(Duration.ofMillis(100));
@@ -173,7 +176,7 @@ class ModbusTests {
 		}
 	}
 
-	/** Has HAProxy close the connections that it has at the moment. */
+	/** Makes HAProxy close its current connections. */
 	private void cut() throws IOException {
 		try (SocketChannel admin = SocketChannel.open(StandardProtocolFamily.UNIX)) {
 			admin.connect(UnixDomainSocketAddress.of(socket()));
@@ -209,7 +212,7 @@ class ModbusTests {
 		this.outcomes.computeIfAbsent(outcome, (key) -> new LongAdder()).increment();
 	}
 
-	/** The number is the caller's own, and has to come back with the reply. */
+	/** The number is the caller's own and must come back with the reply. */
 	private static ByteBuffer request(int number, int address, int value) {
 		return ByteBuffer.allocate(10)
 			.putShort((short) number)

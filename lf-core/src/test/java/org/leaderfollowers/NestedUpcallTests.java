@@ -64,7 +64,8 @@ class NestedUpcallTests {
 			.build();
 		this.clients.add(client);
 		client.start();
-		// All of them: a request that went behind another one would wait for its reply.
+		// All of them are needed: a request behind another one would wait for the reply
+		// to that one.
 		Engine.eventually().until(() -> client.snapshot().connected() == 16);
 		return client;
 	}
@@ -140,7 +141,7 @@ class NestedUpcallTests {
 		Peer peer = cycle(NestedDispatch.WHEN_STARVED, Duration.ofMillis(300));
 		// The first thread would have to run its sixth handler.
 		assertThat(peer.send("a:12\n").readLine()).contains("timed out");
-		// What was too much before is a message like any other.
+		// When the waiting handlers have ended, messages are handled as before.
 		Engine.eventually().untilAsserted(() -> assertThat(peer.send("a:2\n").readLine()).isEqualTo("a:done,1,2"));
 	}
 
@@ -189,7 +190,8 @@ class NestedUpcallTests {
 		});
 		Peer talking = this.engine.connect(server);
 		Peer other = this.engine.connect(server);
-		// It is open: that would be an event on top of the handler, too.
+		// The connection is open: the call of onOpen would be an event on top of the
+		// handler, too.
 		assertThat(other.send("0\n").readLine()).isEqualTo("null null");
 		assertThat(talking.send("wait\n").readLine()).isEqualTo("waiting");
 		assertThat(other.send("1\n").readLine()).isEqualTo("null null");
@@ -233,9 +235,9 @@ class NestedUpcallTests {
 	}
 
 	/**
-	 * The paper's front end with one thread a tier: the back end asks the client of the
-	 * front end, through both connections, while that waits for the reply of the back
-	 * end.
+	 * The example of the pattern's paper, with one thread in each tier: the back end asks
+	 * the client of the front end, through both connections, while the front end waits
+	 * for the reply of the back end.
 	 */
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 4 })

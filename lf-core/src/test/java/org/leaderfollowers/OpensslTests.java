@@ -25,9 +25,7 @@ import org.leaderfollowers.internal.transport.Certificates;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-/**
- * The client of OpenSSL, if there is one.
- */
+/** The client of OpenSSL, if it is installed. */
 class OpensslTests {
 
 	@RegisterExtension
@@ -104,7 +102,10 @@ class OpensslTests {
 			return this;
 		}
 
-		/** A line that is typed too early is thrown away with the command before it. */
+		/**
+		 * A line that is typed too early is discarded together with the command before
+		 * it.
+		 */
 		void awaitCount(String text, int count) {
 			Engine.eventually().until(() -> this.output.toString().split(text, -1).length == count + 1);
 		}
@@ -155,7 +156,7 @@ class OpensslTests {
 			.tls(tls));
 	}
 
-	/** So that no echo of the client's own is taken for a reply. */
+	/** Reverses lines, so that the client's own echo is not taken for a reply. */
 	private static final class Reverser implements MessageHandler {
 
 		private final Recorder recorder;
@@ -288,7 +289,7 @@ class OpensslTests {
 		TcpServer server = start(tls());
 		Client client = client(server, "-tls1_3").type("before\n").awaitOutput("erofeb");
 		for (int i = 1; i <= 4; i++) {
-			// Both its own keys and ours, at last only its own.
+			// The client's own keys and ours change; at last, only the client's own.
 			client.type((i < 4) ? "K\n" : "k\n").awaitCount("KEYUPDATE", i);
 			client.type("after" + i + "\n").awaitOutput(i + "retfa");
 		}

@@ -13,9 +13,9 @@ import org.leaderfollowers.interleavings.Scenario;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 
 /**
- * The interleavings of replies that leave in the order of arrival: each leaves once and
- * in its place, none is left behind or outlives the connection, and a connection that is
- * to be closed behind a reply is closed there.
+ * The interleavings of replies that leave in the order of arrival: each reply leaves once
+ * and in its place, none remains or outlives the connection, and a connection that is to
+ * be closed after a reply is closed there.
  */
 class OrderedRepliesInterleavingTests {
 
@@ -154,7 +154,7 @@ class OrderedRepliesInterleavingTests {
 
 		private final OrderedReplies replies;
 
-		/** How many messages have been answered, for the owner to look. */
+		/** How many messages have been answered; written for the owner. */
 		private volatile int answered;
 
 		/** Whether the connection is to be closed. */

@@ -27,7 +27,7 @@ class OwedReplyTests {
 
 	private final Queue<OwedReply> owed = new ConcurrentLinkedQueue<>();
 
-	/** Owes what begins with "later", and answers the rest. */
+	/** Replies later to messages that begin with "later", and at once to others. */
 	private Recorder handler() {
 		return new Recorder() {
 			@Override
@@ -85,7 +85,7 @@ class OwedReplyTests {
 		CompletableFuture<Boolean> drained = CompletableFuture.supplyAsync(() -> server.close(Engine.DEADLINE),
 				(task) -> new Thread(task).start());
 		Engine.eventually().until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
-		// It is in the socket, and handled after the sign-off.
+		// The message is in the socket, and is handled after the sign-off.
 		peer.send("2\n");
 		assertThat(calls).containsExactly("1");
 		answer(first, "first");
@@ -95,7 +95,9 @@ class OwedReplyTests {
 		assertThat(drained.get(30, TimeUnit.SECONDS)).isTrue();
 	}
 
-	/** The owner has seen that a reply is owed, and is about to see what may be read. */
+	/**
+	 * The owner has found that a reply is owed, and is about to decide what may be read.
+	 */
 	@Test
 	void noMessageOvertakesTheSignOffIfTheReplyComesAsTheOwnerLooks() throws Exception {
 		AtomicReference<Runnable> inBetween = new AtomicReference<>();

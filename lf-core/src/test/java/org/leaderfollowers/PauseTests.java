@@ -15,7 +15,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Servers that accept nothing for a while, and what listeners are told when no thread is
+ * Servers that accept nothing for a while, and the calls of listeners when no thread is
  * left.
  */
 @Timeout(120)
@@ -34,7 +34,7 @@ class PauseTests {
 		assertThat(server.isPaused()).isTrue();
 		assertThat(server.snapshot().paused()).isTrue();
 		Peer waiting = this.engine.connect(server).send("waiting\n");
-		// The leader has seen it, and waits for what else may come.
+		// The leader has seen the event, and waits for further ones.
 		Engine.eventually().until(() -> server.pool().snapshot().handleSets().get(0).deactivated() == 1);
 		assertThat(open.send("2\n").readLine()).isEqualTo("2");
 		assertThat(server.snapshot().acceptedConnections()).isOne();
@@ -108,20 +108,20 @@ class PauseTests {
 			int count = i + 1;
 			peer.send(i + "\n");
 			Engine.eventually().until(() -> starved.size() == count);
-			// Or it would look again and again without a pause.
+			// Otherwise it would look again and again without a pause.
 			Engine.eventually().until(() -> !herald.get().isInterrupted());
 			Engine.eventually().until(() -> pool.snapshot().starvedFor().compareTo(Duration.ofMillis(400)) > 0);
 			assertThat(starved).hasSize(count).allMatch((nanos) -> nanos >= Duration.ofMillis(100).toNanos());
 			gates[i].countDown();
 			assertThat(peer.readLine()).isEqualTo("" + i);
 			Engine.eventually().until(() -> pool.snapshot().starvedFor().isZero());
-			// The thread that watches has to see the end as well.
+			// The watching thread must see the end, too.
 			long waits = waits(herald.get());
 			Engine.eventually().until(() -> waits(herald.get()) >= waits + 2);
 		}
 	}
 
-	/** How often a thread has begun to wait. */
+	/** Returns how often a thread has begun to wait. */
 	private static long waits(Thread thread) {
 		ThreadInfo info = ManagementFactory.getThreadMXBean().getThreadInfo(thread.getId());
 		return (info != null) ? info.getWaitedCount() : Long.MAX_VALUE;

@@ -14,8 +14,8 @@ import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client of a server under test, as simple as can be: one blocking socket. All reads
- * end after {@link Engine#DEADLINE}.
+ * A simple client of a server under test: one blocking socket. All reads end after
+ * {@link Engine#DEADLINE}.
  */
 final class Peer implements Closeable {
 
@@ -66,7 +66,9 @@ final class Peer implements Closeable {
 		return this.buffer[this.next++] & 0xFF;
 	}
 
-	/** The next line without its end, or {@code null} if the server has closed. */
+	/**
+	 * Returns the next line without its end, or {@code null} if the server has closed.
+	 */
 	@Nullable String readLine() {
 		try {
 			StringBuilder line = new StringBuilder();
@@ -100,7 +102,10 @@ final class Peer implements Closeable {
 		}
 	}
 
-	/** Everything up to the regular end; a reset is a failure. Closes this side, too. */
+	/**
+	 * Returns everything up to the regular end, and closes this side as well. A reset is
+	 * a failure.
+	 */
 	byte[] readToEnd() {
 		try {
 			ByteArrayOutputStream all = new ByteArrayOutputStream();
@@ -128,7 +133,7 @@ final class Peer implements Closeable {
 	void awaitClosed() {
 		try {
 			while (read() >= 0) {
-				// what it still said does not matter
+				// further data does not matter
 			}
 		}
 		catch (SocketTimeoutException ex) {

@@ -20,9 +20,7 @@ import org.leaderfollowers.PoolSnapshot.ThreadSnapshot;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Tests what a pool looks like from outside.
- */
+/** Tests the snapshots of a pool. */
 @Timeout(180)
 class PoolLookTests {
 
@@ -66,8 +64,8 @@ class PoolLookTests {
 			}));
 		Peer first = this.engine.connect(server);
 		Peer second = this.engine.connect(server);
-		// Both handlers are known to be short: the second thread blocks as leader, if the
-		// machine allows.
+		// Both handlers are known to be short, so the second thread usually blocks as the
+		// leader.
 		for (int i = 0; i < 300; i++) {
 			assertThat(first.send("x\n").readLine()).isEqualTo("x");
 			assertThat(second.send("x\n").readLine()).isEqualTo("x");
@@ -180,7 +178,7 @@ class PoolLookTests {
 		blocker.send("b\n");
 		Engine.eventually().until(() -> inside.get() == 1);
 		others.forEach((peer) -> peer.send("b\n"));
-		// Loopback: what was sent has arrived.
+		// On the loopback interface, everything that was sent has arrived by now.
 		first.countDown();
 		Engine.eventually().until(() -> inside.get() == 2);
 		Engine.eventually().untilAsserted(() -> assertThat(pool.snapshot().handleSets().get(0).ready()).isEqualTo(2));

@@ -32,8 +32,8 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 /**
- * What the engine promises: order for each connection, parallel work on different ones,
- * blocking allowed, never without a leader.
+ * The guarantees of the engine: messages of a connection are handled in order, different
+ * connections in parallel, handlers may block, and there is always a leader.
  */
 @Timeout(120)
 class PromiseTests {
@@ -254,7 +254,7 @@ class PromiseTests {
 		peers.forEach((peer) -> assertThat(peer.readLine()).isEqualTo("block"));
 		Peer other = this.engine.connect(server);
 		Engine.eventually().until(() -> {
-			// It is served while it shrinks.
+			// The pool serves requests while it shrinks.
 			assertThat(other.send("x\n").readLine()).isEqualTo("x");
 			LockSupport.parkNanos(20_000_000);
 			return pool.snapshot().threads().size() == 2;
@@ -328,7 +328,7 @@ class PromiseTests {
 			connection.send(message);
 		});
 		assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
-		// The only thread takes it again, and again: each of these is a hand-off.
+		// The only thread takes the leadership again and again; each time is a hand-off.
 		Engine.eventually().until(() -> calls.get() >= 4 && pool.snapshot().count(ThreadRole.LEADER) == 1);
 		assertThat(pool.snapshot().handleSets().get(0).leader()).isNotNull();
 		assertThat(pool.snapshot().vacancies().count()).isGreaterThanOrEqualTo(4);
@@ -349,7 +349,7 @@ class PromiseTests {
 			PoolSnapshot snapshot = Engine.awaitIdle(pool);
 			long counted = snapshot.promotions().values().stream().mapToLong(Long::longValue).sum();
 			assertThat(counted).isEqualTo(calls.get()).isPositive();
-			// The first term of all is nobody's succession.
+			// The very first term does not count, since it has no predecessor.
 			assertThat(snapshot.handleSets().get(0).term()).isEqualTo(counted + 1);
 		});
 	}

@@ -41,9 +41,9 @@ import org.leaderfollowers.internal.promotion.Unfolding;
 import static org.leaderfollowers.interleavings.Interleaving.step;
 
 /**
- * The interleavings of the promotion protocol: never two leaders, never a lost wake-up,
- * never a handle set that waits for a handler while a thread has nothing to do, never one
- * that rests while it is in use or something is requested of it.
+ * The interleavings of the promotion protocol: there are never two leaders, no wake-up is
+ * lost, no handle set waits for a handler while a thread has nothing to do, and no handle
+ * set rests while it is in use or has a request.
  */
 class PromotionInterleavingTests {
 
@@ -743,9 +743,9 @@ class PromotionInterleavingTests {
 		}
 
 		/**
-		 * For a lease, or for a few turns of a leader with two handle sets. A follower
-		 * that looks at one set after the other can miss that the leader gives up the
-		 * first one and takes the second: it is woken with the next turn then.
+		 * The time of a lease, or of a few turns of a leader with two handle sets. A
+		 * follower that looks at one set after the other can miss that the leader leaves
+		 * the first set and takes the second one. It is then woken at the next turn.
 		 */
 		@Override
 		public long delayNanos() {
@@ -861,7 +861,7 @@ class PromotionInterleavingTests {
 				}
 			}
 
-			/** Whether it is to have a leader no more. It never has handles. */
+			/** Whether the set must no longer have a leader. It never has handles. */
 			private boolean isDeserted() {
 				if (this.unfolding == null || isInUse()) {
 					return false;
@@ -949,7 +949,7 @@ class PromotionInterleavingTests {
 
 			private volatile boolean over;
 
-			/** What its thread leads meanwhile. */
+			/** The set that its thread leads meanwhile. */
 			private volatile @Nullable Set leads;
 
 			Call(Thread thread) {
@@ -979,7 +979,7 @@ class PromotionInterleavingTests {
 			/** The reply that its handler waits for. */
 			private @Nullable Call call;
 
-			/** Before that nobody else may lead. */
+			/** Until then, no other thread may lead. */
 			private long until;
 
 			private Work(Set set) {

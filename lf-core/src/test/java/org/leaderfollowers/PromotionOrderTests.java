@@ -27,10 +27,10 @@ import org.leaderfollowers.internal.promotion.Followers;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Who is promoted. To make it certain who waits, and since when, a test goes on only when
- * the thread in question is parked among the followers: it is published as waiting by
- * then. And the handlers block, so that nobody is awake who could take the leadership
- * from the one that is promoted.
+ * Tests which thread is promoted. To know which threads wait, and since when, a test only
+ * continues when the thread in question is parked among the followers: by then, it is
+ * visible as waiting. The handlers block, so that no thread is awake that could take the
+ * leadership before the promoted one does.
  */
 @Timeout(120)
 class PromotionOrderTests {
@@ -165,7 +165,8 @@ class PromotionOrderTests {
 		TcpServer server = this.engine.lines(pool, (connection, message) -> {
 			String me = Thread.currentThread().getName();
 			this.servedBy.add(me);
-			// Otherwise it could be faster than the one that it has just promoted.
+			// Otherwise the thread could be faster than the one that it has just
+			// promoted.
 			Engine.eventually().until(() -> {
 				String leader = pool.snapshot().handleSets().get(0).leader();
 				return leader != null && !leader.equals(me);
@@ -178,9 +179,8 @@ class PromotionOrderTests {
 			Engine.eventually().until(() -> parked(pool).size() == 2);
 			assertThat(peer.send("x\n").readLine()).isEqualTo("x");
 		}
-		// On the stack, one that has found a vacancy by itself still has its old place,
-		// so
-		// that the first few may come in any order.
+		// With the stack, a thread that has found a vacancy by itself keeps its old
+		// place, so the first few may come in any order.
 		List<String> settled = this.servedBy.subList(3, 12);
 		assertThat(new HashSet<>(settled)).hasSize(threads);
 		for (int i = threads; i < settled.size(); i++) {

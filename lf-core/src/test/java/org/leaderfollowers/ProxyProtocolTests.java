@@ -42,7 +42,7 @@ class ProxyProtocolTests {
 	@RegisterExtension
 	final Engine engine = new Engine();
 
-	/** Tells the addresses that it sees, and then the message. */
+	/** Replies with the addresses that it sees, and then with the message. */
 	private final Recorder recorder = new Recorder() {
 		@Override
 		void message(Connection connection, ByteBuffer message) {
@@ -122,7 +122,7 @@ class ProxyProtocolTests {
 		Peer peer = this.engine.connect(server);
 		Engine.eventually().until(() -> server.snapshot().acceptedConnections() == 1);
 		peer.send(V1, 0, V1.length - 1);
-		// All but the last byte of the header is no reason to open it.
+		// All but the last byte of the header does not open the connection.
 		peer.send(V1, V1.length - 1, 1);
 		assertThat(peer.readLine()).isEqualTo("hello");
 		synchronized (opened) {
@@ -197,7 +197,8 @@ class ProxyProtocolTests {
 			.start(builder().proxyProtocol(LOOPBACK).handshakeTimeout(Duration.ofMillis(700)));
 		Peer silent = this.engine.connect(server);
 		Peer slow = this.engine.connect(server);
-		// One byte after the other, for longer than the timeout; the server is gone then.
+		// Sends one byte after the other, for longer than the timeout; by then the server
+		// has closed.
 		Thread drip = new Thread(() -> {
 			try {
 				for (byte b : V1) {

@@ -14,14 +14,15 @@ import org.junit.jupiter.api.Timeout;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * A queue as an event source: a wait ends when it must, and nothing else is interrupted.
+ * A queue as an event source: its wait ends when it must, and nothing else is
+ * interrupted.
  */
 @Timeout(120)
 class QueueSourceTests {
 
 	private static final Duration LONG = Duration.ofHours(1);
 
-	/** What the thread does between the end of its wait and the look at its status. */
+	/** Runs in the thread between the end of its wait and the check of its status. */
 	private volatile Runnable whenPolled = () -> {
 	};
 
@@ -72,7 +73,7 @@ class QueueSourceTests {
 				this.source.await(LONG);
 			}
 			catch (InterruptedException ex) {
-				// A wait that is woken ends like this.
+				// A wait that is woken ends in this way.
 			}
 			catch (Exception ex) {
 				interrupted.completeExceptionally(ex);

@@ -9,8 +9,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Writes down what a handler is called with, connection by connection, and whether two
- * calls for one connection ever overlapped. What the methods do is up to the subclass.
+ * Records the calls of a handler for each connection, and whether two calls for one
+ * connection ever overlapped. Subclasses define the actions of the methods.
  */
 class Recorder implements MessageHandler {
 
@@ -76,12 +76,12 @@ class Recorder implements MessageHandler {
 		record(connection, "error " + failure.getClass().getSimpleName(), () -> error(connection, failure));
 	}
 
-	/** What was called for a connection so far. */
+	/** Returns the calls for a connection so far. */
 	final List<String> of(long id) {
 		return this.calls.computeIfAbsent(id, (key) -> new CopyOnWriteArrayList<>());
 	}
 
-	/** What was called for a connection, when it is closed. */
+	/** Returns the calls for a connection after it has been closed. */
 	final List<String> awaitClose(long id) {
 		Engine.eventually().until(() -> of(id).stream().anyMatch((call) -> call.startsWith("close ")));
 		return of(id);

@@ -110,7 +110,7 @@ class RedisTests {
 			for (Future<Integer> count : wrong) {
 				assertThat(count.get(60, TimeUnit.SECONDS)).isZero();
 			}
-			// An exchange is counted after its caller was given the reply.
+			// An exchange is counted after its caller has received the reply.
 			Engine.eventually()
 				.untilAsserted(() -> assertThat(client.snapshot().exchanges())
 					.containsEntry(ClientSnapshot.Outcome.REPLIED, (long) EXCHANGES / CALLERS * CALLERS));

@@ -25,9 +25,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-/**
- * The number of threads of a pool that runs is changed.
- */
+/** Changes the number of threads of a running pool. */
 @Timeout(120)
 class ResizeTests {
 
@@ -60,7 +58,7 @@ class ResizeTests {
 			.promotionPolicy(policy));
 	}
 
-	/** Answers; to "block" not before the gate is opened. */
+	/** Answers messages; answers "block" only after the gate is opened. */
 	private TcpServer server(LeaderFollowersPool pool, CountDownLatch gate) {
 		return this.engine.lines(pool, (connection, message) -> {
 			if (Engine.text(message).equals("block")) {
@@ -82,7 +80,10 @@ class ResizeTests {
 		return peers;
 	}
 
-	/** Has the engine learn that the handler is short, in every handle set. */
+	/**
+	 * Sends messages until the engine has learned, in every handle set, that the handler
+	 * is short.
+	 */
 	private static void learn(List<Peer> peers) {
 		for (int i = 0; i < 2000; i++) {
 			for (Peer peer : peers) {
@@ -147,10 +148,10 @@ class ResizeTests {
 		for (Peer peer : peers.subList(4, 8)) {
 			assertThat(peer.readLine()).isEqualTo("waits");
 		}
-		// It is starved for moments still, whenever it answers.
+		// The pool still has moments without a leader whenever it answers.
 		Engine.eventually().until(() -> pool.snapshot().starvedFor().isZero());
 		assertThat(pool.snapshot().threads()).hasSizeBetween(3, 2 + handleSets);
-		// And again, as far as the maximum.
+		// Once more, up to the maximum.
 		block(peers.subList(2, 2 + handleSets));
 		Engine.eventually().until(() -> !pool.snapshot().starvedFor().isZero());
 		pool.resize(2, 2 + 2 * handleSets);
@@ -286,7 +287,7 @@ class ResizeTests {
 	@CsvSource(delimiter = '|',
 			textBlock = """
 					0     | 4     | 'minThreads' must be at least 1, but is 0
-					1     | 4     | 'minThreads' must be at least the number of handle sets (2), but is 1: a set without a leader is not served
+					1     | 4     | 'minThreads' must be at least the number of handle sets (2), but is 1: each handle set needs a thread to lead it
 					5     | 4     | 'maxThreads' must be from 'minThreads' (5) to 10000, but is 4
 					2     | 10001 | 'maxThreads' must be from 'minThreads' (2) to 10000, but is 10001
 					""",

@@ -24,7 +24,7 @@ class RespFramingTests {
 			"set key value\n", "*1\r\n*1\r\n*1\r\n$1\r\n\n\r\n", "*3\r\n*2\r\n:1\r\n+a\r\n$-1\r\n*-1\r\n",
 			"*12\r\n" + ":0\r\n".repeat(12));
 
-	/** Only its own framing of a connection remembers how far it has read. */
+	/** Only the instance for one connection remembers how far it has read. */
 	@SuppressWarnings("NullAway")
 	private static Framing ofConnection() {
 		return Framing.resp().forConnection(null);

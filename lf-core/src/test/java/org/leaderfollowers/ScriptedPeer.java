@@ -15,8 +15,8 @@ import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server of lines that does what a test tells it, one blocking socket at a time. All
- * waits end after {@link Engine#DEADLINE}.
+ * A server of lines that does what the test tells it, with one blocking socket at a time.
+ * All waits end after {@link Engine#DEADLINE}.
  */
 final class ScriptedPeer implements Closeable {
 

@@ -17,7 +17,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Selectors whose events are made by the test, and whose time is that of a
+ * Selectors whose events are made by the test, and whose time is read from a
  * {@link TestClock}.
  */
 final class ScriptedSelectors extends TestSelectors {
@@ -57,7 +57,7 @@ final class ScriptedSelectors extends TestSelectors {
 			return current != null && (current.interest & SelectionKey.OP_READ) != 0;
 		}
 
-		/** Makes it ready; that is reported once. */
+		/** Makes the channel ready; this is reported once. */
 		void fire() {
 			Key current = this.key;
 			if (current == null) {

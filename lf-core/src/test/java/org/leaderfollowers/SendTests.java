@@ -25,13 +25,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Sending: from anywhere, of any size, to peers that read late or never.
- */
+/** Sending from any thread, data of any size, to peers that read late or never. */
 @Timeout(120)
 class SendTests {
 
-	/** So small that the socket is full soon; the kernel makes more of it. */
+	/** So small that the socket is soon full, although the kernel enlarges it. */
 	private static final int SMALL_WINDOW = 4096;
 
 	@RegisterExtension
@@ -173,7 +171,7 @@ class SendTests {
 		assertThat(connection.isOpen()).isTrue();
 		// Others are served meanwhile, by a pool that does not spin.
 		assertThat(this.engine.connect(server).send("other\n").readLine()).isEqualTo("other");
-		// And when it reads after all, everything accepted arrives, and nothing else.
+		// When the peer finally reads, everything accepted arrives, and nothing else.
 		for (int i = 0; i < accepted; i++) {
 			assertThat(peer.readLine()).hasSize(1000);
 		}
@@ -237,7 +235,10 @@ class SendTests {
 		assertThat(Engine.usedHeap() - before).isLessThan(10_000_000);
 	}
 
-	/** Sends until the peer's and the own socket buffer are full and something waits. */
+	/**
+	 * Sends until the socket buffers of both sides are full and bytes wait in the
+	 * connection.
+	 */
 	private static void fill(Connection connection) {
 		ByteBuffer chunk = ByteBuffer.allocate(8 * 1024);
 		while (connection.pendingBytes() == 0) {
@@ -265,7 +266,7 @@ class SendTests {
 			}
 			peer.shutdownOutput();
 		});
-		// It comes to rest although requests are left.
+		// The connection comes to rest although requests are left.
 		Engine.eventually().untilAsserted(() -> {
 			long before = events(pool);
 			Engine.elapse(Duration.ofMillis(300));
@@ -369,7 +370,7 @@ class SendTests {
 		Peer peer = this.engine.connect(server, SMALL_WINDOW);
 		int size = 8_000_000;
 		recorder.await(1).send(ByteBuffer.allocate(size));
-		// Longer than the timeout altogether.
+		// The whole transfer takes longer than the timeout.
 		int part = (size + 4) / 20;
 		for (int i = 0; i < 20; i++) {
 			peer.read(part);
@@ -410,7 +411,7 @@ class SendTests {
 			.maxOutboundSize(8_000_000)
 			.handler(recorder));
 		Peer peer = this.engine.connect(server, SMALL_WINDOW).send("\0\0\0\0");
-		// What comes after the close must not reset the connection either.
+		// Bytes that arrive after the close must not reset the connection either.
 		peer.send(new byte[100_000]);
 		byte[] all = peer.readToEnd();
 		assertThat(Arrays.equals(all, 4, all.length, payload, 0, payload.length)).isTrue();

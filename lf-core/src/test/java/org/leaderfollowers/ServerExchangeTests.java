@@ -20,15 +20,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-/**
- * A server that asks a client that has dialled in.
- */
+/** A server sends requests to a client that has connected to it. */
 class ServerExchangeTests {
 
 	private static final Duration LONG = Engine.DEADLINE;
 
 	/**
-	 * The key of a line is what comes before the colon; a line without one is no reply.
+	 * The key of a line is the text before the colon; a line without a colon is not a
+	 * reply.
 	 */
 	private static final Correlation BY_KEY = Correlation.byKey((message) -> {
 		String text = Engine.text(message);
@@ -42,7 +41,7 @@ class ServerExchangeTests {
 
 	private final BlockingQueue<Connection> opened = new LinkedBlockingQueue<>();
 
-	/** Echoes lines, and asks the client if told so: {@code ask KEY}. */
+	/** Echoes lines; on {@code ask KEY}, sends a request to the client. */
 	private final MessageHandler asking = new MessageHandler() {
 
 		@Override
@@ -124,7 +123,7 @@ class ServerExchangeTests {
 			}
 
 		});
-		// The client has said all, or it goes on with a line that is too long.
+		// The client ends its output, or continues with a line that is too long.
 		Peer peer = this.engine.connect(server).send("ask a\n1\n2\n" + rest.repeat(70_000));
 		if (rest.isEmpty()) {
 			peer.shutdownOutput();
@@ -175,7 +174,7 @@ class ServerExchangeTests {
 		for (int i = 0; i < 5000; i++) {
 			lines.append("line ").append(i).append('\n');
 		}
-		// The reply comes too late, since there is too much before it.
+		// The reply comes too late, since too many bytes come before it.
 		peer.send(lines.append("a:yes\nend\n").toString());
 		assertThat(peer.readLine()).isEqualTo("a:?");
 		assertThat(peer.readLine()).isEqualTo("nothing");
@@ -209,7 +208,10 @@ class ServerExchangeTests {
 		}
 	}
 
-	/** The handler is in the middle of something else; it reads for the other thread. */
+	/**
+	 * The handler of the connection is waiting for another reply, and reads for the other
+	 * thread as well.
+	 */
 	@Test
 	void anotherThreadIsAnsweredWhileTheHandlerWaits() throws Exception {
 		CountDownLatch asks = new CountDownLatch(1);
@@ -307,7 +309,8 @@ class ServerExchangeTests {
 		TcpServer server = start(2, this.asking);
 		Peer peer = this.engine.connect(server);
 		Connection connection = connection();
-		// Or its owner may hold the queue of requests for longer than the exchange waits.
+		// Otherwise the owner may hold the queue of requests for longer than the exchange
+		// waits.
 		Engine.awaitIdle(server.pool());
 		assertThatExceptionOfType(ExchangeTimeoutException.class)
 			.isThrownBy(() -> connection.exchange(Engine.bytes("a:?"), Duration.ofMillis(1)));

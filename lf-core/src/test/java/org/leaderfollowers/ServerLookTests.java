@@ -14,9 +14,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Tests what a server looks like from outside.
- */
+/** Tests the snapshots of a server. */
 @Timeout(180)
 class ServerLookTests {
 
@@ -127,7 +125,7 @@ class ServerLookTests {
 			}
 		});
 		Peer peer = this.engine.connect(server);
-		// Several at once, one of them long, and one that fails.
+		// Several messages at once: one takes long, and one fails.
 		for (String line : peer.send("a\nb\nlong\nc\nfailing\n").readTextToEnd().split("\n")) {
 			assertThat(line).isIn("a", "b", "long", "c", "failing");
 		}
@@ -136,8 +134,8 @@ class ServerLookTests {
 		assertThat(handling.max()).isGreaterThanOrEqualTo(Duration.ofMillis(30));
 		assertThat(handling.total()).isGreaterThanOrEqualTo(handling.max());
 		assertThat(handling.percentile(100)).isEqualTo(handling.max());
-		// The others are not charged for the long one. Which of them were kept from the
-		// processor is the machine's affair.
+		// The long message is not counted in the times of the others. Which of the others
+		// had to wait for a processor depends on the machine.
 		assertThat(handling.buckets().get(0).upTo()).isLessThan(handling.max());
 	}
 

@@ -21,9 +21,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Handlers are told when their server begins to drain, and can still send something.
- */
+/** Handlers are told when their server begins to drain, and can still send. */
 @Timeout(120)
 class SignOffTests {
 
@@ -32,7 +30,7 @@ class SignOffTests {
 
 	private final AtomicReference<Suspension> suspension = new AtomicReference<>();
 
-	/** Signs off, and obeys some words. */
+	/** Signs off when the server drains, and obeys some commands. */
 	private class Polite extends Recorder {
 
 		final CountDownLatch gate = SignOffTests.this.engine.gate();
@@ -74,7 +72,7 @@ class SignOffTests {
 		return result;
 	}
 
-	/** In a thread of its own: the common pool may have just one. */
+	/** Runs in a thread of its own: the common pool may have just one. */
 	private static CompletableFuture<Boolean> elsewhere(Supplier<Boolean> close) {
 		return CompletableFuture.supplyAsync(close, (task) -> new Thread(task).start());
 	}
@@ -110,7 +108,8 @@ class SignOffTests {
 		TcpServer server = this.engine.lines(this.engine.pool(threads, threads), handler);
 		Peer peer = this.engine.connect(server).send("block\n");
 		Engine.eventually().until(() -> handler.of(1).contains("block"));
-		// In the socket, since the owner of the connection does not read.
+		// The messages wait in the socket, since the owner of the connection does not
+		// read.
 		peer.send("second\nthird\n");
 		CompletableFuture<Boolean> closed = closing(server);
 		assertThat(handler.of(1)).doesNotContain("drain");
@@ -315,7 +314,7 @@ class SignOffTests {
 						}
 					}
 					catch (UncheckedIOException ex) {
-						// The server is gone, with what it has not received.
+						// The server has ended without receiving the rest.
 						return;
 					}
 					finally {

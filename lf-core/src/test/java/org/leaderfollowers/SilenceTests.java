@@ -29,7 +29,7 @@ class SilenceTests {
 	@RegisterExtension
 	final Engine engine = new Engine();
 
-	/** Counts the calls, for each connection alone. */
+	/** Counts the calls for each connection separately. */
 	private static class Listener extends Recorder {
 
 		void idle(Connection connection, EventType type) throws Exception {
@@ -135,7 +135,7 @@ class SilenceTests {
 		Peer peer = this.engine.connect(server);
 		for (int i = 0; i < 15; i++) {
 			Engine.elapse(Duration.ofMillis(400));
-			// Half a message is something received.
+			// Part of a message counts as received data.
 			peer.send("x");
 		}
 		assertThat(listener.count(1, EventType.READ)).isZero();
@@ -200,7 +200,7 @@ class SilenceTests {
 		assertThat(listener.of(1)).containsExactly("open");
 	}
 
-	/** The leader waits for ever, and has to be told of the earlier deadline. */
+	/** The leader waits without a limit, and must be told of the earlier deadline. */
 	@Test
 	void anotherThreadMaySetThePeriodOfAnIdleConnection() {
 		Listener listener = new Listener();

@@ -32,9 +32,9 @@ import org.leaderfollowers.internal.promotion.Starvation;
 import static org.leaderfollowers.interleavings.Interleaving.step;
 
 /**
- * The interleavings of event sources with each other and with a handle set: never two
- * threads that wait on a source, never more handlers than allowed, never a lost event or
- * wake-up, never a handle set without a thread because of handlers of events.
+ * The interleavings of event sources with each other and with a handle set: two threads
+ * never wait on one source, there are never more handlers than allowed, no event or
+ * wake-up is lost, and handlers of events never leave a handle set without a thread.
  */
 class SourceInterleavingTests {
 
@@ -114,7 +114,8 @@ class SourceInterleavingTests {
 						Mutation.withoutCall(DispatchPolicy.class, "beforeDispatch", "beginToBlock"),
 						Mutation.callReturns(DispatchPolicy.class, "afterDispatch", "isBlocking", 0),
 						Mutation.callReturns(internal("Relief"), "relieve", "isWorthIt", 0),
-						// Threads that wait for the end of a source are no part of this.
+						// Threads that wait for the end of a source are not explored
+						// here.
 						Mutation.withoutCall(LedSource.class, "changedIfClosed", "changed"),
 						Mutation.withoutCall(DispatchPolicy.class, "afterDispatch", "record"));
 		}
@@ -214,8 +215,8 @@ class SourceInterleavingTests {
 
 	/**
 	 * The real {@link EventSources}, {@link LedSource}s and {@link SourcePlaces}, with
-	 * the real promotion protocol. What {@link EventRoad} and {@link HandleSet} do is
-	 * done with a number of events here.
+	 * the real promotion protocol. The work of {@link EventRoad} and {@link HandleSet} is
+	 * replaced by a number of events.
 	 */
 	static final class Pool implements Scenario, PoolThreads.Pool {
 
@@ -483,7 +484,7 @@ class SourceInterleavingTests {
 			return leading != null && this.told[leading.index() - 1].longWait;
 		}
 
-		/** A source that is told its events. */
+		/** A source whose events are made by the test. */
 		private static final class Told implements EventSource<String> {
 
 			private int arrived;

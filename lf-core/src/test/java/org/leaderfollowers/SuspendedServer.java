@@ -6,8 +6,8 @@ import java.net.InetAddress;
 import com.sun.management.OperatingSystemMXBean;
 
 /**
- * A server in a process of its own, to be started with few descriptors: says its port and
- * when it is suspended, and answers questions.
+ * A server in its own process, to be started with few descriptors. It prints its port,
+ * prints when it is suspended, and answers questions.
  */
 final class SuspendedServer {
 
@@ -37,8 +37,8 @@ final class SuspendedServer {
 			.build();
 		self[0] = server;
 		server.start();
-		// Loads the classes that it takes to answer, with and without a promotion, and to
-		// close a connection, while there are descriptors for it.
+		// Loads the classes that are needed to answer, with and without a promotion, and
+		// to close a connection, while there are descriptors for it.
 		try (Peer peer = new Peer(server.address(), 0)) {
 			for (String question : new String[] { "cpu", "open", "suspended" }) {
 				peer.send(question + "\n").readLine();

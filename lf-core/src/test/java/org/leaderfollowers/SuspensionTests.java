@@ -21,9 +21,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-/**
- * Connections whose messages wait, for replies that come later.
- */
+/** Connections whose messages wait because a reply comes later. */
 @Timeout(120)
 class SuspensionTests {
 
@@ -41,7 +39,7 @@ class SuspensionTests {
 
 	private final Queue<Later> later = new ConcurrentLinkedQueue<>();
 
-	/** Answers what begins with "later" when the test says so. */
+	/** Answers a message that begins with "later" when the test allows it. */
 	private Recorder handler() {
 		return new Recorder() {
 			@Override
@@ -69,7 +67,8 @@ class SuspensionTests {
 		Peer peer = this.engine.connect(server).send("1\nlater\n2\n3\n");
 		assertThat(peer.readLine()).isEqualTo("1");
 		Later reply = awaitLater();
-		// Others are served meanwhile, and with what comes now there is more to read.
+		// Other connections are served meanwhile; these further messages are more to
+		// read.
 		assertThat(this.engine.connect(server).send("other\n").readLine()).isEqualTo("other");
 		peer.send("4\n");
 		assertThat(recorder.of(1)).containsExactly("open", "1", "later");

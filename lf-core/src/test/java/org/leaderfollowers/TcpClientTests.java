@@ -37,11 +37,12 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 @Timeout(120)
 class TcpClientTests {
 
-	/** Long enough never to pass in a test that does not wait for it. */
+	/** So long that it never ends in a test that does not wait for it. */
 	private static final Duration LONG = Duration.ofSeconds(60);
 
 	/**
-	 * The key of a line is what comes before the colon; a line without one is no reply.
+	 * The key of a line is the text before the colon; a line without a colon is not a
+	 * reply.
 	 */
 	private static final Correlation BY_KEY = Correlation.byKey((message) -> {
 		String text = Engine.text(message);
@@ -141,7 +142,7 @@ class TcpClientTests {
 		for (int i = 0; i < 50; i++) {
 			arrived.add(session.readLine());
 		}
-		// All in one write, so that one read returns many replies.
+		// All replies in one write, so that one read returns many of them.
 		session.send(String.join("", arrived.stream().map((line) -> "reply to " + line + "\n").toList()));
 		for (int i = 0; i < 50; i++) {
 			assertThat(get(replies.get(i))).isEqualTo("reply to request" + i);
@@ -270,7 +271,7 @@ class TcpClientTests {
 		peers.forEach(Peer::close);
 	}
 
-	// Threads that wait take part
+	// Waiting threads take part in the pool
 
 	/** A server whose handlers ask the peer, with one thread for all of it. */
 	private TcpServer frontEnd(LeaderFollowersPool pool, TcpClient client) {
@@ -281,8 +282,9 @@ class TcpClientTests {
 	}
 
 	/**
-	 * The peer accepts a connection before the client has it: a call would wait for that,
-	 * within its time, and a thread that waits for a connection does not lead meanwhile.
+	 * The peer accepts a connection before the client has it. A call would wait for the
+	 * connection, within its timeout, and a thread that waits for a connection does not
+	 * lead meanwhile.
 	 */
 	private Session acceptAndAwait(TcpClient client) {
 		Session session = this.peer.accept();
@@ -301,7 +303,7 @@ class TcpClientTests {
 			caller.send("a:?\n");
 			assertThat(session.readLine()).isEqualTo("a:?");
 			session.send("a:!\n");
-			// The message of the handler is still there after it has led.
+			// The message of the handler is unchanged after its thread has led.
 			assertThat(caller.readLine()).isEqualTo("a:! to a:?");
 		}
 		caller.close();
@@ -478,7 +480,7 @@ class TcpClientTests {
 
 	/**
 	 * The owner of a new connection may hold the queue of requests for longer than an
-	 * exchange waits, which is not sent then.
+	 * exchange waits; the request would then not be sent.
 	 */
 	private static void awaitNobodyWrites(TcpClient client) {
 		Engine.awaitIdle(client.pool());
@@ -780,7 +782,8 @@ class TcpClientTests {
 		Engine.eventually().until(() -> client.snapshot().connected() == 2);
 		assertThat(this.engine.log()).filteredOn((line) -> line.contains("cannot connect to")).hasSize(1);
 		try (ScriptedPeer back = new ScriptedPeer(port)) {
-			// Longer than the pause after a failure, or the other address is taken again.
+			// Longer than the pause after a failure: otherwise the client uses the other
+			// address again.
 			Engine.elapse(Duration.ofMillis(100));
 			first.reset();
 			back.accept();
@@ -831,7 +834,8 @@ class TcpClientTests {
 	@Test
 	void aConnectionThatTheApplicationHasSeenWasEstablished() {
 		CountDownLatch ended = this.engine.gate();
-		// The only thread notes that the connection is there after it has seen its end.
+		// The only thread sees the end of the connection before it has recorded that the
+		// connection is open.
 		TcpClient client = start(builder(this.engine.pool(1, 1), BY_KEY).backoff(Duration.ofSeconds(20), LONG)
 			.handler(new MessageHandler() {
 
@@ -994,9 +998,9 @@ class TcpClientTests {
 	@Test
 	void aClientThatWasClosedIsStartedAgainAndCountsOn() throws Exception {
 		TcpClient client = start(builder(BY_KEY));
-		// The peer leaves each connection open: a client that had lost it could open the
-		// next one before its close, and the peer would take that one for the connection
-		// of the client's second life
+		// The peer leaves each connection open. A client that had lost a connection could
+		// open the next one before it is closed, and the peer would take that one for the
+		// connection that the client opens after its restart.
 		Session first = this.peer.accept();
 		assertThat(answered(client, first, "a:1")).isEqualTo("a:1!");
 		assertThat(client.close(LONG)).isTrue();

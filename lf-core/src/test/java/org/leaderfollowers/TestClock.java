@@ -8,9 +8,9 @@ import java.util.concurrent.locks.LockSupport;
 import org.leaderfollowers.internal.promotion.Clock;
 
 /**
- * A clock that stands still unless the test moves it. It knows who waits until when: as
- * long as nobody waits for the present or the past, and nothing else happens, nothing
- * will.
+ * A clock that stands still unless the test moves it. It knows which threads wait, and
+ * until when. While no thread waits for a time that has come, and nothing else happens,
+ * nothing will happen.
  */
 final class TestClock extends Clock {
 
@@ -27,15 +27,15 @@ final class TestClock extends Clock {
 	public void parkNanos(Object blocker, long nanos) {
 		long until = this.now + nanos;
 		this.waiting.put(Thread.currentThread(), until);
-		// After the publication: whoever moves the clock does that first, and then looks
-		// who waits.
+		// After the publication: a thread that moves the clock moves it first, and then
+		// looks which threads wait.
 		if (until - this.now > 0) {
 			LockSupport.park(blocker);
 		}
 		this.waiting.remove(Thread.currentThread());
 	}
 
-	/** Moves the clock, and wakes those that have waited long enough. */
+	/** Moves the clock, and wakes the threads whose time has come. */
 	void advance(Duration duration) {
 		this.now += duration.toNanos();
 		this.waiting.forEach((thread, until) -> {
@@ -45,7 +45,10 @@ final class TestClock extends Clock {
 		});
 	}
 
-	/** For how long a thread waits from now on, or a negative number if it does not. */
+	/**
+	 * Returns how long a thread waits from now on, or a negative number if it does not
+	 * wait.
+	 */
 	long waits(Thread thread) {
 		Long until = this.waiting.get(thread);
 		return (until != null) ? until - this.now : -1;

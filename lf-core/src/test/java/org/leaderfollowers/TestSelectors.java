@@ -8,9 +8,7 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
 
-/**
- * A provider of selectors made by a test, and of the system's channels.
- */
+/** Provides selectors of a test, and the system's channels. */
 abstract class TestSelectors extends SelectorProvider {
 
 	@Override

@@ -14,9 +14,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Deadlines of connections: for silence, and for messages that do not become whole.
- */
+/** Timeouts of connections: for silence, and for incomplete messages. */
 @Timeout(120)
 class TimeoutTests {
 
@@ -45,7 +43,7 @@ class TimeoutTests {
 		once.close();
 		assertThat(recorder.awaitClose(1)).containsExactly("open", "close IDLE_TIMEOUT");
 		assertThat(recorder.awaitClose(2)).containsExactly("open", "x", "close IDLE_TIMEOUT");
-		// It is counted after the handler has been told.
+		// The connection is counted after the handler has been told.
 		Engine.eventually()
 			.untilAsserted(() -> assertThat(server.snapshot().closedConnections())
 				.containsEntry(CloseReason.IDLE_TIMEOUT, 2L));
@@ -67,7 +65,7 @@ class TimeoutTests {
 			assertThat(writes.readLine()).isEqualTo("push");
 		}
 		assertThat(recorder.of(1)).doesNotContain("close IDLE_TIMEOUT");
-		// Documented: silent in both directions.
+		// As documented, the connection must be silent in both directions.
 		assertThat(recorder.of(2)).containsExactly("open");
 	}
 
@@ -152,7 +150,7 @@ class TimeoutTests {
 		Peer peer = this.engine.connect(server).send("a");
 		for (int i = 0; i < 5; i++) {
 			Engine.elapse(Duration.ofMillis(1200));
-			// Completes one message and begins another one in the same bytes.
+			// Completes one message and begins another one with the same bytes.
 			peer.send("b\na");
 			assertThat(peer.readLine()).isEqualTo("ab");
 		}
@@ -171,8 +169,8 @@ class TimeoutTests {
 		};
 		TcpServer server = this.engine
 			.start(builder(this.engine.pool(2, 4), recorder).messageTimeout(timeout).maxOutboundSize(64 * 1024));
-		// What is begun is read together with the request whose reply makes reading
-		// pause.
+		// The beginning of the second message is read together with the request whose
+		// reply pauses reading.
 		Peer peer = this.engine.connect(server, 4096).send("a\nbegun");
 		Connection connection = recorder.await(1);
 		Engine.eventually().until(() -> connection.pendingBytes() > 0);
@@ -235,7 +233,7 @@ class TimeoutTests {
 		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 2);
 		Peer blocks = this.engine.connect(server).send("block\n");
 		Engine.eventually().until(() -> recorder.of(3).contains("block"));
-		// Both are in time; nobody is there to read them.
+		// Both messages are in time, but no thread is free to read them.
 		idle.send("request\n");
 		begun.send("gun\n");
 		Engine.elapse(timeout.plusSeconds(1));
@@ -264,7 +262,8 @@ class TimeoutTests {
 		int size = 8_000_000;
 		connection.send(ByteBuffer.allocate(size));
 		assertThat(connection.pendingBytes()).isPositive();
-		// The peer reads all that the kernel has; then there is room for the rest.
+		// The peer reads everything from the kernel; then the kernel has room for the
+		// rest.
 		peer.read(size - (int) connection.pendingBytes());
 		Engine.elapse(timeout.plusSeconds(1));
 		gate.countDown();

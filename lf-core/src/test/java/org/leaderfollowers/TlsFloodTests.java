@@ -11,9 +11,7 @@ import org.leaderfollowers.internal.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Peers that send records of TLS which bring nothing, as fast as they can.
- */
+/** Peers that send useless TLS records as fast as they can. */
 class TlsFloodTests {
 
 	@RegisterExtension
@@ -24,8 +22,8 @@ class TlsFloodTests {
 	@ParameterizedTest
 	@ValueSource(strings = { "15 0303 0002 0164", "16 0303 0000" })
 	void aFloodBeforeTheHandshakeKeepsNobodyWaiting(String record) throws Exception {
-		// A warning that is ignored, of which an old server takes any number, and
-		// nothing.
+		// Either a warning that is ignored, and of which old servers accept any number,
+		// or an empty record.
 		byte[] one = HexFormat.of().parseHex(record.replace(" ", ""));
 		byte[] many = new byte[one.length * 8192];
 		for (int i = 0; i < many.length; i++) {

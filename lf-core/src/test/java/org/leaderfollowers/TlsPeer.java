@@ -33,7 +33,7 @@ final class TlsPeer implements Closeable {
 
 	TlsPeer(SSLContext context, Socket plain, int port, int receiveBuffer, String serverName, String... protocols) {
 		try {
-			// Or each handshake would wait for a delayed acknowledgement.
+			// Otherwise each handshake would wait for a delayed acknowledgement.
 			plain.setTcpNoDelay(true);
 			if (receiveBuffer > 0) {
 				plain.setReceiveBufferSize(receiveBuffer);
@@ -91,7 +91,10 @@ final class TlsPeer implements Closeable {
 		}
 	}
 
-	/** The next line without its end, or {@code null} if the server has said goodbye. */
+	/**
+	 * Returns the next line without its end, or {@code null} if the server has sent
+	 * close_notify.
+	 */
 	String readLine() {
 		try {
 			ByteArrayOutputStream line = new ByteArrayOutputStream();

@@ -15,9 +15,7 @@ import org.leaderfollowers.internal.transport.ClientEngine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * A record of TLS that has begun is a message that has begun: it takes memory.
- */
+/** An incomplete TLS record counts as an incomplete message: it takes memory. */
 class TlsRecordTimeoutTests {
 
 	@RegisterExtension
@@ -40,7 +38,7 @@ class TlsRecordTimeoutTests {
 			byte[] flight = client.speak();
 			while (flight.length > 0) {
 				output.write(flight);
-				// What it left until it had said something.
+				// The bytes that the client could not read before it had sent something.
 				client.hear(ByteBuffer.allocate(0));
 				flight = client.speak();
 			}

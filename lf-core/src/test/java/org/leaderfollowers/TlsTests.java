@@ -160,7 +160,7 @@ class TlsTests {
 			.contains("was not established: SSLHandshakeException: ");
 	}
 
-	/** Shows its certificate, whatever authorities the server names. */
+	/** Its client presents its certificate, whatever authorities the server names. */
 	private static SSLContext insistent(X509Bundle own) {
 		try {
 			SSLContext context = SSLContext.getInstance("TLS");
@@ -378,7 +378,7 @@ class TlsTests {
 		}
 	}
 
-	/** Waits at a gate before it trusts anybody. */
+	/** Waits at a gate before it checks a certificate. */
 	private static final class SlowTrustManager extends X509ExtendedTrustManager {
 
 		final CountDownLatch entered = new CountDownLatch(1);
@@ -495,7 +495,7 @@ class TlsTests {
 
 				@Override
 				public void onWritable(Connection connection) {
-					// The system may take megabytes before it is full.
+					// The system may accept megabytes before its buffers are full.
 					while (connection.isWritable()) {
 						connection.send(Engine.bytes("y".repeat(16 * 1024)));
 					}

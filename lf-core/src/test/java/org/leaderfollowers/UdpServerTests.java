@@ -38,7 +38,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 /**
- * Datagrams: handled in parallel, whole or not at all, answered within limits.
+ * Datagrams: handled in parallel, received completely or not at all, and answered within
+ * limits.
  */
 class UdpServerTests {
 
@@ -86,7 +87,7 @@ class UdpServerTests {
 		for (CompletableFuture<Void> sender : senders) {
 			sender.get(Engine.DEADLINE.toSeconds() * 2, TimeUnit.SECONDS);
 		}
-		// What was sent is counted when it is on its way.
+		// The reply is counted after it has been sent.
 		Engine.eventually().until(() -> datagrams(server).inFlight() == 0);
 		ServerSnapshot snapshot = server.snapshot();
 		assertThat(snapshot.transport()).isEqualTo(TransportType.UDP);
@@ -239,7 +240,8 @@ class UdpServerTests {
 		});
 		try (DatagramPeer blocking = new DatagramPeer(server); DatagramPeer other = new DatagramPeer(server)) {
 			for (int i = 0; i < 2000; i++) {
-				// Until it is known to be short, and run on a lease.
+				// Sends datagrams until the handler is known to be short and runs on a
+				// lease.
 				other.ask("short");
 			}
 			blocking.send("block");
@@ -358,7 +360,7 @@ class UdpServerTests {
 			assertThat(peer.receive()).hasSize(56);
 		}
 		assertThat(datagrams(server).refusedReplies()).isEqualTo(2);
-		// By this thread.
+		// The reply was sent by this thread.
 		assertThat(datagrams(server).sentReplies()).isEqualTo(3);
 	}
 
@@ -381,7 +383,7 @@ class UdpServerTests {
 							accepted.incrementAndGet();
 						}
 						catch (ReplyRatioException ex) {
-							// as it should be
+							// expected
 						}
 					}
 				}));
@@ -435,7 +437,7 @@ class UdpServerTests {
 		assertThat(this.engine.log()).singleElement().satisfies((line) -> assertThat(line).contains("sendBufferSize"));
 	}
 
-	// Peers that are not there
+	// Peers that do not listen
 
 	@Test
 	void repliesToAPortThatNobodyListensAtHarmNobody() {
@@ -690,13 +692,13 @@ class UdpServerTests {
 		try (DatagramPeer peer = new DatagramPeer(server)) {
 			peer.send("1").send("2");
 			Connection first = waiting.take();
-			// Not before there is room for it.
+			// It is suspended only when there is room for it.
 			Connection second = waiting.take();
 			assertThat(second.id()).isEqualTo(2);
 			assertThatExceptionOfType(ConnectionClosedException.class)
 				.isThrownBy(() -> first.send(Engine.bytes("late")))
 				.satisfies((ex) -> assertThat(ex.reason()).isEqualTo(CloseReason.IDLE_TIMEOUT));
-			// Too late, and counted once.
+			// The datagram is resumed too late, and counted once.
 			suspensions.take().resume();
 			first.suspend().resume();
 			Engine.eventually().until(() -> datagrams(server).inFlight() == 0);
@@ -805,7 +807,7 @@ class UdpServerTests {
 				peer.send("x" + i);
 			}
 			inside.await();
-			// Two are being handled, the others wait in the system.
+			// Two are being handled; the others wait in the buffer of the system.
 			CompletableFuture<Boolean> drained = CompletableFuture.supplyAsync(() -> server.drain(Engine.DEADLINE),
 					(task) -> new Thread(task).start());
 			Engine.eventually().until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
@@ -856,7 +858,7 @@ class UdpServerTests {
 				.satisfies((ex) -> assertThat(((ConnectionClosedException) ex).reason())
 					.isEqualTo(CloseReason.SHUTDOWN_TIMEOUT));
 		}
-		// On a slow machine a line on the starvation, too.
+		// On a slow machine, there may also be a line about starvation.
 		assertThat(this.engine.log())
 			.anyMatch((line) -> line.startsWith("WARN Server 'default' is closed although 2 datagrams"));
 	}

@@ -18,8 +18,8 @@ import org.leaderfollowers.internal.promotion.ProcessorTime;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Handle sets unfold and fold while connections are served. How many processors the pool
- * keeps busy is told by the test; that its leaders do not wait is for real.
+ * Handle sets unfold and fold while connections are served. The test states how many
+ * processors the pool keeps busy; its leaders really do not wait.
  */
 @Timeout(180)
 class UnfoldingTests {
@@ -27,8 +27,8 @@ class UnfoldingTests {
 	private static final int PEERS = 8;
 
 	/**
-	 * Enough for the leaders to be busy while the thread that sends is kept from its
-	 * processor between two rounds.
+	 * Enough to keep the leaders busy while the sending thread waits for a processor
+	 * between two rounds.
 	 */
 	private static final int MESSAGES = 200;
 
@@ -37,7 +37,7 @@ class UnfoldingTests {
 	@RegisterExtension
 	private final Engine engine = new Engine();
 
-	/** How much of a processor each thread that does not wait keeps busy. */
+	/** The part of a processor that each thread keeps busy while it does not wait. */
 	private volatile double load;
 
 	private final AtomicBoolean stopped = new AtomicBoolean();
@@ -50,7 +50,7 @@ class UnfoldingTests {
 
 	private @Nullable Thread client;
 
-	/** Its time passes at the speed that the test wants: only differences count. */
+	/** The test sets how fast the processor time passes; only differences count. */
 	private final class Told implements ProcessorTime {
 
 		private double nanos;
@@ -65,7 +65,10 @@ class UnfoldingTests {
 			return (long) this.nanos;
 		}
 
-		/** None ever is: what the pool uses beyond its leaders is all that there is. */
+		/**
+		 * No processor is ever idle: there are no processors beyond those that the pool
+		 * uses.
+		 */
 		@Override
 		public long idleNanos() {
 			return 1;
@@ -94,7 +97,7 @@ class UnfoldingTests {
 			}));
 	}
 
-	/** Keeps the leaders busy, and looks whether each message is answered, in order. */
+	/** Keeps the leaders busy, and checks that each message is answered, in order. */
 	private void beginLoad(TcpServer server) {
 		for (int i = 0; i < PEERS; i++) {
 			this.peers.add(this.engine.connect(server));
@@ -230,7 +233,7 @@ class UnfoldingTests {
 		beginLoad(server(pool, Duration.ofMinutes(1)));
 		this.load = 0.1;
 		awaitRounds(2);
-		// Longer than it takes to fold.
+		// Longer than the pool needs to fold.
 		Engine.elapse(Duration.ofSeconds(2));
 		assertThat(pool.snapshot().unfolding()).isEqualTo(new PoolSnapshot.UnfoldingSnapshot(2, 2, 0, null));
 		assertThat(pool.snapshot().handleSets()).hasSize(2).allMatch(HandleSetSnapshot::inUse);

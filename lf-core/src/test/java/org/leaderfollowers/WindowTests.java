@@ -182,7 +182,8 @@ class WindowTests {
 		this.handler.await("b");
 		peer.send("now 2\n");
 		Engine.eventually().until(() -> server.pool().snapshot().handleSets().get(0).deactivated() == 1);
-		// The thread that found the window full is seen at work for a moment longer.
+		// The snapshot shows the thread that found the window full as busy for a moment
+		// longer.
 		Engine.eventually()
 			.until(() -> server.pool()
 				.snapshot()
@@ -206,7 +207,7 @@ class WindowTests {
 		this.handler.await("b1");
 		assertThat(peer.readLine()).isEqualTo("now");
 		assertThat(this.handler.calls).contains("a1", "b1", "now").doesNotContain("a2", "a3", "b2");
-		// The handler of the message that was answered returns after that.
+		// The handler of the answered message returns after that.
 		Engine.eventually().until(() -> look(server).inFlight() == 5);
 		assertThat(server.pool().snapshot().bufferedBytes()).isPositive();
 		this.handler.letGo("b");
@@ -254,7 +255,7 @@ class WindowTests {
 		Engine.eventually().until(() -> this.handler.running.get() == 2);
 		Connection connection = server.connection(1);
 		assertThat(connection.pendingBytes()).isPositive();
-		// It is no reply to any of them.
+		// This message is not a reply to any of them.
 		connection.send(Engine.bytes("news"));
 		assertThat(peer.readLine()).isEqualTo("news");
 		this.handler.letGo("a");
@@ -682,7 +683,8 @@ class WindowTests {
 	}
 
 	/**
-	 * Peers and handlers that do whatever they may, and a look at what must not happen.
+	 * Peers and handlers that use everything they are allowed to, and checks that no
+	 * promise is broken.
 	 */
 	private static final class Life implements MessageOrder {
 
@@ -770,7 +772,7 @@ class WindowTests {
 					talk(peer);
 				}
 				catch (RuntimeException | AssertionError ex) {
-					// The server has closed, or is gone.
+					// The server has closed or reset the connection.
 				}
 			}
 		}

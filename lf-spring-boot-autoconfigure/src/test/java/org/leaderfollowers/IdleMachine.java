@@ -4,8 +4,8 @@ import org.leaderfollowers.internal.promotion.ProcessorTime;
 import org.leaderfollowers.spring.server.LeaderFollowersPoolBuilderCustomizer;
 
 /**
- * Has pools believe that they are alone on the machine, for tests of what they do only if
- * processors are to spare.
+ * Makes pools believe that no other process uses the machine, for tests of behaviour that
+ * needs spare processors.
  */
 public final class IdleMachine implements LeaderFollowersPoolBuilderCustomizer {
 

@@ -14,9 +14,7 @@ import org.springframework.context.annotation.Bean;
 
 import static org.leaderfollowers.spring.test.assertion.LfAssertions.assertThat;
 
-/**
- * The properties for JT/T 808 that the guide shows.
- */
+/** Tests the properties for JT/T 808 in the guide. */
 class EnclosedFramingTests {
 
 	@Test
@@ -34,7 +32,7 @@ class EnclosedFramingTests {
 			});
 	}
 
-	/** Not a configuration, which other tests would find. */
+	/** Not annotated as a configuration: other tests would find it. */
 	static class Trackers {
 
 		@Bean

@@ -54,7 +54,8 @@ class KeyValueHandler implements MessageHandler {
 	}
 
 	private static String bulk(String value) {
-		// No format: it would take longer than all the rest
+		// Concatenated, because String.format would take longer than the rest of the
+		// handler
 		return (value != null) ? "$" + value.length() + "\r\n" + value + "\r\n" : "$-1\r\n";
 	}
 

@@ -11,9 +11,7 @@ import org.leaderfollowers.TcpServer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * The client of the guide.
- */
+/** Tests for {@link LedgerClient}. */
 class LedgerClientTests {
 
 	@Test

@@ -39,14 +39,14 @@ class QuoteHandler implements MessageHandler {
 				}
 			}
 			catch (ConnectionClosedException ex) {
-				// It has gone, of which onClose is told.
+				// The connection has closed; onClose removes it.
 			}
 		}
 	}
 
 	@Override
 	public void onWritable(Connection connection) {
-		// The quotes that it missed are out of date.
+		// The quotes that the connection missed are out of date.
 		sendLatest(connection);
 	}
 
@@ -56,7 +56,7 @@ class QuoteHandler implements MessageHandler {
 	}
 
 	private void sendLatest(Connection connection) {
-		// Of two threads, the one that comes second does not send the older quote.
+		// Under the lock, no thread can send an older quote after a newer one.
 		synchronized (connection) {
 			connection.send(StandardCharsets.UTF_8.encode(this.latest));
 		}

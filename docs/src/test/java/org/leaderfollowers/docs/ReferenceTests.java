@@ -16,9 +16,7 @@ import org.leaderfollowers.spring.autoconfigure.LfProperties;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * The reference names every property that there is.
- */
+/** The reference names every property. */
 class ReferenceTests {
 
 	private static final Path REFERENCE = Path.of("src/docs/asciidoc/reference.adoc");

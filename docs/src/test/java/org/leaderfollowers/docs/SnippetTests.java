@@ -39,9 +39,7 @@ import org.springframework.core.type.classreading.MetadataReaderFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * What the guide shows does what the guide says.
- */
+/** The examples of the guide behave as the guide says. */
 @TypeExcludeFilters(SnippetTests.OtherPackages.class)
 @SpringBootTest(properties = {
 		"spring.config.import=classpath:further-server.yaml,classpath:redis.yaml,classpath:load-balancer.yaml",
@@ -55,10 +53,10 @@ class SnippetTests {
 
 	private static final int TIMEOUT_MILLIS = 30_000;
 
-	/** More than the buffers of the system take. */
+	/** More than the buffers of the system hold. */
 	private static final int QUOTES = 20_000;
 
-	/** More than the buffers of the system take. */
+	/** More than the buffers of the system hold. */
 	private static final int ROWS = 500_000;
 
 	private static final int LESSONS = 1000;
@@ -160,7 +158,7 @@ class SnippetTests {
 		try (Socket slow = connectSlowly(port); Socket fast = connectSlowly(port)) {
 			BufferedReader slowReader = reader(slow);
 			BufferedReader fastReader = reader(fast);
-			// Until the engine knows the handler as one that is short.
+			// Until the engine has learned that the handler is short.
 			for (int i = 0; i < LESSONS; i++) {
 				send(slow, "known\n");
 				assertThat(slowReader.readLine()).isEqualTo("value of known");
@@ -179,7 +177,7 @@ class SnippetTests {
 
 	private static Socket connectSlowly(int port) throws IOException {
 		Socket socket = new Socket();
-		// Little, so that the peer has to wait.
+		// So small that the server has to wait for this client.
 		socket.setReceiveBufferSize(8192);
 		socket.setSoTimeout(TIMEOUT_MILLIS);
 		socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), TIMEOUT_MILLIS);
@@ -203,7 +201,7 @@ class SnippetTests {
 		}
 	}
 
-	/** Interfaces of clients, too, have a test of their own. */
+	/** Leaves out the interfaces of clients, which have a test of their own. */
 	static class OtherPackages extends TypeExcludeFilter {
 
 		@Override
@@ -227,7 +225,7 @@ class SnippetTests {
 
 	@SpringBootConfiguration
 	@EnableAutoConfiguration
-	// What has a package of its own has a test of its own.
+	// Packages below this one have tests of their own.
 	@ComponentScan(excludeFilters = @ComponentScan.Filter(type = FilterType.REGEX,
 			pattern = "org\\.leaderfollowers\\.docs\\.[a-z]+\\..*"))
 	static class Application {
@@ -245,9 +243,7 @@ class SnippetTests {
 
 	}
 
-	/**
-	 * Knows every key, and thinks for long about one of them.
-	 */
+	/** Knows every key, and needs a long time for one of them. */
 	static class SlowDirectory implements UnaryOperator<String> {
 
 		private static final String SLOW = "slow";

@@ -22,9 +22,7 @@ import org.leaderfollowers.TcpServer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * The TLS of the guide, with keys made by the JDK's own tool.
- */
+/** Tests the TLS of the guide, with keys made by the keytool of the JDK. */
 class TlsServerTests {
 
 	private static final char[] PASSWORD = "changeit".toCharArray();
@@ -50,7 +48,9 @@ class TlsServerTests {
 		}
 	}
 
-	/** A key and its own certificate, which serves as the store of those who trust it. */
+	/**
+	 * Creates a key and a self-signed certificate; the same file serves as a trust store.
+	 */
 	private File keyStore(String name) throws IOException, InterruptedException {
 		File file = this.directory.resolve(name + ".p12").toFile();
 		Process keytool = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
@@ -65,7 +65,7 @@ class TlsServerTests {
 
 	private static SSLContext client(File trusted, File own) throws Exception {
 		TrustManagerFactory trust = TrustManagerFactory.getInstance("PKIX");
-		// A store whose certificates are trusted, and whose key is not looked at.
+		// A store whose certificates are trusted, and whose key is not used.
 		KeyStore anchors = KeyStore.getInstance("PKCS12");
 		anchors.load(null, null);
 		KeyStore store = KeyStore.getInstance(trusted, PASSWORD);

@@ -14,14 +14,15 @@ import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.TcpServer;
 
 /**
- * A server whose handler talks to its client: {@code BEGIN}, some bookings, and
- * {@code COMMIT} or {@code ROLLBACK}. It asks for a confirmation before it books.
+ * A server whose handler has a conversation with its client: {@code BEGIN}, some
+ * bookings, and {@code COMMIT} or {@code ROLLBACK}. It asks for a confirmation before it
+ * books.
  */
 final class TransferServer {
 
 	private static final Duration PATIENCE = Duration.ofSeconds(30);
 
-	/** What was booked. */
+	/** The completed bookings. */
 	final List<String> booked = new ArrayList<>();
 
 	TcpServer start(LeaderFollowersPool pool) {

@@ -11,9 +11,7 @@ import org.leaderfollowers.LeaderFollowersPool;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * The conversation of the guide.
- */
+/** Tests for {@link TransferServer}. */
 class TransferServerTests {
 
 	@Test

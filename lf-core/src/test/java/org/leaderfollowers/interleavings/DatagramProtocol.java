@@ -29,22 +29,25 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 		/** A datagram is counted as under way before another thread may lead. */
 		COUNT_BEFORE_DISPATCH,
 
-		/** Who pauses the handle checks once more whether the reason still holds. */
+		/**
+		 * The thread that pauses the handle checks once more whether the reason still
+		 * holds.
+		 */
 		CHECK_AFTER_PAUSE,
 
-		/** The end of a handler has a paused handle looked at. */
+		/** When a handler ends, its thread requests a look at a paused handle. */
 		LOOK_WHEN_FINISHED,
 
-		/** While the server drains, a look follows each datagram. */
+		/** While the server drains, each datagram is followed by a look. */
 		LOOK_WHILE_DRAINING,
 
 		/** Only a read that began while the server drained can end the input. */
 		DRAINING_BEFORE_READ,
 
-		/** Who drains asks for a look. */
+		/** A drain requests a look. */
 		LOOK_TO_DRAIN,
 
-		/** Who resumes asks for a look. */
+		/** A resume requests a look. */
 		LOOK_TO_RESUME,
 
 		/** The socket is closed only if nothing is under way. */
@@ -117,14 +120,14 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 
 	private static final int CLAIM = 0;
 
-	/** What the kernel watches. */
+	/** What the kernel watches: whether the socket is active. */
 	private static final int ACTIVE = 1;
 
 	private static final int REQUESTS = 2;
 
 	private static final int READY = 3;
 
-	/** Who leads, 0 for nobody. */
+	/** The thread that leads, or 0 for none. */
 	private static final int HOLDER = 4;
 
 	private static final int LEASED = 5;
@@ -141,12 +144,12 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 
 	private static final int INPUT_ENDED = 10;
 
-	/** 0, 1 when the state is set, 2 when the look is asked for. */
+	/** 0; 1 when the state has been set; 2 when the look has been requested. */
 	private static final int DRAINED = 11;
 
 	private static final int USER_PAUSED = 12;
 
-	/** Pauses left; odd between resuming and its look. */
+	/** Pauses that are left; odd between a resume and its look. */
 	private static final int PAUSES = 13;
 
 	/** Datagrams that had been received when the drain began. */
@@ -160,7 +163,10 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 
 	private static final int HAS = 1;
 
-	/** Requests taken; or whether it drained before the read; or what was left. */
+	/**
+	 * The requests that were taken, or whether the server drained before the read, or the
+	 * remaining work.
+	 */
 	private static final int LOCAL = 2;
 
 	/** Whether the handler runs on a lease. */
@@ -241,7 +247,7 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 		if (this.drainer && state[DRAINED] == 0) {
 			byte[] next = steps.may("drain: CLAIMED_DISARMED");
 			next[DRAINED] = 1;
-			// A paused server loses what it has not read.
+			// A paused server loses the datagrams that it has not read.
 			next[OWED] = (state[USER_PAUSED] != 0) ? 0 : state[SOCKET];
 		}
 		else if (state[DRAINED] == 1) {
@@ -265,7 +271,7 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 			}
 		}
 		else if (state[USER_PAUSED] == 0) {
-			// Paused by the time that the drain begins, or not at all.
+			// A pause is in effect before the drain begins, or never.
 			if (state[DRAINED] == 0) {
 				steps.may("pause")[USER_PAUSED] = 1;
 			}
@@ -364,7 +370,7 @@ final class DatagramProtocol implements InterleavingExplorer.Protocol {
 					break;
 				}
 				next[CLAIM] = (byte) ((state[CLAIM] == CLAIMED) ? ARMED : DISARMED);
-				// The request that follows reaches nobody else before.
+				// No other thread can see the request before that.
 				next[REQUESTS] |= (byte) ((state[CLAIM] == CLAIMED) ? 0 : FOR_REARM);
 				go(next, at, Pc.DRAINING_LOOK);
 			}

@@ -10,8 +10,9 @@ import org.slf4j.LoggerFactory;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Every interleaving of the life of a datagram socket: no handler keeps others from
- * reading, no datagram, resume or drain is lost, nothing is closed under a handler.
+ * Explores every interleaving in the life of a datagram socket: no handler stops other
+ * threads from reading, no datagram, resume or drain is lost, and the socket is not
+ * closed while a handler runs.
  */
 class DatagramProtocolTests {
 

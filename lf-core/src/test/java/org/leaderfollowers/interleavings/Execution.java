@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * One execution of a {@link Scenario}: its threads run one at a time, and before each
  * access to shared memory the {@link Schedule} chooses which one goes on. Time passes
- * only when that is chosen, from one end of a waiting time to the next.
+ * only when the schedule chooses it, and moves to the end of the next waiting time.
  * <p>
  * The {@link #signature} of a state stands for the value of each location in memory and
  * for what each thread has read so far, which is all that its next steps depend on. Two
@@ -33,14 +33,15 @@ import org.jspecify.annotations.Nullable;
  */
 final class Execution {
 
-	/** A deadline from which on a waiting time never ends. */
+	/** A wait with this deadline never ends. */
 	static final long NEVER = Long.MAX_VALUE / 8;
 
-	/** More steps than this are taken for threads that go in circles. */
+	/** More steps mean that the threads repeat themselves for ever. */
 	private static final int MAX_STEPS = 5_000;
 
 	/**
-	 * After so many steps a thread lets others run, as a fair scheduler would have it.
+	 * After so many steps, a thread lets others run, as a fair scheduler would make it
+	 * do.
 	 */
 	private static final int MAX_IN_A_ROW = 400;
 
@@ -78,20 +79,20 @@ final class Execution {
 
 	private long locationsHash;
 
-	/** The history of the thread that runs, for objects that nobody has seen created. */
+	/** The history of the running thread, for objects whose creation was not seen. */
 	private long latest;
 
 	private long now = 1;
 
-	/** The thread that goes on unless another one is chosen. */
+	/** The thread that continues unless another one is chosen. */
 	private @Nullable Task running;
 
 	private final CountDownLatch end = new CountDownLatch(1);
 
-	/** The execution is over: whoever is still in the middle of something gives up. */
+	/** The execution is over: threads that are still at work give up. */
 	private volatile boolean abandoned;
 
-	/** The state of rest is being looked at. */
+	/** Whether the state of rest is being examined. */
 	private boolean looking;
 
 	private volatile @Nullable String violation;
@@ -106,15 +107,15 @@ final class Execution {
 	}
 
 	/**
-	 * Chooses between alternatives. The first one is the thread that runs, if it can go
-	 * on.
+	 * Chooses between alternatives. The first one is the running thread, if it can
+	 * continue.
 	 */
 	interface Schedule {
 
-		/** Returned to give the execution up: the state has been seen before. */
+		/** Ends the execution: the state has been seen before. */
 		int SEEN = -1;
 
-		/** Returned to give the execution up: it would go on like this for ever. */
+		/** Ends the execution: it would continue like this for ever. */
 		int CIRCLE = -2;
 
 		/**
@@ -204,8 +205,8 @@ final class Execution {
 	}
 
 	/**
-	 * Whether every thread that can go on has done so since a step. If the state is the
-	 * same as it was then, they go in circles.
+	 * Whether every thread that can continue has done so since a step. If the state is
+	 * the same as it was then, the threads repeat themselves for ever.
 	 */
 	boolean haveAllRunSince(int step) {
 		for (Task task : this.tasks) {
@@ -217,14 +218,14 @@ final class Execution {
 	}
 
 	/**
-	 * Whether the thread that runs has been taken out of the alternatives, since it has
-	 * run for so long: the state is no reason to choose like that another time.
+	 * Whether the running thread has been left out of the alternatives because it has run
+	 * for too long. A choice in this state does not apply when the state is seen again.
 	 */
 	boolean isUnfair() {
 		return this.unfair;
 	}
 
-	/** Equal for two states only if what follows can be the same. */
+	/** Two states have equal signatures only if the same steps can follow. */
 	long signature() {
 		long hash = this.locationsHash + mix(this.now, mix(this.patience, this.wrongNanos));
 		for (Task task : this.tasks) {
@@ -253,7 +254,7 @@ final class Execution {
 				: this.identities.computeIfAbsent(object, (key) -> mix(this.identities.size(), this.latest));
 	}
 
-	/** A value as a number that is the same in every execution. */
+	/** Returns a number for a value; the number is the same in every execution. */
 	private long hash(@Nullable Object value) {
 		if (value == null) {
 			return 0;
@@ -267,11 +268,11 @@ final class Execution {
 		return (value instanceof Enum<?> constant) ? constant.name().hashCode() : identity(value);
 	}
 
-	// Which thread goes on
+	// Choice of the thread that continues
 
 	/**
-	 * To be called by the thread that runs, when it is about to make its next step, must
-	 * wait, or has ended.
+	 * Called by the running thread when it is about to make its next step, must wait, or
+	 * has ended.
 	 * @return the one to go on, or {@code null} if the execution is over
 	 */
 	private @Nullable Task next(Task self) {
@@ -280,7 +281,7 @@ final class Execution {
 			if (++this.steps > MAX_STEPS) {
 				return end("goes in circles: no rest after %d steps".formatted(MAX_STEPS));
 			}
-			// It goes in circles, perhaps, until another thread has done something.
+			// The thread may repeat itself until another thread has done something.
 			this.unfair = ++this.inARow > MAX_IN_A_ROW;
 			self.yields |= this.unfair;
 			boolean goesOn = !self.yields && canGoOn(self);
@@ -395,7 +396,10 @@ final class Execution {
 		this.trace[this.traced++] = step;
 	}
 
-	/** The steps of the execution, those of one thread in a row under its name. */
+	/**
+	 * The steps of the execution; consecutive steps of one thread are listed under its
+	 * name.
+	 */
 	String trace() {
 		StringBuilder text = new StringBuilder();
 		Object latest = null;
@@ -486,7 +490,7 @@ final class Execution {
 
 	}
 
-	/** Who holds a monitor, and how often. */
+	/** The owner of a monitor, and how often it has entered it. */
 	private static final class Monitor {
 
 		private @Nullable Task holder;
@@ -520,7 +524,7 @@ final class Execution {
 
 		private int latestStep;
 
-		/** What the latest step wrote to. */
+		/** The location that the latest step wrote to. */
 		private @Nullable Location written;
 
 		/** Guards against the reordering of resume and suspend. */
@@ -536,10 +540,10 @@ final class Execution {
 
 		private boolean permit;
 
-		/** Accesses are noted, but no other thread is let in. */
+		/** Whether accesses are recorded without letting other threads run. */
 		private boolean quiet;
 
-		/** When the wait ends; in the past if it does not wait. */
+		/** The end of the wait; in the past if the thread does not wait. */
 		private long deadline;
 
 		private @Nullable BooleanSupplier condition;
@@ -616,7 +620,7 @@ final class Execution {
 			}
 		}
 
-		/** Gives others the chance to run before the next step. */
+		/** Lets other threads run before the next step. */
 		private void pass(Object step) {
 			Execution execution = this.execution;
 			if (execution.abandoned) {
@@ -641,7 +645,7 @@ final class Execution {
 				location.refresh(NOTHING_WRITTEN);
 				learn(location.hash);
 			}
-			// A write, too: the thread has come further.
+			// A write counts, too: the thread has made progress.
 			learn(site.hash());
 			if (site.kind() != Site.Kind.READ) {
 				this.written = location;
@@ -658,7 +662,7 @@ final class Execution {
 			this.execution.latest = this.history;
 		}
 
-		/** From here on the thread does what it would if it had seen nothing yet. */
+		/** From here on, the thread behaves as if it had read nothing yet. */
 		void beginAnew(Object where) {
 			this.history = mix(this.id, where.hashCode());
 		}
@@ -727,7 +731,8 @@ final class Execution {
 			this.deadline = Math.min(deadlineNanos, NEVER);
 			pass(what);
 			learn(what.hashCode());
-			// Once more, so that what it depends on is part of the history.
+			// Evaluated once more, so that everything it depends on becomes part of the
+			// history.
 			this.quiet = true;
 			learn(condition.getAsBoolean() ? 1 : 0);
 			this.quiet = false;

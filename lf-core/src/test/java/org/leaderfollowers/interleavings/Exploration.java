@@ -45,7 +45,7 @@ public final class Exploration {
 	/** An exploration that needs more is too large for a test. */
 	private static final long MAX_EXECUTIONS = 1_000_000;
 
-	/** If a violation is to be found, it is looked for in so many, for each bound. */
+	/** For each bound, a violation is searched for in this many executions. */
 	private static final long MAX_EXECUTIONS_UNTIL_VIOLATED = 12_000;
 
 	private static final int RANDOM_EXECUTIONS = 50_000;
@@ -78,19 +78,21 @@ public final class Exploration {
 		return new Exploration(type, arguments);
 	}
 
-	/** How many preemptions there are in an execution at the most. */
+	/** Sets how many preemptions an execution has at most. */
 	public Exploration preemptions(int preemptions) {
 		this.preemptions = preemptions;
 		return this;
 	}
 
-	/** Threads that park may wake up for no reason. Each time counts as a preemption. */
+	/** Lets parked threads wake up without a reason. Each time counts as a preemption. */
 	public Exploration spuriousWakeUps() {
 		this.spuriousWakeUps = true;
 		return this;
 	}
 
-	/** Leaves out or fixes what is no part of the protocol: statistics, for example. */
+	/**
+	 * Leaves out or fixes code that does not belong to the protocol, such as statistics.
+	 */
 	public Exploration adapted(Mutation... adaptations) {
 		this.adaptations.addAll(List.of(adaptations));
 		return this;
@@ -112,7 +114,8 @@ public final class Exploration {
 
 	/**
 	 * Explores all executions with no preemption, then those with one and so on, until a
-	 * violation is found. The first one that is found has as few preemptions as can be.
+	 * violation is found. The first violation found therefore has as few preemptions as
+	 * possible.
 	 */
 	private Outcome runUntilViolated() {
 		Outcome outcome = null;
@@ -122,7 +125,7 @@ public final class Exploration {
 		return outcome;
 	}
 
-	/** Explores states again that have been seen. */
+	/** Also explores states that have been seen before. */
 	public Exploration withoutPruning() {
 		this.prunes = false;
 		return this;
@@ -138,7 +141,7 @@ public final class Exploration {
 		return outcome.rests();
 	}
 
-	/** Explores all executions, none of which may violate anything. */
+	/** Explores all executions; none of them may violate a rule. */
 	public void assertSound() {
 		Outcome outcome = run();
 		assertThat(outcome.executions()).as("executions").isLessThan(MAX_EXECUTIONS);
@@ -147,8 +150,8 @@ public final class Exploration {
 	}
 
 	/**
-	 * Explores executions at random, with any number of preemptions, none of which may
-	 * violate anything.
+	 * Explores executions at random, with any number of preemptions; none of them may
+	 * violate a rule.
 	 * @param executions how many
 	 */
 	public void assertSoundAtRandom(int executions) {
@@ -158,8 +161,8 @@ public final class Exploration {
 	}
 
 	/**
-	 * Explores until a violation is found, which must be possible: with few preemptions
-	 * first, then at random.
+	 * Explores until a violation is found, and fails if there is none: first with few
+	 * preemptions, then at random.
 	 */
 	public void assertViolated() {
 		Outcome outcome = runUntilViolated();
@@ -272,16 +275,14 @@ public final class Exploration {
 
 		boolean hasNext();
 
-		/** Begins from the beginning. */
+		/** Starts again from the first execution. */
 		void forget();
 
 		int states();
 
 	}
 
-	/**
-	 * Depth first through all executions with at most so many preemptions.
-	 */
+	/** Explores all executions with a limited number of preemptions, depth first. */
 	private static final class Bounded implements Strategy, Execution.Schedule {
 
 		private final int bound;
@@ -294,11 +295,15 @@ public final class Exploration {
 		private final Map<Long, Integer> seen = new HashMap<>();
 
 		/**
-		 * The steps in which the current execution came to states with preemptions left.
+		 * The steps at which the current execution reached states, with the preemptions
+		 * that were left.
 		 */
 		private final Map<Long, Integer> onPath = new HashMap<>();
 
-		/** For each choice of the current execution: chosen, count, free. */
+		/**
+		 * For each choice of the current execution: the chosen alternative, their number,
+		 * and how many are free.
+		 */
 		private int[] path = new int[256];
 
 		private int length;
@@ -387,13 +392,14 @@ public final class Exploration {
 	}
 
 	/**
-	 * A preemption in one of eight places, up to a limit, and any other switch.
+	 * Preempts at one of eight places, up to a limit; other switches are chosen at
+	 * random.
 	 */
 	private static final class AtRandom implements Strategy, Execution.Schedule {
 
 		private static final int ONE_IN = 8;
 
-		/** Or the time would pass again and again. */
+		/** A limit is needed: otherwise the time could pass again and again. */
 		private static final int MAX_PREEMPTIONS = 30;
 
 		private final int executions;
@@ -445,7 +451,7 @@ public final class Exploration {
 	}
 
 	/**
-	 * What came of an exploration.
+	 * The result of an exploration.
 	 *
 	 * @param violation what went wrong, or {@code null}
 	 * @param trace the execution in which it did

@@ -65,7 +65,7 @@ final class InstrumentedClasses extends ClassLoader {
 			Set.of("park", "parkNanos", "unpark"), "java/lang/Thread", Set.of("interrupted", "onSpinWait", "yield"),
 			"java/lang/System", Set.of("nanoTime"));
 
-	/** Those that have nothing to do with the protocols: statistics, for instance. */
+	/** Classes that are not part of the protocols, such as statistics. */
 	private static final Set<String> NOT_SHARED = Set.of("java/util/concurrent/TimeUnit",
 			"java/util/concurrent/ThreadFactory", "java/util/concurrent/atomic/LongAdder");
 
@@ -84,7 +84,7 @@ final class InstrumentedClasses extends ClassLoader {
 		this.mutations = mutations;
 	}
 
-	/** Loads the classes that are mutated, so that none of the mutations is in vain. */
+	/** Loads the classes that are mutated, so that a mutation without an effect fails. */
 	void requireMutations() throws ClassNotFoundException {
 		for (Mutation mutation : this.mutations) {
 			loadClass(mutation.type().getName());
@@ -328,7 +328,10 @@ final class InstrumentedClasses extends ClassLoader {
 					: name.startsWith("set") ? Site.Kind.WRITE : Site.Kind.UPDATE;
 		}
 
-		/** Moves values from the stack to new local variables. Returns the way back. */
+		/**
+		 * Moves values from the stack to new local variables, and returns the
+		 * instructions that move them back.
+		 */
 		private InsnList spill(InsnList to, Type... types) {
 			InsnList back = new InsnList();
 			int local = this.method.maxLocals;

@@ -25,7 +25,7 @@ public final class Interleaving {
 	}
 
 	/**
-	 * Chooses. Each choice is explored.
+	 * Returns a choice; each alternative is explored.
 	 * @param choices how many there are
 	 * @return from 0 to one less than that
 	 */
@@ -53,9 +53,9 @@ public final class Interleaving {
 	}
 
 	/**
-	 * Tells that what the calling thread does from here on depends on nothing that it has
-	 * seen so far, except for fields: it is at the head of a loop, for example. States
-	 * that differ in nothing else need be explored only once.
+	 * Says that the further steps of the calling thread depend on nothing that it has
+	 * read so far, except for fields; for example, because it is at the head of a loop.
+	 * States that differ only in what was read are then explored only once.
 	 * @param where the place in the scenario
 	 */
 	public static void beginAnew(String where) {
@@ -95,7 +95,8 @@ public final class Interleaving {
 	}
 
 	/**
-	 * Lets other threads run for as long as they like; that is no preemption.
+	 * Lets other threads run for as long as they like; this does not count as a
+	 * preemption.
 	 * @param what for traces
 	 */
 	public static void pause(String what) {

@@ -41,7 +41,7 @@ final class InterleavingExplorer {
 
 	private int[] parents = new int[1 << 12];
 
-	/** Targets of the steps that must be taken, those of one state after another. */
+	/** The targets of the steps that must be taken, state by state. */
 	private int[] mustTargets = new int[1 << 12];
 
 	private int[] mustStarts = new int[1 << 12];
@@ -125,7 +125,10 @@ final class InterleavingExplorer {
 		return next;
 	}
 
-	/** Goes backwards from the states of rest. Returns the first that is not reached. */
+	/**
+	 * Searches backwards from the states of rest. Returns the first state from which none
+	 * of them is reached.
+	 */
 	private int findEndless() {
 		int[] counts = new int[this.states + 1];
 		for (int i = 0; i < this.musts; i++) {
@@ -238,35 +241,38 @@ final class InterleavingExplorer {
 	}
 
 	/**
-	 * What is explored: a state in bytes, and the atomic steps that lead from one to the
+	 * A model: a state in bytes, and the atomic steps that lead from one state to the
 	 * next.
 	 */
 	interface Protocol {
 
-		/** The state in which everything begins. */
+		/** Returns the initial state. */
 		byte[] start();
 
-		/** How many actors there are. */
+		/** Returns the number of actors. */
 		int actors();
 
 		/** Adds each step that an actor can take in a state. */
 		void steps(byte[] state, int actor, Steps steps);
 
-		/** What is wrong with a state, or {@code null}. */
+		/** Returns the violated rule of a state, or {@code null}. */
 		String violation(byte[] state);
 
-		/** What is wrong if everything comes to rest in a state, or {@code null}. */
+		/**
+		 * Returns the rule that is violated if everything comes to rest in a state, or
+		 * {@code null}.
+		 */
 		String violationAtRest(byte[] state);
 
 		/**
-		 * The one of all states that are alike but for the names of interchangeable
-		 * actors.
+		 * Returns the representative of all states that differ only in the names of
+		 * interchangeable actors.
 		 */
 		default byte[] canonical(byte[] state) {
 			return state;
 		}
 
-		/** The state, for people. */
+		/** Describes the state for people. */
 		default String describe(byte[] state) {
 			return Arrays.toString(state);
 		}

@@ -3,21 +3,21 @@ package org.leaderfollowers.interleavings;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What threads do with the classes under exploration. One object of it lives for one
- * execution. A scenario and the classes that it uses are loaded anew and instrumented by
+ * The actions of threads that use the classes under exploration. Each execution has its
+ * own object. A scenario and the classes that it uses are loaded anew and instrumented by
  * {@link InstrumentedClasses}, so it must be a top-level or static nested class with a
  * constructor that takes values of the JDK's types only.
  */
 public interface Scenario {
 
 	/**
-	 * Starts the threads with {@link Interleaving#start}. Runs alone.
+	 * Starts the threads with {@link Interleaving#start}. No other thread runs meanwhile.
 	 */
 	void begin();
 
 	/**
-	 * Looks at a state in which no thread can go on and no waiting time is left to pass.
-	 * A lost wake-up shows here, as a rest that ought not to be one.
+	 * Checks a state in which no thread can continue and no waiting time is left. A lost
+	 * wake-up shows here: threads rest although there is work.
 	 * @return what is wrong, or {@code null}
 	 */
 	@Nullable String violationAtRest();

@@ -53,7 +53,7 @@ record Site(String where, String what, String field, Kind kind, boolean shared, 
 		return SITES.get(number);
 	}
 
-	/** The name of the field, so that it is the same however it is accessed. */
+	/** Returns the name of a field; the same name for all kinds of access. */
 	static String fieldOf(VarHandle handle) {
 		return FIELDS.computeIfAbsent(handle,
 				(key) -> key.describeConstable().map((description) -> description.constantName()).orElse(""));

@@ -32,9 +32,7 @@ import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * What every class of the auto-configuration keeps to.
- */
+/** Rules that every class of the auto-configuration must keep. */
 class ArchitectureTests {
 
 	private static final String ENGINE = "org.leaderfollowers";
@@ -133,7 +131,8 @@ class ArchitectureTests {
 	}
 
 	/**
-	 * Matches what declares itself serializable; exceptions and enums only inherit it.
+	 * Matches classes that declare themselves serializable; exceptions and enums only
+	 * inherit it.
 	 */
 	private static DescribedPredicate<JavaClass> declareSerializable() {
 		return DescribedPredicate.describe("declare Serializable",

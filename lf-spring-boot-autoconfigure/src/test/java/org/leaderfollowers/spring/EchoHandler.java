@@ -6,9 +6,7 @@ import java.nio.charset.StandardCharsets;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
 
-/**
- * Answers each message with itself, behind a prefix.
- */
+/** Answers each message with a prefix and the message. */
 public class EchoHandler implements MessageHandler {
 
 	private final String prefix;

@@ -10,9 +10,7 @@ import java.nio.charset.StandardCharsets;
 
 import org.jspecify.annotations.Nullable;
 
-/**
- * Speaks lines over a socket.
- */
+/** Sends and receives lines over a socket. */
 public class LineClient implements Closeable {
 
 	private final Socket socket;

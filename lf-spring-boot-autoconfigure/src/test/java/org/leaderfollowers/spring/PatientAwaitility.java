@@ -7,8 +7,8 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * What must happen is given as long as a busy machine may take: the deadline never
- * decides whether a test passes. Registered for all tests of this module.
+ * Gives a condition as much time as it may need on a busy machine: no test passes because
+ * of the deadline. Registered for all tests of this module.
  */
 public final class PatientAwaitility implements BeforeAllCallback {
 

@@ -22,9 +22,7 @@ import org.springframework.web.client.RestClient;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Tests what operators see of the sample.
- */
+/** Tests the endpoints of the sample for operators. */
 @OltpTest
 @Timeout(120)
 class ActuatorTests {
@@ -74,7 +72,8 @@ class ActuatorTests {
 
 	@Test
 	void isUp() {
-		// 503, which is an exception here, if a leader got no processor for a second.
+		// The status is 503, here an exception, if a leader got no processor for a
+		// second.
 		Awaitility.await()
 			.atMost(Duration.ofSeconds(30))
 			.ignoreExceptions()

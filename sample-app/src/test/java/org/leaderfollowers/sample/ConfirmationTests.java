@@ -13,8 +13,8 @@ import org.leaderfollowers.spring.test.client.TcpTestClient;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests that the teller is asked before a large amount is moved: by a back end, through
- * the connection that the order came from.
+ * Tests that a back end asks the teller before it moves a large amount, through the
+ * connection that the order came from.
  */
 @OltpTest
 @Timeout(120)

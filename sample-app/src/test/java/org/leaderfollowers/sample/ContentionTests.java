@@ -15,10 +15,7 @@ import org.springframework.beans.factory.annotation.Autowired;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Tests what becomes of a transaction that gets no lock, in a database that soon loses
- * its patience.
- */
+/** Tests a transaction that gets no lock, in a database with a short lock timeout. */
 @Timeout(120)
 abstract class ContentionTests {
 
@@ -34,7 +31,7 @@ abstract class ContentionTests {
 			try (Connection lock = lock("branch", 2)) {
 				assertThat(client.exchange(Oltp.request(10_042, 13, 2, 5)))
 					.isEqualTo(Oltp.rejected("Too many others move the same balances; nothing was changed, try again"));
-				// Nothing is left locked or changed.
+				// Nothing remains locked or changed.
 				assertThat(other.exchange(Oltp.request(10_042, 13, 1, 6))).contains("COMMITTED", "\"balance\":6,");
 				lock.rollback();
 			}
@@ -52,7 +49,7 @@ abstract class ContentionTests {
 			}
 			String reply = client.receive();
 			if (reply.contains("Too many others")) {
-				// On a busy machine its attempts may all fall into the time of the lock.
+				// On a busy machine, all attempts may happen while the lock is held.
 				reply = client.exchange(Oltp.request(1, 1, 1, 5));
 			}
 			assertThat(reply).contains("\"account\":1,");

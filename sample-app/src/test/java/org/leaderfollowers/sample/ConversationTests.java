@@ -116,7 +116,7 @@ class ConversationTests {
 			assertThat(client.exchange("BEGIN")).isEqualTo(BEGUN);
 			assertThat(client.exchange(Oltp.request(1, 1, 1, 5))).contains("MOVED");
 		}
-		// The account is not locked any more.
+		// The account is no longer locked.
 		try (TcpTestClient other = Oltp.connect(this.port)) {
 			assertThat(other.exchange(Oltp.request(1, 1, 1, 0))).contains("COMMITTED", "\"balance\":0,");
 		}

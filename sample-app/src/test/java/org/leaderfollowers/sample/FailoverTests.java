@@ -27,9 +27,9 @@ import org.leaderfollowers.spring.test.client.TcpTestClient;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests the tiers in processes of their own: a back end is killed under load and comes
- * back. Every client is answered, and no balance is wrong. The database is in this
- * process, so that it outlives them all.
+ * Tests the tiers in separate processes: a back end is killed under load and started
+ * again. Every client gets its answers, and no balance is wrong. The database is in this
+ * process, so that it outlives the others.
  */
 @Timeout(600)
 class FailoverTests {
@@ -59,14 +59,14 @@ class FailoverTests {
 
 	private volatile boolean enough;
 
-	/** What a client was told about its account. */
+	/** The answers that a client got about its account. */
 	private record Tally(long account, int committed, int unknown, long lastBalance) {
 	}
 
 	@BeforeEach
 	void startTiers() throws Exception {
 		this.database = Server.createTcpServer("-tcpPort", "0", "-ifNotExists").start();
-		// One after the other: the first one makes the tables.
+		// One after the other: the first one creates the tables.
 		this.backEnd1 = startBackEnd("backend1", this.port1).awaitStarted();
 		this.backEnd2 = startBackEnd("backend2", this.port2);
 		this.frontEnd = SampleProcess.start(this.directory.resolve("frontend.txt"), "--spring.profiles.active=frontend",
@@ -102,13 +102,13 @@ class FailoverTests {
 		try {
 			List<Future<Tally>> results = new ArrayList<>();
 			for (int i = 0; i < CLIENTS; i++) {
-				// Half of them at home at each back end.
+				// Each back end is the usual one for half of the clients.
 				long account = 4997 + i;
 				results.add(clients.submit(() -> deposit(port, account)));
 			}
 			awaitAnswers(200);
 			this.backEnd1.kill();
-			// The other one stands in.
+			// The other back end takes over.
 			awaitAnswers(200);
 			this.backEnd1 = startBackEnd("backend1", this.port1).awaitStarted();
 			awaitAnswers(200);

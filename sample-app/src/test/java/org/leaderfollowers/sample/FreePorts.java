@@ -11,12 +11,12 @@ import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.MapPropertySource;
 
 /**
- * Has the front end find the back ends of its own application: the ports are the same for
- * both, and are free.
+ * Makes the front end use the back ends of its own application: both get the same free
+ * ports.
  */
 class FreePorts implements EnvironmentPostProcessor {
 
-	/** Below the range that systems take ports of clients from. */
+	/** Below the range that systems use for the ports of clients. */
 	private static final int MIN = 20_000;
 
 	private static final int MAX = 32_000;
@@ -39,7 +39,7 @@ class FreePorts implements EnvironmentPostProcessor {
 				return socket.getLocalPort();
 			}
 			catch (IOException ex) {
-				// In use: the next one may be free.
+				// The port is in use: try the next one.
 			}
 		}
 	}

@@ -5,9 +5,7 @@ import java.time.Duration;
 import org.leaderfollowers.spring.test.client.LfTestClient;
 import org.leaderfollowers.spring.test.client.TcpTestClient;
 
-/**
- * What a client of the sample sends and receives.
- */
+/** The requests and replies of a client of the sample. */
 public final class Oltp {
 
 	private static final Duration TIMEOUT = Duration.ofSeconds(30);

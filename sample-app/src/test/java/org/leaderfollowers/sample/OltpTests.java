@@ -28,7 +28,8 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests of the main job: clients talk to the server, and the books stay balanced.
+ * Tests the main task: clients send transactions to the server, and the balances stay
+ * consistent.
  */
 @OltpTest
 @Timeout(300)
@@ -94,7 +95,8 @@ class OltpTests {
 			7                    | 3   | 1  | -9223372036854775808 | The balance of account 7 would be out of range
 			""")
 	void changesNothingWhenRejected(long account, long teller, long branch, long delta, String reason) {
-		// So that every balance is near the end of the range that the last row exceeds.
+		// Makes every balance negative, so that the amount of the last row exceeds the
+		// range.
 		execute(7, 3, 1, -1);
 		List<Long> before = balances();
 		this.transactions = count("history");
@@ -200,7 +202,7 @@ class OltpTests {
 			executor.shutdownNow();
 			assertThat(executor.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
 		}
-		// Each of them saw the balance that it and nobody else had made.
+		// Each deposit returned a different balance: its own result.
 		assertThat(balances).containsExactlyInAnyOrderElementsOf(
 				LongStream.rangeClosed(1, clients * deposits).mapToObj((n) -> n * cents).toList());
 		assertThat(transactions()).isEqualTo(clients * deposits);

@@ -23,8 +23,8 @@ import org.tukaani.xz.XZInputStream;
 import org.springframework.util.FileSystemUtils;
 
 /**
- * A PostgreSQL server of this build alone, from the programs on the class path. They do
- * not run as root, so root runs them as the user {@code nobody}.
+ * A PostgreSQL server for this build only, from the programs on the class path. The
+ * programs refuse to run as root, so root runs them as the user {@code nobody}.
  */
 final class PostgresqlServer {
 
@@ -118,7 +118,7 @@ final class PostgresqlServer {
 		}
 	}
 
-	/** No port can be reserved: another program may take it before the server does. */
+	/** A port cannot be reserved: another program may take it before the server does. */
 	private int startOnFreePort() throws IOException {
 		for (int left = STARTS;; left--) {
 			int free = FreePorts.find();
@@ -143,7 +143,7 @@ final class PostgresqlServer {
 			command = List.of("su", "-s", "/bin/sh", "nobody", "-c",
 					command.stream().map((word) -> "'" + word + "'").collect(Collectors.joining(" ")));
 		}
-		// A file, since the server would keep a pipe open.
+		// A file, because the server would keep a pipe open.
 		Path output = Files.createTempFile(this.directory, program, ".txt");
 		Process process = new ProcessBuilder(command).directory(this.directory.toFile())
 			.redirectErrorStream(true)

@@ -20,10 +20,9 @@ import org.springframework.test.context.ContextConfiguration;
 import org.springframework.test.context.TestPropertySource;
 
 /**
- * Runs a test with the profile {@code postgresql}, on a server that the build brings with
- * it. To use another one set {@code SAMPLE_POSTGRESQL=true} and the {@code PG...}
- * variables that the profile reads; the tables of the sample in that database are
- * dropped.
+ * Runs a test with the profile {@code postgresql}, on a server that is part of the build.
+ * To use another one set {@code SAMPLE_POSTGRESQL=true} and the {@code PG...} variables
+ * that the profile reads; the tables of the sample in that database are dropped.
  */
 @Target(ElementType.TYPE)
 @Retention(RetentionPolicy.RUNTIME)

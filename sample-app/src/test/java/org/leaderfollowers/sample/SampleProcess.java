@@ -12,14 +12,16 @@ import java.util.regex.Pattern;
 import org.awaitility.Awaitility;
 
 /**
- * The sample, or one of its tiers, in a process of its own.
+ * The sample, or one of its tiers, in a separate process.
  *
  * @param process the process
- * @param output the file that it writes its output to
+ * @param output the file that receives its output
  */
 record SampleProcess(Process process, Path output) implements AutoCloseable {
 
-	/** For several processes that start side by side on a busy machine. */
+	/**
+	 * Long enough for several processes that start at the same time on a busy machine.
+	 */
 	private static final Duration START = Duration.ofSeconds(180);
 
 	/**
@@ -45,7 +47,7 @@ record SampleProcess(Process process, Path output) implements AutoCloseable {
 		return this;
 	}
 
-	/** Waits until the front end listens, and tells where. */
+	/** Waits until the front end listens, and returns its port. */
 	int awaitPort() {
 		Pattern started = Pattern.compile("Server 'default' .*port (\\d+)");
 		return Awaitility.await().atMost(START).until(() -> {
@@ -54,7 +56,7 @@ record SampleProcess(Process process, Path output) implements AutoCloseable {
 		}, (port) -> port > 0);
 	}
 
-	/** Ends the process in the middle of what it does. */
+	/** Ends the process without a shutdown. */
 	void kill() throws InterruptedException {
 		this.process.destroyForcibly().waitFor();
 	}

@@ -31,7 +31,8 @@ import org.springframework.web.client.RestClient;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * What operators see when somebody holds a lock that every thread of the pool waits for.
+ * The sample as operators see it when somebody holds a lock that every thread of the pool
+ * waits for.
  */
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT, properties = { "lf.server.port=0",
 		"lf.pools.backend.threads.max=" + SaturationTests.THREADS, "lf.health.saturated-after=1s",
@@ -58,7 +59,8 @@ class SaturationTests {
 	void causeIsNamedWithinSeconds(CapturedOutput output) throws SQLException {
 		List<TcpTestClient> clients = new ArrayList<>();
 		try {
-			// Its own connection: it is not one of the application that holds the lock.
+			// A separate connection: the lock is not held by a connection of the
+			// application.
 			try (Connection lock = DriverManager.getConnection(this.database.getJdbcUrl(), this.database.getUsername(),
 					this.database.getPassword()); Statement statement = lock.createStatement()) {
 				lock.setAutoCommit(false);
@@ -98,7 +100,7 @@ class SaturationTests {
 		String body = RestClient.builder()
 			.baseUrl("http://localhost:" + this.httpPort + "/actuator/health/")
 			.defaultStatusHandler((status) -> true, (request, response) -> {
-				// 503 has a body as well.
+				// A response with the status 503 has a body, too.
 			})
 			.build()
 			.get()

@@ -30,9 +30,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
- * Tests the end of the sample as an operator brings it about: by a signal to its process,
- * while requests are being processed. The database is in this process, so that the test
- * can hold them up there.
+ * Tests that an operator can stop the sample by a signal to its process while requests
+ * are being processed. The database is in this process, so that the test can block the
+ * requests there.
  */
 @Timeout(300)
 @DisabledOnOs(OS.WINDOWS)
@@ -59,9 +59,9 @@ class ShutdownTests {
 		String url = "jdbc:h2:tcp://localhost:%d/mem:shutdown;DB_CLOSE_DELAY=-1;LOCK_TIMEOUT=60000"
 			.formatted(this.database.getPort());
 		this.sample = SampleProcess.start(output(), "--lf.server.port=0", "--spring.datasource.url=" + url,
-				// However long this machine takes to open that many connections at once.
+				// Long enough for this machine to open that many connections at once.
 				"--spring.datasource.hikari.connection-timeout=60000",
-				// All transactions pass one row, one after the other.
+				// All transactions update the same row, one after the other.
 				"--spring.lifecycle.timeout-per-shutdown-phase=120s");
 		this.process = this.sample.process();
 	}
@@ -79,7 +79,8 @@ class ShutdownTests {
 	void answersWhatIsBeingProcessed() throws Exception {
 		int clients = 20;
 		terminateWhileProcessing(clients, clients, (port, idle) -> {
-			// Nobody else gets in, and who does not wait for a reply is sent away.
+			// New clients are refused, and clients that do not wait for a reply are
+			// disconnected.
 			Awaitility.await().atMost(Duration.ofSeconds(30)).untilAsserted(() -> assertRefused(port));
 			assertThat(idle).isClosedByServer();
 		});
@@ -133,7 +134,7 @@ class ShutdownTests {
 		assertThat(this.process.exitValue()).isEqualTo(EXIT_AFTER_SIGTERM);
 		assertThat(number("SELECT balance FROM branch WHERE id = 1")).isEqualTo(clients * BURST);
 		assertThat(Files.readString(output())).contains("Graceful shutdown complete").doesNotContain("ERROR");
-		// That the pool is used up is what the test brings about, and worth a line.
+		// The test uses all threads of the pool, which is logged as a warning.
 		assertThat(Files.readAllLines(output())).filteredOn((line) -> line.contains("WARN"))
 			.allMatch((line) -> line.contains("had no thread left"));
 	}

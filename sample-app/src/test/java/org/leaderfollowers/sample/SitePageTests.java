@@ -12,9 +12,7 @@ import org.springframework.web.client.RestClient;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Tests of the page that the sample serves itself.
- */
+/** Tests of the web page that the sample serves. */
 @OltpTest
 @Timeout(120)
 class SitePageTests {
@@ -50,7 +48,7 @@ class SitePageTests {
 		return RestClient.builder()
 			.baseUrl("http://localhost:" + this.port)
 			.defaultStatusHandler((status) -> true, (request, response) -> {
-				// Every status is looked at.
+				// The tests check every status themselves.
 			})
 			.build()
 			.get()

@@ -12,9 +12,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatException;
 
-/**
- * Tests what an operator reads when the sample cannot be started.
- */
+/** Tests the text that an operator sees when the sample cannot be started. */
 @OltpTest
 @ExtendWith(OutputCaptureExtension.class)
 @Timeout(120)

@@ -22,8 +22,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 class ThreadsTests {
 
 	/**
-	 * A thread belongs to the group of the one that started it, so that what other
-	 * contexts of this process do with theirs meanwhile does not count.
+	 * A thread belongs to the group of the thread that started it, so threads of other
+	 * contexts in this process do not count.
 	 */
 	private final ThreadGroup group = new ThreadGroup("sample");
 
@@ -56,7 +56,7 @@ class ThreadsTests {
 		return Thread.getAllStackTraces()
 			.keySet()
 			.stream()
-			// Test clients share one, which outlives them for a while.
+			// Test clients share a thread, which outlives them for a while.
 			.filter((thread) -> !thread.getName().equals("lf-test-client-watchdog"))
 			.filter((thread) -> thread.getThreadGroup() != null && this.group.parentOf(thread.getThreadGroup()))
 			.collect(Collectors.toSet());

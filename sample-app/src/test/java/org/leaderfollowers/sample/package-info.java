@@ -1,6 +1,4 @@
-/**
- * Tests of the sample, as far as possible from the point of view of its clients.
- */
+/** Tests of the sample, mostly from the point of view of its clients. */
 @NullMarked
 package org.leaderfollowers.sample;
 

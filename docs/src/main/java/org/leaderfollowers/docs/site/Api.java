@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 import org.jsoup.nodes.Element;
 
 /**
- * The Javadoc of the modules. Types and members that the guide names lead to it.
+ * The Javadoc of the modules. Names of types and members in the guide are linked to it.
  */
 final class Api {
 
@@ -32,7 +32,7 @@ final class Api {
 	/**
 	 * Adds the Javadoc of a module.
 	 * @param directory where the site has it
-	 * @param address of that directory, in links
+	 * @param address the address of that directory, in links
 	 */
 	void add(Path directory, String address) throws IOException {
 		try (Stream<Path> files = Files.walk(directory)) {
@@ -68,7 +68,7 @@ final class Api {
 	}
 
 	/**
-	 * The address of a type or member in the Javadoc.
+	 * Returns the address of a type or member in the Javadoc.
 	 * @return the address, or {@code null} if there is none
 	 */
 	@Nullable String addressOf(String text) {
@@ -89,8 +89,8 @@ final class Api {
 	private record Type(String page, Set<String> members) {
 
 		/*
-		 * Of several methods with one name, the first; inherited members are on other
-		 * pages.
+		 * If several methods have the same name, the first one; inherited members are on
+		 * other pages.
 		 */
 		String addressOf(String member) {
 			return this.members.stream()

@@ -64,8 +64,8 @@ final class Book {
 	}
 
 	/**
-	 * Where an anchor of the book is in the site. A page needs no anchor for its own
-	 * chapter.
+	 * Returns the address of an anchor of the book in the site. A page needs no anchor
+	 * for its own chapter.
 	 */
 	String addressOf(String anchor) {
 		String page = this.pagesByAnchor.get(anchor);

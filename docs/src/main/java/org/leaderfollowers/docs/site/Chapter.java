@@ -16,7 +16,7 @@ record Chapter(String part, String id, String title, Element content) {
 		return this.id + ".html";
 	}
 
-	/** The first sentences, for search engines. */
+	/** Returns the first sentences, for search engines. */
 	String description() {
 		Element first = this.content.selectFirst(".paragraph > p");
 		return (first != null) ? first.text() : this.title;

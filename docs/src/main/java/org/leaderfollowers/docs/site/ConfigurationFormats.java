@@ -23,8 +23,8 @@ import org.yaml.snakeyaml.nodes.Tag;
 import org.yaml.snakeyaml.resolver.Resolver;
 
 /**
- * Configuration of Spring Boot as YAML and as properties. What one format says, the other
- * says as well, comments before keys included.
+ * Configuration of Spring Boot as YAML and as properties. Both formats have the same
+ * content, including comments before keys.
  */
 final class ConfigurationFormats {
 
@@ -33,7 +33,10 @@ final class ConfigurationFormats {
 	private ConfigurationFormats() {
 	}
 
-	/** Whether YAML is configuration of an application, not of Prometheus for example. */
+	/**
+	 * Whether YAML is the configuration of an application; not that of Prometheus, for
+	 * example.
+	 */
 	static boolean isConfiguration(String yaml) {
 		List<Node> documents = compose(yaml);
 		return !documents.isEmpty() && documents.stream()
@@ -129,8 +132,8 @@ final class ConfigurationFormats {
 
 	private static ScalarNode scalar(String value) {
 		Tag tag = new Resolver().resolve(NodeId.scalar, value, true);
-		// Indicators of YAML, such as an asterisk, are text in a property, and get
-		// quotes.
+		// Indicators of YAML, such as an asterisk, are plain text in a property; YAML
+		// needs quotes for them.
 		return new ScalarNode(tag.equals(Tag.YAML) ? Tag.STR : tag, value, null, null, ScalarStyle.PLAIN);
 	}
 

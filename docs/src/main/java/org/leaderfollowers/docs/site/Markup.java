@@ -9,8 +9,8 @@ import org.jsoup.nodes.Entities;
 import org.jsoup.nodes.TextNode;
 
 /**
- * Turns the markup of Asciidoctor into that of a page: without inline styles and tables
- * for layout, with anchors for what a reader may look up.
+ * Turns the markup of Asciidoctor into that of a page: without inline styles and layout
+ * tables, and with anchors for entries that readers look up.
  */
 final class Markup {
 
@@ -33,7 +33,9 @@ final class Markup {
 		anchorTerms(content);
 	}
 
-	/* A chapter is no longer a section of the book, but the whole of its page. */
+	/*
+	 * A chapter is no longer a section of the book; it is the whole content of its page.
+	 */
 	private static void raiseHeadings(Element content) {
 		for (int level = 2; level <= 6; level++) {
 			content.select("h" + level).tagName("h" + (level - 1));
@@ -80,7 +82,7 @@ final class Markup {
 		}
 	}
 
-	/** The anchor of the section that holds an element. */
+	/** Returns the anchor of the section that contains an element. */
 	static String sectionOf(Element element) {
 		for (Element section : element.parents()) {
 			if (section.is(".sect1, .sect2, .sect3, .sect4") && !section.expectFirst("[id]").id().isEmpty()) {

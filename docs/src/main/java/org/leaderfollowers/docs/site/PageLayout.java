@@ -8,8 +8,7 @@ import org.jsoup.nodes.Document;
 import org.jsoup.nodes.Element;
 
 /**
- * What surrounds the text of each page: title, chapters, sections, previous and next
- * page.
+ * The parts of a page around its text: title, chapters, sections, previous and next page.
  */
 final class PageLayout {
 

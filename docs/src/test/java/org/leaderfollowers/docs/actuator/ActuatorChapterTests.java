@@ -37,8 +37,8 @@ import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * The chapter has a row for every field of every answer, and for none that does not
- * exist.
+ * The chapter has a row for every field of every response, and no row for a field that
+ * does not exist.
  */
 class ActuatorChapterTests {
 
@@ -46,7 +46,7 @@ class ActuatorChapterTests {
 
 	private static final Pattern NAME = Pattern.compile("`([^`]+)`");
 
-	/** These have a table of their own. */
+	/** These types have a table of their own. */
 	private static final Set<Class<?>> APART = Set.of(PoolDescriptor.class, ServerDescriptor.class,
 			LatencyDescriptor.class, ClientsEndpoint.ClientDescriptor.class);
 

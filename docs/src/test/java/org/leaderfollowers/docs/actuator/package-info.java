@@ -1,6 +1,4 @@
-/**
- * What the chapter about the endpoints says.
- */
+/** Tests of the chapter about the endpoints. */
 @NullMarked
 package org.leaderfollowers.docs.actuator;
 

@@ -16,9 +16,7 @@ import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Tests for the pools that the guide shows.
- */
+/** Tests for the pools in the guide. */
 @SpringBootTest(webEnvironment = WebEnvironment.NONE,
 		properties = { "spring.config.import=classpath:pools.yaml", "lf.server.port=0", "lf.servers.prices.port=0" })
 class PoolSnippetTests {

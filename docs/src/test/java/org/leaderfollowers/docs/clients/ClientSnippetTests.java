@@ -24,9 +24,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-/**
- * What the chapter about clients shows of Spring does what it says.
- */
+/** The examples with Spring in the chapter about clients behave as the chapter says. */
 class ClientSnippetTests {
 
 	private static ApplicationContextRunner runner(LfTestPeer peer, Class<?>... configurations) {

@@ -10,9 +10,7 @@ import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 
-/**
- * Hears what the ledger says without having been asked.
- */
+/** Handles messages of the ledger that are not replies. */
 // tag::handler[]
 @LfHandler(client = "ledger")
 class LedgerNews {

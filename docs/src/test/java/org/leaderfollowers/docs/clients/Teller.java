@@ -4,9 +4,7 @@ import org.leaderfollowers.docs.clients.Ledger.Order;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnMessage;
 
-/**
- * Books for clients of its own.
- */
+/** Books for its own clients. */
 // tag::handler[]
 @LfHandler
 class Teller {

@@ -32,9 +32,7 @@ import org.springframework.context.annotation.Import;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * What the chapter on datagrams shows does what it says.
- */
+/** The examples of the chapter about datagrams behave as the chapter says. */
 @SpringBootTest(
 		properties = { "spring.config.location=classpath:udp.yaml", "lf.servers.readings.port=0",
 				"lf.servers.names.transport=udp", "lf.servers.names.port=0" },

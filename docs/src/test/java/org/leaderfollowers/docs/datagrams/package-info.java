@@ -1,6 +1,4 @@
-/**
- * What the chapter about datagrams shows, compiled and tested.
- */
+/** The examples of the chapter about datagrams, compiled and tested. */
 @NullMarked
 package org.leaderfollowers.docs.datagrams;
 

@@ -22,9 +22,7 @@ import org.springframework.validation.BeanPropertyBindingResult;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * What the chapters about handlers and errors show does what they say.
- */
+/** The examples of the chapters about handlers and errors behave as the chapters say. */
 @SpringBootTest(
 		properties = { "spring.config.import=classpath:heartbeats.yaml", "lf.server.port=0", "lf.servers.echo.port=0",
 				"lf.servers.orders.port=0", "lf.servers.commands.port=0", "lf.servers.accounts.port=0",

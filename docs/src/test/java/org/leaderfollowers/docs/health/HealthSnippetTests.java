@@ -25,9 +25,7 @@ import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Tests for the settings and the answers that the guide shows.
- */
+/** Tests the settings and responses in the guide. */
 @SpringBootTest(webEnvironment = WebEnvironment.NONE, properties = { "spring.config.import=classpath:health.yaml",
 		"lf.server.port=0", "management.endpoint.health.show-details=always" })
 class HealthSnippetTests {
@@ -54,7 +52,10 @@ class HealthSnippetTests {
 				"acceptingSuspended", "paused", "connections");
 	}
 
-	/** A leader that gets no processor for a second makes a pool look as if it hung. */
+	/**
+	 * Repeats an assertion: if a leader gets no processor for a second, the pool looks as
+	 * if it hung.
+	 */
 	private static void await(ThrowingRunnable assertion) {
 		Awaitility.await().atMost(Duration.ofSeconds(60)).untilAsserted(assertion);
 	}

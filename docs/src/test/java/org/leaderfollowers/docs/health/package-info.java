@@ -1,6 +1,4 @@
-/**
- * What the guide shows of the health of pools and servers.
- */
+/** Tests of the chapter about the health of pools and servers. */
 @NullMarked
 package org.leaderfollowers.docs.health;
 

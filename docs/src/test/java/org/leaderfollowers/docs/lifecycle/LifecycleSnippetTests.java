@@ -28,7 +28,8 @@ import org.springframework.context.annotation.Import;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * What the chapters about the life of servers and about framings show does what they say.
+ * The examples of the chapters about the lifecycle of servers and about framings behave
+ * as the chapters say.
  */
 @SpringBootTest(
 		properties = { "spring.config.import=classpath:framing-bean.yaml", "lf.server.port=0",

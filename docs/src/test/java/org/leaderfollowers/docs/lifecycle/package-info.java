@@ -1,6 +1,4 @@
-/**
- * What the chapter about the surroundings of handlers shows, compiled and tested.
- */
+/** The examples of the chapter about the lifecycle of servers, compiled and tested. */
 @NullMarked
 package org.leaderfollowers.docs.lifecycle;
 

@@ -43,9 +43,7 @@ import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * The tables of the guide name every meter that there is, and no others.
- */
+/** The tables of the guide name every meter, and no others. */
 class MeterTableTests {
 
 	private static final Pattern ROW = Pattern.compile("\\|`(lf\\.[a-z.]+)`\n\\|(.*)\n\\|(.*)\n\\|(.*)\n\\|(.+)");
@@ -173,7 +171,7 @@ class MeterTableTests {
 	}
 
 	/**
-	 * What a table says of a meter, but for what it means.
+	 * The entry of a table about a meter, without its description.
 	 *
 	 * @param kind the type
 	 * @param tags the keys of its tags, in alphabetical order

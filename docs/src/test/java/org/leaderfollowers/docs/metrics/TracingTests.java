@@ -159,7 +159,7 @@ class TracingTests {
 	@Test
 	void metersAreMadeOfTheSameObservations() {
 		ask("tea", "17 in stock");
-		// So that no other test finds it.
+		// Takes the span, so that no other test finds it.
 		span("stock message");
 		Awaitility.await().atMost(Duration.ofSeconds(60)).untilAsserted(() -> {
 			assertThat(this.meters.get("lf.messages")

@@ -1,6 +1,4 @@
-/**
- * What the guide shows of meters and traces.
- */
+/** The examples of the chapter about meters and traces. */
 @NullMarked
 package org.leaderfollowers.docs.metrics;
 

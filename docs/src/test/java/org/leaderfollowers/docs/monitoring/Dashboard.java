@@ -12,7 +12,7 @@ import tools.jackson.databind.json.JsonMapper;
 /**
  * The dashboard for Grafana.
  *
- * @param json as it is in the file
+ * @param json the content of the file
  */
 record Dashboard(JsonNode json) {
 
@@ -22,9 +22,7 @@ record Dashboard(JsonNode json) {
 		return new Dashboard(JsonMapper.shared().readTree(FILE));
 	}
 
-	/**
-	 * All panels that show something, also those of rows that are folded.
-	 */
+	/** Returns all panels with queries, including those in folded rows. */
 	List<JsonNode> panels() {
 		return allPanels().stream().filter((panel) -> !isRow(panel)).toList();
 	}
@@ -42,9 +40,7 @@ record Dashboard(JsonNode json) {
 		return panel.path("type").asString().equals("row");
 	}
 
-	/**
-	 * All queries, those of the annotations included.
-	 */
+	/** Returns all queries, including those of the annotations. */
 	List<Query> queries() {
 		List<Query> queries = new ArrayList<>();
 		for (JsonNode panel : panels()) {
@@ -62,9 +58,7 @@ record Dashboard(JsonNode json) {
 		return queries;
 	}
 
-	/**
-	 * The variables whose values come from Prometheus, and the queries for these.
-	 */
+	/** Returns the variables whose values come from Prometheus, with their queries. */
 	Map<String, String> variables() {
 		Map<String, String> variables = new LinkedHashMap<>();
 		for (JsonNode variable : this.json.path("templating").path("list")) {
@@ -79,8 +73,8 @@ record Dashboard(JsonNode json) {
 	 * A query of the dashboard.
 	 *
 	 * @param panel the title of its panel
-	 * @param id which query of the panel it is
-	 * @param expression what it asks for, with variables
+	 * @param id the identifier of the query in its panel
+	 * @param expression the query, with variables
 	 */
 	record Query(String panel, String id, String expression) {
 

@@ -11,9 +11,7 @@ import tools.jackson.databind.JsonNode;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * The dashboard is one that Grafana imports and people can read.
- */
+/** Tests that Grafana can import the dashboard, and that people can read it. */
 class DashboardTests {
 
 	private static final int COLUMNS = 24;
@@ -69,7 +67,7 @@ class DashboardTests {
 		List<JsonNode> top = new ArrayList<>();
 		this.dashboard.json().path("panels").forEach(top::add);
 		assertNoOverlap(top);
-		// A row that is unfolded moves what is below.
+		// A row that is unfolded moves the panels below it.
 		top.forEach((row) -> assertNoOverlap(Stream.concat(Stream.of(row), row.path("panels").valueStream()).toList()));
 	}
 
@@ -118,9 +116,7 @@ class DashboardTests {
 		});
 	}
 
-	/**
-	 * What a series is named by has to be left by the query.
-	 */
+	/** The labels in the name of a series must be in the result of its query. */
 	@Test
 	void legendsNameLabelsThatAreThere() {
 		for (JsonNode panel : this.dashboard.panels()) {
@@ -165,7 +161,7 @@ class DashboardTests {
 	}
 
 	/**
-	 * Where a panel is.
+	 * The area of a panel.
 	 *
 	 * @param x the first column
 	 * @param y the first line

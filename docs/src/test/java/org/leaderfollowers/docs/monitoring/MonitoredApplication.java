@@ -15,11 +15,11 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 /**
- * An application that gives all meters something to count: a server in the clear, one
- * with TLS, one for datagrams, and one with a pool of two threads that get stuck.
+ * An application that gives all meters something to count: a server without TLS, one with
+ * TLS, one for datagrams, and one with a pool of two threads that get stuck.
  * <p>
- * Without the tracer that other tests of this module need: meters have exemplars with
- * one, and Prometheus 2.42 refuses a scrape in which counts have them.
+ * It excludes the tracer that other tests of this module need: with a tracer, meters have
+ * exemplars, and Prometheus 2.42 rejects a scrape in which counters have exemplars.
  */
 @Configuration(proxyBeanMethods = false)
 @EnableAutoConfiguration(exclude = { MicrometerTracingAutoConfiguration.class, NoopTracerAutoConfiguration.class,

@@ -44,22 +44,18 @@ import org.springframework.context.ConfigurableApplicationContext;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * The dashboard and the rules ask for what an application has: one that runs, with
- * clients, an error now and then, and a pool whose threads are all stuck. Prometheus
- * itself evaluates them, if it is installed; else the names of meters and labels are
- * compared with what it would scrape.
+ * The dashboard and the rules only query metrics that an application has: a running one,
+ * with clients, an occasional error, and a pool whose threads are all stuck. Prometheus
+ * itself evaluates the queries, if it is installed; otherwise, the names of meters and
+ * labels are compared with the result of a scrape.
  */
 @TestInstance(Lifecycle.PER_CLASS)
 class MonitoringTests {
 
-	/**
-	 * Queries that find nothing here, and why. Their metrics are there.
-	 */
+	/** Queries without a result in this test, and the reasons. Their metrics exist. */
 	private static final Map<String, String> EMPTY = Map.of("Starvations B", "every thread could be started");
 
-	/**
-	 * Meters without a panel, and why.
-	 */
+	/** Meters without a panel, and the reasons. */
 	private static final Map<String, String> NOT_SHOWN = Map.of("lf_pool_threads_min", "says what is configured",
 			"lf_messages_active_seconds", "lf_handler_threads tells the same of all messages");
 
@@ -135,9 +131,7 @@ class MonitoringTests {
 		});
 	}
 
-	/**
-	 * What can be chosen above the panels has an effect on all that have to do with it.
-	 */
+	/** The variables above the panels apply to every query that has the label. */
 	@Test
 	void panelsAreFilteredByPoolAndServer() {
 		eventually(() -> {
@@ -155,9 +149,7 @@ class MonitoringTests {
 		});
 	}
 
-	/**
-	 * Whoever adds a meter decides where it is shown.
-	 */
+	/** A new meter must be on a panel, or be listed here with a reason. */
 	@Test
 	void everyMeterIsShown() {
 		Set<String> shown = this.dashboard.queries()
@@ -271,7 +263,7 @@ class MonitoringTests {
 		return Map.of("__rate_interval", "10s", "job", ".*", "instance", ".*", "pool", ".*", "server", ".*");
 	}
 
-	/** All values that there are, chosen one by one, escaped as Grafana does it. */
+	/** All values of each variable, selected together and escaped as Grafana does it. */
 	private Map<String, String> variables() {
 		Map<String, String> values = new HashMap<>(Map.of("__rate_interval", "10s"));
 		for (Map.Entry<String, String> variable : this.dashboard.variables().entrySet()) {
@@ -307,7 +299,7 @@ class MonitoringTests {
 		return result;
 	}
 
-	/** The labels of each metric, as they are scraped now. */
+	/** The labels of each metric in a scrape. */
 	private Map<String, Set<String>> scrape() throws IOException, InterruptedException {
 		HttpResponse<String> response = HttpClient.newHttpClient()
 			.send(HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port() + "/actuator/prometheus"))

@@ -8,8 +8,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What an expression in the query language of Prometheus refers to. Not a parser: it
- * knows what names of metrics and labels look like, and where they are.
+ * The metrics and labels in an expression in the query language of Prometheus. This is
+ * not a parser: it only recognizes names of metrics and labels by their form and
+ * position.
  */
 record PromQl(List<Selector> selectors, Set<String> groupingLabels) {
 
@@ -48,7 +49,7 @@ record PromQl(List<Selector> selectors, Set<String> groupingLabels) {
 	/**
 	 * The series that are selected.
 	 *
-	 * @param text as it is in the expression
+	 * @param text the selector as in the expression
 	 * @param metric the name of the metric
 	 * @param labels the labels that are compared
 	 */

@@ -75,23 +75,17 @@ final class Prometheus implements AutoCloseable {
 		return listening.find() ? URI.create("http://127.0.0.1:" + listening.group(1) + "/api/v1/") : null;
 	}
 
-	/**
-	 * The series that an expression selects now.
-	 */
+	/** Returns the series that an expression selects at present. */
 	JsonNode query(String expression) {
 		return get("query?query=" + encode(expression)).path("result");
 	}
 
-	/**
-	 * The values of a label, as Grafana finds out those of {@code label_values(...)}.
-	 */
+	/** Returns the values of a label as Grafana's {@code label_values(...)} does. */
 	JsonNode labelValues(String selector, String label) {
 		return get("label/" + encode(label) + "/values?match%5B%5D=" + encode(selector));
 	}
 
-	/**
-	 * The rules, and how evaluating them went.
-	 */
+	/** Returns the rules and the results of their evaluation. */
 	JsonNode rules() {
 		return get("rules").path("groups").path(0).path("rules");
 	}

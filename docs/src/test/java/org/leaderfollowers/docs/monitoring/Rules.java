@@ -46,8 +46,8 @@ record Rules(List<Rule> recordings, List<Rule> alerts) {
 	 * A rule.
 	 *
 	 * @param alert whether it alerts
-	 * @param name the name of the alert or of what is recorded
-	 * @param expression what is evaluated
+	 * @param name the name of the alert or of the recorded series
+	 * @param expression the expression of the rule
 	 * @param labels the labels that are added
 	 * @param annotations the annotations of an alert
 	 */

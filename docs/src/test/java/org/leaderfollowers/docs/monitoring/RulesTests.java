@@ -11,9 +11,7 @@ import org.leaderfollowers.docs.monitoring.Rules.Rule;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * The rules do what they say, for series that are made up, and lead to the runbook.
- */
+/** Tests the rules with artificial series, and their links to the runbook. */
 class RulesTests {
 
 	private static final Path TESTS = Path.of("src/test/resources/monitoring/leader-followers-rules-tests.yaml");

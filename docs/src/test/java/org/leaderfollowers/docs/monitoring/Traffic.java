@@ -18,16 +18,14 @@ import javax.net.ssl.SSLContext;
 
 import org.jspecify.annotations.Nullable;
 
-/**
- * Clients of a {@link MonitoredApplication}, good ones and bad ones, until closed.
- */
+/** Well-behaved and faulty clients of a {@link MonitoredApplication}, until closed. */
 final class Traffic implements AutoCloseable {
 
 	private static final int TIMEOUT_MILLIS = 60_000;
 
 	private static final int PAUSE_MILLIS = 200;
 
-	/** Failures are logged with their stack trace: not too many. */
+	/** Failures are logged with their stack trace, so there should not be too many. */
 	private static final int ROUNDS_PER_FAILURE = 5;
 
 	private final InetAddress address = InetAddress.getLoopbackAddress();
@@ -54,7 +52,8 @@ final class Traffic implements AutoCloseable {
 	}
 
 	/**
-	 * Gives each thread of the pool of the server {@code stuck} a message that keeps it.
+	 * Sends a message to each thread of the pool of the server {@code stuck} that keeps
+	 * the thread busy.
 	 */
 	void getThreadsStuck(int threads) throws IOException {
 		for (int i = 0; i < threads; i++) {

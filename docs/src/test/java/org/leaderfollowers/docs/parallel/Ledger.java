@@ -1,8 +1,6 @@
 package org.leaderfollowers.docs.parallel;
 
-/**
- * What books.
- */
+/** Books amounts. */
 interface Ledger {
 
 	String book(String request);

@@ -18,7 +18,7 @@ class LedgerConfiguration {
 	}
 
 	/**
-	 * Bookings begin with '#' and an account of two digits; anything else may overtake.
+	 * Bookings begin with '#' and an account of two digits; other messages may overtake.
 	 */
 	private static @Nullable Object account(ByteBuffer message) {
 		int start = message.position();

@@ -26,9 +26,7 @@ import org.springframework.context.annotation.Bean;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-/**
- * What the chapter about messages in parallel shows does what it says.
- */
+/** The examples of the chapter about messages in parallel behave as the chapter says. */
 @SpringBootTest(properties = { "spring.config.location=classpath:parallel.yaml", "lf.servers.payments.port=0" },
 		classes = ParallelSnippetTests.Application.class)
 class ParallelSnippetTests {

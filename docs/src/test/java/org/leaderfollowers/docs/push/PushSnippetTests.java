@@ -23,9 +23,7 @@ import org.springframework.web.client.RestClient;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.leaderfollowers.spring.test.assertion.LfAssertions.assertThat;
 
-/**
- * The chat of the guide does what the guide says.
- */
+/** The chat of the guide behaves as the guide says. */
 @Timeout(180)
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT,
 		properties = { "spring.config.location=classpath:push.yaml", "lf.servers.chat.port=0" },
@@ -41,7 +39,10 @@ class PushSnippetTests {
 	@Value("${local.server.port}")
 	private int httpPort;
 
-	/** So that nobody is told that a member of an earlier test has left. */
+	/**
+	 * Waits until all members of an earlier test have left, so that no member is told
+	 * about it later.
+	 */
 	@AfterEach
 	void awaitThatAllHaveLeft() {
 		await(() -> assertThat(this.servers.get("chat").snapshot().openConnections()).isZero());

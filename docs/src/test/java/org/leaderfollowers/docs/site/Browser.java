@@ -23,12 +23,10 @@ import org.openqa.selenium.logging.LoggingPreferences;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-/**
- * Chromium without a screen.
- */
+/** Chromium without a window. */
 final class Browser implements AutoCloseable {
 
-	/** For a browser that starts and a page that is drawn, on a busy machine. */
+	/** Long enough for a browser to start and draw a page on a busy machine. */
 	private static final Duration PATIENCE = Duration.ofMinutes(2);
 
 	private final ChromeDriver driver;
@@ -74,7 +72,8 @@ final class Browser implements AutoCloseable {
 	}
 
 	/**
-	 * Emulates a medium, such as {@code print}, and the colours that the system prefers.
+	 * Emulates a medium, such as {@code print}, and the colour scheme that the system
+	 * prefers.
 	 */
 	void emulate(String medium, String colours) {
 		this.driver.executeCdpCommand("Emulation.setEmulatedMedia",
@@ -106,7 +105,7 @@ final class Browser implements AutoCloseable {
 		new Actions(this.driver).keyDown(Keys.CONTROL).sendKeys("v").keyUp(Keys.CONTROL).perform();
 	}
 
-	/** Errors and warnings on the console since they were last asked for. */
+	/** Returns the errors and warnings on the console since the last call. */
 	List<String> errors() {
 		return this.driver.manage()
 			.logs()

@@ -26,11 +26,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 @Timeout(300)
 class SiteBrowserTests {
 
-	/** Only the drawings of diagrams need styles of their own. */
+	/** Only the drawings of diagrams need inline styles. */
 	private static final String POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
 			+ "img-src 'self' data:; font-src 'self'";
 
-	/** The contrast of all texts with what is behind them; those below 4.5 are listed. */
+	/**
+	 * Computes the contrast of all texts with their background; values below 4.5 are
+	 * returned.
+	 */
 	private static final String LOW_CONTRAST = """
 			const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 			const channels = (colour) => {
@@ -125,7 +128,8 @@ class SiteBrowserTests {
 	}
 
 	private static void open(String page) {
-		// From one address to another with the same path, the browser would only scroll.
+		// If only the fragment of the address changed, the browser would scroll instead
+		// of loading the page.
 		browser.open("about:blank");
 		browser.open(SiteTests.SITE.toUri() + page);
 	}
@@ -208,7 +212,7 @@ class SiteBrowserTests {
 	void listingsAreCopied() {
 		open("getting-started.html");
 		browser.run("document.querySelector('pre code[data-lang=console]').scrollIntoView({ block: 'center' })");
-		// Or the page may say so between two looks of the test.
+		// Without this, the message could disappear before the test sees it.
 		browser.run("const wait = window.setTimeout;"
 				+ " window.setTimeout = (then, millis, ...more) => (millis === 2000) ? 0 : wait(then, millis, ...more)");
 		browser.click("pre:has(code[data-lang=console]) + .copy");

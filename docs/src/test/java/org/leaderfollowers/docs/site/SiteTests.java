@@ -34,7 +34,7 @@ import org.springframework.core.io.ByteArrayResource;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests for the site of the whole guide. They run after the build has made it.
+ * Tests for the site of the whole guide. They run after the build has created the site.
  */
 class SiteTests {
 

@@ -24,7 +24,7 @@ class DirectorySource implements EventSource<WatchKey> {
 
 	@Override
 	public void wakeup() {
-		// Nothing but an event wakes a watch service: await is short instead.
+		// Only an event wakes a watch service, so await must be short.
 	}
 
 }

@@ -28,9 +28,7 @@ import org.springframework.context.annotation.Import;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * What the chapter about event sources shows does what it says.
- */
+/** The examples of the chapter about event sources behave as the chapter says. */
 class SourceSnippetTests {
 
 	@Test
@@ -91,7 +89,7 @@ class SourceSnippetTests {
 	}
 
 	/**
-	 * Keeps what was sent.
+	 * Keeps the mails instead of sending them.
 	 *
 	 * @param sent the mails
 	 */

@@ -36,7 +36,7 @@ class PriceHandlerTests {
 		try (InMemoryTestClient client = LfTestClient.inMemory(this.handler).maxOutboundSize(40).open()) {
 			client.stopReading();
 			client.send("tea", "tea", "tea");
-			// Two replies are half of what may wait: the third request is not taken.
+			// Two replies are half of the limit: the third request is not handled yet.
 			assertThat(client.connection().isWritable()).isFalse();
 			client.startReading();
 			assertThat(client).receives("costs 2.50", "costs 2.50", "costs 2.50");

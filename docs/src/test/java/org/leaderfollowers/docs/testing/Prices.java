@@ -6,9 +6,7 @@ import java.util.Optional;
 
 import org.springframework.stereotype.Service;
 
-/**
- * Stands for what asks a database.
- */
+/** Stands for a bean that queries a database. */
 @Service
 class Prices {
 

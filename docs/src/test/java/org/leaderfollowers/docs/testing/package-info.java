@@ -1,6 +1,4 @@
-/**
- * The application that the chapter on tests tests.
- */
+/** The application of the chapter about tests. */
 @NullMarked
 package org.leaderfollowers.docs.testing;
 

@@ -15,17 +15,19 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * A JVM with the class path of this one, which reads and writes lines. It ends with this
- * JVM, since both mains end when their standard input does. What it complains about goes
- * to a file: some servers have a lot to say when a connection is closed.
+ * JVM, since both mains end when their standard input does. Its error output goes to a
+ * file: some servers write a lot when a connection is closed.
  */
 final class ChildProcess implements AutoCloseable {
 
 	private static final Duration END_TIMEOUT = Duration.ofSeconds(5);
 
-	/** No line is like it: they have no newline in them. */
+	/** Marks the end of the output: lines contain no newline, so none is equal to it. */
 	private static final String END = "\n";
 
-	/** From this JDK on there is a warning when Netty loads its native transport. */
+	/**
+	 * From this JDK version on, there is a warning when Netty loads its native transport.
+	 */
 	private static final int NATIVE_ACCESS_WARNING = 24;
 
 	private final String name;

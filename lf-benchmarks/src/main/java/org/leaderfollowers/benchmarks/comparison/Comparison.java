@@ -50,13 +50,15 @@ import org.leaderfollowers.benchmarks.servers.Work;
  */
 public final class Comparison implements Experiment.Protocol {
 
-	/** A server without memory may hold its port and do nothing more: better it ends. */
+	/**
+	 * A server that is out of memory may keep its port and hang, so it must exit instead.
+	 */
 	private static final String SERVER_VM = "-Xms512m -Xmx512m -XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError";
 
 	/**
-	 * The C2 compiler gets through a server's code late if server and generator keep all
-	 * processors busy: after 6 seconds, an echo by this engine still served a quarter
-	 * less than in its third round (JDK 25, two processors).
+	 * The C2 compiler needs long to compile a server if server and generator keep all
+	 * processors busy: after 6 seconds, an echo by this engine was still a quarter slower
+	 * than in its third round (JDK 25, two processors).
 	 */
 	private static final int WARM_UP_SECONDS = 20;
 
@@ -140,7 +142,8 @@ public final class Comparison implements Experiment.Protocol {
 	private static Map<String, String> facts(Settings settings, String[] args) {
 		Map<String, String> facts = new LinkedHashMap<>(Machine.facts());
 		facts.put("date", LocalDate.now().toString());
-		// Where it is written to is of no interest, and tells about the user's machine
+		// The output paths are of no interest, and reveal something about the user's
+		// machine
 		facts.put("command",
 				Stream.of(args)
 					.filter((arg) -> !arg.startsWith("--output=") && !arg.startsWith("--docs="))

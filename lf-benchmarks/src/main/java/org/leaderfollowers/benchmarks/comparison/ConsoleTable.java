@@ -13,9 +13,7 @@ import org.leaderfollowers.benchmarks.results.Results;
 import org.leaderfollowers.benchmarks.results.Scenario;
 import org.leaderfollowers.benchmarks.results.Servers;
 
-/**
- * Results for whoever sits at the terminal.
- */
+/** Prints results on the terminal. */
 final class ConsoleTable {
 
 	private static final List<Metric> COMPARED = List.of(Metric.REQUESTS_PER_SECOND, Metric.CPU_US, Metric.P99_US);
@@ -58,8 +56,8 @@ final class ConsoleTable {
 	/**
 	 * Print all results.
 	 * @param results the results
-	 * @param reference the server that the others are compared with, wherever it was
-	 * measured
+	 * @param reference the server that the others are compared with, in each scenario in
+	 * which it was measured
 	 */
 	void print(Results results, String reference) {
 		for (Scenario scenario : results.scenarios()) {
@@ -135,7 +133,8 @@ final class ConsoleTable {
 			servers.forEach((server) -> row.add(claim.check(results, server)
 				.map((finding) -> finding.ratio().text(2) + " " + finding.verdict())
 				.orElse("n/a")));
-			// Without the textbook it is a comparison of servers, not with the paper
+			// Without the textbook server, this is a comparison of servers, not a check
+			// of the paper
 			if (!row.get(head.indexOf(Servers.TEXTBOOK)).equals("n/a")) {
 				rows.add(row);
 			}

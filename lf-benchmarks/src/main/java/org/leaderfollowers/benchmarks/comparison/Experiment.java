@@ -24,8 +24,8 @@ import org.leaderfollowers.benchmarks.results.Scenario;
 
 /**
  * All scenarios with the same work. The servers are started once and live until the end;
- * those whose turn it is not have no connections and cost nothing. In every round, and
- * for every scenario, each server is measured once, in an order that changes.
+ * while another server is measured, they have no connections and cost nothing. In every
+ * round, and for every scenario, each server is measured once, in an order that changes.
  */
 final class Experiment {
 
@@ -33,10 +33,16 @@ final class Experiment {
 
 	private static final boolean LINUX = Files.exists(PROC.resolve("self/stat"));
 
-	/** The load settles, and what was compiled for another one is compiled anew. */
+	/**
+	 * Time for the load to settle, and for code that was compiled for another load to be
+	 * compiled again.
+	 */
 	private static final double LONGEST_SETTLING = 0.5;
 
-	/** Tracing thousands of threads takes longer to begin and end than to do. */
+	/**
+	 * With thousands of threads, starting and ending the trace takes longer than the
+	 * measurement.
+	 */
 	private static final int MOST_TRACED_CONNECTIONS = 1000;
 
 	private static final int MOST_ATTEMPTS = 5;
@@ -45,7 +51,7 @@ final class Experiment {
 
 	private static final double NANOS_PER_MICRO = 1e3;
 
-	/** What is counted for a process and divided by the number of requests. */
+	/** Metrics that are counted for a process and divided by the number of requests. */
 	private static final List<Metric> COSTS = List.of(Metric.CPU_US, Metric.ALLOCATED_BYTES, Metric.VOLUNTARY_SWITCHES,
 			Metric.INVOLUNTARY_SWITCHES);
 
@@ -63,7 +69,7 @@ final class Experiment {
 
 	private final Map<String, Server> servers = new LinkedHashMap<>();
 
-	/** Keeps neighbours busy. There is none unless the work is mixed. */
+	/** Keeps the neighbours busy. {@code null} unless the work is mixed. */
 	private @Nullable Generator neighbours;
 
 	/** Servers that could not be started. */
@@ -87,7 +93,8 @@ final class Experiment {
 		List<Scenario> scenarios = new ArrayList<>(this.plan.scenarios(this.work));
 		scenarios.removeAll(idle);
 		try {
-			// First: afterwards a server may keep memory for its next clients
+			// Idle connections come first: after a load, a server may keep memory for its
+			// next clients
 			idle.forEach((scenario) -> each(scenario, 0, (server) -> measureIdle(scenario, server)));
 			scenarios.forEach((scenario) -> each(scenario, 0, (server) -> warmUp(scenario, server, settling())));
 			for (int i = 0; i < this.settings.rounds(); i++) {
@@ -107,8 +114,8 @@ final class Experiment {
 	}
 
 	/**
-	 * Do something with each server of a scenario. One that fails is left out of the
-	 * scenario, and started anew for the next.
+	 * Do something with each server of a scenario. A server that fails is left out of the
+	 * scenario, and is started again for the next scenario.
 	 */
 	private void each(Scenario scenario, int round, Task task) {
 		for (String name : inTurn(this.plan.servers(scenario), round)) {
@@ -133,8 +140,9 @@ final class Experiment {
 	}
 
 	/**
-	 * Servers in the order of a round: two rounds go forwards and backwards, the next two
-	 * begin one server later. Of any two, each comes before the other as often.
+	 * Returns the servers in the order of a round: two rounds go forwards and backwards,
+	 * and the next two begin one server later. In this way, each of two servers comes
+	 * first equally often.
 	 */
 	static List<String> inTurn(List<String> names, int round) {
 		List<String> inTurn = new ArrayList<>(names);
@@ -154,7 +162,8 @@ final class Experiment {
 		if (server == null) {
 			server = Server.start(name, this.work, this.settings);
 			this.servers.put(name, server);
-			// The first answer loads classes, which requests would be blamed for
+			// The first request for statistics loads classes, whose cost must not be
+			// attributed to requests
 			server.statistics(false);
 			warmUp(Scenario.closed(this.work, 64), server, this.settings.warmup());
 			if (server.neighbourPort() > 0) {
@@ -164,7 +173,10 @@ final class Experiment {
 		return server;
 	}
 
-	/** In a closed loop: at a low rate it would take minutes until all is compiled. */
+	/**
+	 * Warms up in a closed loop: at a low rate, it would take minutes until everything is
+	 * compiled.
+	 */
 	private void warmUp(Scenario scenario, Server server, double seconds) throws IOException {
 		this.generator
 			.run(load(new Scenario(this.work, scenario.connections(), scenario.payload(), scenario.pipeline(), 0),
@@ -179,7 +191,7 @@ final class Experiment {
 		Measurement quietest = measure(scenario, server, round);
 		for (int i = 1; i < MOST_ATTEMPTS && quietest.valid() && isDisturbed(quietest); i++) {
 			Measurement next = measure(scenario, server, round);
-			// A fault is not to get lost
+			// A failed measurement must be reported, not replaced
 			if (!next.valid()) {
 				return next;
 			}
@@ -201,8 +213,8 @@ final class Experiment {
 	}
 
 	/**
-	 * First without the neighbour's load, then within it. Its connections are there as
-	 * long as the others.
+	 * Measures first without the neighbour's load, then with it. The neighbour's
+	 * connections exist as long as the others.
 	 */
 	private Measurement measureMixed(Scenario scenario, Server server, int round) throws IOException {
 		Measurement alone = measureOne(scenario, server, round);
@@ -215,7 +227,7 @@ final class Experiment {
 				});
 		Measurement mixed = beside.get(0);
 		Map<Metric, Double> values = new EnumMap<>(mixed.values());
-		// The two kinds of requests have no cost in common
+		// The costs cannot be divided between the two kinds of requests
 		COSTS.forEach(values::remove);
 		values.put(Metric.P99_TO_ALONE, mixed.values().get(Metric.P99_US) / alone.values().get(Metric.P99_US));
 		values.put(Metric.NEIGHBOUR_REQUESTS_PER_SECOND, neighbour.requestsPerSecond());
@@ -239,7 +251,8 @@ final class Experiment {
 	private Measurement measureOne(Scenario scenario, Server server, int round) throws IOException {
 		Observation start = new Observation(server);
 		Observation end = new Observation(server);
-		// The JVM's own count is outside of the period that the system counts
+		// The statistics of the JVM are requested outside of the period in which the
+		// system counts
 		LoadResult result = this.generator.run(load(scenario, server.port(), settling(), this.settings.seconds()),
 				() -> {
 					start.readStatistics();
@@ -316,15 +329,13 @@ final class Experiment {
 		}
 	}
 
-	/** Idle connections have one request each, and no more. */
+	/** Each idle connection sends one request, and no more. */
 	private static Load load(Scenario scenario, int port, double warmup, double seconds) {
 		return new Load("127.0.0.1", port, scenario.connections(), Math.max(1, scenario.pipeline()), scenario.payload(),
 				scenario.rate(), warmup, seconds, Load.DEFAULT_TIMEOUT);
 	}
 
-	/**
-	 * A look at a server.
-	 */
+	/** The counters of a server at one moment. */
 	private final class Observation {
 
 		private final Server server;
@@ -368,8 +379,9 @@ final class Experiment {
 		}
 
 		/**
-		 * What was counted between two looks. It is divided by the rate of the requests,
-		 * not by their number: the looks come a little after the period begins and ends.
+		 * Adds the counts between two observations. They are divided by the rate of the
+		 * requests, not by their number, because the observations happen a little after
+		 * the beginning and the end of the period.
 		 */
 		private void addRates(Map<Metric, Double> values, Observation start, double requestsPerSecond) {
 			if (this.process.isPresent() && start.process.isPresent()) {
@@ -386,9 +398,7 @@ final class Experiment {
 
 	}
 
-	/**
-	 * Where all that happens is written down.
-	 */
+	/** Receives everything that happens. */
 	interface Protocol {
 
 		void add(Measurement measurement);
@@ -397,9 +407,7 @@ final class Experiment {
 
 	}
 
-	/**
-	 * What is done with a server.
-	 */
+	/** An action with a server. */
 	private interface Task {
 
 		void perform(Server server) throws IOException;

@@ -11,15 +11,18 @@ import org.leaderfollowers.benchmarks.load.LoadProcess;
 import org.leaderfollowers.benchmarks.load.LoadResult;
 
 /**
- * The load generator in a process of its own. One serves the whole comparison, so that it
- * is as warm for one server as for the other.
+ * The load generator in a separate process. One process serves the whole comparison, so
+ * that it is equally warm for all servers.
  */
 final class Generator implements AutoCloseable {
 
-	/** It allocates nothing while it measures: the collector with the least to do. */
+	/**
+	 * The generator allocates nothing while it measures, so the simplest collector is
+	 * enough.
+	 */
 	private static final List<String> VM_ARGUMENTS = List.of("-Xms256m", "-Xmx256m", "-XX:+UseSerialGC");
 
-	/** More than the generator itself waits for connections and replies. */
+	/** Longer than the generator itself waits for connections and replies. */
 	private static final Duration PATIENCE = Duration.ofSeconds(120);
 
 	private static final Action NOTHING = () -> {
@@ -35,8 +38,8 @@ final class Generator implements AutoCloseable {
 
 	/**
 	 * Start the process.
-	 * @param log where it complains
-	 * @param warmup seconds that it is warmed up for
+	 * @param log the file for its error output
+	 * @param warmup the time in seconds that it is warmed up for
 	 * @throws IOException if it cannot be started
 	 */
 	Generator(Path log, double warmup) throws IOException {
@@ -87,7 +90,8 @@ final class Generator implements AutoCloseable {
 				}
 				return LoadResult.parse(line);
 			}
-			// Not thrown before the result: its line would be taken for the next one's
+			// Not thrown before the result is read: the next load would take its line for
+			// its own result
 			if (line.equals("START")) {
 				failure = attempt(start);
 			}
@@ -99,9 +103,9 @@ final class Generator implements AutoCloseable {
 	}
 
 	/**
-	 * Read a line. If it does not come or tells of a failure, there is a new process: the
-	 * next load is neither to read what the old one may still say, nor to be answered to
-	 * what the old one has not read yet.
+	 * Read a line. If it does not come, or reports a failure, a new process is started:
+	 * the next load must not read late lines of the old process, and the old process must
+	 * not read lines that are meant for the next load.
 	 */
 	private String read(Duration timeout) throws IOException {
 		try {
@@ -153,9 +157,7 @@ final class Generator implements AutoCloseable {
 		this.process.close();
 	}
 
-	/**
-	 * What is done at a moment of a load.
-	 */
+	/** An action at a moment of a load. */
 	interface Action {
 
 		void run() throws IOException;

@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The CPU time of all processes that have no part in a measurement. A figure from a
- * machine that was busy with something else is worth little, and nobody would know.
+ * The CPU time of all processes that do not take part in a measurement. It shows whether
+ * the machine was busy with something else, which makes a result worthless.
  *
  * @param timeNs when it was read
  * @param cpuTicks the CPU time of each process, in ticks of the clock
@@ -51,7 +51,7 @@ record OtherProcesses(long timeNs, Map<Long, Long> cpuTicks) {
 	}
 
 	/**
-	 * What they used since an earlier time.
+	 * Returns the share of the machine that they have used since an earlier time.
 	 * @param earlier the earlier time
 	 * @param processors the number of processors
 	 * @return a percentage of what the machine has

@@ -17,7 +17,7 @@ final class Plan {
 
 	private static final List<String> CPU_WORKS = List.of("none", "cpu2", "cpu5", "cpu10", "cpu20", "cpu50");
 
-	/** Not all that the goals have: one of a kind. */
+	/** Not all works of the goals: one of each kind. */
 	private static final List<String> WORKS = List.of("none", "cpu20", "block5pct2ms", "block100pct1ms");
 
 	private static final List<Integer> CONNECTIONS = List.of(1, 8, 64, 1000, 10_000);
@@ -60,7 +60,7 @@ final class Plan {
 		return this;
 	}
 
-	/** About three minutes, to see whether a change was one for the better. */
+	/** About three minutes, to see whether a change is an improvement. */
 	private void quick() {
 		List<String> names = List.of(Servers.ADAPTIVE, Servers.EAGER, Servers.NIO, Servers.NETTY, Servers.HALF_SYNC,
 				Servers.VIRTUAL);
@@ -69,7 +69,7 @@ final class Plan {
 		add(BLOCKING, names);
 	}
 
-	/** What the engine's performance goals are about: about seventy minutes. */
+	/** The loads of the engine's performance goals: about seventy minutes. */
 	private void goals() {
 		List<String> netty = List.of(Servers.NETTY, Servers.NETTY_ONE_LOOP, Servers.NETTY_TWO_LOOPS);
 		add(IDLE, List.of(Servers.ADAPTIVE, Servers.NIO, Servers.NETTY, Servers.VIRTUAL));
@@ -95,7 +95,7 @@ final class Plan {
 		}
 	}
 
-	/** What the paper claims. */
+	/** The claims of the paper. */
 	private void paper() {
 		List<String> names = List.of(Servers.EAGER, Servers.ADAPTIVE, Servers.TEXTBOOK, Servers.HALF_SYNC);
 		add(ECHO, names);
@@ -113,9 +113,9 @@ final class Plan {
 	}
 
 	/**
-	 * What the goals are about, and all servers and every value of every dimension. Not
-	 * the whole product, which would take days: the payload and the pipelining are varied
-	 * without work, rate or great numbers of connections.
+	 * The loads of the goals, and all servers with every value of every dimension. Not
+	 * all combinations, which would take days: the payload and the pipelining are varied
+	 * without work, without a rate and with few connections.
 	 */
 	private void full() {
 		goals();

@@ -13,14 +13,14 @@ import java.util.Map;
  * @param timeNs when it was read
  * @param cpuTicks CPU time, user and system, of all threads that there ever were, in
  * ticks of the clock
- * @param threads what was counted for each thread that lives
+ * @param threads the counts of each living thread
  */
 record ProcessSample(long timeNs, long cpuTicks, Map<Long, ThreadSample> threads) {
 
 	private static final double SECOND_NS = 1e9;
 
 	/**
-	 * What was counted for a thread.
+	 * The counts of a thread.
 	 *
 	 * @param cpuNs its CPU time, or -1 if the kernel does not keep it
 	 * @param voluntarySwitches how often it gave the processor up to wait
@@ -33,7 +33,7 @@ record ProcessSample(long timeNs, long cpuTicks, Map<Long, ThreadSample> threads
 	}
 
 	/**
-	 * What was counted between two samples, for each second.
+	 * The counts between two samples, per second.
 	 *
 	 * @param cpuSeconds CPU time
 	 * @param voluntarySwitches voluntary context switches; without those of threads that
@@ -92,9 +92,9 @@ record ProcessSample(long timeNs, long cpuTicks, Map<Long, ThreadSample> threads
 	}
 
 	/**
-	 * What was counted since an earlier sample. The CPU time is that of the threads, in
-	 * nanoseconds, if none of them has ended; otherwise that of the process, which knows
-	 * of the ended ones but is as coarse as the ticks of the clock.
+	 * Returns the counts since an earlier sample. The CPU time is that of the threads, in
+	 * nanoseconds, if none of them has ended; otherwise it is that of the process, which
+	 * includes ended threads but is only counted in ticks of the clock.
 	 * @param earlier the earlier sample
 	 * @return the rates
 	 */

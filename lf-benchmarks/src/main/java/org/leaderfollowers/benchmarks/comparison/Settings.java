@@ -7,7 +7,8 @@ import java.util.List;
  * How servers are started and measured.
  *
  * @param vmArguments arguments for the servers' JVMs
- * @param cpuIterations what 20 µs of CPU is on this machine: the same for all servers
+ * @param cpuIterations the number of iterations that take 20 µs of CPU time on this
+ * machine: the same for all servers
  * @param warmup seconds that each server is warmed up for
  * @param seconds the length of one measurement
  * @param rounds how often each server is measured in each scenario

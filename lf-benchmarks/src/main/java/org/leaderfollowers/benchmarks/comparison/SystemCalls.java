@@ -9,10 +9,10 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Counts the system calls of a process. With {@code perf} the process hardly notices;
- * where it may not be used, {@code strace} counts the same, but makes each call so slow
- * that the server behaves in another way: more requests are ready at once, and threads
- * are in each other's way.
+ * Counts the system calls of a process. {@code perf} hardly disturbs the process. Where
+ * it may not be used, {@code strace} counts the same, but makes each call so slow that
+ * the server behaves differently: more requests are ready at once, and threads block each
+ * other more often.
  */
 enum SystemCalls {
 
@@ -71,7 +71,10 @@ enum SystemCalls {
 
 	};
 
-	/** Both need some time to attach to all threads and do not say when they have. */
+	/**
+	 * Both tools need some time to attach to all threads, and do not report when they
+	 * have done so.
+	 */
 	private static final long ATTACH_MS = 500;
 
 	/**
@@ -84,9 +87,7 @@ enum SystemCalls {
 
 	}
 
-	/**
-	 * What the process is to do meanwhile.
-	 */
+	/** The activity of the process meanwhile. */
 	interface Activity {
 
 		void run() throws IOException;
@@ -98,8 +99,8 @@ enum SystemCalls {
 	abstract Optional<Count> parse(List<String> lines);
 
 	/**
-	 * The tool that can be used here. Whether it is installed and allowed shows when it
-	 * is used, here on this process itself.
+	 * Returns the tool that can be used here. To see whether it is installed and allowed,
+	 * it is used on this process.
 	 * @return the tool, or nothing if there is none
 	 */
 	static Optional<SystemCalls> available() {
@@ -111,7 +112,7 @@ enum SystemCalls {
 				}
 			}
 			catch (IOException ex) {
-				// Not this one
+				// This tool cannot be used
 			}
 		}
 		return Optional.empty();

@@ -31,7 +31,7 @@ interface Client extends AutoCloseable {
 	}
 
 	/**
-	 * Has the server return a text.
+	 * Sends a text that the server returns.
 	 * @param text what to return
 	 * @return what was returned
 	 * @throws Exception if there is no reply

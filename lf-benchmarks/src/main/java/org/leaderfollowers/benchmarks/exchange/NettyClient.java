@@ -19,9 +19,7 @@ import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.handler.codec.ByteToMessageCodec;
 
-/**
- * Netty as one writes it by hand: a queue of the futures that wait, on the loop.
- */
+/** A typical client with Netty: a queue of the waiting futures, on the event loop. */
 final class NettyClient implements Client {
 
 	private static final long TIMEOUT_SECONDS = 5;

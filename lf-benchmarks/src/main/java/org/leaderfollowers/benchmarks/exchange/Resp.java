@@ -6,9 +6,7 @@ import java.nio.charset.StandardCharsets;
 
 import org.leaderfollowers.Framing;
 
-/**
- * As much of the protocol of Redis as an ECHO needs.
- */
+/** The part of the protocol of Redis that an ECHO needs. */
 final class Resp implements Framing {
 
 	/**

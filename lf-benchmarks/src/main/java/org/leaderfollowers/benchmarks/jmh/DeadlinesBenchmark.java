@@ -18,8 +18,7 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * The deadlines of ten thousand connections: what the leader does for timeouts on its way
- * round.
+ * The deadlines of ten thousand connections: the leader's work for timeouts in each turn.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -34,12 +33,14 @@ public class DeadlinesBenchmark {
 	/** Between the deadlines of two handles: spread over a second. */
 	private static final long STEP_NANOS = TimeUnit.SECONDS.toNanos(1) / HANDLES;
 
-	/** Has no factor in common with the handles, so all of them have their turn. */
+	/**
+	 * Has no factor in common with the number of handles, so that all of them are used.
+	 */
 	private static final int STRIDE = 7919;
 
 	private final ScheduledHandle[] handles = new ScheduledHandle[HANDLES];
 
-	/** Begins again: deadlines are scheduled, as after an idle timeout. */
+	/** Schedules the deadline of a handle again, as after an idle timeout. */
 	private final Consumer<ScheduledHandle> scheduleAgain = this::scheduleAgain;
 
 	private Deadlines<ScheduledHandle> deadlines = new Deadlines<>();

@@ -22,8 +22,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * How long it takes to find a message in what was received, as the engine does it: in a
- * buffer off the heap, with the frame of the connection used again.
+ * How long it takes to find a message in the received bytes, as the engine does it: in a
+ * buffer off the heap, with the connection's frame, which is reused.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -62,7 +62,7 @@ public class FramingBenchmark {
 		}
 	}
 
-	/** How messages are told apart. */
+	/** The framing. */
 	@Param
 	Kind framing = Kind.LINE;
 

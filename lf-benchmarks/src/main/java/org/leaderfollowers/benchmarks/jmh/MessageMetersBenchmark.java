@@ -28,8 +28,8 @@ import org.springframework.context.annotation.AnnotationConfigApplicationContext
 import org.springframework.core.env.MapPropertySource;
 
 /**
- * What it costs to measure a message: by a timer, or by an observation that nothing but
- * meters listen to.
+ * The cost of measuring a message: by a timer, or by an observation that only meters
+ * listen to.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -50,7 +50,7 @@ public class MessageMetersBenchmark {
 
 	private final MessageHandler observed = measured("always");
 
-	/** As an application has its handler measured. */
+	/** Measures the handler as an application does. */
 	private MessageHandler measured(String mode) {
 		AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext();
 		context.getEnvironment()

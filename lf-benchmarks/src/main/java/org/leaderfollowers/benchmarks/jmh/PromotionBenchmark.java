@@ -22,8 +22,8 @@ import org.openjdk.jmh.annotations.Warmup;
 import org.openjdk.jmh.infra.ThreadParams;
 
 /**
- * What promoting costs: next to nothing if the leader takes the role back itself, and the
- * wake-up of a thread if a follower has to.
+ * The cost of promoting: almost nothing if the leader takes the role back itself, and the
+ * wake-up of a thread if a follower has to take it.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -33,7 +33,8 @@ import org.openjdk.jmh.infra.ThreadParams;
 public class PromotionBenchmark {
 
 	/**
-	 * A leader that promotes, and finds the leadership vacant still when it is done.
+	 * A leader promotes, and finds that the leadership is still vacant when it has
+	 * finished.
 	 * @param alone the leadership
 	 * @return whether it could be taken
 	 */
@@ -43,9 +44,9 @@ public class PromotionBenchmark {
 	}
 
 	/**
-	 * A leader that runs a short handler without promoting.
+	 * A leader runs a short handler without promoting.
 	 * @param leased a leadership that has a leader
-	 * @return whether nobody took it over
+	 * @return whether no other thread took it over
 	 */
 	@Benchmark
 	public boolean leaseAndRegain(Leased leased) {
@@ -54,7 +55,8 @@ public class PromotionBenchmark {
 	}
 
 	/**
-	 * Two threads that want the same leadership, each giving it up when it has got it.
+	 * Two threads take the same leadership in turn, and give it up as soon as they have
+	 * it.
 	 * @param contended the leadership
 	 * @param candidate the caller
 	 * @return whether the caller got it
@@ -66,7 +68,7 @@ public class PromotionBenchmark {
 	}
 
 	/**
-	 * From a thread that wakes a follower to its arrival, and back to the first thread.
+	 * A thread wakes a follower, and the follower wakes the first thread.
 	 * @param rally the two threads
 	 */
 	@Benchmark
@@ -109,9 +111,7 @@ public class PromotionBenchmark {
 
 	}
 
-	/**
-	 * One who wants to lead.
-	 */
+	/** A thread that wants to lead. */
 	@State(Scope.Thread)
 	public static class Candidate {
 
@@ -125,9 +125,9 @@ public class PromotionBenchmark {
 	}
 
 	/**
-	 * Two threads of which one waits as a follower while the other one is awake. Each
-	 * publishes whose turn it is before it signals, and looks at it after it is enqueued,
-	 * as threads of a pool do with a vacant leadership.
+	 * Two threads: one waits as a follower while the other one is awake. Each thread
+	 * publishes whose turn it is before it signals, and reads it after it is enqueued, as
+	 * threads of a pool do with a vacant leadership.
 	 */
 	@State(Scope.Benchmark)
 	public static class Rally {
@@ -151,7 +151,8 @@ public class PromotionBenchmark {
 		@Setup(Level.Iteration)
 		public void begin() {
 			this.ended = false;
-			// Its places belong to the followers that were.
+			// The places of the old object belong to the followers of the previous
+			// iteration.
 			this.followers = newFollowers();
 			this.turn = HOME;
 			// JMH does not promise the same thread in each iteration.
@@ -186,7 +187,7 @@ public class PromotionBenchmark {
 		private void play(int next) {
 			this.turn = next;
 			if (this.followers.signal() == Followers.Signal.NOBODY_WAITS) {
-				// The mark is the caller's. Who waits next will look at the turn.
+				// The caller has the mark. The thread that waits next looks at the turn.
 				this.followers.arrive();
 			}
 		}

@@ -9,9 +9,9 @@ import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /**
- * Arguments of the form {@code --name=value}. Each is read once; one that nobody read is
- * a mistake of the user and not passed over, since a benchmark that ignores
- * {@code --conections=1000} measures something else than it says.
+ * Arguments of the form {@code --name=value}. Each argument is read once. An argument
+ * that was never read is a mistake of the user and is rejected: a benchmark that ignores
+ * {@code --conections=1000} does not measure what it claims to measure.
  */
 public final class Arguments {
 
@@ -81,9 +81,7 @@ public final class Arguments {
 		return value.isEmpty() ? List.of() : List.of(value.split(","));
 	}
 
-	/**
-	 * To be called when all that are known have been read.
-	 */
+	/** Called when all known arguments have been read. */
 	public void rejectUnread() {
 		if (!this.unread.isEmpty()) {
 			throw new IllegalArgumentException("Unknown: --" + String.join(", --", this.unread));

@@ -5,8 +5,8 @@ import java.net.SocketAddress;
 import java.nio.channels.SocketChannel;
 
 /**
- * Opens connections. A server that is out of memory may hold its port and never accept:
- * the system alone would give up after two minutes.
+ * Opens connections. A server that is out of memory may keep its port and never accept,
+ * and the system would only give up after two minutes.
  */
 final class Connecting {
 

@@ -8,9 +8,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Connections that have had one reply each and then nothing: what a server keeps for them
- * is what an idle connection costs, including what it did not give back after its first
- * request.
+ * Connections that get one reply each and are then idle. The memory that a server keeps
+ * for them is the cost of an idle connection, including memory that the server does not
+ * release after the first request.
  */
 final class IdleConnections implements AutoCloseable {
 

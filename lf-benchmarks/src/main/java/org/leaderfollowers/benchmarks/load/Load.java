@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * What the generator is to do.
+ * The task of the generator.
  *
  * @param host the server's host
  * @param port the server's port

@@ -4,8 +4,8 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 
 /**
- * One connection and how far it is. In an open loop two threads write to it, one at a
- * time: what they share is guarded by its monitor.
+ * One connection and its progress. In an open loop, two threads write to it, one at a
+ * time; its monitor guards their shared state.
  */
 final class LoadConnection {
 
@@ -29,7 +29,7 @@ final class LoadConnection {
 
 	long replied;
 
-	/** Bytes of the next reply that have come. Of the receiving thread only. */
+	/** Bytes of the next reply that have come. Only used by the receiving thread. */
 	int repliedOffset;
 
 	boolean waitsToWrite;

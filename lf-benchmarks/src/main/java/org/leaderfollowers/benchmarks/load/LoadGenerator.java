@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class LoadGenerator implements AutoCloseable {
 
-	/** What could not be sent within this time after the end never will be. */
+	/** Requests that could not be sent within this time after the end are given up. */
 	private static final long UNSENT_GRACE_NS = TimeUnit.SECONDS.toNanos(1);
 
 	private static final long RELEASE_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(30);
@@ -91,7 +91,7 @@ final class LoadGenerator implements AutoCloseable {
 	 * Put a load on a server.
 	 * @param load the load
 	 * @param listener who is told about the measured period
-	 * @return what came of it
+	 * @return the result
 	 * @throws IOException if the server does not accept the connections
 	 */
 	static LoadResult run(Load load, LoadListener listener) throws IOException {
@@ -146,8 +146,8 @@ final class LoadGenerator implements AutoCloseable {
 	}
 
 	/**
-	 * The life of a run: warm-up, the measured period, the same load until the listener
-	 * has seen enough, the replies that are still under way.
+	 * Runs the phases: warm-up, the measured period, the same load until the listener
+	 * allows the end, and the outstanding replies.
 	 */
 	private void receive(LoadListener listener) throws IOException {
 		receiveUntil(this.period.startNs());
@@ -171,7 +171,7 @@ final class LoadGenerator implements AutoCloseable {
 		countMissing();
 	}
 
-	/** Whoever looks at the server is to see it at work, and with all connections. */
+	/** The listener looks at the server while it is at work and has all connections. */
 	private void receiveUntilReleased(LoadListener listener) throws IOException {
 		long untilNs = System.nanoTime() + RELEASE_TIMEOUT_NS;
 		while (!listener.released() && System.nanoTime() < untilNs && this.open > 0) {
@@ -263,7 +263,7 @@ final class LoadGenerator implements AutoCloseable {
 
 	/**
 	 * Take the replies out of the buffer.
-	 * @param connection the connection whose they are
+	 * @param connection the connection of the replies
 	 * @return the number of replies that have come by now, or -1 if one is wrong
 	 */
 	private long replies(LoadConnection connection) {
@@ -383,7 +383,7 @@ final class LoadGenerator implements AutoCloseable {
 			channel.close();
 		}
 		catch (IOException ex) {
-			// There is nothing left to do with it
+			// The connection cannot be used any more
 		}
 	}
 

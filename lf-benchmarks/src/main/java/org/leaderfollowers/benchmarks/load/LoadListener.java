@@ -3,7 +3,7 @@ package org.leaderfollowers.benchmarks.load;
 import java.io.IOException;
 
 /**
- * Told, by the thread that receives, when the measured period begins and ends, so that
+ * Called by the receiving thread when the measured period begins and ends, so that
  * someone else can look at the server at the same moments.
  */
 interface LoadListener {

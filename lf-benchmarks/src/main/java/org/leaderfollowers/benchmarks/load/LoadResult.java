@@ -11,7 +11,7 @@ import java.util.zip.DataFormatException;
 import org.HdrHistogram.Histogram;
 
 /**
- * What came of a {@link Load}.
+ * The result of a {@link Load}.
  *
  * @param requests replies that came in the measured period
  * @param errors requests without the right reply: wrong bytes, a closed connection, none
@@ -72,7 +72,7 @@ public record LoadResult(long requests, long errors, long unsent, long total, do
 	public static LoadResult parse(String line) {
 		Map<String, String> values = new LinkedHashMap<>();
 		for (String field : line.substring(PREFIX.length()).split(" ")) {
-			// The first: Base64 ends with such signs as well
+			// The first equals sign: Base64 ends with equals signs as well
 			int equals = field.indexOf('=');
 			values.put(field.substring(0, equals), field.substring(equals + 1));
 		}

@@ -84,7 +84,8 @@ final class Pacer extends Thread {
 				this.sender.send(connection);
 			}
 			catch (IOException ex) {
-				// Left to the receiving thread, which counts what has no reply
+				// The receiving thread handles it, and counts the requests without a
+				// reply
 				connection.broken = true;
 			}
 		}
@@ -92,8 +93,9 @@ final class Pacer extends Thread {
 
 	/**
 	 * Linux lets a thread sleep 50 µs longer than it asked for, to wake several at once.
-	 * That is as long as a whole round trip, so ask for none; elsewhere, or where it is
-	 * not allowed, the lateness in the result says what it costs.
+	 * That is as long as a whole round trip, so this thread asks for no tolerance.
+	 * Elsewhere, or where that is not allowed, the lateness in the result shows the
+	 * effect.
 	 */
 	private static void sleepPrecisely() {
 		try {
@@ -101,7 +103,7 @@ final class Pacer extends Thread {
 			Files.writeString(Path.of("/proc", thread.toString(), "timerslack_ns"), "1");
 		}
 		catch (IOException | RuntimeException ex) {
-			// As it is
+			// The tolerance stays as it is
 		}
 	}
 

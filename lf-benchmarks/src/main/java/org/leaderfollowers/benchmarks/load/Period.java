@@ -34,7 +34,7 @@ final class Period {
 		return this.stopped;
 	}
 
-	/** From now on, only what is half-sent is sent. */
+	/** From now on, only requests that were sent in part are completed. */
 	void stop() {
 		this.stopped = true;
 	}

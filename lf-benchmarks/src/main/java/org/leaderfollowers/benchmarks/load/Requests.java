@@ -6,14 +6,14 @@ import java.nio.ByteOrder;
 /**
  * The requests of all connections, computed and never stored: a line is eight letters for
  * its connection, eight for its number, a filler and the newline. Since any part of any
- * line can be had again, a connection needs no buffer for a half-written request, and
- * every byte of every reply can be compared.
+ * line can be computed again, a connection needs no buffer for a partly written request,
+ * and every byte of every reply can be compared.
  */
 final class Requests {
 
 	private static final int HEADER = 16;
 
-	/** A header, and the newline. */
+	/** A header and the newline. */
 	static final int SHORTEST = HEADER + 1;
 
 	/** Requests are written together up to this many bytes. */

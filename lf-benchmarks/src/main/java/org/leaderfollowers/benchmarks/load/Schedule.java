@@ -3,9 +3,9 @@ package org.leaderfollowers.benchmarks.load;
 import java.util.concurrent.TimeUnit;
 
 /**
- * When each request of an open loop is due. It is fixed before the first one is sent and
- * computed, not stored: the connections take turns, so request {@code i} of all belongs
- * to connection {@code i mod n}.
+ * When each request of an open loop is due. It is fixed before the first request is sent,
+ * and it is computed, not stored: the connections take turns, so request {@code i} of all
+ * requests belongs to connection {@code i mod n}.
  */
 final class Schedule {
 

@@ -8,8 +8,8 @@ import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends what may be sent on a connection. Each thread that sends has one of its own, with
- * its own buffer.
+ * Sends the requests that may be sent on a connection. Each sending thread has its own
+ * sender, with its own buffer.
  */
 final class Sender {
 
@@ -42,8 +42,9 @@ final class Sender {
 
 	/**
 	 * Send all requests that may be sent now. The caller holds the connection's monitor.
-	 * The clock is read after it was entered: of two threads, the second sees all that
-	 * was due when the first looked, so no request is passed over by both.
+	 * The clock is read inside the monitor: of two threads, the second one sees every
+	 * request that was due when the first one looked, so no request is overlooked by
+	 * both.
 	 * @param connection the connection
 	 * @throws IOException if the connection is broken
 	 */

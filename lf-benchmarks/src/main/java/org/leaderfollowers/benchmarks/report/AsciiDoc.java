@@ -2,9 +2,7 @@ package org.leaderfollowers.benchmarks.report;
 
 import java.util.List;
 
-/**
- * A page as it is being written.
- */
+/** Writes a page. */
 final class AsciiDoc {
 
 	private final StringBuilder text = new StringBuilder();

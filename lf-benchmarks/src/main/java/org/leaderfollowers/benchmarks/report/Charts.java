@@ -13,15 +13,13 @@ import org.leaderfollowers.benchmarks.results.Results;
 import org.leaderfollowers.benchmarks.results.Scenario;
 import org.leaderfollowers.benchmarks.results.Servers;
 
-/**
- * Which charts can be drawn of results.
- */
+/** Draws charts of results. */
 final class Charts {
 
 	/** More lines cannot be told apart. The tables have all servers. */
 	private static final int MOST_SERIES = 9;
 
-	/** A percentile with fewer values above it is one of chance. */
+	/** A percentile with fewer values above it depends on chance. */
 	private static final int VALUES_ABOVE = 10;
 
 	private static final double NANOS_PER_MICRO = 1e3;

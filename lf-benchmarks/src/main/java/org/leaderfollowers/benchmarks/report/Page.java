@@ -26,14 +26,15 @@ import org.leaderfollowers.benchmarks.simulation.Findings;
 
 /**
  * The page of the documentation. Every figure in it, and every sentence about figures,
- * comes from the results: it says what was found, also where that is not what anybody
- * hoped for.
+ * comes from the results, including bad results.
  */
 final class Page {
 
 	private static final String IMAGES = "images/benchmarks/";
 
-	/** Other processes may have used so much of the machine, in percent. */
+	/**
+	 * Up to this share of the machine in percent, use by other processes does not matter.
+	 */
 	private static final double QUIET_PERCENT = 5;
 
 	private static final List<Metric> RANGES = List.of(Metric.REQUESTS_PER_SECOND, Metric.CPU_US);

@@ -4,10 +4,10 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A consequence that the paper claims for the pattern (its section 13), as something that
- * can be measured: a ratio that is to be below or above 1.
+ * A consequence that the paper claims for the pattern (its section 13), as a measurable
+ * ratio that must be below or above 1.
  *
- * @param statement what the paper says, in our words
+ * @param statement the claim of the paper in other words
  * @param scenario the load
  * @param metric what is measured
  * @param reference the server that is compared with
@@ -15,7 +15,7 @@ import java.util.Optional;
  */
 public record Claim(String statement, Scenario scenario, Metric metric, String reference, Relation relation) {
 
-	/** Ratios nearer to 1 than this are no difference. */
+	/** Ratios closer to 1 than this do not count as a difference. */
 	private static final double TOLERANCE = 0.05;
 
 	private static final Scenario FULL = Scenario.closed("none", 64);
@@ -99,7 +99,7 @@ public record Claim(String statement, Scenario scenario, Metric metric, String r
 	}
 
 	/**
-	 * What was found.
+	 * The result of a check.
 	 *
 	 * @param value the server's value
 	 * @param reference the value of the one that it is compared with

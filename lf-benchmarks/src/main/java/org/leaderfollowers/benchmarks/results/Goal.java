@@ -37,13 +37,13 @@ public record Goal(String load, String demand, Function<Results, Check> check) {
 	 */
 	public enum Outcome {
 
-		/** It was. */
+		/** The goal was reached. */
 		MET("met"),
 
-		/** It was not. */
+		/** The goal was not reached. */
 		MISSED("missed"),
 
-		/** Nobody knows. */
+		/** The load of the goal was not measured. */
 		NOT_MEASURED("not measured");
 
 		private final String label;
@@ -72,7 +72,7 @@ public record Goal(String load, String demand, Function<Results, Check> check) {
 	/**
 	 * Check this goal.
 	 * @param results what was measured
-	 * @return what came of it
+	 * @return the result
 	 */
 	public Check check(Results results) {
 		return this.check.apply(results);

@@ -1,8 +1,8 @@
 package org.leaderfollowers.benchmarks.servers;
 
 /**
- * Burns processor time by a chain of operations each of which needs the result of the one
- * before, so that no compiler or processor can do it faster than one after another.
+ * Uses processor time in a chain of operations. Each operation needs the result of the
+ * previous one, so neither a compiler nor a processor can run them in parallel.
  */
 final class CpuTime {
 
@@ -18,8 +18,8 @@ final class CpuTime {
 	}
 
 	/**
-	 * Finds how many iterations take a time. The fastest of many rounds counts: whatever
-	 * else the machine does can only make a round slower.
+	 * Finds how many iterations take a time. The fastest of many rounds counts: other
+	 * work of the machine can only make a round slower.
 	 * @param nanos the time
 	 * @return iterations, for {@link #burn}
 	 */
@@ -43,7 +43,7 @@ final class CpuTime {
 			x ^= x >>> 7;
 			x ^= x << 17;
 		}
-		// Never the case, but the compiler cannot know, and must not drop the loop.
+		// Never true, but the compiler cannot know this, so it cannot remove the loop.
 		if (x == 0) {
 			sink = x;
 		}

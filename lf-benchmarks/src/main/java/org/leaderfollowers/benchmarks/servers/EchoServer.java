@@ -3,7 +3,7 @@ package org.leaderfollowers.benchmarks.servers;
 import java.io.IOException;
 
 /**
- * A server that runs and answers each line with the same line. It was started by
+ * A running server that answers each line with the same line. It was started by
  * {@link ServerKind#start} and is closed once.
  */
 public interface EchoServer extends AutoCloseable {
@@ -26,8 +26,9 @@ public interface EchoServer extends AutoCloseable {
 	}
 
 	/**
-	 * What the server's own allocator holds off the heap: frameworks that have one are
-	 * not to look leaner than others because the JVM does not see it.
+	 * Returns the memory that the server's own allocator holds off the heap: a framework
+	 * with its own allocator must not look better than others because the JVM does not
+	 * see its memory.
 	 * @return bytes, whether or not they are in the JVM's pool of direct buffers as well;
 	 * 0 if there is no such allocator
 	 */
@@ -36,8 +37,8 @@ public interface EchoServer extends AutoCloseable {
 	}
 
 	/**
-	 * Closes the port and all connections, and ends all threads of the server. What was
-	 * not answered by then need not be.
+	 * Closes the port and all connections, and ends all threads of the server. Messages
+	 * that have not been answered by then may be lost.
 	 */
 	@Override
 	void close();

@@ -1,8 +1,8 @@
 package org.leaderfollowers.benchmarks.servers;
 
 /**
- * What goes wrong in a server makes its figures worthless: it is said on standard error,
- * where whoever runs the comparison sees it, whatever logging the server uses.
+ * A failure in a server makes its figures worthless. It is reported on standard error,
+ * where the person who runs the comparison sees it, whatever logging the server uses.
  */
 final class Failures {
 

@@ -63,8 +63,8 @@ final class GrizzlyServer implements EchoServer {
 	}
 
 	/**
-	 * Answers the lines of a read where they lie, as {@link LineEcho} does, and writes
-	 * the buffer that was read.
+	 * Answers the lines of a read in place, as {@link LineEcho} does, and writes the
+	 * buffer that was read.
 	 */
 	private static final class EchoFilter extends BaseFilter {
 
@@ -107,7 +107,7 @@ final class GrizzlyServer implements EchoServer {
 			}
 			Buffer rest = (line < end) ? input.split(line) : null;
 			input.limit(reply);
-			// It goes back to the pool when it is written.
+			// The buffer goes back to the pool after it has been written.
 			input.allowBufferDispose(true);
 			context.write(input);
 			return (rest != null) ? context.getStopAction(rest) : context.getStopAction();

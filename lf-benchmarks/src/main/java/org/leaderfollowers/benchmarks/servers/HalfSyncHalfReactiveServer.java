@@ -30,10 +30,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class HalfSyncHalfReactiveServer implements EchoServer {
 
-	/** More than there can be connections, so that the reader never waits for room. */
+	/** More than there can be connections, so the reader never waits for room. */
 	private static final int QUEUE_CAPACITY = 1 << 17;
 
-	/** With this much unanswered, a connection is not read from any more. */
+	/** When this many bytes are unanswered, the connection is no longer read. */
 	private static final int INBOX_LIMIT = 1024 * 1024;
 
 	private final Runnable work;
@@ -169,19 +169,24 @@ final class HalfSyncHalfReactiveServer implements EchoServer {
 
 		private final AtomicInteger inboxBytes = new AtomicInteger();
 
-		/** Whether it is in the queue, with a worker, or waits to be written again. */
+		/**
+		 * Whether the connection is in the queue, with a worker, or waiting to be written
+		 * again.
+		 */
 		private final AtomicBoolean claimed = new AtomicBoolean();
 
-		/** The reader does not read from it: its inbox is full. */
+		/** Whether the reader does not read because the inbox is full. */
 		private volatile boolean paused;
 
-		/** Its peer has closed it; what was received is answered still. */
+		/** Whether the peer has closed; received messages are still answered. */
 		private volatile boolean ended;
 
-		/** The beginning of a line; the reader's. */
+		/** The beginning of a line; only used by the reader. */
 		private byte @Nullable [] rest;
 
-		/** Replies that the socket did not take; of whoever has the claim. */
+		/**
+		 * Replies that the socket did not accept; only used by the thread with the claim.
+		 */
 		private volatile @Nullable ByteBuffer unwritten;
 
 		Connection(SocketChannel channel, SelectionKey key) {
@@ -209,7 +214,7 @@ final class HalfSyncHalfReactiveServer implements EchoServer {
 			}
 			if (this.inboxBytes.addAndGet(received) > INBOX_LIMIT) {
 				this.key.interestOpsAnd(~SelectionKey.OP_READ);
-				// Before it is handed over, so that whoever answers it will see it.
+				// Before the hand-over, so that the thread that answers sees it.
 				this.paused = true;
 			}
 			hand();
@@ -258,7 +263,7 @@ final class HalfSyncHalfReactiveServer implements EchoServer {
 			if (!waiting.hasRemaining()) {
 				this.unwritten = null;
 				this.key.interestOpsAnd(~SelectionKey.OP_WRITE);
-				// The claim goes with it.
+				// The claim goes to the worker with the connection.
 				HalfSyncHalfReactiveServer.this.queue.add(this);
 			}
 		}
@@ -274,7 +279,7 @@ final class HalfSyncHalfReactiveServer implements EchoServer {
 		void answer(ByteBuffer replies) throws IOException {
 			do {
 				if (!answerInbox(replies)) {
-					// The reader takes over, and keeps the claim.
+					// The reader continues to write, and keeps the claim.
 					return;
 				}
 				if (this.ended && this.inbox.isEmpty()) {
@@ -287,13 +292,13 @@ final class HalfSyncHalfReactiveServer implements EchoServer {
 					HalfSyncHalfReactiveServer.this.selector.wakeup();
 				}
 				this.claimed.set(false);
-				// Whoever came before that did not hand it over, and is not to be
-				// forgotten.
+				// A reader that added messages before this did not hand the connection
+				// over, because it was claimed: look again.
 			}
 			while ((!this.inbox.isEmpty() || this.paused || this.ended) && this.claimed.compareAndSet(false, true));
 		}
 
-		/** Returns whether everything is written. */
+		/** Returns whether everything has been written. */
 		private boolean answerInbox(ByteBuffer replies) throws IOException {
 			replies.clear();
 			for (byte[] message = this.inbox.poll(); message != null; message = this.inbox.poll()) {
@@ -327,11 +332,11 @@ final class HalfSyncHalfReactiveServer implements EchoServer {
 		void close() {
 			try {
 				this.channel.close();
-				// Its descriptor is freed by the selector only.
+				// Only the selector closes the descriptor.
 				HalfSyncHalfReactiveServer.this.selector.wakeup();
 			}
 			catch (IOException ex) {
-				// Its peer is gone, or will notice.
+				// The peer has disconnected, or will notice it.
 			}
 		}
 

@@ -61,7 +61,7 @@ final class LeaderFollowersServer implements EchoServer {
 		return listen("neighbour", work);
 	}
 
-	/** The engine of the class path may be older than the policy. */
+	/** The engine on the class path may be older than the policy. */
 	static boolean hasPolicy(String policy) {
 		for (PromotionPolicy candidate : PromotionPolicy.values()) {
 			if (candidate.name().equals(policy)) {
@@ -78,7 +78,7 @@ final class LeaderFollowersServer implements EchoServer {
 
 	@Override
 	public void close() {
-		// Its servers with it.
+		// Closes its servers as well.
 		this.pool.close(Duration.ZERO);
 	}
 

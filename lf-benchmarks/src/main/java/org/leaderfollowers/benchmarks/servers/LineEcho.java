@@ -4,13 +4,13 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * Answers lines where they lie: a reply is never longer than its request, so the servers
- * that are written on bare sockets need one buffer, and gather what they reply to one
- * read in one write. That is the least work an echo can be.
+ * Answers lines in place: a reply is never longer than its request. Servers that use
+ * sockets directly therefore need one buffer, and write all replies to one read at once.
+ * No echo can do less work.
  */
 final class LineEcho {
 
-	/** What is read at a time when no line is incomplete. */
+	/** How many bytes are read at a time when no line is incomplete. */
 	private static final int READ_SIZE = 64 * 1024;
 
 	private final Runnable work;
@@ -23,7 +23,7 @@ final class LineEcho {
 	}
 
 	/**
-	 * How long a line can be.
+	 * Returns the maximum length of a line.
 	 * @return bytes, with carriage return and line feed
 	 */
 	int maxLine() {
@@ -31,8 +31,8 @@ final class LineEcho {
 	}
 
 	/**
-	 * A buffer for one thread: whatever a connection has left behind, there is room for
-	 * more.
+	 * Creates a buffer for one thread that has room for further bytes after any
+	 * incomplete line.
 	 * @return an empty buffer
 	 */
 	ByteBuffer newBuffer() {

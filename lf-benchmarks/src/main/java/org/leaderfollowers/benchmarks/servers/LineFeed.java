@@ -3,8 +3,8 @@ package org.leaderfollowers.benchmarks.servers;
 import java.nio.ByteBuffer;
 
 /**
- * Finds the ends of lines, eight bytes at a time: looking at one byte after the other
- * takes microseconds for a line of some kilobytes, as much as a whole short request.
+ * Finds the ends of lines, eight bytes at a time: byte by byte, a line of some kilobytes
+ * would take microseconds, as long as a whole short request.
  */
 final class LineFeed {
 

@@ -9,9 +9,7 @@ import java.nio.channels.SocketChannel;
 
 import org.jspecify.annotations.Nullable;
 
-/**
- * Where all servers listen, and how: the same for each of them.
- */
+/** The address and the socket options of all servers: the same for each of them. */
 final class Loopback {
 
 	/** Ten thousand clients connect in a burst. The system may have a lower limit. */
@@ -43,8 +41,8 @@ final class Loopback {
 
 	/**
 	 * Accepts the next connection, if there is one.
-	 * @param listening where
-	 * @return not blocking; {@code null} if there is none
+	 * @param listening the listening socket
+	 * @return a non-blocking channel, or {@code null} if there is none
 	 * @throws IOException if no more connections can be accepted
 	 */
 	static @Nullable SocketChannel accept(ServerSocketChannel listening) throws IOException {
@@ -59,7 +57,7 @@ final class Loopback {
 				return channel;
 			}
 			catch (IOException ex) {
-				// Reset by its peer already.
+				// The peer has already reset the connection.
 				channel.close();
 			}
 		}

@@ -31,12 +31,13 @@ import io.netty.util.concurrent.GlobalEventExecutor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Netty, with two loops for each processor by default: on the loop, where a handler must
- * not block, or on a group of executors, which is Netty's answer for handlers that do.
+ * Netty, by default with two event loops for each processor. The handler runs on the
+ * loop, where it must not block, or on a group of executors, which Netty provides for
+ * handlers that block.
  */
 final class NettyServer implements EchoServer {
 
-	/** The default, an adaptive one, leaves some garbage for each message. */
+	/** The default, an adaptive allocator, leaves some garbage for each message. */
 	private static final PooledByteBufAllocator ALLOCATOR = PooledByteBufAllocator.DEFAULT;
 
 	private static final long PATIENCE_SECONDS = 5;
@@ -46,8 +47,8 @@ final class NettyServer implements EchoServer {
 	private final @Nullable EventExecutorGroup executors;
 
 	/**
-	 * The ports, and the connections whose handlers are on executors: unlike the loops,
-	 * those do not close what is left when they end.
+	 * The ports, and the connections whose handlers are on executors: executors, unlike
+	 * event loops, do not close their connections when they end.
 	 */
 	private final ChannelGroup channels = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
 
@@ -59,7 +60,8 @@ final class NettyServer implements EchoServer {
 
 	private NettyServer(IoHandlerFactory transport, Class<? extends ServerChannel> channel,
 			@Nullable EventExecutorGroup executors, ServerOptions options, Runnable work) {
-		// It samples allocations to find those that are not released; not in production.
+		// Detection samples allocations to find buffers that are not released; it is not
+		// for production.
 		ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.DISABLED);
 		this.loops = new MultiThreadIoEventLoopGroup(options.loops(), transport);
 		this.executors = executors;
@@ -78,7 +80,7 @@ final class NettyServer implements EchoServer {
 			.childOption(ChannelOption.ALLOCATOR, ALLOCATOR)
 			.childHandler(new ChannelInitializer<Channel>() {
 
-				// Deprecated, but there is nothing that takes its place.
+				// Deprecated, but without a replacement.
 				@SuppressWarnings("deprecation")
 				@Override
 				protected void initChannel(Channel accepted) {
@@ -144,7 +146,8 @@ final class NettyServer implements EchoServer {
 	}
 
 	/**
-	 * Writes each line as it is answered, but flushes when all that was read is.
+	 * Writes each line when it is answered, but flushes only after the last line of a
+	 * read.
 	 */
 	@Sharable
 	private static final class EchoHandler extends ChannelInboundHandlerAdapter {
@@ -159,8 +162,7 @@ final class NettyServer implements EchoServer {
 		public void channelRead(ChannelHandlerContext context, Object message) {
 			ByteBuf line = (ByteBuf) message;
 			this.work.run();
-			// The line has its end still, so that the reply needs no second buffer for
-			// it.
+			// The line still has its end, so the reply needs no second buffer.
 			int end = line.writerIndex();
 			if (end > 1 && line.getByte(end - 2) == '\r') {
 				line.setByte(end - 2, '\n').writerIndex(end - 1);

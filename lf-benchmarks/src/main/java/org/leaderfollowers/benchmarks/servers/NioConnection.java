@@ -18,7 +18,10 @@ final class NioConnection {
 	/** The beginning of a line. */
 	private byte @Nullable [] rest;
 
-	/** Replies that the socket did not take. Nothing is read before they are written. */
+	/**
+	 * Replies that the socket did not accept. Nothing is read before they have been
+	 * written.
+	 */
 	private @Nullable ByteBuffer unwritten;
 
 	NioConnection(SocketChannel channel) {
@@ -26,9 +29,9 @@ final class NioConnection {
 	}
 
 	/**
-	 * Does what the channel is ready for. One thread at a time.
+	 * Does the operations that the channel is ready for. Called by one thread at a time.
 	 * @param echo answers the lines
-	 * @param buffer the thread's
+	 * @param buffer the buffer of the thread
 	 * @return the operation to wait for next; 0 if the peer has closed the connection
 	 * @throws IOException if the connection is to be closed
 	 */
@@ -78,7 +81,7 @@ final class NioConnection {
 			this.channel.close();
 		}
 		catch (IOException ex) {
-			// Its peer is gone, or will notice.
+			// The peer has disconnected, or will notice it.
 		}
 	}
 

@@ -10,9 +10,8 @@ import java.nio.channels.SocketChannel;
 import java.util.function.Consumer;
 
 /**
- * One thread and one selector, and nothing that is not needed: the least that Java can
- * do, against which every other server is measured. A handler that blocks stops all
- * connections.
+ * One thread with one selector and nothing more: the least work that is possible in Java,
+ * and the measure for all other servers. A handler that blocks stops all connections.
  */
 final class NioServer implements EchoServer {
 
@@ -89,7 +88,7 @@ final class NioServer implements EchoServer {
 			}
 		}
 		catch (IOException ex) {
-			// As long as it were selected, it would fail again without end.
+			// While it were selected, it would fail again and again.
 			key.cancel();
 			Failures.report("No more connections are accepted", ex);
 		}

@@ -29,18 +29,18 @@ record ProcessStatistics(long allocated, long heap, long direct, int threads) {
 
 	private static final int MIN_COLLECTIONS = 3;
 
-	/** Collections that free no more than this leave a heap that has settled. */
+	/** If a collection frees no more than this, the heap has settled. */
 	private static final long SETTLED_BYTES = 16 * 1024;
 
 	static ProcessStatistics of(EchoServer server) {
-		// An allocator of its own may or may not use buffers that the JVM knows of.
+		// Its own allocator may or may not use buffers that the JVM knows.
 		long direct = Math.max(poolOfDirectBuffers(), server.ownDirectBytes());
 		return new ProcessStatistics(allocatedBytes(), usedHeap(), direct, THREADS.getThreadCount());
 	}
 
 	/**
-	 * Collects garbage until there is no more to be found: what is freed by one
-	 * collection may have kept alive what the next one frees.
+	 * Collects garbage until nothing more is found: an object that one collection frees
+	 * may have kept others alive until the next one.
 	 */
 	static ProcessStatistics settled(EchoServer server) {
 		long before = Long.MAX_VALUE;
@@ -56,9 +56,7 @@ record ProcessStatistics(long allocated, long heap, long direct, int threads) {
 		return of(server);
 	}
 
-	/**
-	 * Buffers off the heap are freed by a thread that learns of it after a collection.
-	 */
+	/** Waits, because a thread frees buffers off the heap only after a collection. */
 	private static void pauseForCleaners() {
 		try {
 			TimeUnit.MILLISECONDS.sleep(50);
@@ -91,7 +89,7 @@ record ProcessStatistics(long allocated, long heap, long direct, int threads) {
 		}
 		long sum = 0;
 		for (long bytes : THREADS.getThreadAllocatedBytes(THREADS.getAllThreadIds())) {
-			// -1 for threads that have ended meanwhile.
+			// -1 for threads that have ended in the meantime.
 			sum += Math.max(0, bytes);
 		}
 		return sum;
@@ -107,7 +105,7 @@ record ProcessStatistics(long allocated, long heap, long direct, int threads) {
 		}
 	}
 
-	/** The line that a server process answers. */
+	/** Returns the line that a server process prints. */
 	@Override
 	public String toString() {
 		return "STATS allocated=%d heap=%d direct=%d threads=%d".formatted(this.allocated, this.heap, this.direct,

@@ -6,15 +6,15 @@ import java.util.Optional;
 import java.util.function.BooleanSupplier;
 
 /**
- * The designs that are compared. Each server is written as somebody would who knows its
- * technology well: a comparison with a bad server shows nothing.
+ * The designs that are compared. Each server is written as an expert in its technology
+ * would write it: a comparison with a bad server shows nothing.
  */
 public enum ServerKind {
 
 	/** Our engine, promoting before every dispatch. */
 	LF_EAGER("lf-eager", (options, work) -> new LeaderFollowersServer("EAGER", options, work)),
 
-	/** Our engine, promoting when it has learned that it is worth it. */
+	/** Our engine, promoting where it has learned that promotion pays. */
 	LF_ADAPTIVE("lf-adaptive", (options, work) -> new LeaderFollowersServer("ADAPTIVE", options, work),
 			() -> LeaderFollowersServer.hasPolicy("ADAPTIVE"), "the engine has no promotion policy ADAPTIVE"),
 
@@ -86,7 +86,7 @@ public enum ServerKind {
 	}
 
 	/**
-	 * How it is named on a command line and in reports.
+	 * Returns its name on a command line and in reports.
 	 * @return lower case
 	 */
 	public String id() {
@@ -94,8 +94,8 @@ public enum ServerKind {
 	}
 
 	/**
-	 * Whether it runs on this JDK and system.
-	 * @return why not; nothing if it does
+	 * Returns why the server does not run on this JDK and system.
+	 * @return the reason; nothing if it does run
 	 */
 	public Optional<String> unsupportedReason() {
 		return this.supported.getAsBoolean() ? Optional.empty() : Optional.of(this.reason);
@@ -110,7 +110,7 @@ public enum ServerKind {
 		return this != SPRING_INTEGRATION;
 	}
 
-	/** Whether {@link ServerOptions#loops} means anything to it. */
+	/** Whether the kind uses {@link ServerOptions#loops}. */
 	private boolean hasLoops() {
 		return this.id.startsWith("lf-") || this.id.startsWith("netty-");
 	}
@@ -118,7 +118,7 @@ public enum ServerKind {
 	/**
 	 * Starts a server on a port of the loopback interface. When this method returns,
 	 * clients can connect.
-	 * @param options what it is to do
+	 * @param options the options of the server
 	 * @return the server
 	 * @throws IOException if it cannot be started
 	 * @throws UnsupportedOperationException if it does not run here

@@ -1,7 +1,8 @@
 package org.leaderfollowers.benchmarks.servers;
 
 /**
- * What is the same for every kind of server, so that only the kind makes a difference.
+ * The options that are the same for every kind of server, so that only the kind makes a
+ * difference.
  *
  * @param work what the handler does before it replies
  * @param threads how many threads may handle messages at a time, where the kind has a
@@ -15,8 +16,8 @@ package org.leaderfollowers.benchmarks.servers;
 public record ServerOptions(Work work, int threads, int loops, int maxMessage, int cpuIterations) {
 
 	/**
-	 * The default of our engine: enough to block in many requests at a time, without a
-	 * cost for those that wait.
+	 * The default of our engine: enough threads to block in many requests at a time;
+	 * waiting threads cost nothing.
 	 */
 	public static final int DEFAULT_THREADS = 64;
 

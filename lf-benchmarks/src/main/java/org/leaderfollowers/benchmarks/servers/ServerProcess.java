@@ -63,7 +63,7 @@ public final class ServerProcess {
 	 */
 	public static void main(String[] args) throws IOException {
 		int status = run(args, System.in, System.out, System.err);
-		// Threads that a handler keeps must not keep the process.
+		// Threads that a handler keeps must not keep the process alive.
 		System.exit(status);
 	}
 
@@ -111,7 +111,7 @@ public final class ServerProcess {
 		}
 	}
 
-	/** A reader waits for it at the other end of a pipe. */
+	/** A reader waits for the line at the other end of a pipe. */
 	private static void say(PrintStream out, String line) {
 		out.println(line);
 		out.flush();

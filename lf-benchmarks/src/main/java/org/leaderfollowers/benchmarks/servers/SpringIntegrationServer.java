@@ -41,7 +41,7 @@ final class SpringIntegrationServer implements EchoServer {
 
 	private final ExecutorService handlers;
 
-	/** Tells that the port is bound; nothing else. */
+	/** Only reports that the port is bound. */
 	private final SimpleAsyncTaskScheduler scheduler = new SimpleAsyncTaskScheduler();
 
 	private final TcpNioServerConnectionFactory factory;
@@ -49,13 +49,13 @@ final class SpringIntegrationServer implements EchoServer {
 	private final int port;
 
 	SpringIntegrationServer(ServerOptions options, Runnable work) throws IOException {
-		// The one that selects, and as many as can read at a time.
+		// One thread for the selector, and as many as can read at a time.
 		this.readers = Executors.newFixedThreadPool(1 + Runtime.getRuntime().availableProcessors());
 		this.handlers = Executors.newFixedThreadPool(options.threads());
 		ByteArrayLfSerializer lines = new ByteArrayLfSerializer();
-		// Carriage return and line feed are counted.
+		// Includes carriage return and line feed.
 		lines.setMaxMessageSize(options.maxMessage() + 2);
-		// Or each message would be assembled in a new buffer of the maximum size.
+		// Otherwise each message would be assembled in a new buffer of the maximum size.
 		lines.setPoolSize(options.threads());
 		this.factory = new ConnectionFactory();
 		this.factory.setLocalAddress(Loopback.address().getHostAddress());
@@ -75,7 +75,7 @@ final class SpringIntegrationServer implements EchoServer {
 				bound.complete(listening.getPort());
 			}
 		});
-		// It looks for settings there, and has its defaults for those that are missing.
+		// The factory looks for settings there, and uses defaults for missing ones.
 		this.factory.setBeanFactory(new DefaultListableBeanFactory());
 		this.factory.setTaskScheduler(this.scheduler);
 		this.factory.afterPropertiesSet();
@@ -110,7 +110,7 @@ final class SpringIntegrationServer implements EchoServer {
 
 		@Override
 		public void stop() {
-			// Or it takes the selector that it closes for one that failed.
+			// Otherwise the factory would treat the selector that it closes as failed.
 			setActive(false);
 			super.stop();
 		}

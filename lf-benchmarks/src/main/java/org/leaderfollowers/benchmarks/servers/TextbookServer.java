@@ -17,10 +17,10 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The Leader/Followers pattern as its paper implements it: a monitor whose condition the
- * followers wait on, a leader that deactivates the handle in the demultiplexer and
- * promotes a follower before it dispatches, and a reactivation that interrupts whoever
- * leads by then. What our engine does differently is measured against this.
+ * The Leader/Followers pattern as in its paper: followers wait on the condition of a
+ * monitor. A leader deactivates the handle in the demultiplexer and promotes a follower
+ * before it dispatches. A reactivation interrupts the thread that leads at that time.
+ * What our engine does differently is measured against this.
  * <p>
  * Two savings that the paper allows are made: handles that became ready together are
  * handed to the next leaders without another wait, and a thread that is done while nobody
@@ -45,7 +45,10 @@ final class TextbookServer implements EchoServer {
 
 	private volatile boolean closed;
 
-	/** What the selector found and nobody took yet. Only the leader touches it. */
+	/**
+	 * The keys that the selector found and that no thread has taken yet. Only the leader
+	 * touches it.
+	 */
 	private @Nullable Iterator<SelectionKey> ready;
 
 	TextbookServer(ServerOptions options, Runnable work) throws IOException {
@@ -59,7 +62,7 @@ final class TextbookServer implements EchoServer {
 		this.threads.forEach(Thread::start);
 	}
 
-	/** What each thread of the pool does. */
+	/** The loop of each thread of the pool. */
 	private void join() {
 		ByteBuffer buffer = this.echo.newBuffer();
 		try {
@@ -79,7 +82,7 @@ final class TextbookServer implements EchoServer {
 				Failures.report("The selector failed", ex);
 			}
 		}
-		// Whoever waits for the leadership is to see that there is nothing to lead.
+		// A thread that waits for the leadership must see that the server is closed.
 		promoteNewLeader();
 	}
 
@@ -103,7 +106,7 @@ final class TextbookServer implements EchoServer {
 					return key;
 				}
 				catch (CancelledKeyException ex) {
-					// It was closed after the selector had found it.
+					// The channel was closed after the selector had found it.
 				}
 			}
 		}
@@ -137,7 +140,7 @@ final class TextbookServer implements EchoServer {
 			if (interest != 0) {
 				reactivate(key, interest);
 			}
-			// A closed handle is let go of by the selector only.
+			// Only the selector removes a closed handle.
 			if (this.led) {
 				this.selector.wakeup();
 			}

@@ -19,12 +19,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A thread for each connection, which reads, handles and writes with blocking sockets:
- * the code that one would write if threads cost nothing. Platform threads do; virtual
- * threads are to make it true.
+ * the simplest code, if threads cost nothing. Platform threads cost something; virtual
+ * threads are meant to cost almost nothing.
  */
 final class ThreadPerConnectionServer implements EchoServer {
 
-	/** Nothing here is deep. Ten thousand stacks of the usual size would be 10 GB. */
+	/**
+	 * The stacks are never deep. Ten thousand stacks of the usual size would be 10 GB.
+	 */
 	private static final long STACK_SIZE = 256 * 1024;
 
 	/** Each connection has its buffer, idle or not; it grows for longer lines. */
@@ -42,7 +44,9 @@ final class ThreadPerConnectionServer implements EchoServer {
 
 	private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
 
-	/** The servers of other ports: connections share the processors, and no threads. */
+	/**
+	 * The servers of other ports: their connections share the processors, but no threads.
+	 */
 	private final List<EchoServer> neighbours = new ArrayList<>();
 
 	private ThreadPerConnectionServer(ServerOptions options, Runnable work, Consumer<Runnable> starter)
@@ -80,7 +84,7 @@ final class ThreadPerConnectionServer implements EchoServer {
 
 	private static @Nullable MethodHandle startVirtualThread() {
 		if (Runtime.version().feature() < 21) {
-			// A preview in some of them, which would throw.
+			// In some JDKs, virtual threads are a preview, and the call would throw.
 			return null;
 		}
 		try {
@@ -100,14 +104,14 @@ final class ThreadPerConnectionServer implements EchoServer {
 				this.starter.accept(() -> serve(socket));
 			}
 			catch (IOException | OutOfMemoryError ex) {
-				// The latter if the system has no more threads.
+				// An OutOfMemoryError if the system has no more threads.
 				if (!this.listening.isClosed()) {
 					Failures.report("No more connections are accepted", ex);
 				}
 				return;
 			}
 		}
-		// Those that were accepted while the others were closed.
+		// Connections that were accepted while the others were closed.
 		this.sockets.forEach(ThreadPerConnectionServer::close);
 	}
 
@@ -117,7 +121,7 @@ final class ThreadPerConnectionServer implements EchoServer {
 			exchange(socket.getInputStream(), socket.getOutputStream());
 		}
 		catch (IOException ex) {
-			// Its peer is gone, or the server is being closed.
+			// The peer has disconnected, or the server is being closed.
 		}
 		finally {
 			this.sockets.remove(socket);
@@ -175,7 +179,7 @@ final class ThreadPerConnectionServer implements EchoServer {
 			socket.close();
 		}
 		catch (IOException ex) {
-			// Its peer is gone, or will notice.
+			// The peer has disconnected, or will notice it.
 		}
 	}
 

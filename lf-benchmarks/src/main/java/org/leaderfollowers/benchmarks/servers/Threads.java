@@ -4,7 +4,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Sees to it that threads of a closed server are gone before the next one is measured.
+ * Makes sure that the threads of a closed server have ended before the next one is
+ * measured.
  */
 final class Threads {
 

@@ -22,10 +22,10 @@ import org.jspecify.annotations.Nullable;
  */
 public record Work(String id, int cpuMicros, int blockPercent, int blockMillis, @Nullable Work neighbour) {
 
-	/** The names that there are, for a reader. */
+	/** All names, for a reader. */
 	public static final String NAMES = "none, cpu<microseconds> or block<percent>pct<milliseconds>ms, with mixed- before it for a neighbour";
 
-	/** Nothing: what is left is the price of the server itself. */
+	/** No work: what is measured is the cost of the server itself. */
 	public static final Work NONE = new Work("none", 0, 0, 0, null);
 
 	private static final Pattern NAME = Pattern
@@ -33,7 +33,7 @@ public record Work(String id, int cpuMicros, int blockPercent, int blockMillis, 
 
 	private static final String MIXED = "mixed-";
 
-	/** The number of iterations is told for so many microseconds. */
+	/** The number of iterations is given for this many microseconds. */
 	private static final int CALIBRATED_MICROS = 20;
 
 	/**
@@ -101,8 +101,8 @@ public record Work(String id, int cpuMicros, int blockPercent, int blockMillis, 
 	}
 
 	/**
-	 * Finds out what 20 µs of the processor's time is on this machine, to tell all
-	 * servers of a comparison the same.
+	 * Measures how many iterations take 20 µs of processor time on this machine, so that
+	 * all servers of a comparison get the same number.
 	 * @return iterations
 	 */
 	public static int calibrate() {
@@ -111,7 +111,7 @@ public record Work(String id, int cpuMicros, int blockPercent, int blockMillis, 
 
 	/**
 	 * Not {@code LockSupport.parkNanos}: a server that wakes its threads by permits may
-	 * have left one behind, and would be let off.
+	 * have left a permit, and the call would return at once.
 	 */
 	private static void block(long millis) {
 		try {

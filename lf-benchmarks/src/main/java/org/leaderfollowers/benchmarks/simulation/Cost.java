@@ -1,8 +1,8 @@
 package org.leaderfollowers.benchmarks.simulation;
 
 /**
- * A step of the engine that costs time. Most are serial: of all threads that serve a
- * handle set, or want the same word of memory, one at a time can take the step.
+ * A step of the engine that costs time. Most steps are serial: of all threads that serve
+ * a handle set, or use the same word of memory, only one at a time can take the step.
  */
 public enum Cost {
 
@@ -33,7 +33,7 @@ public enum Cost {
 	/** The time until the woken thread runs. */
 	WAKE_LATENCY("wake a thread: until it runs", false),
 
-	/** For how long a thread without work looks around before it waits. */
+	/** How long a thread without work looks for work before it waits. */
 	SPIN("look for work before waiting", false),
 
 	/** The system call that reads a request. */
@@ -43,8 +43,8 @@ public enum Cost {
 	WRITE("write a reply", false),
 
 	/**
-	 * The rest of a request: decoding, clocks, bookkeeping, and what the steps cost more
-	 * in a server than by themselves.
+	 * The rest of a request: decoding, clocks, bookkeeping, and the additional cost of
+	 * the steps in a server.
 	 */
 	REST("the rest of a request", false),
 

@@ -6,7 +6,7 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * What the steps of the engine cost.
+ * The costs of the steps of the engine.
  *
  * @param nanos nanoseconds by step; a step that is not in it costs nothing
  */
@@ -53,7 +53,7 @@ public record Costs(Map<Cost, Double> nanos) {
 	}
 
 	/**
-	 * What of a request is the same in every batch, without the rest.
+	 * The part of a request that is the same in every batch, without the rest.
 	 * @return nanoseconds
 	 */
 	double measuredPath() {

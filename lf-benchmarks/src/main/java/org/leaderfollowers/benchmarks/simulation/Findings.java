@@ -31,22 +31,31 @@ import org.leaderfollowers.benchmarks.results.Summary;
  */
 public final class Findings {
 
-	/** Handlers whose predictions are published: what they burn, in microseconds. */
+	/** The published predictions: processor time of the handler in microseconds. */
 	public static final List<Integer> HANDLERS = List.of(1, 5, 10, 20);
 
 	/** Numbers of processors that are predicted. */
 	public static final List<Integer> PROCESSORS = List.of(1, 2, 4, 8, 16, 32, 64);
 
-	/** Processors for each handle set; the first is: one for all. */
+	/**
+	 * The number of processors for each handle set; the first value stands for one handle
+	 * set for all.
+	 */
 	public static final List<Integer> PROCESSORS_PER_SET = List.of(1024, 16, 8, 4);
 
-	/** Handlers from here on are to have no knee below {@link #GOAL_PROCESSORS}. */
+	/**
+	 * Handlers that take at least this long must have no knee below
+	 * {@link #GOAL_PROCESSORS}.
+	 */
 	public static final int GOAL_MICROS = 5;
 
-	/** Up to here. */
+	/** The number of processors up to which the goal applies. */
 	public static final int GOAL_PROCESSORS = 32;
 
-	/** A processor that does less than this share of what one of two does is a knee. */
+	/**
+	 * A processor that does less than this share of the work of one of two processors is
+	 * a knee.
+	 */
 	public static final double KNEE = 0.8;
 
 	/** The connections of the check. */

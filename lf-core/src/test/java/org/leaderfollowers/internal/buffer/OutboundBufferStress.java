@@ -16,12 +16,14 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.L_Result;
 
 /**
- * Races of an owner that holds its replies back with whoever writes them in its stead.
+ * Races between an owner that holds its replies back and threads that write the replies
+ * for it.
  */
 public class OutboundBufferStress {
 
 	/**
-	 * Somebody takes over while replies are held back, and the socket takes everything.
+	 * Another thread takes over while replies are held back, and the socket takes
+	 * everything.
 	 */
 	@JCStressTest
 	@State
@@ -54,8 +56,8 @@ public class OutboundBufferStress {
 	}
 
 	/**
-	 * Somebody takes over while replies are held back, and the socket is full after the
-	 * first byte.
+	 * Another thread takes over while replies are held back, and the socket is full after
+	 * the first byte.
 	 */
 	@JCStressTest
 	@State
@@ -121,7 +123,8 @@ public class OutboundBufferStress {
 	}
 
 	/**
-	 * A connection whose owner gathers replies, and a socket that says what it was given.
+	 * A connection whose owner gathers replies, and a socket that records what is written
+	 * to it.
 	 */
 	public static class Replies implements WritableByteChannel {
 
@@ -131,7 +134,7 @@ public class OutboundBufferStress {
 
 		private final ByteBuffer gathered = ByteBuffer.allocate(8);
 
-		/** The same memory, for whoever writes it. */
+		/** The same memory, for the thread that writes it. */
 		private final ByteBuffer view = this.gathered.duplicate();
 
 		private final ByteBuffer socket = ByteBuffer.allocate(8);
@@ -178,7 +181,7 @@ public class OutboundBufferStress {
 			}
 		}
 
-		/** Called under the monitor of the {@link OutboundBuffer} only. */
+		/** Only called under the monitor of the {@link OutboundBuffer}. */
 		@Override
 		public int write(ByteBuffer source) {
 			int count = Math.min(this.room, source.remaining());

@@ -12,9 +12,7 @@ import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIOException;
 
-/**
- * Tests what reaches a socket, in how many writes, and what is accounted for.
- */
+/** Tests which bytes reach a socket, in how many writes, and how they are counted. */
 class OutboundBufferTests {
 
 	private final MemoryBudget budget = new MemoryBudget(1000);

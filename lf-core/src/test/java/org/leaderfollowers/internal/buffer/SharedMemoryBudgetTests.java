@@ -4,9 +4,7 @@ import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Tests for a {@link MemoryBudget} that several share.
- */
+/** Tests for a shared {@link MemoryBudget}. */
 class SharedMemoryBudgetTests {
 
 	private final MemoryBudget shared = new MemoryBudget(100);

@@ -12,8 +12,8 @@ import org.leaderfollowers.interleavings.Scenario;
 import static org.leaderfollowers.interleavings.Interleaving.step;
 
 /**
- * The interleavings of the life of a connection's handle: one owner at a time, and no
- * event, request, close or drain is lost.
+ * Explores the interleavings in the life of a connection's handle: it has one owner at a
+ * time, and no event, request, close or drain is lost.
  */
 class HandleInterleavingTests {
 
@@ -174,10 +174,10 @@ class HandleInterleavingTests {
 	}
 
 	/**
-	 * The real {@link HandleState} and {@link UpdateQueue}, with the least of a handle
-	 * set, a connection and a socket around them. A reply is three units, the socket has
-	 * room for one, and the marks are at one and two units: small, but enough for
-	 * everything to be full and empty.
+	 * The real {@link HandleState} and {@link UpdateQueue}, with a minimal handle set,
+	 * connection and socket around them. A reply has three units, the socket has room for
+	 * one, and the low and high marks are at one and two units: small numbers, but enough
+	 * to make every buffer full and empty.
 	 */
 	static final class Connection extends HandleState implements Scenario {
 

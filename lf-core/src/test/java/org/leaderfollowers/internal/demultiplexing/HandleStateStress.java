@@ -10,14 +10,10 @@ import org.openjdk.jcstress.infra.results.LLL_Result;
 import org.openjdk.jcstress.infra.results.ZL_Result;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
-/**
- * Races of the owner of a handle with the leader.
- */
+/** Races between the owner of a handle and the leader. */
 public class HandleStateStress {
 
-	/**
-	 * It fires while its owner releases it.
-	 */
+	/** The handle becomes ready while its owner releases it. */
 	@JCStressTest
 	@State
 	@Outcome(id = "RELEASED, CLAIMED, CLAIMED", expect = Expect.ACCEPTABLE, desc = "first released, then claimed")
@@ -44,7 +40,8 @@ public class HandleStateStress {
 	}
 
 	/**
-	 * Somebody asks for a look while its owner, who has read it empty, releases it.
+	 * Another thread requests a look while the owner, who has found nothing more to read,
+	 * releases the handle.
 	 */
 	@JCStressTest
 	@State
@@ -74,9 +71,7 @@ public class HandleStateStress {
 
 	}
 
-	/**
-	 * Somebody asks for a look while its owner pauses it.
-	 */
+	/** Another thread requests a look while the owner pauses the handle. */
 	@JCStressTest
 	@State
 	@Outcome(id = "RELEASED, CLAIMED, CLAIMED_DISARMED", expect = Expect.ACCEPTABLE,
@@ -104,7 +99,7 @@ public class HandleStateStress {
 	}
 
 	/**
-	 * What waited is written while its owner pauses until it is.
+	 * Waiting bytes are written while the owner pauses the handle until they are written.
 	 */
 	@JCStressTest
 	@State

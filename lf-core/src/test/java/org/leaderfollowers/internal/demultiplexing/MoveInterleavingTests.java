@@ -12,8 +12,8 @@ import org.leaderfollowers.interleavings.Scenario;
 import static org.leaderfollowers.interleavings.Interleaving.step;
 
 /**
- * The interleavings of the move of a handle from one handle set to another one: it is
- * active in one of them in the end, has one owner at a time, and no request is lost.
+ * Explores the interleavings when a handle moves from one handle set to another: in the
+ * end it is active in one of them, it has one owner at a time, and no request is lost.
  */
 class MoveInterleavingTests {
 
@@ -144,10 +144,10 @@ class MoveInterleavingTests {
 
 		private final String options;
 
-		/** To which one the handle is dealt. */
+		/** The set to which the handle has been assigned. */
 		private volatile int dealt;
 
-		/** In which one it is. */
+		/** The set that the handle is in. */
 		private volatile Set set = this.sets[0];
 
 		private int data;

@@ -9,8 +9,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
 /**
- * Races of threads that take ready handles with the leader that adds them. A handle that
- * was taken is 1, 2 or 4, so a sum tells which ones.
+ * Races between threads that take ready handles and the leader that adds them. The
+ * handles are 1, 2 and 4, so a sum shows which ones were taken.
  */
 public class ReadyQueueStress {
 
@@ -52,8 +52,8 @@ public class ReadyQueueStress {
 	}
 
 	/**
-	 * A thread takes while the leader, once the queue is empty, forgets what was taken
-	 * and writes the same slot again.
+	 * A thread takes a handle while the leader, after the queue was empty, clears the
+	 * taken handles and writes the same slot again.
 	 */
 	@JCStressTest
 	@State

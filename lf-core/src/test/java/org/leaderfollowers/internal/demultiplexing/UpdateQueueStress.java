@@ -12,14 +12,10 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 import org.openjdk.jcstress.infra.results.ZII_Result;
 
-/**
- * Races of those who want something with the leader that is about to wait.
- */
+/** Races between threads that make requests and the leader that is about to wait. */
 public class UpdateQueueStress {
 
-	/**
-	 * Two things are asked for while the leader begins to wait.
-	 */
+	/** Two requests are made while the leader begins to wait. */
 	@JCStressTest
 	@State
 	@Outcome(id = "true, 1, 3", expect = Expect.ACCEPTABLE, desc = "it waits, and is woken once")
@@ -46,9 +42,7 @@ public class UpdateQueueStress {
 
 	}
 
-	/**
-	 * Two things are asked for one handle while the leader takes the requests.
-	 */
+	/** Two requests are made for one handle while the leader takes the requests. */
 	@JCStressTest
 	@State
 	@Outcome(id = { "0, 3, 3", "1, 2, 3", "3, 0, 3" }, expect = Expect.ACCEPTABLE, desc = "each is taken once")
@@ -106,9 +100,7 @@ public class UpdateQueueStress {
 
 	}
 
-	/**
-	 * Two who ask at once are both heard.
-	 */
+	/** Two threads make a request at the same time; neither is lost. */
 	@JCStressTest
 	@State
 	@Outcome(id = "3, 1, 0", expect = Expect.ACCEPTABLE, desc = "both are taken, with one wake-up")

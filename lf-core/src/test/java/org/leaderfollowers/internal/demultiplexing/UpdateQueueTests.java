@@ -10,9 +10,7 @@ import org.leaderfollowers.internal.demultiplexing.HandleStateStress.TestHandle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-/**
- * What needs no race.
- */
+/** Tests for {@link UpdateQueue} with a single thread. */
 class UpdateQueueTests {
 
 	private final UpdateQueue queue = new UpdateQueue(() -> {

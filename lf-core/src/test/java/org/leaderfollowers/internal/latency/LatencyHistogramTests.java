@@ -39,7 +39,7 @@ class LatencyHistogramTests {
 			assertThat(upper).as("bucket %d", bucket).isGreaterThan(lower);
 			assertThat(LatencyHistogram.bucketOf(upper)).isEqualTo(bucket);
 			assertThat(LatencyHistogram.bucketOf(lower + 1)).isEqualTo(bucket);
-			// From eight nanoseconds on; below, each bucket is of one.
+			// From eight nanoseconds on; below that, each bucket has a width of one.
 			assertThat(upper - lower).isLessThanOrEqualTo(Math.max(1, upper / 8));
 			lower = upper;
 		}

@@ -25,7 +25,8 @@ class QuiescenceTests {
 	}
 
 	/**
-	 * The common pool may have a single thread, in which one would wait for the other.
+	 * Runs in a thread of its own: the common pool may have a single thread, in which one
+	 * task would wait for the other.
 	 */
 	private static CompletableFuture<Boolean> inItsOwnThread(Supplier<Boolean> action) {
 		return CompletableFuture.supplyAsync(action, (task) -> new Thread(task).start());

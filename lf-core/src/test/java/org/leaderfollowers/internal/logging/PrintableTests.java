@@ -8,8 +8,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 class PrintableTests {
 
 	/**
-	 * Line ends of Unicode, an escape sequence of eight bits, and one that reverses what
-	 * follows.
+	 * Line ends of Unicode, an eight-bit escape sequence, and a character that reverses
+	 * the following text.
 	 */
 	@ParameterizedTest
 	@ValueSource(strings = { "\n", "\r", "\u001b", "\u007f", "\u0085", "\u009b", "\u2028", "\u2029", "\u202e" })

@@ -14,8 +14,8 @@ import org.leaderfollowers.interleavings.Scenario;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * The interleavings of followers in each order, apart from all else: a vacancy is never
- * left while a follower waits.
+ * Explores the interleavings of followers in each order, without the rest of the
+ * protocol: no vacancy remains while a follower waits.
  */
 class FollowersInterleavingTests {
 
@@ -82,7 +82,7 @@ class FollowersInterleavingTests {
 		Exploration.of(Vacancies.class, order.name(), 3, 2, 2).preemptions(1).assertSound();
 	}
 
-	/** A test of the explorer. */
+	/** Tests the explorer itself. */
 	@ParameterizedTest
 	@EnumSource
 	void aStateThatIsNotExploredAgainHidesNothing(Order order) {

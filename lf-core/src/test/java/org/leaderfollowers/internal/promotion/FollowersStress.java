@@ -14,14 +14,10 @@ import org.openjdk.jcstress.infra.results.LL_Result;
 import org.openjdk.jcstress.infra.results.L_Result;
 import org.openjdk.jcstress.infra.results.ZLL_Result;
 
-/**
- * Races of followers on a stack with those who wake them.
- */
+/** Races between followers on a stack and threads that wake them. */
 public class FollowersStress {
 
-	/**
-	 * One gives the leadership up, another waits for it.
-	 */
+	/** One thread gives the leadership up while another one begins to wait for it. */
 	@JCStressTest
 	@State
 	@Outcome(id = "leads", expect = Expect.ACCEPTABLE, desc = "found the vacancy by itself")

@@ -19,14 +19,14 @@ import io.netty.pkitesting.CertificateBuilder;
 import io.netty.pkitesting.X509Bundle;
 
 /**
- * Keys and certificates, made when they are needed: nothing of it can expire in the
- * repository.
+ * Keys and certificates, created when they are needed, so that none in the repository can
+ * expire.
  */
 public final class Certificates {
 
 	private static final char[] PASSWORD = "secret".toCharArray();
 
-	/** Issues all others but for {@link #STRANGER}. */
+	/** Issues all other certificates except {@link #STRANGER}. */
 	public static final X509Bundle CA = authority("Test CA");
 
 	public static final X509Bundle OTHER_CA = authority("Other CA");
@@ -42,7 +42,7 @@ public final class Certificates {
 
 	public static final X509Bundle EXPIRED = issue(CA, "expired", Duration.ofDays(-1));
 
-	/** Issued by nobody whom the server trusts. */
+	/** A certificate of an authority that the server does not trust. */
 	public static final X509Bundle STRANGER = issue(OTHER_CA, "stranger", Duration.ofDays(1));
 
 	private Certificates() {
@@ -78,7 +78,7 @@ public final class Certificates {
 		}
 	}
 
-	/** A context with the keys of somebody, or of nobody, who trusts an authority. */
+	/** Returns a context that trusts an authority, with or without keys of its own. */
 	public static SSLContext context(X509Bundle own, X509Bundle trusted) {
 		try {
 			SSLContext context = SSLContext.getInstance("TLS");
@@ -132,7 +132,7 @@ public final class Certificates {
 		return bundle.getCertificate();
 	}
 
-	/** Writes certificate, chain and key where a program can read them. */
+	/** Writes a certificate, its chain and its key to files for a program. */
 	public static Path write(X509Bundle bundle, Path directory, String name) throws IOException {
 		Path file = directory.resolve(name + ".pem");
 		Files.writeString(file, bundle.getCertificatePathPEM() + "\n" + bundle.getPrivateKeyPEM());

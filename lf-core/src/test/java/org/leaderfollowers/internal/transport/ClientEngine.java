@@ -11,8 +11,8 @@ import javax.net.ssl.SSLEngineResult.HandshakeStatus;
 import javax.net.ssl.SSLException;
 
 /**
- * A client whose every byte is in the hands of the test: it turns what it wants to say
- * into bytes, and bytes into what it hears, and sends nothing itself.
+ * A TLS client without a socket: the test passes its bytes on. It turns text into bytes
+ * and bytes into text, and sends nothing itself.
  */
 public final class ClientEngine {
 
@@ -36,7 +36,10 @@ public final class ClientEngine {
 		this.engine.beginHandshake();
 	}
 
-	/** What it has to say of its own accord, for example the next flight. */
+	/**
+	 * Returns the bytes that the client sends without being told to, for example its next
+	 * flight of the handshake.
+	 */
 	public byte[] speak() throws SSLException {
 		ByteBuffer output = ByteBuffer.allocate(LARGE);
 		for (;;) {
@@ -65,7 +68,7 @@ public final class ClientEngine {
 		return bytes(output);
 	}
 
-	/** Its close_notify. */
+	/** Returns its close_notify. */
 	public byte[] close() throws SSLException {
 		this.engine.closeOutbound();
 		ByteBuffer output = ByteBuffer.allocate(LARGE);
@@ -85,7 +88,9 @@ public final class ClientEngine {
 		}
 	}
 
-	/** Hears what was sent to it, as far as it is complete. */
+	/**
+	 * Reads the bytes that were sent to the client, as far as the records are complete.
+	 */
 	public void hear(ByteBuffer bytes) throws IOException {
 		this.received.compact().put(bytes).flip();
 		ByteBuffer plain = ByteBuffer.allocate(LARGE);
@@ -104,7 +109,7 @@ public final class ClientEngine {
 		runTasks();
 	}
 
-	/** All that was heard so far. */
+	/** Returns all text that the client has read so far. */
 	public String heard() {
 		return this.heard.toString();
 	}

@@ -14,8 +14,8 @@ import java.nio.channels.SocketChannel;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Two sockets that are connected: a non-blocking one for a transport, a blocking one for
- * its peer.
+ * Two connected sockets: a non-blocking one for a transport, and a blocking one for its
+ * peer.
  */
 final class SocketPair implements Closeable {
 
@@ -31,7 +31,8 @@ final class SocketPair implements Closeable {
 		try (ServerSocketChannel listener = ServerSocketChannel.open()) {
 			listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
 			this.peer = SocketChannel.open();
-			// Fixed, or it would grow as long as nobody reads.
+			// A fixed size: otherwise the buffer would grow as long as the peer does not
+			// read.
 			this.peer.setOption(StandardSocketOptions.SO_RCVBUF, RECEIVE_BUFFER);
 			this.peer.connect(listener.getLocalAddress());
 			this.own = listener.accept();
@@ -39,7 +40,7 @@ final class SocketPair implements Closeable {
 		}
 	}
 
-	/** Sends as the peer, and returns when it has arrived. */
+	/** Sends bytes as the peer, and returns when they have arrived. */
 	void send(byte... bytes) throws IOException {
 		this.peer.write(ByteBuffer.wrap(bytes));
 		awaitInput();

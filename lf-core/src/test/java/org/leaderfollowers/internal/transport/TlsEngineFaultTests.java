@@ -27,8 +27,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
- * Engines that answer anything at all. Whatever they do, a transport gets on, fails, or
- * says what it needs; it never goes round in circles.
+ * TLS engines with arbitrary results. Whatever they return, a transport makes progress,
+ * fails, or reports what it needs; it never loops for ever.
  */
 class TlsEngineFaultTests {
 
@@ -63,7 +63,7 @@ class TlsEngineFaultTests {
 		return new TlsTransport(this.sockets.own, engine, new RecordBuffers(), this.budget, 1);
 	}
 
-	/** What one call came to, if it came back. */
+	/** The result of one call, if it returned. */
 	private interface Call {
 
 		Object run() throws IOException;
@@ -200,7 +200,7 @@ class TlsEngineFaultTests {
 			.withMessageContaining("more than 32 records in a row");
 	}
 
-	/** Says what it is told to, and counts how often it is asked. */
+	/** Returns the results that the test sets, and counts the calls. */
 	private static final class FakeEngine extends SSLEngine {
 
 		private final SSLSession session = Certificates.server().createSSLEngine().getSession();

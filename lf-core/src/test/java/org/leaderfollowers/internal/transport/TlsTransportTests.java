@@ -23,9 +23,7 @@ import org.leaderfollowers.internal.transport.Transport.Progress;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-/**
- * The engine of the JDK on a socket of the system, stepped by hand.
- */
+/** The TLS engine of the JDK on a real socket, called step by step. */
 class TlsTransportTests {
 
 	private final RecordBuffers buffers = new RecordBuffers();
@@ -70,14 +68,14 @@ class TlsTransportTests {
 		return progress;
 	}
 
-	/** Has the client hear what was written to it. */
+	/** Lets the client read the bytes that were written to it. */
 	private void listen() throws IOException {
 		this.sockets.peer.configureBlocking(false);
 		ByteBuffer buffer = ByteBuffer.allocate(64 * 1024);
 		while (this.sockets.peer.read(buffer.clear()) > 0) {
 			this.client.hear(buffer.flip());
 		}
-		// What it left until it had said something.
+		// The bytes that the client could not read before it had sent something.
 		this.client.hear(buffer.limit(0));
 		this.sockets.peer.configureBlocking(true);
 	}
@@ -170,8 +168,8 @@ class TlsTransportTests {
 				length = splitFlight(flight, split);
 				listenUntil(() -> !this.client.isHandshaking());
 				assertThat(read()).as("flight %d split at %d", flight, split).isEqualTo("ping");
-				// Deep in a long flight, what a byte means to the transport does not
-				// change.
+				// In the middle of a long flight, every byte has the same meaning for the
+				// transport.
 				split += step * ((split < 80 || length - split < 20) ? 1 : 7);
 			}
 			while (split < length);
@@ -180,7 +178,10 @@ class TlsTransportTests {
 		assertThat(total).as("bytes that came in two parts").isGreaterThan(250);
 	}
 
-	/** Returns how long the flight was of which a part came first. */
+	/**
+	 * Sends the first part of a flight separately, and returns the length of the whole
+	 * flight.
+	 */
 	private int splitFlight(int wanted, int split) throws IOException {
 		int length = 0;
 		Progress progress = Progress.WANTS_READ;
@@ -191,7 +192,7 @@ class TlsTransportTests {
 				continue;
 			}
 			if (!this.client.isHandshaking()) {
-				// Together with what it says first.
+				// Together with the first text of the client.
 				byte[] first = this.client.say("ping");
 				flight = Arrays.copyOf(flight, flight.length + first.length);
 				System.arraycopy(first, 0, flight, flight.length - first.length, first.length);
@@ -262,7 +263,7 @@ class TlsTransportTests {
 		StringBuilder sent = new StringBuilder();
 		ByteBuffer waiting = bytes(text);
 		int refusals = 0;
-		// A few that find no room at all, then it begins to read.
+		// A few writes find no room at all; then the client begins to read.
 		while (refusals < 3) {
 			int before = waiting.position();
 			int taken = this.transport.write(waiting);
@@ -453,7 +454,7 @@ class TlsTransportTests {
 		shakeHands();
 		ByteBuffer text = bytes("x".repeat(16 * 1024 * 1024));
 		do {
-			// Again, if the system has made room for its reply meanwhile.
+			// Once more, if the system has made room for the reply meanwhile.
 			fill(text);
 			this.client.engine.beginHandshake();
 			this.sockets.send(this.client.speak());

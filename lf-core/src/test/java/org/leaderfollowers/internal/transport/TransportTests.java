@@ -33,7 +33,10 @@ class TransportTests {
 		this.sockets.close();
 	}
 
-	/** Ends with an exclamation mark, and is made of an odd number of small letters. */
+	/**
+	 * A preamble that ends with an exclamation mark and has an odd number of small
+	 * letters before it.
+	 */
 	private static final class Greeting implements Preamble {
 
 		private int received;

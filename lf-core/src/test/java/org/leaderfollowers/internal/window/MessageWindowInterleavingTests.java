@@ -17,9 +17,10 @@ import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
 
 /**
- * The interleavings of the messages of one connection: each is handled once, those with
- * equal keys one after the other, no more are in flight than may be, none is left behind
- * though there is room, and exactly one thread finds that all is over.
+ * Explores the interleavings of the messages of one connection: each message is handled
+ * once, messages with equal keys are handled one after the other, no more messages are in
+ * flight than allowed, no message is left behind while there is room, and exactly one
+ * thread finds that everything has ended.
  */
 class MessageWindowInterleavingTests {
 
@@ -139,10 +140,10 @@ class MessageWindowInterleavingTests {
 
 		private final boolean closes;
 
-		/** What is in flight, if anything is. */
+		/** The messages in flight, or {@code null} if there are none. */
 		private volatile @Nullable MessageWindow<Message> window;
 
-		/** The looks that were asked for, and not had. */
+		/** The number of looks that were requested and have not been made. */
 		private volatile int looks;
 
 		private volatile boolean closing;
@@ -247,7 +248,7 @@ class MessageWindowInterleavingTests {
 			}
 		}
 
-		/** Rounds, as long as the handle is owned or there is a handler to run. */
+		/** Runs in a loop as long as the handle is owned or there is a handler to run. */
 		private void own() {
 			boolean owns = true;
 			while (owns) {

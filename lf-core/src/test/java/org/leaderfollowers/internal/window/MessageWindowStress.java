@@ -9,9 +9,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
-/**
- * Races of the threads that end the messages of one connection with its owner.
- */
+/** Races between the threads that end messages of one connection and its owner. */
 public class MessageWindowStress {
 
 	private static final class Message extends MessageWindow.Place {

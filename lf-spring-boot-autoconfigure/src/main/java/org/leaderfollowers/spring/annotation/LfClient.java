@@ -22,10 +22,11 @@ import java.lang.annotation.Target;
  * }
  * </pre>
  *
- * Interfaces in the packages of the application are found, as entities are; others are
- * imported by {@link org.leaderfollowers.spring.client.ImportLfClients @ImportLfClients}.
- * Each becomes a bean, to be injected by its type. Every abstract method is annotated
- * with {@link Exchange @Exchange}; default methods are called as they are.
+ * Interfaces in the packages of the application are found automatically, as entities are;
+ * others are imported by
+ * {@link org.leaderfollowers.spring.client.ImportLfClients @ImportLfClients}. Each
+ * becomes a bean, which can be injected by its type. Every abstract method must be
+ * annotated with {@link Exchange @Exchange}. Default methods are ordinary methods.
  */
 @Target(ElementType.TYPE)
 @Retention(RetentionPolicy.RUNTIME)

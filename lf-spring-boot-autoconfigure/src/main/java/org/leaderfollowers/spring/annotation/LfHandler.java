@@ -13,21 +13,22 @@ import org.springframework.core.annotation.AliasFor;
 import org.springframework.stereotype.Component;
 
 /**
- * Marks a bean as the concrete event handler of a server: what the application does with
- * the messages of its clients. Each server has exactly one. The bean has methods that are
- * annotated with {@link OnMessage @OnMessage} and, if it wants, {@link OnOpen @OnOpen},
+ * Marks a bean as the concrete event handler of a server: it handles the messages of the
+ * server's clients. Each server has exactly one handler. The bean has methods that are
+ * annotated with {@link OnMessage @OnMessage} and, optionally, {@link OnOpen @OnOpen},
  * {@link OnIdle @OnIdle}, {@link OnDrain @OnDrain}, {@link OnClose @OnClose} and
- * {@link OnError @OnError}; or it implements {@link MessageHandler}, which costs least. A
- * message handler may have annotated methods for what it does not implement.
+ * {@link OnError @OnError}. Or it implements {@link MessageHandler}, which has the lowest
+ * cost; it may then have annotated methods for the events whose methods it does not
+ * implement.
  * <p>
  * With {@link #source()}, the bean handles the events of an {@link EventSource} instead.
  * It has one method that is annotated with {@link OnMessage @OnMessage}, whose only
  * parameter is the event; or it implements {@link EventSource.Handler}. With
  * {@link #client()}, it handles the connections of a client: {@link OnMessage @OnMessage}
- * methods are called with messages of the peer that are the reply to nothing. A bean
- * belongs to one server, one event source or one client.
+ * methods are called with messages of the peer that are not replies. A bean belongs to
+ * one server, one event source or one client.
  * <p>
- * The names may have placeholders and SpEL expressions, such as {@code ${orders.server}}.
+ * Names can contain placeholders and SpEL expressions, such as {@code ${orders.server}}.
  * <p>
  * On a class, the annotation makes it a component as well; it can also be put on a
  * {@code @Bean} method:

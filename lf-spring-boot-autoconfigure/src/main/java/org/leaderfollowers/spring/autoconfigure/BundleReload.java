@@ -89,8 +89,8 @@ final class BundleReload {
 				return;
 			}
 			if (used != null) {
-				logger.info("%s uses the SSL bundle '%s' as it is now%s. ".formatted(this.subject, this.bundle, used)
-						+ "Connections that are open keep what they have");
+				logger.info("%s now uses the updated SSL bundle '%s'%s. ".formatted(this.subject, this.bundle, used)
+						+ "Open connections keep their keys and certificates");
 			}
 		}
 

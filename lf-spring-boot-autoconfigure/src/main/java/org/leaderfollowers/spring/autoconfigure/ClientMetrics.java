@@ -48,7 +48,7 @@ final class ClientMetrics implements MeterBinder, AutoCloseable {
 	private static void bind(Meters.Reader<TcpClient, ClientSnapshot> client) {
 		for (Outcome outcome : Outcome.values()) {
 			client.and("outcome", Meters.tag(outcome))
-				.counter("lf.client.exchanges.ended", "Exchanges that have ended, by what became of them",
+				.counter("lf.client.exchanges.ended", "Exchanges that have ended, by outcome",
 						(now) -> now.exchanges().getOrDefault(outcome, 0L));
 		}
 		client.gauge("lf.client.exchanges.pending", "Exchanges that wait for their replies", ClientSnapshot::inFlight);
@@ -56,9 +56,9 @@ final class ClientMetrics implements MeterBinder, AutoCloseable {
 				ClientSnapshot::waiting);
 		client.counter("lf.client.replies.late", "Replies that came after their exchange had ended",
 				ClientSnapshot::lateReplies);
-		client.counter("lf.client.messages.unexpected", "Messages that were the reply to nothing",
+		client.counter("lf.client.messages.unexpected", "Messages that were not the reply to a request",
 				ClientSnapshot::unexpectedMessages);
-		client.gauge("lf.client.running", "Whether the client takes requests: 1, or 0",
+		client.gauge("lf.client.running", "Whether the client accepts requests: 1 or 0",
 				(now) -> (now.state() == State.RUNNING) ? 1 : 0);
 		client.gauge("lf.client.connections", "Connections that are established", ClientSnapshot::connected);
 		client.gauge("lf.client.connections.max", "Connections that the client keeps open",

@@ -91,7 +91,7 @@ record CorrelationPropertiesMapper(ConfiguredProperties<?> properties, LfPropert
 			return this.beanFactory.getBean(name, Correlation.class);
 		}
 		catch (BeanNotOfRequiredTypeException ex) {
-			throw this.properties.invalid(BEAN, name, "The bean '%s' is a %s, which is no %s.".formatted(name,
+			throw this.properties.invalid(BEAN, name, "The bean '%s' is a %s, not a %s.".formatted(name,
 					ex.getActualType().getName(), Correlation.class.getName()));
 		}
 	}

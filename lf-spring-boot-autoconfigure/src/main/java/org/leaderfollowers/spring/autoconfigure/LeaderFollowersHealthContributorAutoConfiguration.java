@@ -51,7 +51,7 @@ public final class LeaderFollowersHealthContributorAutoConfiguration {
 		Duration saturatedAfter = health.saturatedAfter();
 		if (saturatedAfter != null && (saturatedAfter.isNegative() || saturatedAfter.isZero())) {
 			throw new ConfiguredProperties<>("lf.health", health).invalid("saturated-after", saturatedAfter,
-					"Must be positive: every pool that is used to the full is saturated for moments.");
+					"Must be positive: a fully used pool is saturated for moments.");
 		}
 		return saturatedAfter;
 	}

@@ -65,25 +65,26 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 	private void bind(Meters.Reader<LeaderFollowersPool, PoolSnapshot> pool) {
 		for (ThreadRole role : ThreadRole.values()) {
 			pool.and("role", Meters.tag(role))
-				.gauge("lf.pool.threads", "Threads of the pool by the role that they play", (now) -> now.count(role));
+				.gauge("lf.pool.threads", "Threads of the pool, by role", (now) -> now.count(role));
 		}
 		pool.gauge("lf.pool.threads.min", "Threads that are kept even when idle", PoolSnapshot::minThreads);
-		pool.gauge("lf.pool.threads.max", "Most threads that there may be", PoolSnapshot::maxThreads);
+		pool.gauge("lf.pool.threads.max", "Maximum number of threads", PoolSnapshot::maxThreads);
 		pool.counter("lf.pool.threads.failed", "Threads that could not be started", PoolSnapshot::threadStartFailures);
 		pool.duration("lf.pool.vacant",
-				"Time for which a handle set or event source has had no leader by now, whatever the reason",
+				"Time that a handle set or event source has now been without a leader, for any reason",
 				PoolMetrics::longestVacancy);
 		pool.duration("lf.pool.starved",
-				"Time for which a handle set or event source has had no leader by now because every thread is busy",
+				"Time that a handle set or event source has now been without a leader because every thread is "
+						+ "busy",
 				(now) -> now.starvedFor().toNanos());
 		for (PromotionKind kind : PromotionKind.values()) {
 			pool.and("kind", Meters.tag(kind))
-				.counter("lf.promotions", "Leaders by how they came to lead",
+				.counter("lf.promotions", "New leaders, by how they took the leadership",
 						(now) -> now.promotions().getOrDefault(kind, 0L));
 		}
 		for (EventType type : EventType.values()) {
 			pool.and("type", Meters.tag(type))
-				.counter("lf.events", "Events that were taken from the handle sets by type",
+				.counter("lf.events", "Events that were taken from the handle sets, by type",
 						sum((set) -> set.events().getOrDefault(type, 0L)));
 		}
 		pool.counter("lf.events.shared", "Events that were processed by threads that did not lead",
@@ -91,8 +92,7 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 		pool.gauge("lf.pool.handle.sets", "Handle sets that are in use", (now) -> now.unfolding().inUse());
 		pool.counter("lf.pool.reliefs", "Threads that were woken or started to share the ready handles",
 				sum((set) -> set.sharing().reliefs()));
-		pool.counter("lf.starvations",
-				"Periods without a leader because every thread was busy that outlasted the lease",
+		pool.counter("lf.starvations", "Periods longer than the lease without a leader because every thread was busy",
 				PoolSnapshot::starvations);
 		pool.and("state", "active")
 			.gauge("lf.handles", "Handles by whether they wait for an event", sum(HandleSetSnapshot::active));
@@ -102,7 +102,7 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 		pool.gauge("lf.buffered", BaseUnits.BYTES,
 				"Memory of the connections for messages that have begun and replies that wait",
 				PoolSnapshot::bufferedBytes);
-		pool.gauge("lf.buffered.max", BaseUnits.BYTES, "Most memory that the connections may take together",
+		pool.gauge("lf.buffered.max", BaseUnits.BYTES, "Maximum memory of all connections together",
 				PoolSnapshot::maxBufferedBytes);
 	}
 

@@ -39,7 +39,7 @@ record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 			this.properties.set("handle-sets", handleSets, builder::handleSets, "be from 1 to 64");
 			if (handleSets > threads.min()) {
 				throw this.properties.invalid("handle-sets", handleSets,
-						"Must not be greater than '%s', which is %d: a handle set without a leader is not served."
+						"Must not be greater than '%s', which is %d: each handle set needs a thread to lead it."
 							.formatted(this.properties.key("threads.min"), threads.min()));
 			}
 		}

@@ -69,7 +69,7 @@ final class ServerMetrics implements MeterBinder, AutoCloseable {
 	}
 
 	private static void bind(Meters.Reader<Server, ServerSnapshot> server) {
-		server.gauge("lf.server.accepting", "Whether the server takes on anything new: 1, or 0",
+		server.gauge("lf.server.accepting", "Whether the server accepts new connections or datagrams: 1 or 0",
 				(now) -> isAccepting(now) ? 1 : 0);
 		server.and("direction", "received")
 			.counter("lf.bytes", BaseUnits.BYTES, "Data that was received or sent, framing included",
@@ -86,36 +86,35 @@ final class ServerMetrics implements MeterBinder, AutoCloseable {
 
 	private static void bindConnections(Meters.Reader<Server, ServerSnapshot> server) {
 		server.gauge("lf.connections", "Open connections", ServerSnapshot::openConnections);
-		server.gauge("lf.connections.max", "Most connections that may be open", ServerSnapshot::maxConnections);
+		server.gauge("lf.connections.max", "Maximum number of open connections", ServerSnapshot::maxConnections);
 		server.counter("lf.connections.accepted", "Connections that were accepted",
 				ServerSnapshot::acceptedConnections);
-		server.counter("lf.connections.rejected",
-				"Connections that were turned away because as many as allowed were open",
+		server.counter("lf.connections.rejected", "Connections that were rejected because the maximum number was open",
 				ServerSnapshot::rejectedConnections);
 		for (CloseReason reason : CloseReason.values()) {
 			server.and("reason", Meters.tag(reason))
-				.counter("lf.connections.closed", "Connections that were closed by the reason",
+				.counter("lf.connections.closed", "Connections that were closed, by reason",
 						(now) -> now.closedConnections().getOrDefault(reason, 0L));
 		}
 	}
 
 	private static void bindTls(Meters.Reader<Server, ServerSnapshot> server) {
-		String description = "TLS handshakes by their outcome";
+		String description = "TLS handshakes, by outcome";
 		server.and("outcome", "completed").counter("lf.tls.handshakes", description, tls(Tls::completedHandshakes));
 		server.and("outcome", "failed").counter("lf.tls.handshakes", description, tls(Tls::failedHandshakes));
 	}
 
 	private static void bindDatagrams(Meters.Reader<Server, ServerSnapshot> server) {
 		server.gauge("lf.datagrams", "Datagrams that are being handled or suspended", datagrams(Datagrams::inFlight));
-		server.gauge("lf.datagrams.max", "Most datagrams that may be handled or suspended",
+		server.gauge("lf.datagrams.max", "Maximum number of datagrams that are handled or suspended",
 				datagrams(Datagrams::maxInFlight));
 		server.counter("lf.datagrams.limit",
-				"Times that no more datagrams were read since as many as allowed were being handled",
+				"Times that reading stopped because the maximum number of datagrams was being handled",
 				datagrams(Datagrams::limitReached));
 		String rejected = "Datagrams that were dropped because they were too large or their sender was forged";
 		server.and("reason", "truncated").counter("lf.datagrams.rejected", rejected, datagrams(Datagrams::truncated));
 		server.and("reason", "forged").counter("lf.datagrams.rejected", rejected, datagrams(Datagrams::rejected));
-		String replies = "Replies to datagrams by what became of them";
+		String replies = "Replies to datagrams, by outcome";
 		server.and("outcome", "sent").counter("lf.datagrams.replies", replies, datagrams(Datagrams::sentReplies));
 		server.and("outcome", "refused").counter("lf.datagrams.replies", replies, datagrams(Datagrams::refusedReplies));
 		server.and("outcome", "dropped").counter("lf.datagrams.replies", replies, datagrams(Datagrams::droppedReplies));

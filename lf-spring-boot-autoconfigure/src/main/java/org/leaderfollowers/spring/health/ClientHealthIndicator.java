@@ -59,10 +59,10 @@ final class ClientHealthIndicator extends AbstractHealthIndicator {
 	private static @Nullable String reason(ClientSnapshot client) {
 		return switch (client.state()) {
 			case NEW -> "The client has not been started yet";
-			case CLOSING -> "The client is being closed: it takes no more requests";
+			case CLOSING -> "The client is closing: it accepts no more requests";
 			case CLOSED -> "The client is closed";
 			case RUNNING ->
-				(client.connected() > 0) ? null : "The client is connected to none of its addresses. It tries again";
+				(client.connected() > 0) ? null : "The client is connected to none of its addresses. It retries";
 		};
 	}
 

@@ -144,7 +144,7 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 		Led longest = leaderless.stream().max(Comparator.comparing(Led::vacantFor)).orElseThrow();
 		int idle = pool.count(ThreadRole.FOLLOWER);
 		String threads = (idle > 0) ? "%d of %d threads are idle".formatted(idle, pool.threads().size())
-				: "%d of at most %d threads are there; %d could not be started".formatted(pool.threads().size(),
+				: "%d of at most %d threads exist; %d could not be started".formatted(pool.threads().size(),
 						pool.maxThreads(), pool.threadStartFailures());
 		return "%s '%s' has had no leader for %s s although %s".formatted(longest.kind(), longest.name(),
 				seconds(longest.vacantFor()), threads);

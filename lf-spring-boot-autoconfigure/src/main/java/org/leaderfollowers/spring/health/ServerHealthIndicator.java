@@ -66,7 +66,8 @@ public final class ServerHealthIndicator extends AbstractHealthIndicator {
 	private static @Nullable String reason(ServerSnapshot server) {
 		return switch (server.state()) {
 			case NEW -> "The server has not been started yet";
-			case DRAINING -> "The server is being drained: it takes on nothing new and answers what it has received";
+			case DRAINING ->
+				"The server is draining: it accepts nothing new, and answers the messages that it " + "has received";
 			case STOPPED -> "The server is stopped";
 			case RUNNING -> reasonOfRunning(server);
 		};
@@ -74,13 +75,13 @@ public final class ServerHealthIndicator extends AbstractHealthIndicator {
 
 	private static @Nullable String reasonOfRunning(ServerSnapshot server) {
 		if (!server.listening()) {
-			return "The server does not listen any more, since its socket failed: " + server.listeningFailure();
+			return "The server no longer listens, because its socket has failed: " + server.listeningFailure();
 		}
 		if (server.acceptingSuspended()) {
-			return "The server cannot %s now: usually the system is out of descriptors or memory. It tries again"
+			return "The server cannot %s now: usually the system is out of descriptors or memory. It retries"
 				.formatted((server.transport() == TransportType.TCP) ? "accept connections" : "receive datagrams");
 		}
-		return server.paused() ? "The server is paused: it takes on nothing new until it is resumed" : null;
+		return server.paused() ? "The server is paused: it accepts nothing new until it is resumed" : null;
 	}
 
 	/**

@@ -8,8 +8,8 @@ import org.leaderfollowers.spring.annotation.LfClient;
 
 /**
  * Surrounds the calls of the {@link Exchange @Exchange} methods of all
- * {@link LfClient @LfClient} interfaces, or of those of {@linkplain #supports some}
- * clients:
+ * {@link LfClient @LfClient} interfaces, or of the interfaces of {@linkplain #supports
+ * some} clients:
  *
  * <pre>
  * &#064;Bean
@@ -18,7 +18,7 @@ import org.leaderfollowers.spring.annotation.LfClient;
  * }
  * </pre>
  *
- * A bean of this type is found and applied; with several, the
+ * Beans of this type are applied automatically. If there are several, their
  * {@linkplain org.springframework.core.annotation.Order order} counts, and the first one
  * is the outermost.
  */

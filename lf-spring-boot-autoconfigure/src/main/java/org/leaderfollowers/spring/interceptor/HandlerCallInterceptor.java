@@ -8,10 +8,10 @@ import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
 
 /**
- * {@link MessageHandlerInterceptor} that does the same around every call of a handler,
- * whichever method it is: for example sets what is bound to the thread, and removes it
- * again. It is to these servers what a {@link org.springframework.core.task.TaskDecorator
- * TaskDecorator} is to an executor:
+ * {@link MessageHandlerInterceptor} that runs the same code around every call of any
+ * method of a handler, for example to bind a value to the thread and to remove it again.
+ * It corresponds to the {@link org.springframework.core.task.TaskDecorator TaskDecorator}
+ * of an executor:
  *
  * <pre>
  * &#064;Bean

@@ -145,7 +145,7 @@ final class ManagedServer {
 		State state = state();
 		if (state != State.RUNNING) {
 			throw new IllegalStateException(
-					"The server '%s' cannot be drained, since it is %s".formatted(name(), state));
+					"The server '%s' cannot be drained, because it is %s".formatted(name(), state));
 		}
 		Server draining = current();
 		this.drained = draining;

@@ -99,7 +99,7 @@ class ServerBindException extends RuntimeException {
 			int port = cause.getAddress().getPort();
 			return switch (cause.getReason()) {
 				case PORT_IN_USE -> analysis(cause, "port %d is already in use".formatted(port),
-						"Stop what listens on port %d, another process or another server of this application, or set %s to another port. 0 stands for any free port."
+						"Stop the other process, or the other server of this application, that listens on port %d; or set %s to another port. 0 stands for any free port."
 							.formatted(port, server.where("port")));
 				case ADDRESS_NOT_AVAILABLE -> analysis(cause,
 						"no network interface of this machine has the address %s"

@@ -58,8 +58,8 @@ final class ServerLog {
 	}
 
 	static void draining(Server server, Duration timeout, String occasion) {
-		log("Server '%s' is being drained%s: it will be stopped when every message received is answered, in %s at the "
-				+ "latest", server.name(), occasion, timeout);
+		log("Server '%s' is draining%s: it will stop when every received message has been answered, in %s at "
+				+ "the latest", server.name(), occasion, timeout);
 	}
 
 	static void stopped(Server server) {
@@ -67,7 +67,7 @@ final class ServerLog {
 	}
 
 	static void paused(Server server, String occasion) {
-		log("Server '%s' is paused%s: it takes on nothing new", server.name(), occasion);
+		log("Server '%s' is paused%s: it accepts nothing new", server.name(), occasion);
 	}
 
 	static void resumed(Server server, String occasion) {

@@ -120,7 +120,7 @@ class ServerOperationTests {
 			assertThat(events.audit().get(0).getData()).containsOnly(Map.entry("pool", "default"),
 					Map.entry("server", "default"), Map.entry("before", Map.of("paused", false)),
 					Map.entry("after", Map.of("paused", true)));
-			assertThat(output).containsOnlyOnce("Server 'default' is paused through Actuator: it takes on nothing new")
+			assertThat(output).containsOnlyOnce("Server 'default' is paused through Actuator: it accepts nothing new")
 				.containsOnlyOnce("Server 'default' is resumed through Actuator");
 		}
 	}
@@ -160,7 +160,7 @@ class ServerOperationTests {
 						Map.entry("timeout", "PT5M"), Map.entry("before", Map.of("state", "RUNNING")),
 						Map.entry("after", Map.of("state", "DRAINING")));
 			});
-			assertThat(output).containsOnlyOnce("Server 'default' is being drained through Actuator")
+			assertThat(output).containsOnlyOnce("Server 'default' is draining through Actuator")
 				.containsOnlyOnce("Server 'default' is stopped");
 		}
 	}

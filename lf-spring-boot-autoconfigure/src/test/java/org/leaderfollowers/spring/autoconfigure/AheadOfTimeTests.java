@@ -61,10 +61,7 @@ import org.springframework.javapoet.ClassName;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-/**
- * What an application does whose context was processed ahead of time, as for a native
- * image.
- */
+/** An application whose context was processed ahead of time, as for a native image. */
 class AheadOfTimeTests {
 
 	private static final String HIDDEN = "org.leaderfollowers.spring.client.hidden";
@@ -322,8 +319,8 @@ class AheadOfTimeTests {
 	}
 
 	/**
-	 * Puts something in front of each message. The innermost one is called last, so what
-	 * it adds comes first.
+	 * Puts a prefix in front of each message. The innermost interceptor is called last,
+	 * so its prefix comes first.
 	 */
 	static class Prefix implements MessageHandlerInterceptor {
 

@@ -38,8 +38,8 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * What an operator sees of a pool whose handlers block: by the endpoint, by the meters
- * and in the log.
+ * A pool whose handlers block, as an operator sees it in the endpoint, in the meters and
+ * in the log.
  */
 @ExtendWith(OutputCaptureExtension.class)
 class BusyPoolTests {
@@ -72,7 +72,7 @@ class BusyPoolTests {
 			await().untilAsserted(() -> assertThat(output).contains("Pool 'default' had no thread left",
 					"Its threads (max 2) run: 2 x 'gate' of server 'default'"));
 		}, (context) -> {
-			// Seen only here.
+			// Only the first part has something to check.
 		});
 	}
 
@@ -117,7 +117,7 @@ class BusyPoolTests {
 
 	@Test
 	void leaderThatRunsAHandlerShowsIt() {
-		// With such a lease nobody takes over during the test.
+		// With such a lease, no thread takes over during the test.
 		this.contextRunner
 			.withPropertyValues("lf.pool.threads.min=2", "lf.pool.threads.max=2", "lf.pool.promotion.lease=1m")
 			.run((context) -> {

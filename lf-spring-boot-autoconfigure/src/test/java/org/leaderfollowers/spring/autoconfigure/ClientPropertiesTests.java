@@ -37,7 +37,8 @@ import org.springframework.context.annotation.Configuration;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests for {@link ClientProperties} and their mapping, up to the text that a user sees.
+ * Tests for {@link ClientProperties} and their mapping, including the text that a user
+ * sees.
  */
 @ExtendWith(OutputCaptureExtension.class)
 class ClientPropertiesTests {
@@ -205,13 +206,14 @@ class ClientPropertiesTests {
 					TcpClient client = context.getBean(TcpClient.class);
 					ByteBuffer request = ByteBuffer.wrap(new byte[] { 'x' });
 					assertThat(client.exchange(request)).isEqualTo(request);
-					// Whatever follows the bundle must not be forgotten.
+					// The garbage collector must not remove the listener for updates of
+					// the bundle.
 					System.gc();
 					server.tls(ServerTls.of(TestCertificate.client(second)));
 					Files.writeString(trusted, second.certificatePem());
 					Awaitility.await()
 						.untilAsserted(() -> assertThat(output)
-							.contains("Client 'ledger' uses the SSL bundle 'peers' as it is now. "));
+							.contains("Client 'ledger' now uses the updated SSL bundle 'peers'. "));
 					open.forEach(Connection::close);
 					Awaitility.await().until(() -> client.snapshot().disconnects() == 1);
 					assertThat(client.exchange(request)).isEqualTo(request);

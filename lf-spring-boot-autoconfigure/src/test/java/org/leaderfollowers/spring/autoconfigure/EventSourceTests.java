@@ -58,7 +58,7 @@ class EventSourceTests {
 		Awaitility.await().atMost(Duration.ofSeconds(60)).untilAsserted(assertion);
 	}
 
-	// What works
+	// Valid configurations
 
 	@Test
 	void annotatedMethodHandlesTheEventsOfAQueue() {
@@ -160,7 +160,7 @@ class EventSourceTests {
 			});
 	}
 
-	// The life of a context
+	// The lifecycle of a context
 
 	@Test
 	void eventsAreTakenWhileTheContextRuns() {
@@ -193,7 +193,7 @@ class EventSourceTests {
 		assertThat(handled).containsExactly("a");
 	}
 
-	// What does not fit together
+	// Invalid configurations
 
 	@Test
 	void handlerOfAnUnknownSource(CapturedOutput output) {

@@ -12,8 +12,8 @@ import org.springframework.context.annotation.Configuration;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
- * Runs a whole {@link SpringApplication} that is to fail, so that its failure is analyzed
- * and reported.
+ * Runs a whole {@link SpringApplication} that fails to start, so that its failure is
+ * analyzed and reported.
  */
 public final class FailingApplication {
 

@@ -19,9 +19,7 @@ import org.springframework.context.annotation.Import;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * What a user sees when servers, pools and handlers do not fit together.
- */
+/** The failure that a user sees when servers, pools and handlers do not fit together. */
 @ExtendWith(OutputCaptureExtension.class)
 class HandlerFailureTests {
 

@@ -42,7 +42,8 @@ import org.springframework.context.annotation.Bean;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * What the probes of a real application answer while every thread of the pool blocks.
+ * The responses of the probes of a real application while every thread of the pool
+ * blocks.
  */
 @Timeout(180)
 class HealthProbeTests {
@@ -155,9 +156,7 @@ class HealthProbeTests {
 			.run(arguments);
 	}
 
-	/**
-	 * Every thread of the pool blocks, as long as this is open.
-	 */
+	/** Every thread of the pool blocks until this is closed. */
 	private static final class Saturation implements AutoCloseable {
 
 		private final Gate gate;

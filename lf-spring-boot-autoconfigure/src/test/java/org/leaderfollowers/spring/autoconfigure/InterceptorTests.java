@@ -31,9 +31,7 @@ import org.springframework.core.annotation.Order;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * What surrounds the calls of handlers, through sockets.
- */
+/** Interceptors of handler calls, tested through sockets. */
 class InterceptorTests {
 
 	private final Queue<String> calls = new ConcurrentLinkedQueue<>();

@@ -288,7 +288,7 @@ class LeaderFollowersAutoConfigurationTests {
 	}
 
 	/**
-	 * The default port may be taken on the machine that runs the test.
+	 * Starts no server: the default port may be in use on the machine that runs the test.
 	 */
 	private static BeanPostProcessor startNothing() {
 		return new BeanPostProcessor() {

@@ -123,8 +123,9 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 	}
 
 	/**
-	 * Selects as Boot does, by class names, so that classes may be missing. Those of the
-	 * Actuator are left out: where its classes are missing, so are its candidates.
+	 * Selects auto-configurations by class names, as Boot does, so that classes may be
+	 * missing. Those of the Actuator are left out, because they are missing wherever its
+	 * classes are missing.
 	 */
 	static class OwnAutoConfigurations extends AutoConfigurationImportSelector {
 

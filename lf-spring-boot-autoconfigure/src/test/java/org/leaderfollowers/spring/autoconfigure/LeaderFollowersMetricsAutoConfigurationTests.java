@@ -97,7 +97,8 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 						.isEqualTo(6);
 					assertThat(registry.get("lf.events").tag("type", "accept").functionCounter().count()).isPositive();
 					assertThat(registry.get("lf.pool.threads").tag("role", "leader").gauge().value()).isEqualTo(1);
-					// One more if the first event came before all of them were waiting.
+					// There is one more if the first event came before all of them were
+					// waiting.
 					assertThat(registry.get("lf.pool.threads").tag("role", "follower").gauge().value())
 						.isGreaterThanOrEqualTo(3);
 				});
@@ -180,7 +181,8 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 					LineClient two = new LineClient(port);
 					LineClient three = new LineClient(port)) {
 				for (LineClient client : new LineClient[] { one, two, three }) {
-					// What comes with the connection itself is read without an event.
+					// A message that arrives together with the connection is read without
+					// an event.
 					assertThat(client.ask("hello")).isEqualTo("hello");
 					assertThat(client.ask("again")).isEqualTo("again");
 				}
@@ -425,7 +427,7 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 					assertThat(registry.get("lf.connections").tag("server", "child").gauge().value()).isZero();
 					assertThat(registry.find("lf.pool.threads.max").gauges()).hasSize(1);
 				});
-			// The registry outlives the child. A timer keeps what it has recorded.
+			// The registry outlives the child context. A timer keeps the recorded values.
 			assertThat(registry.getMeters()).filteredOn((meter) -> !(meter instanceof Timer))
 				.containsExactlyInAnyOrderElementsOf(
 						before.stream().filter((meter) -> !(meter instanceof Timer)).toList());

@@ -28,7 +28,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests for {@link LfProperties} and their mapping, up to the text that a user sees.
+ * Tests for {@link LfProperties} and their mapping, including the text that a user sees.
  */
 @ExtendWith(OutputCaptureExtension.class)
 class LfPropertiesTests {
@@ -162,7 +162,7 @@ class LfPropertiesTests {
 	@ParameterizedTest
 	@CsvSource(delimiter = '|', textBlock = """
 			escapes.0x7e=0x7d   | 'escapes' must have two bytes for each byte.
-			escapes.0x7e=0x7d02 | 'escapes' must have an escape for 0x7d, with which they begin.
+			escapes.0x7e=0x7d02 | 'escapes' must have an escape for 0x7d, the first byte of all escapes.
 			escapes[126]=0x7d02 | '126' is not a single byte such as '0x7e', which needs quotes in YAML.
 			escapes.0x7e=0x7    | Must have two hexadecimal digits for each byte after '0x'.
 			""", quoteCharacter = '"')
@@ -201,7 +201,7 @@ class LfPropertiesTests {
 					lf.pool.threads.keep-alive            | 0s      | Must be positive.
 					lf.pool.threads.priority              | 11      | Must be from 1 to 10.
 					lf.pool.handle-sets                   | 0       | Must be from 1 to 64.
-					lf.pool.handle-sets                   | 5       | Must not be greater than 'lf.pool.threads.min', which is 4: a handle set without a leader is not served.
+					lf.pool.handle-sets                   | 5       | Must not be greater than 'lf.pool.threads.min', which is 4: each handle set needs a thread to lead it.
 					lf.pool.parallelism                   | 0       | Must be from 1 to 1024.
 					lf.pool.max-nested-depth              | 0       | Must be from 1 to 100.
 					lf.pool.parallelism                   | 1025    | Must be from 1 to 1024.

@@ -66,8 +66,8 @@ import org.springframework.context.annotation.Primary;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests for {@link MessageMeasurement}: messages are timed where an observation would be
- * nothing but a timer, and observed where somebody may listen.
+ * Tests for {@link MessageMeasurement}: messages are timed if an observation would only
+ * be a timer, and observed if another handler may listen.
  */
 @ExtendWith(OutputCaptureExtension.class)
 class MessageMeasurementTests {
@@ -298,7 +298,7 @@ class MessageMeasurementTests {
 			SimpleMeterRegistry first = new SimpleMeterRegistry();
 			registry.add(first);
 			ask(context, "hello");
-			// The client has the reply before the message is counted.
+			// The client has the reply a moment before the message is counted.
 			awaitCount(first, 1);
 			SimpleMeterRegistry later = new SimpleMeterRegistry();
 			registry.add(later);
@@ -373,7 +373,7 @@ class MessageMeasurementTests {
 				.untilAsserted(() -> assertThat(registry.find("lf.messages").timers())
 					.filteredOn((timer) -> timer.count() == 1)
 					.hasSize(2));
-			// The timer of what runs now is there if messages are observed.
+			// The timer of active messages only exists if messages are observed.
 			registry.getMeters()
 				.stream()
 				.filter((meter) -> meter.getId().getName().startsWith("lf.messages"))

@@ -31,8 +31,8 @@ import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * What an operator sees of threads that share the ready handles of a handle set: by the
- * endpoint and by the meters.
+ * Threads that share the ready handles of a handle set, as an operator sees them in the
+ * endpoint and in the meters.
  */
 class SharingTests {
 
@@ -41,7 +41,7 @@ class SharingTests {
 	/** Enough to learn that the handler is short, even if some dispatches were not. */
 	private static final int LESSONS = 500;
 
-	/** With such a lease nobody takes over during the test. */
+	/** With such a lease, no thread takes over during the test. */
 	private final ApplicationContextRunner contextRunner = new ApplicationContextRunner()
 		.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
 				LeaderFollowersMetricsAutoConfiguration.class, LeaderFollowersEndpointAutoConfiguration.class,

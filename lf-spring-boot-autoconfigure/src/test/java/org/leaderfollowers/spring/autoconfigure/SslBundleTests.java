@@ -112,8 +112,8 @@ class SslBundleTests {
 				assertThat(established.certificate()).isEqualTo(first.certificate());
 				assertThat(tls(context).openConnections()).containsEntry(1, 1).containsEntry(2, 1).hasSize(2);
 			}
-			assertThat(output).contains("Server 'default' uses the SSL bundle 'web' as it is now (generation 2). "
-					+ "Connections that are open keep what they have");
+			assertThat(output).contains("Server 'default' now uses the updated SSL bundle 'web' (generation 2). "
+					+ "Open connections keep their keys and certificates");
 		}
 	}
 
@@ -354,9 +354,7 @@ class SslBundleTests {
 
 	}
 
-	/**
-	 * Counts who wants to know of updates.
-	 */
+	/** Counts the listeners for updates. */
 	static class CountingBundles implements SslBundles {
 
 		private final AtomicInteger handlers = new AtomicInteger();
@@ -390,9 +388,7 @@ class SslBundleTests {
 
 	}
 
-	/**
-	 * Speaks lines over TLS.
-	 */
+	/** Sends and receives lines over TLS. */
 	private static final class TlsClient implements Closeable {
 
 		private final SSLSocket socket;

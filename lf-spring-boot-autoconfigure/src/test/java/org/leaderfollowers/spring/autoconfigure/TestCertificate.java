@@ -64,8 +64,8 @@ record TestCertificate(PrivateKey key, Certificate certificate) {
 
 	/**
 	 * Makes a context for a client.
-	 * @param own what the client shows, if it shows anything
-	 * @param trusted whom the client trusts
+	 * @param own the certificate that the client presents, if any
+	 * @param trusted the certificate that the client trusts
 	 */
 	static SSLContext client(@Nullable TestCertificate own, TestCertificate... trusted)
 			throws IOException, GeneralSecurityException {

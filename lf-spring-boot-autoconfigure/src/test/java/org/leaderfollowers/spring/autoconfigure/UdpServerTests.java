@@ -250,7 +250,7 @@ class UdpServerTests {
 			assertThat(server.datagrams().truncated()).isEqualTo(1);
 			assertThat(server.datagrams().replies().sent()).isEqualTo(1);
 			assertThat(server.messages().received()).isEqualTo(1);
-			// Its gauges refer to it weakly.
+			// The gauges only have a weak reference to this object.
 			metrics.close();
 		});
 	}

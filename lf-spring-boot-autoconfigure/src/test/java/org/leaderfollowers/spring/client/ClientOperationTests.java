@@ -52,7 +52,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
- * What operators see of clients: meters, observations, health, events and the endpoint.
+ * Clients as operators see them: meters, observations, health, events and the endpoint.
  */
 class ClientOperationTests {
 
@@ -134,8 +134,9 @@ class ClientOperationTests {
 			call(context);
 			awaitConnected(context, 1);
 			MeterRegistry registry = context.getBean(MeterRegistry.class);
-			// Snapshots are shared for a moment, and counts follow what they count. The
-			// address is failing for a moment if its connection timed out soon.
+			// Meters share a snapshot for a moment, and an exchange is counted after it
+			// has ended. The address counts as failing for a moment if its connection
+			// soon timed out.
 			Awaitility.await().untilAsserted(() -> {
 				assertThat(ended(registry, "replied"))
 					.isEqualTo(client.snapshot().exchanges().get(Outcome.REPLIED).doubleValue())
@@ -187,7 +188,7 @@ class ClientOperationTests {
 				assertThat(lost.getStatus()).isEqualTo(Status.DOWN);
 				assertThat(lost.getDetails()).containsEntry("state", State.RUNNING)
 					.containsEntry("optional", false)
-					.containsEntry("reason", "The client is connected to none of its addresses. It tries again");
+					.containsEntry("reason", "The client is connected to none of its addresses. It retries");
 				Health spare = health(context, "spare");
 				assertThat(spare.getStatus()).isEqualTo(Status.UNKNOWN);
 				assertThat(spare.getDetails()).containsEntry("optional", true).containsKey("reason");
@@ -225,7 +226,7 @@ class ClientOperationTests {
 				.satisfies((address) -> assertThat(address.address()).isEqualTo(this.peer.address()));
 			assertThat(ledger.connections().established()).isEqualTo(1);
 			assertThat(ledger.connections().disconnects()).isEqualTo(1);
-			// A reply is counted after it was given to its caller.
+			// A reply is counted after its caller has received it.
 			Awaitility.await()
 				.untilAsserted(() -> assertThat(endpoint.client("ledger").exchanges().ended())
 					.containsEntry(Outcome.REPLIED, 2L)
@@ -238,7 +239,8 @@ class ClientOperationTests {
 	void eventsTellOfConnectionsAndOfTheLifeOfTheClient() {
 		this.runner.run((context) -> {
 			Events events = context.getBean(Events.class);
-			// The client may be connected before the thread that has started it says so.
+			// The client may be connected before the thread that has started it publishes
+			// its event.
 			List<ClientEvent> first = List.of(events.next(ClientEvent.class), events.next(ClientEvent.class));
 			assertThat(only(first, ClientStateChangedEvent.class).getState()).isEqualTo(State.RUNNING);
 			ClientConnectedEvent connected = only(first, ClientConnectedEvent.class);
@@ -316,8 +318,8 @@ class ClientOperationTests {
 		}
 
 		/**
-		 * In any order: a future is completed before its observation is stopped, and the
-		 * next exchange may end meanwhile.
+		 * The exchanges may be in any order: a future is completed before its observation
+		 * is stopped, and the next exchange may end meanwhile.
 		 */
 		ExchangeObservationContext of(String name, String outcome) {
 			Awaitility.await()

@@ -35,9 +35,7 @@ import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Clients of an application context: which there are, and how long they live.
- */
+/** The clients of an application context, and how long they live. */
 class ClientTests {
 
 	private final BlockingQueue<String> gate = new LinkedBlockingQueue<>();

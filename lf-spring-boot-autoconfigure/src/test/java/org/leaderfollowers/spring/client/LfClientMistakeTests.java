@@ -23,8 +23,7 @@ import org.springframework.context.annotation.Import;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * What people are told at start about interfaces and handlers of clients that cannot
- * work.
+ * The failures that users see at start if interfaces and handlers of clients cannot work.
  */
 @ExtendWith(OutputCaptureExtension.class)
 class LfClientMistakeTests {

@@ -191,8 +191,8 @@ class LfClientTests {
 		runner(Imports.class).withPropertyValues("lf.clients.ledger.place-timeout=0s").run((context) -> {
 			awaitConnected(context);
 			// Only a reply shows that both sides have the connection: the system may
-			// establish
-			// one side while the other ends its listening socket, and tells nobody.
+			// establish one side without an error while the other side closes its
+			// listening socket.
 			assertThat(journal(context).text("x")).isEqualTo("x");
 			this.peer.close();
 			Awaitility.await().until(() -> context.getBean(TcpClient.class).snapshot().connected() == 0);
@@ -241,7 +241,7 @@ class LfClientTests {
 			assertThat(journal(context).text("x")).isEqualTo("x");
 			assertThat(context.getBean(Intercepted.class).log).containsExactly("outer ledger text x", "inner", "inner",
 					"after");
-			// The inner one has sent the request twice.
+			// The inner interceptor has sent the request twice.
 			assertThat(this.peer.received).containsExactly("x", "x");
 		});
 	}

@@ -14,9 +14,7 @@ import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.TcpServer;
 
-/**
- * A server of lines for clients to talk to, with a pool of its own.
- */
+/** A server of lines that clients connect to, with its own pool. */
 public final class LinePeer implements MessageHandler, AutoCloseable {
 
 	private final UnaryOperator<@Nullable String> answers;
@@ -36,7 +34,7 @@ public final class LinePeer implements MessageHandler, AutoCloseable {
 
 	/**
 	 * Starts a server.
-	 * @param answers what to reply to a line, {@code null} for nothing
+	 * @param answers returns the reply to a line, or {@code null} for no reply
 	 */
 	public LinePeer(UnaryOperator<@Nullable String> answers) {
 		this.answers = answers;

@@ -32,9 +32,7 @@ import org.springframework.context.event.EventListener;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * What is published, when, and what is not.
- */
+/** Which events are published, and when. */
 @ExtendWith(OutputCaptureExtension.class)
 class EventTests {
 

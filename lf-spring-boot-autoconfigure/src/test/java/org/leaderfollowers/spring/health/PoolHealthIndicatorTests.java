@@ -31,8 +31,8 @@ import org.springframework.boot.health.contributor.Status;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Tests for {@link PoolHealthIndicator}. No engine can be had without a leader, so that
- * is a matter of snapshots.
+ * Tests for {@link PoolHealthIndicator}. A real engine never stays without a leader, so
+ * snapshots replace it here.
  */
 @Timeout(120)
 class PoolHealthIndicatorTests {
@@ -99,7 +99,7 @@ class PoolHealthIndicatorTests {
 		Health health = health(always(leaderless));
 		assertThat(health.getStatus()).isEqualTo(Status.DOWN);
 		assertThat(health.getDetails()).containsEntry("reason", "Handle set 'demo-1' has had no leader for 2.3 s "
-				+ "although 1 of at most 3 threads are there; 5 could not be started");
+				+ "although 1 of at most 3 threads exist; 5 could not be started");
 	}
 
 	@Test

@@ -106,7 +106,7 @@ class ServerHealthIndicatorTests {
 		Health health = health(this.server);
 		assertThat(health.getStatus()).isEqualTo(Status.UP);
 		assertThat(health.getDetails()).containsEntry("paused", true)
-			.containsEntry("reason", "The server is paused: it takes on nothing new until it is resumed");
+			.containsEntry("reason", "The server is paused: it accepts nothing new until it is resumed");
 	}
 
 	@Test
@@ -118,7 +118,7 @@ class ServerHealthIndicatorTests {
 			Thread draining = new Thread(() -> this.server.drain(Duration.ofSeconds(60)));
 			draining.start();
 			await(() -> assertOutOfService(State.DRAINING,
-					"The server is being drained: it takes on nothing new and answers what it has received"));
+					"The server is draining: it accepts nothing new, and answers the messages that it has received"));
 			this.gate.countDown();
 			assertThat(client.read()).isEqualTo("hello");
 			draining.join(TimeUnit.SECONDS.toMillis(60));
@@ -148,14 +148,14 @@ class ServerHealthIndicatorTests {
 	@Test
 	void serverThatCannotAcceptIsDown() {
 		this.server.start();
-		// As if the system had refused, which only a whole process can be brought to.
+		// Simulates a failure of the system, which would affect the whole process.
 		Object backoff = field(field(field(this.server, "life"), "acceptor"), "backoff");
 		ReflectionTestUtils.invokeMethod(backoff, "failed", new OutOfMemoryError("simulated"));
 		Health health = health(this.server);
 		assertThat(health.getStatus()).isEqualTo(Status.DOWN);
 		assertThat(health.getDetails()).containsEntry("acceptingSuspended", true)
 			.containsEntry("reason", "The server cannot accept connections now: usually the system is out of "
-					+ "descriptors or memory. It tries again");
+					+ "descriptors or memory. It retries");
 	}
 
 	@Test
@@ -171,7 +171,7 @@ class ServerHealthIndicatorTests {
 		assertThat(health.getStatus()).isEqualTo(Status.DOWN);
 		assertThat(health.getDetails()).containsEntry("listening", false);
 		assertThat((String) health.getDetails().get("reason"))
-			.startsWith("The server does not listen any more, since its socket failed: ClosedChannelException");
+			.startsWith("The server no longer listens, because its socket has failed: ClosedChannelException");
 	}
 
 	private void assertOutOfService(State state, String reason) {
@@ -180,7 +180,7 @@ class ServerHealthIndicatorTests {
 		assertThat(health.getDetails()).containsEntry("state", state).containsEntry("reason", reason);
 	}
 
-	/** Closes the socket beneath the engine, and has the engine look at it. */
+	/** Closes the socket behind the engine's back, and makes the engine look at it. */
 	private static void failListening(Server server, String field) {
 		Object channel = field(field(field(server, "life"), field), "channel");
 		ReflectionTestUtils.invokeMethod(channel, "close");

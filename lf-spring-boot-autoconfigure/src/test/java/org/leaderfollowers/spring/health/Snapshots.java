@@ -11,9 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Snapshots of states that a sound engine cannot be brought into.
- */
+/** Snapshots of states that an engine without a fault does not reach. */
 final class Snapshots {
 
 	private Snapshots() {

@@ -151,9 +151,7 @@ class ReadinessTests {
 
 	}
 
-	/**
-	 * Talks to the server whenever readiness changes.
-	 */
+	/** Connects to the server whenever readiness changes. */
 	static class Probe {
 
 		private final LeaderFollowersServers servers;

@@ -45,7 +45,7 @@ class ServerBindExceptionTests {
 		assertThat(analysis.getDescription())
 			.isEqualTo("Server 'orders' could not be started: port 80 is already in use.");
 		assertThat(analysis.getAction())
-			.isEqualTo("Stop what listens on port 80, another process or another server of this application, "
+			.isEqualTo("Stop the other process, or the other server of this application, that listens on port 80; "
 					+ "or set the port of the bean 'orderServer' to another port. 0 stands for any free port.");
 	}
 

@@ -228,7 +228,7 @@ class ServerLifecycleTests {
 				.contains("Server 'orders' could not be started: port %d is already in use."
 					.formatted(taken.getLocalPort()))
 				.contains(
-						"Stop what listens on port %d, another process or another server of this application, or set the property 'lf.servers.orders.port' to another port. 0 stands for any free port."
+						"Stop the other process, or the other server of this application, that listens on port %d; or set the property 'lf.servers.orders.port' to another port. 0 stands for any free port."
 							.formatted(taken.getLocalPort()));
 			int first = Integer
 				.parseInt(output.toString().replaceFirst("(?s).*Server 'default' started on port (\\d+).*", "$1"));
@@ -296,7 +296,9 @@ class ServerLifecycleTests {
 		return context.getEnvironment().getRequiredProperty("local.lf.server.port", Integer.class);
 	}
 
-	/** The selector closes the socket when it selects the next time. */
+	/**
+	 * Waits, because the selector only closes the socket when it selects the next time.
+	 */
 	private static void assertRefused(int port) {
 		Awaitility.await()
 			.atMost(PATIENCE)
@@ -304,7 +306,7 @@ class ServerLifecycleTests {
 				.isThrownBy(() -> new LineClient(port).close()));
 	}
 
-	/** A thread that has done its work may not have ended yet. */
+	/** Waits, because a thread may end a moment after its work. */
 	private static void assertNoThreads() {
 		Awaitility.await().atMost(PATIENCE).untilAsserted(() -> assertThat(threads()).isEmpty());
 	}

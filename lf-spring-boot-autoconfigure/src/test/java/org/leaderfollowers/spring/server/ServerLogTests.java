@@ -51,7 +51,7 @@ class ServerLogTests {
 							+ "64KB at most",
 					"Server 'audit' started on port %d of all addresses (framing 'line', handler 'audit', "
 						.formatted(servers.get("audit").port()) + "pool 'default')",
-					"Server 'audit' is paused: it takes on nothing new", "Server 'audit' is resumed");
+					"Server 'audit' is paused: it accepts nothing new", "Server 'audit' is resumed");
 		});
 		assertThat(lines(output)).contains("Server 'default' is stopped", "Server 'telemetry' is stopped",
 				"Server 'audit' is stopped");
@@ -80,12 +80,12 @@ class ServerLogTests {
 		assertThat(lines(output)).noneMatch((line) -> line.startsWith("Pool 'x'"))
 			.anyMatch((line) -> line.startsWith("Server 'default?Pool 'x' has no threads??' started on port"))
 			.anyMatch((line) -> line.startsWith("Pool 'default?Pool 'x' has no threads??' has 4 threads"))
-			.contains("Server 'default?Pool 'x' has no threads??' is paused: it takes on nothing new",
+			.contains("Server 'default?Pool 'x' has no threads??' is paused: it accepts nothing new",
 					"Server 'default?Pool 'x' has no threads??' is resumed",
 					"Server 'default?Pool 'x' has no threads??' is stopped");
 	}
 
-	/** What this class logs, without what the layout puts before it. */
+	/** Returns the messages that this class logs, without the prefix of the layout. */
 	private static String[] lines(CapturedOutput output) {
 		return output.toString()
 			.lines()

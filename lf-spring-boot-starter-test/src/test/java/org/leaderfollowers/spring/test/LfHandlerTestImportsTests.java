@@ -7,9 +7,7 @@ import org.springframework.boot.context.annotation.ImportCandidates;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * The slice imports all of our auto-configuration that handlers need.
- */
+/** The slice imports all auto-configurations of this project that handlers need. */
 class LfHandlerTestImportsTests {
 
 	@Test

@@ -21,9 +21,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/**
- * Tests that no order is carried out twice, whichever back end it comes to.
- */
+/** Tests that no order is executed twice, whichever back end gets it. */
 @OltpTest
 @Timeout(120)
 class OrderTests {
@@ -53,7 +51,7 @@ class OrderTests {
 			assertThat(execute(6002, 5)).isEqualTo(first).isInstanceOf(Committed.class);
 		}
 		finally {
-			// The books are those of other tests as well.
+			// Other tests use the same balances.
 			this.jdbc.sql("UPDATE account SET balance = 5 WHERE id = 6002").update();
 		}
 	}

@@ -31,9 +31,7 @@ import org.springframework.util.unit.DataSize;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIOException;
 
-/**
- * Tests of the web server over sockets, with files of its own.
- */
+/** Tests of the web server over sockets, with its own files. */
 @Timeout(120)
 class WebServerTests {
 

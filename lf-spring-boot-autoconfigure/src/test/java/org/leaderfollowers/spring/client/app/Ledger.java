@@ -3,7 +3,7 @@ package org.leaderfollowers.spring.client.app;
 import org.leaderfollowers.spring.annotation.Exchange;
 import org.leaderfollowers.spring.annotation.LfClient;
 
-/** Found, since it is in the packages of the application. */
+/** Found, because it is in the packages of the application. */
 @LfClient("ledger")
 public interface Ledger {
 

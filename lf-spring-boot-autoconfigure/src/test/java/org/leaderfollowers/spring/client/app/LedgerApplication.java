@@ -6,7 +6,7 @@ import org.springframework.boot.autoconfigure.AutoConfigurationPackage;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.context.annotation.Configuration;
 
-/** Has its package searched. */
+/** An application whose package is searched. */
 @Configuration(proxyBeanMethods = false)
 @AutoConfigurationPackage
 @ImportAutoConfiguration(LeaderFollowersAutoConfiguration.class)

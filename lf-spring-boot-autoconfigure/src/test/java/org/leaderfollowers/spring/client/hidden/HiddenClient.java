@@ -3,7 +3,7 @@ package org.leaderfollowers.spring.client.hidden;
 import org.leaderfollowers.spring.annotation.Exchange;
 import org.leaderfollowers.spring.annotation.LfClient;
 
-/** Not public, as most interfaces of an application. */
+/** Not public, like most interfaces of an application. */
 @LfClient("quotes")
 interface HiddenClient {
 

@@ -12,8 +12,8 @@ import org.springframework.beans.factory.annotation.Autowired;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * What is called in memory is what the server would call: arguments are converted and
- * validated, interceptors and error handlers take part.
+ * Calls in memory work like those of a server: arguments are converted and validated, and
+ * interceptors and error handlers are called.
  */
 @LfHandlerTest(handlers = OrderHandler.class, serverEnvironment = ServerEnvironment.IN_MEMORY)
 @Timeout(120)

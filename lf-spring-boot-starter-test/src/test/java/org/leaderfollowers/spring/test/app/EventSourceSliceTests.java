@@ -13,8 +13,8 @@ import org.springframework.context.ApplicationContext;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * The handler of an event source is part of a test that names it. Without it, as in the
- * other tests of this package, its source is left alone.
+ * The handler of an event source belongs to a test that names it. Without the handler, as
+ * in the other tests of this package, the source is not used.
  */
 @LfHandlerTest(AlarmHandler.class)
 @Timeout(120)

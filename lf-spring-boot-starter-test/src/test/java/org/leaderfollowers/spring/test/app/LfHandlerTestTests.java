@@ -47,7 +47,7 @@ class LfHandlerTestTests {
 	@Test
 	void loadsNothingElse() {
 		assertThat(this.context.getBeanProvider(StatusController.class).stream()).isEmpty();
-		// What takes its place is a mock.
+		// The only bean of this type is a mock.
 		assertThat(this.context.getBeanNamesForType(Greetings.class)).hasSize(1).doesNotContain("greetings");
 		assertThat(this.context).isNotInstanceOf(WebApplicationContext.class);
 		assertThat(this.context.getBeanNamesForType(Object.class))

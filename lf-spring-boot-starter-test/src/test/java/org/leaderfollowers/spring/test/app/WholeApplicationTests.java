@@ -22,9 +22,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
-/**
- * Tests of what a {@code @SpringBootTest} finds.
- */
+/** Tests of the beans in a {@code @SpringBootTest}. */
 @SpringBootTest(properties = "lf-test.random-ports=true")
 @Timeout(120)
 class WholeApplicationTests {

@@ -10,8 +10,8 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.leaderfollowers.spring.test.assertion.LfAssertions.assertThat;
 
 /**
- * Tests for {@link FramingAssert}: built-in framings pass, and each mistake that a
- * framing can make is found.
+ * Tests for {@link FramingAssert}: built-in framings pass, and every kind of mistake is
+ * found.
  */
 class FramingAssertTests {
 
@@ -127,9 +127,7 @@ class FramingAssertTests {
 			.withMessageContaining(message);
 	}
 
-	/**
-	 * Messages that end with a 1, until a subclass makes a mistake.
-	 */
+	/** Messages that end with a 1; each subclass makes a mistake. */
 	private static class Broken implements Framing {
 
 		@Override

@@ -25,8 +25,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.leaderfollowers.spring.test.assertion.LfAssertions.assertThat;
 
 /**
- * Tests for {@link LfAssertions}: they hold when they should, and tell what is when they
- * do not.
+ * Tests for {@link LfAssertions}: they pass when they should, and otherwise describe what
+ * they found.
  */
 @Timeout(120)
 class LfAssertionsTests {

@@ -30,7 +30,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
- * Tests for {@link InMemoryTestClient}: what a handler meets is what a server would do.
+ * Tests for {@link InMemoryTestClient}: a handler sees the same behaviour as in a server.
  */
 @Timeout(120)
 class InMemoryTestClientTests {
@@ -200,7 +200,8 @@ class InMemoryTestClientTests {
 			connection.close();
 			assertThat(connection.isOpen()).isFalse();
 			assertThat(connection.isWritable()).isFalse();
-			// As with a server, what it throws is no failure of the handler.
+			// As with a server, this exception does not count as a failure of the
+			// handler.
 			reply(connection, "too late");
 		};
 		InMemoryTestClient client = open();
@@ -541,9 +542,7 @@ class InMemoryTestClientTests {
 
 	}
 
-	/**
-	 * Does what a test says, and writes down what it was called for.
-	 */
+	/** Does what a test tells it, and records its calls. */
 	private static final class Script implements MessageHandler {
 
 		private final List<String> calls = new ArrayList<>();

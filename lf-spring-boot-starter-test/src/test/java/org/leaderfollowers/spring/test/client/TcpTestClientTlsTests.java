@@ -165,7 +165,8 @@ class TcpTestClientTlsTests {
 	void tellsThatItsCertificateWasRefused() {
 		startServer(true);
 		try (TcpTestClient client = tcp().tls().connect()) {
-			// With TLS 1.3 the client has finished before the server refuses.
+			// With TLS 1.3, the client has finished its handshake before the server
+			// refuses it.
 			assertThat(client).isClosedByServer();
 			assertThatExceptionOfType(AssertionError.class).isThrownBy(client::receive)
 				.withCauseInstanceOf(SSLException.class);

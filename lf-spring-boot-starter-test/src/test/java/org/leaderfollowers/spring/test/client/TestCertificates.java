@@ -12,9 +12,7 @@ import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
-/**
- * A self-signed certificate, made by the tool of the JDK.
- */
+/** A self-signed certificate, made by the keytool of the JDK. */
 final class TestCertificates {
 
 	private static final String PASSWORD = "password";
@@ -22,9 +20,7 @@ final class TestCertificates {
 	private TestCertificates() {
 	}
 
-	/**
-	 * A context that shows and trusts the same certificate.
-	 */
+	/** Returns a context that presents and trusts the same certificate. */
 	static SSLContext selfSigned(Path directory, String name)
 			throws IOException, InterruptedException, GeneralSecurityException {
 		Path file = directory.resolve(name + ".p12");
