@@ -126,8 +126,8 @@ public final class LfTestPeer implements AutoCloseable {
 	 * Messages are converted as in an application without its own beans and properties.
 	 * An exchange may take 5 seconds, unless its method says otherwise.
 	 * @param <T> the interface
-	 * @param type annotated with {@link org.leaderfollowers.spring.annotation.LfClient
-	 * @LfClient}
+	 * @param type the interface; it has the annotation
+	 * {@link org.leaderfollowers.spring.annotation.LfClient @LfClient}
 	 * @return an object that implements the interface
 	 */
 	public <T> T implement(Class<T> type) {
