@@ -14,11 +14,17 @@ import org.springframework.stereotype.Component;
 
 /**
  * Marks a bean as the concrete event handler of a server: what the application does with
- * the messages of its clients. Each server has exactly one. The bean has methods that are
- * annotated with {@link OnMessage @OnMessage} and, if it wants, {@link OnOpen @OnOpen},
- * {@link OnIdle @OnIdle}, {@link OnDrain @OnDrain}, {@link OnClose @OnClose} and
+ * the messages of its clients. The bean has methods that are annotated with
+ * {@link OnMessage @OnMessage}, {@link OnLogin @OnLogin}, {@link OnOpen @OnOpen},
+ * {@link OnIdle @OnIdle}, {@link OnDrain @OnDrain}, {@link OnClose @OnClose} or
  * {@link OnError @OnError}; or it implements {@link MessageHandler}, which costs least. A
  * message handler may have annotated methods for what it does not implement.
+ * <p>
+ * Several beans with annotated methods may share a server or client. Their
+ * {@link OnMessage @OnMessage} methods form one table, in which no two methods are for
+ * the same messages. All beans are told of the life of a connection, in the
+ * {@link org.springframework.core.annotation.Order @Order} of their classes. A message
+ * handler takes all messages, so it is the only handler of its server.
  * <p>
  * With {@link #source()}, the bean handles the events of an {@link EventSource} instead.
  * It has one method that is annotated with {@link OnMessage @OnMessage}, whose only
