@@ -28,7 +28,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 				"lf.servers.orders.port=0", "lf.servers.commands.port=0", "lf.servers.accounts.port=0",
 				"lf.servers.telemetry.port=0", "lf.servers.rates.port=0", "lf.servers.feed.port=0",
 				"lf.servers.payments.port=0", "lf.servers.vault.port=0", "lf.servers.vault.login-timeout=10s",
-				"lf.servers.meters.port=0", "lf.servers.meters.max-message-size=100B" },
+				"lf.servers.meters.port=0", "lf.servers.meters.max-message-size=100B",
+				"lf.servers.stock.port=0", "lf.servers.ticker.port=0" },
 		classes = HandlerSnippetTests.Application.class)
 class HandlerSnippetTests {
 
@@ -130,6 +131,30 @@ class HandlerSnippetTests {
 	@Test
 	void payments() throws IOException {
 		assertConversation("payments", "17 pay 5", "17 paid 5", "18 pay much", "18 failed");
+	}
+
+	@Test
+	void stock() throws IOException {
+		try (Socket socket = connect("stock")) {
+			BufferedReader reader = reader(socket);
+			assertThat(reader.readLine()).isEqualTo("ready");
+			assertThat(ask(socket, reader, "ADD tea")).isEqualTo("12");
+			assertThat(ask(socket, reader, "COUNT tea")).isEqualTo("12");
+			assertThat(ask(socket, reader, "COUNT gold")).isEqualTo("ERROR there is no gold");
+			assertThat(ask(socket, reader, "SELL tea")).isEqualTo("ERROR unknown command: SELL tea");
+		}
+	}
+
+	@Test
+	void ticker() throws IOException {
+		try (Socket socket = connect("ticker")) {
+			BufferedReader reader = reader(socket);
+			assertThat(ask(socket, reader, "WATCH ACME")).isEqualTo("ACME 100");
+			// Handled when the watch has ended.
+			assertThat(ask(socket, reader, "LAST ACME")).isEqualTo("ACME 101");
+			assertThat(reader.readLine()).isEqualTo("ACME 102");
+			assertThat(reader.readLine()).isEqualTo("ACME 100");
+		}
 	}
 
 	private void assertConversation(String server, String... lines) throws IOException {

@@ -13,13 +13,19 @@ import org.springframework.core.annotation.AliasFor;
 import org.springframework.stereotype.Component;
 
 /**
- * Marks a bean as the concrete event handler of a server: it handles the messages of the
- * server's clients. Each server has exactly one handler. The bean has methods that are
- * annotated with {@link OnMessage @OnMessage} and, optionally, {@link OnOpen @OnOpen},
- * {@link OnIdle @OnIdle}, {@link OnDrain @OnDrain}, {@link OnClose @OnClose} and
+ * Marks a bean as a concrete event handler of a server: it handles the messages of the
+ * server's clients. The bean has methods that are annotated with
+ * {@link OnMessage @OnMessage}, {@link OnLogin @OnLogin}, {@link OnOpen @OnOpen},
+ * {@link OnIdle @OnIdle}, {@link OnDrain @OnDrain}, {@link OnClose @OnClose} or
  * {@link OnError @OnError}. Or it implements {@link MessageHandler}, which has the lowest
  * cost; it may then have annotated methods for the events whose methods it does not
  * implement.
+ * <p>
+ * Several beans with annotated methods may share a server or client. Their
+ * {@link OnMessage @OnMessage} methods form one table, in which no two methods are for
+ * the same messages. All beans are told of the life of a connection, in the
+ * {@link org.springframework.core.annotation.Order @Order} of their classes. A message
+ * handler takes all messages, so it is the only handler of its server.
  * <p>
  * With {@link #source()}, the bean handles the events of an {@link EventSource} instead.
  * It has one method that is annotated with {@link OnMessage @OnMessage}, whose only

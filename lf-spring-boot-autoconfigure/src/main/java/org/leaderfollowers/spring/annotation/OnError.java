@@ -7,10 +7,12 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks a method of an {@link LfHandler @LfHandler} bean that is called when something
- * failed with an exception of its type: another method of the bean, or the conversion or
- * validation of a message. A value that it returns is the reply. The failure then counts
- * as handled, and the connection stays open.
+ * Marks a method of an {@link LfHandler @LfHandler} or {@link LfAdvice @LfAdvice} bean
+ * that is called when something failed with an exception of its type: a method of a
+ * handler, or the conversion or validation of a message. The methods of an
+ * {@link LfHandler @LfHandler} bean serve all handlers of its server. A value that a
+ * method returns is the reply. The failure then counts as handled, and the connection
+ * stays open.
  * <p>
  * The method is also called for failures of the framing and of the socket. These close
  * the connection in any case, but the reply is still sent unless the socket failed.
@@ -24,7 +26,8 @@ import java.lang.annotation.Target;
  * message has failed, the method is called only if this parameter is an {@code Optional}
  * or {@code @Nullable}.
  * <p>
- * Other parameters may be an exception, the {@link org.leaderfollowers.Connection} and
+ * Other parameters may be an exception, the {@link org.leaderfollowers.Connection}, the
+ * {@link java.security.Principal} of the client and
  * {@link org.springframework.messaging.handler.annotation.Header @Header}s, see
  * {@link org.leaderfollowers.spring.handler.LfHeaders}.
  */

@@ -9,8 +9,9 @@ import org.leaderfollowers.Connection;
  * Handles failures of all servers that are auto-configured, whether their handlers are
  * annotated methods or {@link org.leaderfollowers.MessageHandler}s. Beans of this type
  * are asked in their {@linkplain org.springframework.core.annotation.Order order}, after
- * the {@link org.leaderfollowers.spring.annotation.OnError @OnError} methods of the bean
- * that failed; the first one that returns something has handled the failure.
+ * the {@link org.leaderfollowers.spring.annotation.OnError @OnError} methods of the
+ * handlers and of the {@link org.leaderfollowers.spring.annotation.LfAdvice @LfAdvice}
+ * beans; the first one that returns something has handled the failure.
  * <p>
  * It is called by several threads at a time, but by one at a time for each connection.
  */

@@ -62,6 +62,7 @@ class SuspendingHandler(private val gate: CompletableDeferred<Unit> = Completabl
 		gate.complete(Unit)
 	}
 
+	// tag::suspending[]
 	@OnMessage(prefix = ["order "])
 	suspend fun order(order: KotlinOrder): KotlinOrder {
 		delay(1)
@@ -75,6 +76,7 @@ class SuspendingHandler(private val gate: CompletableDeferred<Unit> = Completabl
 			emit(i)
 		}
 	}
+	// end::suspending[]
 
 	@OnMessage(prefix = ["size "])
 	suspend fun size(@Size(max = 3) text: String) = text
