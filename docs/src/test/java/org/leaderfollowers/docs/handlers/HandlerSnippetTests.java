@@ -23,14 +23,12 @@ import org.springframework.validation.BeanPropertyBindingResult;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** The examples of the chapters about handlers and errors behave as the chapters say. */
-@SpringBootTest(
-		properties = { "spring.config.import=classpath:heartbeats.yaml", "lf.server.port=0", "lf.servers.echo.port=0",
-				"lf.servers.orders.port=0", "lf.servers.commands.port=0", "lf.servers.accounts.port=0",
-				"lf.servers.telemetry.port=0", "lf.servers.rates.port=0", "lf.servers.feed.port=0",
-				"lf.servers.payments.port=0", "lf.servers.vault.port=0", "lf.servers.vault.login-timeout=10s",
-				"lf.servers.meters.port=0", "lf.servers.meters.max-message-size=100B",
-				"lf.servers.stock.port=0", "lf.servers.ticker.port=0" },
-		classes = HandlerSnippetTests.Application.class)
+@SpringBootTest(properties = { "spring.config.import=classpath:heartbeats.yaml", "lf.server.port=0",
+		"lf.servers.echo.port=0", "lf.servers.orders.port=0", "lf.servers.commands.port=0",
+		"lf.servers.accounts.port=0", "lf.servers.telemetry.port=0", "lf.servers.rates.port=0",
+		"lf.servers.feed.port=0", "lf.servers.payments.port=0", "lf.servers.vault.port=0",
+		"lf.servers.vault.login-timeout=10s", "lf.servers.meters.port=0", "lf.servers.meters.max-message-size=100B",
+		"lf.servers.stock.port=0", "lf.servers.ticker.port=0" }, classes = HandlerSnippetTests.Application.class)
 class HandlerSnippetTests {
 
 	@Autowired

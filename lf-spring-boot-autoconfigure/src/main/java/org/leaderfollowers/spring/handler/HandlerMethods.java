@@ -17,6 +17,7 @@ import org.leaderfollowers.spring.annotation.OnClose;
 import org.leaderfollowers.spring.annotation.OnDrain;
 import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnIdle;
+import org.leaderfollowers.spring.annotation.OnLogin;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 
@@ -96,9 +97,14 @@ final class HandlerMethods {
 		if (MessageHandler.class.isAssignableFrom(this.type)) {
 			mappings.add(new HandlerBeans.Mapping(bean, this.type.getSimpleName(), "MessageHandler", List.of()));
 		}
-		this.methods.forEach((phase, found) -> found.forEach((method) -> mappings.add(new HandlerBeans.Mapping(bean,
-				Mistakes.describeWithClass(method), phase.toString(), matches(this.message.get(method), values)))));
+		this.methods.forEach((phase, found) -> found
+			.forEach((method) -> mappings.add(new HandlerBeans.Mapping(bean, Mistakes.describeWithClass(method),
+					annotation(phase, method), matches(this.message.get(method), values)))));
 		return mappings;
+	}
+
+	private static String annotation(Phase phase, Method method) {
+		return AnnotatedElementUtils.hasAnnotation(method, OnLogin.class) ? "@OnLogin" : phase.toString();
 	}
 
 	private static List<String> matches(@Nullable OnMessage annotation, UnaryOperator<String> values) {

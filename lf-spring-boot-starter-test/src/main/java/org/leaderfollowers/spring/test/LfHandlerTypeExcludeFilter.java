@@ -7,6 +7,7 @@ import java.util.Set;
 
 import org.leaderfollowers.Correlation;
 import org.leaderfollowers.Framing;
+import org.leaderfollowers.spring.annotation.LfAdvice;
 import org.leaderfollowers.spring.annotation.LfClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.client.TcpClientBuilderCustomizer;
@@ -24,6 +25,8 @@ import org.springframework.core.convert.converter.GenericConverter;
 import org.springframework.core.type.classreading.MetadataReader;
 import org.springframework.core.type.classreading.MetadataReaderFactory;
 import org.springframework.format.Formatter;
+import org.springframework.messaging.handler.invocation.HandlerMethodArgumentResolver;
+import org.springframework.messaging.handler.invocation.HandlerMethodReturnValueHandler;
 import org.springframework.util.ClassUtils;
 
 /**
@@ -50,7 +53,8 @@ class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExclu
 
 	private static Set<Class<?>> knownIncludes() {
 		Set<Class<?>> includes = new LinkedHashSet<>(Set.of(Framing.class, Correlation.class, LfClient.class,
-				LfErrorHandler.class, MessageHandlerDecorator.class, ExchangeInterceptor.class,
+				LfAdvice.class, LfErrorHandler.class, HandlerMethodArgumentResolver.class,
+				HandlerMethodReturnValueHandler.class, MessageHandlerDecorator.class, ExchangeInterceptor.class,
 				LeaderFollowersPoolBuilderCustomizer.class, TcpServerBuilderCustomizer.class,
 				TcpClientBuilderCustomizer.class, UdpServerBuilderCustomizer.class, Converter.class,
 				GenericConverter.class, Formatter.class));
