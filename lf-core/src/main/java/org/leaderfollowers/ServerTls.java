@@ -6,7 +6,6 @@ import java.util.Objects;
 
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
-import javax.net.ssl.SSLParameters;
 
 import org.jspecify.annotations.Nullable;
 
@@ -122,21 +121,19 @@ public final class ServerTls {
 	SSLEngine newEngine() {
 		SSLEngine engine = this.context.createSSLEngine();
 		engine.setUseClientMode(false);
-		SSLParameters parameters = engine.getSSLParameters();
 		if (this.protocols != null) {
-			parameters.setProtocols(this.protocols.toArray(String[]::new));
+			engine.setEnabledProtocols(this.protocols.toArray(String[]::new));
 		}
 		if (this.cipherSuites != null) {
-			parameters.setCipherSuites(this.cipherSuites.toArray(String[]::new));
+			engine.setEnabledCipherSuites(this.cipherSuites.toArray(String[]::new));
 		}
 		// Each of the two setters resets the other.
 		if (this.clientAuth == ClientAuth.NEED) {
-			parameters.setNeedClientAuth(true);
+			engine.setNeedClientAuth(true);
 		}
 		else {
-			parameters.setWantClientAuth(this.clientAuth == ClientAuth.WANT);
+			engine.setWantClientAuth(this.clientAuth == ClientAuth.WANT);
 		}
-		engine.setSSLParameters(parameters);
 		return engine;
 	}
 
