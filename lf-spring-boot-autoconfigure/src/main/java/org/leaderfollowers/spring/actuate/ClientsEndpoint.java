@@ -18,7 +18,7 @@ import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.util.Assert;
 
 /**
- * {@link Endpoint @Endpoint} that shows what the clients of the application are doing.
+ * {@link Endpoint @Endpoint} that shows the state of the clients of the application.
  */
 @Endpoint(id = "lfclients", defaultAccess = Access.READ_ONLY)
 public class ClientsEndpoint {
@@ -63,9 +63,9 @@ public class ClientsEndpoint {
 	}
 
 	/**
-	 * The clients of the application. Each is looked at once, one right after the other.
+	 * The clients of the application. Their snapshots are taken one after the other.
 	 *
-	 * @param time when this was
+	 * @param time when the snapshots were taken
 	 * @param clients the clients, by name
 	 */
 	public record ClientsDescriptor(Instant time,
@@ -75,14 +75,14 @@ public class ClientsEndpoint {
 	/**
 	 * A client.
 	 *
-	 * @param state how far its life is
+	 * @param state the state of the client
 	 * @param pool the name of its pool
-	 * @param optional whether the application does without it
+	 * @param optional whether the application can work without it
 	 * @param addresses the addresses that it connects to
 	 * @param connections its connections
 	 * @param exchanges its exchanges
-	 * @param receivedBytes how much was read, framing included
-	 * @param sentBytes how much was accepted for sending, framing included
+	 * @param receivedBytes how many bytes were read, framing included
+	 * @param sentBytes how many bytes were accepted for sending, framing included
 	 */
 	public record ClientDescriptor(ClientSnapshot.State state, String pool, boolean optional,
 			List<AddressDescriptor> addresses, ConnectionsDescriptor connections, ExchangesDescriptor exchanges,
@@ -103,12 +103,11 @@ public class ClientsEndpoint {
 	/**
 	 * An address of the peer.
 	 *
-	 * @param address host and port, as they were configured
-	 * @param reachable whether the latest attempt to connect has succeeded, or none was
-	 * made
-	 * @param connections how many connections there are or are being made
+	 * @param address host and port, as configured
+	 * @param reachable {@code false} if the latest attempt to connect has failed
+	 * @param connections how many connections are open or being opened
 	 * @param failures how many attempts have failed in a row
-	 * @param failure why the latest one has failed, or {@code null}
+	 * @param failure why the latest attempt has failed, or {@code null} if it has not
 	 */
 	public record AddressDescriptor(String address, boolean reachable, int connections, int failures,
 			@Nullable String failure) {
@@ -123,10 +122,10 @@ public class ClientsEndpoint {
 	/**
 	 * The connections of a client.
 	 *
-	 * @param max how many it keeps open
+	 * @param max how many connections the client keeps open
 	 * @param established how many of them are established
-	 * @param connects how many have been established
-	 * @param disconnects how many of those have ended
+	 * @param connects how many connections have been established
+	 * @param disconnects how many of these have ended
 	 * @param failedConnects how many attempts to connect have failed
 	 */
 	public record ConnectionsDescriptor(int max, int established, long connects, long disconnects,
@@ -136,11 +135,11 @@ public class ClientsEndpoint {
 	/**
 	 * The exchanges of a client.
 	 *
-	 * @param inFlight how many wait for their replies
+	 * @param inFlight how many exchanges wait for their replies
 	 * @param waiting how many callers wait for a connection with a free place
-	 * @param ended how many have ended, by outcome
+	 * @param ended how many exchanges have ended, by outcome
 	 * @param lateReplies how many replies came after their exchange had ended
-	 * @param unexpectedMessages how many messages were the reply to nothing
+	 * @param unexpectedMessages how many messages were not the reply to an exchange
 	 */
 	public record ExchangesDescriptor(int inFlight, int waiting, Map<ClientSnapshot.Outcome, Long> ended,
 			long lateReplies, long unexpectedMessages) {

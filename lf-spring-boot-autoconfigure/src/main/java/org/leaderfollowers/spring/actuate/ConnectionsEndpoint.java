@@ -37,9 +37,10 @@ import org.springframework.util.Assert;
 import org.springframework.util.StringUtils;
 
 /**
- * {@link Endpoint @Endpoint} that shows a page of the open connections. All are looked
- * at, one by one; only as many as the page and those before it take are kept for that.
- * Pages are made one at a time. Writes turn the wire log of a server on and off.
+ * {@link Endpoint @Endpoint} that shows a page of the open connections. A request visits
+ * all connections one by one, but keeps only those of the page and of the pages before
+ * it. Only one request at a time does so. Writes turn the wire log of a server on and
+ * off.
  */
 @Endpoint(id = "lfconnections", defaultAccess = Access.READ_ONLY)
 public class ConnectionsEndpoint {
@@ -48,13 +49,13 @@ public class ConnectionsEndpoint {
 
 	private static final int GREATEST_SIZE = 500;
 
-	/** How many connections are kept at a time, at the most. */
+	/** The maximum number of connections that a request keeps. */
 	private static final int REACH = 10_000;
 
 	private static final Comparator<ConnectionSnapshot> BY_NAME = Comparator.comparing(ConnectionSnapshot::server)
 		.thenComparingLong(ConnectionSnapshot::id);
 
-	/** None of them tells anything of the remote address, which may be hidden. */
+	/** No order depends on the remote address, which may be hidden. */
 	private static final Map<String, Comparator<ConnectionSnapshot>> ORDERS = new TreeMap<>(Map.of("age",
 			Comparator.comparing(ConnectionSnapshot::age), "idle", Comparator.comparing(ConnectionSnapshot::idle),
 			"messages", Comparator.comparingLong(ConnectionSnapshot::receivedMessages), "received",
@@ -71,21 +72,22 @@ public class ConnectionsEndpoint {
 	private final WireLogOperations wireLogs;
 
 	/**
-	 * Held by who looks: a look takes a megabyte or two, and many at the same time could
-	 * take all the memory there is.
+	 * Held while a request visits the connections. A request takes a megabyte or two, so
+	 * many requests at the same time could exhaust the memory.
 	 */
 	final ReentrantLock looking = new ReentrantLock();
 
 	/**
 	 * Creates a new endpoint.
-	 * @param servers the servers to show the connections of
-	 * @param showRemoteAddresses who gets to see the addresses of clients. Over JMX,
-	 * which does not say who asks, they are shown to all or nobody
-	 * @param roles one of which makes somebody authorized; if there are none, everybody
-	 * who is authenticated is
+	 * @param servers the servers whose connections are shown
+	 * @param showRemoteAddresses to which callers the addresses of clients are shown. JMX
+	 * does not identify its callers, so it shows addresses only if all callers may see
+	 * them
+	 * @param roles a caller with one of these roles is authorized; if there are none,
+	 * every authenticated caller is
 	 * @param wireLogLimits the longest duration of a wire log, whether it may show bytes,
-	 * and its sizes; the connection is ignored
-	 * @param publisher where to publish the writes, for Boot's audit
+	 * and its maximum sizes; the connection is ignored
+	 * @param publisher publishes each write as an event for Boot's audit
 	 */
 	public ConnectionsEndpoint(LeaderFollowersServers servers, Show showRemoteAddresses, Set<String> roles,
 			WireLog.Options wireLogLimits, ApplicationEventPublisher publisher) {
@@ -103,12 +105,12 @@ public class ConnectionsEndpoint {
 	/**
 	 * Shows a page of the connections.
 	 * @param server the name of the server; all servers if not given
-	 * @param state the state that they are in; all if not given
+	 * @param state the state of the connections; all states if not given
 	 * @param sort {@code age}, {@code idle}, {@code messages}, {@code received},
-	 * {@code sent} or {@code pending}, with a {@code -} in front for the greatest first;
+	 * {@code sent} or {@code pending}, with a {@code -} in front for descending order;
 	 * {@code -age} if not given
 	 * @param page the number of the page, from 0, which is also the default
-	 * @param size how many connections make a page, from 1 to 500; 20 if not given
+	 * @param size the number of connections on a page, from 1 to 500; 20 if not given
 	 * @return a page
 	 */
 	@ReadOperation
@@ -176,10 +178,11 @@ public class ConnectionsEndpoint {
 	 * Turns the wire log of a server on or off. A log that runs already is replaced.
 	 * @param wireLog {@code on} or {@code off}
 	 * @param server the name of the server
-	 * @param connection what identifies the only connection to log; all if not given
+	 * @param connection the identifier of the only connection to log; all if not given
 	 * @param duration how long to log; 60 seconds if not given
-	 * @param payload {@code true} to show bytes. They are masked if not given
-	 * @return the log that was turned on or off, or {@code null} if none was on
+	 * @param payload {@code true} to show bytes; they are masked if not given
+	 * @return the log that was turned on or off, or {@code null} if there was no log to
+	 * turn off
 	 */
 	@WriteOperation
 	public @Nullable WireLogDescriptor changeWireLog(@Nullable String wireLog, @Nullable String server,
@@ -205,7 +208,7 @@ public class ConnectionsEndpoint {
 	}
 
 	/**
-	 * Keeps the first ones of any number of connections, and counts them all.
+	 * Keeps the first connections in an order, and counts all of them.
 	 */
 	private static final class Page {
 
@@ -213,7 +216,7 @@ public class ConnectionsEndpoint {
 
 		private final int end;
 
-		/** The last one first, since it is the next to be replaced. */
+		/** In reverse order, since the last connection is replaced first. */
 		private final PriorityQueue<ConnectionSnapshot> kept;
 
 		private long total;
@@ -244,12 +247,12 @@ public class ConnectionsEndpoint {
 	/**
 	 * A page of the connections.
 	 *
-	 * @param time when this was
+	 * @param time when the connections were visited
 	 * @param total how many connections there are on all pages
 	 * @param page the number of the page, from 0
-	 * @param size how many connections make a page
+	 * @param size the maximum number of connections on a page
 	 * @param connections the connections of the page
-	 * @param wireLogs the wire logs of the servers that are on
+	 * @param wireLogs the running wire logs of the servers
 	 */
 	public record ConnectionsDescriptor(Instant time, long total, int page, int size,
 			List<ConnectionDescriptor> connections, List<WireLogDescriptor> wireLogs) implements OperationResponseBody {
@@ -259,9 +262,9 @@ public class ConnectionsEndpoint {
 	 * A wire log.
 	 *
 	 * @param server the name of the server
-	 * @param connection what identifies the only connection that is logged, or
+	 * @param connection the identifier of the only connection that is logged, or
 	 * {@code null} if all are
-	 * @param until when it ends at the latest
+	 * @param until when the log ends at the latest
 	 * @param payload whether bytes are shown
 	 * @param segments how many segments have been logged
 	 * @param omitted how many segments were left out because the log was too slow
@@ -280,22 +283,22 @@ public class ConnectionsEndpoint {
 	/**
 	 * A connection.
 	 *
-	 * @param id identifies the connection within its server
+	 * @param id the identifier of the connection, unique within its server
 	 * @param name the name that the application has given to the connection, or
-	 * {@code null} if there is none, or the addresses of clients are not to be shown:
-	 * names may tell as much
+	 * {@code null} if there is none. Also {@code null} if the addresses of clients are
+	 * hidden, because a name may reveal as much
 	 * @param server the name of the server
-	 * @param state how far the connection is
+	 * @param state the state of the connection
 	 * @param remoteAddress the address and port of the client, or {@code null} if it is
-	 * not to be shown
+	 * hidden
 	 * @param age how long ago the connection was accepted
-	 * @param idle how long ago anything was received or sent
-	 * @param messages how many messages were given to the handler
-	 * @param receivedBytes how much was received, framing included
-	 * @param sentBytes how much was accepted for sending, framing included
-	 * @param pendingBytes how much of it waits for the client to read
-	 * @param tlsGeneration which of the TLS configurations of the server it has, from 1,
-	 * or 0 if it does not speak TLS
+	 * @param idle how long ago bytes were last received or sent
+	 * @param messages how many messages were passed to the handler
+	 * @param receivedBytes how many bytes were received, framing included
+	 * @param sentBytes how many bytes were accepted for sending, framing included
+	 * @param pendingBytes how many of these bytes wait for the client to read
+	 * @param tlsGeneration the generation of its TLS configuration, from 1, or 0 without
+	 * TLS
 	 * @param inFlight how many messages are in flight, if they are handled in parallel,
 	 * and replies owed
 	 */
@@ -312,7 +315,7 @@ public class ConnectionsEndpoint {
 					connection.inFlight());
 		}
 
-		/** Without any look-up of names. */
+		/** Formats the address without a lookup of its name. */
 		private static String describe(InetSocketAddress socket) {
 			InetAddress address = socket.getAddress();
 			String host = (address != null) ? address.getHostAddress() : socket.getHostString();

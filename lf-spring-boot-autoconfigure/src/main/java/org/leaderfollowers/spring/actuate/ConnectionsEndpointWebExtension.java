@@ -13,8 +13,8 @@ import org.springframework.boot.actuate.endpoint.web.annotation.EndpointWebExten
 import org.springframework.util.Assert;
 
 /**
- * {@link EndpointWebExtension @EndpointWebExtension} for {@link ConnectionsEndpoint}:
- * knows who asks for addresses, and tells the caller what was wrong.
+ * {@link EndpointWebExtension @EndpointWebExtension} for {@link ConnectionsEndpoint}: it
+ * identifies the caller, and returns the reason of a refusal.
  */
 @EndpointWebExtension(endpoint = ConnectionsEndpoint.class)
 @RegisterReflectionForBinding(RefusedRequestException.RefusalDescriptor.class)
@@ -33,13 +33,13 @@ public class ConnectionsEndpointWebExtension {
 
 	/**
 	 * Shows a page of the connections.
-	 * @param securityContext who asks for it
+	 * @param securityContext the identity of the caller
 	 * @param server the name of the server; all servers if not given
-	 * @param state the state that they are in; all if not given
-	 * @param sort what to sort by, with a {@code -} in front for the greatest first
+	 * @param state the state of the connections; all states if not given
+	 * @param sort the order, with a {@code -} in front for descending order
 	 * @param page the number of the page, from 0
-	 * @param size how many connections make a page
-	 * @return a page, or what was wrong with the request
+	 * @param size the maximum number of connections on a page
+	 * @return a page, or the reason of the refusal
 	 */
 	@ReadOperation
 	public WebEndpointResponse<OperationResponseBody> connections(SecurityContext securityContext,
@@ -51,13 +51,13 @@ public class ConnectionsEndpointWebExtension {
 
 	/**
 	 * Turns the wire log of a server on or off.
-	 * @param securityContext who asks for it
+	 * @param securityContext the identity of the caller
 	 * @param wireLog {@code on} or {@code off}
 	 * @param server the name of the server
-	 * @param connection what identifies the only connection to log; all if not given
+	 * @param connection the identifier of the only connection to log; all if not given
 	 * @param duration how long to log; 60 seconds if not given
-	 * @param payload {@code true} to show bytes. They are masked if not given
-	 * @return the log that was turned on or off, or why nothing was done
+	 * @param payload {@code true} to show bytes; they are masked if not given
+	 * @return the log that was turned on or off, if any, or the reason of the refusal
 	 */
 	@WriteOperation
 	public WebEndpointResponse<OperationResponseBody> changeWireLog(SecurityContext securityContext,

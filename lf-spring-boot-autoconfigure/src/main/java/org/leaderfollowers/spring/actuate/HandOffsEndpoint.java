@@ -45,8 +45,8 @@ public class HandOffsEndpoint {
 
 	/**
 	 * Creates a new endpoint.
-	 * @param pools the pools to show the hand-offs of
-	 * @param publisher where to publish that hand-offs were drained, for Boot's audit
+	 * @param pools the pools whose hand-offs are shown
+	 * @param publisher publishes each drain as an event for Boot's audit
 	 */
 	public HandOffsEndpoint(LeaderFollowersPools pools, ApplicationEventPublisher publisher) {
 		Assert.notNull(pools, "'pools' must not be null");
@@ -58,10 +58,10 @@ public class HandOffsEndpoint {
 	/**
 	 * Shows the latest hand-offs.
 	 * @param pool the name of the pool; all pools if not given
-	 * @param after the number of a hand-off that is known already: only those with
-	 * greater ones
-	 * @param limit how many at the most, from 1 to 10000. If there are more, the latest
-	 * ones; 500 if not given
+	 * @param after the number of a hand-off; only hand-offs with greater numbers are
+	 * returned
+	 * @param limit the maximum number of hand-offs, from 1 to 10000; 500 if not given. If
+	 * there are more, only the latest are returned
 	 * @return the hand-offs, newest last
 	 */
 	@ReadOperation
@@ -78,9 +78,9 @@ public class HandOffsEndpoint {
 	}
 
 	/**
-	 * Shows the latest hand-offs and forgets them.
+	 * Shows the latest hand-offs and removes them from the pools.
 	 * @param pool the name of the pool; all pools if not given
-	 * @return all of them, newest last
+	 * @return all hand-offs that the pools have kept, newest last
 	 */
 	@DeleteOperation
 	public HandOffsDescriptor drainHandOffs(@Nullable String pool) {
@@ -120,7 +120,7 @@ public class HandOffsEndpoint {
 			source.apply(pool).forEach((handOff) -> handOffs.add(HandOffDescriptor.of(pool.name(), handOff)));
 		}
 		if (pools.size() > 1) {
-			// Those of one pool are in order already, and stay so.
+			// The sort is stable, so the hand-offs of one pool keep their order.
 			handOffs.sort(Comparator.comparing(HandOffDescriptor::at));
 		}
 		return handOffs;
@@ -129,27 +129,29 @@ public class HandOffsEndpoint {
 	/**
 	 * The latest hand-offs.
 	 *
-	 * @param time when this was
+	 * @param time when the hand-offs were read
 	 * @param handOffs the hand-offs, newest last
 	 */
 	public record HandOffsDescriptor(Instant time, List<HandOffDescriptor> handOffs) implements OperationResponseBody {
 	}
 
 	/**
-	 * A leadership that changed hands.
+	 * A hand-off of leadership.
 	 *
 	 * @param pool the name of the pool
-	 * @param number counts the hand-offs of the pool; never used again
+	 * @param number counts the hand-offs of the pool; a number is never used again
 	 * @param at when the new leader took the leadership
-	 * @param handleSet the name of the handle set whose leadership it is
-	 * @param from the name of the thread that led before, or {@code null} if none did
+	 * @param handleSet the name of the handle set or event source that is led
+	 * @param from the name of the thread that led before, or {@code null} if no thread of
+	 * the pool did
 	 * @param to the name of the thread that leads now
-	 * @param kind how it came to lead
+	 * @param kind how the new leader came to lead
 	 * @param vacancy how long there was no leader
 	 * @param server the name of the server that the handle belongs to, or {@code null}
-	 * @param handle what the old leader went off to process, or {@code null} if it just
-	 * gave the leadership up
-	 * @param handler who processes it, or {@code null} if it is the engine itself
+	 * @param handle the handle that the old leader then processed, or {@code null} if it
+	 * only gave up the leadership
+	 * @param handler the name of the handler that processes it, or {@code null} if the
+	 * engine itself does
 	 */
 	public record HandOffDescriptor(String pool, long number, Instant at, String handleSet, @Nullable String from,
 			String to, PromotionKind kind, Duration vacancy, @Nullable String server, @Nullable String handle,

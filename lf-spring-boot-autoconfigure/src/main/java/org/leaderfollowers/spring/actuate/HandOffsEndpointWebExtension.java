@@ -13,8 +13,8 @@ import org.springframework.boot.actuate.endpoint.web.annotation.EndpointWebExten
 import org.springframework.util.Assert;
 
 /**
- * {@link EndpointWebExtension @EndpointWebExtension} for {@link HandOffsEndpoint}: tells
- * the audit who it was, and the caller what was wrong.
+ * {@link EndpointWebExtension @EndpointWebExtension} for {@link HandOffsEndpoint}: it
+ * identifies the caller for the audit, and returns the reason of a refusal.
  */
 @EndpointWebExtension(endpoint = HandOffsEndpoint.class)
 @RegisterReflectionForBinding(RefusedRequestException.RefusalDescriptor.class)
@@ -34,9 +34,10 @@ public class HandOffsEndpointWebExtension {
 	/**
 	 * Shows the latest hand-offs.
 	 * @param pool the name of the pool; all pools if not given
-	 * @param after the number of a hand-off that is known already
-	 * @param limit how many at the most
-	 * @return the hand-offs, or what was wrong with the request
+	 * @param after the number of a hand-off; only hand-offs with greater numbers are
+	 * returned
+	 * @param limit the maximum number of hand-offs
+	 * @return the hand-offs, or the reason of the refusal
 	 */
 	@ReadOperation
 	public WebEndpointResponse<OperationResponseBody> handOffs(@Nullable String pool, @Nullable String after,
@@ -45,10 +46,10 @@ public class HandOffsEndpointWebExtension {
 	}
 
 	/**
-	 * Shows the latest hand-offs and forgets them.
-	 * @param securityContext who asks for it
+	 * Shows the latest hand-offs and removes them from the pools.
+	 * @param securityContext the identity of the caller
 	 * @param pool the name of the pool; all pools if not given
-	 * @return the hand-offs, or what was wrong with the request
+	 * @return the hand-offs, or the reason of the refusal
 	 */
 	@DeleteOperation
 	public WebEndpointResponse<OperationResponseBody> drainHandOffs(SecurityContext securityContext,

@@ -13,11 +13,11 @@ import org.leaderfollowers.LatencySnapshot;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 
 /**
- * What the {@link LeaderFollowersEndpoint} shows: the pools and servers of the
- * application. Each is looked at once, one right after the other.
+ * The pools and servers of the application, as {@link LeaderFollowersEndpoint} shows
+ * them. Their snapshots are taken one after the other.
  *
  * @param application the name of the application, or {@code null} if it has none
- * @param time when this was
+ * @param time when the snapshots were taken
  * @param pools the pools, by name
  * @param servers the servers, by name
  */
@@ -25,18 +25,19 @@ public record LeaderFollowersDescriptor(@Nullable String application, Instant ti
 		Map<String, ServerDescriptor> servers) implements OperationResponseBody {
 
 	/**
-	 * How long something took, each time since the start.
+	 * Distribution of the durations of an operation since the start.
 	 *
-	 * @param count how many times
-	 * @param total all durations together
-	 * @param p50 what half of them did not exceed, as the other percentiles at the most
-	 * an eighth too much
-	 * @param p90 what nine of ten did not exceed
-	 * @param p99 what 99 of 100 did not exceed
-	 * @param p999 what 999 of 1000 did not exceed
+	 * @param count the number of durations
+	 * @param total the sum of all durations
+	 * @param p50 the duration that half of them did not exceed. Each percentile is at
+	 * most an eighth too high
+	 * @param p90 the duration that 9 of 10 did not exceed
+	 * @param p99 the duration that 99 of 100 did not exceed
+	 * @param p999 the duration that 999 of 1000 did not exceed
 	 * @param max the longest of them
-	 * @param buckets how many took how long, in ascending order, without empty ones. The
-	 * difference of two looks is what happened in between
+	 * @param buckets the number of durations by their length, in ascending order, without
+	 * empty buckets. The difference between two snapshots counts the durations between
+	 * them
 	 */
 	public record LatencyDescriptor(long count, Duration total, Duration p50, Duration p90, Duration p99, Duration p999,
 			Duration max, List<BucketDescriptor> buckets) {
@@ -53,10 +54,10 @@ public record LeaderFollowersDescriptor(@Nullable String application, Instant ti
 	}
 
 	/**
-	 * What took about as long.
+	 * Durations of about the same length.
 	 *
-	 * @param upTo the longest duration that belongs here
-	 * @param count how many times, without those of other buckets
+	 * @param upTo the longest duration of this bucket
+	 * @param count the number of durations in this bucket only
 	 */
 	public record BucketDescriptor(Duration upTo, long count) {
 	}

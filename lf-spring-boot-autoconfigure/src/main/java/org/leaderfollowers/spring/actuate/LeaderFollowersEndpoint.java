@@ -28,8 +28,8 @@ import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.util.Assert;
 
 /**
- * {@link Endpoint @Endpoint} that shows what the pools and servers of the application are
- * doing.
+ * {@link Endpoint @Endpoint} that shows the state of the pools and servers of the
+ * application, and changes them at run time.
  */
 @Endpoint(id = "leaderfollowers", defaultAccess = Access.READ_ONLY)
 public class LeaderFollowersEndpoint {
@@ -53,9 +53,9 @@ public class LeaderFollowersEndpoint {
 	 * @param pools the pools to show
 	 * @param servers the servers to show
 	 * @param mappings finds the methods of the handlers by the name of a server
-	 * @param drainTimeout how long a server may drain, unless a request says otherwise; a
-	 * day at the most
-	 * @param publisher where to publish the writes, for Boot's audit
+	 * @param drainTimeout how long a server may drain if a request has no timeout; at
+	 * most a day
+	 * @param publisher publishes each write as an event for Boot's audit
 	 */
 	public LeaderFollowersEndpoint(@Nullable String application, LeaderFollowersPools pools,
 			LeaderFollowersServers servers, Function<String, List<HandlerBeans.Mapping>> mappings,
@@ -120,14 +120,14 @@ public class LeaderFollowersEndpoint {
 	}
 
 	/**
-	 * Changes a pool at once and while it runs. What is not given stays as it is; if one
-	 * of the values is refused, nothing changes.
+	 * Changes a running pool immediately. Values that are not given do not change. If one
+	 * of the values is rejected, nothing changes.
 	 * @param pool the name of the pool
-	 * @param minThreads how many threads are kept even when idle
-	 * @param maxThreads how many threads there may be
+	 * @param minThreads the minimum number of threads, which are kept even when idle
+	 * @param maxThreads the maximum number of threads
 	 * @param policy {@code adaptive} or {@code eager}
 	 * @param lease how long a leader may run a handler before a follower takes over
-	 * @return the pool as it is now
+	 * @return the changed pool
 	 */
 	@WriteOperation
 	public PoolDescriptor changePool(@Selector String pool, @Nullable String minThreads, @Nullable String maxThreads,
@@ -145,9 +145,8 @@ public class LeaderFollowersEndpoint {
 	 * @param pool the name of the pool that serves it
 	 * @param server the name of the server
 	 * @param action {@code pause}, {@code resume} or {@code drain}
-	 * @param timeout how long it may drain; as long as a phase of the shutdown if not
-	 * given
-	 * @return the server as it is now
+	 * @param timeout how long it may drain; the timeout of a shutdown phase if not given
+	 * @return the changed server
 	 */
 	@WriteOperation
 	public ServerDescriptor changeServer(@Selector String pool, @Selector String server, @Nullable String action,
@@ -161,14 +160,15 @@ public class LeaderFollowersEndpoint {
 	}
 
 	/**
-	 * Closes a connection, after what was accepted for sending has been written.
+	 * Closes a connection when all bytes that were accepted for sending have been
+	 * written.
 	 * @param pool the name of the pool
 	 * @param server the name of the server
-	 * @param connection what identifies the connection
-	 * @return {@code null}: there is nothing to tell of it any more
+	 * @param connection the identifier of the connection
+	 * @return always {@code null}
 	 */
-	// Not void: over the web, a void operation is another one than that of the extension,
-	// which has something to tell when it refuses.
+	// Not void: the extension, which returns a body if it refuses, would add another
+	// web operation instead of replacing a void one.
 	@DeleteOperation
 	public @Nullable OperationResponseBody closeConnection(@Selector String pool, @Selector String server,
 			@Selector String connection) {

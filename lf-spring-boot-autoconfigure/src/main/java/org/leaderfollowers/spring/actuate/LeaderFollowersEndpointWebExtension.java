@@ -21,8 +21,8 @@ import org.springframework.util.Assert;
 
 /**
  * {@link EndpointWebExtension @EndpointWebExtension} for {@link LeaderFollowersEndpoint}:
- * tells the audit who it was, and the caller what was wrong, and shows a page to a
- * browser.
+ * it identifies the caller for the audit, returns the reason of a refusal, and shows a
+ * page to browsers.
  */
 @EndpointWebExtension(endpoint = LeaderFollowersEndpoint.class)
 @ImportRuntimeHints(LeaderFollowersEndpointWebExtension.TaxiStandHints.class)
@@ -31,8 +31,8 @@ public class LeaderFollowersEndpointWebExtension {
 
 	/**
 	 * The live page that shows Leader/Followers at work, named after the paper's example
-	 * from everyday life. It is one file without parameters, which fetches what it shows
-	 * as JSON from its own address.
+	 * from everyday life. It is one file without parameters, which fetches its data as
+	 * JSON from its own address.
 	 */
 	private static final Resource TAXI_STAND = new ClassPathResource("taxi-stand.html",
 			LeaderFollowersEndpointWebExtension.class);
@@ -49,9 +49,9 @@ public class LeaderFollowersEndpointWebExtension {
 	}
 
 	/**
-	 * Shows the taxi stand to those who ask for HTML, such as a browser. Whoever accepts
-	 * anything gets JSON: of two media types that suit equally well, Spring MVC and
-	 * WebFlux take the one that comes first in the alphabet.
+	 * Shows the taxi stand to clients that ask for HTML, such as browsers. A client that
+	 * accepts any type gets JSON: if two media types match equally well, Spring MVC and
+	 * WebFlux choose the first in the alphabet.
 	 * @return the page
 	 */
 	@ReadOperation(produces = "text/html;charset=UTF-8")
@@ -62,7 +62,7 @@ public class LeaderFollowersEndpointWebExtension {
 	/**
 	 * Shows one pool.
 	 * @param pool the name of the pool
-	 * @return the pool, or that there is none of this name
+	 * @return the pool, or the reason of the refusal if there is none of this name
 	 */
 	@ReadOperation
 	public WebEndpointResponse<OperationResponseBody> pool(@Selector String pool) {
@@ -73,7 +73,8 @@ public class LeaderFollowersEndpointWebExtension {
 	 * Shows one server.
 	 * @param pool the name of the pool that serves it
 	 * @param server the name of the server
-	 * @return the server, or that the pool serves none of this name
+	 * @return the server, or the reason of the refusal if the pool serves none of this
+	 * name
 	 */
 	@ReadOperation
 	public WebEndpointResponse<OperationResponseBody> server(@Selector String pool, @Selector String server) {
@@ -81,14 +82,14 @@ public class LeaderFollowersEndpointWebExtension {
 	}
 
 	/**
-	 * Changes a pool at once and while it runs.
-	 * @param securityContext who asks for it
+	 * Changes a running pool immediately.
+	 * @param securityContext the identity of the caller
 	 * @param pool the name of the pool
-	 * @param minThreads how many threads are kept even when idle
-	 * @param maxThreads how many threads there may be
+	 * @param minThreads the minimum number of threads, which are kept even when idle
+	 * @param maxThreads the maximum number of threads
 	 * @param policy {@code adaptive} or {@code eager}
 	 * @param lease how long a leader may run a handler before a follower takes over
-	 * @return the pool as it is now, or why nothing was done
+	 * @return the changed pool, or the reason of the refusal
 	 */
 	@WriteOperation
 	public WebEndpointResponse<OperationResponseBody> changePool(SecurityContext securityContext, @Selector String pool,
@@ -99,13 +100,12 @@ public class LeaderFollowersEndpointWebExtension {
 
 	/**
 	 * Pauses, resumes or drains a server.
-	 * @param securityContext who asks for it
+	 * @param securityContext the identity of the caller
 	 * @param pool the name of the pool that serves it
 	 * @param server the name of the server
 	 * @param action {@code pause}, {@code resume} or {@code drain}
-	 * @param timeout how long it may drain; as long as a phase of the shutdown if not
-	 * given
-	 * @return the server as it is now, or why nothing was done
+	 * @param timeout how long it may drain; the timeout of a shutdown phase if not given
+	 * @return the changed server, or the reason of the refusal
 	 */
 	@WriteOperation
 	public WebEndpointResponse<OperationResponseBody> changeServer(SecurityContext securityContext,
@@ -115,12 +115,13 @@ public class LeaderFollowersEndpointWebExtension {
 	}
 
 	/**
-	 * Closes a connection, after what was accepted for sending has been written.
-	 * @param securityContext who asks for it
+	 * Closes a connection when all bytes that were accepted for sending have been
+	 * written.
+	 * @param securityContext the identity of the caller
 	 * @param pool the name of the pool
 	 * @param server the name of the server
-	 * @param connection what identifies the connection
-	 * @return nothing, or why nothing was done
+	 * @param connection the identifier of the connection
+	 * @return no body, or the reason of the refusal
 	 */
 	@DeleteOperation
 	public WebEndpointResponse<OperationResponseBody> closeConnection(SecurityContext securityContext,
@@ -132,7 +133,7 @@ public class LeaderFollowersEndpointWebExtension {
 	}
 
 	/**
-	 * {@link RuntimeHintsRegistrar} that takes the page into a native image.
+	 * {@link RuntimeHintsRegistrar} that includes the page in a native image.
 	 */
 	static class TaxiStandHints implements RuntimeHintsRegistrar {
 

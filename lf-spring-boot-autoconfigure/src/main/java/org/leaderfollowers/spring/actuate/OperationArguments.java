@@ -12,10 +12,9 @@ import org.springframework.boot.convert.DurationStyle;
 import org.springframework.util.StringUtils;
 
 /**
- * Reads the arguments of operations. They are taken as text, so that it is we who say
- * what is wrong with them: what Actuator says of a value that it cannot convert does not
- * reach the caller. Text without characters counts as not given, since the consoles of
- * JMX know nothing else.
+ * Parses the arguments of operations. Operations take them as text, because the
+ * conversion errors of Actuator do not reach the caller. Blank text counts as not given,
+ * since JMX consoles cannot leave an argument out.
  */
 final class OperationArguments {
 
@@ -50,7 +49,7 @@ final class OperationArguments {
 	}
 
 	/**
-	 * Reads a time, as ISO 8601 or Boot's properties write it.
+	 * Parses a duration in the format of ISO 8601 or of Boot's properties.
 	 */
 	static @Nullable Duration duration(String name, @Nullable String value) {
 		if (!StringUtils.hasText(value)) {
@@ -95,7 +94,7 @@ final class OperationArguments {
 	}
 
 	/**
-	 * As much of a text of others as fits into a line.
+	 * Makes the text of a caller printable, and shortens it to fit into a line.
 	 */
 	static String quote(String text) {
 		String printable = Printable.of(text);

@@ -26,10 +26,10 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 /**
  * A pool.
  *
- * @param time when this was
- * @param state whether the pool runs
- * @param configuration how it is configured
- * @param roles how many threads play each role
+ * @param time when the snapshot was taken
+ * @param state the state of the pool
+ * @param configuration the configuration of the pool
+ * @param roles how many threads have each role
  * @param threads the threads of the pool
  * @param threadsStarted how many threads were started since the pool was built
  * @param threadStartFailures how many threads could not be started
@@ -37,10 +37,10 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
  * @param eventSources the event sources that the pool was built for
  * @param unfolding how many handle sets are in use, and why
  * @param promotions how many leaders there have been, by how they came to lead
- * @param handOffs how leadership was handed over
- * @param leaderless how long nobody could lead because every thread was busy
- * @param bufferedBytes how much memory its connections hold together
- * @param nestedUpcalls how many handlers have been run on top of handlers that waited
+ * @param handOffs the hand-offs of leadership
+ * @param leaderless how long no thread could lead because every thread was busy
+ * @param bufferedBytes how much memory its connections hold together, in bytes
+ * @param nestedUpcalls how many handlers were run on top of waiting handlers
  */
 public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigurationDescriptor configuration,
 		Map<ThreadRole, Integer> roles, List<ThreadDescriptor> threads, long threadsStarted, long threadStartFailures,
@@ -63,12 +63,13 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	}
 
 	/**
-	 * How a pool is configured.
+	 * The configuration of a pool.
 	 *
-	 * @param threads how many threads it may have
-	 * @param handleSets how many handle sets it has, in use or not
-	 * @param parallelism how many threads share the events that are ready, at the most
-	 * @param maxBufferedBytes how much memory its connections may hold together
+	 * @param threads the limits on the number of threads
+	 * @param handleSets the number of handle sets, in use or not
+	 * @param parallelism the maximum number of threads that share the events that are
+	 * ready
+	 * @param maxBufferedBytes how much memory its connections may hold together, in bytes
 	 * @param promotion how followers are promoted
 	 */
 	public record PoolConfigurationDescriptor(ThreadLimitsDescriptor threads, int handleSets, int parallelism,
@@ -84,10 +85,10 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	}
 
 	/**
-	 * How many threads a pool may have.
+	 * The limits on the number of threads of a pool.
 	 *
-	 * @param min the least number of threads
-	 * @param max the greatest number of threads
+	 * @param min the minimum number of threads
+	 * @param max the maximum number of threads
 	 * @param keepAlive how long a surplus thread waits before it ends
 	 */
 	public record ThreadLimitsDescriptor(int min, int max, Duration keepAlive) {
@@ -107,16 +108,15 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	 * A thread of a pool.
 	 *
 	 * @param name the name of the thread
-	 * @param role what it does
-	 * @param since when it began to do so
-	 * @param server the name of the server that it works for, if it works on a handle of
-	 * one
-	 * @param handle what it works on, if it is processing or runs a handler while it
-	 * leads
-	 * @param handler who processes, if somebody does
+	 * @param role the role of the thread
+	 * @param since when it took this role
+	 * @param server the name of the server whose event it processes, or {@code null}
+	 * @param handle the handle whose event it processes, or {@code null}; a leader may
+	 * process an event as well
+	 * @param handler the name of the handler that it runs, or {@code null}
 	 * @param waitsFor the reply or message for which the handler waits, and on which
 	 * connection; {@code null} if it does not wait, as far as the engine knows
-	 * @param waitingSince when it began to wait, or {@code null}
+	 * @param waitingSince when the handler began to wait, or {@code null}
 	 */
 	public record ThreadDescriptor(String name, ThreadRole role, Instant since, @Nullable String server,
 			@Nullable String handle, @Nullable String handler, @Nullable String waitsFor,
@@ -137,12 +137,13 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	 * @param leader the name of the thread that leads it, or {@code null} if none does:
 	 * for a moment between two leaders, or because every thread is busy
 	 * @param vacantFor for how long it has had no leader now; zero if it has one
-	 * @param ready how many handles have fired and wait for a thread to take them
-	 * @param handles how many handles there are
-	 * @param events how many events there have been, by type
+	 * @param ready how many handles have an event and wait for a thread to take them
+	 * @param handles the number of handles
+	 * @param events how many events have occurred, by type
 	 * @param sharing how its events are shared among threads
-	 * @param inUse whether handles are dealt to it; otherwise it has only those without
-	 * an event since it was folded, and needs no leader if there are none
+	 * @param inUse whether new handles are assigned to it. After it was taken out of use,
+	 * it keeps only handles that have had no event since then, and needs no leader
+	 * without handles
 	 */
 	public record HandleSetDescriptor(String name, @Nullable String leader, Duration vacantFor, int ready,
 			HandlesDescriptor handles, Map<EventType, Long> events, SharingDescriptor sharing, boolean inUse) {
@@ -160,14 +161,14 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	 * An event source of a pool.
 	 *
 	 * @param name the name of the source
-	 * @param inUse whether it is waited on
+	 * @param inUse whether the source is registered with the pool
 	 * @param leader the name of the thread that leads it, or {@code null} if none does:
-	 * as with a handle set, or because as many of its events are being handled as may be
-	 * @param vacantFor for how long it has had no leader now although it needs one; zero
-	 * if it has one
+	 * as with a handle set, or because the maximum number of its events is being handled
+	 * @param vacantFor for how long it has needed a leader and had none; zero if it has
+	 * one
 	 * @param handling how many of its events are being handled
 	 * @param events how many events it has returned
-	 * @param handlerFailures how many of them were lost since their handler failed
+	 * @param handlerFailures how many of these were lost because their handler failed
 	 * @param sourceFailures how often waiting for an event failed
 	 */
 	public record EventSourceDescriptor(String name, boolean inUse, @Nullable String leader, Duration vacantFor,
@@ -181,12 +182,12 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	}
 
 	/**
-	 * How many handles a handle set has.
+	 * The number of handles of a handle set.
 	 *
-	 * @param registered all of them
-	 * @param active those that wait for their next event
-	 * @param deactivated those that are worked on, or wait for something other than an
-	 * event
+	 * @param registered all handles
+	 * @param active the handles that wait for their next event
+	 * @param deactivated the handles whose event is being processed, or that wait for
+	 * something other than an event
 	 */
 	public record HandlesDescriptor(int registered, int active, int deactivated) {
 	}
@@ -194,10 +195,10 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	/**
 	 * How the events of a handle set are shared among threads.
 	 *
-	 * @param threads how many threads process an event of the set now and do not lead it
-	 * @param events how many events were processed by threads that did not lead
+	 * @param threads how many threads process an event of the set now without leading it
+	 * @param events how many events were processed by threads that did not lead the set
 	 * @param reliefs how many threads were woken or started because too much work waited
-	 * @param latest why the latest of them was, or {@code null} if there was none
+	 * @param latest the reason for the latest of these, or {@code null} if there was none
 	 */
 	public record SharingDescriptor(int threads, long events, long reliefs, @Nullable ReliefDescriptor latest) {
 
@@ -209,12 +210,12 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	}
 
 	/**
-	 * Why a thread was woken or started to share the ready handles of a set.
+	 * The reason for waking or starting a thread to share the ready handles of a set.
 	 *
-	 * @param time when
+	 * @param time when the thread was woken or started
 	 * @param ready how many handles waited for a thread
-	 * @param work how long a single thread would have worked on them
-	 * @param wakeUp what waking a thread was taken to cost
+	 * @param work the estimated time in which a single thread would have processed them
+	 * @param wakeUp the estimated time for waking a thread
 	 * @param reason the reason in a sentence
 	 */
 	public record ReliefDescriptor(Instant time, int ready, Duration work, Duration wakeUp, String reason) {
@@ -227,11 +228,11 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	}
 
 	/**
-	 * How many handle sets are in use: unless their number was chosen, as many as the
-	 * pool can keep processors busy.
+	 * The number of handle sets in use. Unless this number was configured, the pool uses
+	 * as many handle sets as it can keep processors busy.
 	 *
-	 * @param inUse how many are in use
-	 * @param changes how often that has changed
+	 * @param inUse how many handle sets are in use
+	 * @param changes how often this number has changed
 	 * @param latest the latest change, or {@code null} if there was none
 	 */
 	public record UnfoldingDescriptor(int inUse, long changes, @Nullable UnfoldingChangeDescriptor latest) {
@@ -245,24 +246,25 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	}
 
 	/**
-	 * Handle sets were put into use, or out of it.
+	 * A change of the number of handle sets in use.
 	 *
-	 * @param time when
-	 * @param from how many were in use
-	 * @param to how many were in use after it
-	 * @param reason what was measured, in a sentence
+	 * @param time when the number changed
+	 * @param from how many were in use before
+	 * @param to how many were in use afterwards
+	 * @param reason the measured values that caused the change, in a sentence
 	 */
 	public record UnfoldingChangeDescriptor(Instant time, int from, int to, String reason) {
 	}
 
 	/**
-	 * How leadership was handed over.
+	 * The hand-offs of leadership.
 	 *
-	 * @param count how often
-	 * @param totalTime how long it took until the next leader was in place, all together
-	 * @param wakeUps how many followers were woken for it
-	 * @param wastedWakeUps how many of them found another leader in place already
-	 * @param latency how long it took until the next leader was in place, each time
+	 * @param count the number of hand-offs
+	 * @param totalTime how long leadership was vacant between two leaders, in total
+	 * @param wakeUps how many followers were woken
+	 * @param wastedWakeUps how many of these found that another thread led already
+	 * @param latency how long leadership was vacant between two leaders, for each
+	 * hand-off
 	 */
 	public record HandOffsDescriptor(long count, Duration totalTime, long wakeUps, long wastedWakeUps,
 			LatencyDescriptor latency) {
@@ -276,12 +278,12 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 	}
 
 	/**
-	 * How long handle sets had no leader because every thread was busy.
+	 * How long handle sets and event sources had no leader because every thread was busy.
 	 *
-	 * @param periods how often that was so and has ended
-	 * @param totalTime how long those periods lasted, all together
-	 * @param starvations how many of them were longer than the lease
-	 * @param starvedFor for how long it has been so now, or zero if it is not
+	 * @param periods the number of such periods that have ended
+	 * @param totalTime the total length of these periods
+	 * @param starvations how many periods were longer than the lease
+	 * @param starvedFor the length of the current period, or zero if there is none
 	 */
 	public record LeaderlessDescriptor(long periods, Duration totalTime, long starvations, Duration starvedFor) {
 	}

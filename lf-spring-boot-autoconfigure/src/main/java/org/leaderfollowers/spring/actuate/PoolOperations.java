@@ -20,7 +20,7 @@ final class PoolOperations {
 
 	private static final Log logger = LogFactory.getLog(LeaderFollowersEndpoint.class);
 
-	/** Of a pool; the engine takes no more either. */
+	/** The maximum of a pool, which the engine enforces too. */
 	private static final int MOST_THREADS = 10_000;
 
 	private final WriteAudit audit;
@@ -67,13 +67,12 @@ final class PoolOperations {
 	}
 
 	/**
-	 * What is to be different about a pool.
+	 * A change of a pool.
 	 *
-	 * @param minThreads threads that are kept, or {@code null} to leave it as it is
-	 * @param maxThreads threads at the most, or {@code null} to leave it as it is
-	 * @param policy when followers are promoted, or {@code null} to leave it as it is
-	 * @param lease how long a leader may run a handler, or {@code null} to leave it as it
-	 * is
+	 * @param minThreads the minimum number of threads, or {@code null} to keep it
+	 * @param maxThreads the maximum number of threads, or {@code null} to keep it
+	 * @param policy when followers are promoted, or {@code null} to keep it
+	 * @param lease how long a leader may run a handler, or {@code null} to keep it
 	 */
 	record Change(@Nullable Integer minThreads, @Nullable Integer maxThreads, @Nullable PromotionPolicy policy,
 			@Nullable Duration lease) {
@@ -83,17 +82,17 @@ final class PoolOperations {
 		}
 
 		/**
-		 * Changes all of it or nothing.
-		 * @throws IllegalArgumentException if a value is refused
+		 * Applies all values or none.
+		 * @throws IllegalArgumentException if a value is rejected
 		 * @throws IllegalStateException if the pool is closed
 		 */
 		void apply(LeaderFollowersPool pool, PoolSnapshot before) {
 			if (this.lease != null) {
-				// To have it checked, before anything is changed.
+				// The builder rejects an invalid lease before anything is changed.
 				LeaderFollowersPool.builder().promotionLease(this.lease);
 			}
 			if (this.minThreads != null && this.maxThreads == null && this.minThreads > before.maxThreads()) {
-				// The engine would blame the maximum, which nobody has asked for.
+				// The engine would name the maximum, which the caller has not given.
 				throw new IllegalArgumentException("'minThreads' must be from 1 to 'maxThreads' (%d), but is %d"
 					.formatted(before.maxThreads(), this.minThreads));
 			}
@@ -110,7 +109,7 @@ final class PoolOperations {
 		}
 
 		/**
-		 * What can be changed, under the names that it is changed by.
+		 * The values that can be changed, by the names of their arguments.
 		 */
 		static Map<String, Object> values(PoolSnapshot pool) {
 			Map<String, Object> values = new LinkedHashMap<>();

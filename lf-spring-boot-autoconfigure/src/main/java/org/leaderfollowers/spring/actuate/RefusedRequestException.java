@@ -11,8 +11,8 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 
 /**
- * Thrown when an operation cannot do what it is asked for. Nothing has changed then. Over
- * JMX its message is what the caller gets to see.
+ * Thrown when an operation is refused. Nothing has changed then. Over JMX, the caller
+ * receives its message.
  *
  * @serial exclude
  */
@@ -29,7 +29,7 @@ class RefusedRequestException extends InvalidEndpointRequestException {
 	}
 
 	/**
-	 * For values that do not fit.
+	 * For invalid values.
 	 */
 	static RefusedRequestException invalid(String reason) {
 		return new RefusedRequestException(WebEndpointResponse.STATUS_BAD_REQUEST, reason);
@@ -43,7 +43,7 @@ class RefusedRequestException extends InvalidEndpointRequestException {
 	}
 
 	/**
-	 * For names that nothing has. The name is not repeated: who asked knows it.
+	 * For unknown names. The reason does not repeat the name, since the caller knows it.
 	 */
 	static RefusedRequestException unknown(String what, Collection<String> known) {
 		return new RefusedRequestException(WebEndpointResponse.STATUS_NOT_FOUND,
@@ -52,7 +52,7 @@ class RefusedRequestException extends InvalidEndpointRequestException {
 	}
 
 	/**
-	 * For what cannot be done as things are, but could be at another time.
+	 * For operations that the current state does not allow, but another state would.
 	 */
 	static RefusedRequestException conflict(String reason) {
 		return new RefusedRequestException(STATUS_CONFLICT, reason);
@@ -60,7 +60,7 @@ class RefusedRequestException extends InvalidEndpointRequestException {
 
 	/**
 	 * Answers a request over the web.
-	 * @param operation returns the body, or {@code null} if there is none to return
+	 * @param operation returns the body, or {@code null} for an answer without a body
 	 */
 	static WebEndpointResponse<OperationResponseBody> answer(
 			Supplier<? extends @Nullable OperationResponseBody> operation) {
@@ -75,9 +75,9 @@ class RefusedRequestException extends InvalidEndpointRequestException {
 	}
 
 	/**
-	 * Why an operation was not done, as the body of the answer.
+	 * The body of the answer to an operation that was refused.
 	 *
-	 * @param reason what was wrong and what would be right, for people
+	 * @param reason the mistake and its correction, for people
 	 */
 	record RefusalDescriptor(String reason) implements OperationResponseBody {
 	}

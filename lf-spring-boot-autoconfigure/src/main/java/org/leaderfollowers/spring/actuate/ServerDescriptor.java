@@ -17,30 +17,30 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 /**
  * A server.
  *
- * @param state whether the server runs
- * @param startedAt when it was started, or {@code null} if it was not
- * @param listening {@code false} if clients ought to reach it, but its socket has failed
- * @param listeningFailure why it has failed, or {@code null} if it has not
- * @param paused whether it was asked to take on nothing new
+ * @param state the state of the server
+ * @param startedAt when the server was started, or {@code null} if it was not
+ * @param listening {@code false} if clients should be able to reach the server, but its
+ * socket has failed
+ * @param listeningFailure why the socket has failed, or {@code null} if it has not
+ * @param paused whether the server is paused, so that it accepts no new connections or
+ * datagrams
  * @param address the address that it is bound to, or {@code null} if it is not
  * @param port the port that it is bound to, or {@code null} if it is not
- * @param transport what carries the messages
- * @param framing how messages are told apart
+ * @param transport the transport of the messages
+ * @param framing how messages are separated
  * @param handler the name of the handler bean, or the names of all of them
- * @param mappings which methods are for which messages; {@code null} unless one server is
- * asked for
+ * @param mappings which methods handle which messages; {@code null} unless a single
+ * server is requested
  * @param pool the name of the pool that serves the connections
- * @param connections how many connections there are and have been, or {@code null} if the
- * transport has none
- * @param datagrams how many datagrams there are and have been, or {@code null} if the
- * transport has none
- * @param bytes how much was received and sent
+ * @param connections current and past connections, or {@code null} if the transport has
+ * none
+ * @param datagrams current and past datagrams, or {@code null} if the transport has none
+ * @param bytes how many bytes were received and sent
  * @param messages how many messages were received
  * @param handling how long the handler took for a message
- * @param tls what there is to tell of TLS, or {@code null} if the server does not speak
- * it
+ * @param tls the state of TLS, or {@code null} if the server does not use TLS
  * @param exchanges the requests that the server has sent to its clients, or {@code null}
- * if it cannot ask them
+ * if it cannot send requests
  */
 public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant startedAt, boolean listening,
 		@Nullable String listeningFailure, boolean paused, @Nullable String address, @Nullable Integer port,
@@ -69,10 +69,10 @@ public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant sta
 	 * @param open how many are open
 	 * @param max how many may be open
 	 * @param accepted how many were accepted
-	 * @param rejected how many were turned away because as many as allowed were open
+	 * @param rejected how many were rejected because the maximum number was open
 	 * @param closed how many were closed, by reason
-	 * @param acceptingSuspended whether accepting pauses because the system is out of
-	 * descriptors or memory
+	 * @param acceptingSuspended whether the server accepts none for a while because the
+	 * system is out of descriptors or memory
 	 */
 	public record ConnectionsDescriptor(int open, int max, long accepted, long rejected, Map<CloseReason, Long> closed,
 			boolean acceptingSuspended) {
@@ -90,14 +90,15 @@ public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant sta
 	 * The datagrams of a server.
 	 *
 	 * @param inFlight how many are being handled or suspended
-	 * @param maxInFlight how many may be
-	 * @param limitReached how often no more were read for a while, since as many as
-	 * allowed were being handled or suspended
+	 * @param maxInFlight the maximum number that may be handled or suspended
+	 * @param limitReached how often the server stopped reading for a while because the
+	 * maximum number was being handled or suspended
 	 * @param truncated how many were dropped because they were larger than allowed
 	 * @param rejected how many were dropped because their sender was forged
 	 * @param receiveFailures how often receiving failed
-	 * @param receivingSuspended whether receiving pauses because it failed
-	 * @param replies how many replies there have been
+	 * @param receivingSuspended whether the server receives none for a while because
+	 * receiving failed
+	 * @param replies the replies to the datagrams
 	 */
 	public record DatagramsDescriptor(int inFlight, int maxInFlight, long limitReached, long truncated, long rejected,
 			long receiveFailures, boolean receivingSuspended, RepliesDescriptor replies) {
@@ -116,9 +117,9 @@ public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant sta
 	/**
 	 * The replies to datagrams.
 	 *
-	 * @param sent how many the system took
-	 * @param refused how many were too large for what they answered
-	 * @param dropped how many the system did not take
+	 * @param sent how many the system accepted
+	 * @param refused how many were too large in relation to their request
+	 * @param dropped how many the system did not accept
 	 */
 	public record RepliesDescriptor(long sent, long refused, long dropped) {
 	}
@@ -143,8 +144,8 @@ public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant sta
 	/**
 	 * The TLS of a server.
 	 *
-	 * @param generation the number of the configuration that new connections get, from 1.
-	 * It grows when the SSL bundle is reloaded
+	 * @param generation the number of the configuration of new connections, from 1. It
+	 * grows when the SSL bundle is reloaded
 	 * @param connections how many connections are open, by the generation of their
 	 * configuration
 	 * @param handshakes how handshakes ended

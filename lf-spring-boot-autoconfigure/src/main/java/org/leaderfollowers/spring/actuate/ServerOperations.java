@@ -68,7 +68,7 @@ final class ServerOperations {
 			}
 		}
 		finally {
-			// Also if one who listens to the event fails.
+			// Recorded even if a listener of the event fails.
 			if (server.isPaused() != before) {
 				this.audit.record(operator, pause ? WriteAudit.SERVER_PAUSED : WriteAudit.SERVER_RESUMED,
 						Map.of("pool", pool, "server", name), Map.of("paused", before), Map.of("paused", pause));

@@ -20,8 +20,8 @@ import org.springframework.util.StringUtils;
 /**
  * Turns wire logs of servers on and off.
  *
- * @param limits the longest duration, whether bytes may be shown, and the sizes
- * @param audit where to record what was done
+ * @param limits the longest duration, whether bytes may be shown, and the maximum sizes
+ * @param audit records the changes
  */
 record WireLogOperations(WireLog.Options limits, WriteAudit audit) {
 
@@ -42,7 +42,8 @@ record WireLogOperations(WireLog.Options limits, WriteAudit audit) {
 
 	/**
 	 * Turns a log on or off.
-	 * @param server whose log, or {@code null} if the operator has not named it
+	 * @param server the server of the log, or {@code null} if the request does not name
+	 * it
 	 */
 	@Nullable WireLogDescriptor change(Operator operator, @Nullable String wireLog, @Nullable TcpServer server,
 			@Nullable String connection, @Nullable String duration, @Nullable String payload) {

@@ -13,8 +13,8 @@ import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.context.ApplicationEventPublisher;
 
 /**
- * Publishes each write that took place as an event for Boot's audit. Who listens, and
- * where it is kept, is the application's decision.
+ * Publishes each successful write as an event for Boot's audit. The application decides
+ * which listeners receive these events and where they are stored.
  */
 final class WriteAudit {
 
@@ -37,7 +37,8 @@ final class WriteAudit {
 	private final ApplicationEventPublisher publisher;
 
 	/**
-	 * A lock of our own: those who are told of a write may wait for threads of the pool.
+	 * A separate lock, because listeners that run inside of it may wait for threads of
+	 * the pool.
 	 */
 	private final Object writing = new Object();
 
@@ -46,7 +47,8 @@ final class WriteAudit {
 	}
 
 	/**
-	 * Lets one write happen at a time, so that what it tells of before and after is true.
+	 * Runs one write at a time, so that the recorded values before and after are those of
+	 * this write.
 	 */
 	<T> T write(Supplier<T> operation) {
 		synchronized (this.writing) {
@@ -56,11 +58,11 @@ final class WriteAudit {
 
 	/**
 	 * Publishes a write.
-	 * @param operator who asked for it
-	 * @param type what was done
-	 * @param subject what it was done to
-	 * @param before the values that were changed, as they were
-	 * @param after the same values as they are now
+	 * @param operator the caller who requested the write
+	 * @param type the type of the event
+	 * @param subject the names of the changed objects, and details of the write
+	 * @param before the changed values before the write; empty if there are none
+	 * @param after the same values after the write
 	 */
 	void record(Operator operator, String type, Map<String, String> subject, Map<String, ?> before,
 			Map<String, ?> after) {
@@ -73,14 +75,13 @@ final class WriteAudit {
 	}
 
 	/**
-	 * Who asked for an operation.
+	 * The caller of an operation.
 	 *
-	 * @param name the printable name of the principal, empty if nobody had to say who he
-	 * is
+	 * @param name the printable name of the principal, or empty if the caller is unknown
 	 */
 	record Operator(String name) {
 
-		/** JMX does not tell. */
+		/** JMX does not identify its callers. */
 		static final Operator UNKNOWN = new Operator("");
 
 		static Operator of(SecurityContext context) {
@@ -90,7 +91,7 @@ final class WriteAudit {
 		}
 
 		/**
-		 * For a line of the log, in the middle of a sentence.
+		 * Names the caller for the middle of a sentence in the log.
 		 */
 		String by() {
 			return this.name.isEmpty() ? " through Actuator" : " by '%s' through Actuator".formatted(this.name);

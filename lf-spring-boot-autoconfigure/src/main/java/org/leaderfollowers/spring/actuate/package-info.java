@@ -1,5 +1,5 @@
 /**
- * Actuator endpoint for Leader/Followers pools and servers.
+ * Actuator endpoints for Leader/Followers pools, servers and clients.
  */
 @NullMarked
 package org.leaderfollowers.spring.actuate;

@@ -12,8 +12,8 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
 
 /**
- * {@link MessageHandler} that calls annotated methods, and the methods of the bean that
- * it may implement besides.
+ * {@link MessageHandler} that calls annotated methods. If its only bean is a message
+ * handler itself, that bean receives the events that have no annotated method.
  */
 final class AnnotatedMessageHandler implements MessageHandler {
 
@@ -98,7 +98,7 @@ final class AnnotatedMessageHandler implements MessageHandler {
 				method.invoke(connection, null, reason);
 			}
 			catch (Throwable ex) {
-				// The others are told of the close all the same.
+				// All methods must see the close, even if one of them fails.
 				if (failure == null) {
 					failure = ex;
 				}
@@ -135,7 +135,10 @@ final class AnnotatedMessageHandler implements MessageHandler {
 		}
 	}
 
-	/** Calls methods that are not about a message, and sends what they return. */
+	/**
+	 * Calls the methods for an event other than a message, and sends the values that they
+	 * return.
+	 */
 	private void call(List<HandlerMethod> methods, Connection connection, @Nullable Object event) {
 		try {
 			for (HandlerMethod method : methods) {
@@ -147,7 +150,10 @@ final class AnnotatedMessageHandler implements MessageHandler {
 		}
 	}
 
-	/** A method may throw what it does not declare; the engine takes anything. */
+	/**
+	 * An annotated method may throw any {@link Throwable}, but {@link MessageHandler}
+	 * declares only exceptions. The engine handles every {@link Throwable}.
+	 */
 	@SuppressWarnings("unchecked")
 	private static <T extends Throwable> RuntimeException rethrow(Throwable failure) throws T {
 		throw (T) failure;

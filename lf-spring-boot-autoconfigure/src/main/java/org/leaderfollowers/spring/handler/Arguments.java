@@ -41,15 +41,15 @@ import org.springframework.validation.Validator;
 import org.springframework.validation.annotation.Validated;
 
 /**
- * Finds out at start what supplies the arguments of methods.
+ * Determines at start how the arguments of methods are supplied.
  */
 final class Arguments {
 
-	/** What is never meant to be made of a message. */
+	/** Types that are never the payload, in addition to {@link Connection}. */
 	private static final List<Class<?>> NO_PAYLOADS = List.of(Throwable.class, CloseReason.class, SSLSession.class,
 			SocketAddress.class, InetAddress.class, Principal.class, Message.class, MessageHeaders.class);
 
-	/** By name, since Jakarta Validation need not be there. */
+	/** A name instead of a class literal, since Jakarta Validation is optional. */
 	static final String CONSTRAINT = "jakarta.validation.Constraint";
 
 	private static final boolean JAKARTA = ClassUtils.isPresent(CONSTRAINT, Arguments.class.getClassLoader());
@@ -58,7 +58,10 @@ final class Arguments {
 
 	private final PayloadReaders readers;
 
-	/** Asked in this order; those of the application last. */
+	/**
+	 * The first resolver that supports a parameter is used; those of the application are
+	 * last.
+	 */
 	private final List<HandlerMethodArgumentResolver> resolvers;
 
 	private final @Nullable Validator validator;
@@ -75,9 +78,9 @@ final class Arguments {
 	}
 
 	/**
-	 * Finds what supplies the arguments of a method.
+	 * Finds the sources of the arguments of a method.
 	 * @param converted whether the payload has been converted before the call
-	 * @return one for each parameter; useless if there were mistakes
+	 * @return one source for each parameter; must not be used if a mistake was added
 	 */
 	Argument[] find(Method method, Phase phase, boolean converted) {
 		MethodParameter[] parameters = parameters(method);
@@ -101,7 +104,7 @@ final class Arguments {
 		return phase == Phase.MESSAGE || phase == Phase.ERROR;
 	}
 
-	/** What fails need not be a message. */
+	/** A failure may have no message; the payload is then {@code null} or empty. */
 	private static @Nullable Argument ofFailedMessage(MethodParameter parameter, @Nullable Argument payload) {
 		Object missing = (parameter.getParameterType() == Optional.class) ? Optional.empty() : null;
 		return (payload == null) ? null
@@ -126,7 +129,7 @@ final class Arguments {
 		return null;
 	}
 
-	/** Whether a method has a payload that must not be missing. */
+	/** Whether a method requires a payload. */
 	boolean needsPayload(Method method) {
 		MethodParameter payload = payloadParameter(method);
 		return payload != null && (!mayBeMissing(payload) || payload.getParameterType().isPrimitive());
@@ -140,7 +143,7 @@ final class Arguments {
 	MethodParameter[] parameters(Method method) {
 		MethodParameter[] parameters = new AnnotatedMethod(method).getMethodParameters();
 		if (KotlinDetector.isSuspendingFunction(method)) {
-			// The last one is what Kotlin adds, and supplies itself.
+			// Kotlin adds the last parameter, the continuation, and supplies its value.
 			parameters = Arrays.copyOf(parameters, parameters.length - 1);
 		}
 		for (int i = 0; i < parameters.length; i++) {
@@ -180,7 +183,9 @@ final class Arguments {
 			.orElse(null);
 	}
 
-	/** Whether values of a type may be made of messages, or messages of them. */
+	/**
+	 * Whether messages can be converted to values of a type, or such values to messages.
+	 */
 	static boolean isPayload(Class<?> type) {
 		return type != Connection.class && NO_PAYLOADS.stream().noneMatch((other) -> other.isAssignableFrom(type));
 	}
@@ -218,14 +223,14 @@ final class Arguments {
 	private Argument resolved(Method method, MethodParameter parameter, HandlerMethodArgumentResolver resolver) {
 		MethodParameter nullable = parameter;
 		try {
-			// A connection that has no header shows what is wrong before there is one.
+			// Invalid names and default values are found without a connection.
 			if (resolver instanceof HeaderArguments) {
 				nullable = HeaderArguments.nullable(parameter);
 				resolver.resolveArgument(nullable, new ConnectionMessage(null, null));
 			}
 		}
 		catch (MissingHeaderException ex) {
-			// As it should be, if the header is required.
+			// Expected for a required header, because there is no connection yet.
 		}
 		catch (Exception ex) {
 			this.mistakes.add(method,
@@ -332,8 +337,9 @@ final class Arguments {
 	}
 
 	/**
-	 * Finds what validates all arguments of a method.
-	 * @return {@code null} if that is not needed: a payload may be validated as a bean
+	 * Finds the validation of all arguments of a method.
+	 * @return {@code null} if it is not needed; the payload may still be validated as a
+	 * bean
 	 */
 	PayloadValidation.@Nullable OfArguments validation(Method method, Object bean) {
 		return (this.validator != null && isConstrained(method))
@@ -345,7 +351,9 @@ final class Arguments {
 				&& PayloadValidation.OfArguments.isNeeded(this.validator, this.beanType, method);
 	}
 
-	/** Constraints that nothing checks would be taken for granted. */
+	/**
+	 * Rejects constraints that no validator checks, since the method would rely on them.
+	 */
 	private void checkConstraints(Method method, MethodParameter parameter) {
 		boolean checked = (this.validator != null && JAKARTA && PayloadValidation.OfArguments.supports(this.validator))
 				|| AnnotatedElementUtils.hasAnnotation(this.beanType, Validated.class);

@@ -14,8 +14,8 @@ import org.springframework.core.ResolvableType;
 import org.springframework.messaging.handler.invocation.HandlerMethodReturnValueHandler;
 
 /**
- * Makes the annotated methods of one bean ready to be called by one server. Nothing fails
- * here: what is wrong is collected.
+ * Prepares the annotated methods of one bean for calls by one server. Mistakes are
+ * collected, not thrown.
  */
 final class BeanMethods {
 
@@ -52,7 +52,7 @@ final class BeanMethods {
 		return this.methods;
 	}
 
-	/** Names the class in a sentence about it. */
+	/** The class, as the subject of a sentence in a message. */
 	String subject() {
 		return "Class " + this.source.type().getSimpleName();
 	}
@@ -66,9 +66,9 @@ final class BeanMethods {
 	}
 
 	/**
-	 * Makes a method ready to be called.
+	 * Prepares a method for calls.
 	 * @param converted whether the payload has been converted before the call
-	 * @return the method; useless if there were mistakes
+	 * @return the method; must not be called if a mistake was added
 	 */
 	HandlerMethod bind(Method method, Phase phase, boolean converted) {
 		MethodParameter returned = new MethodParameter(method, -1).withContainingClass(this.source.type());
@@ -89,8 +89,8 @@ final class BeanMethods {
 	}
 
 	/**
-	 * Finds the methods for failures.
-	 * @param errorMethods where to add them
+	 * Prepares the methods for failures.
+	 * @param errorMethods receives the methods
 	 */
 	void addErrorMethods(ErrorMethods errorMethods) {
 		this.methods.error().forEach((method, annotation) -> {

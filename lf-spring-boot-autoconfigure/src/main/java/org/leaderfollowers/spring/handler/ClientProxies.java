@@ -26,8 +26,9 @@ import org.springframework.util.StringValueResolver;
 import org.springframework.validation.Validator;
 
 /**
- * Implements interfaces that are annotated with {@link LfClient @LfClient}. Whatever can
- * be resolved or refused at start is.
+ * Implements interfaces that are annotated with {@link LfClient @LfClient}. Placeholders,
+ * timeouts and converters are resolved when an object is created, so mistakes fail the
+ * start of the application.
  */
 public final class ClientProxies {
 
@@ -44,10 +45,10 @@ public final class ClientProxies {
 	/**
 	 * Creates an object that implements interfaces.
 	 * @param beanFactory resolves placeholders and expressions
-	 * @param messageConverters asked first to convert messages, in this order
-	 * @param validator validates requests and replies, if there is one
+	 * @param messageConverters converters that are tried before all others, in this order
+	 * @param validator validates requests and replies, or {@code null} for no validation
 	 * @param interceptors surround the calls, the first one outermost
-	 * @param exchangers finds what sends the requests
+	 * @param exchangers finds the object that sends the requests of an interface
 	 */
 	public ClientProxies(ConfigurableBeanFactory beanFactory, List<MessageConverter> messageConverters,
 			@Nullable Validator validator, List<ExchangeInterceptor> interceptors, Exchangers exchangers) {
@@ -67,9 +68,10 @@ public final class ClientProxies {
 	 * @param <T> the interface
 	 * @param type the interface
 	 * @return an object whose methods exchange messages; safe for many threads
-	 * @throws IllegalArgumentException if it is no interface, or not annotated
-	 * @throws RuntimeException if it has methods that cannot be implemented: its analysis
-	 * says why
+	 * @throws IllegalArgumentException if the type is not an interface, is not annotated,
+	 * or its annotation names no client
+	 * @throws RuntimeException if the interface has methods that cannot be implemented;
+	 * the failure analysis says why
 	 */
 	public <T> T create(Class<T> type) {
 		LfClient annotation = AnnotatedElementUtils.findMergedAnnotation(type, LfClient.class);
@@ -89,24 +91,24 @@ public final class ClientProxies {
 	}
 
 	/**
-	 * Finds what sends the requests of interfaces. A bean of this type takes the place of
-	 * the clients, for example in tests.
+	 * Finds the objects that send the requests of interfaces. A bean of this type
+	 * replaces the clients, for example in tests.
 	 */
 	@FunctionalInterface
 	public interface Exchangers {
 
 		/**
-		 * Finds what sends the requests of an interface.
+		 * Finds the object that sends the requests of an interface.
 		 * @param client the name of the client
-		 * @param type the interface, for people
-		 * @return what sends its requests
+		 * @param type the interface, for error messages
+		 * @return the object that sends the requests
 		 */
 		Exchanger find(String client, Class<?> type);
 
 	}
 
 	/**
-	 * Sends requests and finds the replies to them, as a
+	 * Sends requests and matches replies to them, as a
 	 * {@link org.leaderfollowers.TcpClient} does.
 	 */
 	public interface Exchanger {
@@ -114,21 +116,23 @@ public final class ClientProxies {
 		/**
 		 * Sends a request and waits for its reply.
 		 * @param request the payload
-		 * @param timeout how long it may take, or {@code null} for the usual
+		 * @param timeout how long the exchange may take, or {@code null} for the timeout
+		 * of the client
 		 * @return the payload of the reply, which belongs to the caller
 		 */
 		ByteBuffer exchange(ByteBuffer request, @Nullable Duration timeout);
 
 		/**
-		 * Sends a request and does not wait.
+		 * Sends a request without waiting for its reply.
 		 * @param request the payload
-		 * @param timeout how long it may take, or {@code null} for the usual
-		 * @return completed with the payload of the reply
+		 * @param timeout how long the exchange may take, or {@code null} for the timeout
+		 * of the client
+		 * @return a future that completes with the payload of the reply
 		 */
 		CompletableFuture<ByteBuffer> exchangeAsync(ByteBuffer request, @Nullable Duration timeout);
 
 		/**
-		 * The charset of messages that are text.
+		 * Returns the charset of text messages.
 		 * @return UTF-8 unless overridden
 		 */
 		default Charset charset() {
@@ -138,13 +142,13 @@ public final class ClientProxies {
 	}
 
 	/**
-	 * What an interface does.
+	 * Implements the methods of an interface.
 	 *
 	 * @param type the interface
 	 * @param client the name of the client
 	 * @param methods its methods that exchange messages
 	 * @param defaults its default methods
-	 * @param interceptors surround the calls of those that exchange messages
+	 * @param interceptors surround the calls of the methods that exchange messages
 	 */
 	private record Invocations(Class<?> type, String client, Map<Method, ExchangeMethod> methods,
 			Map<Method, MethodHandle> defaults, List<ExchangeInterceptor> interceptors) implements InvocationHandler {
@@ -178,7 +182,7 @@ public final class ClientProxies {
 	}
 
 	/**
-	 * A call behind some of the interceptors.
+	 * A call that has passed the interceptors before the index {@code next}.
 	 */
 	private record Call(String client, ExchangeMethod exchange, Object request, List<ExchangeInterceptor> interceptors,
 			int next) implements ExchangeCall {

@@ -20,8 +20,8 @@ import org.springframework.messaging.MessageHeaders;
 /**
  * The message of one call as the argument resolvers, return value handlers and converters
  * of Spring see it: its payload is the bytes of the message, and its headers are those of
- * {@link LfHeaders} and the attributes of the connection. Both are made when somebody
- * asks for them, since most handlers need neither.
+ * {@link LfHeaders} and the attributes of the connection. Payload and headers are created
+ * on first use, since most handlers need neither.
  */
 final class ConnectionMessage implements Message<byte[]> {
 
@@ -29,7 +29,7 @@ final class ConnectionMessage implements Message<byte[]> {
 
 	private final @Nullable Connection connection;
 
-	/** Not the buffer of the handler, which moves the position of its own. */
+	/** A duplicate, because the handler may move the position of its own buffer. */
 	private final @Nullable ByteBuffer message;
 
 	private byte @Nullable [] payload;
@@ -38,9 +38,10 @@ final class ConnectionMessage implements Message<byte[]> {
 
 	/**
 	 * Creates a message.
-	 * @param connection where it is from, or where it is sent; {@code null} for those of
-	 * an exchange, which any connection of a client may carry
-	 * @param message the payload, which is empty if there is none
+	 * @param connection the connection that received the message or sends it;
+	 * {@code null} for a message of an exchange, which any connection of a client may
+	 * carry
+	 * @param message the payload, or {@code null} for an empty payload
 	 */
 	ConnectionMessage(@Nullable Connection connection, @Nullable ByteBuffer message) {
 		this.connection = connection;
@@ -60,13 +61,16 @@ final class ConnectionMessage implements Message<byte[]> {
 		return known;
 	}
 
-	/** Finds who the client is, as an instance of a type. */
+	/** Returns the principal of the client, or {@code null} if it is not of the type. */
 	static @Nullable Object principal(Connection connection, Class<?> type) {
 		Object principal = principal(connection);
 		return type.isInstance(principal) ? principal : null;
 	}
 
-	/** Finds who the client is. */
+	/**
+	 * Returns the principal of the client: the attribute of the connection, or else the
+	 * principal of the TLS session.
+	 */
 	static @Nullable Object principal(Connection connection) {
 		Object principal = connection.attributes().get(LfHeaders.PRINCIPAL);
 		SSLSession session = (principal == null) ? connection.sslSession() : null;
@@ -87,7 +91,7 @@ final class ConnectionMessage implements Message<byte[]> {
 		return KNOWN.keySet();
 	}
 
-	/** Returns one header, for which no map is made. */
+	/** Returns one header without creating a map of all headers. */
 	@Nullable Object header(String name) {
 		if (this.connection == null) {
 			return null;
@@ -127,7 +131,7 @@ final class ConnectionMessage implements Message<byte[]> {
 	}
 
 	/**
-	 * Without an identifier and a time, which a message does not have.
+	 * Headers without ID and timestamp, which a message does not have.
 	 */
 	private static final class Headers extends MessageHeaders {
 

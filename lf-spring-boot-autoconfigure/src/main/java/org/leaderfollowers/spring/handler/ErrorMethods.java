@@ -9,12 +9,12 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.core.ExceptionDepthComparator;
 
 /**
- * Finds the method for a failure: the one whose type is nearest to that of the exception,
- * or else to that of its cause, and so on.
+ * Finds the method for a failure: the method whose exception type is nearest to the type
+ * of the failure. If no method matches the failure, its causes are tried in turn.
  */
 final class ErrorMethods {
 
-	/** Causes are followed no further: they may go round in circles. */
+	/** Bounds the search through the causes, since they may form a cycle. */
 	private static final int MAX_CAUSES = 32;
 
 	private final Map<Class<? extends Throwable>, ErrorMethod> methods = new LinkedHashMap<>();
@@ -26,13 +26,15 @@ final class ErrorMethods {
 	 * @param method the method, ready to be called
 	 * @param closing whether the connection is closed afterwards
 	 * @param takesMessage whether it takes the message that failed
-	 * @param needsMessage whether it is not called if there is none
+	 * @param needsMessage whether the method is called only if there is such a message
 	 */
 	record ErrorMethod(Method declared, HandlerMethod method, boolean closing, boolean takesMessage,
 			boolean needsMessage) {
 	}
 
-	/** Returns the method that is for the type already, if there is one. */
+	/**
+	 * Adds a method for a type unless the type already has one, which is then returned.
+	 */
 	@Nullable ErrorMethod add(Class<? extends Throwable> type, ErrorMethod method) {
 		return this.methods.putIfAbsent(type, method);
 	}
@@ -44,7 +46,7 @@ final class ErrorMethods {
 
 	/**
 	 * Finds the method for a failure.
-	 * @param ofMessage whether there is the message that failed
+	 * @param ofMessage whether the message that failed is available
 	 */
 	@Nullable ErrorMethod find(Throwable failure, boolean ofMessage) {
 		if (this.methods.isEmpty()) {
@@ -71,7 +73,10 @@ final class ErrorMethods {
 			.orElse(null);
 	}
 
-	/** Finds what a parameter is for: the failure or the nearest of its causes. */
+	/**
+	 * Finds the argument for a parameter: the failure, or the nearest of its causes, that
+	 * has the type of the parameter.
+	 */
 	static @Nullable Object find(Class<?> type, @Nullable Object failure) {
 		Throwable candidate = (Throwable) failure;
 		for (int i = 0; i < MAX_CAUSES && candidate != null; i++) {

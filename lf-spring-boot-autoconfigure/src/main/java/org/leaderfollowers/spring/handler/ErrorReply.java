@@ -5,7 +5,8 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.util.Assert;
 
 /**
- * What comes of a failure that was handled. Immutable.
+ * Reply to the client for a failure that was handled: a message, a close of the
+ * connection, both, or neither. Immutable.
  */
 public final class ErrorReply {
 
@@ -21,8 +22,8 @@ public final class ErrorReply {
 	}
 
 	/**
-	 * A message to the client.
-	 * @param payload whatever a method that is annotated with
+	 * Returns a reply that sends a message to the client.
+	 * @param payload any value that a method that is annotated with
 	 * {@link org.leaderfollowers.spring.annotation.OnMessage @OnMessage} can return
 	 * @return the reply, after which the connection stays open
 	 */
@@ -32,7 +33,7 @@ public final class ErrorReply {
 	}
 
 	/**
-	 * No message to the client.
+	 * Returns a reply that sends no message to the client.
 	 * @return the reply, after which the connection stays open
 	 */
 	public static ErrorReply none() {
@@ -40,7 +41,8 @@ public final class ErrorReply {
 	}
 
 	/**
-	 * Closes the connection after the message was written, if there is one.
+	 * Returns a reply that sends the same message, if any, and then closes the
+	 * connection.
 	 * @return the reply, after which the connection is closed
 	 */
 	public ErrorReply thenClose() {
@@ -48,15 +50,15 @@ public final class ErrorReply {
 	}
 
 	/**
-	 * What the client is told.
-	 * @return the payload, or {@code null} for nothing
+	 * Returns the message to the client.
+	 * @return the payload, or {@code null} for no message
 	 */
 	public @Nullable Object payload() {
 		return this.payload;
 	}
 
 	/**
-	 * Whether the connection is closed afterwards.
+	 * Returns whether the connection is closed after the message.
 	 * @return {@code false} if it stays open
 	 */
 	public boolean isClosing() {

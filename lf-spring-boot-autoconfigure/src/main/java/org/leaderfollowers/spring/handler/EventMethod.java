@@ -13,8 +13,9 @@ import org.leaderfollowers.spring.annotation.OnMessage;
 import org.springframework.core.ResolvableType;
 
 /**
- * The handler of the events of an event source that an {@link LfHandler @LfHandler} bean
- * has: the bean itself, or its only annotated method.
+ * Handler for the events of an event source, which calls the only annotated method of an
+ * {@link LfHandler @LfHandler} bean. A bean that implements {@link EventSource.Handler}
+ * is called directly instead.
  *
  * @param name the name of the bean
  * @param method calls the bean, of type {@code (Object[])Object}
@@ -35,9 +36,9 @@ record EventMethod(String name, MethodHandle method) implements EventSource.Hand
 	}
 
 	/**
-	 * Makes the handler.
+	 * Creates the handler.
 	 * @param source the bean
-	 * @param event the type of the events, as far as it is known
+	 * @param event the type of the events, or {@link Object} if it is unknown
 	 */
 	static EventSource.Handler<Object> handler(HandlerFactory.Source source, Class<?> event) {
 		Mistakes mistakes = new Mistakes();
@@ -59,7 +60,7 @@ record EventMethod(String name, MethodHandle method) implements EventSource.Hand
 		return handler;
 	}
 
-	@SuppressWarnings("unchecked") // what the bean takes was compared with the events
+	@SuppressWarnings("unchecked") // check() has compared both types
 	private static EventSource.Handler<Object> named(EventSource.Handler<?> bean, String name) {
 		EventSource.Handler<Object> handler = (EventSource.Handler<Object>) bean;
 		return new EventSource.Handler<>() {

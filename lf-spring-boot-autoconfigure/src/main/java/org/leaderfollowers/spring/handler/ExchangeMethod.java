@@ -15,20 +15,22 @@ import org.leaderfollowers.spring.handler.PayloadReaders.PayloadReader;
  * A method that is annotated with {@link Exchange @Exchange}, ready to be called.
  *
  * @param method the method
- * @param description the method for people
+ * @param description the method, for error messages
  * @param exchanger sends the request
- * @param request what becomes of the argument
- * @param reply what becomes of the reply
- * @param timeout how long it may take, or {@code null} for what the client has
+ * @param request converts the argument to the request
+ * @param reply converts the reply to the result
+ * @param timeout how long the exchange may take, or {@code null} for the timeout of the
+ * client
  */
 record ExchangeMethod(Method method, String description, Exchanger exchanger, Request request, Reply reply,
 		@Nullable Duration timeout) {
 
 	/**
-	 * What becomes of the argument of a method.
+	 * Conversion of the argument of a method to a message.
 	 *
-	 * @param writer converts it
-	 * @param validation validates it before, or {@code null}
+	 * @param writer converts the argument
+	 * @param validation validates the argument before its conversion, or {@code null} for
+	 * no validation
 	 */
 	record Request(PayloadWriter writer, @Nullable PayloadValidation validation) {
 
@@ -42,17 +44,17 @@ record ExchangeMethod(Method method, String description, Exchanger exchanger, Re
 	}
 
 	/**
-	 * What becomes of the reply.
+	 * Conversion of a reply to the result of a method.
 	 *
 	 * @param later whether the method returns a future
-	 * @param reader converts it; {@code null} to ignore it
-	 * @param missing what an empty reply is, instead of being converted
-	 * @param validation validates it, or {@code null}
+	 * @param reader converts the reply; {@code null} to ignore it
+	 * @param missing the treatment of an empty reply
+	 * @param validation validates the result, or {@code null} for no validation
 	 */
 	record Reply(boolean later, @Nullable PayloadReader reader, Missing missing,
 			@Nullable PayloadValidation validation) {
 
-		/** Not a constructor: mistakes have been noted, and it will not be used. */
+		/** Placeholder for a method that has a mistake, and is therefore never called. */
 		static final Reply NONE = new Reply(false, null, Missing.CONVERTED, null);
 
 		@Nullable Object read(ByteBuffer message) throws Exception {
@@ -70,17 +72,17 @@ record ExchangeMethod(Method method, String description, Exchanger exchanger, Re
 	}
 
 	/**
-	 * What becomes of an empty reply.
+	 * The treatment of an empty reply.
 	 */
 	enum Missing {
 
-		/** It is converted as any other. */
+		/** The reply is converted like any other. */
 		CONVERTED,
 
-		/** It is an empty {@link Optional}. */
+		/** The result is an empty {@link Optional}. */
 		OPTIONAL,
 
-		/** It is {@code null}. */
+		/** The result is {@code null}. */
 		NULL
 
 	}
@@ -88,7 +90,7 @@ record ExchangeMethod(Method method, String description, Exchanger exchanger, Re
 	/**
 	 * Sends a request.
 	 * @param argument the request
-	 * @return the reply, or the future of it
+	 * @return the converted reply, or a future of it
 	 */
 	@Nullable Object exchange(Object argument) {
 		ByteBuffer message = this.request.write(argument);
@@ -98,7 +100,7 @@ record ExchangeMethod(Method method, String description, Exchanger exchanger, Re
 
 	private CompletableFuture<@Nullable Object> later(CompletableFuture<ByteBuffer> message) {
 		CompletableFuture<@Nullable Object> result = new Later(message);
-		// Not thenApply: it would wrap the exception of the exchange.
+		// thenApply would wrap the exception of the exchange.
 		message.whenComplete((reply, failure) -> {
 			if (failure != null) {
 				result.completeExceptionally(failure);
@@ -127,7 +129,7 @@ record ExchangeMethod(Method method, String description, Exchanger exchanger, Re
 	}
 
 	/**
-	 * Gives up the reply that it is made of when it is cancelled.
+	 * Future of a converted reply. Its cancellation also cancels the exchange.
 	 */
 	private static final class Later extends CompletableFuture<@Nullable Object> {
 

@@ -38,8 +38,9 @@ import org.springframework.util.StringValueResolver;
 import org.springframework.validation.Validator;
 
 /**
- * Finds out at start what the methods of an
- * {@link org.leaderfollowers.spring.annotation.LfClient @LfClient} interface do.
+ * Prepares the methods of an
+ * {@link org.leaderfollowers.spring.annotation.LfClient @LfClient} interface for calls,
+ * and finds their mistakes at start.
  */
 final class ExchangeMethods {
 
@@ -77,7 +78,7 @@ final class ExchangeMethods {
 		this.types = new ReplyTypes(converters, this.mistakes);
 	}
 
-	/** The abstract methods of an interface, those that it inherits included. */
+	/** The abstract methods of an interface, including those that it inherits. */
 	static List<Method> of(Class<?> type) {
 		return Stream.of(type.getMethods())
 			.filter((method) -> Modifier.isAbstract(method.getModifiers()))
@@ -86,8 +87,8 @@ final class ExchangeMethods {
 	}
 
 	/**
-	 * Finds the methods.
-	 * @return what to do for each of them
+	 * Prepares all methods.
+	 * @return the prepared methods, by declared method
 	 */
 	Map<Method, ExchangeMethod> find() {
 		Map<Method, ExchangeMethod> found = new LinkedHashMap<>();
@@ -217,7 +218,7 @@ final class ExchangeMethods {
 			}
 		}
 		catch (IllegalArgumentException ex) {
-			// Said below.
+			// Reported below, like a duration that is too short.
 		}
 		this.mistakes.add(method, "has the timeout '%s', which is not a duration of more than 0".formatted(text),
 				"Write a duration such as '500ms' or '30s'.");
@@ -225,7 +226,7 @@ final class ExchangeMethods {
 	}
 
 	/**
-	 * Finds the default methods, those of interfaces that are not public included.
+	 * Finds the default methods, including those of interfaces that are not public.
 	 * @return handles of type {@code (Object,Object[])Object}
 	 */
 	static Map<Method, MethodHandle> defaults(Class<?> type) {

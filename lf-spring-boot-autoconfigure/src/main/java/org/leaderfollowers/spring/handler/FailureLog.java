@@ -27,16 +27,16 @@ import org.springframework.validation.BindException;
 import org.springframework.validation.method.MethodValidationResult;
 
 /**
- * Logs the failures that nobody handles: each kind of them, which is a type of exception
- * at a place in the code, at once and then not more than once in ten seconds. So neither
- * a hostile peer nor a broken handler fills a disk, and a rare failure is not lost among
- * frequent ones.
+ * Logs the failures that no method and no error handler handles. A kind of failure is a
+ * type of exception that is thrown at one place in the code. Each kind is logged at once,
+ * and then at most once in ten seconds. Therefore neither a hostile peer nor a broken
+ * handler can fill a disk, and frequent failures do not hide a rare one.
  */
 final class FailureLog {
 
 	private static final Log logger = LogFactory.getLog(FailureLog.class);
 
-	/** Further kinds count as one. */
+	/** Bounds the memory: all further kinds count as one. */
 	private static final int MAX_KINDS = 100;
 
 	private static final long INTERVAL_NANOS = Duration.ofSeconds(10).toNanos();
@@ -63,7 +63,7 @@ final class FailureLog {
 
 	void log(Connection connection, Throwable failure) {
 		if (failure instanceof IOException) {
-			// Peers come and go; that is not worth a line of a production log.
+			// Broken connections are normal, so they are not logged in production.
 			logger.debug("%s failed".formatted(connection), failure);
 			return;
 		}
@@ -71,11 +71,11 @@ final class FailureLog {
 		if (more == null) {
 			return;
 		}
-		// If messages are handled in parallel, a failure concerns one of them.
+		// If messages are handled in parallel, a failure does not close the connection.
 		String consequence = connection.isOpen() ? "A message of %s is not answered".formatted(connection)
 				: "%s is closed".formatted(connection);
 		if (isOfThePeer(failure)) {
-			// Without its causes, which may quote the message.
+			// The causes are left out, because they may quote the message.
 			logger.warn("%s, since '%s' did not handle %s: %s%s".formatted(consequence, this.handler,
 					failure.getClass().getSimpleName(), describe(failure), more));
 		}
@@ -87,7 +87,7 @@ final class FailureLog {
 	/**
 	 * Logs that the handling of a failure has failed, unless the failure is logged with
 	 * its stack trace, which shows it as suppressed.
-	 * @param second what the method or the error handler has thrown
+	 * @param second the exception of the method or of the error handler
 	 */
 	void logHandling(Connection connection, Throwable failure, Throwable second) {
 		if (!(failure instanceof IOException) && !isOfThePeer(failure)) {
@@ -108,8 +108,8 @@ final class FailureLog {
 	}
 
 	/**
-	 * Returns what the next line of a kind says of those that were held back, or
-	 * {@code null} to hold it back as well.
+	 * Returns the part of the next line that counts the suppressed lines of this kind, or
+	 * {@code null} to suppress this line too.
 	 */
 	private @Nullable String next(Throwable failure) {
 		String kind = kind(failure);
@@ -123,7 +123,7 @@ final class FailureLog {
 		return (heldBack > 0) ? " (%d more of this kind since the last such line)".formatted(heldBack) : "";
 	}
 
-	/** Whether the message is to blame, and not the code. */
+	/** Whether the client has caused the failure, rather than a bug. */
 	private static boolean isOfThePeer(Throwable failure) {
 		return failure instanceof PayloadConversionException || failure instanceof PayloadValidationException
 				|| failure instanceof UnmatchedMessageException || failure instanceof FramingException
@@ -152,7 +152,10 @@ final class FailureLog {
 
 		private long heldBack;
 
-		/** Returns how many were held back before this line, or -1 to hold it back. */
+		/**
+		 * Returns the number of lines suppressed since the last one, or -1 to suppress
+		 * this line.
+		 */
 		synchronized long next(long nowNanos) {
 			if (this.any && nowNanos - this.lastNanos < INTERVAL_NANOS) {
 				this.heldBack++;
@@ -168,8 +171,8 @@ final class FailureLog {
 	}
 
 	/**
-	 * The failures of Spring Security, which need not be there: wrong credentials, and
-	 * what a client may not do.
+	 * The failures of Spring Security, an optional dependency: wrong credentials and
+	 * denied access.
 	 */
 	private static final class Refusals {
 
@@ -183,9 +186,9 @@ final class FailureLog {
 	}
 
 	/**
-	 * The failures of validation that other code than ours has thrown because of what a
-	 * client has sent: those of a validated bean or of a validator that the handler
-	 * calls. An invalid return value is the fault of the code.
+	 * Failures of validation outside this package that the data of a client has caused:
+	 * those of a validated bean, or of a validator that the handler calls. An invalid
+	 * return value is a bug of the application, so it is not among them.
 	 */
 	private static final class InvalidArguments {
 
@@ -195,14 +198,16 @@ final class FailureLog {
 		private InvalidArguments() {
 		}
 
-		/** Whether invalid arguments are the cause of a failure. */
+		/** Whether a failure is about invalid arguments. */
 		static boolean isCauseOf(Throwable failure) {
 			return describe(failure) != null;
 		}
 
 		/**
-		 * Names the fields and the constraints, and no values.
-		 * @return the description, or {@code null} if invalid arguments are not the cause
+		 * Names the fields and the constraints, but no values, which come from the
+		 * client.
+		 * @return the description, or {@code null} if the failure is not about invalid
+		 * arguments
 		 */
 		static @Nullable String describe(Throwable failure) {
 			if (failure instanceof MethodValidationResult result) {
@@ -218,7 +223,7 @@ final class FailureLog {
 		}
 
 		/**
-		 * Those of Jakarta Validation, which need not be there.
+		 * The failures of Jakarta Validation, an optional dependency.
 		 */
 		private static final class Violations {
 

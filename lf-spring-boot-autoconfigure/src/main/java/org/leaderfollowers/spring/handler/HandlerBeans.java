@@ -37,7 +37,7 @@ import org.springframework.validation.Validator;
 
 /**
  * The beans that are annotated with {@link LfHandler @LfHandler}. They are found by their
- * definitions, so that none is created before it is needed.
+ * bean definitions, so finding a bean does not create it.
  */
 public final class HandlerBeans {
 
@@ -50,15 +50,15 @@ public final class HandlerBeans {
 	private final SingletonSupplier<HandlerFactory> factory;
 
 	/**
-	 * Creates an object that finds the beans, and what converts and validates messages
-	 * and handles failures for them.
-	 * @param beanFactory where to look. Handlers of its parents belong to their servers
+	 * Creates an object that finds these beans, and the beans that convert and validate
+	 * messages and handle failures for them.
+	 * @param beanFactory contains the beans; its parents are not searched for handlers
 	 */
 	public HandlerBeans(ConfigurableListableBeanFactory beanFactory) {
 		Assert.notNull(beanFactory, "'beanFactory' must not be null");
 		this.beanFactory = beanFactory;
 		this.embeddedValues = new EmbeddedValueResolver(beanFactory);
-		// With the first handler, since these beans may need what needs this object.
+		// Created with the first handler, since these beans may depend on this object.
 		this.factory = SingletonSupplier.of(this::factory);
 	}
 
@@ -86,7 +86,8 @@ public final class HandlerBeans {
 
 	/**
 	 * Finds the beans that handle the failures of several handlers.
-	 * @return the names of the servers that each is for; none for all servers and clients
+	 * @return the beans with the names of their servers; no name stands for all servers
+	 * and clients
 	 */
 	public Map<HandlerBean, Set<String>> findByAdvice() {
 		Map<HandlerBean, Set<String>> found = new LinkedHashMap<>();
@@ -110,7 +111,7 @@ public final class HandlerBeans {
 	}
 
 	/**
-	 * Finds the beans that handle the messages of clients' peers that are no replies.
+	 * Finds the beans that handle the messages, other than replies, that clients receive.
 	 * @return the beans by the name of the client that their annotation names
 	 */
 	public Map<String, List<HandlerBean>> findByClient() {
@@ -172,8 +173,7 @@ public final class HandlerBeans {
 	}
 
 	/**
-	 * The names in an annotation, without placeholders; those that it does not have are
-	 * empty.
+	 * The names in an annotation, with placeholders resolved; a missing name is empty.
 	 *
 	 * @param server the name of the server
 	 * @param source the name of the event source
@@ -185,7 +185,7 @@ public final class HandlerBeans {
 	private Set<String> names(Class<? extends Annotation> annotation) {
 		Set<String> names = new LinkedHashSet<>();
 		for (String name : this.beanFactory.getBeanNamesForAnnotation(annotation)) {
-			// The proxy of a scoped bean, instead of its target.
+			// A scoped bean is called through its proxy.
 			names.add(ScopedProxyUtils.isScopedTarget(name) ? ScopedProxyUtils.getOriginalBeanName(name) : name);
 		}
 		return names;
@@ -205,9 +205,10 @@ public final class HandlerBeans {
 	}
 
 	/**
-	 * Finds out which method is for which messages of a server.
+	 * Describes which methods handle which messages of a server.
 	 * @param server the name of the server
-	 * @return the annotated methods of its handlers, and those that are message handlers
+	 * @return the annotated methods of its handlers, and the handlers that are
+	 * {@link MessageHandler}s
 	 */
 	public List<Mapping> mappings(String server) {
 		return findByServer().getOrDefault(server, List.of())
@@ -221,25 +222,24 @@ public final class HandlerBeans {
 	 *
 	 * @param bean the name of the bean
 	 * @param method the class and the method, or the class of a {@link MessageHandler}
-	 * @param annotation the annotation, which tells when the method is called
-	 * @param matches the messages that the method is for, such as {@code type 'order'};
-	 * empty if it is for all messages, for those that have the class of its payload, or
-	 * for something else
+	 * @param annotation the annotation that causes calls of the method
+	 * @param matches the messages that the method handles, such as {@code type 'order'};
+	 * empty if it handles all messages, messages of its payload type, or other events
 	 */
 	public record Mapping(String bean, String method, String annotation, List<String> matches) {
 	}
 
 	/**
-	 * Makes the handler of a server or client that calls its beans.
-	 * @param server whether it is a server, and not a client
+	 * Creates the handler of a server or client, which calls its beans.
+	 * @param server {@code true} for a server, {@code false} for a client
 	 * @param name the name of the server or client
 	 * @param beans its beans, at least one
 	 * @param charset the charset of text
-	 * @param connections whether it has connections, which are opened and closed
-	 * @param decoration what is put around the calls of the beans, inside of the handling
-	 * of failures
+	 * @param connections whether connections are opened and closed, which datagrams lack
+	 * @param decoration wraps the calls of the beans, inside of the handling of failures
 	 * @return the handler
-	 * @throws RuntimeException if the beans cannot handle messages: its analysis says why
+	 * @throws RuntimeException if the beans cannot handle messages; the failure analysis
+	 * says why
 	 */
 	public MessageHandler create(boolean server, String name, List<HandlerBean> beans, Charset charset,
 			boolean connections, UnaryOperator<MessageHandler> decoration) {
@@ -256,7 +256,8 @@ public final class HandlerBeans {
 	 * @param source the name of the event source
 	 * @param handlers all handlers of the event source
 	 * @return the handler
-	 * @throws RuntimeException if there are none or several: its analysis says what to do
+	 * @throws RuntimeException unless there is exactly one; the failure analysis says
+	 * what to do
 	 */
 	public HandlerBean singleOfSource(String source, List<HandlerBean> handlers) {
 		if (handlers.isEmpty()) {
@@ -283,7 +284,7 @@ public final class HandlerBeans {
 	}
 
 	/**
-	 * Explains that a server has no handler.
+	 * Creates an exception which explains that a server has no handler.
 	 * @param server the name of the server
 	 * @param prefix the prefix of the properties that configure it
 	 * @param properties the names of these properties
@@ -323,7 +324,7 @@ public final class HandlerBeans {
 	}
 
 	/**
-	 * Finds handlers that somebody may have forgotten to annotate.
+	 * Finds beans that could be handlers, but lack the annotation.
 	 */
 	private List<String> findUnmarked() {
 		Set<String> names = new LinkedHashSet<>(
@@ -367,18 +368,18 @@ public final class HandlerBeans {
 		}
 
 		/**
-		 * Makes a handler of events that calls the bean.
-		 * @param event the type of the events, as far as it is known
+		 * Creates a handler of events that calls the bean.
+		 * @param event the type of the events, or {@link Object} if it is unknown
 		 * @return the handler
-		 * @throws RuntimeException if the bean cannot handle events: its analysis says
-		 * why
+		 * @throws RuntimeException if the bean cannot handle events; the failure analysis
+		 * says why
 		 */
 		public EventSource.Handler<Object> createForSource(Class<?> event) {
 			return EventMethod.handler(source(), event);
 		}
 
 		/**
-		 * Tells people which bean it is and where to find it.
+		 * Returns the name of the bean and the place of its definition, for messages.
 		 */
 		@Override
 		public String toString() {

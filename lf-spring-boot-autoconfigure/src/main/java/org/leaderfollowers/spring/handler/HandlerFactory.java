@@ -27,16 +27,17 @@ import org.springframework.util.StringValueResolver;
 import org.springframework.validation.Validator;
 
 /**
- * Makes the handlers of servers and clients from beans: from those that have annotated
- * methods, and from {@link MessageHandler}s. Whatever can be resolved or refused at start
- * is.
+ * Creates the handlers of servers and clients from beans that have annotated methods or
+ * are {@link MessageHandler}s. Methods are analyzed when a handler is created, so
+ * mistakes fail the start of the application.
  *
  * @param converters convert messages and replies
- * @param validator validates messages, if there is one
- * @param errorHandlers asked about failures, in their order, after the advices
- * @param advices have methods for the failures of all handlers, in their order
- * @param argumentResolvers supply arguments that nothing else supplies
- * @param returnValueHandlers take what methods return, instead of it being the reply
+ * @param validator validates messages, or {@code null} for no validation
+ * @param errorHandlers handle failures that no advice handles, in this order
+ * @param advices have methods for the failures of all handlers, in this order
+ * @param argumentResolvers supply arguments that the built-in resolvers do not supply
+ * @param returnValueHandlers take the return values of methods, which are then not sent
+ * as replies
  * @param embeddedValues resolves placeholders and expressions
  */
 record HandlerFactory(PayloadConverters converters, @Nullable Validator validator, List<LfErrorHandler> errorHandlers,
@@ -44,8 +45,8 @@ record HandlerFactory(PayloadConverters converters, @Nullable Validator validato
 		List<HandlerMethodReturnValueHandler> returnValueHandlers, StringValueResolver embeddedValues) {
 
 	/**
-	 * Whether a class can be that of a handler: it implements {@link MessageHandler}, or
-	 * has annotated methods.
+	 * Whether beans of a class can be handlers, because it implements
+	 * {@link MessageHandler} or has annotated methods.
 	 */
 	static boolean isHandler(Class<?> type) {
 		return MessageHandler.class.isAssignableFrom(type) || !HandlerMethods.of(type).isEmpty();
@@ -55,9 +56,9 @@ record HandlerFactory(PayloadConverters converters, @Nullable Validator validato
 	 * A bean that handles messages or failures.
 	 *
 	 * @param bean the bean itself, or the proxy around it
-	 * @param type its class, which is not that of a proxy
+	 * @param type the class of the bean, not of a proxy
 	 * @param name the name of the bean
-	 * @param description the bean and where it is defined, for people
+	 * @param description the bean and the place of its definition, for messages
 	 */
 	record Source(Object bean, Class<?> type, String name, String description) {
 
@@ -71,7 +72,7 @@ record HandlerFactory(PayloadConverters converters, @Nullable Validator validato
 			}
 		}
 
-		/** What people are told before they are told why. */
+		/** The first sentence of an error message, before the mistakes. */
 		String problem() {
 			return "The bean %s, is annotated with @LfHandler, but %s cannot handle messages as it stands"
 				.formatted(this.description, this.type.getName());
@@ -83,12 +84,12 @@ record HandlerFactory(PayloadConverters converters, @Nullable Validator validato
 	 * A bean with methods for the failures of all handlers.
 	 *
 	 * @param source the bean
-	 * @param servers the names of the servers that it is for; empty for all servers and
-	 * clients
+	 * @param servers the names of the servers whose failures it handles; empty for all
+	 * servers and clients
 	 */
 	record Advice(Source source, Set<String> servers) {
 
-		/** What people are told before they are told why. */
+		/** The first sentence of an error message, before the mistakes. */
 		String problem() {
 			return "The bean %s, is annotated with @LfAdvice, but %s cannot handle failures as it stands"
 				.formatted(this.source.description(), this.source.type().getName());
@@ -97,9 +98,9 @@ record HandlerFactory(PayloadConverters converters, @Nullable Validator validato
 	}
 
 	/**
-	 * Makes the handler of a server or client.
+	 * Creates the handler of a server or client.
 	 * @param owner the server or client
-	 * @param sources its beans, in the order in which they are told of connections
+	 * @param sources its beans, in the order in which they are called for connections
 	 * @see HandlerBeans#create
 	 */
 	MessageHandler create(Owner owner, List<Source> sources, UnaryOperator<MessageHandler> decoration) {
@@ -108,12 +109,12 @@ record HandlerFactory(PayloadConverters converters, @Nullable Validator validato
 	}
 
 	/**
-	 * What a handler is made for.
+	 * The server or client of a handler.
 	 *
-	 * @param server whether it is a server, and not a client
+	 * @param server {@code true} for a server, {@code false} for a client
 	 * @param name its name
 	 * @param charset the charset of text
-	 * @param connections whether it has connections, which are opened and closed
+	 * @param connections whether connections are opened and closed, which datagrams lack
 	 */
 	record Owner(boolean server, String name, Charset charset, boolean connections) {
 
@@ -125,7 +126,7 @@ record HandlerFactory(PayloadConverters converters, @Nullable Validator validato
 	}
 
 	/**
-	 * The making of one handler.
+	 * Creates one handler.
 	 */
 	private final class Build {
 
@@ -175,7 +176,7 @@ record HandlerFactory(PayloadConverters converters, @Nullable Validator validato
 			List<ErrorMethods> advices = advices();
 			if (this.handler != null && this.beans.get(0).methods().isEmpty() && advices.isEmpty()
 					&& HandlerFactory.this.errorHandlers.isEmpty()) {
-				// It costs nothing that there are other ways to handle messages.
+				// A message handler without methods for failures needs no wrapper.
 				return decoration.apply(this.handler);
 			}
 			ErrorMethods own = new ErrorMethods();
@@ -232,7 +233,7 @@ record HandlerFactory(PayloadConverters converters, @Nullable Validator validato
 		}
 
 		/**
-		 * Whether an error handler has a method of its own for the failure of a message.
+		 * Whether an error handler overrides the method for the failure of a message.
 		 */
 		private static boolean takesMessages(LfErrorHandler errorHandler) {
 			Method method = ClassUtils.getMethodIfAvailable(errorHandler.getClass(), "handle", Connection.class,

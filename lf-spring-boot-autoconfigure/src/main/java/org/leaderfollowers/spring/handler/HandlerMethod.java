@@ -20,7 +20,7 @@ import org.springframework.util.ClassUtils;
 import org.springframework.util.ReflectionUtils;
 
 /**
- * A method of a bean, ready to be called.
+ * A method of a bean that is prepared for calls.
  */
 final class HandlerMethod {
 
@@ -35,9 +35,9 @@ final class HandlerMethod {
 	/**
 	 * Creates a method.
 	 * @param handle bound to the bean, of type {@code (Object[])Object}
-	 * @param arguments what supplies the arguments
-	 * @param validation validates the arguments, if they have constraints
-	 * @param returnValue what becomes of the value that it returns; {@code null} if it is
+	 * @param arguments supply the arguments, in the order of the parameters
+	 * @param validation validates the arguments, or {@code null} for no validation
+	 * @param returnValue handles the return value; {@code null} if the return value is
 	 * the reply
 	 */
 	HandlerMethod(MethodHandle handle, Argument[] arguments, PayloadValidation.@Nullable OfArguments validation,
@@ -63,7 +63,7 @@ final class HandlerMethod {
 			this.validation.validate(values);
 		}
 		if (this.returnValue != null) {
-			// Before the method reads the message.
+			// Created first, because the method may move the position of the buffer.
 			Message<?> received = new ConnectionMessage(connection, message);
 			this.returnValue.handle((Object) this.handle.invokeExact(values), received);
 			return null;
@@ -72,10 +72,10 @@ final class HandlerMethod {
 	}
 
 	/**
-	 * What becomes of the value that a method returns.
+	 * Handles the return value of a method, which is then not the reply.
 	 *
 	 * @param handler a bean of the application
-	 * @param type what the method returns
+	 * @param type the return type of the method
 	 */
 	record ReturnValue(HandlerMethodReturnValueHandler handler, MethodParameter type) {
 
@@ -94,29 +94,29 @@ final class HandlerMethod {
 		/**
 		 * Supplies the argument.
 		 * @param connection the connection
-		 * @param message the message, where there is one
-		 * @param event what else the call is about: the failure, the reason of a close,
-		 * the type of a silence, or the payload if it has been converted already
+		 * @param message the message, or {@code null} if the call is not about a message
+		 * @param event the failure, the reason of a close, the type of an idle event, or
+		 * the payload if it has been converted already; {@code null} otherwise
 		 */
 		@Nullable Object get(Connection connection, @Nullable ByteBuffer message, @Nullable Object event) throws Exception;
 
 	}
 
 	/**
-	 * Makes method handles of the methods of a bean, which may be behind a proxy.
+	 * Creates method handles for the methods of a bean, which may be behind a proxy.
 	 *
 	 * @param bean the bean
-	 * @param mistakes where to say what cannot be called
+	 * @param mistakes receives the methods that cannot be called
 	 */
 	record Handles(Object bean, Mistakes mistakes) {
 
-		/** In place of a method that cannot be called. */
+		/** Stands in for a method that cannot be called, until the start fails. */
 		static final MethodHandle NONE = MethodHandles.empty(MethodType.methodType(Object.class, Object[].class));
 
 		private static final boolean COROUTINES = KotlinDetector.isKotlinReflectPresent()
 				&& ClassUtils.isPresent("kotlinx.coroutines.reactor.MonoKt", HandlerMethod.class.getClassLoader());
 
-		/** Makes a publisher of what a suspending function returns. */
+		/** Calls a suspending function and returns a publisher of its result. */
 		private static final MethodHandle SUSPENDING = suspending();
 
 		private static MethodHandle suspending() {
@@ -135,7 +135,7 @@ final class HandlerMethod {
 		}
 
 		/**
-		 * Makes a handle.
+		 * Creates a handle.
 		 * @param method a method of the class of the bean
 		 * @return a handle of type {@code (Object[])Object}, which does nothing if the
 		 * method cannot be called
@@ -156,7 +156,7 @@ final class HandlerMethod {
 				return isKotlin(method) ? KotlinDefaults.bind(method, this.bean, spread) : spread;
 			}
 			catch (IllegalAccessException | RuntimeException ex) {
-				// A module that is not open, for example.
+				// For example, the package is in a module that does not open it.
 				this.mistakes.add(method, "cannot be accessed (%s)".formatted(ex.getMessage()),
 						"Make the method and its class public, or open the package to Spring.");
 				return NONE;

@@ -26,9 +26,9 @@ import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.util.ClassUtils;
 
 /**
- * The methods of a class that have the annotation of a {@link Phase}: declared by itself,
- * by a superclass or by an interface. Needs no instance, and does not check whether the
- * methods can be called.
+ * The methods of a class that have the annotation of a {@link Phase}. The class, a
+ * superclass or an interface may declare them. No instance of the class is needed.
+ * Whether the methods can be called is not checked here.
  */
 final class HandlerMethods {
 
@@ -62,7 +62,7 @@ final class HandlerMethods {
 		Map<Method, A> found = MethodIntrospector.selectMethods(type,
 				(MethodIntrospector.MetadataLookup<A>) (method) -> AnnotatedElementUtils.findMergedAnnotation(method,
 						annotation));
-		// The order of reflection is that of nobody.
+		// Sorted, because reflection returns methods in no fixed order.
 		Map<Method, A> sorted = new LinkedHashMap<>();
 		found.keySet()
 			.stream()
@@ -72,7 +72,7 @@ final class HandlerMethods {
 	}
 
 	/**
-	 * Whether there are none.
+	 * Whether the class has no annotated methods.
 	 * @return {@code true} if no method is annotated
 	 */
 	boolean isEmpty() {
@@ -80,7 +80,7 @@ final class HandlerMethods {
 	}
 
 	/**
-	 * All of them.
+	 * Returns all annotated methods.
 	 * @return the methods that are annotated
 	 */
 	List<Method> methods() {
@@ -88,7 +88,7 @@ final class HandlerMethods {
 	}
 
 	/**
-	 * Describes the methods.
+	 * Describes the methods for the endpoint.
 	 * @param bean the name of the bean
 	 * @param values resolves placeholders and expressions
 	 */
@@ -140,14 +140,16 @@ final class HandlerMethods {
 	}
 
 	/**
-	 * When a method is called.
+	 * The event for which a method is called.
 	 */
 	enum Phase {
 
 		OPEN(OnOpen.class), MESSAGE(OnMessage.class), IDLE(OnIdle.class), DRAIN(OnDrain.class), CLOSE(OnClose.class),
 		ERROR(OnError.class);
 
-		/** Those of the life of a connection, each with one method at most. */
+		/**
+		 * The phases of the life of a connection. A bean has at most one method for each.
+		 */
 		static final List<Phase> LIFE = List.of(OPEN, IDLE, DRAIN, CLOSE);
 
 		private final Class<? extends Annotation> annotation;

@@ -27,9 +27,9 @@ import org.springframework.core.ResolvableType;
 import org.springframework.util.ClassUtils;
 
 /**
- * Tells a native image of the methods of {@link LfHandler @LfHandler} and
- * {@link LfAdvice @LfAdvice} beans, which are called by reflection, of
- * {@link LfClient @LfClient} interfaces, and of the types that messages are converted to
+ * Contributes hints for native images: for the methods of {@link LfHandler @LfHandler}
+ * and {@link LfAdvice @LfAdvice} beans, which are called by reflection, for
+ * {@link LfClient @LfClient} interfaces, and for the types that messages are converted to
  * and from.
  */
 class HandlerMethodsAotProcessor implements BeanRegistrationAotProcessor {
@@ -37,7 +37,7 @@ class HandlerMethodsAotProcessor implements BeanRegistrationAotProcessor {
 	@Override
 	public @Nullable BeanRegistrationAotContribution processAheadOfTime(RegisteredBean registeredBean) {
 		if (registeredBean.isInnerBean()) {
-			// No name leads to it, so it is neither a handler nor a client.
+			// Handlers and clients are found by name, which an inner bean does not have.
 			return null;
 		}
 		ConfigurableListableBeanFactory beanFactory = registeredBean.getBeanFactory();
@@ -57,7 +57,7 @@ class HandlerMethodsAotProcessor implements BeanRegistrationAotProcessor {
 	}
 
 	/**
-	 * What is reflected upon at run time.
+	 * Hints for the methods of one bean that are used by reflection at run time.
 	 *
 	 * @param type the class of the bean, or the interface to implement
 	 * @param methods its methods
@@ -109,8 +109,8 @@ class HandlerMethodsAotProcessor implements BeanRegistrationAotProcessor {
 		}
 
 		/**
-		 * Messages are made of it or it of them, which is not so for what comes with
-		 * them.
+		 * Whether messages may be converted to or from a type. Types of the JDK and of
+		 * the engine, and exceptions, need no hints.
 		 */
 		private static boolean isConverted(Class<?> type) {
 			return !type.getName().startsWith("java.") && !type.getName().startsWith("javax.")
@@ -121,8 +121,8 @@ class HandlerMethodsAotProcessor implements BeanRegistrationAotProcessor {
 	}
 
 	/**
-	 * {@link RuntimeHintsRegistrar} that lets a native image tell whether Jackson and
-	 * Jakarta Validation are there.
+	 * {@link RuntimeHintsRegistrar} that lets a native image detect whether Jackson and
+	 * Jakarta Validation are present.
 	 */
 	static class JsonHints implements RuntimeHintsRegistrar {
 

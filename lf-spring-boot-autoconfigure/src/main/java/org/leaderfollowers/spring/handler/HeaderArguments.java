@@ -15,7 +15,7 @@ import org.springframework.util.StringValueResolver;
 
 /**
  * Supplies {@link Header @Header} parameters. Placeholders and expressions are resolved
- * with the first call for a parameter, which is made at start.
+ * by the first call for a parameter, which {@link Arguments} makes at start.
  */
 final class HeaderArguments extends AbstractNamedValueMethodArgumentResolver {
 
@@ -31,7 +31,9 @@ final class HeaderArguments extends AbstractNamedValueMethodArgumentResolver {
 		return parameter.hasParameterAnnotation(Header.class);
 	}
 
-	/** What to resolve: Kotlin may have a default value although a type is primitive. */
+	/**
+	 * Lets a primitive parameter be {@code null} if Kotlin has a default value for it.
+	 */
 	static MethodParameter nullable(MethodParameter parameter) {
 		return (parameter.getParameterType().isPrimitive() && parameter.isOptional()) ? new WrappedParameter(parameter)
 				: parameter;
@@ -43,7 +45,7 @@ final class HeaderArguments extends AbstractNamedValueMethodArgumentResolver {
 		if (header == null) {
 			throw new IllegalArgumentException("No @Header: " + parameter);
 		}
-		// A subclass, since nobody else can create it.
+		// An anonymous subclass, because the constructor is protected.
 		return new NamedValueInfo(resolve(header.name()), header.required(), resolve(header.defaultValue())) {
 		};
 	}
@@ -79,7 +81,8 @@ final class HeaderArguments extends AbstractNamedValueMethodArgumentResolver {
 	}
 
 	/**
-	 * A primitive parameter that may be {@code null} all the same.
+	 * A parameter of a primitive type that appears as its wrapper, so it may be
+	 * {@code null}.
 	 */
 	private static final class WrappedParameter extends MethodParameter {
 

@@ -12,9 +12,8 @@ import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.util.StringUtils;
 
 /**
- * Thrown at start when the handlers of servers, or the interfaces of clients, are not as
- * they must be. It says what is wrong and what to do about it, which is all that there is
- * to analyze.
+ * Thrown at start if a handler, or an interface of a client, cannot be used. It contains
+ * the description and the action of its failure analysis.
  */
 @SuppressWarnings("serial")
 class InvalidHandlerException extends RuntimeException {
@@ -23,8 +22,8 @@ class InvalidHandlerException extends RuntimeException {
 
 	/**
 	 * Creates a new exception.
-	 * @param description what is wrong
-	 * @param action what to do about it
+	 * @param description the mistake
+	 * @param action the correction
 	 */
 	InvalidHandlerException(String description, String action) {
 		super(description);
@@ -36,14 +35,14 @@ class InvalidHandlerException extends RuntimeException {
 	}
 
 	/**
-	 * Writes items below each other, for descriptions and actions.
+	 * Formats items as one line each, for descriptions and actions.
 	 */
 	static String list(Collection<String> items) {
 		return items.stream().map("%n\t- %s"::formatted).collect(Collectors.joining("", "%n".formatted(), ""));
 	}
 
 	/**
-	 * Tells people which bean it is and where to find it.
+	 * Returns the name of a bean and the place of its definition, for messages.
 	 */
 	static String describe(ConfigurableListableBeanFactory beanFactory, String name) {
 		if (!beanFactory.containsBeanDefinition(name)) {
@@ -52,7 +51,7 @@ class InvalidHandlerException extends RuntimeException {
 		BeanDefinition definition = beanFactory.getMergedBeanDefinition(name);
 		String resource = definition.getResourceDescription();
 		if (!StringUtils.hasText(resource)) {
-			// Registered by code, some of which is generated ahead of time.
+			// Registered by code, for example by code that is generated ahead of time.
 			Method method = (definition instanceof RootBeanDefinition root) ? root.getResolvedFactoryMethod() : null;
 			if (method != null) {
 				return "'%s', defined by method '%s' in %s".formatted(name, method.getName(),
@@ -67,7 +66,7 @@ class InvalidHandlerException extends RuntimeException {
 	}
 
 	/**
-	 * Tells people.
+	 * Reports the description and the action when the start fails.
 	 */
 	static class Analyzer extends AbstractFailureAnalyzer<InvalidHandlerException> {
 

@@ -3,10 +3,10 @@ package org.leaderfollowers.spring.handler;
 import java.io.Serial;
 
 /**
- * The reply to an exchange could not be converted, or is not valid. The peer has executed
- * the request. The message of the exception has nothing of the payload in it; its cause
- * is a {@link PayloadConversionException}, a {@link PayloadValidationException}, or what
- * a converter has thrown.
+ * Thrown if the reply to an exchange cannot be converted or is not valid. The peer has
+ * already executed the request. The message of the exception contains no part of the
+ * payload. Its cause is a {@link PayloadConversionException}, a
+ * {@link PayloadValidationException}, or the exception of a converter.
  */
 public class InvalidReplyException extends RuntimeException {
 
@@ -15,8 +15,8 @@ public class InvalidReplyException extends RuntimeException {
 
 	/**
 	 * Creates the exception.
-	 * @param message which method of which interface got the reply
-	 * @param cause what is wrong with the reply
+	 * @param message names the method and the interface that received the reply
+	 * @param cause the reason why the reply is rejected
 	 */
 	public InvalidReplyException(String message, Throwable cause) {
 		super(message, cause);

@@ -17,11 +17,12 @@ import tools.jackson.databind.json.JsonMapper;
 import org.springframework.beans.factory.BeanFactory;
 
 /**
- * Converts messages from and to JSON. The only class here that needs Jackson.
+ * Converts messages from and to JSON. No other class of this package needs Jackson, which
+ * is optional.
  */
 final class JsonConverter {
 
-	/** The class that tells whether Jackson is there. */
+	/** The presence of this class shows that Jackson is present. */
 	static final String MAPPER = "tools.jackson.databind.json.JsonMapper";
 
 	private final JsonMapper mapper;
@@ -30,13 +31,13 @@ final class JsonConverter {
 
 	private JsonConverter(JsonMapper mapper) {
 		this.mapper = mapper;
-		// The line is the most common framing.
+		// A reply must fit on one line, since the line is the most common framing.
 		this.writer = mapper.writer().without(SerializationFeature.INDENT_OUTPUT);
 	}
 
 	/**
-	 * Creates a converter that uses the mapper of the application, if it has one. Replies
-	 * are written without indentation, whatever the mapper says.
+	 * Creates a converter that uses the mapper of the application, if it has one. The
+	 * setting of the mapper for indentation is ignored: replies have none.
 	 */
 	static JsonConverter of(BeanFactory beanFactory) {
 		return new JsonConverter(beanFactory.getBeanProvider(JsonMapper.class).getIfUnique(JsonMapper::shared));
@@ -58,14 +59,17 @@ final class JsonConverter {
 		return this.writer.writeValueAsBytes(value);
 	}
 
-	/** Whether it is JSON already, and one value although it can be iterated over. */
+	/**
+	 * Whether a value is a JSON tree, which is one message although it may be iterable.
+	 */
 	static boolean isTree(Object value) {
 		return value instanceof TreeNode;
 	}
 
 	/**
 	 * Finds a property of the outermost object.
-	 * @return its value as text, or {@code null} if there is none or it is no scalar
+	 * @return its value as text, or {@code null} if the property is missing or not a
+	 * scalar
 	 */
 	@Nullable String property(byte[] json, String name) {
 		try (JsonParser parser = this.mapper.createParser(json)) {
@@ -87,12 +91,12 @@ final class JsonConverter {
 		}
 	}
 
-	/** Whether a message says that it is of a type that nobody knows. */
+	/** Whether a conversion failed because the message names an unknown type. */
 	static boolean isUnknownType(Throwable failure) {
 		return failure.getCause() instanceof InvalidTypeIdException;
 	}
 
-	/** What Jackson says quotes the message; where it failed does not. */
+	/** Reports the location, but not the message of Jackson, which quotes the payload. */
 	private static PayloadConversionException failure(byte[] json, String target, JacksonException cause) {
 		TokenStreamLocation location = cause.getLocation();
 		String where = (location != null && location.getLineNr() > 0)

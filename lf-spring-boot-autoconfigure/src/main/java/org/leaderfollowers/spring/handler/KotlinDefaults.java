@@ -16,8 +16,8 @@ import kotlin.reflect.jvm.ReflectJvmMapping;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A function of Kotlin whose parameters have default values: those take the place of
- * arguments that are missing. The only class here that needs Kotlin, with its reflection.
+ * Calls a Kotlin function whose parameters have default values, which replace missing
+ * arguments. No other class of this package needs Kotlin reflection, which is optional.
  */
 final class KotlinDefaults {
 
@@ -53,10 +53,11 @@ final class KotlinDefaults {
 	}
 
 	/**
-	 * Makes a handle that knows the default values.
+	 * Creates a handle that uses the default values.
 	 * @param method a method of a Kotlin class
-	 * @param bean what to call it on
-	 * @param otherwise calls it with all arguments, of type {@code (Object[])Object}
+	 * @param bean the object on which the method is called
+	 * @param otherwise calls the method with all arguments, of type
+	 * {@code (Object[])Object}
 	 * @return a handle of the same type; the given one if there are no default values
 	 */
 	static MethodHandle bind(Method method, Object bean, MethodHandle otherwise) {
@@ -92,7 +93,7 @@ final class KotlinDefaults {
 			return nothing(this.function.callBy(byParameter));
 		}
 		catch (Exception ex) {
-			// Kotlin does not declare what it throws.
+			// callBy throws checked exceptions without declaring them.
 			throw (ex instanceof InvocationTargetException wrapper) ? wrapper.getTargetException() : ex;
 		}
 	}
@@ -101,7 +102,9 @@ final class KotlinDefaults {
 		return arguments[index] == null && this.parameters.get(index).isOptional();
 	}
 
-	/** What a function returns that returns nothing. */
+	/**
+	 * Converts Unit, the result of a function without a return value, to {@code null}.
+	 */
 	private static @Nullable Object nothing(@Nullable Object result) {
 		return (result == kotlin.Unit.INSTANCE) ? null : result;
 	}

@@ -54,9 +54,9 @@ public final class LfAuthentication {
 
 	/**
 	 * Creates an object that logs in.
-	 * @param manager checks credentials. Asked for with each login
-	 * @param users knows the authorities of clients that have a certificate, if there is
-	 * one. Asked for with each such client
+	 * @param manager supplies the manager that checks credentials; called for each login
+	 * @param users supplies the service that knows the authorities of clients with a
+	 * certificate, or {@code null} if there is none; called for each such client
 	 */
 	public LfAuthentication(Supplier<AuthenticationManager> manager, Supplier<@Nullable UserDetailsService> users) {
 		Assert.notNull(manager, "'manager' must not be null");
@@ -66,13 +66,14 @@ public final class LfAuthentication {
 	}
 
 	/**
-	 * Logs the client of a connection in, in place of whoever was logged in. The login
-	 * timeout of the server ends.
+	 * Logs the client of a connection in. An earlier login is replaced. The login timeout
+	 * of the server ends.
 	 * @param connection the connection
 	 * @param request the credentials, which the authentication manager checks; or an
-	 * authentication that somebody has checked already
-	 * @return who the client is
-	 * @throws AuthenticationException if the credentials are wrong: nothing has changed
+	 * authentication that has been checked already, which is not checked again
+	 * @return the authentication of the client
+	 * @throws AuthenticationException if the credentials are wrong; an earlier login then
+	 * remains
 	 */
 	public Authentication login(Connection connection, Authentication request) {
 		Assert.notNull(connection, "'connection' must not be null");
@@ -88,8 +89,9 @@ public final class LfAuthentication {
 	}
 
 	/**
-	 * Logs the client of a connection out. Its next message must be a login again, unless
-	 * it has a certificate: then it is anonymous for Spring Security.
+	 * Logs the client of a connection out. Its next message must be a login again. A
+	 * client with a certificate need not log in again, but is anonymous for Spring
+	 * Security.
 	 * @param connection the connection
 	 */
 	public void logout(Connection connection) {
@@ -97,7 +99,7 @@ public final class LfAuthentication {
 	}
 
 	/**
-	 * Returns who the client of a connection is.
+	 * Returns the authentication of the client of a connection.
 	 * @param connection the connection
 	 * @return the authentication, or {@code null} if the client has not logged in
 	 */
@@ -107,10 +109,10 @@ public final class LfAuthentication {
 	}
 
 	/**
-	 * Logs a client in that has proved who it is by a certificate: the user is the common
-	 * name of the subject. If the application has a {@link UserDetailsService}, that must
-	 * know the user, and has the authorities; without one there are no authorities. Does
-	 * nothing if the client has no certificate.
+	 * Logs in a client that has a TLS certificate. The common name of the subject is the
+	 * user name. If the application has a {@link UserDetailsService}, it must know the
+	 * user, and supplies the authorities. Without such a service the user has no
+	 * authorities. Does nothing if the client has no certificate.
 	 * @param connection an open connection
 	 * @throws AuthenticationException if the user is unknown, disabled or locked
 	 */
@@ -139,7 +141,7 @@ public final class LfAuthentication {
 			return (chain.length > 0 && chain[0] instanceof X509Certificate first) ? first : null;
 		}
 		catch (SSLPeerUnverifiedException ex) {
-			// The client has none.
+			// The client has no certificate.
 			return null;
 		}
 	}
@@ -147,7 +149,7 @@ public final class LfAuthentication {
 	private static String commonName(X509Certificate certificate) {
 		String subject = certificate.getSubjectX500Principal().getName();
 		try {
-			// From the end, where X.500 has the most specific name.
+			// The most specific name of an X.500 subject is the last in this list.
 			List<Rdn> names = new LdapName(subject).getRdns();
 			for (int i = names.size() - 1; i >= 0; i--) {
 				if (names.get(i).getType().equalsIgnoreCase("CN")) {

@@ -45,11 +45,12 @@ public final class LfConnections {
 	private final Map<String, PayloadWriter> writers = new ConcurrentHashMap<>();
 
 	/**
-	 * Creates an object that sends.
+	 * Creates an object that sends messages.
 	 * @param servers the servers of the application
 	 * @param charsets finds the charset of text by the name of a server
-	 * @param beanFactory where to find the mapper for JSON, if there is Jackson
-	 * @param messageConverters asked first to convert messages, in their order
+	 * @param beanFactory contains the mapper for JSON, if Jackson is present
+	 * @param messageConverters converters that are tried before all others, in their
+	 * order
 	 */
 	public LfConnections(LeaderFollowersServers servers, Function<String, Charset> charsets,
 			ConfigurableBeanFactory beanFactory, ObjectProvider<MessageConverter> messageConverters) {
@@ -59,7 +60,7 @@ public final class LfConnections {
 		Assert.notNull(messageConverters, "'messageConverters' must not be null");
 		this.servers = servers;
 		this.charsets = charsets;
-		// With the first message, since these beans may need what needs this object.
+		// Created with the first message, since these beans may depend on this object.
 		this.converters = SingletonSupplier
 			.of(() -> PayloadConverters.of(beanFactory, messageConverters.orderedStream().toList()));
 	}
@@ -90,7 +91,7 @@ public final class LfConnections {
 	 * The outcome of sending a message to several connections.
 	 *
 	 * @param sent how many connections have accepted the message
-	 * @param notWritable how many connections were left out because too many bytes wait
+	 * @param notWritable how many connections were skipped because too many bytes wait
 	 * for their clients already
 	 * @param gone how many connections were closed meanwhile
 	 */

@@ -11,35 +11,36 @@ import org.leaderfollowers.Connection;
  * are asked in their {@linkplain org.springframework.core.annotation.Order order}, after
  * the {@link org.leaderfollowers.spring.annotation.OnError @OnError} methods of the
  * handlers and of the {@link org.leaderfollowers.spring.annotation.LfAdvice @LfAdvice}
- * beans; the first one that returns something has handled the failure.
+ * beans; the first one that returns a reply has handled the failure.
  * <p>
- * It is called by several threads at a time, but by one at a time for each connection.
+ * Several threads may call it at the same time, but only one at a time for each
+ * connection.
  */
 @FunctionalInterface
 public interface LfErrorHandler {
 
 	/**
-	 * Handles a failure, if it can.
-	 * @param connection where it happened
-	 * @param failure what a handler threw, or why a message could not be converted; or a
+	 * Handles a failure, or leaves it to others.
+	 * @param connection the connection of the failure
+	 * @param failure the exception of a handler or of the conversion of a message; or a
 	 * {@link org.leaderfollowers.FramingException} or {@link java.io.IOException}, after
 	 * which the connection is closed in any case
-	 * @return what to answer, or {@code null} to leave the failure to others
-	 * @throws Exception if it cannot: the failure counts as not handled
+	 * @return the reply to the client, or {@code null} to leave the failure to others
+	 * @throws Exception if the handling fails; the failure then counts as not handled
 	 */
 	@Nullable ErrorReply handle(Connection connection, Throwable failure) throws Exception;
 
 	/**
-	 * Handles the failure of a message, if it can. Called instead of
-	 * {@link #handle(Connection, Throwable)}, which it calls by default, so that the
-	 * reply can tell which message failed.
-	 * @param connection where it happened
+	 * Handles the failure of a message, or leaves it to others. For such failures, this
+	 * method is called instead of {@link #handle(Connection, Throwable)}, so that the
+	 * reply can identify the message. By default it calls that method.
+	 * @param connection the connection of the failure
 	 * @param message the message that failed, from position to limit, as the handler got
-	 * it. The buffer is lent until this method returns. If the reply was to come later,
-	 * it is a copy
-	 * @param failure what a handler threw, or why the message could not be converted
-	 * @return what to answer, or {@code null} to leave the failure to others
-	 * @throws Exception if it cannot: the failure counts as not handled
+	 * it. The buffer is lent until this method returns. If a reply that comes later has
+	 * failed, the buffer is a copy
+	 * @param failure the exception of a handler or of the conversion of the message
+	 * @return the reply to the client, or {@code null} to leave the failure to others
+	 * @throws Exception if the handling fails; the failure then counts as not handled
 	 */
 	default @Nullable ErrorReply handle(Connection connection, ByteBuffer message, Throwable failure) throws Exception {
 		return handle(connection, failure);

@@ -1,14 +1,13 @@
 package org.leaderfollowers.spring.handler;
 
 /**
- * What a connection tells about itself, as names for
- * {@link org.springframework.messaging.handler.annotation.Header @Header} parameters. Any
- * other name is that of an {@linkplain org.leaderfollowers.Connection#attributes()
- * attribute} of the connection.
+ * Names for {@link org.springframework.messaging.handler.annotation.Header @Header}
+ * parameters that supply properties of a connection. Any other name denotes an
+ * {@linkplain org.leaderfollowers.Connection#attributes() attribute} of the connection.
  */
 public final class LfHeaders {
 
-	/** What the names of this class begin with: {@value}. */
+	/** The prefix of all names in this class: {@value}. */
 	public static final String PREFIX = "lf_";
 
 	/**
@@ -45,10 +44,10 @@ public final class LfHeaders {
 	public static final String TRANSPORT_ADDRESS = PREFIX + "transportAddress";
 
 	/**
-	 * Who the client is, a {@link java.security.Principal}: what a
+	 * The client, a {@link java.security.Principal}: the value that a
 	 * {@linkplain org.leaderfollowers.spring.annotation.OnLogin login} has put into the
 	 * attributes of the connection under this name, or else the subject of the
-	 * certificate of the client. Missing if there is neither.
+	 * certificate of the client. Missing if the client has neither.
 	 */
 	public static final String PRINCIPAL = PREFIX + "principal";
 

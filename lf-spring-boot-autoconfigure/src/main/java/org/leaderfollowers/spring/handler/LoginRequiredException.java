@@ -3,7 +3,7 @@ package org.leaderfollowers.spring.handler;
 import java.io.Serial;
 
 /**
- * A client has sent a message that is not a login before it has
+ * Thrown if a client sends a message other than a login before it has
  * {@linkplain org.leaderfollowers.spring.annotation.OnLogin logged in}.
  */
 public class LoginRequiredException extends IllegalStateException {
@@ -13,7 +13,7 @@ public class LoginRequiredException extends IllegalStateException {
 
 	/**
 	 * Creates the exception.
-	 * @param cause what the methods that log in are for
+	 * @param cause names the messages that the login methods accept
 	 */
 	public LoginRequiredException(UnmatchedMessageException cause) {
 		super("The client has not logged in, and this message is not a login", cause);

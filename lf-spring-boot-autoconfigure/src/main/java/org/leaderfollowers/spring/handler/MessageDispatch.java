@@ -23,10 +23,11 @@ interface MessageDispatch {
 	@Nullable Object dispatch(Connection connection, ByteBuffer message) throws Throwable;
 
 	/**
-	 * Dispatches messages that no method has been chosen for.
+	 * Dispatches messages that match no method.
 	 *
-	 * @param method the default method, if there is one
-	 * @param unmatched what the other methods are for, if there is none
+	 * @param method the default method, or {@code null} if there is none
+	 * @param unmatched the message of the exception that is thrown without a default
+	 * method
 	 */
 	record Otherwise(@Nullable HandlerMethod method, String unmatched) {
 
@@ -40,10 +41,10 @@ interface MessageDispatch {
 	}
 
 	/**
-	 * Chooses by whether the client has logged in.
+	 * Accepts only logins from a client that has not logged in.
 	 *
-	 * @param login for the messages of clients that have not
-	 * @param messages for those of the others
+	 * @param login dispatches messages of clients that have not logged in
+	 * @param messages dispatches messages of clients that have logged in
 	 */
 	record ByLogin(MessageDispatch login, MessageDispatch messages) implements MessageDispatch {
 
@@ -66,7 +67,7 @@ interface MessageDispatch {
 			if (ConnectionMessage.principal(connection) == null) {
 				return false;
 			}
-			// The login timeout ends, even if the certificate was the login.
+			// Ends the login timeout, also if a certificate replaces the login.
 			connection.loggedIn();
 			return true;
 		}
@@ -74,7 +75,7 @@ interface MessageDispatch {
 	}
 
 	/**
-	 * Chooses by the first bytes of a message; the longest prefix first.
+	 * Chooses by the first bytes of a message. The longest matching prefix wins.
 	 */
 	final class ByPrefix implements MessageDispatch {
 
@@ -83,10 +84,10 @@ interface MessageDispatch {
 		private final Otherwise otherwise;
 
 		/**
-		 * The messages that a method is for.
+		 * A prefix of messages, and its method.
 		 *
-		 * @param bytes how they begin
-		 * @param strip whether these bytes are no part of the payload
+		 * @param bytes the first bytes of the messages
+		 * @param strip whether these bytes are removed from the payload
 		 * @param method the method
 		 */
 		record Prefix(byte[] bytes, boolean strip, HandlerMethod method) {
@@ -118,7 +119,7 @@ interface MessageDispatch {
 			for (Prefix prefix : this.prefixes) {
 				if (prefix.matches(message)) {
 					if (prefix.strip()) {
-						// The mark with it: reset leads back to where the payload begins.
+						// The mark moves too: reset returns to the start of the payload.
 						message.position(message.position() + prefix.bytes().length).mark();
 					}
 					return prefix.method().invoke(connection, message, null);
@@ -164,8 +165,8 @@ interface MessageDispatch {
 	}
 
 	/**
-	 * Converts the message to whatever it says that it is, and chooses by the class of
-	 * that.
+	 * Converts the message to the type that it names, and chooses by the class of the
+	 * result.
 	 */
 	final class ByPayloadClass implements MessageDispatch {
 
@@ -175,7 +176,9 @@ interface MessageDispatch {
 
 		private final Otherwise otherwise;
 
-		/** By the classes of payloads, of which there are few. */
+		/**
+		 * Caches the nearest method by the class of the payload, of which there are few.
+		 */
 		private final Map<Class<?>, HandlerMethod> found = new ConcurrentHashMap<>();
 
 		ByPayloadClass(PayloadReader reader, Map<Class<?>, HandlerMethod> methods, Otherwise otherwise) {
@@ -218,7 +221,7 @@ interface MessageDispatch {
 			return this.methods.keySet()
 				.stream()
 				.filter((candidate) -> candidate.isAssignableFrom(type))
-				// The one that all other candidates are supertypes of, if there is one.
+				// The most specific candidate, if all others are its supertypes.
 				.min((left, right) -> left.isAssignableFrom(right) ? (right.isAssignableFrom(left) ? 0 : 1) : -1)
 				.map(this.methods::get)
 				.orElse(null);

@@ -26,14 +26,15 @@ import org.springframework.util.ClassUtils;
 import org.springframework.util.StringValueResolver;
 
 /**
- * Finds out at start how the {@link OnMessage @OnMessage} method for a message is chosen.
+ * Determines at start how the {@link OnMessage @OnMessage} method for a message is
+ * chosen.
  */
 final class MessageMethods {
 
-	/** By name, since Jackson need not be there. */
+	/** A name instead of a class literal, since Jackson is optional. */
 	private static final String JSON_TYPE_INFO = "com.fasterxml.jackson.annotation.JsonTypeInfo";
 
-	/** As {@link Discriminator} has it. */
+	/** The default value of {@link Discriminator}. */
 	private static final String DEFAULT_PROPERTY = "type";
 
 	private static final MessageDispatch NONE = (connection, message) -> null;
@@ -50,15 +51,15 @@ final class MessageMethods {
 
 	private final Mistakes mistakes;
 
-	/** What the methods belong to, as the beginning of a sentence. */
+	/** The owner of the methods, as the subject of a sentence in a message. */
 	private final String subject;
 
 	/**
-	 * A method and what it is for.
+	 * A method and the messages that it handles.
 	 *
-	 * @param bean the bean that has it
+	 * @param bean the bean that has the method
 	 * @param method the method
-	 * @param annotation says what it is for
+	 * @param annotation names the messages that the method handles
 	 */
 	private record Mapping(BeanMethods bean, Method method, OnMessage annotation) {
 
@@ -92,9 +93,9 @@ final class MessageMethods {
 	}
 
 	/**
-	 * Finds it out.
+	 * Prepares the choice of a method.
 	 * @param handler the only bean, if it is a message handler itself
-	 * @return what chooses and calls; useless if there were mistakes
+	 * @return chooses and calls the method; must not be used if a mistake was added
 	 */
 	MessageDispatch dispatch(@Nullable MessageHandler handler) {
 		List<Mapping> mappings = new ArrayList<>();
@@ -127,7 +128,7 @@ final class MessageMethods {
 			return choose(mappings, property);
 		}
 		MessageDispatch login = choose(logins, property);
-		// Who has logged in may do so again, if the message tells that it is a login.
+		// A client may log in again if a type or prefix distinguishes logins.
 		boolean again = mappings.stream().allMatch((mapping) -> mapping.byType() || mapping.annotation().isDefault())
 				|| mappings.stream().allMatch((mapping) -> mapping.byPrefix() || mapping.annotation().isDefault());
 		return new MessageDispatch.ByLogin(login, choose(again ? mappings : others, property));
@@ -158,7 +159,7 @@ final class MessageMethods {
 		return this.mistakes.names(mappings.stream().map(Mapping::method).toList());
 	}
 
-	/** The property of a JSON message that tells its type. */
+	/** The property of a JSON message that contains its type. */
 	private String property() {
 		Set<String> properties = new LinkedHashSet<>();
 		for (BeanMethods bean : this.beans) {
@@ -286,7 +287,9 @@ final class MessageMethods {
 								+ String.join(", ", bound.keySet().stream().map(Class::getSimpleName).toList())));
 	}
 
-	/** The supertype of all classes that tells Jackson which of them a message is. */
+	/**
+	 * The common supertype of all classes whose annotation lets Jackson choose the class.
+	 */
 	private static @Nullable Class<?> common(Set<Class<?>> classes) {
 		Set<Class<?>> common = new LinkedHashSet<>();
 		Class<?> first = classes.iterator().next();

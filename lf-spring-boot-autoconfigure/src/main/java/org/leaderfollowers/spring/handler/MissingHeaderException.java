@@ -3,20 +3,21 @@ package org.leaderfollowers.spring.handler;
 import java.io.Serial;
 
 /**
- * A handler method was to be called with something that the connection does not have.
+ * Thrown if a handler method needs an attribute or header that the connection does not
+ * have.
  */
 public class MissingHeaderException extends IllegalStateException {
 
 	@Serial
 	private static final long serialVersionUID = 1L;
 
-	/** The name of what is missing. */
+	/** The name of the missing attribute or header. */
 	private final String header;
 
 	/**
 	 * Creates the exception.
-	 * @param header the name of what is missing
-	 * @param message what is missing, and for which parameter
+	 * @param header the name of the missing attribute or header
+	 * @param message names the missing value and the parameter that needs it
 	 */
 	public MissingHeaderException(String header, String message) {
 		super(message);
@@ -24,7 +25,7 @@ public class MissingHeaderException extends IllegalStateException {
 	}
 
 	/**
-	 * What is missing.
+	 * Returns the name of the missing attribute or header.
 	 * @return the name of the attribute, or one of {@link LfHeaders}
 	 */
 	public String getHeader() {

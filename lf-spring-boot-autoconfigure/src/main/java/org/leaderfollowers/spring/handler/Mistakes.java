@@ -8,14 +8,16 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Collects what is wrong with the methods of a bean or of an interface, so that all of it
- * can be told at once.
+ * Collects the mistakes in the methods of a bean or of an interface, so that one
+ * exception reports all of them.
  */
 final class Mistakes {
 
 	private final List<Mistake> found = new ArrayList<>();
 
-	/** Whether a method without its class could be one of several. */
+	/**
+	 * Whether several classes are checked, so that a method needs its class in messages.
+	 */
 	private final boolean severalClasses;
 
 	Mistakes() {
@@ -35,7 +37,7 @@ final class Mistakes {
 	}
 
 	/**
-	 * Names a method, with its class if there are several.
+	 * Names a method, with its class if several classes are checked.
 	 */
 	String name(Method method) {
 		return this.severalClasses ? describeWithClass(method) : describe(method);
@@ -46,9 +48,9 @@ final class Mistakes {
 	}
 
 	/**
-	 * Throws an exception that tells of all mistakes, if there are any.
-	 * @param problem what does not work because of them, as a sentence without full stop
-	 * @param type the class or classes that have them
+	 * Throws an exception that reports all mistakes, if there are any.
+	 * @param problem the consequence of the mistakes, as a sentence without full stop
+	 * @param type the class or classes that have the mistakes
 	 */
 	void throwIfAny(String problem, String type) {
 		if (this.found.isEmpty()) {
@@ -78,7 +80,7 @@ final class Mistakes {
 	}
 
 	/**
-	 * Names a method as its author would.
+	 * Names a method and its parameter types without packages.
 	 */
 	static String describe(Method method) {
 		return method.getName() + Stream.of(method.getParameterTypes())
@@ -87,11 +89,11 @@ final class Mistakes {
 	}
 
 	/**
-	 * Something that is wrong.
+	 * A mistake.
 	 *
 	 * @param subject the method, or the class
-	 * @param problem what is wrong with it, as the rest of a sentence without full stop
-	 * @param remedy what to do about it, as a sentence
+	 * @param problem the mistake, as the rest of a sentence without full stop
+	 * @param remedy the correction, as a sentence
 	 */
 	private record Mistake(String subject, String problem, String remedy) {
 

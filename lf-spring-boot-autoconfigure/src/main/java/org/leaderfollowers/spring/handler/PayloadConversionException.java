@@ -7,8 +7,9 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.messaging.converter.MessageConversionException;
 
 /**
- * A message could not be converted to the type that a handler method expects. The message
- * of the exception has nothing of the payload in it, but those of its causes may have.
+ * Thrown if a message cannot be converted to the type that a handler method expects, or
+ * an object cannot be converted to a message. The message of this exception contains no
+ * part of the payload, but the messages of its causes may.
  */
 public class PayloadConversionException extends MessageConversionException {
 
@@ -17,8 +18,9 @@ public class PayloadConversionException extends MessageConversionException {
 
 	/**
 	 * Creates the exception.
-	 * @param message what could not be converted to what, without the payload
-	 * @param cause what the converter says
+	 * @param message names the source and the target of the conversion, without the
+	 * payload
+	 * @param cause the exception of the converter, or {@code null} if there is none
 	 */
 	public PayloadConversionException(String message, @Nullable Throwable cause) {
 		super(message, cause);

@@ -14,7 +14,7 @@ import org.springframework.util.Assert;
 import org.springframework.util.ClassUtils;
 
 /**
- * What converts between messages and objects that are neither bytes nor text.
+ * The converters between messages and objects that are neither bytes nor text.
  */
 final class PayloadConverters {
 
@@ -26,9 +26,10 @@ final class PayloadConverters {
 
 	/**
 	 * Creates a set of converters.
-	 * @param messageConverters asked first, in this order
-	 * @param json for what these do not convert, if there is Jackson
-	 * @param conversionService for simple types such as numbers, which are text
+	 * @param messageConverters tried first, in this order
+	 * @param json converts the remaining types, or {@code null} without Jackson
+	 * @param conversionService converts simple types such as numbers, which are sent as
+	 * text
 	 */
 	PayloadConverters(Collection<MessageConverter> messageConverters, @Nullable JsonConverter json,
 			ConversionService conversionService) {
@@ -42,8 +43,8 @@ final class PayloadConverters {
 
 	/**
 	 * Finds the converters of an application.
-	 * @param beanFactory where to find the mapper for JSON, if there is Jackson
-	 * @param messageConverters asked first, in this order
+	 * @param beanFactory contains the mapper for JSON, if Jackson is present
+	 * @param messageConverters tried first, in this order
 	 */
 	static PayloadConverters of(ConfigurableBeanFactory beanFactory, List<MessageConverter> messageConverters) {
 		JsonConverter json = ClassUtils.isPresent(JsonConverter.MAPPER, beanFactory.getBeanClassLoader())
@@ -53,7 +54,9 @@ final class PayloadConverters {
 				(conversionService != null) ? conversionService : ApplicationConversionService.getSharedInstance());
 	}
 
-	/** Asked before JSON; one object for all that the application has. */
+	/**
+	 * Combines all message converters of the application, which are tried before JSON.
+	 */
 	@Nullable MessageConverter messageConverter() {
 		return this.messageConverter;
 	}
@@ -66,7 +69,7 @@ final class PayloadConverters {
 		return this.conversionService;
 	}
 
-	/** Whether objects in general can be converted. */
+	/** Whether objects that are not bytes or text can be converted. */
 	boolean convertObjects() {
 		return this.messageConverter != null || this.json != null;
 	}

@@ -17,7 +17,7 @@ import org.springframework.messaging.converter.MessageConverter;
 import org.springframework.messaging.converter.SmartMessageConverter;
 
 /**
- * Finds out at start how messages are converted to a type.
+ * Determines at start how messages are converted to a type.
  */
 final class PayloadReaders {
 
@@ -34,9 +34,9 @@ final class PayloadReaders {
 
 	/**
 	 * Finds the reader for a type.
-	 * @param type the type, generics resolved
-	 * @param parameter the parameter that gets the payload
-	 * @return the reader, or {@code null} if there is no way to convert a message to it
+	 * @param type the type, with generics resolved
+	 * @param parameter the parameter that receives the payload
+	 * @return the reader, or {@code null} if messages cannot be converted to the type
 	 */
 	@Nullable PayloadReader find(ResolvableType type, MethodParameter parameter) {
 		Class<?> raw = type.toClass();
@@ -79,7 +79,7 @@ final class PayloadReaders {
 		};
 	}
 
-	/** Finds the reader for JSON, whatever else can be converted to the type. */
+	/** Finds the reader for JSON, even if other converters support the type. */
 	@Nullable PayloadReader json(ResolvableType type) {
 		JsonConverter json = this.converters.json();
 		if (json == null) {
@@ -90,8 +90,8 @@ final class PayloadReaders {
 	}
 
 	/**
-	 * The bytes of a message for a JSON parser, which knows the encodings of Unicode
-	 * only.
+	 * Returns the bytes of a message for a JSON parser, which supports only encodings of
+	 * Unicode.
 	 */
 	byte[] json(ByteBuffer message) {
 		byte[] bytes = Text.bytes(message);
@@ -100,12 +100,15 @@ final class PayloadReaders {
 	}
 
 	/**
-	 * Asks converters that know only at run time what they can convert.
+	 * Calls a message converter, which decides only at run time whether it converts a
+	 * message.
 	 *
-	 * @param converter the converter to ask
-	 * @param type what to convert to
-	 * @param parameter what tells a converter more about the type
-	 * @param otherwise reads what the converter does not
+	 * @param converter the converter
+	 * @param type the target type
+	 * @param parameter the parameter, which tells the converter the generic type and the
+	 * annotations
+	 * @param otherwise reads messages that the converter does not support, or
+	 * {@code null} for none
 	 */
 	private record ByMessageConverter(MessageConverter converter, Class<?> type, MethodParameter parameter,
 			@Nullable PayloadReader otherwise) implements PayloadReader {
@@ -124,7 +127,7 @@ final class PayloadReaders {
 				throw ex;
 			}
 			catch (Exception ex) {
-				// It may quote the message.
+				// Wrapped, because its message may quote the payload.
 				throw failure(bytes, ex);
 			}
 			if (payload != null) {
@@ -151,7 +154,8 @@ final class PayloadReaders {
 
 		/**
 		 * Converts a message.
-		 * @param connection where it is from; {@code null} for the reply to an exchange
+		 * @param connection the connection that received the message; {@code null} for
+		 * the reply to an exchange
 		 * @param message the message
 		 */
 		@Nullable Object read(@Nullable Connection connection, ByteBuffer message) throws Exception;

@@ -33,17 +33,17 @@ import org.springframework.validation.method.ParameterValidationResult;
 /**
  * Validates payloads.
  *
- * @param validator what does it
- * @param name what the payload is called
- * @param groups the groups of constraints that count; none for the default group
+ * @param validator validates the payload
+ * @param name the name of the payload in error messages
+ * @param groups the groups of constraints to validate; none for the default group
  */
 record PayloadValidation(Validator validator, String name, Object[] groups) {
 
 	/**
-	 * Whether a parameter or the value of a method is to be validated: by {@code @Valid},
-	 * {@code @Validated} or an annotation that begins with that.
-	 * @param annotations those of the parameter or of the method
-	 * @return the groups, or {@code null} if it is not
+	 * Finds whether a parameter or a return value is validated: it has {@code @Valid},
+	 * {@code @Validated} or an annotation whose name begins with {@code Valid}.
+	 * @param annotations the annotations of the parameter or of the method
+	 * @return the groups, or {@code null} for no validation
 	 */
 	static Object @Nullable [] groups(Annotation[] annotations) {
 		for (Annotation annotation : annotations) {
@@ -75,16 +75,16 @@ record PayloadValidation(Validator validator, String name, Object[] groups) {
 	 * Validates all arguments of a method by the constraints of its parameters, as Spring
 	 * MVC does. Needs Jakarta Validation.
 	 *
-	 * @param adapter what does it
-	 * @param target the bean, which is no proxy if that can be told
+	 * @param adapter validates the arguments
+	 * @param target the bean, or the target of its proxy if that is known
 	 * @param method the method
 	 * @param parameters the parameters of the method
-	 * @param groups the groups of constraints that count; none for the default group
+	 * @param groups the groups of constraints to validate; none for the default group
 	 */
 	record OfArguments(MethodValidationAdapter adapter, Object target, Method method, MethodParameter[] parameters,
 			Class<?>[] groups) {
 
-		/** Whether a validator knows the constraints of parameters. */
+		/** Whether a validator supports constraints of parameters. */
 		static boolean supports(Validator validator) {
 			return validator instanceof jakarta.validation.Validator;
 		}
@@ -92,7 +92,8 @@ record PayloadValidation(Validator validator, String name, Object[] groups) {
 		/**
 		 * Whether a method has constraints that the validation of its payload as a bean
 		 * does not see: those of a parameter itself or of the elements of a container.
-		 * @param type the class of the bean; the proxy of a validated one does it all
+		 * @param type the class of the bean; if it is annotated with {@link Validated},
+		 * its proxy validates all arguments
 		 */
 		static boolean isNeeded(Validator validator, Class<?> type, Method method) {
 			if (!(validator instanceof jakarta.validation.Validator jakarta)
@@ -126,7 +127,7 @@ record PayloadValidation(Validator validator, String name, Object[] groups) {
 
 		void validate(@Nullable Object[] arguments) {
 			MethodValidationResult result = this.adapter.validateArguments(this.target, this.method, this.parameters,
-					// One more than there are, if Kotlin has added a parameter.
+					// Kotlin may have added a parameter, whose argument is null here.
 					Arrays.copyOf(arguments, this.method.getParameterCount()), this.groups);
 			if (result.hasErrors()) {
 				throw new PayloadValidationException(errors(result));

@@ -8,8 +8,8 @@ import org.springframework.validation.Errors;
 import org.springframework.validation.FieldError;
 
 /**
- * A message was converted to an object that is not valid. The message of the exception
- * has the names of the fields and of the constraints in it, but none of the values.
+ * Thrown if a message was converted to an object that is not valid. The message of the
+ * exception contains the names of the fields and of the constraints, but no values.
  *
  * @serial exclude
  */
@@ -20,7 +20,7 @@ public class PayloadValidationException extends RuntimeException {
 
 	/**
 	 * Creates the exception.
-	 * @param errors what is not valid
+	 * @param errors the violated constraints
 	 */
 	public PayloadValidationException(Errors errors) {
 		super("The payload '%s' is not valid: %s".formatted(errors.getObjectName(), describe(errors.getAllErrors())));
@@ -33,14 +33,14 @@ public class PayloadValidationException extends RuntimeException {
 	}
 
 	private static String describe(MessageSourceResolvable error) {
-		// Not its default message: that may show the value.
+		// The default message of the error is left out, because it may contain the value.
 		String[] codes = error.getCodes();
 		String code = (codes != null && codes.length > 0) ? codes[codes.length - 1] : "invalid";
 		return (error instanceof FieldError field) ? "%s (%s)".formatted(field.getField(), code) : code;
 	}
 
 	/**
-	 * What is not valid.
+	 * Returns the violated constraints.
 	 * @return the errors, with the rejected values
 	 */
 	public Errors getErrors() {

@@ -27,16 +27,20 @@ final class PayloadWriter {
 		return this.text.encode(text);
 	}
 
-	/** Whether it is JSON already, and one value although it can be iterated over. */
+	/**
+	 * Whether a value is a JSON tree, which is one message although it may be iterable.
+	 */
 	boolean isTree(Object value) {
 		return this.converters.json() != null && JsonConverter.isTree(value);
 	}
 
 	/**
 	 * Converts an object to a message.
-	 * @param connection where the message is sent; {@code null} if that is not known yet
+	 * @param connection the connection that sends the message; {@code null} if it is not
+	 * known yet
 	 * @param value the object
-	 * @throws IllegalArgumentException if it is no message, but yields one later
+	 * @throws IllegalArgumentException if the object is not a message, but yields
+	 * messages later
 	 */
 	ByteBuffer write(@Nullable Connection connection, Object value) {
 		if (value instanceof byte[] bytes) {

@@ -11,9 +11,9 @@ import org.springframework.core.ReactiveAdapter;
 import org.springframework.core.ReactiveAdapterRegistry;
 
 /**
- * The messages of a publisher, such as a {@code Mono}, a {@code Flux} or what a
- * suspending function of Kotlin returns. They are requested one by one, as the peer
- * reads. The subscription is cancelled when the connection closes.
+ * The messages of a publisher, such as a {@code Mono}, a {@code Flux} or the result of a
+ * suspending Kotlin function. They are requested one by one, at the pace at which the
+ * peer reads. The subscription is cancelled when the connection closes.
  */
 final class PublishedMessages implements ReplySequence.Source, Subscriber<Object> {
 
@@ -26,15 +26,18 @@ final class PublishedMessages implements ReplySequence.Source, Subscriber<Object
 
 	private volatile boolean closed;
 
-	/** Written before {@link #completed}. */
+	/** Written before the volatile {@link #completed}, whose readers therefore see it. */
 	private @Nullable Throwable failure;
 
 	private volatile boolean completed;
 
-	/** Written before the publisher knows this subscriber. */
+	/** Written before the subscription, so all calls of the publisher see it. */
 	private @Nullable ReplySequence sequence;
 
-	/** Of the thread that polls: whether {@link #next} is still to come. */
+	/**
+	 * Whether {@link #next} has been requested and not taken yet. Used only by polls, of
+	 * which there is one at a time.
+	 */
 	private boolean requested;
 
 	private PublishedMessages(Publisher<?> publisher) {
@@ -58,7 +61,7 @@ final class PublishedMessages implements ReplySequence.Source, Subscriber<Object
 			this.sequence = sequence;
 			this.publisher.subscribe(this);
 		}
-		// Read before the message: the last message comes before the completion.
+		// Read first: the publisher sets the last message before it completes.
 		boolean last = this.completed;
 		Object message = this.next.getAndSet(null);
 		if (message != null) {
@@ -91,12 +94,13 @@ final class PublishedMessages implements ReplySequence.Source, Subscriber<Object
 	@Override
 	public void onSubscribe(Subscription subscription) {
 		if (this.subscription != null) {
-			// Rule 2.5 of Reactive Streams.
+			// Rule 2.5 of Reactive Streams: a subscriber cancels a second subscription.
 			subscription.cancel();
 			return;
 		}
 		this.subscription = subscription;
-		// Either this thread sees that it is closed, or the one that closes cancels.
+		// Race with close(): either this thread sees the flag, or the closing thread
+		// sees the subscription and cancels it.
 		if (this.closed) {
 			subscription.cancel();
 		}

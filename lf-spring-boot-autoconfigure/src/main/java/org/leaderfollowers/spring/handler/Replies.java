@@ -19,31 +19,31 @@ import org.leaderfollowers.Suspension;
 import org.leaderfollowers.spring.handler.ReplySequence.Iterated;
 
 /**
- * Sends what handler methods return.
+ * Sends the replies that handler methods return.
  */
 final class Replies {
 
 	private final PayloadWriter writer;
 
-	/** Whether it is of use to know the message when a later reply to it fails. */
+	/** Whether any method or error handler takes the message of a failure. */
 	private final boolean keepsMessages;
 
-	/** What becomes of the failures of replies that come later. */
+	/** Handles the failures of replies that come later. */
 	private final FailureSink failures;
 
-	/** Replies of several messages of which some have not been sent. */
+	/** Replies of several messages that are not completely sent. */
 	private final Map<Connection, Set<ReplySequence>> sequences = new ConcurrentHashMap<>();
 
 	/**
-	 * Is told of failures when no handler method is under way any more.
+	 * Handles failures that happen after the handler method has returned.
 	 */
 	@FunctionalInterface
 	interface FailureSink {
 
 		/**
-		 * A reply has failed.
-		 * @param reply what is owed
-		 * @param message a copy of the message that it is for, if one was kept
+		 * Handles the failure of a reply.
+		 * @param reply the reply that is owed to the client
+		 * @param message a copy of the message that the reply is for, if one was kept
 		 */
 		void failed(Connection connection, OwedReply reply, @Nullable ByteBuffer message, Throwable failure);
 
@@ -56,16 +56,16 @@ final class Replies {
 	}
 
 	/**
-	 * Sends a reply, or sees to it that it is sent: when it is there, as fast as the peer
-	 * reads.
+	 * Sends a reply. A reply that comes later is sent when it is complete, and a reply of
+	 * several messages at the pace at which the peer reads.
 	 */
 	void send(Connection connection, @Nullable Object reply) {
 		send(connection, reply, null);
 	}
 
 	/**
-	 * The same, for a reply to a message.
-	 * @param message what was {@linkplain #keep kept} of the message
+	 * Sends a reply to a message.
+	 * @param message the {@linkplain #keep kept} copy of the message, if there is one
 	 */
 	void send(Connection connection, @Nullable Object reply, @Nullable ByteBuffer message) {
 		if (reply instanceof String string) {
@@ -77,11 +77,12 @@ final class Replies {
 	}
 
 	/**
-	 * Copies a message if the reply to it may fail when its buffer holds another one.
-	 * @param message at any position
-	 * @param start where it begins
-	 * @param end where it ends
-	 * @return a copy, or {@code null} if it is of no use
+	 * Copies a message if its reply may fail later, when the buffer holds another
+	 * message.
+	 * @param message the message, at any position
+	 * @param start the index of its first byte
+	 * @param end the index after its last byte
+	 * @return a copy, or {@code null} if no copy is needed
 	 */
 	@Nullable ByteBuffer keep(@Nullable Object reply, ByteBuffer message, int start, int end) {
 		if (!this.keepsMessages) {
@@ -120,7 +121,7 @@ final class Replies {
 		}
 	}
 
-	/** Sends one message of several. */
+	/** Sends one message of a reply of several messages. */
 	void sendOne(Connection connection, @Nullable Object element) {
 		Object reply = (element instanceof Optional<?> optional) ? optional.orElse(null) : element;
 		if (reply instanceof String string) {
@@ -136,9 +137,8 @@ final class Replies {
 			send(connection, future.join(), message);
 			return;
 		}
-		// No message is handled before this one has been answered, unless they are
-		// handled
-		// in parallel: then it keeps its place among them.
+		// The connection handles no further message before this reply is sent.
+		// If messages are handled in parallel, the reply keeps its place in the order.
 		Suspension suspension = connection.suspend();
 		OwedReply owed = connection.owe();
 		future.whenComplete((reply, failure) -> {
@@ -192,12 +192,12 @@ final class Replies {
 		}
 	}
 
-	/** The peer has read what waited for it. */
+	/** Continues the replies of a connection when the peer has read waiting bytes. */
 	void writable(Connection connection) {
 		this.sequences.getOrDefault(connection, Set.of()).forEach(ReplySequence::proceed);
 	}
 
-	/** Nothing can be sent any more. */
+	/** Ends the replies of a connection that has been closed. */
 	void closed(Connection connection) {
 		Set<ReplySequence> left = this.sequences.remove(connection);
 		if (left != null) {

@@ -11,13 +11,13 @@ import org.leaderfollowers.SlowConsumerException;
 import org.leaderfollowers.Suspension;
 
 /**
- * A reply of several messages: as many are made as the peer reads, and no thread waits
- * for it meanwhile.
+ * A reply of several messages. Messages are created at the pace at which the peer reads,
+ * and no thread waits for the peer.
  * <p>
- * Each thread that may have something to do calls {@link #proceed}: the one that has the
- * reply, the one that publishes a message, the one that finds that the peer has caught
- * up, and the one that closes the connection. One of them does it, and does it again if
- * others have called in the meantime.
+ * Several threads may call {@link #proceed}: the thread that starts the reply, a thread
+ * that publishes a message, a thread that finds the connection writable, and the thread
+ * that closes the connection. Only one of them sends at a time. It sends again if other
+ * threads have called meanwhile, so no call is lost.
  */
 final class ReplySequence {
 
@@ -25,24 +25,24 @@ final class ReplySequence {
 
 	private final Connection connection;
 
-	/** A copy of the message that is replied to, if it was kept. */
+	/** A copy of the message that this reply is for, if one was kept. */
 	private final @Nullable ByteBuffer message;
 
 	private final Source source;
 
-	/** The next message is not handled before the last of these was sent. */
+	/** The connection handles no further message before the last of these is sent. */
 	private final Suspension suspension;
 
-	/** What it sends counts as the reply to its message. */
+	/** Makes all sent messages count as the reply to the message. */
 	private final OwedReply owed;
 
 	private final AtomicInteger calls = new AtomicInteger();
 
-	// Of the thread that proceeds
+	// Used only by the thread that sends, of which there is one at a time
 
 	private boolean ended;
 
-	/** Made already, but not taken by the connection. */
+	/** A message that was created, but that the connection has refused for now. */
 	private @Nullable Object refused;
 
 	ReplySequence(Replies replies, Connection connection, @Nullable ByteBuffer message, Source source) {
@@ -97,7 +97,7 @@ final class ReplySequence {
 					this.refused = null;
 				}
 				catch (SlowConsumerException ex) {
-					// Somebody else has sent so much meanwhile. It is written later.
+					// Another thread has filled the queue. The message is sent later.
 				}
 			}
 			if (!this.connection.isOpen()) {
@@ -133,29 +133,31 @@ final class ReplySequence {
 	}
 
 	/**
-	 * Where the messages come from. Used by one thread at a time.
+	 * Source of the messages. Used by one thread at a time.
 	 */
 	interface Source extends AutoCloseable {
 
 		/** There is no further message. */
 		Object END = new Object();
 
-		/** A message may come later: {@link ReplySequence#proceed} is called then. */
+		/**
+		 * A message may come later; the source then calls {@link ReplySequence#proceed}.
+		 */
 		Object NOT_YET = new Object();
 
 		/**
 		 * Returns the next message, {@link #END} or {@link #NOT_YET}.
-		 * @param sequence what to tell of messages that come later
+		 * @param sequence the sequence to call when a message comes later
 		 */
 		@Nullable Object poll(ReplySequence sequence) throws Throwable;
 
 	}
 
 	/**
-	 * Makes the messages when they are asked for.
+	 * Takes the messages from an iterator, each when it is needed.
 	 *
-	 * @param messages makes them
-	 * @param origin what to close at the end, if it can be closed
+	 * @param messages the iterator
+	 * @param origin the object to close at the end, if it is {@link AutoCloseable}
 	 */
 	record Iterated(Iterator<?> messages, Object origin) implements Source {
 

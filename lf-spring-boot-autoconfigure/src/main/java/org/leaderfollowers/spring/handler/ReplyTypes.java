@@ -21,16 +21,16 @@ import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.core.ResolvableType;
 
 /**
- * Checks at start whether what a method returns can be sent.
+ * Checks at start whether the value that a method returns can be sent.
  *
- * @param converters what converts replies
- * @param mistakes where to say what cannot be sent
+ * @param converters convert replies
+ * @param mistakes receives the methods whose return value cannot be sent
  */
 record ReplyTypes(PayloadConverters converters, Mistakes mistakes) {
 
 	private static final String DEFERRED_REMEDY = "Return a CompletableFuture or a Mono for one reply that comes later, or a Stream or a Flux for several.";
 
-	/** By the classes of values, of which there are few. */
+	/** Cached by class, because each reply is checked. */
 	private static final ClassValue<Boolean> DEFERRED = new ClassValue<>() {
 
 		@Override
@@ -73,14 +73,13 @@ record ReplyTypes(PayloadConverters converters, Mistakes mistakes) {
 	}
 
 	/**
-	 * Whether values of a type are no messages, but yield them later in a way that is not
-	 * supported.
+	 * Whether values of a type yield messages later in a way that is not supported.
 	 */
 	private static boolean isDeferred(Class<?> type) {
 		return DEFERRED.get(type);
 	}
 
-	/** Refuses what only its class at run time tells not to be a message. */
+	/** Rejects values that only their class at run time shows not to be messages. */
 	static void checkValue(Object value) {
 		Class<?> type = value.getClass();
 		if (isDeferred(type) || isReactive(type) || value instanceof CompletionStage<?>
@@ -113,7 +112,9 @@ record ReplyTypes(PayloadConverters converters, Mistakes mistakes) {
 		return BaseStream.class.isAssignableFrom(raw);
 	}
 
-	/** Whether values of a type are sent as text, as converters between them are. */
+	/**
+	 * Whether values of a type, such as numbers and dates, are sent as text.
+	 */
 	static boolean isText(Class<?> type) {
 		return BeanUtils.isSimpleValueType(type) || Path.class.isAssignableFrom(type);
 	}

@@ -16,9 +16,9 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.OwedReply;
 
 /**
- * The outermost handler of a server: gives failures to the methods of the bean first,
- * then to the error handlers of the application, and goes on with replies that the peer
- * had not read.
+ * The outermost handler of a server or client. It passes failures to the methods for
+ * failures, then to the error handlers of the application. It also continues replies when
+ * the peer has read waiting bytes.
  */
 final class ServerMessageHandler implements MessageHandler {
 
@@ -26,7 +26,10 @@ final class ServerMessageHandler implements MessageHandler {
 
 	private final Replies replies;
 
-	/** Asked in this order: those of the handlers first, then those of each advice. */
+	/**
+	 * Searched in this order: the methods of the handlers first, then those of each
+	 * advice.
+	 */
 	private final List<ErrorMethods> errorMethods;
 
 	private final List<LfErrorHandler> errorHandlers;
@@ -34,10 +37,11 @@ final class ServerMessageHandler implements MessageHandler {
 	private final FailureLog failureLog;
 
 	/**
-	 * The failures that nobody has handled, by connection, until the engine gives them to
-	 * {@link #onError}. The engine keeps both until then, so weak references are enough,
-	 * and a connection that is closed meanwhile leaves nothing behind. Several messages
-	 * of a connection may be handled at a time.
+	 * The failures that were not handled, by connection, until the engine passes them to
+	 * {@link #onError}, which must not handle them a second time. The engine keeps
+	 * connection and failure until then, so weak references suffice, and a connection
+	 * that is closed meanwhile leaks nothing. A connection may have several failures,
+	 * since its messages may be handled in parallel.
 	 */
 	private final Map<Connection, List<WeakReference<Throwable>>> unhandled = new WeakHashMap<>();
 
@@ -52,7 +56,7 @@ final class ServerMessageHandler implements MessageHandler {
 
 	@Override
 	public void onOpen(Connection connection) throws Exception {
-		// What fails here closes the connection, and is handled by the way.
+		// An exception closes the connection, and the engine passes it to onError.
 		this.handler.onOpen(connection);
 	}
 
@@ -83,7 +87,7 @@ final class ServerMessageHandler implements MessageHandler {
 
 	@Override
 	public void onDrain(Connection connection) throws Exception {
-		// As for onOpen: it closes the connection if it fails.
+		// As in onOpen, an exception closes the connection.
 		this.handler.onDrain(connection);
 	}
 
@@ -112,10 +116,9 @@ final class ServerMessageHandler implements MessageHandler {
 	}
 
 	/**
-	 * Has a failure handled after the call in which it happened: that of a reply that
-	 * came later.
+	 * Handles the failure of a reply that came after the return of the handler method.
 	 * @param owed the reply
-	 * @param message a copy of the message, if it is known
+	 * @param message a copy of the message, or {@code null} if none was kept
 	 */
 	void failed(Connection connection, OwedReply owed, @Nullable ByteBuffer message, Throwable failure) {
 		if (!handle(connection, message, failure)) {
@@ -124,12 +127,12 @@ final class ServerMessageHandler implements MessageHandler {
 	}
 
 	/**
-	 * Has a failure handled, if nobody has refused to handle it already.
-	 * @return whether it was handled, so that the connection can stay open
+	 * Handles a failure, unless an earlier call has left it unhandled.
+	 * @return whether the failure was handled, so that the connection can stay open
 	 */
 	private boolean handle(Connection connection, @Nullable ByteBuffer message, Throwable failure) {
 		if (failure instanceof ConnectionClosedException && !connection.isOpen()) {
-			// It was sent to a peer that had gone: the close tells it all.
+			// Expected when sending to a closed connection; onClose reports the close.
 			return false;
 		}
 		if (takeRefused(connection, failure)) {
@@ -141,7 +144,7 @@ final class ServerMessageHandler implements MessageHandler {
 			}
 		}
 		catch (ConnectionClosedException ex) {
-			// It is handled, but the peer that should be told has gone.
+			// The failure is handled, but the peer of the reply has closed.
 			return !connection.isOpen();
 		}
 		catch (Throwable ex) {
@@ -182,7 +185,7 @@ final class ServerMessageHandler implements MessageHandler {
 			}
 		}
 		for (LfErrorHandler errorHandler : this.errorHandlers) {
-			// Each gets the whole message: the first may have read it.
+			// An earlier error handler may have read the message; reset restores it.
 			ErrorReply reply = (message != null) ? errorHandler.handle(connection, message.reset(), failure)
 					: errorHandler.handle(connection, failure);
 			if (reply != null) {

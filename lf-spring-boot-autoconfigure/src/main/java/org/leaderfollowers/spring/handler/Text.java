@@ -7,8 +7,8 @@ import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Text in the charset of a server. Strict: what is not in the charset is not replaced but
- * refused.
+ * Text in the charset of a server. Bytes and characters that are invalid in the charset
+ * are rejected, not replaced.
  */
 final class Text {
 
@@ -35,7 +35,7 @@ final class Text {
 		return new String(bytes, StandardCharsets.UTF_8);
 	}
 
-	/** Copies a message, whose position does not change. */
+	/** Copies the bytes of a message without changing its position. */
 	static byte[] bytes(ByteBuffer message) {
 		byte[] bytes = new byte[message.remaining()];
 		message.get(message.position(), bytes);
@@ -47,7 +47,7 @@ final class Text {
 	}
 
 	String decode(byte[] bytes) {
-		// The JDK is much faster here than with a decoder, which would report errors.
+		// Strings decode much faster; a CharsetDecoder is needed only to find errors.
 		String text = new String(bytes, this.charset);
 		if (text.indexOf(REPLACEMENT) >= 0) {
 			try {

@@ -5,22 +5,22 @@ import java.io.Serial;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A message is for none of the methods of its handler that are annotated with
+ * Thrown if a message matches none of the methods that are annotated with
  * {@link org.leaderfollowers.spring.annotation.OnMessage @OnMessage}, and there is no
- * default method. The message of the exception has nothing of the payload in it.
+ * default method. The message of the exception contains no part of the payload.
  */
 public class UnmatchedMessageException extends RuntimeException {
 
 	@Serial
 	private static final long serialVersionUID = 1L;
 
-	/** What the message is, if it says so. */
+	/** The type of the message, if it contains one. */
 	private final @Nullable String type;
 
 	/**
 	 * Creates the exception.
-	 * @param message what the methods are for
-	 * @param type what the message is, if it says so
+	 * @param message names the messages that the methods handle
+	 * @param type the type of the message, or {@code null} if it contains none
 	 */
 	public UnmatchedMessageException(String message, @Nullable String type) {
 		super(message);
@@ -28,9 +28,9 @@ public class UnmatchedMessageException extends RuntimeException {
 	}
 
 	/**
-	 * The type that the message has.
+	 * Returns the type of the message.
 	 * @return the value of the JSON property, as the client sent it, or {@code null} if
-	 * there is none or methods are chosen otherwise
+	 * it is missing or methods are not chosen by type
 	 */
 	public @Nullable String getType() {
 		return this.type;

@@ -1,5 +1,5 @@
 /**
- * How annotated methods handle messages and failures.
+ * Calls annotated methods to handle messages and failures.
  */
 @NullMarked
 package org.leaderfollowers.spring.handler;
