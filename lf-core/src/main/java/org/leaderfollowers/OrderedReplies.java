@@ -24,6 +24,9 @@ final class OrderedReplies {
 	/** Whether held replies will no longer be sent. */
 	private boolean over;
 
+	/** Whether somebody has more replies than can be held, and waits. */
+	private boolean heldBack;
+
 	/** The connection that the replies are sent on. Called under the monitor. */
 	interface Outlet {
 
@@ -39,6 +42,9 @@ final class OrderedReplies {
 
 		/** Sends a held frame and releases its memory. */
 		void sendHeld(ByteBuffer frame);
+
+		/** Has the handler called, since replies may be sent or held again. */
+		void relieve();
 
 		/**
 		 * Closes the connection, after everything was sent that had to be sent before.
@@ -62,6 +68,22 @@ final class OrderedReplies {
 	}
 
 	/**
+	 * Whether no further reply to a message should be made now, because too many bytes
+	 * are held. If so, the {@linkplain Outlet#relieve outlet is told} when that may have
+	 * changed. Replies to the oldest message are not held, so nothing holds them back.
+	 */
+	static boolean holdsBack(@Nullable WindowedMessage message, long highWaterMark) {
+		OrderedReplies replies = (message != null) ? message.window.replies : null;
+		return replies != null && replies.isFull(message, highWaterMark);
+	}
+
+	private synchronized boolean isFull(WindowedMessage message, long highWaterMark) {
+		boolean holds = this.heldBytes >= highWaterMark && !message.ended && this.unanswered.peekFirst() != message;
+		this.heldBack |= holds;
+		return holds;
+	}
+
+	/**
 	 * Sends a reply to a message, or holds it.
 	 * @param reply from position to limit, which do not change
 	 */
@@ -75,6 +97,10 @@ final class OrderedReplies {
 				message.held.addLast(frame);
 				this.heldBytes += frame.capacity();
 			}
+		}
+		catch (SlowConsumerException ex) {
+			this.heldBack = true;
+			throw ex;
 		}
 		catch (ConnectionClosedException ex) {
 			// The client must not take a later reply for this one.
@@ -119,6 +145,11 @@ final class OrderedReplies {
 			oldest = this.unanswered.peekFirst();
 			if (oldest != null) {
 				sendHeld(oldest);
+			}
+			if (this.heldBack) {
+				// Whoever waits is the oldest now, or fewer bytes are held.
+				this.heldBack = false;
+				this.outlet.relieve();
 			}
 		}
 	}

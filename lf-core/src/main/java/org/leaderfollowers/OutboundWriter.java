@@ -247,6 +247,7 @@ final class OutboundWriter extends OutboundBuffer {
 			case REFUSED -> {
 				// Corked replies may have begun to wait just now.
 				beganToWait();
+				refused();
 				throw slowConsumer(waitingBytes(), maxOutboundSize);
 			}
 			case OVERLOADED -> {
@@ -314,7 +315,10 @@ final class OutboundWriter extends OutboundBuffer {
 		return this.connection.context.limits();
 	}
 
-	/** Whether so many bytes wait that no further messages are read from the peer. */
+	/**
+	 * Whether so many bytes wait, or are held for their turn, that no further messages
+	 * are read from the peer.
+	 */
 	boolean isHigh() {
 		return waitingBytes() >= limits().highWaterMark();
 	}
@@ -338,12 +342,17 @@ final class OutboundWriter extends OutboundBuffer {
 	 */
 	private void noteCongestion() {
 		if (!this.congested && isHigh()) {
-			this.congested = true;
-			if (isLow()) {
-				// Another thread wrote the bytes between the two checks and did not see
-				// the record, so a look is requested.
-				this.connection.handle.request(SelectableHandle.LOOK);
-			}
+			refused();
+		}
+	}
+
+	/** Records that the handler must be called when there is room for more. */
+	void refused() {
+		this.congested = true;
+		if (isLow()) {
+			// Another thread may have written the bytes and not seen the record, so a
+			// look is requested.
+			this.connection.handle.request(SelectableHandle.LOOK);
 		}
 	}
 

@@ -1,13 +1,12 @@
 package org.leaderfollowers;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
@@ -34,16 +33,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	/** How long a thread handles messages of one connection in a row. */
 	private static final long TURN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-	private static final VarHandle WINDOW;
-
-	static {
-		try {
-			WINDOW = MethodHandles.lookup().findVarHandle(WindowedConnection.class, "window", InFlight.class);
-		}
-		catch (ReflectiveOperationException ex) {
-			throw new ExceptionInInitializerError(ex);
-		}
-	}
+	private static final AtomicReferenceFieldUpdater<WindowedConnection, @Nullable InFlight> WINDOW = AtomicReferenceFieldUpdater
+		.newUpdater(WindowedConnection.class, InFlight.class, "window");
 
 	/**
 	 * The window of messages in flight, or {@code null}. The owner creates it, and any
@@ -471,9 +462,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 
 	@Override
 	public void send(ByteBuffer message) {
-		WindowOptions options = this.context.window();
-		boolean ordered = options != null && options.replyOrder() == ReplyOrder.ARRIVAL;
-		WindowedMessage answered = ordered ? WindowedMessage.current(this) : null;
+		WindowedMessage answered = WindowedMessage.current(this);
 		OrderedReplies replies = (answered != null) ? answered.window.replies : null;
 		if (answered != null && replies != null) {
 			replies.send(answered, message);
@@ -497,6 +486,17 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	@Override
 	public void sendHeld(ByteBuffer frame) {
 		this.outbound.sendHeld(frame);
+	}
+
+	@Override
+	public void relieve() {
+		this.outbound.refused();
+	}
+
+	@Override
+	public boolean isWritable() {
+		return super.isWritable()
+				&& !OrderedReplies.holdsBack(WindowedMessage.current(this), this.context.limits().highWaterMark());
 	}
 
 	@Override

@@ -295,6 +295,10 @@ class OrderedRepliesInterleavingTests {
 		}
 
 		@Override
+		public void relieve() {
+		}
+
+		@Override
 		public void sendHeld(ByteBuffer frame) {
 			if (this.closed && !this.closing) {
 				Interleaving.fail("closed before a reply that was held");

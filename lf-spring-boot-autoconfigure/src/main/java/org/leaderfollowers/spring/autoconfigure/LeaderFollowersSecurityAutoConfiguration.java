@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.util.ArrayList;
 import java.util.List;
 
 import org.jspecify.annotations.Nullable;
@@ -9,7 +10,7 @@ import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.handler.LfAuthentication;
 import org.leaderfollowers.spring.interceptor.HandlerCallInterceptor;
 
-import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
@@ -25,17 +26,21 @@ import org.springframework.expression.spel.support.StandardEvaluationContext;
 import org.springframework.messaging.Message;
 import org.springframework.messaging.handler.invocation.HandlerMethodArgumentResolver;
 import org.springframework.security.authentication.AnonymousAuthenticationToken;
+import org.springframework.security.authentication.AuthenticationEventPublisher;
 import org.springframework.security.authentication.AuthenticationManager;
 import org.springframework.security.authentication.AuthenticationProvider;
 import org.springframework.security.authentication.ProviderManager;
 import org.springframework.security.authentication.dao.DaoAuthenticationProvider;
+import org.springframework.security.authentication.password.CompromisedPasswordChecker;
 import org.springframework.security.core.Authentication;
 import org.springframework.security.core.annotation.AuthenticationPrincipal;
 import org.springframework.security.core.authority.AuthorityUtils;
 import org.springframework.security.core.context.SecurityContext;
 import org.springframework.security.core.context.SecurityContextHolder;
+import org.springframework.security.core.userdetails.UserDetailsPasswordService;
 import org.springframework.security.core.userdetails.UserDetailsService;
 import org.springframework.security.crypto.password.PasswordEncoder;
+import org.springframework.util.function.SingletonSupplier;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for Spring Security: handlers run as
@@ -46,33 +51,45 @@ import org.springframework.security.crypto.password.PasswordEncoder;
 @ConditionalOnBooleanProperty(name = "lf.enabled", matchIfMissing = true)
 public final class LeaderFollowersSecurityAutoConfiguration {
 
+	/**
+	 * Its beans are found with the first login. Of several beans of one type, one must be
+	 * primary: who checks credentials must not be left to chance.
+	 */
 	@Bean
 	@ConditionalOnMissingBean
-	LfAuthentication leaderFollowersAuthentication(ObjectProvider<AuthenticationManager> managers,
-			ObjectProvider<AuthenticationProvider> providers, ObjectProvider<UserDetailsService> users,
-			ObjectProvider<PasswordEncoder> encoder) {
-		return new LfAuthentication(() -> manager(managers, providers, users, encoder), users::getIfUnique);
+	LfAuthentication leaderFollowersAuthentication(BeanFactory beanFactory) {
+		return new LfAuthentication(SingletonSupplier.of(() -> manager(beanFactory)),
+				beanFactory.getBeanProvider(UserDetailsService.class)::getIfAvailable);
 	}
 
-	private static AuthenticationManager manager(ObjectProvider<AuthenticationManager> managers,
-			ObjectProvider<AuthenticationProvider> providers, ObjectProvider<UserDetailsService> users,
-			ObjectProvider<PasswordEncoder> encoder) {
-		AuthenticationManager manager = managers.getIfUnique();
+	private static AuthenticationManager manager(BeanFactory beanFactory) {
+		AuthenticationManager manager = beanFactory.getBeanProvider(AuthenticationManager.class).getIfAvailable();
 		if (manager != null) {
 			return manager;
 		}
-		List<AuthenticationProvider> checks = providers.orderedStream().toList();
-		if (!checks.isEmpty()) {
-			return new ProviderManager(checks);
+		List<AuthenticationProvider> checks = new ArrayList<>(
+				beanFactory.getBeanProvider(AuthenticationProvider.class).orderedStream().toList());
+		if (checks.isEmpty()) {
+			checks.add(byUserDetails(beanFactory));
 		}
-		UserDetailsService service = users.getIfUnique();
-		if (service == null) {
+		ProviderManager ofProviders = new ProviderManager(checks);
+		beanFactory.getBeanProvider(AuthenticationEventPublisher.class)
+			.ifUnique(ofProviders::setAuthenticationEventPublisher);
+		return ofProviders;
+	}
+
+	/** As Spring Security configures it for web applications. */
+	private static AuthenticationProvider byUserDetails(BeanFactory beanFactory) {
+		UserDetailsService users = beanFactory.getBeanProvider(UserDetailsService.class).getIfAvailable();
+		if (users == null) {
 			throw new IllegalStateException("Nothing can check the credentials of a login: define one bean of type "
 					+ "AuthenticationManager, one or more of type AuthenticationProvider, or one UserDetailsService");
 		}
-		DaoAuthenticationProvider provider = new DaoAuthenticationProvider(service);
-		encoder.ifUnique(provider::setPasswordEncoder);
-		return new ProviderManager(provider);
+		DaoAuthenticationProvider provider = new DaoAuthenticationProvider(users);
+		beanFactory.getBeanProvider(PasswordEncoder.class).ifUnique(provider::setPasswordEncoder);
+		beanFactory.getBeanProvider(UserDetailsPasswordService.class).ifUnique(provider::setUserDetailsPasswordService);
+		beanFactory.getBeanProvider(CompromisedPasswordChecker.class).ifUnique(provider::setCompromisedPasswordChecker);
+		return provider;
 	}
 
 	@Bean

@@ -97,6 +97,11 @@ final class BeanMethods {
 			ErrorMethods.ErrorMethod bound = new ErrorMethods.ErrorMethod(method, bind(method, Phase.ERROR, false),
 					annotation.close(), this.arguments.payloadType(method) != null,
 					this.arguments.needsPayload(method));
+			if (annotation.close() && ReplyTypes.comesLater(method)) {
+				this.mistakes.add(method,
+						"is annotated with @OnError(close = true), but the connection would be closed before its reply",
+						"Return the reply itself, or let close be false.");
+			}
 			for (Class<? extends Throwable> type : errorTypes(method, annotation)) {
 				ErrorMethods.ErrorMethod other = errorMethods.add(type, bound);
 				if (other != null) {

@@ -21,6 +21,8 @@ import org.leaderfollowers.spring.internal.Printable;
 
 import org.springframework.messaging.handler.annotation.support.MethodArgumentNotValidException;
 import org.springframework.security.access.AccessDeniedException;
+import org.springframework.security.authentication.AuthenticationCredentialsNotFoundException;
+import org.springframework.security.authentication.AuthenticationServiceException;
 import org.springframework.security.core.AuthenticationException;
 import org.springframework.util.ClassUtils;
 import org.springframework.validation.BindException;
@@ -180,7 +182,10 @@ final class FailureLog {
 		}
 
 		static boolean isOne(Throwable failure) {
-			return failure instanceof AuthenticationException || failure instanceof AccessDeniedException;
+			// The others are faults of the application: no database of users, no login.
+			return failure instanceof AccessDeniedException || (failure instanceof AuthenticationException
+					&& !(failure instanceof AuthenticationServiceException)
+					&& !(failure instanceof AuthenticationCredentialsNotFoundException));
 		}
 
 	}

@@ -92,8 +92,8 @@ public final class HandlerBeans {
 	public Map<HandlerBean, Set<String>> findByAdvice() {
 		Map<HandlerBean, Set<String>> found = new LinkedHashMap<>();
 		for (String name : names(LfAdvice.class)) {
-			LfAdvice annotation = this.beanFactory.findAnnotationOnBean(name, LfAdvice.class, false);
 			Set<String> servers = new LinkedHashSet<>();
+			LfAdvice annotation = annotation(name, LfAdvice.class);
 			if (annotation != null) {
 				List.of(annotation.server()).forEach((server) -> servers.add(resolve(server)));
 			}
@@ -129,9 +129,7 @@ public final class HandlerBeans {
 	private Map<String, List<HandlerBean>> find(Function<Owners, String> key) {
 		Map<String, List<HandlerBean>> found = new LinkedHashMap<>();
 		for (String name : names(LfHandler.class)) {
-			String target = ScopedProxyUtils.getTargetBeanName(name);
-			LfHandler annotation = this.beanFactory
-				.findAnnotationOnBean(this.beanFactory.containsBean(target) ? target : name, LfHandler.class, false);
+			LfHandler annotation = annotation(name, LfHandler.class);
 			HandlerBean bean = new HandlerBean(name);
 			String owner = key.apply(owners(bean, annotation));
 			if (!owner.isEmpty()) {
@@ -139,6 +137,13 @@ public final class HandlerBeans {
 			}
 		}
 		return found;
+	}
+
+	/** Finds an annotation, which a scoped bean has on its target. */
+	private <A extends Annotation> @Nullable A annotation(String name, Class<A> type) {
+		String target = ScopedProxyUtils.getTargetBeanName(name);
+		return this.beanFactory.findAnnotationOnBean(this.beanFactory.containsBean(target) ? target : name, type,
+				false);
 	}
 
 	private Owners owners(HandlerBean bean, @Nullable LfHandler annotation) {

@@ -17,8 +17,10 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.OwedReply;
+import org.leaderfollowers.spring.annotation.OnLogin;
 import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
 
+import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.messaging.handler.annotation.support.HeadersMethodArgumentResolver;
 import org.springframework.messaging.handler.invocation.HandlerMethodArgumentResolver;
 import org.springframework.messaging.handler.invocation.HandlerMethodReturnValueHandler;
@@ -256,6 +258,7 @@ record HandlerFactory(PayloadConverters converters, @Nullable Validator validato
 				this.beans.forEach(this::checkNoMessageHandler);
 				this.mistakes.throwIfAny(problem(), types());
 			}
+			this.beans.forEach(this::checkLogins);
 			String subject = (this.beans.size() == 1) ? this.beans.get(0).subject() : this.owner.toString();
 			MessageDispatch message = new MessageMethods(this.beans, this.readers,
 					HandlerFactory.this.converters.json(), this.text, HandlerFactory.this.embeddedValues, this.mistakes,
@@ -295,6 +298,20 @@ record HandlerFactory(PayloadConverters converters, @Nullable Validator validato
 							.formatted(this.beans.size()),
 						"Use @OnMessage instead, or give it a server of its own with @LfHandler(server = \"<name>\") and the property 'lf.servers.<name>.port'.");
 			}
+		}
+
+		private void checkLogins(BeanMethods bean) {
+			if (this.owner.server() && this.owner.connections()) {
+				return;
+			}
+			bean.methods()
+				.message()
+				.keySet()
+				.stream()
+				.filter((method) -> AnnotatedElementUtils.hasAnnotation(method, OnLogin.class))
+				.forEach((method) -> this.mistakes.add(method,
+						"logs clients in, but only clients of a server with connections can log in",
+						"Annotate it with @OnMessage."));
 		}
 
 		private void checkOnce(String name, Phase phase, Class<?>... parameters) {

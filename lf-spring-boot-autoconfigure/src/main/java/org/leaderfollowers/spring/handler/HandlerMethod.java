@@ -148,7 +148,7 @@ final class HandlerMethod {
 			try {
 				ReflectionUtils.makeAccessible(invocable);
 				if (KotlinDetector.isSuspendingFunction(method)) {
-					return SUSPENDING.bindTo(method).bindTo(this.bean);
+					return SUSPENDING.bindTo(invocable).bindTo(this.bean);
 				}
 				MethodHandle handle = MethodHandles.lookup().unreflect(invocable).asFixedArity().bindTo(this.bean);
 				MethodHandle spread = handle.asType(handle.type().generic())

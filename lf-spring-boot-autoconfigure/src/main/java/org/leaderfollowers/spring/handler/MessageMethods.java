@@ -124,14 +124,14 @@ final class MessageMethods {
 		List<Mapping> logins = mappings.stream().filter(Mapping::login).toList();
 		List<Mapping> others = mappings.stream().filter((mapping) -> !mapping.login()).toList();
 		String property = property();
-		if (logins.isEmpty() || others.isEmpty()) {
+		if (logins.isEmpty()) {
 			return choose(mappings, property);
 		}
 		MessageDispatch login = choose(logins, property);
 		// A client may log in again if a type or prefix distinguishes logins.
 		boolean again = mappings.stream().allMatch((mapping) -> mapping.byType() || mapping.annotation().isDefault())
 				|| mappings.stream().allMatch((mapping) -> mapping.byPrefix() || mapping.annotation().isDefault());
-		return new MessageDispatch.ByLogin(login, choose(again ? mappings : others, property));
+		return new MessageDispatch.ByLogin(login, choose((again || others.isEmpty()) ? mappings : others, property));
 	}
 
 	private MessageDispatch choose(List<Mapping> mappings, String property) {

@@ -29,7 +29,10 @@ final class Mistakes {
 	}
 
 	void add(String subject, String problem, String remedy) {
-		this.found.add(new Mistake(subject, problem, remedy));
+		Mistake mistake = new Mistake(subject, problem, remedy);
+		if (!this.found.contains(mistake)) {
+			this.found.add(mistake);
+		}
 	}
 
 	void add(Method method, String problem, String remedy) {

@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.handler;
 
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReference;
 
 import org.jspecify.annotations.Nullable;
@@ -55,12 +56,24 @@ final class PublishedMessages implements ReplySequence.Source, Subscriber<Object
 		return new PublishedMessages(adapter.toPublisher(value));
 	}
 
+	/**
+	 * The first message is requested even if the peer does not read: what it does has to
+	 * be done, as in a method that returns the message itself.
+	 */
 	@Override
-	public @Nullable Object poll(ReplySequence sequence) throws Throwable {
-		if (this.sequence == null) {
-			this.sequence = sequence;
+	public void start(ReplySequence sequence) {
+		this.sequence = sequence;
+		this.requested = true;
+		try {
 			this.publisher.subscribe(this);
 		}
+		catch (RuntimeException | Error ex) {
+			onError(ex);
+		}
+	}
+
+	@Override
+	public @Nullable Object poll() throws Throwable {
 		// Read first: the publisher sets the last message before it completes.
 		boolean last = this.completed;
 		Object message = this.next.getAndSet(null);
@@ -99,17 +112,16 @@ final class PublishedMessages implements ReplySequence.Source, Subscriber<Object
 			return;
 		}
 		this.subscription = subscription;
-		// Race with close(): either this thread sees the flag, or the closing thread
-		// sees the subscription and cancels it.
+		subscription.request(1);
+		// Either this thread sees that it is closed, or the one that closes cancels.
 		if (this.closed) {
 			subscription.cancel();
 		}
-		proceed();
 	}
 
 	@Override
 	public void onNext(Object message) {
-		this.next.set(message);
+		this.next.set(Objects.requireNonNull(message));
 		proceed();
 	}
 

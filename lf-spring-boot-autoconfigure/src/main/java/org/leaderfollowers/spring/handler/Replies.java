@@ -179,6 +179,7 @@ final class Replies {
 			all.add(sequence);
 			return all;
 		});
+		source.start(sequence);
 		sequence.proceed();
 	}
 

@@ -83,7 +83,7 @@ final class ReplySequence {
 	private void sendWhatThePeerReads() {
 		try {
 			while (this.connection.isWritable()) {
-				Object message = (this.refused != null) ? this.refused : this.source.poll(this);
+				Object message = (this.refused != null) ? this.refused : this.source.poll();
 				if (message == Source.END) {
 					end(null);
 					return;
@@ -97,7 +97,9 @@ final class ReplySequence {
 					this.refused = null;
 				}
 				catch (SlowConsumerException ex) {
-					// Another thread has filled the queue. The message is sent later.
+					// The message is sent when the connection is writable again. To try
+					// at once would keep this thread busy until then.
+					break;
 				}
 			}
 			if (!this.connection.isOpen()) {
@@ -146,10 +148,16 @@ final class ReplySequence {
 		Object NOT_YET = new Object();
 
 		/**
-		 * Returns the next message, {@link #END} or {@link #NOT_YET}.
-		 * @param sequence the sequence to call when a message comes later
+		 * Begins to make messages. A failure is that of the first message.
+		 * @param sequence the sequence to notify of later messages
 		 */
-		@Nullable Object poll(ReplySequence sequence) throws Throwable;
+		default void start(ReplySequence sequence) {
+		}
+
+		/**
+		 * Returns the next message, {@link #END} or {@link #NOT_YET}.
+		 */
+		@Nullable Object poll() throws Throwable;
 
 	}
 
@@ -162,7 +170,7 @@ final class ReplySequence {
 	record Iterated(Iterator<?> messages, Object origin) implements Source {
 
 		@Override
-		public @Nullable Object poll(ReplySequence sequence) {
+		public @Nullable Object poll() {
 			return this.messages.hasNext() ? this.messages.next() : END;
 		}
 

@@ -16,6 +16,7 @@ import java.util.stream.Stream;
 import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
 
 import org.springframework.beans.BeanUtils;
+import org.springframework.core.KotlinDetector;
 import org.springframework.core.MethodParameter;
 import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.core.ResolvableType;
@@ -56,7 +57,12 @@ record ReplyTypes(PayloadConverters converters, Mistakes mistakes) {
 		Method method = Objects.requireNonNull(returned.getMethod());
 		ResolvableType type = ResolvableType.forMethodParameter(returned);
 		boolean nothing = isNothing(type.toClass());
-		if (phase == Phase.CLOSE && !nothing) {
+		if (phase == Phase.CLOSE && KotlinDetector.isSuspendingFunction(method)) {
+			this.mistakes.add(method,
+					"is a suspending function, but nothing waits for it when the connection is closed",
+					"Remove the modifier 'suspend'.");
+		}
+		else if (phase == Phase.CLOSE && !nothing) {
 			this.mistakes.add(method, "returns a value, but nothing can be sent when the connection is closed",
 					"Let it return void.");
 		}
@@ -96,6 +102,13 @@ record ReplyTypes(PayloadConverters converters, Mistakes mistakes) {
 
 	private static boolean isNothing(Class<?> type) {
 		return type == void.class || type == Void.class || type.getName().equals("kotlin.Unit");
+	}
+
+	/** Whether another thread may make the reply of a method. */
+	static boolean comesLater(Method method) {
+		Class<?> type = method.getReturnType();
+		return KotlinDetector.isSuspendingFunction(method) || isReactive(type)
+				|| CompletionStage.class.isAssignableFrom(type);
 	}
 
 	boolean canWrite(ResolvableType type) {

@@ -24,6 +24,7 @@ import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.handler.LfAuthentication;
 import org.leaderfollowers.spring.handler.LfHeaders;
 import org.leaderfollowers.spring.handler.LoginRequiredException;
+import org.leaderfollowers.spring.handler.UnmatchedMessageException;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -134,6 +135,56 @@ class LoginTests {
 			}
 			assertThat(SecurityContextHolder.getContext().getAuthentication()).isNull();
 		});
+	}
+
+	@Test
+	void serverWithNothingButLoginsTellsOthersToLogIn() {
+		this.runner.withUserConfiguration(Subscriptions.class)
+			.withPropertyValues("lf.server.login-timeout=60s")
+			.run((context) -> {
+				try (LineClient client = connect(context.getBean(LeaderFollowersServers.class))) {
+					assertThat(client.ask("nonsense")).isEqualTo("log in first");
+					assertThat(client.ask("LOGIN ada")).isEqualTo("welcome ada");
+					assertThat(client.ask("nonsense")).isEqualTo("unmatched");
+				}
+			});
+	}
+
+	@Test
+	void oneOfSeveralServicesOfUsersMustBePrimary(CapturedOutput output) {
+		this.runner.withUserConfiguration(Users.class, Secured.class)
+			.withBean("others", UserDetailsService.class, InMemoryUserDetailsManager::new)
+			.run((context) -> {
+				try (LineClient client = connect(context.getBean(LeaderFollowersServers.class))) {
+					assertThat(client.ask("LOGIN ada secret")).isEqualTo("<closed>");
+				}
+				assertThat(output).contains("NoUniqueBeanDefinitionException");
+			});
+	}
+
+	@LfHandler
+	static class Subscriptions extends Refusing {
+
+		@OnLogin(prefix = "LOGIN ")
+		String login(String name, Connection connection) {
+			connection.attributes().put(LfHeaders.PRINCIPAL, (Principal) () -> name);
+			return "welcome " + name;
+		}
+
+		@OnError
+		String unmatched(UnmatchedMessageException ex) {
+			return "unmatched";
+		}
+
+	}
+
+	static class Refusing {
+
+		@OnError
+		String failed(LoginRequiredException ex) {
+			return "log in first";
+		}
+
 	}
 
 	@Test

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Flow;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import jakarta.validation.Valid;
@@ -16,6 +17,7 @@ import org.leaderfollowers.spring.annotation.Discriminator;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnClose;
 import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnLogin;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 import org.leaderfollowers.spring.handler.HandlerBeanTests.Proxies;
@@ -226,6 +228,51 @@ class HandlerMistakeTests {
 		assertMistake(Static.class, "Method text(String) is static.", "Make it an instance method.");
 		assertMistake(Private.class, "Method text(String) is private.",
 				"Let it be package-private, protected or public.");
+	}
+
+	@Test
+	void repliesThatWouldComeTooLate() {
+		assertMistake(LateError.class,
+				"Method failed(Exception) is annotated with @OnError(close = true), but the connection would be closed before its reply.",
+				"Return the reply itself, or let close be false.");
+		assertMistake(SuspendingCloseHandler.class,
+				"is a suspending function, but nothing waits for it when the connection is closed.",
+				"Remove the modifier 'suspend'.");
+	}
+
+	@Test
+	void loginWithoutConnections() {
+		FailureAnalysis analysis = analyze(
+				this.runner.withUserConfiguration(Logins.class).withPropertyValues("lf.server.transport=udp"));
+		assertThat(analysis.getDescription()).contains(
+				"Method login(String) logs clients in, but only clients of a server with connections can log in.");
+	}
+
+	@LfHandler
+	static class LateError {
+
+		@OnMessage
+		void message(String text) {
+		}
+
+		@OnError(close = true)
+		CompletableFuture<String> failed(Exception ex) {
+			return new CompletableFuture<>();
+		}
+
+	}
+
+	@LfHandler
+	static class Logins {
+
+		@OnLogin
+		void login(String text) {
+		}
+
+		@OnMessage
+		void message(String text) {
+		}
+
 	}
 
 	@Test

@@ -5,6 +5,9 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.spring.LineClient;
 
+import org.springframework.aop.framework.autoproxy.BeanNameAutoProxyCreator;
+import org.springframework.aop.support.AopUtils;
+
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
@@ -48,6 +51,20 @@ class KotlinHandlerTests {
 			assertThat(client.ask("endless")).isEqualTo("<closed>");
 			assertThat(context.getBean(SuspendingHandler.class).getCancelled().await(60, TimeUnit.SECONDS)).isTrue();
 		});
+	}
+
+	@Test
+	void suspendingFunctionsBehindAJdkProxy() {
+		HandlerRunner
+			.talk(HandlerRunner.of(SuspendingBehindInterface.class).withBean(BeanNameAutoProxyCreator.class, () -> {
+				BeanNameAutoProxyCreator creator = new BeanNameAutoProxyCreator();
+				creator.setBeanNames("suspendingBehindInterface");
+				creator.setInterceptorNames();
+				return creator;
+			}), (client, context) -> {
+				assertThat(AopUtils.isJdkDynamicProxy(context.getBean("suspendingBehindInterface"))).isTrue();
+				assertThat(client.ask("a")).isEqualTo("suspended a");
+			});
 	}
 
 }

@@ -7,6 +7,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Test;
@@ -73,6 +75,64 @@ class ParallelMessagesTests {
 			service.letGo("wait a");
 			assertThat(client.read()).isEqualTo("wait a");
 		}));
+	}
+
+	@Test
+	void longRepliesThatWaitForTheirTurnKeepNoThreadBusy() {
+		runner().withBean(LongReplies.class, LongReplies::new)
+			.withPropertyValues("lf.server.max-in-flight-per-connection=4", "lf.server.reply-order=arrival",
+					"lf.server.max-outbound-size=64KB", "lf.pool.threads.min=2", "lf.pool.threads.max=2",
+					"lf.servers.long.port=0", "lf.servers.long.max-in-flight-per-connection=4",
+					"lf.servers.long.reply-order=arrival", "lf.servers.long.max-outbound-size=64KB")
+			.run((context) -> {
+				LongReplies handler = context.getBean(LongReplies.class);
+				int port = context.getBean(LeaderFollowersServers.class).get("long").port();
+				try (LineClient client = new LineClient(port); LineClient other = new LineClient(port)) {
+					client.send("later");
+					client.send("long");
+					client.send("long");
+					assertThat(other.ask("ping")).isEqualTo("ping");
+					int made = await().until(handler::madeAndStays, (count) -> count > 0);
+					assertThat(made).isLessThan(2 * LongReplies.MANY);
+					handler.later.complete("at last");
+					assertThat(client.read()).isEqualTo("at last");
+					for (int i = 0; i < 2 * LongReplies.MANY; i++) {
+						assertThat(client.read()).hasSize(1000);
+					}
+					assertThat(client.ask("ping")).isEqualTo("ping");
+				}
+			});
+	}
+
+	@LfHandler("long")
+	static class LongReplies {
+
+		private static final int MANY = 5000;
+
+		private final CompletableFuture<String> later = new CompletableFuture<>();
+
+		private final AtomicInteger made = new AtomicInteger();
+
+		private final AtomicInteger seen = new AtomicInteger();
+
+		@OnMessage
+		Object reply(String request) {
+			return switch (request) {
+				case "later" -> this.later;
+				case "long" -> IntStream.range(0, MANY).mapToObj((i) -> {
+					this.made.incrementAndGet();
+					return "x".repeat(1000);
+				});
+				default -> request;
+			};
+		}
+
+		/** The number of messages, if there are no more than at the last look. */
+		int madeAndStays() {
+			int now = this.made.get();
+			return (this.seen.getAndSet(now) == now) ? now : 0;
+		}
+
 	}
 
 	@Test

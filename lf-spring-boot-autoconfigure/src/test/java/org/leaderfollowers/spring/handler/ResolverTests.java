@@ -75,6 +75,27 @@ class ResolverTests {
 	}
 
 	@Test
+	void publisherDoesItsWorkAlthoughNobodyReads() {
+		HandlerRunner.talk(HandlerRunner.of(Saving.class), (client, context) -> {
+			assertThat(client.ask("quit")).isEqualTo("<closed>");
+			Awaitility.await().untilAsserted(() -> assertThat(context.getBean(Saving.class).saved).hasValue(1));
+		});
+	}
+
+	@LfHandler
+	static class Saving {
+
+		private final AtomicInteger saved = new AtomicInteger();
+
+		@OnMessage
+		Mono<Void> quit(Connection connection) {
+			connection.close();
+			return Mono.fromRunnable(this.saved::incrementAndGet);
+		}
+
+	}
+
+	@Test
 	void subscriptionIsCancelledWhenTheConnectionCloses() {
 		HandlerRunner.talk(HandlerRunner.of(Publishing.class), (client, context) -> {
 			assertThat(client.ask("ticks")).isEqualTo("0");

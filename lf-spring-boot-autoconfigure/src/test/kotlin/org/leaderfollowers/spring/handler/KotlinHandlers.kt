@@ -10,6 +10,7 @@ import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 import org.leaderfollowers.Connection
 import org.leaderfollowers.spring.annotation.LfHandler
+import org.leaderfollowers.spring.annotation.OnClose
 import org.leaderfollowers.spring.annotation.OnError
 import org.leaderfollowers.spring.annotation.OnMessage
 import org.springframework.messaging.handler.annotation.Header
@@ -103,5 +104,31 @@ class SuspendingHandler(private val gate: CompletableDeferred<Unit> = Completabl
 
 	@OnError
 	fun invalid(ex: PayloadValidationException) = "invalid"
+
+}
+
+@LfHandler
+class SuspendingCloseHandler {
+
+	@OnMessage
+	fun message(text: String) = text
+
+	@OnClose
+	suspend fun closed() {
+	}
+
+}
+
+interface Suspends {
+
+	@OnMessage
+	suspend fun handle(text: String): String
+
+}
+
+@LfHandler
+class SuspendingBehindInterface : Suspends {
+
+	override suspend fun handle(text: String) = "suspended $text"
 
 }
