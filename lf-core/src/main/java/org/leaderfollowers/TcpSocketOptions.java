@@ -67,8 +67,7 @@ record TcpSocketOptions(boolean noDelay, boolean keepAlive, int receiveBufferSiz
 		}
 		int granted = channel.getOption(option);
 		if (granted < size) {
-			EngineLog.INSTANCE.warn(
-					"{} asked for a {} of {} bytes and got {}: the system has a lower limit, which has to be raised first",
+			EngineLog.INSTANCE.warn("{} requested a {} of {} bytes but got {}: raise the limit of the system first",
 					owner, property, size, granted);
 		}
 	}
