@@ -44,6 +44,18 @@ public enum CloseReason {
 	 */
 	LOGIN_TIMEOUT(true),
 
+	/**
+	 * Another connection has logged in under the same name, and has taken over the
+	 * session of this connection. Given by {@link Connection#close(CloseReason)}.
+	 */
+	TAKEN_OVER(true),
+
+	/**
+	 * The client exceeded a limit that applies to each client. Given by
+	 * {@link Connection#close(CloseReason)}.
+	 */
+	CLIENT_LIMIT(true),
+
 	/** Nothing was received or sent for the idle timeout. */
 	IDLE_TIMEOUT(true),
 
@@ -87,6 +99,20 @@ public enum CloseReason {
 
 	CloseReason(boolean graceful) {
 		this.graceful = graceful;
+	}
+
+	/** Whether the application decides to close for this reason. */
+	boolean isOfApplication() {
+		return this == LOCAL || this == TAKEN_OVER || this == CLIENT_LIMIT;
+	}
+
+	CloseReason requireOfApplication() {
+		if (!isOfApplication()) {
+			throw new IllegalArgumentException(
+					"A connection cannot be closed for the reason %s: only LOCAL, TAKEN_OVER and CLIENT_LIMIT can be given"
+						.formatted(this));
+		}
+		return this;
 	}
 
 	/**

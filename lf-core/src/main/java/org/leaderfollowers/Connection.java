@@ -132,6 +132,19 @@ public interface Connection {
 	void close();
 
 	/**
+	 * {@linkplain #close() Closes} the connection for a reason that the handler, the log
+	 * and the meters see.
+	 * @param reason {@link CloseReason#LOCAL}, {@link CloseReason#TAKEN_OVER} or
+	 * {@link CloseReason#CLIENT_LIMIT}
+	 * @throws IllegalArgumentException for any other reason, which only the engine can
+	 * know
+	 */
+	default void close(CloseReason reason) {
+		reason.requireOfApplication();
+		close();
+	}
+
+	/**
 	 * Closes the connection as if its handler had thrown the failure. Use this method if
 	 * a reply that comes later fails. A thread of the pool calls
 	 * {@link MessageHandler#onError}; for a datagram, the calling thread does. The close

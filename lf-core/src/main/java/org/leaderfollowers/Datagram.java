@@ -118,13 +118,13 @@ final class Datagram extends EngineConnection {
 	}
 
 	/** Closes the datagram. Only the first reason counts. */
-	void close(CloseReason reason) {
+	private void end(CloseReason reason) {
 		CLOSING.compareAndSet(this, null, reason);
 	}
 
 	@Override
 	public void close() {
-		close(CloseReason.LOCAL);
+		end(CloseReason.LOCAL);
 	}
 
 	@Override
@@ -155,7 +155,7 @@ final class Datagram extends EngineConnection {
 		catch (Throwable ex) {
 			onErrorFailed(ex);
 		}
-		close(CloseReason.HANDLER_ERROR);
+		end(CloseReason.HANDLER_ERROR);
 	}
 
 	private void onErrorFailed(Throwable failure) {
@@ -239,7 +239,7 @@ final class Datagram extends EngineConnection {
 	 */
 	void timeOut() {
 		// First, so that it cannot be suspended again.
-		close(CloseReason.IDLE_TIMEOUT);
+		end(CloseReason.IDLE_TIMEOUT);
 		int before = (int) HOLDS.getAndBitwiseAnd(this, HANDLER);
 		if (before != 0 && (before & HANDLER) == 0) {
 			this.receiver.finished(this);

@@ -408,7 +408,7 @@ abstract class InboundConnection extends StreamConnection {
 		}
 		CloseSequence end = this.closing;
 		if (end != null) {
-			return end.isRequested() && end.reason() != CloseReason.LOCAL && end.reason() != CloseReason.HANDLER_ERROR;
+			return end.isRequested() && !end.reason().isOfApplication() && end.reason() != CloseReason.HANDLER_ERROR;
 		}
 		return this.context.isClient() || (this.stalled ? this.outbound.isLow() : !this.outbound.isHigh());
 	}

@@ -455,8 +455,13 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	// Methods for the application
 
 	@Override
-	public void close() {
-		requestCloseAndLook(CloseReason.LOCAL, null);
+	public final void close() {
+		close(CloseReason.LOCAL);
+	}
+
+	@Override
+	public void close(CloseReason reason) {
+		requestCloseAndLook(reason.requireOfApplication(), null);
 	}
 
 	@Override

@@ -506,10 +506,10 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	}
 
 	@Override
-	public void close() {
+	public void close(CloseReason reason) {
 		WindowedMessage answered = WindowedMessage.current(this);
-		if (answered == null || !answered.window.closeBehind(answered, CloseReason.LOCAL)) {
-			super.close();
+		if (answered == null || !answered.window.closeBehind(answered, reason.requireOfApplication())) {
+			super.close(reason);
 		}
 	}
 

@@ -19,9 +19,12 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 /**
  * Connections that end at every step, closed by either side, release everything that
@@ -51,6 +54,46 @@ class ClosingTests {
 			assertThat(peer.readTextToEnd()).isEqualTo(burst.toString());
 			assertThat(recorder.awaitClose(round)).hasSize(302).endsWith("close PEER");
 		}
+	}
+
+	@ParameterizedTest
+	@CsvSource({ "TAKEN_OVER, 1, false", "CLIENT_LIMIT, 1, true", "TAKEN_OVER, 4, false", "TAKEN_OVER, 4, true" })
+	void theApplicationGivesAReasonForWhichItCloses(CloseReason reason, int window, boolean within) {
+		Recorder recorder = new Recorder() {
+			@Override
+			void message(Connection connection, ByteBuffer message) {
+				connection.send(message);
+				if (within) {
+					connection.close(reason);
+				}
+			}
+		};
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.port(0)
+			.framing(Framing.line())
+			.maxInFlightPerConnection(window)
+			.replyOrder(ReplyOrder.ARRIVAL)
+			.handler(recorder));
+		Peer peer = this.engine.connect(server).send("hello\n");
+		assertThat(peer.readLine()).isEqualTo("hello");
+		if (!within) {
+			recorder.await(1).close(reason);
+		}
+		assertThat(peer.readTextToEnd()).as("what follows the reply").isEmpty();
+		assertThat(recorder.awaitClose(1)).containsExactly("open", "hello", "close " + reason);
+		Engine.eventually().until(() -> server.snapshot().closedConnections().get(reason) == 1);
+	}
+
+	@ParameterizedTest
+	@EnumSource(names = { "LOCAL", "TAKEN_OVER", "CLIENT_LIMIT" }, mode = EnumSource.Mode.EXCLUDE)
+	void theApplicationCannotGiveAReasonThatOnlyTheEngineKnows(CloseReason reason) {
+		Recorder recorder = new Recorder();
+		Peer peer = this.engine.connect(this.engine.lines(this.engine.pool(1, 2), recorder));
+		Connection connection = recorder.await(1);
+		assertThatIllegalArgumentException().isThrownBy(() -> connection.close(reason))
+			.withMessageContaining("cannot be closed for the reason " + reason);
+		assertThat(connection.isOpen()).isTrue();
+		peer.close();
 	}
 
 	@Test

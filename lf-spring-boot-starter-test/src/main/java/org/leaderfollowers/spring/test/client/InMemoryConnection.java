@@ -591,6 +591,15 @@ final class InMemoryConnection implements Connection {
 	}
 
 	@Override
+	public void close(CloseReason reason) {
+		switch (reason) {
+			case LOCAL, TAKEN_OVER, CLIENT_LIMIT -> end(reason, null);
+			default -> throw new IllegalArgumentException(
+					"A connection cannot be closed for the reason %s: only the engine can know it".formatted(reason));
+		}
+	}
+
+	@Override
 	public void fail(Throwable failure) {
 		locked(() -> {
 			if (this.refusals.contains(failure)) {
