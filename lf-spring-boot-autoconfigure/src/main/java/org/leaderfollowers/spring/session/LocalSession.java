@@ -1,0 +1,38 @@
+package org.leaderfollowers.spring.session;
+
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+import org.leaderfollowers.Connection;
+
+/**
+ * A session of this node: a connection that took a name.
+ *
+ * @param entry what the directory knows of it
+ * @param connection the connection
+ * @param groups the groups that the session has joined
+ * @param ended whether its end has been noted, which happens once
+ */
+record LocalSession(SessionEntry entry, Connection connection, Set<String> groups, AtomicBoolean ended) {
+
+	LocalSession(SessionEntry entry, Connection connection) {
+		this(entry, connection, ConcurrentHashMap.newKeySet(), new AtomicBoolean());
+	}
+
+	String name() {
+		return this.entry.name();
+	}
+
+	/** Identity: a connection takes a name once. */
+	@Override
+	public boolean equals(Object other) {
+		return this == other;
+	}
+
+	@Override
+	public int hashCode() {
+		return System.identityHashCode(this);
+	}
+
+}
