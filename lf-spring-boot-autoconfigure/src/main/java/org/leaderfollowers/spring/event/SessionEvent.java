@@ -3,8 +3,8 @@ package org.leaderfollowers.spring.event;
 import org.leaderfollowers.Connection;
 
 /**
- * An event of a session of this node. The thread that binds the session, closes the
- * connection or hears of a takeover publishes it.
+ * An event of a session of this node. The thread that binds the session, or has closed
+ * its connection, publishes it. A listener may block, as a handler may.
  */
 @SuppressWarnings("serial")
 public abstract class SessionEvent extends LfEvent {

@@ -4,8 +4,8 @@ import org.leaderfollowers.Connection;
 
 /**
  * Published when a session of this node has lost its name to a later login, here or on
- * another node. Its connection is closed with the reason
- * {@link org.leaderfollowers.CloseReason#TAKEN_OVER}, and a {@link SessionClosedEvent}
+ * another node, and its connection has been closed with the reason
+ * {@link org.leaderfollowers.CloseReason#TAKEN_OVER}. A {@link SessionClosedEvent}
  * follows.
  *
  * @serial exclude

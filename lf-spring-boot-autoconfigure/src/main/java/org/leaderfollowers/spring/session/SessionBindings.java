@@ -140,6 +140,11 @@ final class SessionBindings implements SessionHolder {
 		}
 		session.connection().attributes().remove(SESSION, session);
 		this.counters.closed();
+		SessionEntry successor = session.successor().get();
+		if (successor != null) {
+			this.events.publishEvent(new SessionTakenOverEvent(session.connection(), session.name(),
+					session.entry().epoch(), successor.node()));
+		}
 		this.events.publishEvent(
 				new SessionClosedEvent(session.connection(), session.name(), session.entry().epoch(), reason));
 	}
@@ -150,9 +155,10 @@ final class SessionBindings implements SessionHolder {
 					loser.connection(), Printable.of(successor.node())));
 		}
 		this.counters.takenOver();
+		// Events follow when the connection has been closed: listeners may block, but a
+		// thread that brings news of other nodes must not.
+		loser.successor().set(successor);
 		loser.connection().close(CloseReason.TAKEN_OVER);
-		this.events.publishEvent(
-				new SessionTakenOverEvent(loser.connection(), loser.name(), loser.entry().epoch(), successor.node()));
 	}
 
 	// Groups
