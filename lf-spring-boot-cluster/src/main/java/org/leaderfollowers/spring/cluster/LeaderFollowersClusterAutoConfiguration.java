@@ -2,10 +2,13 @@ package org.leaderfollowers.spring.cluster;
 
 import com.hazelcast.core.HazelcastInstance;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+import org.leaderfollowers.spring.autoconfigure.LfProperties;
+import org.leaderfollowers.spring.session.SessionDirectory;
 
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
@@ -37,6 +40,14 @@ public final class LeaderFollowersClusterAutoConfiguration {
 	@Bean
 	static OwnPropertiesAdvisor leaderFollowersClusterPropertiesAdvisor() {
 		return new OwnPropertiesAdvisor();
+	}
+
+	@Bean
+	@ConditionalOnBean(ClusterEngine.class)
+	@ConditionalOnMissingBean
+	SessionDirectory leaderFollowersSessionDirectory(ClusterEngine engine, ClusterProperties cluster,
+			LfProperties properties) {
+		return ClusterSessionDirectory.of(engine, cluster.options(properties.sessions().timeout()));
 	}
 
 	@Configuration(proxyBeanMethods = false)
