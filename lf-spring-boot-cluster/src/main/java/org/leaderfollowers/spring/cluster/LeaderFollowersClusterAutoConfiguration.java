@@ -1,0 +1,100 @@
+package org.leaderfollowers.spring.cluster;
+
+import com.hazelcast.core.HazelcastInstance;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.Environment;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/**
+ * {@link EnableAutoConfiguration Auto-configuration} for a node of a cluster, on
+ * Hazelcast or Redis.
+ */
+@AutoConfiguration(before = LeaderFollowersAutoConfiguration.class,
+		afterName = { "org.springframework.boot.hazelcast.autoconfigure.HazelcastAutoConfiguration",
+				"org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration" })
+@EnableConfigurationProperties(ClusterProperties.class)
+public final class LeaderFollowersClusterAutoConfiguration {
+
+	@Bean
+	static OwnPropertiesAdvisor leaderFollowersClusterPropertiesAdvisor() {
+		return new OwnPropertiesAdvisor();
+	}
+
+	/** Spring asks for it after the nested configurations. */
+	@Bean
+	@ConditionalOnBooleanProperty(name = { "lf.enabled", "lf.cluster.enabled" }, matchIfMissing = true)
+	@ConditionalOnMissingBean
+	ClusterEngine leaderFollowersClusterEngine(ClusterProperties properties) {
+		throw new InvalidConfigurationPropertyValueException("lf.cluster.engine", properties.engine(),
+				"The engine is not on the class path. Add 'org.springframework.boot:spring-boot-hazelcast' or "
+						+ "'org.springframework.boot:spring-boot-starter-data-redis', "
+						+ "or set 'lf.cluster.enabled' to 'false'.");
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@ConditionalOnBooleanProperty(name = { "lf.enabled", "lf.cluster.enabled" }, matchIfMissing = true)
+	@ConditionalOnClass(HazelcastInstance.class)
+	@ConditionalOnProperty(name = "lf.cluster.engine", havingValue = "hazelcast", matchIfMissing = true)
+	static class OnHazelcast {
+
+		@Bean(destroyMethod = "stop")
+		@ConditionalOnMissingBean
+		ClusterEngine leaderFollowersHazelcastEngine(HazelcastInstance member, ClusterProperties properties,
+				Environment environment) {
+			return new HazelcastClusterEngine(member, properties.nameOrDefault(environment));
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@ConditionalOnBooleanProperty(name = { "lf.enabled", "lf.cluster.enabled" }, matchIfMissing = true)
+	@ConditionalOnClass(LettuceConnectionFactory.class)
+	@Conditional(RedisChosen.class)
+	static class OnRedis {
+
+		@Bean(destroyMethod = "stop")
+		@ConditionalOnMissingBean
+		ClusterEngine leaderFollowersRedisEngine(RedisConnectionFactory connections, ClusterProperties properties,
+				Environment environment) {
+			return new RedisClusterEngine(RedisConnections.forEngine(connections),
+					properties.nameOrDefault(environment));
+		}
+
+	}
+
+	/** Redis is chosen by name, or because there is nothing else. */
+	static class RedisChosen extends AnyNestedCondition {
+
+		RedisChosen() {
+			super(ConfigurationPhase.PARSE_CONFIGURATION);
+		}
+
+		@ConditionalOnProperty(name = "lf.cluster.engine", havingValue = "redis")
+		static class ByName {
+
+		}
+
+		@ConditionalOnMissingClass("com.hazelcast.core.HazelcastInstance")
+		@ConditionalOnProperty(name = "lf.cluster.engine", havingValue = "redis", matchIfMissing = true)
+		static class Alone {
+
+		}
+
+	}
+
+}

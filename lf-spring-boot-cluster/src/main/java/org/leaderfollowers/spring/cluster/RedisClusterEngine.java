@@ -1,0 +1,355 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
+
+import io.lettuce.core.ScriptOutputType;
+import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+
+import org.springframework.data.redis.connection.Message;
+import org.springframework.data.redis.connection.MessageListener;
+import org.springframework.data.redis.connection.RedisConnection;
+import org.springframework.data.redis.connection.SubscriptionListener;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/**
+ * A client of Redis 6.2 or Valkey, or later versions.
+ * <p>
+ * Scripts make the updates atomic. All keys have the same hash tag, so one node of a
+ * Redis Cluster has all of them. Each node subscribes to a channel of its own.
+ * <p>
+ * The connections do not repeat a command that may have been executed, and reject
+ * commands while there is no connection.
+ */
+final class RedisClusterEngine implements ClusterEngine {
+
+	private static final Log logger = LogFactory.getLog(RedisClusterEngine.class);
+
+	private static final Duration STOP_TIMEOUT = Duration.ofSeconds(2);
+
+	private static final Executor RETRY = CompletableFuture.delayedExecutor(500, TimeUnit.MILLISECONDS);
+
+	/** A missing value is false in Lua. */
+	private static final byte[] COMPARE_AND_SET = bytes("""
+			if redis.call('GET', KEYS[1]) ~= (ARGV[1] == '1' and ARGV[2]) then
+			  return 0
+			end
+			if ARGV[3] == '1' then
+			  redis.call('SET', KEYS[1], ARGV[4], 'PX', ARGV[5])
+			else
+			  redis.call('DEL', KEYS[1])
+			end
+			return 1
+			""");
+
+	private static final byte[] TOUCH = bytes("""
+			local values = {}
+			for i, key in ipairs(KEYS) do
+			  values[i] = redis.call('GETEX', key, 'PX', ARGV[1])
+			end
+			return values
+			""");
+
+	/** Removes the nodes whose leases have expired, and returns the time. */
+	private static final byte[] RENEW = bytes("""
+			local time = redis.call('TIME')
+			local now = time[1] * 1000 + math.floor(time[2] / 1000)
+			for _, node in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
+			  redis.call('ZREM', KEYS[1], node)
+			  redis.call('HDEL', KEYS[2], node)
+			end
+			redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
+			redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+			return now
+			""");
+
+	private static final byte[] NODES = bytes("""
+			local time = redis.call('TIME')
+			local now = time[1] * 1000 + math.floor(time[2] / 1000)
+			local nodes = {}
+			for _, node in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf')) do
+			  nodes[#nodes + 1] = node
+			  nodes[#nodes + 1] = redis.call('HGET', KEYS[2], node)
+			end
+			return nodes
+			""");
+
+	private static final byte[] WITHDRAW = bytes("""
+			redis.call('ZREM', KEYS[1], ARGV[1])
+			return redis.call('HDEL', KEYS[2], ARGV[1])
+			""");
+
+	private final LettuceConnectionFactory connections;
+
+	private final String prefix;
+
+	private final byte[][] nodeKeys;
+
+	private volatile @Nullable Running running;
+
+	private volatile @Nullable RedisClusterAsyncCommands<byte[], byte[]> commands;
+
+	/**
+	 * Creates an engine that has not started yet.
+	 * @param connections connections for this engine only, which it starts and stops
+	 * @param cluster the name of the cluster of nodes, for those that share Redis
+	 * @see RedisConnections#forEngine
+	 */
+	RedisClusterEngine(LettuceConnectionFactory connections, String cluster) {
+		this.connections = connections;
+		this.prefix = "lf:{" + cluster + "}:";
+		this.nodeKeys = new byte[][] { bytes(this.prefix + "leases"), bytes(this.prefix + "nodes") };
+	}
+
+	@Override
+	public String name() {
+		return "Redis";
+	}
+
+	@Override
+	public String start(String node, Receiver receiver) {
+		Running starting = new Running(node + "/" + UUID.randomUUID(), receiver);
+		this.running = starting;
+		this.connections.afterPropertiesSet();
+		this.connections.start();
+		try {
+			connect(starting);
+		}
+		catch (RuntimeException ex) {
+			logger.warn("Cannot connect to Redis. Sessions stay local until it can be reached", ex);
+			RETRY.execute(() -> reconnect(starting));
+		}
+		return starting.id;
+	}
+
+	/** Afterwards, Lettuce reconnects and subscribes again. */
+	private void connect(Running node) {
+		RedisConnection subscription = this.connections.getConnection();
+		RedisConnection connection = this.connections.getConnection();
+		this.commands = cast(connection.getNativeConnection());
+		subscription.subscribe(node, bytes(channel(node.id)));
+	}
+
+	@SuppressWarnings("unchecked")
+	private static RedisClusterAsyncCommands<byte[], byte[]> cast(Object connection) {
+		return (RedisClusterAsyncCommands<byte[], byte[]>) connection;
+	}
+
+	private void reconnect(Running node) {
+		if (this.running != node) {
+			return;
+		}
+		try {
+			connect(node);
+			node.heal();
+		}
+		catch (RuntimeException ex) {
+			logger.debug("Cannot connect to Redis", ex);
+			RETRY.execute(() -> reconnect(node));
+		}
+	}
+
+	@Override
+	public void stop() {
+		Running stopping = this.running;
+		if (stopping == null) {
+			return;
+		}
+		try {
+			CompletableFuture<Long> withdrawn = call(
+					(redis) -> redis.eval(WITHDRAW, ScriptOutputType.INTEGER, this.nodeKeys, bytes(stopping.id)));
+			this.running = null;
+			withdrawn.get(STOP_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+		}
+		catch (ExecutionException | TimeoutException ex) {
+			logger.debug("Cannot withdraw the lease of this node. It expires", ex);
+		}
+		finally {
+			this.connections.destroy();
+		}
+	}
+
+	@Override
+	public CompletableFuture<Map<String, byte[]>> touch(Collection<String> keys, Duration timeToLive) {
+		List<String> names = List.copyOf(keys);
+		if (names.isEmpty()) {
+			return CompletableFuture.completedFuture(Map.of());
+		}
+		byte[][] all = names.stream().map(this::key).toArray(byte[][]::new);
+		CompletableFuture<List<byte[]>> touched = call(
+				(redis) -> redis.eval(TOUCH, ScriptOutputType.MULTI, all, millis(timeToLive)));
+		return touched.thenApply((values) -> {
+			Map<String, byte[]> present = new LinkedHashMap<>();
+			for (int i = 0; i < names.size(); i++) {
+				if (values.get(i) != null) {
+					present.put(names.get(i), values.get(i));
+				}
+			}
+			return present;
+		});
+	}
+
+	@Override
+	public CompletableFuture<byte @Nullable []> get(String key) {
+		return call((redis) -> redis.get(key(key)));
+	}
+
+	@Override
+	public CompletableFuture<Boolean> compareAndSet(String key, byte @Nullable [] expected, byte @Nullable [] update,
+			Duration timeToLive) {
+		return this
+			.<Long>call((redis) -> redis.eval(COMPARE_AND_SET, ScriptOutputType.INTEGER, new byte[][] { key(key) },
+					isPresent(expected), orEmpty(expected), isPresent(update), orEmpty(update), millis(timeToLive)))
+			.thenApply((replaced) -> replaced == 1);
+	}
+
+	@Override
+	public CompletableFuture<Long> renew(byte[] description, Duration lease) {
+		return call((redis) -> redis.eval(RENEW, ScriptOutputType.INTEGER, this.nodeKeys, bytes(running().id),
+				description, millis(lease)));
+	}
+
+	@Override
+	public CompletableFuture<Map<String, byte[]>> nodes() {
+		CompletableFuture<List<byte[]>> found = call(
+				(redis) -> redis.eval(NODES, ScriptOutputType.MULTI, this.nodeKeys));
+		return found.thenApply((values) -> {
+			Map<String, byte[]> descriptions = new LinkedHashMap<>();
+			for (int i = 0; i < values.size(); i += 2) {
+				descriptions.put(new String(values.get(i), StandardCharsets.UTF_8), values.get(i + 1));
+			}
+			return descriptions;
+		});
+	}
+
+	/**
+	 * Redis counts the subscribers, but those of all nodes of a Redis Cluster only in
+	 * part.
+	 */
+	@Override
+	public CompletableFuture<Void> send(String node, byte[] message) {
+		return this.<Long>call((redis) -> redis.publish(bytes(channel(node)), message)).thenAccept((receivers) -> {
+			if (receivers == 0 && !this.connections.isClusterAware()) {
+				throw new IllegalStateException("The node " + node + " is gone.");
+			}
+		});
+	}
+
+	private <T extends @Nullable Object> CompletableFuture<T> call(
+			Function<RedisClusterAsyncCommands<byte[], byte[]>, ? extends CompletionStage<T>> command) {
+		try {
+			running();
+			RedisClusterAsyncCommands<byte[], byte[]> redis = this.commands;
+			if (redis == null) {
+				throw new IllegalStateException("There has been no connection to Redis yet.");
+			}
+			return command.apply(redis).toCompletableFuture();
+		}
+		catch (RuntimeException ex) {
+			return CompletableFuture.failedFuture(ex);
+		}
+	}
+
+	private Running running() {
+		Running node = this.running;
+		if (node == null) {
+			throw new IllegalStateException("The node has not started, or has stopped.");
+		}
+		return node;
+	}
+
+	private byte[] key(String key) {
+		return bytes(this.prefix + "value:" + key);
+	}
+
+	private String channel(String node) {
+		return this.prefix + "node:" + node;
+	}
+
+	private static byte[] millis(Duration duration) {
+		return bytes(Long.toString(Math.max(1, duration.toMillis())));
+	}
+
+	private static byte[] isPresent(byte @Nullable [] value) {
+		return bytes((value != null) ? "1" : "0");
+	}
+
+	private static byte[] orEmpty(byte @Nullable [] value) {
+		return (value != null) ? value : new byte[0];
+	}
+
+	private static byte[] bytes(String text) {
+		return text.getBytes(StandardCharsets.UTF_8);
+	}
+
+	/** The time between start and stop. */
+	private final class Running implements MessageListener, SubscriptionListener {
+
+		private final String id;
+
+		private final Receiver receiver;
+
+		private volatile boolean subscribed;
+
+		Running(String id, Receiver receiver) {
+			this.id = id;
+			this.receiver = receiver;
+		}
+
+		@Override
+		public void onMessage(Message message, byte @Nullable [] pattern) {
+			if (RedisClusterEngine.this.running != this) {
+				return;
+			}
+			try {
+				this.receiver.receive(message.getBody());
+			}
+			catch (RuntimeException ex) {
+				logger.error("A message of another node has failed", ex);
+			}
+		}
+
+		/** The second time, the connection had been lost. */
+		@Override
+		public void onChannelSubscribed(byte[] channel, long count) {
+			if (this.subscribed) {
+				heal();
+			}
+			this.subscribed = true;
+		}
+
+		/** The connection for commands may come back later than the subscription. */
+		private void heal() {
+			if (RedisClusterEngine.this.running == this) {
+				call((redis) -> redis.ping()).whenComplete((pong, failure) -> {
+					if (failure != null) {
+						RETRY.execute(this::heal);
+					}
+					else {
+						this.receiver.healed();
+					}
+				});
+			}
+		}
+
+	}
+
+}

@@ -1,0 +1,100 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.util.List;
+import java.util.UUID;
+
+import com.hazelcast.core.HazelcastInstance;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.Inbox;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.LONG;
+import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.assertFails;
+import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.bytes;
+import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.eventually;
+import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.get;
+
+/** Members that lose each other. */
+@Timeout(300)
+class HazelcastSplitTests {
+
+	private final String cluster = "test-" + UUID.randomUUID();
+
+	@Test
+	void nodesHealAfterASplit() {
+		List<Integer> ports = List.of(TcpProxy.freePort(), TcpProxy.freePort());
+		try (TcpProxy toFirst = new TcpProxy(ports.get(0));
+				TcpProxy toSecond = new TcpProxy(ports.get(1));
+				HazelcastMembers members = new HazelcastMembers()) {
+			List<Integer> publicPorts = List.of(toFirst.port(), toSecond.port());
+			List<HazelcastInstance> both = List.of(members.start(ports.get(0), publicPorts.get(0), publicPorts),
+					members.start(ports.get(1), publicPorts.get(1), publicPorts));
+			awaitSize(both, 2);
+			Inbox firstInbox = new Inbox();
+			Inbox secondInbox = new Inbox();
+			ClusterEngine first = new HazelcastClusterEngine(both.get(0), this.cluster);
+			ClusterEngine second = new HazelcastClusterEngine(both.get(1), this.cluster);
+			String firstId = first.start("north", firstInbox);
+			String secondId = second.start("south", secondInbox);
+			assertThat(get(first.compareAndSet("key", null, bytes("before"), LONG))).isTrue();
+			toFirst.cut();
+			toSecond.cut();
+			awaitSize(both, 1);
+			assertFails(first.send(secondId, bytes("lost")));
+			assertThat(get(first.compareAndSet("key", bytes("before"), bytes("north"), LONG))).isTrue();
+			assertThat(get(second.compareAndSet("key", bytes("before"), bytes("south"), LONG))).isTrue();
+			assertThat(get(second.compareAndSet("added", null, bytes("south"), LONG))).isTrue();
+			assertThat(get(first.compareAndSet("added to north", null, bytes("north"), LONG))).isTrue();
+			eventually().until(() -> firstInbox.healings.get() == 1 && secondInbox.healings.get() == 1);
+			toFirst.mend();
+			toSecond.mend();
+			awaitSize(both, 2);
+			// The members that have joined the others again.
+			eventually().until(() -> firstInbox.healings.get() + secondInbox.healings.get() == 3);
+			String survivor = (firstInbox.healings.get() == 1) ? "north" : "south";
+			for (ClusterEngine engine : List.of(first, second)) {
+				assertThat(get(engine.get("key"))).isEqualTo(bytes(survivor));
+				assertThat(get(engine.get("added"))).isEqualTo(bytes("south"));
+				assertThat(get(engine.get("added to north"))).isEqualTo(bytes("north"));
+			}
+			// Identifiers outlive the split.
+			get(first.renew(bytes("first"), LONG));
+			get(second.renew(bytes("second"), LONG));
+			assertThat(get(first.nodes())).containsOnlyKeys(firstId, secondId);
+			get(first.send(secondId, bytes("to south")));
+			get(second.send(firstId, bytes("to north")));
+			eventually().until(() -> secondInbox.messages.containsKey("to south"));
+			eventually().until(() -> firstInbox.messages.containsKey("to north"));
+		}
+	}
+
+	@Test
+	void aNodeThatDiesIsGoneAndItsValuesStay() {
+		try (HazelcastMembers members = HazelcastMembers.two()) {
+			Inbox inbox = new Inbox();
+			ClusterEngine first = new HazelcastClusterEngine(members.get(0), this.cluster);
+			ClusterEngine second = new HazelcastClusterEngine(members.get(1), this.cluster);
+			String firstId = first.start("north", inbox);
+			String secondId = second.start("south", new Inbox());
+			get(first.renew(bytes("first"), LONG));
+			get(second.renew(bytes("second"), LONG));
+			for (int i = 0; i < 100; i++) {
+				assertThat(get(second.compareAndSet("key-" + i, null, bytes("old"), LONG))).isTrue();
+				assertThat(get(second.compareAndSet("key-" + i, bytes("old"), bytes("new"), LONG))).isTrue();
+			}
+			members.get(1).getLifecycleService().terminate();
+			eventually().until(() -> inbox.healings.get() == 1);
+			assertThat(get(first.nodes())).containsOnlyKeys(firstId);
+			assertFails(first.send(secondId, bytes("lost")));
+			for (int i = 0; i < 100; i++) {
+				assertThat(get(first.get("key-" + i))).isEqualTo(bytes("new"));
+			}
+		}
+	}
+
+	private static void awaitSize(List<HazelcastInstance> members, int size) {
+		eventually().until(() -> members.stream().allMatch((each) -> each.getCluster().getMembers().size() == size));
+	}
+
+}

@@ -1,0 +1,241 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.util.List;
+
+import com.hazelcast.client.config.ClientConfig;
+import com.hazelcast.config.Config;
+import com.hazelcast.core.HazelcastInstance;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+import org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.Inbox;
+
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.context.annotation.ImportCandidates;
+import org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration;
+import org.springframework.boot.hazelcast.autoconfigure.HazelcastAutoConfiguration;
+import org.springframework.boot.hazelcast.autoconfigure.HazelcastConfigCustomizer;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.assertj.AssertableApplicationContext;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.bytes;
+import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.eventually;
+import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.get;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
+
+/** Which engine an application gets, and how it is configured. */
+@Timeout(300)
+class LeaderFollowersClusterAutoConfigurationTests {
+
+	private final ApplicationContextRunner application = new ApplicationContextRunner()
+		.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
+				LeaderFollowersClusterAutoConfiguration.class, LeaderFollowersHazelcastAutoConfiguration.class,
+				HazelcastAutoConfiguration.class, DataRedisAutoConfiguration.class))
+		.withPropertyValues("lf.cluster.name=test-" + System.nanoTime());
+
+	/** Without a member, which would take a second or more to start. */
+	private final ApplicationContextRunner configured = this.application.withBean(HazelcastInstance.class,
+			LeaderFollowersClusterAutoConfigurationTests::member);
+
+	private static HazelcastInstance member() {
+		HazelcastInstance member = mock();
+		given(member.getLocalEndpoint()).willReturn(mock(com.hazelcast.cluster.Member.class));
+		return member;
+	}
+
+	@Test
+	void bothAutoConfigurationsAreFound() {
+		assertThat(ImportCandidates.load(org.springframework.boot.autoconfigure.AutoConfiguration.class, null)
+			.getCandidates()).contains(LeaderFollowersClusterAutoConfiguration.class.getName(),
+					LeaderFollowersHazelcastAutoConfiguration.class.getName());
+	}
+
+	@Test
+	void hazelcastIsTheDefaultEvenIfRedisIsThere() {
+		this.configured.withPropertyValues("spring.data.redis.host=redis.example")
+			.run((context) -> assertThat(engine(context)).isInstanceOf(HazelcastClusterEngine.class));
+	}
+
+	@Test
+	void redisIsChosenByName() {
+		this.application.withPropertyValues("lf.cluster.engine=redis").run((context) -> {
+			assertThat(engine(context)).isInstanceOf(RedisClusterEngine.class);
+			assertThat(context).doesNotHaveBean(HazelcastInstance.class).doesNotHaveBean(Config.class);
+		});
+	}
+
+	@Test
+	void redisIsChosenIfThereIsNoHazelcast() {
+		this.application.withClassLoader(new FilteredClassLoader("com.hazelcast"))
+			.run((context) -> assertThat(engine(context)).isInstanceOf(RedisClusterEngine.class));
+	}
+
+	@Test
+	void aMissingEngineFailsTheStart() {
+		ApplicationContextRunner without = this.application
+			.withClassLoader(new FilteredClassLoader("com.hazelcast", "org.springframework.data.redis"));
+		without.run((context) -> assertThat(context).getFailure()
+			.rootCause()
+			.hasMessageContaining("lf.cluster.engine")
+			.hasMessageContaining("spring-boot-hazelcast"));
+		without.withPropertyValues("lf.cluster.enabled=false")
+			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(ClusterEngine.class));
+		this.application.withClassLoader(new FilteredClassLoader("com.hazelcast"))
+			.withPropertyValues("lf.cluster.engine=hazelcast")
+			.run((context) -> assertThat(context).getFailure().rootCause().hasMessageContaining("HAZELCAST"));
+		this.configured.withClassLoader(new FilteredClassLoader("org.springframework.data.redis"))
+			.withPropertyValues("lf.cluster.engine=redis")
+			.run((context) -> assertThat(context).getFailure().rootCause().hasMessageContaining("REDIS"));
+	}
+
+	@Test
+	void anUnknownEngineFailsTheStart() {
+		this.configured.withPropertyValues("lf.cluster.engine=zookeeper")
+			.run((context) -> assertThat(context).getFailure().rootCause().hasMessageContaining("zookeeper"));
+	}
+
+	@Test
+	void nothingIsThereIfTheClusterIsSwitchedOff() {
+		for (String property : List.of("lf.cluster.enabled=false", "lf.enabled=false")) {
+			this.application.withPropertyValues(property)
+				.run((context) -> assertThat(context).hasNotFailed()
+					.doesNotHaveBean(ClusterEngine.class)
+					.doesNotHaveBean(HazelcastInstance.class));
+		}
+	}
+
+	@Test
+	void mistypedPropertiesFailTheStart() {
+		for (String name : List.of("lf.cluster.nam", "lf.cluster.hazelcast.member[0]", "lf.clusters.name", "lf.pol.x",
+				"lf.cluster")) {
+			this.configured.withPropertyValues(name + "=1")
+				.run((context) -> assertThat(context).getFailure()
+					.as(name)
+					.rootCause()
+					.satisfies((cause) -> assertThat(cause.toString())
+						.contains(name.equals("lf.cluster") ? "cluster" : name)));
+		}
+	}
+
+	@Test
+	void propertiesOfClusterAndServersAreBound() {
+		this.configured
+			.withPropertyValues("lf.cluster.name=taxis", "lf.cluster.node-name=a b", "lf.cluster.hazelcast.port=5800",
+					"lf.cluster.hazelcast.members=10.0.0.1:5701,10.0.0.2", "lf.pool.threads.min=2")
+			.run((context) -> {
+				ClusterProperties properties = context.getBean(ClusterProperties.class);
+				assertThat(properties.nameOrDefault(context.getEnvironment())).isEqualTo("taxis");
+				assertThat(properties.nodeNameOrDefault()).isEqualTo("a_b");
+				assertThat(properties.hazelcast().members()).containsExactly("10.0.0.1:5701", "10.0.0.2");
+			});
+	}
+
+	@Test
+	void namesHaveDefaults() {
+		ClusterProperties properties = new ClusterProperties(true, null, null, null, null);
+		assertThat(properties.nodeNameOrDefault()).isNotEmpty().isASCII().doesNotContainAnyWhitespaces();
+		this.configured.withPropertyValues("spring.application.name=dispatch")
+			.run((context) -> assertThat(properties.nameOrDefault(context.getEnvironment())).isEqualTo("dispatch"));
+	}
+
+	@Test
+	void theDefaultOfHazelcast() {
+		this.application.withBean(HazelcastInstance.class, () -> member())
+			.withPropertyValues("lf.cluster.engine=hazelcast")
+			.run((context) -> assertThat(context).doesNotHaveBean(Config.class));
+		Config config = LeaderFollowersHazelcastAutoConfiguration.config(new ClusterProperties.Hazelcast(
+				List.of("10.0.0.1:5701"), null, new ClusterProperties.Kubernetes(null)));
+		assertThat(config.getNetworkConfig().getJoin().getTcpIpConfig().isEnabled()).isTrue();
+		assertThat(config.getNetworkConfig().getJoin().getTcpIpConfig().getMembers()).containsExactly("10.0.0.1:5701");
+		assertThat(config.getNetworkConfig().getJoin().getMulticastConfig().isEnabled()).isFalse();
+		assertThat(config.getNetworkConfig().getJoin().isAutoDetectionEnabled()).isFalse();
+		assertThat(config.getNetworkConfig().getPort()).isEqualTo(5701);
+		assertThat(config.getNetworkConfig().isPortAutoIncrement()).isTrue();
+		assertThat(config.getProperty("hazelcast.phone.home.enabled")).isEqualTo("false");
+	}
+
+	@Test
+	void hazelcastInKubernetes() {
+		Config config = LeaderFollowersHazelcastAutoConfiguration.config(new ClusterProperties.Hazelcast(List.of(),
+				5800, new ClusterProperties.Kubernetes("nodes.taxis.svc.cluster.local")));
+		assertThat(config.getNetworkConfig().getJoin().getKubernetesConfig().isEnabled()).isTrue();
+		assertThat(config.getNetworkConfig().getJoin().getKubernetesConfig().getProperties())
+			.containsEntry("service-dns", "nodes.taxis.svc.cluster.local")
+			.containsEntry("service-port", "5800");
+		assertThat(config.getNetworkConfig().getPort()).isEqualTo(5800);
+		assertThat(config.getNetworkConfig().isPortAutoIncrement()).isFalse();
+	}
+
+	@Test
+	void nodesOfTwoApplicationsFindEachOther() {
+		List<Integer> ports = List.of(TcpProxy.freePort(), TcpProxy.freePort());
+		ApplicationContextRunner node = this.application
+			.withPropertyValues("lf.cluster.hazelcast.members=127.0.0.1:%s,127.0.0.1:%s".formatted(ports.toArray()))
+			.withUserConfiguration(Quick.class);
+		node.withPropertyValues("lf.cluster.hazelcast.port=" + ports.get(0))
+			.run((first) -> node.withPropertyValues("lf.cluster.hazelcast.port=" + ports.get(1)).run((second) -> {
+				Inbox inbox = new Inbox();
+				engine(first).start("north", new Inbox());
+				String id = engine(second).start("south", inbox);
+				get(engine(first).send(id, bytes("message")));
+				eventually().until(() -> inbox.messages.containsKey("message"));
+			}));
+	}
+
+	@Test
+	void theConfigurationOfTheApplicationComesFirst() {
+		int port = TcpProxy.freePort();
+		this.application.withBean(Config.class, () -> {
+			Config config = new Config("mine").setClusterName("mine-" + port);
+			config.getNetworkConfig().setPort(port).getJoin().getAutoDetectionConfig().setEnabled(false);
+			new Quick().quick().customize(config);
+			return config;
+		}).run((context) -> {
+			assertThat(context).hasSingleBean(Config.class);
+			assertThat(context.getBean(HazelcastInstance.class).getName()).isEqualTo("mine");
+			assertThat(engine(context)).isInstanceOf(HazelcastClusterEngine.class);
+		});
+	}
+
+	@Test
+	void aClientOfTheApplicationIsNotReplaced() {
+		this.application.withBean(ClientConfig.class, () -> {
+			ClientConfig client = new ClientConfig();
+			client.getConnectionStrategyConfig().setAsyncStart(true);
+			client.setProperty("hazelcast.logging.type", "none");
+			client.getNetworkConfig().addAddress("127.0.0.1:" + TcpProxy.freePort());
+			return client;
+		})
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.hasMessageContaining("is a client")
+				.hasMessageContaining("lf.cluster.engine"));
+	}
+
+	private static ClusterEngine engine(AssertableApplicationContext context) {
+		return context.getBean(ClusterEngine.class);
+	}
+
+	/** Starts a member in less time. */
+	@Configuration(proxyBeanMethods = false)
+	static class Quick {
+
+		@Bean
+		HazelcastConfigCustomizer quick() {
+			return (config) -> {
+				config.setProperty("hazelcast.logging.type", "none")
+					.setProperty("hazelcast.partition.count", "17")
+					.setProperty("hazelcast.wait.seconds.before.join", "0");
+				config.getMetricsConfig().setEnabled(false);
+				config.getNetworkConfig().getInterfaces().setEnabled(true).addInterface("127.0.0.1");
+			};
+		}
+
+	}
+
+}

@@ -1,0 +1,143 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.mockito.Mockito.mock;
+
+/** The contract of the engine, and rules for Redis alone. */
+class RedisClusterEngineTests extends AbstractClusterEngineTests {
+
+	private static RedisServer redis;
+
+	@BeforeAll
+	static void startRedis() {
+		redis = new RedisServer().start();
+	}
+
+	@AfterAll
+	static void stopRedis() {
+		if (redis != null) {
+			redis.close();
+		}
+	}
+
+	@Override
+	ClusterEngine create(int index, String cluster) {
+		return engine(redis.port(), cluster);
+	}
+
+	private static ClusterEngine engine(int port, String cluster) {
+		return new RedisClusterEngine(RedisConnections.forEngine(new LettuceConnectionFactory("127.0.0.1", port)),
+				cluster);
+	}
+
+	@Test
+	void otherClientsThanLettuceAreRejected() {
+		RedisConnectionFactory other = mock();
+		assertThatIllegalStateException().isThrownBy(() -> RedisConnections.forEngine(other))
+			.withMessageContaining("spring.data.redis.client-type");
+	}
+
+	@Test
+	void aNodeHealsAfterARestartOfRedis() {
+		try (RedisServer server = new RedisServer().start()) {
+			String cluster = "test-" + UUID.randomUUID();
+			ClusterEngine engine = engine(server.port(), cluster);
+			try {
+				Inbox inbox = new Inbox();
+				String id = engine.start("north", inbox);
+				get(engine.renew(bytes("node"), LONG));
+				assertThat(get(engine.compareAndSet("key", null, bytes("value"), LONG))).isTrue();
+				server.stop();
+				eventually().untilAsserted(() -> {
+					assertFails(engine.get("key"));
+					assertFails(engine.compareAndSet("key", null, bytes("value"), LONG));
+					assertFails(engine.touch(List.of("key"), LONG));
+					assertFails(engine.renew(bytes("node"), LONG));
+					assertFails(engine.nodes());
+					assertFails(engine.send(id, bytes("message")));
+				});
+				assertThat(inbox.healings).hasValue(0);
+				server.start();
+				eventually().until(() -> inbox.healings.get() == 1);
+				assertThat(get(engine.get("key"))).isNull();
+				assertThat(get(engine.nodes())).isEmpty();
+				get(engine.renew(bytes("node"), LONG));
+				get(engine.send(id, bytes("again")));
+				eventually().until(() -> inbox.messages.containsKey("again"));
+				assertThat(inbox.messages).hasSize(1);
+			}
+			finally {
+				engine.stop();
+			}
+		}
+	}
+
+	@Test
+	void aNodeStartsWithoutRedisAndHealsWhenItIsThere() {
+		try (RedisServer server = new RedisServer()) {
+			ClusterEngine engine = engine(server.port(), "test");
+			try {
+				Inbox inbox = new Inbox();
+				String id = engine.start("north", inbox);
+				assertFails(engine.renew(bytes("node"), LONG));
+				assertThat(inbox.healings).hasValue(0);
+				server.start();
+				eventually().until(() -> inbox.healings.get() == 1);
+				get(engine.renew(bytes("node"), LONG));
+				get(engine.send(id, bytes("message")));
+				eventually().until(() -> inbox.messages.containsKey("message"));
+			}
+			finally {
+				engine.stop();
+			}
+		}
+	}
+
+	@Test
+	void aCommandWhoseReplyIsLostIsNotRepeated() {
+		try (TcpProxy proxy = new TcpProxy(redis.port())) {
+			String cluster = "test-" + UUID.randomUUID();
+			ClusterEngine near = engine(redis.port(), cluster);
+			ClusterEngine far = engine(proxy.port(), cluster);
+			try {
+				Inbox inbox = new Inbox();
+				String id = near.start("near", inbox);
+				Inbox farInbox = new Inbox();
+				far.start("far", farInbox);
+				assertThat(get(far.compareAndSet("key", null, bytes("1"), LONG))).isTrue();
+				proxy.dropReplies();
+				CompletableFuture<Void> sent = far.send(id, bytes("once"));
+				CompletableFuture<Boolean> replaced = far.compareAndSet("key", bytes("1"), bytes("2"), LONG);
+				eventually().until(() -> inbox.messages.containsKey("once"));
+				eventually().until(() -> get(near.get("key"))[0] == '2');
+				assertThat(get(near.compareAndSet("key", bytes("2"), bytes("1"), LONG))).isTrue();
+				proxy.cut();
+				assertFails(sent);
+				assertFails(replaced);
+				proxy.mend();
+				eventually().until(() -> farInbox.healings.get() > 0);
+				get(far.send(id, bytes("later")));
+				eventually().until(() -> inbox.messages.containsKey("later"));
+				assertThat(inbox.messages.values()).containsOnly(1);
+				assertThat(get(near.get("key"))).isEqualTo(bytes("1"));
+			}
+			finally {
+				far.stop();
+				near.stop();
+			}
+		}
+	}
+
+}

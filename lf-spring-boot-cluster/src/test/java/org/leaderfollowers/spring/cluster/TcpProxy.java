@@ -1,0 +1,139 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** A link that can be cut. */
+final class TcpProxy implements AutoCloseable {
+
+	private final ServerSocket server;
+
+	private final int target;
+
+	private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
+
+	private volatile boolean cut;
+
+	private volatile boolean dropsReplies;
+
+	TcpProxy(int target) {
+		this.target = target;
+		try {
+			this.server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+		start(this::accept);
+	}
+
+	static int freePort() {
+		try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+			return socket.getLocalPort();
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	int port() {
+		return this.server.getLocalPort();
+	}
+
+	/** Closes all connections, and each new one. */
+	void cut() {
+		this.cut = true;
+		this.sockets.forEach(TcpProxy::close);
+	}
+
+	/** Drops what the target sends. */
+	void dropReplies() {
+		this.dropsReplies = true;
+	}
+
+	void mend() {
+		this.dropsReplies = false;
+		this.cut = false;
+	}
+
+	private static void start(Runnable task) {
+		Thread thread = new Thread(task, "proxy");
+		thread.setDaemon(true);
+		thread.start();
+	}
+
+	private void accept() {
+		try {
+			while (true) {
+				Socket client = this.server.accept();
+				try {
+					Socket peer = new Socket(InetAddress.getLoopbackAddress(), this.target);
+					this.sockets.add(client);
+					this.sockets.add(peer);
+					if (this.cut) {
+						close(client);
+						close(peer);
+					}
+					start(() -> copy(client, peer, false));
+					start(() -> copy(peer, client, true));
+				}
+				catch (IOException ex) {
+					close(client);
+				}
+			}
+		}
+		catch (IOException ex) {
+			// Closed
+		}
+	}
+
+	private void copy(Socket from, Socket to, boolean replies) {
+		try {
+			InputStream input = from.getInputStream();
+			OutputStream output = to.getOutputStream();
+			byte[] buffer = new byte[65_536];
+			for (int length = input.read(buffer); length >= 0; length = input.read(buffer)) {
+				if (!(replies && this.dropsReplies)) {
+					output.write(buffer, 0, length);
+				}
+			}
+		}
+		catch (IOException ex) {
+			// Closed
+		}
+		finally {
+			close(from);
+			close(to);
+			this.sockets.remove(from);
+			this.sockets.remove(to);
+		}
+	}
+
+	private static void close(Socket socket) {
+		try {
+			socket.close();
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	@Override
+	public void close() {
+		cut();
+		try {
+			this.server.close();
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+}
