@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.cluster;
 import com.hazelcast.core.HazelcastInstance;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
 
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
@@ -13,6 +14,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClas
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.boot.data.redis.autoconfigure.DataRedisConnectionDetails;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
@@ -63,14 +65,22 @@ public final class LeaderFollowersClusterAutoConfiguration {
 
 	@Configuration(proxyBeanMethods = false)
 	@ConditionalOnBooleanProperty(name = { "lf.enabled", "lf.cluster.enabled" }, matchIfMissing = true)
-	@ConditionalOnClass(LettuceConnectionFactory.class)
+	@ConditionalOnClass({ LettuceConnectionFactory.class, DataRedisConnectionDetails.class })
 	@Conditional(RedisChosen.class)
 	static class OnRedis {
 
 		@Bean(destroyMethod = "stop")
 		@ConditionalOnMissingBean
 		ClusterEngine leaderFollowersRedisEngine(RedisConnectionFactory connections, ClusterProperties properties,
-				Environment environment) {
+				Environment environment, ObjectProvider<DataRedisConnectionDetails> details) {
+			details.ifAvailable((available) -> {
+				if (available.getMasterReplica() != null) {
+					throw new InvalidConfigurationPropertyValueException("spring.data.redis.masterreplica.nodes",
+							available.getMasterReplica().getNodes(),
+							"A cluster of nodes needs a Redis that finds its master by itself. "
+									+ "Configure one node, Sentinel or Redis Cluster.");
+				}
+			});
 			return new RedisClusterEngine(RedisConnections.forEngine(connections),
 					properties.nameOrDefault(environment));
 		}

@@ -1,0 +1,40 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+
+import org.junit.jupiter.api.Test;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for the metadata that tells IDEs about {@link ClusterProperties}.
+ */
+class ConfigurationMetadataTests {
+
+	private static final Pattern PROPERTY = Pattern
+		.compile("\"name\": \"(lf\\.cluster\\.[^\"]+)\",\\s*\"type\": \"[^\"]+\",\\s*\"description\": \"([^\"]+)\"");
+
+	@Test
+	void everyKeyIsThereWithADescriptionInTheStyleOfBoot() throws IOException {
+		Map<String, String> descriptions = new TreeMap<>();
+		try (InputStream input = ClusterProperties.class
+			.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
+			PROPERTY.matcher(new String(input.readAllBytes(), StandardCharsets.UTF_8))
+				.results()
+				.forEach((property) -> descriptions.put(property.group(1), property.group(2)));
+		}
+		assertThat(descriptions).containsOnlyKeys("lf.cluster.enabled", "lf.cluster.engine", "lf.cluster.name",
+				"lf.cluster.node-name", "lf.cluster.hazelcast.members", "lf.cluster.hazelcast.port",
+				"lf.cluster.hazelcast.kubernetes.service-dns");
+		assertThat(descriptions).allSatisfy((name, description) -> assertThat(description).as(name)
+			.matches("[A-Z].*\\.")
+			.doesNotStartWith("The ")
+			.doesNotStartWith("A "));
+	}
+
+}
