@@ -2,7 +2,10 @@ package org.leaderfollowers.spring.cluster;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
@@ -19,19 +22,35 @@ class ConfigurationMetadataTests {
 	private static final Pattern PROPERTY = Pattern
 		.compile("\"name\": \"(lf\\.cluster\\.[^\"]+)\",\\s*\"type\": \"[^\"]+\",\\s*\"description\": \"([^\"]+)\"");
 
-	@Test
-	void everyKeyIsThereWithADescriptionInTheStyleOfBoot() throws IOException {
-		Map<String, String> descriptions = new TreeMap<>();
+	private final Map<String, String> descriptions = read();
+
+	private static Map<String, String> read() {
 		try (InputStream input = ClusterProperties.class
 			.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
+			Map<String, String> descriptions = new TreeMap<>();
 			PROPERTY.matcher(new String(input.readAllBytes(), StandardCharsets.UTF_8))
 				.results()
 				.forEach((property) -> descriptions.put(property.group(1), property.group(2)));
+			return descriptions;
 		}
-		assertThat(descriptions).containsOnlyKeys("lf.cluster.enabled", "lf.cluster.engine", "lf.cluster.name",
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
+	}
+
+	@Test
+	void theReferenceNamesEveryKey() throws IOException {
+		String reference = Files
+			.readString(Path.of(System.getProperty("basedir", "."), "../docs/src/docs/asciidoc/reference.adoc"));
+		assertThat(this.descriptions.keySet()).allSatisfy((name) -> assertThat(reference).contains("`" + name + "`"));
+	}
+
+	@Test
+	void everyKeyIsThereWithADescriptionInTheStyleOfBoot() {
+		assertThat(this.descriptions).containsOnlyKeys("lf.cluster.enabled", "lf.cluster.engine", "lf.cluster.name",
 				"lf.cluster.node-name", "lf.cluster.hazelcast.members", "lf.cluster.hazelcast.port",
 				"lf.cluster.hazelcast.kubernetes.service-dns");
-		assertThat(descriptions).allSatisfy((name, description) -> assertThat(description).as(name)
+		assertThat(this.descriptions).allSatisfy((name, description) -> assertThat(description).as(name)
 			.matches("[A-Z].*\\.")
 			.doesNotStartWith("The ")
 			.doesNotStartWith("A "));
