@@ -37,6 +37,9 @@ final class CloseSequence {
 
 	private volatile Why why;
 
+	/** Whether the handler knows that the connection is closed. Written by the owner. */
+	private volatile boolean closeReported;
+
 	/** Written by the owner. */
 	private volatile Phase phase = Phase.REQUESTED;
 
@@ -240,6 +243,18 @@ final class CloseSequence {
 			context.warnings().notEstablished(this.connection, cause(), context.timeouts().handshakeNanos());
 		}
 		context.closed(this.connection, reason);
+		// First the flag and then the look: whoever asks for the end looks at the flag
+		// after it has left its future, so one of the two completes it.
+		this.closeReported = true;
+		ConnectionWatch watched = this.connection.watch;
+		if (watched != null) {
+			watched.ended(reason);
+		}
+	}
+
+	/** Whether the handler knows that the connection is closed. Any thread. */
+	boolean isReported() {
+		return this.closeReported;
 	}
 
 }

@@ -155,6 +155,19 @@ public interface Connection {
 	void fail(Throwable failure);
 
 	/**
+	 * Tells when the connection has ended, so that code can release what it keeps for the
+	 * connection without being its handler. Costs nothing unless it is called.
+	 * @return a future for the close reason. It is completed after
+	 * {@link MessageHandler#onClose} has returned, by the same thread; or it is completed
+	 * already. Code that depends on the future may block, as a handler may. To complete
+	 * the future by other code has no effect on the connection
+	 * @throws UnsupportedOperationException for a datagram
+	 */
+	default CompletableFuture<CloseReason> whenClosed() {
+		throw new UnsupportedOperationException("whenClosed");
+	}
+
+	/**
 	 * Whether the connection can still be used.
 	 * @return {@code false} as soon as a close has been requested or detected
 	 */

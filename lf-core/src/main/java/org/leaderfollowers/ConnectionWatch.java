@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
@@ -25,11 +26,14 @@ final class ConnectionWatch {
 
 	private static final VarHandle SENDING_SINCE;
 
+	private static final VarHandle END;
+
 	static {
 		try {
 			MethodHandles.Lookup lookup = MethodHandles.lookup();
 			RECEIVING_SINCE = lookup.findVarHandle(ConnectionWatch.class, "receivingSince", long.class);
 			SENDING_SINCE = lookup.findVarHandle(ConnectionWatch.class, "sendingSince", long.class);
+			END = lookup.findVarHandle(ConnectionWatch.class, "end", CompletableFuture.class);
 		}
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
@@ -52,6 +56,10 @@ final class ConnectionWatch {
 
 	/** When the client must have logged in. */
 	private volatile long loginDeadline;
+
+	/** Completed when the connection has ended. {@code null} until it is asked for. */
+	@SuppressWarnings("FieldMayBeFinal") // changed through END
+	private volatile @Nullable CompletableFuture<CloseReason> end;
 
 	/** The thread that owns the connection and reads it while its handler waits. */
 	volatile @Nullable BoundInput reader;
@@ -110,6 +118,27 @@ final class ConnectionWatch {
 	void writeIdleAfter(long periodNanos, long nowNanos) {
 		sent(nowNanos);
 		this.writeIdleNanos = period(periodNanos);
+	}
+
+	/** A future for the end of the connection. Any thread. */
+	CompletableFuture<CloseReason> end() {
+		CompletableFuture<CloseReason> current = this.end;
+		if (current == null) {
+			current = new CompletableFuture<>();
+			Object earlier = END.compareAndExchange(this, null, current);
+			if (earlier != null) {
+				return end();
+			}
+		}
+		return current;
+	}
+
+	/** The connection has ended. Called by the owner only. */
+	void ended(CloseReason reason) {
+		CompletableFuture<CloseReason> current = this.end;
+		if (current != null) {
+			current.complete(reason);
+		}
 	}
 
 	/** Ends the login timeout, because the client has logged in. Any thread. */

@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 
 import javax.net.ssl.SSLSession;
 
@@ -462,6 +463,17 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	@Override
 	public void close(CloseReason reason) {
 		requestCloseAndLook(reason.requireOfApplication(), null);
+	}
+
+	@Override
+	public final CompletableFuture<CloseReason> whenClosed() {
+		CompletableFuture<CloseReason> end = watch().end();
+		// The end may have come before it was asked for. See CloseSequence.noteClosed.
+		CloseSequence now = this.closing;
+		if (now != null && now.isReported()) {
+			end.complete(now.reason());
+		}
+		return end.copy();
 	}
 
 	@Override

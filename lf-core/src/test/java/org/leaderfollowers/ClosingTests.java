@@ -4,6 +4,8 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -82,6 +84,41 @@ class ClosingTests {
 		assertThat(peer.readTextToEnd()).as("what follows the reply").isEmpty();
 		assertThat(recorder.awaitClose(1)).containsExactly("open", "hello", "close " + reason);
 		Engine.eventually().until(() -> server.snapshot().closedConnections().get(reason) == 1);
+	}
+
+	@Test
+	void whoeverWantsToKnowIsToldOfTheEndAfterTheHandler() {
+		List<String> order = new CopyOnWriteArrayList<>();
+		Recorder recorder = new Recorder() {
+			@Override
+			void close(Connection connection, CloseReason reason) {
+				order.add("handler");
+			}
+		};
+		TcpServer server = this.engine.lines(this.engine.pool(1, 2), recorder);
+		Peer peer = this.engine.connect(server);
+		Connection connection = recorder.await(1);
+		CompletableFuture<CloseReason> spoilt = connection.whenClosed();
+		spoilt.complete(CloseReason.LOCAL);
+		CompletableFuture<Void> told = connection.whenClosed()
+			.thenAccept((reason) -> order.add(reason + " " + server.connection(1)));
+		assertThat(told).isNotDone();
+		peer.close();
+		Engine.eventually().until(told::isDone);
+		assertThat(order).containsExactly("handler", "PEER null");
+		assertThat(connection.whenClosed()).as("asked later").isCompletedWithValue(CloseReason.PEER);
+	}
+
+	@Test
+	void theEndIsNeverMissedByWhoeverAsksWhileItComes() {
+		Recorder recorder = new Recorder();
+		TcpServer server = this.engine.lines(this.engine.pool(2, 4), recorder);
+		for (int round = 1; round <= 300; round++) {
+			Peer peer = this.engine.connect(server);
+			Connection connection = recorder.await(round);
+			peer.close();
+			Engine.eventually().until(connection.whenClosed()::isDone);
+		}
 	}
 
 	@ParameterizedTest

@@ -21,6 +21,7 @@ import org.leaderfollowers.spring.handler.ClientProxies;
 import org.leaderfollowers.spring.handler.ClientProxies.Exchangers;
 import org.leaderfollowers.spring.handler.HandlerBeans;
 import org.leaderfollowers.spring.handler.LfConnections;
+import org.leaderfollowers.spring.handler.MessageConversion;
 import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.server.LeaderFollowersPoolBuilderCustomizer;
@@ -139,14 +140,20 @@ public final class LeaderFollowersAutoConfiguration {
 			.build();
 	}
 
+	@Bean
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	MessageConversion leaderFollowersMessageConversion(LfProperties properties,
+			ConfigurableListableBeanFactory beanFactory, ObjectProvider<MessageConverter> messageConverters,
+			Environment environment) {
+		return new MessageConversion((server) -> ServerAssembly.charset(server, properties, environment), beanFactory,
+				messageConverters);
+	}
+
 	/** Does not depend on the beans that the servers need either. */
 	@Bean
 	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
-	LfConnections leaderFollowersConnections(LfProperties properties, LeaderFollowersServers servers,
-			ConfigurableListableBeanFactory beanFactory, ObjectProvider<MessageConverter> messageConverters,
-			Environment environment) {
-		return new LfConnections(servers, (server) -> ServerAssembly.charset(server, properties, environment),
-				beanFactory, messageConverters);
+	LfConnections leaderFollowersConnections(LeaderFollowersServers servers, MessageConversion conversion) {
+		return new LfConnections(servers, conversion);
 	}
 
 	@Bean(ClientRegistrar.CLIENTS)

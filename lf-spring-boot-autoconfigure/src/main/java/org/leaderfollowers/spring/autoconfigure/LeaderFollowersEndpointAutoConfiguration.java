@@ -11,11 +11,13 @@ import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
 import org.leaderfollowers.spring.actuate.HandOffsEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpointWebExtension;
+import org.leaderfollowers.spring.actuate.SessionsEndpoint;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.WireLogging;
 import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.handler.HandlerBeans;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.session.LfSessions;
 
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
@@ -37,7 +39,7 @@ import org.springframework.util.StringUtils;
  * {@link EnableAutoConfiguration Auto-configuration} for {@link LeaderFollowersEndpoint},
  * {@link HandOffsEndpoint}, {@link ConnectionsEndpoint} and {@link ClientsEndpoint}.
  */
-@AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
+@AutoConfiguration(after = { LeaderFollowersAutoConfiguration.class, LeaderFollowersSessionAutoConfiguration.class })
 @ConditionalOnClass({ TcpServer.class, LeaderFollowersEndpoint.class, ConditionalOnAvailableEndpoint.class })
 @ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class, LfProperties.class })
 @EnableConfigurationProperties(LeaderFollowersEndpointAutoConfiguration.ConnectionsEndpointProperties.class)
@@ -82,6 +84,14 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	@ConditionalOnAvailableEndpoint
 	ClientsEndpoint leaderFollowersClientsEndpoint(LeaderFollowersClients clients) {
 		return new ClientsEndpoint(clients);
+	}
+
+	@Bean
+	@ConditionalOnBean(LfSessions.class)
+	@ConditionalOnMissingBean
+	@ConditionalOnAvailableEndpoint
+	SessionsEndpoint leaderFollowersSessionsEndpoint(LfSessions sessions) {
+		return new SessionsEndpoint(sessions);
 	}
 
 	@Bean

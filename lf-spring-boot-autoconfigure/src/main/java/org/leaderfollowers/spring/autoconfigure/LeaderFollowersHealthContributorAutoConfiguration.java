@@ -13,10 +13,12 @@ import org.leaderfollowers.spring.health.PoolHealthIndicator;
 import org.leaderfollowers.spring.health.ServerHealthIndicator;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.session.LfSessions;
 
 import org.springframework.aot.hint.BindingReflectionHintsRegistrar;
 import org.springframework.aot.hint.RuntimeHints;
 import org.springframework.aot.hint.RuntimeHintsRegistrar;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -32,7 +34,7 @@ import org.springframework.context.annotation.ImportRuntimeHints;
  * {@link EnableAutoConfiguration Auto-configuration} for
  * {@link LeaderFollowersHealthContributor}.
  */
-@AutoConfiguration(after = LeaderFollowersAutoConfiguration.class)
+@AutoConfiguration(after = { LeaderFollowersAutoConfiguration.class, LeaderFollowersSessionAutoConfiguration.class })
 @ConditionalOnClass({ TcpServer.class, HealthContributor.class, ConditionalOnEnabledHealthIndicator.class })
 @ConditionalOnBean({ LeaderFollowersPools.class, LeaderFollowersServers.class, LeaderFollowersClients.class,
 		LfProperties.class })
@@ -43,8 +45,9 @@ public final class LeaderFollowersHealthContributorAutoConfiguration {
 	@Bean
 	@ConditionalOnMissingBean(name = { "lfHealthIndicator", "lfHealthContributor" }, search = SearchStrategy.CURRENT)
 	HealthContributor lfHealthContributor(LfProperties properties, LeaderFollowersPools pools,
-			LeaderFollowersServers servers, LeaderFollowersClients clients) {
-		return new LeaderFollowersHealthContributor(pools, servers, clients, saturatedAfter(properties.health()));
+			LeaderFollowersServers servers, LeaderFollowersClients clients, ObjectProvider<LfSessions> sessions) {
+		return new LeaderFollowersHealthContributor(pools, servers, clients, sessions.getIfAvailable(),
+				saturatedAfter(properties.health()));
 	}
 
 	private static @Nullable Duration saturatedAfter(Health health) {

@@ -5,6 +5,7 @@ import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.session.LfSessions;
 
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -21,7 +22,7 @@ import org.springframework.context.annotation.Bean;
  * {@link EnableAutoConfiguration Auto-configuration} for the meters of Leader/Followers
  * pools, servers and clients. Each application context has its own meters.
  */
-@AutoConfiguration(after = LeaderFollowersAutoConfiguration.class,
+@AutoConfiguration(after = { LeaderFollowersAutoConfiguration.class, LeaderFollowersSessionAutoConfiguration.class },
 		afterName = "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration")
 @ConditionalOnClass({ TcpServer.class, MeterRegistry.class })
 @ConditionalOnBean(MeterRegistry.class)
@@ -48,6 +49,13 @@ public final class LeaderFollowersMetricsAutoConfiguration {
 		return new ClientMetrics(clients);
 	}
 
+	@Bean
+	@ConditionalOnBean(value = LfSessions.class, search = SearchStrategy.CURRENT)
+	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	SessionMetrics leaderFollowersSessionMetrics(LfSessions sessions) {
+		return new SessionMetrics(sessions);
+	}
+
 	/**
 	 * Spring Boot binds the meters of this context to its registries. This bean binds
 	 * them if the registry belongs to a parent context, or if the module of Spring Boot
@@ -60,6 +68,7 @@ public final class LeaderFollowersMetricsAutoConfiguration {
 			beanFactory.getBeansOfType(PoolMetrics.class).values().forEach((metrics) -> metrics.bindTo(unique));
 			beanFactory.getBeansOfType(ServerMetrics.class).values().forEach((metrics) -> metrics.bindTo(unique));
 			beanFactory.getBeansOfType(ClientMetrics.class).values().forEach((metrics) -> metrics.bindTo(unique));
+			beanFactory.getBeansOfType(SessionMetrics.class).values().forEach((metrics) -> metrics.bindTo(unique));
 		});
 	}
 

@@ -36,13 +36,14 @@ import org.springframework.util.unit.DataSize;
  * @param observation Observation of the messages.
  * @param logging Logging of servers, clients and event sources.
  * @param health Conditions of the health.
+ * @param sessions Sessions, which find clients by their names.
  */
 @ConfigurationProperties(prefix = "lf", ignoreUnknownFields = false)
 public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Server server,
 		@DefaultValue Map<String, Server> servers, @DefaultValue Map<String, ClientProperties> clients,
 		@Nullable Pool pool, @DefaultValue Map<String, Pool> pools, @DefaultValue Map<String, Source> sources,
 		@DefaultValue Shutdown shutdown, @DefaultValue Observation observation, @DefaultValue Logging logging,
-		@DefaultValue Health health) {
+		@DefaultValue Health health, @DefaultValue Sessions sessions) {
 
 	/**
 	 * Returns these properties without some of the servers, for tests that exclude
@@ -55,7 +56,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 		left.keySet().removeIf(names.negate());
 		return new LfProperties(this.enabled, names.test(ConfiguredProperties.DEFAULT_NAME) ? this.server : null, left,
 				this.clients, this.pool, this.pools, this.sources, this.shutdown, this.observation, this.logging,
-				this.health);
+				this.health, this.sessions);
 	}
 
 	/**
@@ -332,6 +333,19 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * is out of service. No limit by default.
 	 */
 	public record Health(@Nullable Duration saturatedAfter) {
+	}
+
+	/**
+	 * Sessions, which find clients by their names.
+	 *
+	 * @param maxNameLength Maximum number of characters of the name of a session.
+	 * @param maxTakeovers How often the name of an open connection may be taken over in a
+	 * period. Further logins of that name are refused.
+	 * @param takeoverPeriod Length of the period that takeovers are counted for.
+	 * @param timeout How long to wait for other nodes, apart from the reply of a client.
+	 */
+	public record Sessions(@DefaultValue("128") int maxNameLength, @DefaultValue("5") int maxTakeovers,
+			@DefaultValue("1m") Duration takeoverPeriod, @DefaultValue("2s") Duration timeout) {
 	}
 
 }

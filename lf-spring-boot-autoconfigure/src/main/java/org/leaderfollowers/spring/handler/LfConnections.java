@@ -1,11 +1,7 @@
 package org.leaderfollowers.spring.handler;
 
 import java.nio.ByteBuffer;
-import java.nio.charset.Charset;
-import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Function;
 import java.util.function.Predicate;
 
 import org.jspecify.annotations.Nullable;
@@ -17,11 +13,7 @@ import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.leaderfollowers.spring.server.UnknownNameException;
 
-import org.springframework.beans.factory.ObjectProvider;
-import org.springframework.beans.factory.config.ConfigurableBeanFactory;
-import org.springframework.messaging.converter.MessageConverter;
 import org.springframework.util.Assert;
-import org.springframework.util.function.SingletonSupplier;
 
 /**
  * Sends messages to the open connections of the servers, from anywhere in the
@@ -38,31 +30,18 @@ public final class LfConnections {
 
 	private final LeaderFollowersServers servers;
 
-	private final Function<String, Charset> charsets;
-
-	private final SingletonSupplier<PayloadConverters> converters;
-
-	private final Map<String, PayloadWriter> writers = new ConcurrentHashMap<>();
+	private final MessageConversion conversion;
 
 	/**
 	 * Creates an object that sends messages.
 	 * @param servers the servers of the application
-	 * @param charsets finds the charset of text by the name of a server
-	 * @param beanFactory contains the mapper for JSON, if Jackson is present
-	 * @param messageConverters converters that are tried before all others, in their
-	 * order
+	 * @param conversion converts the messages
 	 */
-	public LfConnections(LeaderFollowersServers servers, Function<String, Charset> charsets,
-			ConfigurableBeanFactory beanFactory, ObjectProvider<MessageConverter> messageConverters) {
+	public LfConnections(LeaderFollowersServers servers, MessageConversion conversion) {
 		Assert.notNull(servers, "'servers' must not be null");
-		Assert.notNull(charsets, "'charsets' must not be null");
-		Assert.notNull(beanFactory, "'beanFactory' must not be null");
-		Assert.notNull(messageConverters, "'messageConverters' must not be null");
+		Assert.notNull(conversion, "'conversion' must not be null");
 		this.servers = servers;
-		this.charsets = charsets;
-		// Created with the first message, since these beans may depend on this object.
-		this.converters = SingletonSupplier
-			.of(() -> PayloadConverters.of(beanFactory, messageConverters.orderedStream().toList()));
+		this.conversion = conversion;
 	}
 
 	/**
@@ -83,7 +62,44 @@ public final class LfConnections {
 		NOT_WRITABLE,
 
 		/** The message was not sent. There is no such connection, or it is closed. */
-		GONE
+		GONE,
+
+		/**
+		 * The message was not sent. Only for sessions: the node that holds it, or the
+		 * engine of the cluster, cannot be reached.
+		 */
+		UNREACHABLE,
+
+		/**
+		 * It is not known whether the message was sent. Only for sessions: the node that
+		 * holds it has not answered in time.
+		 */
+		UNKNOWN;
+
+		/**
+		 * Sends a message to a connection. Never waits for the client.
+		 * @param connection the connection
+		 * @param message the message
+		 * @return {@link #SENT}, {@link #NOT_WRITABLE} or {@link #GONE}
+		 */
+		public static Delivery of(Connection connection, ByteBuffer message) {
+			if (!connection.isOpen()) {
+				return GONE;
+			}
+			if (!connection.isWritable()) {
+				return NOT_WRITABLE;
+			}
+			try {
+				connection.send(message);
+				return SENT;
+			}
+			catch (ConnectionClosedException ex) {
+				return GONE;
+			}
+			catch (SlowConsumerException ex) {
+				return NOT_WRITABLE;
+			}
+		}
 
 	}
 
@@ -101,7 +117,7 @@ public final class LfConnections {
 			return switch (delivery) {
 				case SENT -> new Broadcast(this.sent + 1, this.notWritable, this.gone);
 				case NOT_WRITABLE -> new Broadcast(this.sent, this.notWritable + 1, this.gone);
-				case GONE -> new Broadcast(this.sent, this.notWritable, this.gone + 1);
+				default -> new Broadcast(this.sent, this.notWritable, this.gone + 1);
 			};
 		}
 
@@ -168,10 +184,10 @@ public final class LfConnections {
 	 */
 	public Broadcast broadcast(String server, Object payload, Predicate<? super Connection> filter) {
 		TcpServer tcpServer = tcp(server);
-		ByteBuffer message = writer(server).write(null, payload);
+		ByteBuffer message = this.conversion.write(server, null, payload);
 		return tcpServer.openConnections()
 			.filter(filter)
-			.reduce(new Broadcast(0, 0, 0), (sofar, connection) -> sofar.plus(send(connection, message)),
+			.reduce(new Broadcast(0, 0, 0), (sofar, connection) -> sofar.plus(Delivery.of(connection, message)),
 					(one, other) -> other);
 	}
 
@@ -207,32 +223,8 @@ public final class LfConnections {
 	}
 
 	private Delivery send(TcpServer server, @Nullable Connection connection, Object payload) {
-		return (connection != null) ? send(connection, writer(server.name()).write(connection, payload))
+		return (connection != null) ? Delivery.of(connection, this.conversion.write(server.name(), connection, payload))
 				: Delivery.GONE;
-	}
-
-	private static Delivery send(Connection connection, ByteBuffer message) {
-		if (!connection.isOpen()) {
-			return Delivery.GONE;
-		}
-		if (!connection.isWritable()) {
-			return Delivery.NOT_WRITABLE;
-		}
-		try {
-			connection.send(message);
-			return Delivery.SENT;
-		}
-		catch (ConnectionClosedException ex) {
-			return Delivery.GONE;
-		}
-		catch (SlowConsumerException ex) {
-			return Delivery.NOT_WRITABLE;
-		}
-	}
-
-	private PayloadWriter writer(String server) {
-		return this.writers.computeIfAbsent(server,
-				(name) -> new PayloadWriter(this.converters.obtain(), new Text(this.charsets.apply(name))));
 	}
 
 }

@@ -35,10 +35,11 @@ final class PayloadReaders {
 	/**
 	 * Finds the reader for a type.
 	 * @param type the type, with generics resolved
-	 * @param parameter the parameter that receives the payload
+	 * @param parameter the parameter that receives the payload, or {@code null} if the
+	 * type is all that is known
 	 * @return the reader, or {@code null} if messages cannot be converted to the type
 	 */
-	@Nullable PayloadReader find(ResolvableType type, MethodParameter parameter) {
+	@Nullable PayloadReader find(ResolvableType type, @Nullable MethodParameter parameter) {
 		Class<?> raw = type.toClass();
 		if (raw == ByteBuffer.class) {
 			return (connection, message) -> message;
@@ -49,7 +50,8 @@ final class PayloadReaders {
 		if (raw == String.class || raw == CharSequence.class) {
 			return (connection, message) -> this.text.decode(message);
 		}
-		TypeDescriptor descriptor = new TypeDescriptor(type, null, parameter.getParameterAnnotations());
+		TypeDescriptor descriptor = new TypeDescriptor(type, null,
+				(parameter != null) ? parameter.getParameterAnnotations() : null);
 		boolean fromText = this.converters.conversionService().canConvert(TEXT, descriptor);
 		if (BeanUtils.isSimpleValueType(raw) && fromText) {
 			return fromText(descriptor);
@@ -106,11 +108,11 @@ final class PayloadReaders {
 	 * @param converter the converter
 	 * @param type the target type
 	 * @param parameter the parameter, which tells the converter the generic type and the
-	 * annotations
+	 * annotations; {@code null} if there is none
 	 * @param otherwise reads messages that the converter does not support, or
 	 * {@code null} for none
 	 */
-	private record ByMessageConverter(MessageConverter converter, Class<?> type, MethodParameter parameter,
+	private record ByMessageConverter(MessageConverter converter, Class<?> type, @Nullable MethodParameter parameter,
 			@Nullable PayloadReader otherwise) implements PayloadReader {
 
 		@Override

@@ -11,6 +11,7 @@ import org.leaderfollowers.TcpClient;
 import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.session.LfSessions;
 
 import org.springframework.boot.health.contributor.CompositeHealthContributor;
 import org.springframework.boot.health.contributor.HealthContributor;
@@ -32,22 +33,27 @@ public final class LeaderFollowersHealthContributor implements CompositeHealthCo
 
 	private static final String CLIENTS = "clients";
 
+	private static final String SESSIONS = "sessions";
+
 	private final CompositeHealthContributor pools;
 
 	private final CompositeHealthContributor servers;
 
 	private final CompositeHealthContributor clients;
 
+	private final @Nullable HealthIndicator sessions;
+
 	/**
 	 * Creates a new contributor.
 	 * @param pools the pools to check
 	 * @param servers the servers to check
 	 * @param clients the clients to check
+	 * @param sessions the sessions to check, or {@code null} for none
 	 * @param saturatedAfter how long every thread of a pool may be busy before the pool
 	 * is out of service, or {@code null} for no limit
 	 */
 	public LeaderFollowersHealthContributor(LeaderFollowersPools pools, LeaderFollowersServers servers,
-			LeaderFollowersClients clients, @Nullable Duration saturatedAfter) {
+			LeaderFollowersClients clients, @Nullable LfSessions sessions, @Nullable Duration saturatedAfter) {
 		Assert.notNull(pools, "'pools' must not be null");
 		Assert.notNull(servers, "'servers' must not be null");
 		Assert.notNull(clients, "'clients' must not be null");
@@ -59,6 +65,7 @@ public final class LeaderFollowersHealthContributor implements CompositeHealthCo
 				(name) -> new ServerHealthIndicator(() -> servers.get(name).snapshot()));
 		this.clients = new Indicators<>(clients, TcpClient::name,
 				(client) -> new ClientHealthIndicator(client::snapshot, clients.isOptional(client.name())));
+		this.sessions = (sessions != null) ? new SessionHealthIndicator(sessions) : null;
 	}
 
 	@Override
@@ -67,14 +74,17 @@ public final class LeaderFollowersHealthContributor implements CompositeHealthCo
 			case POOLS -> this.pools;
 			case SERVERS -> this.servers;
 			case CLIENTS -> this.clients;
+			case SESSIONS -> this.sessions;
 			default -> null;
 		};
 	}
 
 	@Override
 	public Stream<Entry> stream() {
-		return Stream.of(new Entry(POOLS, this.pools), new Entry(SERVERS, this.servers),
+		Stream<Entry> entries = Stream.of(new Entry(POOLS, this.pools), new Entry(SERVERS, this.servers),
 				new Entry(CLIENTS, this.clients));
+		return (this.sessions != null) ? Stream.concat(entries, Stream.of(new Entry(SESSIONS, this.sessions)))
+				: entries;
 	}
 
 	private record Indicators<T>(Iterable<T> sources, Function<T, String> name,

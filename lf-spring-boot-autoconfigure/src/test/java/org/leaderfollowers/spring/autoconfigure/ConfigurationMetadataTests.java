@@ -66,9 +66,10 @@ class ConfigurationMetadataTests {
 				"lf.pool.handle-sets", "lf.pool.parallelism", "lf.pool.max-buffered-size", "lf.pool.nested-dispatch",
 				"lf.pool.max-nested-depth", "lf.pool.promotion.policy", "lf.pool.promotion.order",
 				"lf.pool.promotion.lease", "lf.pools", "lf.sources", "lf.server.ssl.enabled", "lf.server.ssl.bundle",
-				"lf.server.ssl.client-auth", "lf.shutdown.delay", "lf.observation.mode", "lf.logging.mdc",
-				"lf.logging.wire.payload", "lf.logging.wire.max-duration", "lf.logging.wire.max-segment-size",
-				"lf.logging.wire.max-size", "lf.health.saturated-after",
+				"lf.server.ssl.client-auth", "lf.sessions.max-name-length", "lf.sessions.max-takeovers",
+				"lf.sessions.takeover-period", "lf.sessions.timeout", "lf.shutdown.delay", "lf.observation.mode",
+				"lf.logging.mdc", "lf.logging.wire.payload", "lf.logging.wire.max-duration",
+				"lf.logging.wire.max-segment-size", "lf.logging.wire.max-size", "lf.health.saturated-after",
 				"management.endpoint.lfconnections.show-remote-addresses", "management.endpoint.lfconnections.roles");
 	}
 

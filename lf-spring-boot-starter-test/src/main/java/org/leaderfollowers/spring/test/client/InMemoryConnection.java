@@ -11,6 +11,7 @@ import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
@@ -140,6 +141,8 @@ final class InMemoryConnection implements Connection {
 	private boolean outboundClosed;
 
 	private @Nullable CloseReason closed;
+
+	private final CompletableFuture<CloseReason> end = new CompletableFuture<>();
 
 	// Used only by the thread that works
 
@@ -515,6 +518,7 @@ final class InMemoryConnection implements Connection {
 				this.closed = reason;
 				this.changed.signalAll();
 			});
+			this.end.complete(reason);
 		}
 	}
 
@@ -588,6 +592,11 @@ final class InMemoryConnection implements Connection {
 	@Override
 	public void close() {
 		end(CloseReason.LOCAL, null);
+	}
+
+	@Override
+	public CompletableFuture<CloseReason> whenClosed() {
+		return this.end.copy();
 	}
 
 	@Override

@@ -1,0 +1,162 @@
+package org.leaderfollowers.spring.session;
+
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.ExchangeLostException;
+import org.leaderfollowers.ExchangeRejectedException;
+import org.leaderfollowers.ExchangeTimeoutException;
+import org.leaderfollowers.spring.handler.LfConnections.Delivery;
+
+import org.springframework.util.Assert;
+
+/**
+ * Finds the way of a message to the holder of a name.
+ */
+final class SessionRouter {
+
+	/** How often a name is looked up if it moves from node to node meanwhile. */
+	private static final int ATTEMPTS = 3;
+
+	private final SessionBindings bindings;
+
+	private final SessionDirectory directory;
+
+	private final SessionCounters counters;
+
+	SessionRouter(SessionBindings bindings, SessionDirectory directory, SessionCounters counters) {
+		this.bindings = bindings;
+		this.directory = directory;
+		this.counters = counters;
+	}
+
+	/**
+	 * Calls the holder of a name. If another node refuses because the name has moved
+	 * meanwhile, the new holder is called: nothing was sent before.
+	 * @param here what to do if this node holds the name
+	 * @param there what to do if another node holds the name
+	 * @return the result; an {@link AbsentException} if nobody holds the name
+	 */
+	<R> CompletableFuture<R> route(String name, Function<Connection, CompletableFuture<R>> here,
+			Function<SessionEntry, CompletableFuture<R>> there) {
+		CompletableFuture<R> result = attempt(new Route<>(name, here, there), ATTEMPTS);
+		result.whenComplete((value, failure) -> {
+			if (failure != null) {
+				this.counters.failed();
+			}
+		});
+		return result;
+	}
+
+	private <R> CompletableFuture<R> attempt(Route<R> route, int attempts) {
+		LocalSession local = this.bindings.local(route.name);
+		if (local != null) {
+			this.counters.message(true);
+			return call(route.here, local.connection());
+		}
+		return find(route.name).thenCompose((entry) -> {
+			if (entry == null || attempts == 0) {
+				return CompletableFuture.failedFuture(new AbsentException(route.name));
+			}
+			if (entry.node().equals(this.directory.node())) {
+				// The connection has just ended, or is being bound.
+				return attempt(route, 0);
+			}
+			return call(route.there, entry)
+				.handle((result, failure) -> next(route, attempts - 1, result, unwrap(failure)))
+				.thenCompose(Function.identity());
+		});
+	}
+
+	private <R> CompletableFuture<R> next(Route<R> route, int attempts, R result, @Nullable Throwable failure) {
+		if (failure instanceof StaleSessionException) {
+			return attempt(route, attempts);
+		}
+		this.counters.message(false);
+		return (failure != null) ? CompletableFuture.failedFuture(failure) : CompletableFuture.completedFuture(result);
+	}
+
+	private static <T, R> CompletableFuture<R> call(Function<T, CompletableFuture<R>> target, T holder) {
+		try {
+			return target.apply(holder);
+		}
+		catch (RuntimeException ex) {
+			return CompletableFuture.failedFuture(ex);
+		}
+	}
+
+	CompletableFuture<@Nullable SessionEntry> find(String name) {
+		Assert.hasText(name, "'name' must not be blank");
+		return this.directory.find(name);
+	}
+
+	static @Nullable Throwable unwrap(@Nullable Throwable failure) {
+		return (failure instanceof CompletionException && failure.getCause() != null) ? failure.getCause() : failure;
+	}
+
+	/** Says what became of a message, if that is known of the failure. */
+	static Delivery undelivered(Throwable failure) {
+		Throwable cause = unwrap(failure);
+		if (cause instanceof AbsentException) {
+			return Delivery.GONE;
+		}
+		if (cause instanceof ExchangeRejectedException) {
+			return Delivery.UNREACHABLE;
+		}
+		if (cause instanceof ExchangeTimeoutException || cause instanceof ExchangeLostException) {
+			return Delivery.UNKNOWN;
+		}
+		throw new CompletionException(cause);
+	}
+
+	/**
+	 * Waits for a result of another node.
+	 * @throws ExchangeTimeoutException if it does not come in time
+	 * @throws ExchangeLostException if this thread is interrupted
+	 */
+	static <R> R await(CompletableFuture<R> future, Duration timeout) {
+		try {
+			return future.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+		}
+		catch (TimeoutException ex) {
+			future.cancel(false);
+			throw new ExchangeTimeoutException("Other nodes have not answered within %s".formatted(timeout), ex);
+		}
+		catch (InterruptedException ex) {
+			future.cancel(false);
+			Thread.currentThread().interrupt();
+			throw new ExchangeLostException("Interrupted while waiting for another node", ex);
+		}
+		catch (ExecutionException ex) {
+			if (ex.getCause() instanceof RuntimeException unchecked) {
+				throw unchecked;
+			}
+			if (ex.getCause() instanceof Error error) {
+				throw error;
+			}
+			throw new IllegalStateException(ex.getCause());
+		}
+	}
+
+	private record Route<R>(String name, Function<Connection, CompletableFuture<R>> here,
+			Function<SessionEntry, CompletableFuture<R>> there) {
+	}
+
+	/** Nobody holds a name. */
+	@SuppressWarnings("serial")
+	static final class AbsentException extends ExchangeRejectedException {
+
+		private AbsentException(String name) {
+			super("No client has logged in as '%s', so nothing was sent".formatted(name), null);
+		}
+
+	}
+
+}

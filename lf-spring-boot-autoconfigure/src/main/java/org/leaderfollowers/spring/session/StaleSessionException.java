@@ -1,0 +1,20 @@
+package org.leaderfollowers.spring.session;
+
+/**
+ * A node has refused a message for a session, because it does not hold the session with
+ * the given epoch any more. Nothing was sent, so whoever wanted to send can find the new
+ * holder and try again.
+ */
+@SuppressWarnings("serial")
+public class StaleSessionException extends RuntimeException {
+
+	/**
+	 * Creates an exception.
+	 * @param entry the entry that is out of date
+	 */
+	public StaleSessionException(SessionEntry entry) {
+		super("Node '%s' does not hold session '%s' with epoch %d any more".formatted(entry.node(), entry.name(),
+				entry.epoch()));
+	}
+
+}

@@ -1,0 +1,267 @@
+package org.leaderfollowers.spring.session;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.Charset;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.ExchangeLostException;
+import org.leaderfollowers.ExchangeRejectedException;
+import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.actuate.SessionsEndpoint;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnMessage;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersEndpointAutoConfiguration;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersHealthContributorAutoConfiguration;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersMetricsAutoConfiguration;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersSessionAutoConfiguration;
+import org.leaderfollowers.spring.handler.LfConnections.Delivery;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+
+import org.springframework.boot.actuate.endpoint.InvalidEndpointRequestException;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.health.contributor.CompositeHealthContributor;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthContributor;
+import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.boot.health.contributor.Status;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * Tests for what operators see of sessions, and for messages to sessions of another node,
+ * which a directory of the test plays.
+ */
+class ObservedSessionsTests {
+
+	private static final Duration TIMEOUT = Duration.ofSeconds(60);
+
+	private final ApplicationContextRunner runner = new ApplicationContextRunner()
+		.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
+				LeaderFollowersSessionAutoConfiguration.class, LeaderFollowersEndpointAutoConfiguration.class,
+				LeaderFollowersMetricsAutoConfiguration.class, LeaderFollowersHealthContributorAutoConfiguration.class))
+		.withBean(SimpleMeterRegistry.class)
+		.withPropertyValues("lf.server.port=0", "management.endpoints.web.exposure.include=*",
+				"management.endpoints.jmx.exposure.include=*");
+
+	@Test
+	void theEndpointShowsWhoHoldsAName() {
+		this.runner.withBean(Binding.class).run((context) -> {
+			SessionsEndpoint endpoint = context.getBean(SessionsEndpoint.class);
+			assertThat(endpoint.session("4711")).isNull();
+			try (LineClient one = new LineClient(context.getBean(LeaderFollowersServers.class).get("default").port());
+					LineClient two = new LineClient(
+							context.getBean(LeaderFollowersServers.class).get("default").port())) {
+				assertThat(one.ask("4711")).isEqualTo("ok");
+				assertThat(two.ask("4712")).isEqualTo("ok");
+				SessionsEndpoint.SessionsDescriptor all = endpoint.sessions(null);
+				assertThat(all.node()).isEqualTo("local");
+				assertThat(all.problem()).isNull();
+				assertThat(all.nodes()).containsExactly(new SessionNode("local", 2, true));
+				assertThat(all.open()).isEqualTo(2);
+				assertThat(all.sessions()).extracting(SessionsEndpoint.SessionDescriptor::name)
+					.containsExactlyInAnyOrder("4711", "4712");
+				assertThat(endpoint.sessions("1").sessions()).hasSize(1);
+				assertThatExceptionOfType(InvalidEndpointRequestException.class)
+					.isThrownBy(() -> endpoint.sessions("501"));
+				SessionsEndpoint.SessionDescriptor found = endpoint.session("4711");
+				assertThat(found).isNotNull();
+				assertThat(found.server()).isEqualTo("default");
+				assertThat(found.epoch()).isEqualTo(context.getBean(LfSessions.class).get("4711").get().epoch());
+			}
+		});
+	}
+
+	@Test
+	void metersCountWhatHappens() {
+		this.runner.withBean(Binding.class).run((context) -> {
+			MeterRegistry registry = context.getBean(MeterRegistry.class);
+			LfSessions sessions = context.getBean(LfSessions.class);
+			try (LineClient one = new LineClient(context.getBean(LeaderFollowersServers.class).get("default").port())) {
+				assertThat(one.ask("4711")).isEqualTo("ok");
+				sessions.send("4711", "x");
+				sessions.send("nobody", "x");
+				assertThat(registry.get("lf.sessions.open").gauge().value()).isEqualTo(1);
+				assertThat(registry.get("lf.sessions.nodes").gauge().value()).isEqualTo(1);
+				assertThat(registry.get("lf.sessions.opened").functionCounter().count()).isEqualTo(1);
+				assertThat(registry.get("lf.sessions.messages").tag("route", "local").functionCounter().count())
+					.isEqualTo(1);
+				assertThat(registry.get("lf.sessions.failures").functionCounter().count()).isEqualTo(1);
+				assertThat(registry.get("lf.sessions.takeovers").functionCounter().count()).isZero();
+				assertThat(registry.get("lf.sessions.contested").functionCounter().count()).isZero();
+			}
+		});
+	}
+
+	@Test
+	void aDirectoryThatCannotBeReachedTakesNoNodeOutOfService() {
+		OtherNode other = new OtherNode();
+		this.runner.withBean(Binding.class).withBean(SessionDirectory.class, () -> other).run((context) -> {
+			assertThat(health(context.getBean("lfHealthContributor", HealthContributor.class)).getStatus())
+				.isEqualTo(Status.UP);
+			other.problem = "The engine is down";
+			Health health = health(context.getBean("lfHealthContributor", HealthContributor.class));
+			assertThat(health.getStatus()).isEqualTo(Status.UNKNOWN);
+			assertThat(health.getDetails()).containsEntry("reason", "The engine is down")
+				.containsEntry("nodes", 1)
+				.containsEntry("open", 0L);
+			assertThat(context.getBean(SessionsEndpoint.class).sessions(null).problem())
+				.isEqualTo("The engine is down");
+			other.failure = new ExchangeRejectedException("The engine is down", null);
+			assertThatExceptionOfType(InvalidEndpointRequestException.class)
+				.isThrownBy(() -> context.getBean(SessionsEndpoint.class).session("4711"))
+				.withMessageContaining("The engine is down");
+			assertThat(context.getBean(LfSessions.class).send("4711", "x")).isEqualTo(Delivery.UNREACHABLE);
+			assertThat(other.started).isTrue();
+		});
+		assertThat(other.started).isFalse();
+	}
+
+	private static Health health(HealthContributor lf) {
+		return ((HealthIndicator) ((CompositeHealthContributor) lf).getContributor("sessions")).health();
+	}
+
+	@Test
+	void aMessageForAnotherNodeIsSentOnceToTheHolderOfToday() {
+		OtherNode other = new OtherNode();
+		this.runner.withBean(Binding.class).withBean(SessionDirectory.class, () -> other).run((context) -> {
+			LfSessions sessions = context.getBean(LfSessions.class);
+			other.stale.set(2);
+			assertThat(sessions.send("4711", "x")).as("moved twice meanwhile").isEqualTo(Delivery.SENT);
+			assertThat(other.received.get()).isEqualTo(1);
+			other.stale.set(3);
+			assertThat(sessions.send("4711", "x")).as("moved again and again").isEqualTo(Delivery.GONE);
+			assertThat(other.received.get()).isEqualTo(1);
+			other.stale.set(1);
+			assertThat(sessions.exchange("4711", "question", String.class, TIMEOUT)).isEqualTo("question");
+			assertThat(sessions.get("4711").orElseThrow().node()).isEqualTo("other");
+			other.failure = new ExchangeLostException("The node is gone", null);
+			assertThat(sessions.send("4711", "x")).isEqualTo(Delivery.UNKNOWN);
+			assertThatExceptionOfType(ExchangeLostException.class)
+				.isThrownBy(() -> sessions.exchange("4711", "question", String.class, TIMEOUT))
+				.withMessage("The node is gone");
+			assertThat(sessions.broadcast("to all")).isEqualTo(new SessionBroadcast(3, 0, 0, 1));
+			assertThat(sessions.counters().remoteMessages()).isEqualTo(4);
+		});
+	}
+
+	/** A directory that says that another node holds every name, and plays that node. */
+	private static final class OtherNode implements SessionDirectory {
+
+		private final SessionDirectory memory = SessionDirectory.inMemory(Clock.systemUTC());
+
+		private final AtomicInteger stale = new AtomicInteger();
+
+		private final AtomicInteger received = new AtomicInteger();
+
+		private volatile boolean started;
+
+		private volatile @Nullable String problem;
+
+		private volatile @Nullable RuntimeException failure;
+
+		@Override
+		public void start(SessionHolder holder) {
+			this.started = true;
+		}
+
+		@Override
+		public void stop() {
+			this.started = false;
+		}
+
+		@Override
+		public String node() {
+			return "this";
+		}
+
+		@Override
+		public List<SessionNode> nodes() {
+			return List.of(new SessionNode("this", 0, true));
+		}
+
+		@Override
+		public @Nullable String problem() {
+			return this.problem;
+		}
+
+		@Override
+		public CompletableFuture<SessionEntry> claim(SessionClaim claim) {
+			return this.memory.claim(claim);
+		}
+
+		@Override
+		public void release(SessionEntry entry) {
+		}
+
+		@Override
+		public CompletableFuture<@Nullable SessionEntry> find(String name) {
+			RuntimeException now = this.failure;
+			if (now instanceof ExchangeRejectedException) {
+				return CompletableFuture.failedFuture(now);
+			}
+			return CompletableFuture
+				.completedFuture(new SessionEntry(name, "other", "default", 5, Instant.EPOCH, 0, Instant.EPOCH));
+		}
+
+		private <R> CompletableFuture<R> answer(SessionEntry to, R result) {
+			if (this.stale.getAndDecrement() > 0) {
+				return CompletableFuture.failedFuture(new StaleSessionException(to));
+			}
+			RuntimeException now = this.failure;
+			if (now != null) {
+				return CompletableFuture.failedFuture(now);
+			}
+			this.received.incrementAndGet();
+			return CompletableFuture.completedFuture(result);
+		}
+
+		@Override
+		public CompletableFuture<Delivery> send(SessionEntry to, ByteBuffer message, Duration timeout) {
+			return answer(to, Delivery.SENT);
+		}
+
+		@Override
+		public CompletableFuture<ByteBuffer> exchange(SessionEntry to, ByteBuffer request, Duration timeout) {
+			return answer(to, request);
+		}
+
+		@Override
+		public CompletableFuture<SessionBroadcast> broadcast(@Nullable String group, Map<Charset, ByteBuffer> messages,
+				Duration timeout) {
+			return CompletableFuture.completedFuture(new SessionBroadcast(3, 0, 0, 1));
+		}
+
+	}
+
+	@LfHandler
+	static class Binding {
+
+		private final LfSessions sessions;
+
+		Binding(LfSessions sessions) {
+			this.sessions = sessions;
+		}
+
+		@OnMessage
+		String bind(String name, Connection connection) {
+			this.sessions.bind(connection, name);
+			return "ok";
+		}
+
+	}
+
+}

@@ -1,0 +1,81 @@
+package org.leaderfollowers.spring.session;
+
+import java.time.Duration;
+import java.time.Instant;
+
+import org.junit.jupiter.api.Test;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * Tests for {@link SessionEntry}: which of two logins prevails, and when a name is taken
+ * over too often.
+ */
+class SessionEntryTests {
+
+	private static final Instant NOW = Instant.ofEpochMilli(1_000_000);
+
+	private static final Duration PERIOD = Duration.ofMinutes(1);
+
+	private static SessionClaim claim(String node) {
+		return new SessionClaim("4711", node, "default", 2, PERIOD);
+	}
+
+	@Test
+	void theEpochIsTheTimeAndGrowsWithEachLogin() {
+		SessionEntry first = SessionEntry.next(null, false, claim("a"), NOW);
+		assertThat(first.epoch()).isEqualTo(1_000_000);
+		SessionEntry second = SessionEntry.next(first, true, claim("b"), NOW);
+		assertThat(second.epoch()).isEqualTo(1_000_001);
+		SessionEntry clockSetBack = SessionEntry.next(second, true, claim("c"), NOW.minusSeconds(500));
+		assertThat(clockSetBack.epoch()).isEqualTo(1_000_002);
+		SessionEntry later = SessionEntry.next(clockSetBack, true, claim("a"), NOW.plusSeconds(500));
+		assertThat(later.epoch()).isEqualTo(1_500_000);
+	}
+
+	@Test
+	void anEntryAfterOneThatWasForgottenHasAHigherEpoch() {
+		SessionEntry forgotten = SessionEntry.next(null, false, claim("a"), NOW);
+		SessionEntry next = SessionEntry.next(null, false, claim("b"), NOW.plusMillis(1));
+		assertThat(next.prevailsOver(forgotten)).isTrue();
+		assertThat(forgotten.prevailsOver(next)).isFalse();
+	}
+
+	@Test
+	void allNodesAgreeWhichOfTwoEqualEpochsPrevails() {
+		SessionEntry a = SessionEntry.next(null, false, claim("a"), NOW);
+		SessionEntry b = SessionEntry.next(null, false, claim("b"), NOW);
+		assertThat(b.prevailsOver(a)).isTrue();
+		assertThat(a.prevailsOver(b)).isFalse();
+		assertThat(a.prevailsOver(a)).isFalse();
+		assertThat(a.isSameSession(b)).isFalse();
+		assertThat(a.isSameSession(null)).isFalse();
+		assertThat(a.isSameSession(SessionEntry.next(null, false, claim("a"), NOW))).isTrue();
+	}
+
+	@Test
+	void aNameThatIsTakenOverTooOftenStaysWithItsHolder() {
+		SessionEntry first = SessionEntry.next(null, false, claim("a"), NOW);
+		SessionEntry second = SessionEntry.next(first, true, claim("b"), NOW.plusSeconds(1));
+		SessionEntry third = SessionEntry.next(second, true, claim("a"), NOW.plusSeconds(2));
+		assertThat(third.takeovers()).isEqualTo(2);
+		assertThatExceptionOfType(SessionContestedException.class)
+			.isThrownBy(() -> SessionEntry.next(third, true, claim("b"), NOW.plusSeconds(59)))
+			.withMessageContaining("'4711' was taken over 2 times within PT1M")
+			.withMessageContaining("lf.sessions.max-takeovers");
+		SessionEntry afterwards = SessionEntry.next(third, true, claim("b"), NOW.plusSeconds(60));
+		assertThat(afterwards.takeovers()).isEqualTo(1);
+		assertThat(afterwards.takeoversSince()).isEqualTo(NOW.plusSeconds(60));
+	}
+
+	@Test
+	void theNameOfANodeThatHasGoneIsNoTakeover() {
+		SessionEntry entry = SessionEntry.next(null, false, claim("a"), NOW);
+		for (int i = 1; i <= 10; i++) {
+			entry = SessionEntry.next(entry, false, claim("b" + i), NOW.plusSeconds(i));
+		}
+		assertThat(entry.takeovers()).isZero();
+	}
+
+}
