@@ -12,9 +12,11 @@ import org.jspecify.annotations.Nullable;
  * atomic updates, a registry of nodes with leases, and messages between nodes. The engine
  * replicates, detects failures and heals partitions.
  * <p>
- * No method blocks. Each future fails if the engine cannot do its work, and may stay
- * incomplete as long as the engine waits: callers have deadlines of their own. Threads of
- * the engine complete the futures.
+ * Only the start and the stop may block, for some seconds. Each future fails if the
+ * engine cannot do its work, and may stay incomplete as long as the engine waits: callers
+ * have deadlines of their own. Threads of the engine complete the futures.
+ * <p>
+ * Values and nodes are kept for at least their time, and up to three seconds longer.
  */
 interface ClusterEngine {
 
@@ -24,7 +26,8 @@ interface ClusterEngine {
 	String name();
 
 	/**
-	 * Begins to receive messages.
+	 * Begins to receive messages. If the engine cannot be reached yet, that follows, and
+	 * the receiver is told that the engine has healed.
 	 * @param node the readable name of this node, printable ASCII without spaces
 	 * @param receiver called by threads of the engine, which it does not block
 	 * @return the identifier of this node: the name followed by something that no other
@@ -34,7 +37,7 @@ interface ClusterEngine {
 
 	/**
 	 * Ends receiving, and withdraws the lease of this node if the engine can be reached.
-	 * The engine itself belongs to the application.
+	 * The engine itself belongs to the application. A stopped engine cannot start again.
 	 */
 	void stop();
 
@@ -98,7 +101,8 @@ interface ClusterEngine {
 
 		/**
 		 * The engine was split, restarted or had lost data, and can be reached again:
-		 * what was registered may be missing or outdated.
+		 * what was registered may be missing or outdated. Also called when nothing was
+		 * lost.
 		 */
 		void healed();
 

@@ -89,8 +89,8 @@ record ClusterProperties(@DefaultValue("true") boolean enabled, @Nullable Engine
 	/**
 	 * The embedded Hazelcast, unless the application configures it.
 	 *
-	 * @param members Addresses of nodes, such as '10.0.0.1:5701'. A new node needs one
-	 * that runs.
+	 * @param members Addresses of nodes, such as '10.0.0.1:5701'. A new node needs one of
+	 * them that runs.
 	 * @param port Port for other nodes. By default, the first free one from 5701.
 	 * @param kubernetes Discovery of the nodes in Kubernetes.
 	 */

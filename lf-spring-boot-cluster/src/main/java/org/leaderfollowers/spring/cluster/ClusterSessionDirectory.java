@@ -223,8 +223,9 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 	 */
 	private SessionEntry alone(SessionClaim claim, @Nullable Throwable failure) {
 		if (failure != null) {
-			logger.warn("Session '%s' is not registered yet, because %s could not be reached: %s"
-				.formatted(claim.name(), this.engine.name(), failure));
+			// One line for each login would be a flood; that the lease is not renewed is
+			// logged.
+			logger.debug("Session '%s' is not registered yet".formatted(claim.name()), failure);
 		}
 		return (failure instanceof UnclearException unclear) ? unclear.entry() : next(null, false, claim);
 	}

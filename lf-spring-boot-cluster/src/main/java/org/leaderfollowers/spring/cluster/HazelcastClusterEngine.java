@@ -12,6 +12,9 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
@@ -20,7 +23,6 @@ import com.hazelcast.cluster.Cluster;
 import com.hazelcast.cluster.Member;
 import com.hazelcast.cluster.MembershipAdapter;
 import com.hazelcast.cluster.MembershipEvent;
-import com.hazelcast.core.ExecutionCallback;
 import com.hazelcast.core.HazelcastInstance;
 import com.hazelcast.core.IExecutorService;
 import com.hazelcast.core.LifecycleEvent.LifecycleState;
@@ -33,11 +35,12 @@ import org.jspecify.annotations.Nullable;
  * An embedded member of a Hazelcast cluster.
  * <p>
  * The values are in a map, changed by entry processors on the member that owns an entry.
- * A value has one backup, unless the application configures the map, and stays when one
- * member ends. After a split, Hazelcast's default merge policy
- * ({@code PutIfAbsentMergePolicy}) keeps the values of the larger side. It adds the
- * others with the rest of their lifetime. Only members of the smaller side can find other
- * values than before, and exactly these learn of the healing.
+ * Every member that owns entries therefore needs this module on its class path. A value
+ * has one backup, unless the application configures the map, and stays when one member
+ * ends. After a split, Hazelcast's default merge policy ({@code PutIfAbsentMergePolicy})
+ * keeps the values of the larger side. It adds the others with the rest of their
+ * lifetime. Only members of the smaller side can find other values than before, and
+ * exactly these learn of the healing.
  * <p>
  * A message is a task for the member of its node, which a pool of threads of Hazelcast
  * runs, never a thread of a partition. Hazelcast sends a task again only if it has not
@@ -60,6 +63,8 @@ final class HazelcastClusterEngine implements ClusterEngine {
 
 	private final IExecutorService messages;
 
+	private final Executor threads = threads();
+
 	private volatile @Nullable Running running;
 
 	/**
@@ -78,6 +83,18 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		this.values = member.getMap(this.key);
 		this.nodes = member.getMap(this.key + ":nodes");
 		this.messages = member.getExecutorService(this.key);
+	}
+
+	/** They end when they are idle, so that nobody has to stop them. */
+	private static Executor threads() {
+		ThreadPoolExecutor threads = new ThreadPoolExecutor(2, 2, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(),
+				(task) -> {
+					Thread thread = new Thread(task, "lf-hazelcast");
+					thread.setDaemon(true);
+					return thread;
+				});
+		threads.allowCoreThreadTimeOut(true);
+		return threads;
 	}
 
 	@Override
@@ -111,7 +128,8 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		stopping.end();
 		this.member.getUserContext().remove(this.key, this);
 		try {
-			attempt(() -> this.nodes.removeAsync(stopping.address)).get(STOP_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+			attempt(() -> call(this.nodes.removeAsync(stopping.address))).get(STOP_TIMEOUT.toMillis(),
+					TimeUnit.MILLISECONDS);
 		}
 		catch (InterruptedException ex) {
 			Thread.currentThread().interrupt();
@@ -123,16 +141,18 @@ final class HazelcastClusterEngine implements ClusterEngine {
 
 	@Override
 	public CompletableFuture<Map<String, byte[]>> touch(Collection<String> keys, Duration timeToLive) {
-		Map<String, CompletableFuture<byte[]>> touched = new LinkedHashMap<>();
-		for (String each : keys) {
-			touched.put(each, attempt(() -> this.values.submitToKey(each, new HazelcastTouch(timeToLive))));
-		}
-		return present(touched);
+		return attempt(() -> {
+			Map<String, CompletableFuture<byte[]>> touched = new LinkedHashMap<>();
+			for (String each : keys) {
+				touched.put(each, call(this.values.submitToKey(each, new HazelcastTouch(timeToLive))));
+			}
+			return present(touched);
+		});
 	}
 
 	@Override
 	public CompletableFuture<byte @Nullable []> get(String key) {
-		return attempt(() -> this.values.getAsync(key));
+		return attempt(() -> call(this.values.getAsync(key)));
 	}
 
 	/**
@@ -146,7 +166,7 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		return attempt(() -> {
 			Cluster cluster = this.member.getCluster();
 			Set<Member> before = cluster.getMembers();
-			return this.values.submitToKey(key, new HazelcastCompareAndSet(expected, update, timeToLive))
+			return call(this.values.submitToKey(key, new HazelcastCompareAndSet(expected, update, timeToLive)))
 				.thenApply((replaced) -> {
 					if (!replaced && !cluster.getMembers().containsAll(before)) {
 						throw new IllegalStateException(
@@ -167,7 +187,8 @@ final class HazelcastClusterEngine implements ClusterEngine {
 				.put((byte) 0)
 				.put(description)
 				.array();
-			return this.nodes.setAsync(node.address, value, HazelcastCompareAndSet.seconds(lease), TimeUnit.SECONDS)
+			return call(
+					this.nodes.setAsync(node.address, value, HazelcastCompareAndSet.seconds(lease), TimeUnit.SECONDS))
 				.thenApply((done) -> this.member.getCluster().getClusterTime());
 		});
 	}
@@ -177,7 +198,7 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		return attempt(() -> {
 			Map<String, CompletableFuture<byte[]>> found = new LinkedHashMap<>();
 			for (Member each : this.member.getCluster().getMembers()) {
-				found.put(address(each), attempt(() -> this.nodes.getAsync(address(each))));
+				found.put(address(each), call(this.nodes.getAsync(address(each))));
 			}
 			return present(found).thenApply((byAddress) -> {
 				Map<String, byte[]> descriptions = new LinkedHashMap<>();
@@ -196,18 +217,28 @@ final class HazelcastClusterEngine implements ClusterEngine {
 
 	@Override
 	public CompletableFuture<Void> send(String node, byte[] message) {
-		CompletableFuture<Void> sent = new CompletableFuture<>();
 		return attempt(() -> {
 			String address = node.substring(node.lastIndexOf('@') + 1, node.lastIndexOf('/'));
 			for (Member each : this.member.getCluster().getMembers()) {
 				if (address(each).equals(address)) {
-					this.messages.submitToMember(new HazelcastMessage(this.key, node, message), each,
-							new Delivery(node, sent));
-					return sent;
+					return call(submit(new HazelcastMessage(this.key, node, message), each)).thenAccept((received) -> {
+						if (!received) {
+							throw gone(node);
+						}
+					});
 				}
 			}
 			throw gone(node);
 		});
+	}
+
+	/**
+	 * Hazelcast returns a future that is a stage, too, but does not say so. Its callbacks
+	 * would need a thread for each message on small machines.
+	 */
+	@SuppressWarnings("unchecked")
+	private CompletionStage<Boolean> submit(HazelcastMessage message, Member receiver) {
+		return (CompletionStage<Boolean>) this.messages.submitToMember(message, receiver);
 	}
 
 	/**
@@ -245,13 +276,30 @@ final class HazelcastClusterEngine implements ClusterEngine {
 	}
 
 	/** Hazelcast throws some failures instead of failing the future. */
-	private static <T extends @Nullable Object> CompletableFuture<T> attempt(Supplier<CompletionStage<T>> call) {
+	private static <T extends @Nullable Object> CompletableFuture<T> attempt(Supplier<CompletableFuture<T>> call) {
 		try {
-			return call.get().toCompletableFuture();
+			return call.get();
 		}
 		catch (RuntimeException ex) {
 			return CompletableFuture.failedFuture(ex);
 		}
+	}
+
+	/**
+	 * Continues on threads of this engine: those of Hazelcast are threads of partitions,
+	 * or new ones for each call on small machines.
+	 */
+	private <T extends @Nullable Object> CompletableFuture<T> call(CompletionStage<T> stage) {
+		CompletableFuture<T> future = new CompletableFuture<>();
+		stage.whenCompleteAsync((result, failure) -> {
+			if (failure != null) {
+				future.completeExceptionally(failure);
+			}
+			else {
+				future.complete(result);
+			}
+		}, this.threads);
+		return future;
 	}
 
 	private static CompletableFuture<Map<String, byte[]>> present(Map<String, CompletableFuture<byte[]>> values) {
@@ -305,26 +353,6 @@ final class HazelcastClusterEngine implements ClusterEngine {
 			HazelcastInstance member = HazelcastClusterEngine.this.member;
 			member.getLifecycleService().removeLifecycleListener(this.lifecycleListener);
 			member.getCluster().removeMembershipListener(this.membershipListener);
-		}
-
-	}
-
-	/** Hears whether a node has received a message. */
-	private record Delivery(String node, CompletableFuture<Void> sent) implements ExecutionCallback<Boolean> {
-
-		@Override
-		public void onResponse(Boolean received) {
-			if (received) {
-				this.sent.complete(null);
-			}
-			else {
-				this.sent.completeExceptionally(gone(this.node));
-			}
-		}
-
-		@Override
-		public void onFailure(Throwable failure) {
-			this.sent.completeExceptionally(failure);
 		}
 
 	}

@@ -5,10 +5,10 @@ import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration
 import org.leaderfollowers.spring.autoconfigure.LfProperties;
 import org.leaderfollowers.spring.session.SessionDirectory;
 
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
@@ -16,10 +16,10 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClas
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.boot.data.redis.autoconfigure.DataRedisConnectionDetails;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.context.annotation.Import;
 import org.springframework.core.env.Environment;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -32,9 +32,6 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
 		afterName = { "org.springframework.boot.hazelcast.autoconfigure.HazelcastAutoConfiguration",
 				"org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration" })
 @EnableConfigurationProperties(ClusterProperties.class)
-@Import({ LeaderFollowersClusterAutoConfiguration.OnHazelcast.class,
-		LeaderFollowersClusterAutoConfiguration.OnRedis.class,
-		LeaderFollowersClusterAutoConfiguration.OnNothing.class })
 public final class LeaderFollowersClusterAutoConfiguration {
 
 	@Bean
@@ -43,11 +40,22 @@ public final class LeaderFollowersClusterAutoConfiguration {
 	}
 
 	@Bean
-	@ConditionalOnBean(ClusterEngine.class)
+	@ConditionalOnBooleanProperty(name = { "lf.enabled", "lf.cluster.enabled" }, matchIfMissing = true)
 	@ConditionalOnMissingBean
 	SessionDirectory leaderFollowersSessionDirectory(ClusterEngine engine, ClusterProperties cluster,
 			LfProperties properties) {
 		return ClusterSessionDirectory.of(engine, cluster.options(properties.sessions().timeout()));
+	}
+
+	/** Spring asks for it after the nested configurations. */
+	@Bean
+	@ConditionalOnBooleanProperty(name = { "lf.enabled", "lf.cluster.enabled" }, matchIfMissing = true)
+	@ConditionalOnMissingBean
+	ClusterEngine leaderFollowersClusterEngine(ClusterProperties properties) {
+		throw new InvalidConfigurationPropertyValueException("lf.cluster.engine", properties.engine(),
+				"The engine is not on the class path. Add 'org.springframework.boot:spring-boot-hazelcast' or "
+						+ "'org.springframework.boot:spring-boot-starter-data-redis', "
+						+ "or set 'lf.cluster.enabled' to 'false'.");
 	}
 
 	@Configuration(proxyBeanMethods = false)
@@ -58,7 +66,7 @@ public final class LeaderFollowersClusterAutoConfiguration {
 
 		@Bean(destroyMethod = "stop")
 		@ConditionalOnMissingBean
-		ClusterEngine leaderFollowersClusterEngine(HazelcastInstance member, ClusterProperties properties,
+		ClusterEngine leaderFollowersHazelcastEngine(HazelcastInstance member, ClusterProperties properties,
 				Environment environment) {
 			return new HazelcastClusterEngine(member, properties.nameOrDefault(environment));
 		}
@@ -67,32 +75,24 @@ public final class LeaderFollowersClusterAutoConfiguration {
 
 	@Configuration(proxyBeanMethods = false)
 	@ConditionalOnBooleanProperty(name = { "lf.enabled", "lf.cluster.enabled" }, matchIfMissing = true)
-	@ConditionalOnClass(LettuceConnectionFactory.class)
+	@ConditionalOnClass({ LettuceConnectionFactory.class, DataRedisConnectionDetails.class })
 	@Conditional(RedisChosen.class)
 	static class OnRedis {
 
 		@Bean(destroyMethod = "stop")
 		@ConditionalOnMissingBean
-		ClusterEngine leaderFollowersClusterEngine(RedisConnectionFactory connections, ClusterProperties properties,
-				Environment environment) {
+		ClusterEngine leaderFollowersRedisEngine(RedisConnectionFactory connections, ClusterProperties properties,
+				Environment environment, ObjectProvider<DataRedisConnectionDetails> details) {
+			details.ifAvailable((available) -> {
+				if (available.getMasterReplica() != null) {
+					throw new InvalidConfigurationPropertyValueException("spring.data.redis.masterreplica.nodes",
+							available.getMasterReplica().getNodes(),
+							"A cluster of nodes needs a Redis that finds its master by itself. "
+									+ "Configure one node, Sentinel or Redis Cluster.");
+				}
+			});
 			return new RedisClusterEngine(RedisConnections.forEngine(connections),
 					properties.nameOrDefault(environment));
-		}
-
-	}
-
-	/** Processed last. */
-	@Configuration(proxyBeanMethods = false)
-	@ConditionalOnBooleanProperty(name = { "lf.enabled", "lf.cluster.enabled" }, matchIfMissing = true)
-	@ConditionalOnMissingBean(ClusterEngine.class)
-	static class OnNothing {
-
-		@Bean
-		ClusterEngine leaderFollowersClusterEngine(ClusterProperties properties) {
-			throw new InvalidConfigurationPropertyValueException("lf.cluster.engine", properties.engine(),
-					"The engine is not on the class path. Add 'org.springframework.boot:spring-boot-hazelcast' or "
-							+ "'org.springframework.boot:spring-boot-starter-data-redis', "
-							+ "or set 'lf.cluster.enabled' to 'false'.");
 		}
 
 	}

@@ -12,6 +12,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.stream.Stream;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.CloseReason;
@@ -19,6 +23,7 @@ import org.leaderfollowers.ExchangeException;
 import org.leaderfollowers.ExchangeRejectedException;
 import org.leaderfollowers.spring.handler.LfConnections.Delivery;
 import org.leaderfollowers.spring.session.SessionEntry;
+import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -35,6 +40,18 @@ class ClusterSimulationTests {
 	private static final int SEEDS = Integer.getInteger("lf.cluster.simulation.seeds", 3_000);
 
 	private static final List<String> NAMES = List.of("4711", "4712", "4713");
+
+	private static final Logger logger = (Logger) LoggerFactory.getLogger(ClusterSessionDirectory.class);
+
+	@BeforeAll
+	static void beSilent() {
+		logger.setLevel(Level.OFF);
+	}
+
+	@AfterAll
+	static void speak() {
+		logger.setLevel(null);
+	}
 
 	@Test
 	void whateverHappensEachNameHasOneHolderAfterwardsAndNothingIsDoneTwice() {

@@ -95,6 +95,16 @@ class LeaderFollowersClusterAutoConfigurationTests {
 	}
 
 	@Test
+	void aListOfMasterAndReplicasFailsTheStart() {
+		this.application
+			.withPropertyValues("lf.cluster.engine=redis", "spring.data.redis.masterreplica.nodes=10.0.0.1:6379")
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.hasMessageContaining("spring.data.redis.masterreplica.nodes")
+				.hasMessageContaining("Sentinel"));
+	}
+
+	@Test
 	void anUnknownEngineFailsTheStart() {
 		this.configured.withPropertyValues("lf.cluster.engine=zookeeper")
 			.run((context) -> assertThat(context).getFailure().rootCause().hasMessageContaining("zookeeper"));

@@ -11,6 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
+import org.springframework.util.FileSystemUtils;
+
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 /** A real Redis, if it is installed. It keeps nothing when it stops. */
@@ -76,8 +78,7 @@ final class RedisServer implements AutoCloseable {
 	public void close() {
 		stop();
 		try {
-			Files.deleteIfExists(this.directory.resolve("redis.log"));
-			Files.deleteIfExists(this.directory);
+			FileSystemUtils.deleteRecursively(this.directory);
 		}
 		catch (IOException ex) {
 			throw new UncheckedIOException(ex);

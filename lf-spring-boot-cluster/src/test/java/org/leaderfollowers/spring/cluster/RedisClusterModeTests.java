@@ -1,0 +1,56 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+
+import org.springframework.data.redis.connection.RedisClusterConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** The contract of the engine on a Redis Cluster, of one node. */
+class RedisClusterModeTests extends AbstractClusterEngineTests {
+
+	private static RedisServer redis;
+
+	@BeforeAll
+	static void startRedis() throws IOException {
+		redis = new RedisServer().start("--cluster-enabled", "yes", "--cluster-port",
+				String.valueOf(TcpProxy.freePort()));
+		command("CLUSTER ADDSLOTSRANGE 0 16383", "+OK");
+		eventually().untilAsserted(() -> command("CLUSTER INFO", "cluster_state:ok"));
+	}
+
+	private static void command(String command, String expected) throws IOException {
+		try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), redis.port())) {
+			socket.getOutputStream().write((command + "\r\nQUIT\r\n").getBytes(StandardCharsets.US_ASCII));
+			assertThat(new String(socket.getInputStream().readAllBytes(), StandardCharsets.US_ASCII))
+				.contains(expected);
+		}
+	}
+
+	@AfterAll
+	static void stopRedis() {
+		if (redis != null) {
+			redis.close();
+		}
+	}
+
+	@Override
+	ClusterEngine create(int index, String cluster) {
+		RedisClusterConfiguration servers = new RedisClusterConfiguration(List.of("127.0.0.1:" + redis.port()));
+		return new RedisClusterEngine(RedisConnections.forEngine(new LettuceConnectionFactory(servers)), cluster);
+	}
+
+	@Override
+	boolean noticesStoppedNodes() {
+		return false;
+	}
+
+}
