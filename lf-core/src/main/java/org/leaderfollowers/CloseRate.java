@@ -28,6 +28,13 @@ public record CloseRate(int connections, ChronoUnit unit) {
 
 	private static final Pattern FORMAT = Pattern.compile("\\s*(\\d{1,7})\\s*/\\s*([smh])\\s*");
 
+	/**
+	 * Creates a rate.
+	 * @param connections the number of connections, from 1 to 1,000,000
+	 * @param unit {@link ChronoUnit#SECONDS}, {@link ChronoUnit#MINUTES} or
+	 * {@link ChronoUnit#HOURS}
+	 * @throws IllegalArgumentException if one of them is something else
+	 */
 	public CloseRate {
 		Arguments.inRange("connections", connections, 1, 1_000_000);
 		Objects.requireNonNull(unit, "'unit' must not be null");

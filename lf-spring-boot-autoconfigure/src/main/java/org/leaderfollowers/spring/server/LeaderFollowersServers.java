@@ -53,6 +53,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 
 	private final DrainThreads drains = new DrainThreads();
 
+	/** Makes the application refuse traffic. */
 	private volatile Runnable refusal = () -> {
 	};
 
@@ -265,6 +266,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		return all().values().stream().anyMatch(ManagedServer::isRunning);
 	}
 
+	/** The servers that may have unanswered messages. */
 	List<ManagedServer> serving() {
 		return all().values().stream().filter(ManagedServer::isServing).toList();
 	}
