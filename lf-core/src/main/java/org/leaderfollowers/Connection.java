@@ -174,10 +174,12 @@ public interface Connection {
 	boolean isOpen();
 
 	/**
-	 * Whether the server of the connection drains: it accepts nothing new, and closes the
-	 * connection when every message that has been received is answered. A reply can
-	 * announce this, for example by {@code Connection: close}.
-	 * {@link MessageHandler#onDrain} is called once when the drain begins.
+	 * Whether the connection drains: its server accepts nothing new, and closes the
+	 * connection when every message that has been received is answered. If the server is
+	 * being {@linkplain TcpServer#evacuate evacuated}, other connections may drain before
+	 * or after this one. A reply can announce this, for example by
+	 * {@code Connection: close}. {@link MessageHandler#onDrain} is called once when the
+	 * drain begins.
 	 * @return {@code true} as soon as the drain has begun
 	 */
 	default boolean isDraining() {

@@ -93,12 +93,13 @@ public interface MessageHandler {
 	}
 
 	/**
-	 * The server of the connection has begun to drain. This method is called once for
-	 * every open connection, before further messages are read from it. If the connection
-	 * is {@linkplain Connection#suspend() suspended}, the call comes after it was
-	 * resumed; if the peer is slow, the call comes after the peer has caught up. The
-	 * handler can sign off: {@link Connection#send} accepts messages, and they are
-	 * written before the connection is closed.
+	 * The connection has begun to drain: with all others when its server drains, or when
+	 * its turn comes while the server is {@linkplain TcpServer#evacuate evacuated}. This
+	 * method is called once for every open connection, before further messages are read
+	 * from it. If the connection is {@linkplain Connection#suspend() suspended}, the call
+	 * comes after it was resumed; if the peer is slow, the call comes after the peer has
+	 * caught up. The handler can sign off: {@link Connection#send} accepts messages, and
+	 * they are written before the connection is closed.
 	 * <p>
 	 * Messages that have been received are still handled, after this call. When there are
 	 * none left, the connection is closed with the reason {@link CloseReason#SHUTDOWN}.

@@ -81,12 +81,27 @@ public sealed interface Server extends AutoCloseable permits TcpServer, UdpServe
 	boolean close(Duration grace);
 
 	/**
-	 * Accepts nothing new, and answers every message that has been received. If a handler
-	 * calls this method, the drain does not wait for this handler.
-	 * @param grace how long to wait for the replies
-	 * @return whether everything was answered
+	 * Stops accepting, answers every message that has been received, writes the output
+	 * that waits, and closes each connection when this is done. A message that has begun
+	 * to arrive may be completed. If a handler calls this method, the drain does not wait
+	 * for this handler.
+	 * @param grace how long to wait for the connections or replies; connections that need
+	 * longer stay open
+	 * @return whether everything was answered and all connections are closed. The result
+	 * is also {@code false} if the server was closed meanwhile, before all connections
+	 * were done
 	 */
 	boolean drain(Duration grace);
+
+	/**
+	 * Waits for the end of a drain or of an evacuation that has begun, without changing
+	 * it.
+	 * @param timeout how long to wait
+	 * @return whether everything was answered and all connections are closed;
+	 * {@code false} if the server still accepts, or was closed before all connections
+	 * were done
+	 */
+	boolean awaitDrained(Duration timeout);
 
 	/**
 	 * Takes a snapshot of the server. Any thread; cheap enough for a meter.

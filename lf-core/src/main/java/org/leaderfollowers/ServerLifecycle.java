@@ -179,6 +179,12 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 		return awaitDrained(deadlineNanos) && this.state.isAborted() == abortedBefore;
 	}
 
+	final boolean awaitDrained(Duration timeout) {
+		Participant.promoteBeforeBlocking();
+		return this.state.isEnding() && awaitDrained(System.nanoTime() + Arguments.nanos(timeout))
+				&& !this.state.isAborted();
+	}
+
 	@Override
 	public final void beginDrain(long deadlineNanos) {
 		BoundSocket current;

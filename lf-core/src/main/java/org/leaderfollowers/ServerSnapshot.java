@@ -38,13 +38,26 @@ import org.jspecify.annotations.Nullable;
  * @param handling how long the handler took, for each message
  * @param exchanges the requests that the server has sent to its clients, or {@code null}
  * if it has no correlation
+ * @param evacuation the evacuation of the server, or {@code null} if it is not being
+ * evacuated, or all of its connections have been told to end
  */
 public record ServerSnapshot(String name, State state, String pool, @Nullable String address, int port, String framing,
 		String handler, int openConnections, long acceptedConnections, long rejectedConnections,
 		Map<CloseReason, Long> closedConnections, long receivedBytes, long sentBytes, long receivedMessages,
 		boolean acceptingSuspended, boolean paused, TransportType transport, @Nullable Datagrams datagrams,
 		@Nullable Tls tls, int maxConnections, @Nullable Instant startedAt, boolean listening,
-		@Nullable String listeningFailure, LatencySnapshot handling, @Nullable Exchanges exchanges) {
+		@Nullable String listeningFailure, LatencySnapshot handling, @Nullable Exchanges exchanges,
+		@Nullable Evacuation evacuation) {
+
+	/**
+	 * An evacuation: the connections drain one after the other.
+	 *
+	 * @param rate how many connections are told to end, at most
+	 * @param left how many open connections have not been told yet
+	 * @see TcpServer#evacuate(CloseRate)
+	 */
+	public record Evacuation(CloseRate rate, int left) {
+	}
 
 	/**
 	 * The requests that a server has sent to its clients.

@@ -21,6 +21,12 @@ final class ServerState {
 
 	private volatile ServerSnapshot.State current = ServerSnapshot.State.NEW;
 
+	/**
+	 * Whether the connections drain one after the other, each when its turn comes. Set
+	 * before the state changes, so that no connection drains too early.
+	 */
+	private volatile boolean gradual;
+
 	private volatile boolean paused;
 
 	/** Whether messages were lost because the grace period was over. Never reset. */
@@ -47,8 +53,19 @@ final class ServerState {
 		return this.startedAt;
 	}
 
+	/** Whether everything drains. */
 	boolean isDraining() {
+		return isEnding() && !this.gradual;
+	}
+
+	/** Whether nothing new is accepted, and some or all connections drain. */
+	boolean isEnding() {
 		return this.current != ServerSnapshot.State.RUNNING;
+	}
+
+	/** Ends an evacuation: all connections drain from now on. */
+	void drainAll() {
+		this.gradual = false;
 	}
 
 	boolean isPaused() {
@@ -89,6 +106,16 @@ final class ServerState {
 		}
 	}
 
+	/** Returns {@code false} if the server does not run. */
+	boolean evacuate() {
+		if (this.current != ServerSnapshot.State.RUNNING) {
+			return false;
+		}
+		this.gradual = true;
+		this.current = ServerSnapshot.State.DRAINING;
+		return true;
+	}
+
 	void stopped() {
 		this.current = ServerSnapshot.State.STOPPED;
 		// Another thread may be draining without a time limit.
@@ -107,7 +134,7 @@ final class ServerState {
 
 	/** Called when something has happened that a drain may wait for. */
 	void changed() {
-		if (isDraining()) {
+		if (isEnding()) {
 			this.quiescence.changed();
 		}
 	}

@@ -101,6 +101,9 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	volatile boolean opened;
 
+	/** Whether this connection drains, even if others do not yet. Any thread sets it. */
+	volatile boolean drains;
+
 	@SuppressWarnings("FieldMayBeFinal") // changed through RECEIVED_MESSAGES
 	private long receivedMessages;
 
@@ -427,14 +430,16 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	// Called by the server
 
-	/** Requests a look of the owner, because the server drains. */
+	/** Drains this connection: the owner sees the mark or looks. Any thread. */
 	void drain() {
+		this.drains = true;
 		this.handle.request(SelectableHandle.LOOK);
 	}
 
 	@Override
 	public final boolean isDraining() {
-		return this.context.server().isDraining();
+		ServerState server = this.context.server();
+		return server.isEnding() && (this.drains || server.isDraining());
 	}
 
 	/** Closes the connection even if replies are pending. */
@@ -492,7 +497,8 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	@Override
 	final void settled() {
 		// The owner pauses and then checks what is owed. A drain changes the state of the
-		// server and then requests looks. Nothing is therefore missed.
+		// server, or marks the connection, and then requests looks. Nothing is therefore
+		// missed.
 		if (this.handle.isPaused() || isDraining()) {
 			this.handle.request(SelectableHandle.LOOK);
 			this.context.server().changed();

@@ -5,6 +5,7 @@ import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.ServerSocketChannel;
+import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.promotion.HandledWork;
@@ -13,6 +14,9 @@ import org.leaderfollowers.internal.promotion.HandlerProfile;
 /** The lifecycle of a {@link TcpServer}: its acceptor and its connections. */
 final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
+	/** How long an evacuation waits for a thread that closes the port. */
+	private static final long PORT_NANOS = TimeUnit.SECONDS.toNanos(1);
+
 	private final String handlerName;
 
 	private final TcpOptions options;
@@ -20,6 +24,9 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 	private final ConnectionContext context;
 
 	private volatile @Nullable Acceptor acceptor;
+
+	/** The first evacuation is the only one. Written under the monitor. */
+	private volatile @Nullable Evacuation evacuation;
 
 	TcpLifecycle(LeaderFollowersPool pool, String name, InetSocketAddress address, Framing framing,
 			MessageHandler handler, String handlerName, TcpOptions options) {
@@ -83,8 +90,35 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		}
 	}
 
+	/** See {@link TcpServer#evacuate}. */
+	boolean evacuate(CloseRate rate) {
+		Participant.promoteBeforeBlocking();
+		Evacuation begun;
+		Acceptor current;
+		synchronized (this) {
+			Evacuation earlier = this.evacuation;
+			current = this.acceptor;
+			if (earlier != null) {
+				return earlier.rate(rate);
+			}
+			if (current == null || !state().evacuate()) {
+				return false;
+			}
+			begun = new Evacuation(this.context, pool().handleSets(), rate);
+			this.evacuation = begun;
+		}
+		current.requestClose();
+		awaitClosed(current, System.nanoTime() + PORT_NANOS);
+		begun.begin();
+		return true;
+	}
+
 	@Override
 	void drainInput(long deadlineNanos) {
+		Evacuation evacuating = this.evacuation;
+		if (evacuating != null) {
+			evacuating.end();
+		}
 		Acceptor current = this.acceptor;
 		if (current != null) {
 			current.requestClose();
@@ -143,6 +177,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		ServerCounters counters = this.context.counters();
 		TlsGenerations tls = this.context.tls();
 		ServerExchanges asked = this.options.exchanges();
+		Evacuation evacuating = this.evacuation;
 		return new ServerSnapshot(name(), state.current(), pool().name(),
 				(bound != null) ? bound.getAddress().getHostAddress() : null, (bound != null) ? bound.getPort() : -1,
 				this.context.framing().toString(), this.handlerName, registry.open(), registry.acceptedConnections(),
@@ -150,7 +185,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 				counters.sentBytes(), counters.receivedMessages(), current != null && current.isBackingOff(),
 				state.isPaused(), TransportType.TCP, null, (tls != null) ? tls.snapshot() : null,
 				this.options.maxConnections(), state.startedAt(), failure == null, failure, counters.handling(),
-				(asked != null) ? asked.snapshot() : null);
+				(asked != null) ? asked.snapshot() : null, (evacuating != null) ? evacuating.snapshot() : null);
 	}
 
 }

@@ -92,20 +92,27 @@ public final class TcpServer implements Server {
 		return done;
 	}
 
-	/**
-	 * Stops accepting, answers every message that has been received, writes the output
-	 * that waits, and closes each connection when this is done. A message that has begun
-	 * to arrive may be completed. If a handler calls this method, the drain does not wait
-	 * for this handler.
-	 * @param grace how long to wait for the connections; connections that need longer
-	 * stay open
-	 * @return whether everything was answered and all connections are closed. The result
-	 * is also {@code false} if the server was closed meanwhile, before all connections
-	 * were done
-	 */
 	@Override
 	public boolean drain(Duration grace) {
 		return this.life.drain(grace);
+	}
+
+	@Override
+	public boolean awaitDrained(Duration timeout) {
+		return this.life.awaitDrained(timeout);
+	}
+
+	/**
+	 * Drains the connections gradually. The server stops accepting at once and closes its
+	 * port; connections whose turn has not come are served as before. If the server is
+	 * being evacuated already, this changes the rate. {@link #drain} and {@link #close}
+	 * end the evacuation and drain the rest at once. Does not wait for the connections.
+	 * @param rate how many connections begin to drain, at most
+	 * @return {@code false} if the server does not run, or if all connections drain
+	 * already
+	 */
+	public boolean evacuate(CloseRate rate) {
+		return this.life.evacuate(Objects.requireNonNull(rate, "'rate' must not be null"));
 	}
 
 	@Override

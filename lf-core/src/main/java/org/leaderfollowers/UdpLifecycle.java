@@ -127,7 +127,7 @@ final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 				this.counters.sentBytes(), this.counters.receivedMessages(),
 				current != null && current.backoff.isBackingOff(), state.isPaused(), TransportType.UDP,
 				this.datagramCounters.snapshot((current != null) ? current.inFlight() : 0, this.options.maxInFlight()),
-				null, 0, state.startedAt(), failure == null, failure, this.counters.handling(), null);
+				null, 0, state.startedAt(), failure == null, failure, this.counters.handling(), null, null);
 	}
 
 }

@@ -104,6 +104,11 @@ public final class UdpServer implements Server {
 	}
 
 	@Override
+	public boolean awaitDrained(Duration timeout) {
+		return this.life.awaitDrained(timeout);
+	}
+
+	@Override
 	public String name() {
 		return this.life.name();
 	}

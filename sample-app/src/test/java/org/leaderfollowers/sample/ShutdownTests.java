@@ -60,7 +60,7 @@ class ShutdownTests {
 			.formatted(this.database.getPort());
 		this.sample = SampleProcess.start(output(), "--lf.server.port=0", "--spring.datasource.url=" + url,
 				// Long enough for this machine to open that many connections at once.
-				"--spring.datasource.hikari.connection-timeout=60000",
+				"--spring.datasource.hikari.connection-timeout=60000", "--lf.shutdown.close-rate=1000/s",
 				// All transactions update the same row, one after the other.
 				"--spring.lifecycle.timeout-per-shutdown-phase=120s");
 		this.process = this.sample.process();

@@ -8,7 +8,6 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
@@ -18,7 +17,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
-import org.yaml.snakeyaml.Yaml;
 
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -38,8 +36,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 class ContainerSnippetTests {
 
 	private static final Path CHAPTER = Path.of("src/docs/asciidoc/containers.adoc");
-
-	private static final Path RESOURCES = Path.of("src/test/resources");
 
 	private static final Pattern YAML = Pattern
 		.compile("\\[source,yaml]\\R----\\Rinclude::\\{snippet-resources}/(\\S+)\\[]\\R----");
@@ -62,13 +58,35 @@ class ContainerSnippetTests {
 	@ValueSource(strings = { "startupProbe", "livenessProbe", "readinessProbe" })
 	void probesAreAnswered(String probe, @Value("${local.server.port}") int port)
 			throws IOException, InterruptedException {
-		Object path = map(map(container(), probe), "httpGet").get("path");
+		assertThat(get(map(map(container(), probe), "httpGet").get("path"), port)).contains("UP");
+	}
+
+	/**
+	 * Prometheus finds the meter that the autoscaler scales by, at the path of the
+	 * ServiceMonitor.
+	 */
+	@Test
+	void theMeterOfTheAutoscalerIsScraped(@Value("${local.server.port}") int port)
+			throws IOException, InterruptedException {
+		Map<String, Object> monitor = documents("containers/service-monitor.yaml").get(1);
+		String meters = get(maps(map(monitor, "spec"), "endpoints").get(0).get("path"), port);
+		Map<String, Object> metric = map(
+				map(maps(map(documents("containers/autoscaler.yaml").get(0), "spec"), "metrics").get(0), "pods"),
+				"metric");
+		assertThat(meters).contains("\n" + metric.get("name") + "{server=\""
+				+ map(map(metric, "selector"), "matchLabels").get("server") + "\"} ");
+		Map<String, Object> rule = maps(map(documents("containers/prometheus-adapter.yaml").get(0), "rules"), "custom")
+			.get(0);
+		assertThat(rule.get("seriesQuery").toString()).startsWith(metric.get("name") + "{");
+	}
+
+	private static String get(Object path, int port) throws IOException, InterruptedException {
 		HttpRequest request = HttpRequest.newBuilder(URI.create("http://localhost:" + port + path))
 			.timeout(TIMEOUT)
 			.build();
 		HttpResponse<String> response = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
 		assertThat(response.statusCode()).isEqualTo(200);
-		assertThat(response.body()).contains("UP");
+		return response.body();
 	}
 
 	@Test
@@ -101,10 +119,7 @@ class ContainerSnippetTests {
 	}
 
 	private static List<Map<String, Object>> documents(String file) throws IOException {
-		List<Map<String, Object>> documents = new ArrayList<>();
-		new Yaml().loadAll(Files.readString(RESOURCES.resolve(file)))
-			.forEach((document) -> documents.add(map(Map.of("document", document), "document")));
-		return documents;
+		return Manifests.documents(file);
 	}
 
 	@SuppressWarnings("unchecked")

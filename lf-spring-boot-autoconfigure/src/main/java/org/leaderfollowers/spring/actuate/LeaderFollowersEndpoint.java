@@ -141,22 +141,23 @@ public class LeaderFollowersEndpoint {
 	}
 
 	/**
-	 * Pauses, resumes or drains a server.
+	 * Pauses, resumes, drains or evacuates a server.
 	 * @param pool the name of the pool that serves it
 	 * @param server the name of the server
-	 * @param action {@code pause}, {@code resume} or {@code drain}
+	 * @param action {@code pause}, {@code resume}, {@code drain} or {@code evacuate}
 	 * @param timeout how long it may drain; the timeout of a shutdown phase if not given
+	 * @param rate how many connections an evacuation closes, such as {@code 50/s}
 	 * @return the changed server
 	 */
 	@WriteOperation
 	public ServerDescriptor changeServer(@Selector String pool, @Selector String server, @Nullable String action,
-			@Nullable String timeout) {
-		return changeServer(Operator.UNKNOWN, pool, server, action, timeout);
+			@Nullable String timeout, @Nullable String rate) {
+		return changeServer(Operator.UNKNOWN, pool, server, action, timeout, rate);
 	}
 
 	ServerDescriptor changeServer(Operator operator, String pool, String server, @Nullable String action,
-			@Nullable String timeout) {
-		return this.serverOperations.change(operator, pool, requiredServer(pool, server).name(), action, timeout);
+			@Nullable String timeout, @Nullable String rate) {
+		return this.serverOperations.change(operator, pool, requiredServer(pool, server).name(), action, timeout, rate);
 	}
 
 	/**

@@ -99,19 +99,21 @@ public class LeaderFollowersEndpointWebExtension {
 	}
 
 	/**
-	 * Pauses, resumes or drains a server.
+	 * Pauses, resumes, drains or evacuates a server.
 	 * @param securityContext the identity of the caller
 	 * @param pool the name of the pool that serves it
 	 * @param server the name of the server
-	 * @param action {@code pause}, {@code resume} or {@code drain}
+	 * @param action {@code pause}, {@code resume}, {@code drain} or {@code evacuate}
 	 * @param timeout how long it may drain; the timeout of a shutdown phase if not given
+	 * @param rate how many connections an evacuation closes, such as {@code 50/s}
 	 * @return the changed server, or the reason of the refusal
 	 */
 	@WriteOperation
 	public WebEndpointResponse<OperationResponseBody> changeServer(SecurityContext securityContext,
-			@Selector String pool, @Selector String server, @Nullable String action, @Nullable String timeout) {
-		return RefusedRequestException
-			.answer(() -> this.delegate.changeServer(Operator.of(securityContext), pool, server, action, timeout));
+			@Selector String pool, @Selector String server, @Nullable String action, @Nullable String timeout,
+			@Nullable String rate) {
+		return RefusedRequestException.answer(
+				() -> this.delegate.changeServer(Operator.of(securityContext), pool, server, action, timeout, rate));
 	}
 
 	/**

@@ -6,6 +6,7 @@ import java.util.Locale;
 import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.spring.internal.Printable;
 
 import org.springframework.boot.convert.DurationStyle;
@@ -60,6 +61,19 @@ final class OperationArguments {
 		}
 		catch (IllegalArgumentException | ArithmeticException ex) {
 			throw invalid(name, "a time such as '500ms', '30s' or 'PT30S'", value);
+		}
+	}
+
+	static @Nullable CloseRate rate(String name, @Nullable String value) {
+		if (!StringUtils.hasText(value)) {
+			return null;
+		}
+		try {
+			return CloseRate.of(value);
+		}
+		catch (IllegalArgumentException ex) {
+			throw invalid(name, "from 1 to 1000000 connections for each second, minute or hour, such as '50/s', "
+					+ "'30/m' or '100/h'", value);
 		}
 	}
 

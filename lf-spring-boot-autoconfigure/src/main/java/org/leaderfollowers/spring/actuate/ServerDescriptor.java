@@ -41,13 +41,15 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
  * @param tls the state of TLS, or {@code null} if the server does not use TLS
  * @param exchanges the requests that the server has sent to its clients, or {@code null}
  * if it cannot send requests
+ * @param evacuation the evacuation, or {@code null} if the server is not being evacuated
  */
 public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant startedAt, boolean listening,
 		@Nullable String listeningFailure, boolean paused, @Nullable String address, @Nullable Integer port,
 		TransportType transport, String framing, String handler, @Nullable List<HandlerBeans.Mapping> mappings,
 		String pool, @Nullable ConnectionsDescriptor connections, @Nullable DatagramsDescriptor datagrams,
 		BytesDescriptor bytes, MessagesDescriptor messages, LatencyDescriptor handling, @Nullable TlsDescriptor tls,
-		ServerSnapshot.@Nullable Exchanges exchanges) implements OperationResponseBody {
+		ServerSnapshot.@Nullable Exchanges exchanges,
+		@Nullable EvacuationDescriptor evacuation) implements OperationResponseBody {
 
 	static ServerDescriptor of(ServerSnapshot server) {
 		return of(server, null);
@@ -60,7 +62,7 @@ public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant sta
 				(server.transport() == TransportType.TCP) ? ConnectionsDescriptor.of(server) : null,
 				DatagramsDescriptor.of(server), new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
 				new MessagesDescriptor(server.receivedMessages()), LatencyDescriptor.of(server.handling()),
-				TlsDescriptor.of(server.tls()), server.exchanges());
+				TlsDescriptor.of(server.tls()), server.exchanges(), EvacuationDescriptor.of(server.evacuation()));
 	}
 
 	/**
@@ -82,6 +84,21 @@ public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant sta
 					server.acceptedConnections(), server.rejectedConnections(),
 					LeaderFollowersDescriptor.counts(CloseReason.class, server.closedConnections()),
 					server.acceptingSuspended());
+		}
+
+	}
+
+	/**
+	 * An evacuation.
+	 *
+	 * @param rate how many connections are told to end, at most, such as {@code 50/s}
+	 * @param left how many open connections have not been told yet
+	 */
+	public record EvacuationDescriptor(String rate, int left) {
+
+		static @Nullable EvacuationDescriptor of(ServerSnapshot.@Nullable Evacuation evacuation) {
+			return (evacuation != null) ? new EvacuationDescriptor(evacuation.rate().toString(), evacuation.left())
+					: null;
 		}
 
 	}

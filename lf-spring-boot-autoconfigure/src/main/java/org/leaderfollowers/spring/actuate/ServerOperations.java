@@ -7,6 +7,7 @@ import java.util.Map;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
@@ -15,8 +16,10 @@ import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
 import org.leaderfollowers.spring.internal.Printable;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
+import org.springframework.util.StringUtils;
+
 /**
- * Pauses, resumes and drains servers, and closes connections.
+ * Pauses, resumes, drains and evacuates servers, and closes connections.
  */
 final class ServerOperations {
 
@@ -37,15 +40,21 @@ final class ServerOperations {
 	}
 
 	ServerDescriptor change(Operator operator, String pool, String name, @Nullable String action,
-			@Nullable String timeout) {
+			@Nullable String timeout, @Nullable String rate) {
 		Action asked = OperationArguments.constant("action", action, Action.class);
 		if (asked == null) {
-			throw RefusedRequestException.invalid("Nothing to do: give 'action' ('pause', 'resume' or 'drain'), "
-					+ "and with 'drain', if you like, 'timeout'");
+			throw RefusedRequestException.invalid("Nothing to do: give 'action' ('pause', 'resume', 'drain' or "
+					+ "'evacuate'), and with 'drain', if you like, 'timeout'");
 		}
 		Duration within = OperationArguments.duration("timeout", timeout);
 		if (within != null && asked != Action.DRAIN) {
 			throw RefusedRequestException.invalid("'timeout' is for the action 'drain' only");
+		}
+		if (asked == Action.EVACUATE) {
+			return evacuate(operator, pool, name, OperationArguments.rate("rate", rate));
+		}
+		if (StringUtils.hasText(rate)) {
+			throw RefusedRequestException.invalid("'rate' is for the action 'evacuate' only");
 		}
 		return (asked == Action.DRAIN) ? drain(operator, pool, name, (within != null) ? within : this.drainTimeout)
 				: this.audit.write(() -> pauseOrResume(operator, pool, name, asked == Action.PAUSE));
@@ -98,6 +107,37 @@ final class ServerOperations {
 		});
 	}
 
+	private ServerDescriptor evacuate(Operator operator, String pool, String name, @Nullable CloseRate rate) {
+		if (rate == null) {
+			throw RefusedRequestException
+				.invalid("The action 'evacuate' needs 'rate': how many connections to close, such as '50/s'");
+		}
+		return this.audit.write(() -> {
+			Server server = this.servers.get(name);
+			if (!(server instanceof TcpServer)) {
+				throw RefusedRequestException.withoutConnections();
+			}
+			ServerSnapshot before = server.snapshot();
+			ServerSnapshot evacuated;
+			try {
+				evacuated = this.servers.evacuate(name, rate, operator.by());
+			}
+			catch (IllegalStateException ex) {
+				throw RefusedRequestException
+					.conflict("The server cannot be evacuated, since it is " + server.snapshot().state());
+			}
+			this.audit.record(operator, WriteAudit.SERVER_EVACUATED, Map.of("pool", pool, "server", name),
+					state(before), Map.of("state", evacuated.state().name(), "rate", rate.toString()));
+			return ServerDescriptor.of(evacuated);
+		});
+	}
+
+	private static Map<String, String> state(ServerSnapshot server) {
+		ServerSnapshot.Evacuation evacuation = server.evacuation();
+		return (evacuation != null) ? Map.of("state", server.state().name(), "rate", evacuation.rate().toString())
+				: Map.of("state", server.state().name());
+	}
+
 	void closeConnection(Operator operator, String pool, Server server, String connection) {
 		Long id = OperationArguments.number("connection", connection, 1, Long.MAX_VALUE);
 		if (!(server instanceof TcpServer tcpServer)) {
@@ -119,7 +159,7 @@ final class ServerOperations {
 
 	private enum Action {
 
-		PAUSE, RESUME, DRAIN
+		PAUSE, RESUME, DRAIN, EVACUATE
 
 	}
 

@@ -26,6 +26,8 @@ final class WriteAudit {
 
 	static final String SERVER_DRAINED = "LF_SERVER_DRAINED";
 
+	static final String SERVER_EVACUATED = "LF_SERVER_EVACUATED";
+
 	static final String CONNECTION_CLOSED = "LF_CONNECTION_CLOSED";
 
 	static final String WIRE_LOG_STARTED = "LF_WIRE_LOG_STARTED";

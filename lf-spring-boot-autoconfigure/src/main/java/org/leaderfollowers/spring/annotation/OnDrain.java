@@ -8,9 +8,9 @@ import java.lang.annotation.Target;
 
 /**
  * Marks a method of an {@link LfHandler @LfHandler} bean that is called once for every
- * open connection when its server begins to drain. A value that it returns is sent to the
- * client, as a sign-off, before the connection is closed. Messages that have been
- * received are still handled, after this call.
+ * open connection when it begins to drain. A value that it returns is sent to the client,
+ * as a sign-off, before the connection is closed. Messages that have been received are
+ * still handled, after this call.
  * <p>
  * Its parameters may be the {@link org.leaderfollowers.Connection} and
  * {@link org.springframework.messaging.handler.annotation.Header @Header}s, see

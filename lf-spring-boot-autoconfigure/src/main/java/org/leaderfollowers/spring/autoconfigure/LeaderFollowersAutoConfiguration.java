@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
+import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.NestingGuard;
 import org.leaderfollowers.Server;
@@ -218,8 +219,12 @@ public final class LeaderFollowersAutoConfiguration {
 
 	@Bean
 	@ConditionalOnMissingBean(name = "leaderFollowersServerGracefulShutdownLifecycle", search = SearchStrategy.CURRENT)
-	ServerLifecycle leaderFollowersServerGracefulShutdownLifecycle(LeaderFollowersServers servers) {
-		return ServerLifecycle.gracefulShutdown(servers);
+	ServerLifecycle leaderFollowersServerGracefulShutdownLifecycle(LfProperties properties,
+			LeaderFollowersServers servers, Environment environment) {
+		CloseRate rate = properties.shutdown().closeRate();
+		return (rate != null)
+				? ServerLifecycle.gracefulShutdown(servers, rate, ShutdownPropertiesMapper.phaseTimeout(environment))
+				: ServerLifecycle.gracefulShutdown(servers);
 	}
 
 	/** Requires transactions on the class path. */

@@ -10,6 +10,7 @@ import java.util.function.Predicate;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.ClientAuth;
+import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.NestedDispatch;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
@@ -266,8 +267,11 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 *
 	 * @param delay Time to continue to serve after readiness has gone down, before
 	 * draining begins.
+	 * @param closeRate Maximum number of connections of a server that are closed in a
+	 * second, a minute or an hour, such as '50/s', '30/m' or '100/h'. All drain at once
+	 * if not set.
 	 */
-	public record Shutdown(@DefaultValue("0s") Duration delay) {
+	public record Shutdown(@DefaultValue("0s") Duration delay, @Nullable CloseRate closeRate) {
 	}
 
 	/**

@@ -11,14 +11,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
-import org.apache.commons.logging.Log;
-import org.apache.commons.logging.LogFactory;
+import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
@@ -27,7 +24,6 @@ import org.leaderfollowers.spring.event.ServerResumedEvent;
 import org.leaderfollowers.spring.event.ServerStartedEvent;
 import org.leaderfollowers.spring.event.ServerStoppedEvent;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
-import org.leaderfollowers.spring.internal.Printable;
 import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
 import org.springframework.context.ApplicationContext;
@@ -48,8 +44,6 @@ import org.springframework.util.function.SingletonSupplier;
  */
 public final class LeaderFollowersServers implements Iterable<Server> {
 
-	private static final Log logger = LogFactory.getLog(LeaderFollowersServers.class);
-
 	private final SingletonSupplier<Map<String, ManagedServer>> servers;
 
 	private final EventPublication events;
@@ -57,11 +51,11 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	/** Used only by the thread that starts the servers; there is one at a time. */
 	private final Set<LeaderFollowersPool> announcedPools = new HashSet<>();
 
-	/**
-	 * Threads that drain a server, and then publish its end. Guarded by this list, and so
-	 * is the beginning of a drain: if it begins, a later {@link #stop} finds the thread.
-	 */
-	private final List<Thread> drains = new ArrayList<>();
+	private final DrainThreads drains = new DrainThreads();
+
+	/** Makes the application refuse traffic. */
+	private volatile Runnable refusal = () -> {
+	};
 
 	private LeaderFollowersServers(Supplier<List<ManagedServer>> servers, EventPublication events) {
 		this.servers = SingletonSupplier.of(() -> byName(servers.get()));
@@ -185,18 +179,43 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	 */
 	public ServerSnapshot drain(String name, Duration timeout, String occasion) {
 		ManagedServer server = managed(name);
-		// If the virtual machine ends meanwhile, the shutdown of the context waits.
-		Thread thread = new Thread(() -> stop(server, timeout), "lf-drain-" + Printable.of(name));
-		thread.setDaemon(true);
-		ServerSnapshot draining;
-		synchronized (this.drains) {
-			server.beginDrain();
-			draining = server.current().snapshot();
-			ServerLog.draining(server.current(), timeout, occasion);
-			thread.start();
-			this.drains.add(thread);
+		return this.drains.start("lf-drain-" + name, () -> server.beginDrain(timeout, occasion),
+				() -> stop(server, timeout));
+	}
+
+	/**
+	 * Stops a server gradually and permanently, without waiting for the end: it accepts
+	 * nothing new and frees its port, and closes its connections at a rate, as a
+	 * {@linkplain #drain drain} would do. Connections whose turn has not come are served.
+	 * When all connections are closed, the server is stopped and a
+	 * {@link ServerStoppedEvent} is published. The application refuses traffic from now
+	 * on. If the server is being evacuated already, only the rate changes. A drain or the
+	 * shutdown of the application ends the evacuation.
+	 * @param name the name of the server
+	 * @param rate how many connections are told to end, at most
+	 * @param occasion text to add to the line of the log, printable; empty for none
+	 * @return the state of the server when it is being evacuated
+	 * @throws UnknownNameException if there is no server of this name
+	 * @throws IllegalStateException if the server does not run or drains already, or has
+	 * no connections
+	 */
+	public ServerSnapshot evacuate(String name, CloseRate rate, String occasion) {
+		ManagedServer server = managed(name);
+		if (server.isEvacuating()) {
+			return server.evacuate(rate, occasion);
 		}
-		return draining;
+		ServerSnapshot begun = this.drains.start("lf-evacuation-" + name, () -> server.evacuate(rate, occasion), () -> {
+			if (server.awaitDrained()) {
+				stop(server, Duration.ZERO);
+			}
+		});
+		this.refusal.run();
+		return begun;
+	}
+
+	/** Sets what makes the application refuse traffic. */
+	void onEvacuation(Runnable refusal) {
+		this.refusal = refusal;
 	}
 
 	/**
@@ -247,35 +266,9 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		return all().values().stream().anyMatch(ManagedServer::isRunning);
 	}
 
-	/**
-	 * Drains all servers at the same time.
-	 * @param callback runs when all servers are drained or have been stopped meanwhile
-	 */
-	void drain(Runnable callback) {
-		List<ManagedServer> draining = all().values().stream().filter(ManagedServer::isServing).toList();
-		if (draining.isEmpty()) {
-			callback.run();
-			return;
-		}
-		logger.info("Commencing graceful shutdown. Waiting for the messages received to be answered");
-		AtomicInteger left = new AtomicInteger(draining.size());
-		AtomicBoolean drained = new AtomicBoolean(true);
-		for (ManagedServer server : draining) {
-			new Thread(() -> {
-				try {
-					if (!server.drain()) {
-						drained.set(false);
-					}
-				}
-				finally {
-					if (left.decrementAndGet() == 0) {
-						logger.info(drained.get() ? "Graceful shutdown complete"
-								: "Graceful shutdown aborted with one or more connections still open");
-						callback.run();
-					}
-				}
-			}, "lf-shutdown-" + Printable.of(server.name())).start();
-		}
+	/** The servers that may have unanswered messages. */
+	List<ManagedServer> serving() {
+		return all().values().stream().filter(ManagedServer::isServing).toList();
 	}
 
 	/**
@@ -286,10 +279,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 		Deque<ManagedServer> stopping = new ArrayDeque<>();
 		all().values().forEach(stopping::push);
 		stopping.forEach((server) -> stop(server, Duration.ZERO));
-		synchronized (this.drains) {
-			this.drains.removeIf((thread) -> !thread.isAlive());
-			return this.drains.stream().filter((thread) -> thread != Thread.currentThread()).toList();
-		}
+		return this.drains.others();
 	}
 
 	private void stop(ManagedServer server, Duration grace) {

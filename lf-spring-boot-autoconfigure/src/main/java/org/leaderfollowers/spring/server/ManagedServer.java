@@ -6,8 +6,11 @@ import java.time.temporal.ChronoUnit;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.Server;
+import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.ServerSnapshot.State;
+import org.leaderfollowers.TcpServer;
 
 import org.springframework.util.Assert;
 
@@ -18,7 +21,7 @@ import org.springframework.util.Assert;
 final class ManagedServer {
 
 	/** The drain itself has no timeout: the thread that stops the server ends it. */
-	private static final Duration UNLIMITED = ChronoUnit.FOREVER.getDuration();
+	static final Duration UNLIMITED = ChronoUnit.FOREVER.getDuration();
 
 	private final String name;
 
@@ -36,6 +39,11 @@ final class ManagedServer {
 	 * object.
 	 */
 	private @Nullable Server drained;
+
+	/**
+	 * The latest server that was evacuated, until it is drained. Guarded by this object.
+	 */
+	private @Nullable Server evacuated;
 
 	/** The latest server that was stopped. Guarded by this object. */
 	private @Nullable Server stopped;
@@ -133,23 +141,50 @@ final class ManagedServer {
 		return state == State.RUNNING || state == State.DRAINING;
 	}
 
-	boolean drain() {
-		return current().drain(UNLIMITED);
-	}
-
 	/**
 	 * Begins to drain. Another thread stops the server.
 	 * @throws IllegalStateException if the server does not run or drains already
 	 */
-	synchronized void beginDrain() {
+	synchronized ServerSnapshot beginDrain(Duration timeout, String occasion) {
 		State state = state();
-		if (state != State.RUNNING) {
+		boolean drainsAtOnce = state == State.DRAINING && this.evacuated != current();
+		if (drainsAtOnce || (state != State.RUNNING && state != State.DRAINING)) {
 			throw new IllegalStateException(
 					"The server '%s' cannot be drained, because it is %s".formatted(name(), state));
 		}
 		Server draining = current();
 		this.drained = draining;
+		this.evacuated = null;
 		draining.drain(Duration.ZERO);
+		ServerLog.draining(draining, timeout, occasion);
+		return draining.snapshot();
+	}
+
+	/**
+	 * Begins an evacuation, or changes its rate. Another thread stops the server.
+	 * @throws IllegalStateException if the server does not run or drains already, or has
+	 * no connections
+	 */
+	synchronized ServerSnapshot evacuate(CloseRate rate, String occasion) {
+		Server evacuated = current();
+		if (!(evacuated instanceof TcpServer server) || !server.evacuate(rate)) {
+			throw new IllegalStateException("The server '%s' cannot be evacuated, because it %s".formatted(name(),
+					(evacuated instanceof TcpServer) ? "is " + state() : "has no connections"));
+		}
+		this.drained = evacuated;
+		this.evacuated = evacuated;
+		ServerLog.evacuating(evacuated, rate, occasion);
+		return evacuated.snapshot();
+	}
+
+	/** Whether some connections have not been told to end yet. */
+	boolean isEvacuating() {
+		Server server = this.current;
+		return server != null && server.snapshot().evacuation() != null;
+	}
+
+	boolean awaitDrained() {
+		return current().awaitDrained(UNLIMITED);
 	}
 
 	/**

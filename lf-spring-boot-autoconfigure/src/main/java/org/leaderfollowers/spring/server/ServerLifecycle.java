@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.Server;
 
 import org.springframework.boot.availability.ApplicationAvailability;
@@ -78,7 +79,22 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 	 * @return the lifecycle
 	 */
 	public static ServerLifecycle gracefulShutdown(LeaderFollowersServers servers) {
-		return new GracefulShutdown(servers);
+		return new GracefulShutdown(servers, new GradualShutdown(null, Duration.ZERO));
+	}
+
+	/**
+	 * Drains the connections of the servers gradually before they are stopped. When four
+	 * fifths of the phase are over, the rest drains at once.
+	 * @param servers the servers to drain
+	 * @param closeRate how many connections of each server are told to end, at most
+	 * @param timeout how long the shutdown phase takes at most
+	 * @return the lifecycle
+	 */
+	public static ServerLifecycle gracefulShutdown(LeaderFollowersServers servers, CloseRate closeRate,
+			Duration timeout) {
+		Assert.notNull(closeRate, "'closeRate' must not be null");
+		Assert.notNull(timeout, "'timeout' must not be null");
+		return new GracefulShutdown(servers, new GradualShutdown(closeRate, timeout));
 	}
 
 	/**
@@ -212,14 +228,17 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 
 	private static final class GracefulShutdown extends ServerLifecycle {
 
-		private GracefulShutdown(LeaderFollowersServers servers) {
+		private final GradualShutdown shutdown;
+
+		private GracefulShutdown(LeaderFollowersServers servers, GradualShutdown shutdown) {
 			super(servers, GRACEFUL_SHUTDOWN_PHASE);
+			this.shutdown = shutdown;
 		}
 
 		@Override
 		public void stop(Runnable callback) {
 			super.stop(callback);
-			this.servers.drain(callback);
+			this.shutdown.drain(this.servers.serving(), callback);
 		}
 
 	}
@@ -233,13 +252,14 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 		private final @Nullable ApplicationAvailability availability;
 
 		/** Whether this object has published the refusal. */
-		private boolean refusing;
+		private volatile boolean refusing;
 
 		private Readiness(LeaderFollowersServers servers, Duration delay, ApplicationContext applicationContext) {
 			super(servers, READINESS_PHASE);
 			this.delay = delay;
 			this.applicationContext = applicationContext;
 			this.availability = applicationContext.getBeanProvider(ApplicationAvailability.class).getIfUnique();
+			servers.onEvacuation(this::refuseTraffic);
 		}
 
 		@Override
@@ -259,11 +279,7 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 				callback.run();
 				return;
 			}
-			if (this.availability == null
-					|| this.availability.getReadinessState() == ReadinessState.ACCEPTING_TRAFFIC) {
-				this.refusing = true;
-				AvailabilityChangeEvent.publish(this.applicationContext, ReadinessState.REFUSING_TRAFFIC);
-			}
+			refuseTraffic();
 			if (this.delay.isZero()) {
 				callback.run();
 				return;
@@ -273,6 +289,15 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 			Thread thread = new Thread(() -> serve(callback), "lf-shutdown-delay");
 			thread.setDaemon(true);
 			thread.start();
+		}
+
+		/** Called by the thread that stops the context, or that evacuates a server. */
+		private synchronized void refuseTraffic() {
+			if (this.availability == null
+					|| this.availability.getReadinessState() == ReadinessState.ACCEPTING_TRAFFIC) {
+				this.refusing = true;
+				AvailabilityChangeEvent.publish(this.applicationContext, ReadinessState.REFUSING_TRAFFIC);
+			}
 		}
 
 		private void serve(Runnable callback) {

@@ -8,6 +8,7 @@ import java.util.Locale;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.Server;
@@ -60,6 +61,12 @@ final class ServerLog {
 	static void draining(Server server, Duration timeout, String occasion) {
 		log("Server '%s' is draining%s: it will stop when every received message has been answered, in %s at "
 				+ "the latest", server.name(), occasion, timeout);
+	}
+
+	static void evacuating(Server server, CloseRate rate, String occasion) {
+		int left = server.snapshot().openConnections();
+		log("Server '%s' is being evacuated%s: it accepts nothing new, and closes %s at most %s, in %d s at the earliest",
+				server.name(), occasion, count(left, "connection"), rate, rate.timeFor(left).toSeconds());
 	}
 
 	static void stopped(Server server) {

@@ -50,13 +50,13 @@ class HostileNameTests {
 			try (LineClient client = new LineClient(server.port())) {
 				assertThat(client.ask("hello")).isEqualTo("hello");
 				endpoint.changePool(NAME, null, "9", "eager", null);
-				endpoint.changeServer(NAME, NAME, "pause", null);
-				endpoint.changeServer(NAME, NAME, "resume", null);
+				endpoint.changeServer(NAME, NAME, "pause", null, null);
+				endpoint.changeServer(NAME, NAME, "resume", null, null);
 				endpoint.closeConnection(NAME, NAME, "1");
 				assertThat(client.read()).isNull();
 			}
 			handOffs.drainHandOffs((String) null);
-			endpoint.changeServer(NAME, NAME, "drain", "1s");
+			endpoint.changeServer(NAME, NAME, "drain", "1s", null);
 			assertThatExceptionOfType(RefusedRequestException.class)
 				.isThrownBy(() -> endpoint.changePool("x", null, "9", null, null))
 				.withMessage("There is no such pool, only: x?FORGED ?[2J?");

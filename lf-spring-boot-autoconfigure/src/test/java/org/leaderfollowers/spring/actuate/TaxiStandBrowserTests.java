@@ -20,6 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.IdleMachine;
 import org.leaderfollowers.MessageHandler;
@@ -323,7 +324,14 @@ class TaxiStandBrowserTests {
 				.isEqualTo("Server default is paused: it takes on nothing new."));
 			servers.resume("default");
 			await(() -> assertThat(browser.text("#troubles")).isEmpty());
-			servers.drain("default", Duration.ZERO, "");
+			try (LineClient second = new LineClient(servers.get("default").port())) {
+				await(() -> assertThat(servers.get("default").snapshot().openConnections()).isEqualTo(2));
+				servers.evacuate("default", CloseRate.of("1/h"), "");
+				await(() -> assertThat(browser.text("#troubles"))
+					.isEqualTo("Server default is being evacuated, at most 1/h: 1 connection left to tell."));
+				assertThat(second).isNotNull();
+				servers.drain("default", Duration.ZERO, "");
+			}
 			await(() -> assertThat(browser.text("#troubles"))
 				.isEqualTo("Server default is stopped: nobody is served until the application starts it again."));
 			assertNoErrors();

@@ -3,14 +3,19 @@ package org.leaderfollowers.sample.frontend;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.TcpClient;
+import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.sample.Tiers;
+import org.leaderfollowers.spring.autoconfigure.LfProperties;
 import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import org.springframework.beans.factory.annotation.Value;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Profile;
 import org.springframework.stereotype.Component;
@@ -38,11 +43,19 @@ class FrontEndShutdown implements SmartLifecycle {
 
 	private final LeaderFollowersClients clients;
 
+	private final @Nullable CloseRate closeRate;
+
+	/** Leaves a fifth of the phase for the replies to connections that come last. */
+	private final Duration gradual;
+
 	private volatile boolean running;
 
-	FrontEndShutdown(LeaderFollowersServers servers, LeaderFollowersClients clients) {
+	FrontEndShutdown(LeaderFollowersServers servers, LeaderFollowersClients clients, LfProperties properties,
+			@Value("${spring.lifecycle.timeout-per-shutdown-phase:30s}") Duration phase) {
 		this.servers = servers;
 		this.clients = clients;
+		this.closeRate = properties.shutdown().closeRate();
+		this.gradual = phase.multipliedBy(4).dividedBy(5);
 	}
 
 	@Override
@@ -68,7 +81,11 @@ class FrontEndShutdown implements SmartLifecycle {
 	private void drain() {
 		Server server = this.servers.get("default");
 		logger.info("Draining the front end, before the back ends");
-		server.drain(UNLIMITED);
+		boolean drained = this.closeRate != null && server instanceof TcpServer frontEnd
+				&& frontEnd.evacuate(this.closeRate) && frontEnd.awaitDrained(this.gradual);
+		if (!drained) {
+			server.drain(UNLIMITED);
+		}
 		// Otherwise the clients would reconnect when the back ends close their
 		// connections.
 		this.clients.forEach(TcpClient::close);

@@ -1,0 +1,191 @@
+package org.leaderfollowers.spring.server;
+
+import java.net.InetAddress;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.leaderfollowers.CloseRate;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.Server;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.UdpServer;
+import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests for {@link GradualShutdown} and {@code lf.shutdown.close-rate}.
+ */
+@ExtendWith(OutputCaptureExtension.class)
+@Timeout(180)
+class GradualShutdownTests {
+
+	private final LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(2, 8).build();
+
+	private final List<LineClient> clients = new ArrayList<>();
+
+	@AfterEach
+	void close() throws Exception {
+		for (LineClient client : this.clients) {
+			client.close();
+		}
+		this.pool.close();
+	}
+
+	/** Says "bye" when its connection drains. */
+	private static final class Guest implements MessageHandler {
+
+		@Override
+		public void onMessage(Connection connection, ByteBuffer message) {
+			connection.send(message);
+		}
+
+		@Override
+		public void onDrain(Connection connection) {
+			connection.send(ByteBuffer.wrap("bye".getBytes()));
+		}
+
+	}
+
+	private TcpServer server(int connections) throws Exception {
+		TcpServer server = TcpServer.builder(this.pool)
+			.address(InetAddress.getLoopbackAddress())
+			.port(0)
+			.framing(Framing.line())
+			.handler(new Guest())
+			.build();
+		server.start();
+		for (int i = 0; i < connections; i++) {
+			connect(server.port());
+		}
+		return server;
+	}
+
+	private void connect(int port) throws Exception {
+		LineClient client = new LineClient(port);
+		this.clients.add(client);
+		assertThat(client.ask("hello")).isEqualTo("hello");
+	}
+
+	private void drain(Server server, String rate, Duration timeout) throws Exception {
+		CountDownLatch end = new CountDownLatch(1);
+		new GradualShutdown(CloseRate.of(rate), timeout).drain(List.of(ManagedServer.ofBean("server", server)),
+				end::countDown);
+		assertThat(end.await(60, TimeUnit.SECONDS)).isTrue();
+	}
+
+	private void assertToldAndClosed() throws Exception {
+		for (LineClient client : this.clients) {
+			assertThat(client.read()).isEqualTo("bye");
+			assertThat(client.read()).isNull();
+		}
+	}
+
+	@Test
+	void connectionsAreToldGradually(CapturedOutput output) throws Exception {
+		TcpServer server = server(5);
+		drain(server, "20/s", Duration.ofMinutes(10));
+		assertToldAndClosed();
+		assertThat(output)
+			.contains("Server 'default' closes 5 connections gradually, at most 20/s: this takes at least 0 s")
+			.contains("Graceful shutdown complete")
+			.doesNotContain("at once");
+	}
+
+	@Test
+	void aRateThatIsTooSlowIsReportedAndTheRestDrainsInTime(CapturedOutput output) throws Exception {
+		TcpServer server = server(5);
+		drain(server, "1/h", Duration.ofSeconds(1));
+		assertToldAndClosed();
+		assertThat(server.snapshot().closedConnections()).containsEntry(CloseReason.SHUTDOWN, 5L);
+		assertThat(output)
+			.contains("Server 'default' would take at least 14400 s to close 5 connections at the rate of "
+					+ "'lf.shutdown.close-rate' (1/h), but has 0 s, four fifths of "
+					+ "'spring.lifecycle.timeout-per-shutdown-phase'. The rest will drain at once. Raise one of them")
+			.contains("drains its last 4 connections at once")
+			.contains("Graceful shutdown complete");
+	}
+
+	@Test
+	void aServerThatIsStoppedMeanwhileEndsTheWait(CapturedOutput output) throws Exception {
+		TcpServer server = server(3);
+		CountDownLatch end = new CountDownLatch(1);
+		new GradualShutdown(CloseRate.of("1/h"), Duration.ofHours(1))
+			.drain(List.of(ManagedServer.ofBean("server", server)), end::countDown);
+		// One of them is told at once.
+		Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> server.snapshot().openConnections() == 2);
+		server.close(Duration.ZERO);
+		assertThat(end.await(60, TimeUnit.SECONDS)).isTrue();
+		assertThat(output).contains("Graceful shutdown aborted with one or more connections still open");
+	}
+
+	@Test
+	void datagramsAndEmptyServersAreDrainedAsWithoutARate(CapturedOutput output) throws Exception {
+		UdpServer datagrams = UdpServer.builder(this.pool)
+			.address(InetAddress.getLoopbackAddress())
+			.port(0)
+			.handler(new Guest())
+			.build();
+		datagrams.start();
+		drain(datagrams, "1/h", Duration.ofHours(1));
+		drain(server(0), "1/h", Duration.ofHours(1));
+		assertThat(output).doesNotContain("gradually").contains("Graceful shutdown complete");
+	}
+
+	@Test
+	void thePropertySetsTheRateOfTheShutdown(CapturedOutput output) {
+		new ApplicationContextRunner().withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class))
+			.withUserConfiguration(Application.class)
+			.withPropertyValues("lf.server.port=0", "lf.shutdown.close-rate=100/s")
+			.run((context) -> {
+				for (int i = 0; i < 3; i++) {
+					connect(context.getEnvironment().getRequiredProperty("local.lf.server.port", Integer.class));
+				}
+			});
+		assertThat(output).contains("Server 'default' closes 3 connections gradually, at most 100/s");
+	}
+
+	@Test
+	void aRateThatIsNoneFailsTheStart() {
+		new ApplicationContextRunner().withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class))
+			.withUserConfiguration(Application.class)
+			.withPropertyValues("lf.server.port=0", "lf.shutdown.close-rate=fast")
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.hasMessageContaining("such as '50/s', '30/m' or '100/h'"));
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Application {
+
+		@Bean
+		@LfHandler
+		MessageHandler guest() {
+			return new Guest();
+		}
+
+	}
+
+}
