@@ -19,6 +19,8 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	private final ConnectionContext context;
 
+	private final ServicePools servicePools;
+
 	private volatile @Nullable Acceptor acceptor;
 
 	TcpLifecycle(LeaderFollowersPool pool, String name, InetSocketAddress address, Framing framing,
@@ -32,15 +34,16 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		super(pool, new ServerState(name, warnings), address);
 		this.handlerName = handlerName;
 		this.options = options;
-		HandlerProfile[] profiles = pool.handleSets().newProfiles();
 		ServerTls tls = options.tls();
-		this.context = new ConnectionContext(state(), handler, framing, options.limits(), options.timeouts(),
-				new ServerCounters(profiles.length), warnings, new ConnectionRegistry(this::connectionClosed),
+		ConnectionContext own = new ConnectionContext(state(), handler, framing, options.limits(), options.timeouts(),
+				new ServerCounters(ServicePools.Options.handleSets(pool, options.classes())), warnings,
+				new ConnectionRegistry(this::connectionClosed),
 				(tls != null) ? new TlsGenerations(tls, pool.memory()) : null,
-				(channel, connection) -> pool.handleSets()
-					.newHandle(channel, connection, SelectionKey.OP_READ, profiles),
-				pool.clock, pool.memory(), HandledWork.ofConnections(name, handlerName), options.window(),
-				new WireLog("server '%s'".formatted(name)), false);
+				new PoolHandles(pool, SelectionKey.OP_READ), pool.clock, pool.memory(),
+				HandledWork.ofConnections(name, handlerName), options.window(),
+				new WireLog("server '%s'".formatted(name)), false, null);
+		this.servicePools = new ServicePools(pool, own, handlerName, options.classes());
+		this.context = this.servicePools.first();
 	}
 
 	ConnectionContext context() {
@@ -67,6 +70,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		Admission admission = new Admission(this.context, this.options);
 		Acceptor created = new Acceptor(state(), channel, this.options.backlog(), handles, admission);
 		this.acceptor = created;
+		this.servicePools.begin();
 		return created;
 	}
 
@@ -77,6 +81,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	private void connectionClosed() {
 		state().changed();
+		this.servicePools.changed();
 		Acceptor current = this.acceptor;
 		if (current != null) {
 			current.connectionClosed();
@@ -85,6 +90,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	@Override
 	void drainInput(long deadlineNanos) {
+		this.servicePools.drain();
 		Acceptor current = this.acceptor;
 		if (current != null) {
 			current.requestClose();
@@ -111,7 +117,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	@Override
 	boolean isOwn(EngineEventHandler handler) {
-		return handler instanceof TcpConnection connection && connection.context == this.context;
+		return handler instanceof TcpConnection connection && connection.context.registry() == this.context.registry();
 	}
 
 	@Override
@@ -132,6 +138,11 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		if (!awaitDrained(deadlineNanos)) {
 			this.context.registry().all().forEach(TcpConnection::abandon);
 		}
+	}
+
+	@Override
+	void ended() {
+		this.servicePools.end();
 	}
 
 	ServerSnapshot snapshot() {
