@@ -13,7 +13,6 @@ import org.leaderfollowers.internal.exchange.Exchange.State;
 import org.leaderfollowers.internal.exchange.ExchangeTable.Registration;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.promotion.HandledWork;
-import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
  * The lifecycle of a {@link TcpClient}, and the path of its requests: {@link #exchange}.
@@ -55,16 +54,14 @@ final class ClientLifecycle implements Drainable {
 		String handlerName = application.getClass().getName();
 		ServerWarnings warnings = new ServerWarnings(name, handlerName, pool.name());
 		this.state = new ServerState(name, warnings);
-		HandlerProfile[] profiles = pool.handleSets().newProfiles();
 		this.connections = new ClientConnections(name, addresses, options, counters, this.places,
 				pool.handleSets()::newTimer,
 				(connections) -> new ConnectionContext(this.state,
 						new ClientHandler(application, this.counters, connections), framing, limits, timeouts,
 						counters.ofConnections, warnings, new ConnectionRegistry(this::connectionClosed), null,
-						(channel, connection) -> pool.handleSets()
-							.newHandle(channel, connection, SelectionKey.OP_CONNECT, profiles),
-						pool.clock, pool.memory(), HandledWork.ofClient(name, handlerName), null,
-						new WireLog("client '%s'".formatted(name)), true));
+						new PoolHandles(pool, SelectionKey.OP_CONNECT), pool.clock, pool.memory(),
+						HandledWork.ofClient(name, handlerName), null, new WireLog("client '%s'".formatted(name)), true,
+						null));
 		this.context = this.connections.context();
 	}
 

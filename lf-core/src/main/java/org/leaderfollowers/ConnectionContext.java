@@ -20,7 +20,7 @@ import org.leaderfollowers.internal.transport.Transport;
  * @param warnings writes warnings to the log
  * @param registry the open connections
  * @param tls the TLS configuration of the server, or {@code null} for none
- * @param handles creates the handles of connections
+ * @param pool the pool that serves the connection, and creates its handle
  * @param clock the clock of the pool
  * @param memory the memory budget that all connections of the pool share
  * @param work identifies the handler in snapshots of threads
@@ -28,11 +28,12 @@ import org.leaderfollowers.internal.transport.Transport;
  * or {@code null} if they are handled one after the other
  * @param wire logs what is received and sent, when it is on
  * @param isClient whether this side has opened the connections
+ * @param classes chooses another context, or {@code null} if the connection has its class
  */
 record ConnectionContext(ServerState server, MessageHandler handler, Framing framing, Limits limits,
 		ConnectionTimeouts timeouts, ServerCounters counters, ServerWarnings warnings, ConnectionRegistry registry,
-		@Nullable TlsGenerations tls, HandleFactory handles, Clock clock, MemoryBudget memory, HandledWork work,
-		@Nullable WindowOptions window, WireLog wire, boolean isClient) {
+		@Nullable TlsGenerations tls, ServingPool pool, Clock clock, MemoryBudget memory, HandledWork work,
+		@Nullable WindowOptions window, WireLog wire, boolean isClient, @Nullable ServiceClasses classes) {
 
 	/**
 	 * The limits of one connection.
@@ -57,6 +58,20 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 			return this.maxOutboundSize / 4;
 		}
 
+	}
+
+	/** The same context for connections that choose their class. */
+	ConnectionContext with(ServiceClasses choice) {
+		return new ConnectionContext(this.server, this.handler, this.framing, this.limits, this.timeouts, this.counters,
+				this.warnings, this.registry, this.tls, this.pool, this.clock, this.memory, this.work, this.window,
+				this.wire, this.isClient, choice);
+	}
+
+	/** The same context for connections that another pool serves. */
+	ConnectionContext in(ServingPool other, Clock otherClock, MemoryBudget otherMemory, ServerWarnings otherWarnings) {
+		return new ConnectionContext(this.server.inOtherPool(), this.handler, this.framing, this.limits, this.timeouts,
+				this.counters, otherWarnings, this.registry, this.tls, other, otherClock, otherMemory, this.work,
+				this.window, this.wire, this.isClient, null);
 	}
 
 	/** Counts a connection that is established and has been passed to the application. */

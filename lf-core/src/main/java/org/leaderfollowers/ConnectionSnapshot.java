@@ -27,10 +27,11 @@ import org.jspecify.annotations.Nullable;
  * @param inFlight how many messages are
  * {@linkplain TcpServer.Builder#maxInFlightPerConnection in flight}, if they are handled
  * in parallel, and replies {@linkplain Connection#owe() owed}
+ * @param pool the name of the pool that serves it, see {@link ServiceClass}
  */
 public record ConnectionSnapshot(long id, @Nullable String name, String server, State state,
 		InetSocketAddress remoteAddress, Duration age, Duration idle, long receivedMessages, long receivedBytes,
-		long sentBytes, long pendingBytes, int tlsGeneration, int inFlight) {
+		long sentBytes, long pendingBytes, int tlsGeneration, int inFlight, String pool) {
 
 	/**
 	 * The life of a connection.

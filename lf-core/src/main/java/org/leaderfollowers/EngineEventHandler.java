@@ -177,6 +177,13 @@ interface EngineEventHandler {
 	}
 
 	/**
+	 * Moves the handle to another pool, as its owner has requested. Called by the leader.
+	 */
+	default void moveOut() {
+		throw new IllegalStateException("the handle stays in its pool");
+	}
+
+	/**
 	 * Ends the handler without a thread of the pool. Called when the pool has no threads
 	 * left.
 	 */

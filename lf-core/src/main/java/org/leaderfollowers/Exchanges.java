@@ -451,6 +451,16 @@ final class Exchanges implements Participant.Awaited {
 		}
 	}
 
+	/** The next message that was kept. It stays there. */
+	@Nullable ByteBuffer peekPostponed() {
+		return this.postponed.peekFirst();
+	}
+
+	/** How much memory the messages that were kept take, in bytes. */
+	long postponedBytes() {
+		return this.postponed.stream().mapToLong(ByteBuffer::capacity).sum();
+	}
+
 	/** Releases the memory of a message that was kept and has been handled. */
 	void handled(ByteBuffer message) {
 		this.connection.context.memory().release(message.capacity());

@@ -22,6 +22,8 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	/** The maximum number of reads in a row before other handles get their turn. */
 	static final int MAX_READS = 16;
 
+	Step step = Step.NOTHING;
+
 	/** Whether the socket may hold more than was read. */
 	boolean moreToRead;
 
@@ -270,6 +272,103 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		keep(left);
 	}
 
+	// The service class
+
+	/** Lets the connection choose its service class before it is opened. */
+	final void chooseClass(ServiceClasses classes) {
+		try {
+			move(classes.choose(this));
+		}
+		catch (Throwable ex) {
+			requestClose(CloseReason.HANDSHAKE_FAILED, ex);
+		}
+	}
+
+	/**
+	 * Lets the connection choose its service class before its first message is handled.
+	 * @param classes what it chooses from
+	 * @param first the message
+	 * @param decoded whether the message was just decoded, and not kept yet
+	 * @return whether the connection moves or closes, so that the calling thread does not
+	 * handle the message
+	 */
+	final boolean leavesPool(Participant me, ServiceClasses classes, ByteBuffer first, boolean decoded) {
+		Step during = this.step;
+		this.step = Step.CLASSIFY;
+		ConnectionContext chosen;
+		try {
+			chosen = classes.choose(this, first);
+		}
+		catch (Throwable ex) {
+			messageFailed(ex, first);
+			return true;
+		}
+		finally {
+			this.step = during;
+		}
+		boolean stays = chosen.pool() == this.context.pool();
+		if (!stays && decoded && this.closing == null) {
+			keepMessage(me);
+		}
+		if (this.closing == null) {
+			move(chosen);
+		}
+		return !stays || this.closing != null;
+	}
+
+	/** Reports to the handler that a message could not be handled. */
+	abstract void messageFailed(Throwable failure, ByteBuffer message);
+
+	/** Moves to another context. The calling thread then releases the connection. */
+	private void move(ConnectionContext chosen) {
+		if (chosen.pool() == this.context.pool()) {
+			this.context = chosen;
+			return;
+		}
+		try {
+			chosen.pool().start();
+		}
+		catch (IllegalStateException ex) {
+			requestClose(CloseReason.SHUTDOWN, null);
+			return;
+		}
+		long kept = (this.partial != null) ? this.partial.capacity() : 0;
+		kept += (this.exchanges != null) ? this.exchanges.postponedBytes() : 0;
+		if (this.outbound.transfer(chosen.memory()) && this.context.memory().transfer(kept, chosen.memory())) {
+			this.context = chosen;
+			this.step = Step.MOVED;
+			return;
+		}
+		// Before the context is replaced, because this memory was not transferred.
+		discardPartial(null);
+		if (this.exchanges != null) {
+			this.exchanges.discardPostponed();
+		}
+		// The log then names the pool whose memory is used up.
+		this.context = chosen;
+		requestClose(CloseReason.OVERLOADED, null);
+	}
+
+	/**
+	 * Passes the connection to the pool that it has chosen. The calling thread must not
+	 * use it any more. It still counts as owned, so that no thread of this pool claims
+	 * it, until the leader has moved it.
+	 */
+	final void passOn() {
+		this.step = Step.NOTHING;
+		if (this.opened) {
+			// The message is complete, and waits for a thread.
+			messageDeadline(NO_DEADLINE);
+		}
+		noteActivity(nanoTime());
+		this.handle.request(SelectableHandle.MOVE);
+	}
+
+	@Override
+	public final void moveOut() {
+		this.context.pool().adopt(this.handle);
+	}
+
 	// Called by the owner in the middle of a handler: see BoundInput
 
 	/**
@@ -358,7 +457,9 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	@Override
 	public BoundInput.@Nullable BoundConnection boundConnection() {
 		ConnectionWatch watched = this.watch;
-		boolean expects = this.exchanges != null || (watched != null && watched.receiver != null);
+		// While the class is being chosen, the message is not kept yet.
+		boolean expects = this.step != Step.CLASSIFY
+				&& (this.exchanges != null || (watched != null && watched.receiver != null));
 		return expects ? this : null;
 	}
 

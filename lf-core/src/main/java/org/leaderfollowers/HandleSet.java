@@ -67,6 +67,9 @@ public final class HandleSet {
 
 	private volatile Selector selector;
 
+	/** Whether no request will be applied any more. */
+	volatile boolean closed;
+
 	/** Reopens this handle set when it rests. Written before any thread joins. */
 	@Nullable Unfolding unfolding;
 
@@ -372,7 +375,7 @@ public final class HandleSet {
 	private void applyUpdate(SelectableHandle handle, int requests) {
 		if (handle.handleSet() != this) {
 			// The handle has moved to another set since the request.
-			handle.request(requests);
+			handle.requestThere(requests);
 			return;
 		}
 		if (handle.isMarkedClosed()) {
@@ -380,6 +383,11 @@ public final class HandleSet {
 			if ((requests & SelectableHandle.GONE) != 0) {
 				handle.handler.gone();
 			}
+			return;
+		}
+		if ((requests & SelectableHandle.MOVE) != 0) {
+			this.deadlines.cancel(handle);
+			handle.handler.moveOut();
 			return;
 		}
 		try {
@@ -538,11 +546,12 @@ public final class HandleSet {
 
 	/** Closes the remaining handles. Called by the last thread of the pool. */
 	void close() {
+		this.closed = true;
 		try {
 			for (SelectableHandle left = this.ready.take(); left != null; left = this.ready.take()) {
 				left.giveBack();
 			}
-			this.updates.applyUpdates(SelectableHandle.class, (handle, requests) -> handle.handler.abandon());
+			this.updates.applyUpdates(SelectableHandle.class, SelectableHandle::abandon);
 			for (SelectionKey key : this.selector.keys()) {
 				((SelectableHandle) key.attachment()).handler.abandon();
 			}

@@ -80,6 +80,16 @@ final class HandleSets implements Iterable<HandleSet> {
 	}
 
 	/**
+	 * Moves a handle of another pool to one of these sets. Called by the leader of its
+	 * current set, on behalf of the owner.
+	 * @param profiles the profiles of the handler in this pool
+	 */
+	void adopt(SelectableHandle handle, HandlerProfile[] profiles) {
+		short number = this.deal.nextNumber();
+		handle.moveTo(this.sets[this.deal.indexOf(number)], number, profiles);
+	}
+
+	/**
 	 * Creates a handle without a channel, owned by the caller, for a handler that needs
 	 * only a timer and looks. It stays in the first set, which is always in use.
 	 */

@@ -70,6 +70,11 @@ abstract class InboundConnection extends StreamConnection {
 			}
 			Progress progress = this.transport.establish();
 			if (progress == Progress.DONE) {
+				takeProxyHeader();
+				ServiceClasses classes = this.context.classes();
+				if (classes != null && classes.beforeOpening()) {
+					return Step.CLASSIFY;
+				}
 				return opens() ? Step.OPENED : Step.NOTHING;
 			}
 			if (progress == Progress.HAS_TASKS) {

@@ -48,6 +48,12 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	 */
 	static final int LOOK = 1 << 6;
 
+	/**
+	 * Move the handle to the pool that its handler has chosen. The owner requests this
+	 * instead of a release: the leader then acts for the owner.
+	 */
+	static final int MOVE = 1 << 7;
+
 	/** {@code null} if the handle only has a timer and looks. */
 	private final @Nullable SelectableChannel channel;
 
@@ -58,9 +64,9 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 
 	/**
 	 * The learned duration of the handler: one profile for each handle set, or one for
-	 * all.
+	 * all. Changed when the handle moves to another pool.
 	 */
-	private final HandlerProfile[] profiles;
+	private HandlerProfile[] profiles;
 
 	/**
 	 * The operations that the handler is interested in, except writing. Any thread. A
@@ -92,8 +98,11 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	 */
 	byte claimedEvents;
 
-	/** Determines the handle set that the handle is assigned to. */
-	final short number;
+	/**
+	 * Determines the handle set that the handle is assigned to. Changed when the handle
+	 * moves to another pool.
+	 */
+	short number;
 
 	SelectableHandle(@Nullable SelectableChannel channel, short number, HandleSet handleSet, EngineEventHandler handler,
 			HandlerProfile[] profiles, int operations) {
@@ -116,15 +125,52 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	 * disarmed} the handle and removed it from the ready queue.
 	 */
 	void moveTo(HandleSet other) {
+		moveTo(other, REGISTER | REARM | TIMER);
+	}
+
+	/**
+	 * Moves the handle to a set of another pool, whose leader looks at it, because it may
+	 * have missed events and requests. Called by the leader of the current set on behalf
+	 * of the owner. The handle is released before it leaves the set: until then, no other
+	 * thread can claim it.
+	 * @param newNumber the number of the handle in that pool
+	 * @param newProfiles the profiles of the handler in that pool
+	 */
+	void moveTo(HandleSet other, short newNumber, HandlerProfile[] newProfiles) {
+		this.number = newNumber;
+		this.profiles = newProfiles;
+		Release released;
+		do {
+			released = pause();
+		}
+		while (released == Release.LOOK_AGAIN);
+		moveTo(other, REGISTER | LOOK | TIMER);
+	}
+
+	private void moveTo(HandleSet other, int requests) {
 		SelectionKey former = this.key;
 		this.key = null;
 		this.active = false;
 		this.registeredOperations = 0;
 		this.timerDeadline = EngineEventHandler.NO_DEADLINE;
 		this.handleSet = other;
-		request(REGISTER | REARM | TIMER);
+		requestThere(requests);
 		if (former != null) {
 			former.cancel();
+		}
+	}
+
+	/**
+	 * Requests something of the set that the handle has moved to, and abandons the handle
+	 * if that set is closed. A set is first marked as closed and then abandons the
+	 * handles on its list, so one of the two threads sees the other. Called by the leader
+	 * of the former set.
+	 */
+	void requestThere(int requests) {
+		HandleSet set = this.handleSet;
+		set.request(this, requests);
+		if (set.closed) {
+			this.handler.abandon();
 		}
 	}
 
@@ -166,6 +212,17 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 			released = release();
 		}
 		while (released == Release.LOOK_AGAIN);
+	}
+
+	/**
+	 * Abandons the handle, because its set is closed.
+	 * @param requests the requests that will not be executed any more
+	 */
+	void abandon(int requests) {
+		if ((requests & MOVE) != 0 && isOwned()) {
+			giveBack();
+		}
+		this.handler.abandon();
 	}
 
 	/** Closes the handle permanently. Called by its owner. */

@@ -167,6 +167,7 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 		synchronized (this) {
 			this.state.stopped();
 			this.pool.servesNoMore(this);
+			ended();
 		}
 		return drained;
 	}
@@ -254,5 +255,9 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 
 	/** Ends the unfinished items, whether they were answered or not. */
 	abstract void abort(long deadlineNanos);
+
+	/** Called when the server is closed. */
+	void ended() {
+	}
 
 }

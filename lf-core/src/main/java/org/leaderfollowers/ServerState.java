@@ -17,7 +17,7 @@ final class ServerState {
 
 	private final ServerWarnings warnings;
 
-	private final Quiescence quiescence = new Quiescence(Clock.SYSTEM);
+	private final Quiescence quiescence;
 
 	private volatile ServerSnapshot.State current = ServerSnapshot.State.NEW;
 
@@ -37,8 +37,24 @@ final class ServerState {
 	private volatile @Nullable String listeningFailure;
 
 	ServerState(String name, ServerWarnings warnings) {
+		this(name, warnings, new Quiescence(Clock.SYSTEM));
+	}
+
+	private ServerState(String name, ServerWarnings warnings, Quiescence quiescence) {
 		this.name = name;
 		this.warnings = warnings;
+		this.quiescence = quiescence;
+	}
+
+	/**
+	 * Creates the state of those connections of the server that another pool serves. They
+	 * may drain although the server runs. Its changes are also seen by threads that wait
+	 * for the server.
+	 */
+	ServerState inOtherPool() {
+		ServerState state = new ServerState(this.name, this.warnings, this.quiescence);
+		state.current = ServerSnapshot.State.RUNNING;
+		return state;
 	}
 
 	String name() {

@@ -13,6 +13,12 @@ enum Step {
 	/** Tasks of TLS, which may block. */
 	TASKS(true),
 
+	/** The connection is established and chooses its service class. */
+	CLASSIFY(true),
+
+	/** The connection has chosen another pool, and continues there. */
+	MOVED(false),
+
 	/** The connection is established: onOpen. */
 	OPENED(true),
 

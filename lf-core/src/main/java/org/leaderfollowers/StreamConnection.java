@@ -54,7 +54,11 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	private static final InetSocketAddress UNBOUND = new InetSocketAddress(0);
 
-	final ConnectionContext context;
+	/**
+	 * Replaced by the owner when the connection chooses its service class. Immutable, so
+	 * other threads may still use the former one.
+	 */
+	ConnectionContext context;
 
 	final Transport transport;
 
@@ -121,7 +125,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		this.lastActivityNanos = this.acceptedNanos;
 		this.messageDeadline = context.timeouts().handshakeDeadline(this.acceptedNanos);
 		this.outbound = new OutboundWriter(this);
-		this.handle = context.handles().newHandle(channel, this);
+		this.handle = context.pool().newHandle(channel, this);
 	}
 
 	/** Expects the PROXY protocol header first. Called before the connection opens. */
@@ -149,14 +153,18 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		return (own != null) ? own : this.context.framing();
 	}
 
+	/** Takes over the header of the PROXY protocol. Called by the owner only. */
+	final void takeProxyHeader() {
+		if (this.proxy instanceof ProxyHeaderDecoder decoder) {
+			this.proxy = decoder.header();
+		}
+	}
+
 	/** Marks the connection as ready for the application. Called by the owner only. */
 	final void established() {
 		Framing own = this.context.framing().forConnection(this);
 		if (own != this.context.framing()) {
 			watch().framing = Objects.requireNonNull(own, "'forConnection' must not return null");
-		}
-		if (this.proxy instanceof ProxyHeaderDecoder decoder) {
-			this.proxy = decoder.header();
 		}
 		this.opened = true;
 		messageDeadline(NO_DEADLINE);
@@ -574,7 +582,8 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 				Duration.ofNanos(Math.max(0, now - this.acceptedNanos)),
 				Duration.ofNanos(Math.max(0, now - lastActivity)), (long) RECEIVED_MESSAGES.getOpaque(this),
 				(long) RECEIVED_BYTES.getOpaque(this), this.outbound.acceptedBytes(), this.outbound.waitingBytes(),
-				(this.transport instanceof TlsTransport tls) ? tls.generation() : 0, unanswered());
+				(this.transport instanceof TlsTransport tls) ? tls.generation() : 0, unanswered(),
+				this.context.pool().name());
 	}
 
 	@Override

@@ -42,10 +42,6 @@ class TcpConnection extends FramedConnection {
 	/** Written only by the {@link ConnectionRegistry}. */
 	volatile @Nullable String name;
 
-	// Used by the owner only
-
-	Step step = Step.NOTHING;
-
 	TcpConnection(ConnectionContext context, SocketChannel channel, Transport transport,
 			@Nullable InetSocketAddress localAddress, InetSocketAddress transportAddress) {
 		super(context, channel, transport, localAddress, transportAddress);
@@ -236,6 +232,7 @@ class TcpConnection extends FramedConnection {
 		try {
 			switch (this.step) {
 				case TASKS -> this.transport.runTasks();
+				case CLASSIFY -> chooseClass(Objects.requireNonNull(this.context.classes()));
 				case OPENED -> call(MessageHandler::onOpen);
 				case MESSAGES -> handleMessages(me);
 				case RELIEVED -> call(MessageHandler::onWritable);
@@ -260,6 +257,11 @@ class TcpConnection extends FramedConnection {
 		MessageDecoder decoder = me.decoder;
 		int messages = 0;
 		do {
+			if (this.context.classes() != null && leavesPool(me)) {
+				this.outbound.uncorkOwn();
+				decoder.forget();
+				return;
+			}
 			noteMessage();
 			this.active = true;
 			try {
@@ -285,12 +287,28 @@ class TcpConnection extends FramedConnection {
 		decoder.forget();
 	}
 
+	/**
+	 * Whether the message that was decoded last makes the connection choose another pool,
+	 * or close.
+	 */
+	final boolean leavesPool(Participant me) {
+		ServiceClasses classes = this.context.classes();
+		boolean isReply = this.exchanges != null && this.exchanges.hasFound();
+		return classes != null && !isReply && !me.decoder.isOversized()
+				&& leavesPool(me, classes, me.decoder.message(), true);
+	}
+
 	/** Completes futures, and handles messages that were kept. */
 	private void completeExchanges(Participant me, Exchanges current) {
 		current.completeEnded();
 		// Neither an interrupt nor the duration of this code belongs to a message.
 		Participant.endInterrupt();
 		me.handled(nanoTime());
+		ServiceClasses classes = this.context.classes();
+		ByteBuffer first = (classes != null && takesPostponed()) ? current.peekPostponed() : null;
+		if (classes != null && first != null && leavesPool(me, classes, first, false)) {
+			return;
+		}
 		int messages = 0;
 		boolean stalledBefore = this.stalled;
 		ByteBuffer message = takesPostponed() ? current.nextPostponed() : null;
@@ -377,7 +395,8 @@ class TcpConnection extends FramedConnection {
 	 * Reports the failure to the handler now, while the buffer still holds the message.
 	 * @param message the message as the handler received it
 	 */
-	private void messageFailed(Throwable failure, ByteBuffer message) {
+	@Override
+	final void messageFailed(Throwable failure, ByteBuffer message) {
 		Participant.endInterrupt();
 		handlerFailed(failure);
 		CloseSequence end = this.closing;
@@ -391,6 +410,10 @@ class TcpConnection extends FramedConnection {
 
 	@Override
 	public boolean release(Participant me) {
+		if (this.step == Step.MOVED) {
+			passOn();
+			return true;
+		}
 		if (this.closing == null && goesOn(me)) {
 			return false;
 		}

@@ -23,6 +23,8 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	private final ConnectionContext context;
 
+	private final ServicePools servicePools;
+
 	private volatile @Nullable Acceptor acceptor;
 
 	/** The first evacuation is the only one. Written under the monitor. */
@@ -39,15 +41,16 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		super(pool, new ServerState(name, warnings), address);
 		this.handlerName = handlerName;
 		this.options = options;
-		HandlerProfile[] profiles = pool.handleSets().newProfiles();
 		ServerTls tls = options.tls();
-		this.context = new ConnectionContext(state(), handler, framing, options.limits(), options.timeouts(),
-				new ServerCounters(profiles.length), warnings, new ConnectionRegistry(this::connectionClosed),
+		ConnectionContext own = new ConnectionContext(state(), handler, framing, options.limits(), options.timeouts(),
+				new ServerCounters(ServicePools.Options.handleSets(pool, options.classes())), warnings,
+				new ConnectionRegistry(this::connectionClosed),
 				(tls != null) ? new TlsGenerations(tls, pool.memory()) : null,
-				(channel, connection) -> pool.handleSets()
-					.newHandle(channel, connection, SelectionKey.OP_READ, profiles),
-				pool.clock, pool.memory(), HandledWork.ofConnections(name, handlerName), options.window(),
-				new WireLog("server '%s'".formatted(name)), false);
+				new PoolHandles(pool, SelectionKey.OP_READ), pool.clock, pool.memory(),
+				HandledWork.ofConnections(name, handlerName), options.window(),
+				new WireLog("server '%s'".formatted(name)), false, null);
+		this.servicePools = new ServicePools(pool, own, handlerName, options.classes());
+		this.context = this.servicePools.first();
 	}
 
 	ConnectionContext context() {
@@ -74,6 +77,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		Admission admission = new Admission(this.context, this.options);
 		Acceptor created = new Acceptor(state(), channel, this.options.backlog(), handles, admission);
 		this.acceptor = created;
+		this.servicePools.begin();
 		return created;
 	}
 
@@ -84,6 +88,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	private void connectionClosed() {
 		state().changed();
+		this.servicePools.changed();
 		Acceptor current = this.acceptor;
 		if (current != null) {
 			current.connectionClosed();
@@ -119,6 +124,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		if (evacuating != null) {
 			evacuating.end();
 		}
+		this.servicePools.drain();
 		Acceptor current = this.acceptor;
 		if (current != null) {
 			current.requestClose();
@@ -145,7 +151,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	@Override
 	boolean isOwn(EngineEventHandler handler) {
-		return handler instanceof TcpConnection connection && connection.context == this.context;
+		return handler instanceof TcpConnection connection && connection.context.registry() == this.context.registry();
 	}
 
 	@Override
@@ -166,6 +172,11 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		if (!awaitDrained(deadlineNanos)) {
 			this.context.registry().all().forEach(TcpConnection::abandon);
 		}
+	}
+
+	@Override
+	void ended() {
+		this.servicePools.end();
 	}
 
 	ServerSnapshot snapshot() {

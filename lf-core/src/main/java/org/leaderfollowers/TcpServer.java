@@ -3,6 +3,7 @@ package org.leaderfollowers;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -238,9 +239,6 @@ public final class TcpServer implements Server {
 		/** A limit, because each new message is compared with all that are in flight. */
 		private static final int MOST_IN_FLIGHT = 4096;
 
-		/** The default if only a message order is set. */
-		private static final int DEFAULT_IN_FLIGHT = 16;
-
 		private @Nullable InetAddress address;
 
 		private int port = 7070;
@@ -281,6 +279,8 @@ public final class TcpServer implements Server {
 		private @Nullable MessageOrder messageOrder;
 
 		private ReplyOrder replyOrder = ReplyOrder.COMPLETION;
+
+		private ServicePools.@Nullable Options classes;
 
 		private Builder(LeaderFollowersPool pool) {
 			super(pool);
@@ -549,6 +549,18 @@ public final class TcpServer implements Server {
 		}
 
 		/**
+		 * Lets each connection choose the pool that serves it. The other pools start with
+		 * their first connections, and must be closed after the server.
+		 * @param serviceClass chooses one of the pools, or the pool of the server
+		 * @param pools the pools to choose from
+		 * @return this builder
+		 */
+		public Builder serviceClass(ServiceClass serviceClass, LeaderFollowersPool... pools) {
+			this.classes = new ServicePools.Options(Objects.requireNonNull(serviceClass), List.of(pools));
+			return this;
+		}
+
+		/**
 		 * Builds the server. It is not bound until it is {@linkplain TcpServer#start()
 		 * started}.
 		 * @return a new server
@@ -583,15 +595,7 @@ public final class TcpServer implements Server {
 			return new TcpOptions(this.backlog, socketOptions(), limits, timeouts, this.maxConnections,
 					this.trustedNetworks, this.directClients, this.tls,
 					(this.correlation != null) ? new ServerExchanges(this.correlation, this.maxExchanges) : null,
-					window());
-		}
-
-		private @Nullable WindowOptions window() {
-			int inFlight = this.maxInFlight;
-			if (inFlight == 0) {
-				inFlight = (this.messageOrder != null) ? DEFAULT_IN_FLIGHT : 1;
-			}
-			return (inFlight > 1) ? new WindowOptions(inFlight, this.messageOrder, this.replyOrder) : null;
+					WindowOptions.of(this.maxInFlight, this.messageOrder, this.replyOrder), this.classes);
 		}
 
 	}

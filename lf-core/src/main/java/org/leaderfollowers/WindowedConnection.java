@@ -75,8 +75,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		me.turn.message = null;
 		boolean leads = me.leads(this.handle.handleSet());
 		if (leads) {
-			// Before a message enters the window, because releasing the handle must not
-			// fail afterwards.
+			// Now, because releasing the handle must not fail later.
 			this.handle.handleSet().ready.reserve();
 		}
 		for (;;) {
@@ -92,8 +91,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			if (!super.prepare(me)) {
 				return false;
 			}
-			boolean isReply = this.exchanges != null && this.exchanges.hasFound();
-			if (this.step != Step.MESSAGES || isReply || letIn(me, leads)) {
+			boolean forOwner = this.context.classes() != null || (this.exchanges != null && this.exchanges.hasFound());
+			if (this.step != Step.MESSAGES || forOwner || letIn(me, leads)) {
 				return true;
 			}
 		}
@@ -143,8 +142,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			return false;
 		}
 		catch (Throwable ex) {
-			// Treated like a failure of the framing, because this is code of the
-			// application as well.
+			// This is code of the application, as a framing is.
 			message.discardCopy(this.context.memory());
 			endInput(CloseReason.MALFORMED, ex);
 			return false;
@@ -245,12 +243,15 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		}
 	}
 
-	/** Completes the future of a reply. Called by the owner of the handle. */
+	/**
+	 * Completes the future of a reply, or classifies. Called by the owner of the handle.
+	 */
 	private void completeReply(Participant me) {
 		if (!isReply(me.decoder.message())) {
-			// The exchange has ended in the meantime, so this is a message for the
-			// handler.
-			letIn(me, false);
+			// The exchange has ended, or the connection has no service class yet.
+			if (!leavesPool(me)) {
+				letIn(me, false);
+			}
 			return;
 		}
 		noteMessage();

@@ -110,6 +110,21 @@ public final class MemoryBudget {
 	}
 
 	/**
+	 * Charges another budget with memory that this one has reserved.
+	 * @param bytes the number of bytes
+	 * @param other the budget to charge
+	 * @return {@code false} if the other budget does not allow it; nothing has changed
+	 * then
+	 */
+	public boolean transfer(long bytes, MemoryBudget other) {
+		if (!other.reserve(bytes)) {
+			return false;
+		}
+		release(bytes);
+		return true;
+	}
+
+	/**
 	 * How much is reserved.
 	 * @return bytes
 	 */

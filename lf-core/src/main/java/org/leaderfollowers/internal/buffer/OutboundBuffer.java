@@ -40,7 +40,8 @@ public class OutboundBuffer {
 		}
 	}
 
-	private final MemoryBudget budget;
+	/** Changed under the monitor. */
+	private MemoryBudget budget;
 
 	/**
 	 * The bytes that wait for the socket. Nearly all connections have none at any time.
@@ -123,6 +124,21 @@ public class OutboundBuffer {
 	 */
 	public OutboundBuffer(MemoryBudget budget) {
 		this.budget = budget;
+	}
+
+	/**
+	 * Charges another budget with the bytes that wait, and with those that will.
+	 * @param next the budget
+	 * @return {@code false} if that budget does not allow it; nothing has changed then
+	 */
+	public synchronized boolean transfer(MemoryBudget next) {
+		Waiting current = this.waiting;
+		long bytes = (current != null) ? current.buffers.stream().mapToLong(ByteBuffer::capacity).sum() : 0;
+		if (!this.budget.transfer(bytes, next)) {
+			return false;
+		}
+		this.budget = next;
+		return true;
 	}
 
 	/**

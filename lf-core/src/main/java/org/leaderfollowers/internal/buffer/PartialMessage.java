@@ -97,6 +97,14 @@ public final class PartialMessage {
 	}
 
 	/**
+	 * How much memory is reserved.
+	 * @return bytes
+	 */
+	public int capacity() {
+		return this.bytes.capacity();
+	}
+
+	/**
 	 * How many bytes are kept.
 	 * @return bytes
 	 */

@@ -301,10 +301,11 @@ public class ConnectionsEndpoint {
 	 * TLS
 	 * @param inFlight how many messages are in flight, if they are handled in parallel,
 	 * and replies owed
+	 * @param pool the name of the pool that serves the connection
 	 */
 	public record ConnectionDescriptor(long id, @Nullable String name, String server, ConnectionSnapshot.State state,
 			@Nullable String remoteAddress, Duration age, Duration idle, long messages, long receivedBytes,
-			long sentBytes, long pendingBytes, int tlsGeneration, int inFlight) {
+			long sentBytes, long pendingBytes, int tlsGeneration, int inFlight, String pool) {
 
 		static ConnectionDescriptor of(ConnectionSnapshot connection, boolean shown) {
 			String name = shown ? connection.name() : null;
@@ -312,7 +313,7 @@ public class ConnectionsEndpoint {
 					connection.server(), connection.state(), shown ? describe(connection.remoteAddress()) : null,
 					connection.age(), connection.idle(), connection.receivedMessages(), connection.receivedBytes(),
 					connection.sentBytes(), connection.pendingBytes(), connection.tlsGeneration(),
-					connection.inFlight());
+					connection.inFlight(), connection.pool());
 		}
 
 		/** Formats the address without a lookup of its name. */

@@ -115,6 +115,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * connection.
 	 * @param proxyProtocol PROXY protocol of load balancers.
 	 * @param udp Properties for datagrams only.
+	 * @param serviceClasses Names of the pools that a bean of type ServiceClass may
+	 * choose for a connection, besides the pool of the server. All pools if empty.
 	 */
 	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
 			@DefaultValue("tcp") TransportType transport,
@@ -130,7 +132,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 			@Nullable DataSize sendBufferSize, @Nullable Integer maxInFlightPerConnection,
 			@Nullable String messageOrder, @DefaultValue("completion") ReplyOrder replyOrder,
 			@DefaultValue Correlation correlation, @DefaultValue("64") int maxExchanges,
-			@DefaultValue ProxyProtocol proxyProtocol, @DefaultValue Udp udp) {
+			@DefaultValue ProxyProtocol proxyProtocol, @DefaultValue Udp udp,
+			@DefaultValue List<String> serviceClasses) {
 	}
 
 	/**

@@ -13,12 +13,14 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Correlation;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageOrder;
+import org.leaderfollowers.ServiceClass;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.TransportType;
 import org.leaderfollowers.TrustedNetworks;
 import org.leaderfollowers.UdpServer;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Udp;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.UnknownNameException;
 import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
@@ -38,6 +40,8 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 	private static final String MAX_IN_FLIGHT = "max-in-flight-per-connection";
 
 	private static final String MESSAGE_ORDER = "message-order";
+
+	private static final String SERVICE_CLASSES = "service-classes";
 
 	private static final Server DEFAULTS = ConfiguredProperties.defaults("lf.server", Server.class).values();
 
@@ -79,6 +83,7 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		tcp.put("correlation.offset", (server) -> server.correlation().offset());
 		tcp.put("correlation.length", (server) -> server.correlation().length());
 		tcp.put("max-exchanges", Server::maxExchanges);
+		tcp.put(SERVICE_CLASSES, Server::serviceClasses);
 		tcp.put("proxy-protocol.trusted-networks", (server) -> server.proxyProtocol().trustedNetworks());
 		tcp.put("proxy-protocol.direct-clients", (server) -> server.proxyProtocol().directClients());
 		return tcp;
@@ -135,7 +140,32 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 					"Is used only if '%s' is set.".formatted(this.properties.key("proxy-protocol.trusted-networks")));
 		}
 		builder.directClients(server.proxyProtocol().directClients());
+		serviceClasses(builder);
 		return builder;
+	}
+
+	private void serviceClasses(TcpServer.Builder builder) {
+		List<String> names = this.properties.values().serviceClasses();
+		ServiceClass serviceClass = this.beanFactory.getBeanProvider(ServiceClass.class).getIfUnique();
+		if (serviceClass == null && !names.isEmpty()) {
+			throw this.properties.invalid(SERVICE_CLASSES, names,
+					"Requires one bean of type %s, which chooses the pool of each connection."
+						.formatted(ServiceClass.class.getName()));
+		}
+		if (serviceClass != null) {
+			LeaderFollowersPools pools = this.beanFactory.getBean(LeaderFollowersPools.class);
+			names.forEach((name) -> checkPool(name, pools));
+			builder.serviceClass(serviceClass,
+					(names.isEmpty() ? pools.names() : names).stream()
+						.map(pools::get)
+						.toArray(LeaderFollowersPool[]::new));
+		}
+	}
+
+	private void checkPool(String name, LeaderFollowersPools pools) {
+		if (!pools.names().contains(name)) {
+			throw new UnknownNameException(Kind.POOL, name, pools.names(), this.properties.key(SERVICE_CLASSES));
+		}
 	}
 
 	private void inParallel(TcpServer.Builder builder) {

@@ -78,14 +78,15 @@ class ConnectionsEndpointTests {
 		Map<String, Object> oldest = connections(page).get(0);
 		assertThat(oldest)
 			.containsOnlyKeys("id", "server", "state", "age", "idle", "messages", "receivedBytes", "sentBytes",
-					"pendingBytes", "tlsGeneration", "inFlight")
+					"pendingBytes", "tlsGeneration", "inFlight", "pool")
 			.containsEntry("server", "default")
 			.containsEntry("state", "OPEN")
 			.containsEntry("messages", 1)
 			.containsEntry("receivedBytes", 7)
 			.containsEntry("sentBytes", 7)
 			.containsEntry("pendingBytes", 0)
-			.containsEntry("tlsGeneration", 0);
+			.containsEntry("tlsGeneration", 0)
+			.containsEntry("pool", "default");
 		assertThat(Duration.parse((String) oldest.get("age")))
 			.isGreaterThanOrEqualTo(Duration.parse((String) oldest.get("idle")));
 	}

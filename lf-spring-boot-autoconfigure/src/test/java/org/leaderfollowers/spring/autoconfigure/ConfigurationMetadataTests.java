@@ -57,18 +57,19 @@ class ConfigurationMetadataTests {
 				"lf.server.keep-alive", "lf.server.receive-buffer-size", "lf.server.send-buffer-size",
 				"lf.server.handshake-timeout", "lf.server.read-idle", "lf.server.write-idle", "lf.server.login-timeout",
 				"lf.server.max-in-flight-per-connection", "lf.server.message-order", "lf.server.reply-order",
-				"lf.server.skip-oversized-messages", "lf.server.correlation.type", "lf.server.correlation.bean",
-				"lf.server.correlation.offset", "lf.server.correlation.length", "lf.server.max-exchanges",
-				"lf.server.proxy-protocol.trusted-networks", "lf.server.proxy-protocol.direct-clients",
-				"lf.server.udp.max-in-flight", "lf.server.udp.max-reply-ratio", "lf.server.udp.suspension-timeout",
+				"lf.server.skip-oversized-messages", "lf.server.service-classes", "lf.server.correlation.type",
+				"lf.server.correlation.bean", "lf.server.correlation.offset", "lf.server.correlation.length",
+				"lf.server.max-exchanges", "lf.server.proxy-protocol.trusted-networks",
+				"lf.server.proxy-protocol.direct-clients", "lf.server.udp.max-in-flight",
+				"lf.server.udp.max-reply-ratio", "lf.server.udp.suspension-timeout",
 				"lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers", "lf.clients",
 				"lf.pool.threads.min", "lf.pool.threads.max", "lf.pool.threads.keep-alive", "lf.pool.threads.priority",
 				"lf.pool.handle-sets", "lf.pool.parallelism", "lf.pool.max-buffered-size", "lf.pool.nested-dispatch",
 				"lf.pool.max-nested-depth", "lf.pool.promotion.policy", "lf.pool.promotion.order",
 				"lf.pool.promotion.lease", "lf.pools", "lf.sources", "lf.server.ssl.enabled", "lf.server.ssl.bundle",
 				"lf.server.ssl.client-auth", "lf.sessions.max-name-length", "lf.sessions.max-takeovers",
-				"lf.sessions.takeover-period", "lf.sessions.timeout", "lf.shutdown.delay", "lf.shutdown.close-rate", "lf.observation.mode",
-				"lf.logging.mdc", "lf.logging.wire.payload", "lf.logging.wire.max-duration",
+				"lf.sessions.takeover-period", "lf.sessions.timeout", "lf.shutdown.delay", "lf.shutdown.close-rate",
+				"lf.observation.mode", "lf.logging.mdc", "lf.logging.wire.payload", "lf.logging.wire.max-duration",
 				"lf.logging.wire.max-segment-size", "lf.logging.wire.max-size", "lf.health.saturated-after",
 				"management.endpoint.lfconnections.show-remote-addresses", "management.endpoint.lfconnections.roles");
 	}
@@ -87,9 +88,9 @@ class ConfigurationMetadataTests {
 				"lf.server.framing.enclosed.end", "lf.server.framing.enclosed.escapes",
 				"lf.server.framing.enclosed.start", "lf.server.framing.length", "lf.server.framing.length-field.bytes",
 				"lf.server.message-order", "lf.server.proxy-protocol.trusted-networks", "lf.server.receive-buffer-size",
-				"lf.server.send-buffer-size", "lf.server.ssl.bundle", "lf.server.ssl.enabled",
-				"lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size", "lf.servers",
-				"lf.shutdown.close-rate", "lf.sources", "management.endpoint.lfconnections.roles");
+				"lf.server.send-buffer-size", "lf.server.service-classes", "lf.server.ssl.bundle",
+				"lf.server.ssl.enabled", "lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size",
+				"lf.servers", "lf.shutdown.close-rate", "lf.sources", "management.endpoint.lfconnections.roles");
 		assertThat(this.properties.get("lf.server.port")).containsEntry("defaultValue", 7070);
 		assertThat(this.properties.get("lf.pool.promotion.policy")).containsEntry("defaultValue", "adaptive");
 		assertThat(this.properties.get("lf.pool.promotion.lease")).containsEntry("defaultValue", "2ms")

@@ -1,0 +1,548 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+
+import javax.net.ssl.SSLPeerUnverifiedException;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.transport.Certificates;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+/**
+ * Connections choose the pool that serves them: nothing is lost or overtaken when they
+ * move, and every pool keeps its own account.
+ */
+@Timeout(180)
+class ServiceClassTests {
+
+	private static final int BUDGET = 1024 * 1024;
+
+	/** The key of a line is the text before the colon. */
+	private static final Correlation BY_KEY = Correlation.byKey((message) -> {
+		String text = Engine.text(message);
+		return text.contains(":") ? text.substring(0, text.indexOf(':')) : null;
+	});
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private LeaderFollowersPool own;
+
+	private LeaderFollowersPool other;
+
+	/** Records each call with the pool of its thread, and echoes. */
+	private class Placed extends Recorder {
+
+		@Override
+		void open(Connection connection) throws Exception {
+			of(connection.id()).add("in " + pool());
+		}
+
+		@Override
+		void message(Connection connection, ByteBuffer message) throws Exception {
+			of(connection.id()).add("in " + pool());
+			connection.send(message);
+		}
+
+		@Override
+		void error(Connection connection, Throwable failure) throws Exception {
+			of(connection.id()).add("in " + pool() + ": " + failure.getMessage());
+		}
+
+		@Override
+		void close(Connection connection, CloseReason reason) throws Exception {
+			of(connection.id()).add("in " + pool());
+		}
+
+	}
+
+	private final Placed recorder = new Placed();
+
+	/** Messages that begin with "other" choose the other pool. */
+	private final ServiceClass byMessage = (connection, first) -> Engine.text(first).startsWith("other")
+			? this.other.name() : null;
+
+	@BeforeEach
+	void pools() {
+		this.own = this.engine.pool(2, 4);
+		this.other = this.engine.pool(2, 4);
+	}
+
+	/** The pool of the calling thread. */
+	private String pool() {
+		String thread = Thread.currentThread().getName();
+		return thread.startsWith("lf-" + this.own.name() + "-") ? "own"
+				: thread.startsWith("lf-" + this.other.name() + "-") ? "other" : thread;
+	}
+
+	private TcpServer.Builder builder(MessageHandler handler, ServiceClass serviceClass) {
+		return TcpServer.builder(this.own)
+			.framing(Framing.line())
+			.handler(handler)
+			.serviceClass(serviceClass, this.own, this.other);
+	}
+
+	private TcpServer start(ServiceClass serviceClass) {
+		return this.engine.start(builder(this.recorder, serviceClass));
+	}
+
+	private static int handles(LeaderFollowersPool pool) {
+		return pool.snapshot().handleSets().stream().mapToInt(PoolSnapshot.HandleSetSnapshot::handles).sum();
+	}
+
+	@Test
+	void theFirstMessageAndAllLaterOnesAreHandledInThePoolOfTheirClass() {
+		TcpServer server = start(this.byMessage);
+		Peer peer = this.engine.connect(server).send("other 1\nother 2\n3\n");
+		assertThat(List.of(peer.readLine(), peer.readLine(), peer.readLine())).containsExactly("other 1", "other 2",
+				"3");
+		assertThat(peer.send("4\n").readLine()).isEqualTo("4");
+		assertThat(server.connections().map(ConnectionSnapshot::pool)).containsExactly(this.other.name());
+		Engine.awaitIdle(this.own);
+		assertThat(handles(this.own)).as("the listening socket").isOne();
+		assertThat(handles(this.other)).isOne();
+		peer.close();
+		this.recorder.awaitClose(1);
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.recorder.of(1)).containsExactly("open", "in own", "other 1",
+					"in other", "other 2", "in other", "3", "in other", "4", "in other", "close PEER", "in other"));
+		assertThat(this.recorder.overlapped).isFalse();
+		assertThat(server.snapshot().receivedMessages()).isEqualTo(4);
+		Engine.eventually().untilAsserted(() -> assertThat(handles(this.other)).isZero());
+	}
+
+	@Test
+	void aConnectionIsAskedForItsClassOnlyOnce() {
+		AtomicInteger asked = new AtomicInteger();
+		TcpServer server = start((connection, first) -> {
+			asked.incrementAndGet();
+			return Engine.text(first).equals("stay") ? null : this.other.name();
+		});
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("stay\n").readLine()).isEqualTo("stay");
+		assertThat(peer.send("other\n").readLine()).isEqualTo("other");
+		assertThat(asked).hasValue(1);
+		assertThat(this.recorder.of(1)).containsExactly("open", "in own", "stay", "in own", "other", "in own");
+		assertThat(server.connections().map(ConnectionSnapshot::pool)).containsExactly(this.own.name());
+	}
+
+	/** A service class that decides before the connection is opened. */
+	private record AtOpening(ServiceClass choice) implements ServiceClass {
+
+		@Override
+		public @Nullable String poolOf(Connection connection) {
+			return this.choice.poolOf(connection, ByteBuffer.allocate(0));
+		}
+
+		@Override
+		public String poolOf(Connection connection, ByteBuffer firstMessage) {
+			throw new AssertionError("has chosen before");
+		}
+
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { true, false })
+	void aConnectionCanChooseBeforeItIsOpened(boolean leaves) {
+		TcpServer server = start(new AtOpening((connection, first) -> (leaves ? this.other : this.own).name()));
+		Peer peer = this.engine.connect(server).send("1\n2\n");
+		assertThat(List.of(peer.readLine(), peer.readLine())).containsExactly("1", "2");
+		String where = leaves ? "in other" : "in own";
+		assertThat(this.recorder.of(1)).containsExactly("open", where, "1", where, "2", where);
+		assertThat(server.connections().map(ConnectionSnapshot::state)).containsExactly(ConnectionSnapshot.State.OPEN);
+	}
+
+	@Test
+	void theAddressOfTheProxyHeaderIsKnownBeforeTheConnectionIsOpened() {
+		TcpServer server = this.engine.start(builder(this.recorder,
+				new AtOpening((connection, first) -> connection.remoteAddress().getHostString().equals("203.0.113.9")
+						? this.other.name() : this.own.name()))
+			.proxyProtocol(TrustedNetworks.of("127.0.0.0/8", "::1")));
+		Peer peer = this.engine.connect(server).send("PROXY TCP4 203.0.113.9 198.51.100.1 40000 443\r\nhello\n");
+		assertThat(peer.readLine()).isEqualTo("hello");
+		assertThat(this.recorder.of(1)).containsExactly("open", "in other", "hello", "in other");
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void theCertificateIsKnownBeforeTheConnectionIsOpened(String protocol) {
+		ServerTls tls = ServerTls.of(Certificates.server()).clientAuth(ClientAuth.WANT);
+		TcpServer server = this.engine.start(builder(this.recorder,
+				new AtOpening((connection, first) -> isKnown(connection) ? this.other.name() : this.own.name()))
+			.tls(tls));
+		try (TlsPeer known = new TlsPeer(Certificates.context(Certificates.CLIENT, Certificates.CA), server.port(),
+				protocol); TlsPeer unknown = new TlsPeer(Certificates.client(), server.port(), protocol)) {
+			// Several messages in one record: no event announces the later ones.
+			known.send("1\n2\n3\n");
+			assertThat(List.of(known.readLine(), known.readLine(), known.readLine())).containsExactly("1", "2", "3");
+			assertThat(unknown.send("hello\n").readLine()).isEqualTo("hello");
+			assertThat(this.recorder.of(1)).containsExactly("open", "in other", "1", "in other", "2", "in other", "3",
+					"in other");
+			assertThat(this.recorder.of(2)).containsExactly("open", "in own", "hello", "in own");
+		}
+	}
+
+	private static boolean isKnown(Connection connection) {
+		try {
+			return connection.sslSession().getPeerPrincipal().getName().equals("CN=client");
+		}
+		catch (SSLPeerUnverifiedException ex) {
+			return false;
+		}
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void aTlsConnectionMovesWithItsDecryptedInput(String protocol) {
+		TcpServer server = this.engine
+			.start(builder(this.recorder, this.byMessage).tls(ServerTls.of(Certificates.server())));
+		String large = "x".repeat(7_000);
+		try (TlsPeer peer = new TlsPeer(Certificates.client(), server.port(), protocol)) {
+			peer.send("other\n" + (large + "\n").repeat(20));
+			assertThat(peer.readLine()).isEqualTo("other");
+			for (int i = 0; i < 20; i++) {
+				assertThat(peer.readLine()).isEqualTo(large);
+			}
+		}
+		this.recorder.awaitClose(1);
+		Engine.eventually().untilAsserted(() -> {
+			assertThat(this.own.snapshot().bufferedBytes()).isZero();
+			assertThat(this.other.snapshot().bufferedBytes()).isZero();
+		});
+	}
+
+	@Test
+	void parallelMessagesRunInThePoolOfTheirClass() {
+		CountDownLatch all = new CountDownLatch(3);
+		TcpServer server = this.engine.start(builder((connection, message) -> {
+			all.countDown();
+			Engine.pass(all);
+			connection.send(Engine.bytes(pool()));
+		}, this.byMessage).maxInFlightPerConnection(3));
+		Peer peer = this.engine.connect(server).send("other 1\n2\n3\n");
+		assertThat(List.of(peer.readLine(), peer.readLine(), peer.readLine())).containsOnly("other");
+		Peer stays = this.engine.connect(server).send("stays\n");
+		assertThat(stays.readLine()).isEqualTo("own");
+		assertThat(stays.send("other\n").readLine()).isEqualTo("own");
+	}
+
+	@Test
+	void anUnknownPoolIsNamedInTheFailure() {
+		TcpServer server = start((connection, first) -> "gold");
+		Peer peer = this.engine.connect(server).send("1\n2\n");
+		peer.awaitClosed();
+		assertThat(this.recorder.awaitClose(1)).startsWith("open", "in own", "error IllegalStateException")
+			.contains("close HANDLER_ERROR")
+			.doesNotContain("1", "2")
+			.anyMatch((line) -> line.contains("has chosen the pool 'gold'") && line.contains(this.other.name()));
+		assertThat(handles(this.other)).isZero();
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { true, false })
+	void aServiceClassThatFailsIsReportedToTheHandler(boolean parallel) {
+		TcpServer server = this.engine.start(builder(this.recorder, (connection, first) -> {
+			throw new IllegalArgumentException("no class for " + Engine.text(first));
+		}).maxInFlightPerConnection(parallel ? 4 : 1));
+		this.engine.connect(server).send("1\n2\n").awaitClosed();
+		assertThat(this.recorder.awaitClose(1)).startsWith("open", "in own", "error IllegalArgumentException",
+				"in own: no class for 1", "close HANDLER_ERROR");
+	}
+
+	@Test
+	void aConnectionForWhichNoPoolIsFoundIsNotOpened() {
+		TcpServer server = start(new AtOpening((connection, first) -> {
+			throw new IllegalArgumentException("nobody I know");
+		}));
+		this.engine.connect(server).awaitClosed();
+		Engine.eventually().untilAsserted(() -> assertThat(server.snapshot().openConnections()).isZero());
+		assertThat(server.snapshot().closedConnections()).containsEntry(CloseReason.HANDSHAKE_FAILED, 1L);
+		assertThat(this.recorder.of(1)).isEmpty();
+		assertThat(this.engine.log()).anyMatch((line) -> line.contains("nobody I know"));
+	}
+
+	@Test
+	void twoPoolsWithOneNameAreRejected() {
+		for (LeaderFollowersPool pool : List.of(this.own, this.other)) {
+			try (LeaderFollowersPool namesake = LeaderFollowersPool.builder().name(pool.name()).build()) {
+				TcpServer.Builder builder = builder(this.recorder, this.byMessage).serviceClass(this.byMessage,
+						this.other, namesake);
+				assertThatIllegalArgumentException().isThrownBy(builder::build)
+					.withMessageContaining("two are named '" + pool.name() + "'");
+			}
+		}
+	}
+
+	@Test
+	void whatIsKeptIsChargedToThePoolThatServes() {
+		this.other = this.engine.pool(LeaderFollowersPool.builder().threads(1, 2).maxBufferedBytes(BUDGET));
+		TcpServer server = this.engine.start(builder(this.recorder, this.byMessage));
+		Peer peer = this.engine.connect(server).send("other\n" + "x".repeat(50_000));
+		assertThat(peer.readLine()).isEqualTo("other");
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.other.snapshot().bufferedBytes()).isGreaterThanOrEqualTo(50_000));
+		assertThat(this.own.snapshot().bufferedBytes()).isZero();
+		assertThat(peer.send("\n").readLine()).hasSize(50_000);
+		Engine.eventually().untilAsserted(() -> assertThat(this.other.snapshot().bufferedBytes()).isZero());
+	}
+
+	@Test
+	void aPoolWithoutMemoryTakesNoConnectionThatNeedsSome() {
+		this.other = this.engine.pool(LeaderFollowersPool.builder().threads(1, 2).maxBufferedBytes(BUDGET));
+		assertThat(this.other.memory().allocate(BUDGET)).isNotNull();
+		TcpServer server = this.engine.start(builder(this.recorder, this.byMessage));
+		this.engine.connect(server).send("other, and a few bytes\n").awaitClosed();
+		assertThat(this.recorder.awaitClose(1)).contains("close OVERLOADED")
+			.noneMatch((call) -> call.startsWith("other"));
+		assertThat(this.engine.log())
+			.anyMatch((line) -> line.contains("maxBufferedBytes") && line.contains("'" + this.other.name() + "'"));
+		assertThat(this.engine.connect(server).send("stays\n").readLine()).isEqualTo("stays");
+		assertThat(this.own.snapshot().bufferedBytes()).isZero();
+		assertThat(this.other.snapshot().bufferedBytes()).isEqualTo(BUDGET);
+	}
+
+	@Test
+	void bytesThatWaitForThePeerMoveWithTheConnection() {
+		byte[] banner = new byte[4 * BUDGET];
+		TcpServer server = this.engine.start(builder(new Recorder() {
+			@Override
+			void open(Connection connection) {
+				connection.send(ByteBuffer.wrap(banner));
+			}
+		}, this.byMessage).maxOutboundSize(16 * BUDGET));
+		Peer peer = this.engine.connect(server, 4096).send("other\n");
+		Engine.eventually().until(() -> handles(this.other) == 1);
+		Engine.eventually().until(() -> server.connections().allMatch((each) -> each.receivedMessages() == 1));
+		assertThat(this.other.snapshot().bufferedBytes()).isPositive();
+		assertThat(this.own.snapshot().bufferedBytes()).isZero();
+		assertThat(peer.read(banner.length)).isEqualTo(banner);
+		assertThat(peer.readLine()).isEmpty();
+		assertThat(peer.readLine()).isEqualTo("other");
+		Engine.eventually().untilAsserted(() -> assertThat(this.other.snapshot().bufferedBytes()).isZero());
+	}
+
+	@Test
+	void timeoutsGoOnInTheOtherPool() {
+		TcpServer server = this.engine
+			.start(builder(this.recorder, this.byMessage).idleTimeout(Duration.ofMillis(200)));
+		this.engine.connect(server).send("other\n").awaitClosed();
+		assertThat(this.recorder.awaitClose(1)).containsSubsequence("other", "close IDLE_TIMEOUT", "in other");
+	}
+
+	@Test
+	void aRequestOfTheServerEndsInTheOtherPool() throws Exception {
+		CompletableFuture<CompletableFuture<ByteBuffer>> asked = new CompletableFuture<>();
+		TcpServer server = this.engine.start(builder(new Recorder() {
+			@Override
+			void open(Connection connection) {
+				asked.complete(connection.exchangeAsync(Engine.bytes("key:?"), Duration.ofMillis(300)));
+			}
+		}, this.byMessage).correlation(BY_KEY));
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.readLine()).isEqualTo("key:?");
+		assertThat(peer.send("other\n").readLine()).isEqualTo("other");
+		assertThatExceptionOfType(ExecutionException.class)
+			.isThrownBy(() -> asked.get().get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS))
+			.withCauseInstanceOf(ExchangeTimeoutException.class);
+	}
+
+	@Test
+	void messagesThatWerePutAsideMoveInOrder() {
+		Recorder asking = new Placed() {
+			@Override
+			void open(Connection connection) {
+				ByteBuffer reply = connection.exchange(Engine.bytes("key:?"), Engine.DEADLINE);
+				of(connection.id()).add("reply " + Engine.text(reply));
+			}
+		};
+		TcpServer server = this.engine.start(builder(asking, this.byMessage).correlation(BY_KEY));
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.readLine()).isEqualTo("key:?");
+		peer.send("other 1\n2\nkey:!\n3\n");
+		assertThat(List.of(peer.readLine(), peer.readLine(), peer.readLine())).containsExactly("other 1", "2", "3");
+		assertThat(asking.of(1)).containsExactly("open", "reply key:!", "other 1", "in other", "2", "in other", "3",
+				"in other");
+		Engine.awaitIdle(this.own);
+		assertThat(this.own.snapshot().bufferedBytes()).isZero();
+		assertThat(this.other.snapshot().bufferedBytes()).isZero();
+	}
+
+	/** Blocks while it chooses the other pool. */
+	private static final class Slow {
+
+		final CountDownLatch begun = new CountDownLatch(1);
+
+		final CountDownLatch gate;
+
+		Slow(CountDownLatch gate) {
+			this.gate = gate;
+		}
+
+		<T> T choose(T pool) {
+			this.begun.countDown();
+			Engine.pass(this.gate);
+			return pool;
+		}
+
+	}
+
+	@Test
+	void aConnectionThatIsClosedWhileItChoosesIsClosedOnce() {
+		Slow slow = new Slow(this.engine.gate());
+		TcpServer server = start((connection, first) -> slow.choose(this.other.name()));
+		Peer peer = this.engine.connect(server).send("1\n");
+		Engine.pass(slow.begun);
+		this.recorder.await(1).close();
+		slow.gate.countDown();
+		peer.awaitClosed();
+		assertThat(this.recorder.awaitClose(1)).contains("close LOCAL").doesNotContain("1");
+		Engine.eventually().untilAsserted(() -> assertThat(handles(this.other)).isZero());
+		assertThat(this.own.snapshot().bufferedBytes() + this.other.snapshot().bufferedBytes()).isZero();
+	}
+
+	@Test
+	void aClientThatGoesWhileItsClassIsChosenIsNoticedInTheOtherPool() {
+		Slow slow = new Slow(this.engine.gate());
+		TcpServer server = start((connection, first) -> slow.choose(this.other.name()));
+		Peer peer = this.engine.connect(server).send("1\n");
+		Engine.pass(slow.begun);
+		peer.shutdownOutput();
+		slow.gate.countDown();
+		assertThat(peer.readTextToEnd()).isEqualTo("1\n");
+		assertThat(this.recorder.awaitClose(1)).containsSubsequence("1", "in other", "close PEER");
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { true, false })
+	void aMessageThatChoosesWhileTheServerDrainsIsAnswered(boolean parallel) throws Exception {
+		Slow slow = new Slow(this.engine.gate());
+		TcpServer server = this.engine
+			.start(builder(this.recorder, (connection, first) -> slow.choose(this.other.name()))
+				.maxInFlightPerConnection(parallel ? 4 : 1));
+		Peer peer = this.engine.connect(server).send("1\n");
+		Engine.pass(slow.begun);
+		CompletableFuture<Boolean> closed = CompletableFuture.supplyAsync(() -> server.close(Engine.DEADLINE));
+		Engine.eventually().until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
+		slow.gate.countDown();
+		assertThat(peer.readTextToEnd()).isEqualTo("1\n");
+		assertThat(closed.get(60, TimeUnit.SECONDS)).isTrue();
+		assertThat(this.recorder.of(1)).containsSubsequence("1", "in other", "close SHUTDOWN");
+	}
+
+	@Test
+	void aPoolThatIsClosedAnswersWhatItsConnectionsHaveReceived() throws Exception {
+		CountDownLatch gate = this.engine.gate();
+		CountDownLatch begun = new CountDownLatch(1);
+		Recorder blocking = new Placed() {
+			@Override
+			void message(Connection connection, ByteBuffer message) throws Exception {
+				if (Engine.text(message).equals("other block")) {
+					begun.countDown();
+					Engine.pass(gate);
+				}
+				super.message(connection, message);
+			}
+		};
+		TcpServer server = this.engine.start(builder(blocking, this.byMessage));
+		Peer busy = this.engine.connect(server).send("other block\n");
+		Engine.pass(begun);
+		Peer idle = this.engine.connect(server);
+		assertThat(idle.send("other\n").readLine()).isEqualTo("other");
+		CompletableFuture<Boolean> closed = CompletableFuture.supplyAsync(() -> this.other.close(Engine.DEADLINE));
+		idle.awaitClosed();
+		assertThat(closed).isNotDone();
+		gate.countDown();
+		assertThat(busy.readTextToEnd()).isEqualTo("other block\n");
+		assertThat(closed.get(60, TimeUnit.SECONDS)).isTrue();
+		assertThat(blocking.awaitClose(1)).contains("close SHUTDOWN");
+		assertThat(blocking.awaitClose(2)).contains("close SHUTDOWN");
+		// The server itself goes on, but this class has ended.
+		assertThat(this.engine.connect(server).send("stays\n").readLine()).isEqualTo("stays");
+		Peer late = this.engine.connect(server).send("other\n");
+		late.awaitClosed();
+		assertThat(blocking.awaitClose(4)).contains("close SHUTDOWN").doesNotContain("other");
+		assertThat(server.snapshot().state()).isEqualTo(ServerSnapshot.State.RUNNING);
+	}
+
+	@Test
+	void aPoolThatDoesNotEndInTimeClosesItsConnections() {
+		CountDownLatch gate = this.engine.gate();
+		CountDownLatch begun = new CountDownLatch(1);
+		TcpServer server = this.engine.start(builder(new Recorder() {
+			@Override
+			void message(Connection connection, ByteBuffer message) throws Exception {
+				begun.countDown();
+				gate.await();
+			}
+		}, this.byMessage));
+		Peer busy = this.engine.connect(server).send("other\n");
+		Engine.pass(begun);
+		this.other.close(Duration.ofMillis(10));
+		busy.awaitClosed();
+		Engine.eventually().untilAsserted(() -> assertThat(server.snapshot().openConnections()).isZero());
+		assertThat(this.engine.log()).anyMatch((line) -> line.contains("connections of server"));
+	}
+
+	@Test
+	void aClassWhoseThreadsAreAllBusyDelaysNoOther() {
+		this.other = this.engine.pool(1, 1);
+		CountDownLatch gate = this.engine.gate();
+		TcpServer server = this.engine.start(builder((connection, message) -> {
+			if (Engine.text(message).startsWith("other")) {
+				Engine.pass(gate);
+			}
+			connection.send(message);
+		}, this.byMessage));
+		List<Peer> flood = new ArrayList<>();
+		for (int i = 0; i < 20; i++) {
+			flood.add(this.engine.connect(server).send("other " + i + "\n"));
+			assertThat(this.engine.connect(server).send("stays\n").readLine()).isEqualTo("stays");
+		}
+		assertThat(server.connections().filter((each) -> each.pool().equals(this.other.name()))).hasSize(20);
+		gate.countDown();
+		for (int i = 0; i < flood.size(); i++) {
+			assertThat(flood.get(i).readLine()).isEqualTo("other " + i);
+		}
+	}
+
+	@Test
+	void whereTheOtherPoolHasMoreHandleSetsConnectionsAreSpreadOverThem() {
+		this.other = this.engine.pool(LeaderFollowersPool.builder().threads(3, 6).handleSets(3));
+		TcpServer server = this.engine.start(builder(this.recorder, this.byMessage));
+		List<Peer> peers = IntStream.range(0, 30).mapToObj((i) -> this.engine.connect(server)).toList();
+		for (Peer peer : peers) {
+			assertThat(peer.send("other\n").readLine()).isEqualTo("other");
+		}
+		assertThat(this.other.snapshot().handleSets()).allMatch((set) -> set.handles() >= 5);
+		Engine.eventually().untilAsserted(() -> assertThat(server.snapshot().handling().count()).isEqualTo(30));
+	}
+
+	@Test
+	void anOversizedMessageIsReportedWhereItArrives() throws IOException {
+		TcpServer server = this.engine
+			.start(builder(this.recorder, this.byMessage).maxMessageSize(100).skipOversizedMessages(true));
+		Peer peer = this.engine.connect(server).send("x".repeat(1000) + "\nother\n");
+		assertThat(peer.readLine()).isEqualTo("other");
+		assertThat(this.recorder.of(1)).containsSubsequence("error FramingException", "other", "in other");
+	}
+
+}
