@@ -84,6 +84,13 @@ abstract class InboundConnection extends StreamConnection {
 		catch (MemoryBudget.ExhaustedException ex) {
 			requestClose(CloseReason.OVERLOADED, null);
 		}
+		catch (GuardedPreamble.RejectedException ex) {
+			requestClose(CloseReason.CLIENT_LIMIT, null);
+			CloseSequence end = this.closing;
+			if (end != null) {
+				end.cutShort();
+			}
+		}
 		catch (IOException ex) {
 			requestClose(isConnected() ? CloseReason.HANDSHAKE_FAILED : CloseReason.CONNECT_FAILED, ex);
 		}
@@ -415,7 +422,7 @@ abstract class InboundConnection extends StreamConnection {
 
 	final void handlerFailed(Throwable failure) {
 		if (!isClosedException(failure)) {
-			requestClose(CloseReason.HANDLER_ERROR, failure);
+			requestClose(CloseReason.of(failure), failure);
 		}
 	}
 

@@ -75,9 +75,10 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	/**
 	 * The {@link ProxyHeaderDecoder} until the connection is established, and then the
-	 * {@link ProxyHeader} that it has decoded, if one was expected.
+	 * {@link ProxyHeader} that it has decoded, if one was expected; or {@link Permitted},
+	 * with this header. One field for both, so that an idle connection is small.
 	 */
-	private volatile @Nullable Object proxy;
+	volatile @Nullable Object origin;
 
 	/** How the connection closes, as soon as this is known. */
 	volatile @Nullable CloseSequence closing;
@@ -121,10 +122,10 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	}
 
 	/** Expects the PROXY protocol header first. Called before the connection opens. */
-	final void expectProxyHeader() {
+	final void expectProxyHeader(@Nullable ConnectionGuard guard) {
 		ProxyHeaderDecoder decoder = new ProxyHeaderDecoder();
-		this.proxy = decoder;
-		this.transport.expect(decoder);
+		this.origin = decoder;
+		this.transport.expect((guard != null) ? new GuardedPreamble(decoder, guard, this) : decoder);
 	}
 
 	/** Passes the new connection to its handle set, whose leader opens it. */
@@ -151,8 +152,11 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		if (own != this.context.framing()) {
 			watch().framing = Objects.requireNonNull(own, "'forConnection' must not return null");
 		}
-		if (this.proxy instanceof ProxyHeaderDecoder decoder) {
-			this.proxy = decoder.header();
+		if (this.origin instanceof ProxyHeaderDecoder decoder) {
+			this.origin = decoder.header();
+		}
+		if (this.origin instanceof Permitted permitted) {
+			permitted.permit().opened(this);
 		}
 		this.opened = true;
 		messageDeadline(NO_DEADLINE);
@@ -468,7 +472,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	public void fail(Throwable failure) {
 		Objects.requireNonNull(failure, "'failure' must not be null");
 		if (!isClosedException(failure)) {
-			requestCloseAndLook(CloseReason.HANDLER_ERROR, failure);
+			requestCloseAndLook(CloseReason.of(failure), failure);
 		}
 	}
 
@@ -510,7 +514,8 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public InetSocketAddress remoteAddress() {
-		InetSocketAddress source = (this.proxy instanceof ProxyHeader header) ? header.source() : null;
+		ProxyHeader header = Permitted.header(this.origin);
+		InetSocketAddress source = (header != null) ? header.source() : null;
 		return (source != null) ? source : this.transportAddress;
 	}
 
@@ -526,7 +531,8 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public InetSocketAddress localAddress() {
-		InetSocketAddress destination = (this.proxy instanceof ProxyHeader header) ? header.destination() : null;
+		ProxyHeader header = Permitted.header(this.origin);
+		InetSocketAddress destination = (header != null) ? header.destination() : null;
 		InetSocketAddress local = this.localAddress;
 		return (destination != null) ? destination : (local != null) ? local : UNBOUND;
 	}

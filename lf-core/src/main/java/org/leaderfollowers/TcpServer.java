@@ -231,9 +231,6 @@ public final class TcpServer implements Server {
 		/** A limit, because each new message is compared with all that are in flight. */
 		private static final int MOST_IN_FLIGHT = 4096;
 
-		/** The default if only a message order is set. */
-		private static final int DEFAULT_IN_FLIGHT = 16;
-
 		private @Nullable InetAddress address;
 
 		private int port = 7070;
@@ -274,6 +271,8 @@ public final class TcpServer implements Server {
 		private @Nullable MessageOrder messageOrder;
 
 		private ReplyOrder replyOrder = ReplyOrder.COMPLETION;
+
+		private @Nullable ConnectionGuard guard;
 
 		private Builder(LeaderFollowersPool pool) {
 			super(pool);
@@ -542,6 +541,16 @@ public final class TcpServer implements Server {
 		}
 
 		/**
+		 * Decides which connections are served, before their TLS handshake.
+		 * @param guard shared by all connections; the default is none: all are served
+		 * @return this builder
+		 */
+		public Builder connectionGuard(ConnectionGuard guard) {
+			this.guard = Objects.requireNonNull(guard, "'guard' must not be null");
+			return this;
+		}
+
+		/**
 		 * Builds the server. It is not bound until it is {@linkplain TcpServer#start()
 		 * started}.
 		 * @return a new server
@@ -576,15 +585,7 @@ public final class TcpServer implements Server {
 			return new TcpOptions(this.backlog, socketOptions(), limits, timeouts, this.maxConnections,
 					this.trustedNetworks, this.directClients, this.tls,
 					(this.correlation != null) ? new ServerExchanges(this.correlation, this.maxExchanges) : null,
-					window());
-		}
-
-		private @Nullable WindowOptions window() {
-			int inFlight = this.maxInFlight;
-			if (inFlight == 0) {
-				inFlight = (this.messageOrder != null) ? DEFAULT_IN_FLIGHT : 1;
-			}
-			return (inFlight > 1) ? new WindowOptions(inFlight, this.messageOrder, this.replyOrder) : null;
+					WindowOptions.of(this.maxInFlight, this.messageOrder, this.replyOrder), this.guard);
 		}
 
 	}

@@ -11,4 +11,21 @@ import org.jspecify.annotations.Nullable;
  * @param replyOrder the order in which replies leave
  */
 record WindowOptions(int maxInFlight, @Nullable MessageOrder order, ReplyOrder replyOrder) {
+
+	/** The default if only a message order is set. */
+	private static final int DEFAULT_IN_FLIGHT = 16;
+
+	/**
+	 * Creates the options of a server.
+	 * @param maxInFlight the maximum number of messages in flight, or 0 if it was not set
+	 * @return {@code null} if messages are handled one after the other
+	 */
+	static @Nullable WindowOptions of(int maxInFlight, @Nullable MessageOrder order, ReplyOrder replyOrder) {
+		int inFlight = maxInFlight;
+		if (inFlight == 0) {
+			inFlight = (order != null) ? DEFAULT_IN_FLIGHT : 1;
+		}
+		return (inFlight > 1) ? new WindowOptions(inFlight, order, replyOrder) : null;
+	}
+
 }

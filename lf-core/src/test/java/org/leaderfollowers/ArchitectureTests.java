@@ -217,7 +217,8 @@ class ArchitectureTests {
 				"OwedReply", "MessageHandler", "Framing", "RawFraming", "DelimiterFraming", "FixedLengthFraming",
 				"LengthFieldFraming", "EnclosedFraming", "Escapes", "RespFraming", "FramingException",
 				"SlowConsumerException", "ReplyRatioException", "ServerSnapshot", "ClientSnapshot", "ServerTls",
-				"ClientAuth", "TransportType", "TrustedNetworks", "Arguments", "EventSource", "QueueSource");
+				"ClientAuth", "ClientLimitException", "TransportType", "TrustedNetworks", "Arguments", "EventSource",
+				"QueueSource");
 
 		private final Set<String> names;
 

@@ -1,0 +1,22 @@
+package org.leaderfollowers;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.proxy.ProxyHeader;
+
+/**
+ * The permit of a connection, together with the header of its proxy.
+ *
+ * @param permit the permit of the guard
+ * @param header the header, or {@code null} if there is no proxy
+ */
+record Permitted(ConnectionGuard.Permit permit, @Nullable ProxyHeader header) {
+
+	/** Finds the header of a connection, which has either only this or a permit too. */
+	static @Nullable ProxyHeader header(@Nullable Object origin) {
+		if (origin instanceof Permitted permitted) {
+			return permitted.header();
+		}
+		return (origin instanceof ProxyHeader header) ? header : null;
+	}
+
+}
