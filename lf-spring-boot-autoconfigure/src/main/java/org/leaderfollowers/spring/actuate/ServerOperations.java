@@ -13,6 +13,7 @@ import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
 import org.leaderfollowers.spring.internal.Printable;
+import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 /**
@@ -30,22 +31,34 @@ final class ServerOperations {
 
 	private final WriteAudit audit;
 
-	ServerOperations(LeaderFollowersServers servers, Duration drainTimeout, WriteAudit audit) {
+	private final LimitOperations limits;
+
+	ServerOperations(LeaderFollowersServers servers, ClientLimiters limiters, Duration drainTimeout, WriteAudit audit) {
 		this.servers = servers;
 		this.drainTimeout = (drainTimeout.compareTo(LONGEST_DRAIN) > 0) ? LONGEST_DRAIN : drainTimeout;
 		this.audit = audit;
+		this.limits = new LimitOperations(limiters, audit);
 	}
 
 	ServerDescriptor change(Operator operator, String pool, String name, @Nullable String action,
-			@Nullable String timeout) {
+			@Nullable String timeout, LimitOperations.Arguments limits) {
 		Action asked = OperationArguments.constant("action", action, Action.class);
 		if (asked == null) {
-			throw RefusedRequestException.invalid("Nothing to do: give 'action' ('pause', 'resume' or 'drain'), "
-					+ "and with 'drain', if you like, 'timeout'");
+			throw RefusedRequestException
+				.invalid("Nothing to do: give 'action' ('pause', 'resume', 'drain' or 'limit'), "
+						+ "with 'drain', if you like, 'timeout', and with 'limit' the limits");
 		}
 		Duration within = OperationArguments.duration("timeout", timeout);
 		if (within != null && asked != Action.DRAIN) {
 			throw RefusedRequestException.invalid("'timeout' is for the action 'drain' only");
+		}
+		if (asked == Action.LIMIT) {
+			Server server = this.servers.get(name);
+			this.limits.change(operator, pool, server, limits);
+			return ServerDescriptor.of(server.snapshot(), null, this.limits.limiters().get(name), false);
+		}
+		if (!limits.areEmpty()) {
+			throw RefusedRequestException.invalid("Limits are for the action 'limit' only");
 		}
 		return (asked == Action.DRAIN) ? drain(operator, pool, name, (within != null) ? within : this.drainTimeout)
 				: this.audit.write(() -> pauseOrResume(operator, pool, name, asked == Action.PAUSE));
@@ -119,7 +132,7 @@ final class ServerOperations {
 
 	private enum Action {
 
-		PAUSE, RESUME, DRAIN
+		PAUSE, RESUME, DRAIN, LIMIT
 
 	}
 

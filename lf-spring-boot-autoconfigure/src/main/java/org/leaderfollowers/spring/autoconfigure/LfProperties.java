@@ -113,6 +113,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * connection.
 	 * @param proxyProtocol PROXY protocol of load balancers.
 	 * @param udp Properties for datagrams only.
+	 * @param perClient Limits that apply to each client.
 	 */
 	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
 			@DefaultValue("tcp") TransportType transport,
@@ -128,7 +129,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 			@Nullable DataSize sendBufferSize, @Nullable Integer maxInFlightPerConnection,
 			@Nullable String messageOrder, @DefaultValue("completion") ReplyOrder replyOrder,
 			@DefaultValue Correlation correlation, @DefaultValue("64") int maxExchanges,
-			@DefaultValue ProxyProtocol proxyProtocol, @DefaultValue Udp udp) {
+			@DefaultValue ProxyProtocol proxyProtocol, @DefaultValue Udp udp,
+			@NestedConfigurationProperty @DefaultValue PerClientProperties perClient) {
 	}
 
 	/**
