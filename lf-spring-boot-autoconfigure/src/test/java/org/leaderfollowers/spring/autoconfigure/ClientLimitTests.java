@@ -37,6 +37,7 @@ import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnLogin;
 import org.leaderfollowers.spring.annotation.OnMessage;
+import org.leaderfollowers.spring.handler.LfAuthentication;
 import org.leaderfollowers.spring.handler.LfHeaders;
 import org.leaderfollowers.spring.limit.ClientLimiter;
 import org.leaderfollowers.spring.limit.ClientLimiter.Effect;
@@ -54,6 +55,9 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.security.authentication.AuthenticationManager;
+import org.springframework.security.authentication.BadCredentialsException;
+import org.springframework.security.authentication.UsernamePasswordAuthenticationToken;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -401,6 +405,24 @@ class ClientLimitTests {
 	}
 
 	@Test
+	void aLoginThatSpringSecurityRejectsFailsOnce() {
+		this.runner.withConfiguration(AutoConfigurations.of(LeaderFollowersSecurityAutoConfiguration.class))
+			.withUserConfiguration(SecureLogin.class)
+			.withBean(AuthenticationManager.class, () -> (request) -> {
+				throw new BadCredentialsException("wrong");
+			})
+			.withPropertyValues("lf.server.per-client.failed-logins-per-minute=2")
+			.run((context) -> {
+				try (LineClient client = connect(context)) {
+					assertThat(client.ask("LOGIN thrown")).as("counts once").isEqualTo("thrown");
+					assertThat(client.ask("LOGIN caught")).isEqualTo("caught");
+					assertThat(client.ask("LOGIN caught")).isEqualTo("wait");
+				}
+				assertRejected(context);
+			});
+	}
+
+	@Test
 	void loginTimeoutsAreFailedLogins() {
 		this.runner.withUserConfiguration(Login.class)
 			.withPropertyValues("lf.server.per-client.failed-logins-per-minute=1", "lf.server.login-timeout=100ms")
@@ -608,6 +630,46 @@ class ClientLimitTests {
 				Object name = connection.attributes().get("name");
 				return (name != null) ? "key of " + name : null;
 			};
+		}
+
+	}
+
+	@LfHandler
+	static class SecureLogin {
+
+		private final LfAuthentication authentication;
+
+		SecureLogin(LfAuthentication authentication) {
+			this.authentication = authentication;
+		}
+
+		@OnLogin(prefix = "LOGIN ")
+		String login(String text, Connection connection) {
+			try {
+				this.authentication.login(connection, UsernamePasswordAuthenticationToken.unauthenticated("ada", text));
+				return "welcome";
+			}
+			catch (BadCredentialsException ex) {
+				if (text.equals("caught")) {
+					return "caught";
+				}
+				throw ex;
+			}
+		}
+
+		@OnMessage
+		String echo(String text) {
+			return text;
+		}
+
+		@OnError
+		String wrong(BadCredentialsException failure) {
+			return "thrown";
+		}
+
+		@OnError
+		String limited(ClientLimitException failure) {
+			return "wait";
 		}
 
 	}
