@@ -20,7 +20,11 @@ public record ClientLimits(Map<Limit, Long> values, Action action) {
 	/** The greatest value of each limit. */
 	public static final long GREATEST = 1_000_000_000;
 
-	/** Checks and copies the values. */
+	/**
+	 * Checks and copies the values.
+	 * @param values the limits that are set
+	 * @param action the consequence of too many messages or bytes
+	 */
 	public ClientLimits {
 		values.forEach((limit, value) -> Assert.isTrue(value >= 1 && value <= GREATEST,
 				() -> "'%s' must be from 1 to %d, but is %d".formatted(limit.property(), GREATEST, value)));
