@@ -26,6 +26,7 @@ final class Admission {
 	void accepted(SocketChannel channel) {
 		TcpConnection connection;
 		Transport transport = null;
+		ConnectionGuard.Permit permit = null;
 		try {
 			if (this.context.registry().open() >= this.options.maxConnections()) {
 				reject(channel);
@@ -39,6 +40,14 @@ final class Admission {
 				this.context.warnings().untrusted(peer.getAddress(), this.options.trustedNetworks());
 				return;
 			}
+			ConnectionGuard guard = this.options.guard();
+			if (guard != null && !proxied) {
+				permit = guard.admit(peer);
+				if (permit == null) {
+					reject(channel);
+					return;
+				}
+			}
 			channel.configureBlocking(false);
 			this.options.sockets().setOnAccepted(channel);
 			TlsGenerations tls = this.context.tls();
@@ -47,8 +56,11 @@ final class Admission {
 			connection = (this.context.window() != null)
 					? new WindowedConnection(this.context, channel, transport, local, peer)
 					: new TcpConnection(this.context, channel, transport, local, peer);
+			if (permit != null) {
+				connection.origin = new Permitted(permit, null);
+			}
 			if (proxied) {
-				connection.expectProxyHeader();
+				connection.expectProxyHeader(guard);
 			}
 			ServerExchanges exchanges = this.options.exchanges();
 			if (exchanges != null) {
@@ -60,11 +72,11 @@ final class Admission {
 			// The peer has reset the connection before it was served.
 			EngineLog.INSTANCE.debug("Server '{}' lost a connection while accepting it", this.context.server().name(),
 					ex);
-			drop(channel, transport);
+			drop(channel, transport, permit);
 			return;
 		}
 		catch (Error ex) {
-			drop(channel, transport);
+			drop(channel, transport, permit);
 			throw ex;
 		}
 		connection.open();
@@ -79,9 +91,12 @@ final class Admission {
 		closeQuietly(channel);
 	}
 
-	private void drop(SocketChannel channel, @Nullable Transport transport) {
+	private void drop(SocketChannel channel, @Nullable Transport transport, ConnectionGuard.@Nullable Permit permit) {
 		closeQuietly(channel);
 		this.context.transportClosed(transport, null);
+		if (permit != null) {
+			permit.closed();
+		}
 	}
 
 	private static void closeQuietly(Channel channel) {

@@ -52,7 +52,8 @@ public enum CloseReason {
 
 	/**
 	 * The client exceeded a limit that applies to each client. Given by
-	 * {@link Connection#close(CloseReason)}.
+	 * {@link Connection#close(CloseReason)}, by a {@link ConnectionGuard}, or because a
+	 * handler has thrown a {@link ClientLimitException}.
 	 */
 	CLIENT_LIMIT(true),
 
@@ -99,6 +100,11 @@ public enum CloseReason {
 
 	CloseReason(boolean graceful) {
 		this.graceful = graceful;
+	}
+
+	/** The reason to close because the handler has failed. */
+	static CloseReason of(Throwable failure) {
+		return (failure instanceof ClientLimitException) ? CLIENT_LIMIT : HANDLER_ERROR;
 	}
 
 	/** Whether the application decides to close for this reason. */

@@ -86,6 +86,9 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 		if (this.registry.remove(connection)) {
 			transportClosed(connection.transport, reason);
 			this.registry.closed(reason);
+			if (connection.origin instanceof Permitted permitted) {
+				permitted.permit().closed();
+			}
 		}
 	}
 

@@ -7,6 +7,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 
@@ -143,6 +145,11 @@ final class ConnectionRegistry {
 
 	Collection<TcpConnection> all() {
 		return this.connections.values();
+	}
+
+	/** The connections that the handler has seen. */
+	Stream<Connection> opened() {
+		return all().stream().filter((connection) -> connection.opened).map(Function.identity());
 	}
 
 	@Nullable TcpConnection get(long id) {

@@ -121,14 +121,18 @@ final class ConnectionWatch {
 	}
 
 	/** A future for the end of the connection. Any thread. */
-	CompletableFuture<CloseReason> end() {
+	CompletableFuture<CloseReason> end(StreamConnection connection) {
 		CompletableFuture<CloseReason> current = this.end;
 		if (current == null) {
 			current = new CompletableFuture<>();
-			Object earlier = END.compareAndExchange(this, null, current);
-			if (earlier != null) {
-				return end();
+			if (!END.compareAndSet(this, null, current)) {
+				return end(connection);
 			}
+		}
+		// The end may have come before it was asked for. See CloseSequence.noteClosed.
+		CloseSequence closing = connection.closing;
+		if (closing != null && closing.isReported()) {
+			current.complete(closing.reason());
 		}
 		return current;
 	}

@@ -70,7 +70,7 @@ abstract class InboundConnection extends StreamConnection {
 			}
 			Progress progress = this.transport.establish();
 			if (progress == Progress.DONE) {
-				takeProxyHeader();
+				this.origin = Permitted.decoded(this.origin);
 				ServiceClasses classes = this.context.classes();
 				if (classes != null && classes.beforeOpening()) {
 					return Step.CLASSIFY;
@@ -88,6 +88,13 @@ abstract class InboundConnection extends StreamConnection {
 		}
 		catch (MemoryBudget.ExhaustedException ex) {
 			requestClose(CloseReason.OVERLOADED, null);
+		}
+		catch (GuardedPreamble.RejectedException ex) {
+			requestClose(CloseReason.CLIENT_LIMIT, null);
+			CloseSequence end = this.closing;
+			if (end != null) {
+				end.cutShort();
+			}
 		}
 		catch (IOException ex) {
 			requestClose(isConnected() ? CloseReason.HANDSHAKE_FAILED : CloseReason.CONNECT_FAILED, ex);
@@ -420,7 +427,7 @@ abstract class InboundConnection extends StreamConnection {
 
 	final void handlerFailed(Throwable failure) {
 		if (!isClosedException(failure)) {
-			requestClose(CloseReason.HANDLER_ERROR, failure);
+			requestClose(CloseReason.of(failure), failure);
 		}
 	}
 

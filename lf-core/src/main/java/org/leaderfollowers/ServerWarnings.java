@@ -117,7 +117,7 @@ final class ServerWarnings {
 		if (suppressed < 0) {
 			return;
 		}
-		if (failure instanceof FramingException) {
+		if (failure instanceof FramingException || failure instanceof ClientLimitException) {
 			logger.warn("{} is closed: {}{}", connection, failure.getMessage(), RateLimit.heldBack(suppressed));
 		}
 		else {
@@ -160,7 +160,7 @@ final class ServerWarnings {
 		if (suppressed < 0) {
 			return;
 		}
-		if (failure instanceof FramingException) {
+		if (failure instanceof FramingException || failure instanceof ClientLimitException) {
 			logger.warn("A message of {} was not handled: {}{}", connection, failure.getMessage(),
 					RateLimit.heldBack(suppressed));
 		}

@@ -80,9 +80,10 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	/**
 	 * The {@link ProxyHeaderDecoder} until the connection is established, and then the
-	 * {@link ProxyHeader} that it has decoded, if one was expected.
+	 * {@link ProxyHeader} that it has decoded, if one was expected; or {@link Permitted},
+	 * with this header. One field for both, so that an idle connection is small.
 	 */
-	private volatile @Nullable Object proxy;
+	volatile @Nullable Object origin;
 
 	/** How the connection closes, as soon as this is known. */
 	volatile @Nullable CloseSequence closing;
@@ -129,10 +130,10 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	}
 
 	/** Expects the PROXY protocol header first. Called before the connection opens. */
-	final void expectProxyHeader() {
+	final void expectProxyHeader(@Nullable ConnectionGuard guard) {
 		ProxyHeaderDecoder decoder = new ProxyHeaderDecoder();
-		this.proxy = decoder;
-		this.transport.expect(decoder);
+		this.origin = decoder;
+		this.transport.expect((guard != null) ? new GuardedPreamble(decoder, guard, this) : decoder);
 	}
 
 	/** Passes the new connection to its handle set, whose leader opens it. */
@@ -153,19 +154,13 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		return (own != null) ? own : this.context.framing();
 	}
 
-	/** Takes over the header of the PROXY protocol. Called by the owner only. */
-	final void takeProxyHeader() {
-		if (this.proxy instanceof ProxyHeaderDecoder decoder) {
-			this.proxy = decoder.header();
-		}
-	}
-
 	/** Marks the connection as ready for the application. Called by the owner only. */
 	final void established() {
 		Framing own = this.context.framing().forConnection(this);
 		if (own != this.context.framing()) {
 			watch().framing = Objects.requireNonNull(own, "'forConnection' must not return null");
 		}
+		Permitted.opened(this);
 		this.opened = true;
 		messageDeadline(NO_DEADLINE);
 		if (this.context.timeouts().watchAll()) {
@@ -480,20 +475,14 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public final CompletableFuture<CloseReason> whenClosed() {
-		CompletableFuture<CloseReason> end = watch().end();
-		// The end may have come before it was asked for. See CloseSequence.noteClosed.
-		CloseSequence now = this.closing;
-		if (now != null && now.isReported()) {
-			end.complete(now.reason());
-		}
-		return end.copy();
+		return watch().end(this).copy();
 	}
 
 	@Override
 	public void fail(Throwable failure) {
 		Objects.requireNonNull(failure, "'failure' must not be null");
 		if (!isClosedException(failure)) {
-			requestCloseAndLook(CloseReason.HANDLER_ERROR, failure);
+			requestCloseAndLook(CloseReason.of(failure), failure);
 		}
 	}
 
@@ -536,7 +525,8 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public InetSocketAddress remoteAddress() {
-		InetSocketAddress source = (this.proxy instanceof ProxyHeader header) ? header.source() : null;
+		ProxyHeader header = Permitted.header(this.origin);
+		InetSocketAddress source = (header != null) ? header.source() : null;
 		return (source != null) ? source : this.transportAddress;
 	}
 
@@ -552,7 +542,8 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public InetSocketAddress localAddress() {
-		InetSocketAddress destination = (this.proxy instanceof ProxyHeader header) ? header.destination() : null;
+		ProxyHeader header = Permitted.header(this.origin);
+		InetSocketAddress destination = (header != null) ? header.destination() : null;
 		InetSocketAddress local = this.localAddress;
 		return (destination != null) ? destination : (local != null) ? local : UNBOUND;
 	}
@@ -567,16 +558,9 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	 * @param now the current time, which may be before the connection was accepted
 	 */
 	ConnectionSnapshot snapshot(long now) {
-		ConnectionSnapshot.State state;
-		if (this.closing != null) {
-			state = ConnectionSnapshot.State.CLOSING;
-		}
-		else if (!this.opened) {
-			state = ConnectionSnapshot.State.OPENING;
-		}
-		else {
-			state = isSuspended() ? ConnectionSnapshot.State.SUSPENDED : ConnectionSnapshot.State.OPEN;
-		}
+		ConnectionSnapshot.State state = (this.closing != null) ? ConnectionSnapshot.State.CLOSING
+				: !this.opened ? ConnectionSnapshot.State.OPENING
+						: isSuspended() ? ConnectionSnapshot.State.SUSPENDED : ConnectionSnapshot.State.OPEN;
 		long lastActivity = (long) LAST_ACTIVITY.getOpaque(this);
 		return new ConnectionSnapshot(id(), name(), server(), state, remoteAddress(),
 				Duration.ofNanos(Math.max(0, now - this.acceptedNanos)),

@@ -165,6 +165,11 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 
 	/** The limits of one connection. */
 	final ConnectionContext.Limits limits(Framing framing, boolean skipsOversized) {
+		if (framing instanceof FixedLengthFraming fixed && fixed.length() > this.maxMessageSize) {
+			throw new IllegalArgumentException(
+					"'maxMessageSize' (%d) must not be less than the length of every message (%d)"
+						.formatted(this.maxMessageSize, fixed.length()));
+		}
 		return new ConnectionContext.Limits(this.maxMessageSize, framing.maxFrameLength(this.maxMessageSize),
 				this.maxOutboundSize, skipsOversized);
 	}

@@ -148,7 +148,7 @@ class TcpConnection extends FramedConnection {
 		}
 		ByteBuffer earlier = (this.exchanges != null) ? this.exchanges.takePostponed() : null;
 		if (earlier != null) {
-			return earlier;
+			return received(earlier);
 		}
 		if (takesNothingMore()) {
 			throw inputOver();
@@ -163,13 +163,20 @@ class TcpConnection extends FramedConnection {
 			watched.receiver = null;
 		}
 		return switch (next.state()) {
-			case REPLIED -> next.reply();
+			case REPLIED -> received(next.reply());
 			case LOST -> throw inputOver();
 			case TIMED_OUT -> throw new ExchangeTimeoutException(
 					"%s has sent no message on %s within %s".formatted(remoteAddress(), this, timeout), null);
 			default -> throw new ExchangeLostException("%s was interrupted while it waited for the next message of %s"
 				.formatted(Thread.currentThread().getName(), this), null);
 		};
+	}
+
+	private ByteBuffer received(ByteBuffer message) {
+		if (this.origin instanceof Permitted permitted) {
+			permitted.permit().received(this, message.asReadOnlyBuffer());
+		}
+		return message;
 	}
 
 	/** Describes what a handler that calls receive waits for. */

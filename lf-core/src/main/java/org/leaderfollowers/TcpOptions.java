@@ -17,10 +17,12 @@ import org.jspecify.annotations.Nullable;
  * @param window the options for messages of one connection that are handled in parallel,
  * or {@code null}
  * @param classes the pools that connections choose from, or {@code null}
+ * @param guard decides which connections are served, or {@code null} to serve all
  */
 record TcpOptions(int backlog, TcpSocketOptions sockets, ConnectionContext.Limits limits, ConnectionTimeouts timeouts,
 		int maxConnections, TrustedNetworks trustedNetworks, boolean directClients, @Nullable ServerTls tls,
-		@Nullable ServerExchanges exchanges, @Nullable WindowOptions window, ServicePools.@Nullable Options classes) {
+		@Nullable ServerExchanges exchanges, @Nullable WindowOptions window, ServicePools.@Nullable Options classes,
+		@Nullable ConnectionGuard guard) {
 
 	/** Whether clients outside of the trusted networks are served. */
 	boolean servesDirectClients() {

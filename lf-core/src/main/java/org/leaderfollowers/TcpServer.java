@@ -5,7 +5,6 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
-import java.util.function.Function;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
@@ -178,12 +177,7 @@ public final class TcpServer implements Server {
 	 * @return the connections in no particular order
 	 */
 	public Stream<Connection> openConnections() {
-		return this.life.context()
-			.registry()
-			.all()
-			.stream()
-			.filter((connection) -> connection.opened)
-			.map(Function.identity());
+		return this.life.context().registry().opened();
 	}
 
 	/**
@@ -236,9 +230,6 @@ public final class TcpServer implements Server {
 	 */
 	public static final class Builder extends TcpBuilder<Builder> {
 
-		/** A limit, because each new message is compared with all that are in flight. */
-		private static final int MOST_IN_FLIGHT = 4096;
-
 		private @Nullable InetAddress address;
 
 		private int port = 7070;
@@ -281,6 +272,8 @@ public final class TcpServer implements Server {
 		private ReplyOrder replyOrder = ReplyOrder.COMPLETION;
 
 		private ServicePools.@Nullable Options classes;
+
+		private @Nullable ConnectionGuard guard;
 
 		private Builder(LeaderFollowersPool pool) {
 			super(pool);
@@ -360,8 +353,7 @@ public final class TcpServer implements Server {
 		}
 
 		/**
-		 * The maximum number of open connections. Further connections are closed as soon
-		 * as they are accepted.
+		 * The maximum number of open connections. Further ones are closed when accepted.
 		 * @param maxConnections at least 1; the default is 10000
 		 * @return this builder
 		 */
@@ -387,7 +379,7 @@ public final class TcpServer implements Server {
 		 * @return this builder
 		 */
 		public Builder maxInFlightPerConnection(int maxInFlight) {
-			this.maxInFlight = Arguments.inRange("maxInFlightPerConnection", maxInFlight, 1, MOST_IN_FLIGHT);
+			this.maxInFlight = Arguments.inRange("maxInFlightPerConnection", maxInFlight, 1, 4096);
 			return this;
 		}
 
@@ -561,6 +553,16 @@ public final class TcpServer implements Server {
 		}
 
 		/**
+		 * Decides which connections are served, before their TLS handshake.
+		 * @param guard shared by all connections; the default is none: all are served
+		 * @return this builder
+		 */
+		public Builder connectionGuard(ConnectionGuard guard) {
+			this.guard = Objects.requireNonNull(guard, "'guard' must not be null");
+			return this;
+		}
+
+		/**
 		 * Builds the server. It is not bound until it is {@linkplain TcpServer#start()
 		 * started}.
 		 * @return a new server
@@ -570,14 +572,9 @@ public final class TcpServer implements Server {
 		 */
 		public TcpServer build() {
 			if (this.framing == null || this.handler == null) {
-				throw new IllegalStateException("Server '%s' needs a %s: call %s(...) before build()".formatted(
-						this.name, (this.framing == null) ? "framing" : "handler",
-						(this.framing == null) ? "framing" : "handler"));
-			}
-			if (this.framing instanceof FixedLengthFraming fixed && fixed.length() > this.maxMessageSize) {
-				throw new IllegalArgumentException(
-						"'maxMessageSize' (%d) must not be less than the length of every message (%d)"
-							.formatted(this.maxMessageSize, fixed.length()));
+				String missing = (this.framing == null) ? "framing" : "handler";
+				throw new IllegalStateException(
+						"Server '%s' needs a %s: call %s(...) before build()".formatted(this.name, missing, missing));
 			}
 			InetSocketAddress requested = (this.address != null) ? new InetSocketAddress(this.address, this.port)
 					: new InetSocketAddress(this.port);
@@ -595,7 +592,7 @@ public final class TcpServer implements Server {
 			return new TcpOptions(this.backlog, socketOptions(), limits, timeouts, this.maxConnections,
 					this.trustedNetworks, this.directClients, this.tls,
 					(this.correlation != null) ? new ServerExchanges(this.correlation, this.maxExchanges) : null,
-					WindowOptions.of(this.maxInFlight, this.messageOrder, this.replyOrder), this.classes);
+					WindowOptions.of(this.maxInFlight, this.messageOrder, this.replyOrder), this.classes, this.guard);
 		}
 
 	}

@@ -16,8 +16,8 @@ record WindowOptions(int maxInFlight, @Nullable MessageOrder order, ReplyOrder r
 	private static final int DEFAULT_IN_FLIGHT = 16;
 
 	/**
-	 * Creates the options.
-	 * @param maxInFlight 0 if it was not set
+	 * Creates the options of a server.
+	 * @param maxInFlight the maximum number of messages in flight, or 0 if it was not set
 	 * @return {@code null} if messages are handled one after the other
 	 */
 	static @Nullable WindowOptions of(int maxInFlight, @Nullable MessageOrder order, ReplyOrder replyOrder) {

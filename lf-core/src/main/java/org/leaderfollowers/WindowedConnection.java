@@ -329,7 +329,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		}
 		OrderedReplies ordered = message.window.replies;
 		if (ordered != null && !ordered.hasReplied(message)) {
-			message.window.closeBehind(message, CloseReason.HANDLER_ERROR);
+			message.window.closeBehind(message, CloseReason.of(failure));
 		}
 	}
 

@@ -217,8 +217,8 @@ class ArchitectureTests {
 				"OwedReply", "MessageHandler", "Framing", "RawFraming", "DelimiterFraming", "FixedLengthFraming",
 				"LengthFieldFraming", "EnclosedFraming", "Escapes", "RespFraming", "FramingException",
 				"SlowConsumerException", "ReplyRatioException", "ServerSnapshot", "ClientSnapshot", "ServerTls",
-				"ClientAuth", "TransportType", "TrustedNetworks", "Arguments", "EventSource", "QueueSource",
-				"CloseRate");
+				"ClientAuth", "ClientLimitException", "TransportType", "TrustedNetworks", "Arguments", "EventSource",
+				"QueueSource", "CloseRate");
 
 		private final Set<String> names;
 

@@ -23,12 +23,15 @@ import org.springframework.validation.BeanPropertyBindingResult;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** The examples of the chapters about handlers and errors behave as the chapters say. */
-@SpringBootTest(properties = { "spring.config.import=classpath:heartbeats.yaml", "lf.server.port=0",
-		"lf.servers.echo.port=0", "lf.servers.orders.port=0", "lf.servers.commands.port=0",
-		"lf.servers.accounts.port=0", "lf.servers.telemetry.port=0", "lf.servers.rates.port=0",
-		"lf.servers.feed.port=0", "lf.servers.payments.port=0", "lf.servers.vault.port=0",
-		"lf.servers.vault.login-timeout=10s", "lf.servers.meters.port=0", "lf.servers.meters.max-message-size=100B",
-		"lf.servers.stock.port=0", "lf.servers.ticker.port=0" }, classes = HandlerSnippetTests.Application.class)
+@SpringBootTest(
+		properties = { "spring.config.import=classpath:heartbeats.yaml", "lf.server.port=0", "lf.servers.echo.port=0",
+				"lf.servers.orders.port=0", "lf.servers.commands.port=0", "lf.servers.accounts.port=0",
+				"lf.servers.telemetry.port=0", "lf.servers.rates.port=0", "lf.servers.feed.port=0",
+				"lf.servers.payments.port=0", "lf.servers.vault.port=0", "lf.servers.vault.login-timeout=10s",
+				"lf.servers.meters.port=0", "lf.servers.meters.max-message-size=100B", "lf.servers.stock.port=0",
+				"lf.servers.ticker.port=0", "lf.servers.terminals.port=0",
+				"lf.servers.terminals.per-client.bytes-per-second=1", "lf.servers.terminals.per-client.action=refuse" },
+		classes = HandlerSnippetTests.Application.class)
 class HandlerSnippetTests {
 
 	@Autowired
@@ -129,6 +132,12 @@ class HandlerSnippetTests {
 	@Test
 	void payments() throws IOException {
 		assertConversation("payments", "17 pay 5", "17 paid 5", "18 pay much", "18 failed");
+	}
+
+	@Test
+	void terminals() throws IOException {
+		String large = "x".repeat(600);
+		assertConversation("terminals", large, "PAID " + large, "5", "BUSY 5");
 	}
 
 	@Test

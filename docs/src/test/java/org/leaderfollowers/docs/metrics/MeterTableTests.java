@@ -108,8 +108,8 @@ class MeterTableTests {
 			.withPropertyValues("lf.clients.ledger.addresses=" + peer.address(),
 					"lf.clients.ledger.correlation.type=in-order", "lf.clients.ledger.request-timeout=30s",
 					"lf.server.port=0", "lf.servers.udp.port=0", "lf.servers.udp.transport=udp",
-					"lf.servers.tls.port=0", "lf.servers.tls.ssl.bundle=tls",
-					"spring.ssl.bundle.jks.tls.keystore.location=file:" + keyStore(),
+					"lf.servers.tls.port=0", "lf.servers.tls.per-client.max-connections=100",
+					"lf.servers.tls.ssl.bundle=tls", "spring.ssl.bundle.jks.tls.keystore.location=file:" + keyStore(),
 					"spring.ssl.bundle.jks.tls.keystore.password=changeit",
 					"spring.ssl.bundle.jks.tls.keystore.type=PKCS12")
 			.run((context) -> {

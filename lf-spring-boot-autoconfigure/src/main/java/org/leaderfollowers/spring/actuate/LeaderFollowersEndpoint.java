@@ -14,11 +14,13 @@ import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
 import org.leaderfollowers.spring.handler.HandlerBeans;
+import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.actuate.endpoint.Access;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
@@ -40,6 +42,10 @@ public class LeaderFollowersEndpoint {
 
 	private final LeaderFollowersServers servers;
 
+	private final ClientLimiters limiters;
+
+	private final Predicate<SecurityContext> maySeeClients;
+
 	private final Function<String, List<HandlerBeans.Mapping>> mappings;
 
 	private final PoolOperations poolOperations;
@@ -52,26 +58,34 @@ public class LeaderFollowersEndpoint {
 	 * none
 	 * @param pools the pools to show
 	 * @param servers the servers to show
+	 * @param limiters the limits that apply to each client of a server
+	 * @param maySeeClients decides whether a caller may see which clients have exceeded a
+	 * limit. JMX does not identify its callers
 	 * @param mappings finds the methods of the handlers by the name of a server
 	 * @param drainTimeout how long a server may drain if a request has no timeout; at
 	 * most a day
 	 * @param publisher publishes each write as an event for Boot's audit
 	 */
 	public LeaderFollowersEndpoint(@Nullable String application, LeaderFollowersPools pools,
-			LeaderFollowersServers servers, Function<String, List<HandlerBeans.Mapping>> mappings,
-			Duration drainTimeout, ApplicationEventPublisher publisher) {
+			LeaderFollowersServers servers, ClientLimiters limiters, Predicate<SecurityContext> maySeeClients,
+			Function<String, List<HandlerBeans.Mapping>> mappings, Duration drainTimeout,
+			ApplicationEventPublisher publisher) {
 		Assert.notNull(pools, "'pools' must not be null");
 		Assert.notNull(servers, "'servers' must not be null");
+		Assert.notNull(limiters, "'limiters' must not be null");
+		Assert.notNull(maySeeClients, "'maySeeClients' must not be null");
 		Assert.notNull(mappings, "'mappings' must not be null");
 		Assert.notNull(drainTimeout, "'drainTimeout' must not be null");
 		Assert.notNull(publisher, "'publisher' must not be null");
 		this.application = application;
 		this.pools = pools;
 		this.servers = servers;
+		this.limiters = limiters;
+		this.maySeeClients = maySeeClients;
 		this.mappings = mappings;
 		WriteAudit audit = new WriteAudit(publisher);
 		this.poolOperations = new PoolOperations(audit);
-		this.serverOperations = new ServerOperations(servers, drainTimeout, audit);
+		this.serverOperations = new ServerOperations(servers, limiters, drainTimeout, audit);
 	}
 
 	/**
@@ -112,11 +126,13 @@ public class LeaderFollowersEndpoint {
 	@ReadOperation
 	public @Nullable ServerDescriptor server(@Selector String pool, @Selector String server) {
 		Server found = findServer(pool, server);
-		return (found != null) ? ServerDescriptor.of(found.snapshot(), this.mappings.apply(server)) : null;
+		return (found != null) ? ServerDescriptor.of(found.snapshot(), this.mappings.apply(server),
+				this.limiters.get(server), this.maySeeClients.test(SecurityContext.NONE)) : null;
 	}
 
-	ServerDescriptor existingServer(String pool, String server) {
-		return ServerDescriptor.of(requiredServer(pool, server).snapshot());
+	ServerDescriptor existingServer(SecurityContext caller, String pool, String server) {
+		return ServerDescriptor.of(requiredServer(pool, server).snapshot(), null, this.limiters.get(server),
+				this.maySeeClients.test(caller));
 	}
 
 	/**
@@ -141,23 +157,37 @@ public class LeaderFollowersEndpoint {
 	}
 
 	/**
-	 * Pauses, resumes, drains or evacuates a server.
+	 * Pauses, resumes, drains or evacuates a server, or changes the limits of its
+	 * clients.
 	 * @param pool the name of the pool that serves it
 	 * @param server the name of the server
-	 * @param action {@code pause}, {@code resume}, {@code drain} or {@code evacuate}
+	 * @param action {@code pause}, {@code resume}, {@code drain}, {@code evacuate} or
+	 * {@code limit}
 	 * @param timeout how long it may drain; the timeout of a shutdown phase if not given
 	 * @param rate how many connections an evacuation closes, such as {@code 50/s}
+	 * @param maxConnections for {@code limit}: a number, or {@code none}
+	 * @param connectionsPerSecond for {@code limit}: a number, or {@code none}
+	 * @param messagesPerSecond for {@code limit}: a number, or {@code none}
+	 * @param bytesPerSecond for {@code limit}: a size, or {@code none}
+	 * @param failedLoginsPerMinute for {@code limit}: a number, or {@code none}
+	 * @param limitAction for {@code limit}: {@code suspend}, {@code refuse} or
+	 * {@code close}
 	 * @return the changed server
 	 */
 	@WriteOperation
 	public ServerDescriptor changeServer(@Selector String pool, @Selector String server, @Nullable String action,
-			@Nullable String timeout, @Nullable String rate) {
-		return changeServer(Operator.UNKNOWN, pool, server, action, timeout, rate);
+			@Nullable String timeout, @Nullable String rate, @Nullable String maxConnections,
+			@Nullable String connectionsPerSecond, @Nullable String messagesPerSecond, @Nullable String bytesPerSecond,
+			@Nullable String failedLoginsPerMinute, @Nullable String limitAction) {
+		return changeServer(Operator.UNKNOWN, pool, server, action, timeout, rate,
+				new LimitOperations.Arguments(maxConnections, connectionsPerSecond, messagesPerSecond, bytesPerSecond,
+						failedLoginsPerMinute, limitAction));
 	}
 
 	ServerDescriptor changeServer(Operator operator, String pool, String server, @Nullable String action,
-			@Nullable String timeout, @Nullable String rate) {
-		return this.serverOperations.change(operator, pool, requiredServer(pool, server).name(), action, timeout, rate);
+			@Nullable String timeout, @Nullable String rate, LimitOperations.Arguments limits) {
+		return this.serverOperations.change(operator, pool, requiredServer(pool, server).name(), action, timeout, rate,
+				limits);
 	}
 
 	/**

@@ -71,14 +71,16 @@ public class LeaderFollowersEndpointWebExtension {
 
 	/**
 	 * Shows one server.
+	 * @param securityContext the identity of the caller
 	 * @param pool the name of the pool that serves it
 	 * @param server the name of the server
 	 * @return the server, or the reason of the refusal if the pool serves none of this
 	 * name
 	 */
 	@ReadOperation
-	public WebEndpointResponse<OperationResponseBody> server(@Selector String pool, @Selector String server) {
-		return RefusedRequestException.answer(() -> this.delegate.existingServer(pool, server));
+	public WebEndpointResponse<OperationResponseBody> server(SecurityContext securityContext, @Selector String pool,
+			@Selector String server) {
+		return RefusedRequestException.answer(() -> this.delegate.existingServer(securityContext, pool, server));
 	}
 
 	/**
@@ -99,21 +101,33 @@ public class LeaderFollowersEndpointWebExtension {
 	}
 
 	/**
-	 * Pauses, resumes, drains or evacuates a server.
+	 * Pauses, resumes, drains or evacuates a server, or changes the limits of its
+	 * clients.
 	 * @param securityContext the identity of the caller
 	 * @param pool the name of the pool that serves it
 	 * @param server the name of the server
-	 * @param action {@code pause}, {@code resume}, {@code drain} or {@code evacuate}
+	 * @param action {@code pause}, {@code resume}, {@code drain}, {@code evacuate} or
+	 * {@code limit}
 	 * @param timeout how long it may drain; the timeout of a shutdown phase if not given
 	 * @param rate how many connections an evacuation closes, such as {@code 50/s}
+	 * @param maxConnections for {@code limit}: a number, or {@code none}
+	 * @param connectionsPerSecond for {@code limit}: a number, or {@code none}
+	 * @param messagesPerSecond for {@code limit}: a number, or {@code none}
+	 * @param bytesPerSecond for {@code limit}: a size, or {@code none}
+	 * @param failedLoginsPerMinute for {@code limit}: a number, or {@code none}
+	 * @param limitAction for {@code limit}: {@code suspend}, {@code refuse} or
+	 * {@code close}
 	 * @return the changed server, or the reason of the refusal
 	 */
 	@WriteOperation
 	public WebEndpointResponse<OperationResponseBody> changeServer(SecurityContext securityContext,
 			@Selector String pool, @Selector String server, @Nullable String action, @Nullable String timeout,
-			@Nullable String rate) {
-		return RefusedRequestException.answer(
-				() -> this.delegate.changeServer(Operator.of(securityContext), pool, server, action, timeout, rate));
+			@Nullable String rate, @Nullable String maxConnections, @Nullable String connectionsPerSecond,
+			@Nullable String messagesPerSecond, @Nullable String bytesPerSecond, @Nullable String failedLoginsPerMinute,
+			@Nullable String limitAction) {
+		return RefusedRequestException.answer(() -> this.delegate.changeServer(Operator.of(securityContext), pool,
+				server, action, timeout, rate, new LimitOperations.Arguments(maxConnections, connectionsPerSecond,
+						messagesPerSecond, bytesPerSecond, failedLoginsPerMinute, limitAction)));
 	}
 
 	/**

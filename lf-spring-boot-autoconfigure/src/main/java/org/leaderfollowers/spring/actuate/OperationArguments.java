@@ -11,6 +11,7 @@ import org.leaderfollowers.spring.internal.Printable;
 
 import org.springframework.boot.convert.DurationStyle;
 import org.springframework.util.StringUtils;
+import org.springframework.util.unit.DataSize;
 
 /**
  * Parses the arguments of operations. Operations take them as text, because the
@@ -47,6 +48,26 @@ final class OperationArguments {
 			throw invalid(name, "from %d to %d".formatted(least, greatest), value);
 		}
 		return number;
+	}
+
+	/**
+	 * Parses a size in the format of Boot's properties.
+	 */
+	static @Nullable Long bytes(String name, @Nullable String value, long least, long greatest) {
+		if (!StringUtils.hasText(value)) {
+			return null;
+		}
+		long bytes;
+		try {
+			bytes = DataSize.parse(value.strip()).toBytes();
+		}
+		catch (IllegalArgumentException | ArithmeticException ex) {
+			throw invalid(name, "a size such as '500B', '64KB' or '1MB'", value);
+		}
+		if (bytes < least || bytes > greatest) {
+			throw invalid(name, "from %d to %d bytes".formatted(least, greatest), value);
+		}
+		return bytes;
 	}
 
 	/**

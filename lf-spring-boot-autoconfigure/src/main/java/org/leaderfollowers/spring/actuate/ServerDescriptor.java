@@ -11,6 +11,7 @@ import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.TransportType;
 import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.LatencyDescriptor;
 import org.leaderfollowers.spring.handler.HandlerBeans;
+import org.leaderfollowers.spring.limit.ClientLimiter;
 
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 
@@ -42,27 +43,31 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
  * @param exchanges the requests that the server has sent to its clients, or {@code null}
  * if it cannot send requests
  * @param evacuation the evacuation, or {@code null} if the server is not being evacuated
+ * @param clientLimits the limits that apply to each client; {@code null} if there are
+ * none, or unless a single server is requested
  */
 public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant startedAt, boolean listening,
 		@Nullable String listeningFailure, boolean paused, @Nullable String address, @Nullable Integer port,
 		TransportType transport, String framing, String handler, @Nullable List<HandlerBeans.Mapping> mappings,
 		String pool, @Nullable ConnectionsDescriptor connections, @Nullable DatagramsDescriptor datagrams,
 		BytesDescriptor bytes, MessagesDescriptor messages, LatencyDescriptor handling, @Nullable TlsDescriptor tls,
-		ServerSnapshot.@Nullable Exchanges exchanges,
-		@Nullable EvacuationDescriptor evacuation) implements OperationResponseBody {
+		ServerSnapshot.@Nullable Exchanges exchanges, @Nullable EvacuationDescriptor evacuation,
+		@Nullable ClientLimitsDescriptor clientLimits) implements OperationResponseBody {
 
 	static ServerDescriptor of(ServerSnapshot server) {
-		return of(server, null);
+		return of(server, null, null, false);
 	}
 
-	static ServerDescriptor of(ServerSnapshot server, @Nullable List<HandlerBeans.Mapping> mappings) {
+	static ServerDescriptor of(ServerSnapshot server, @Nullable List<HandlerBeans.Mapping> mappings,
+			@Nullable ClientLimiter limiter, boolean showClients) {
 		return new ServerDescriptor(server.state(), server.startedAt(), server.listening(), server.listeningFailure(),
 				server.paused(), server.address(), (server.port() > 0) ? server.port() : null, server.transport(),
 				server.framing(), server.handler(), mappings, server.pool(),
 				(server.transport() == TransportType.TCP) ? ConnectionsDescriptor.of(server) : null,
 				DatagramsDescriptor.of(server), new BytesDescriptor(server.receivedBytes(), server.sentBytes()),
 				new MessagesDescriptor(server.receivedMessages()), LatencyDescriptor.of(server.handling()),
-				TlsDescriptor.of(server.tls()), server.exchanges(), EvacuationDescriptor.of(server.evacuation()));
+				TlsDescriptor.of(server.tls()), server.exchanges(), EvacuationDescriptor.of(server.evacuation()),
+				ClientLimitsDescriptor.of(limiter, showClients));
 	}
 
 	/**

@@ -14,6 +14,7 @@ import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.actuate.WriteAudit.Operator;
 import org.leaderfollowers.spring.internal.Printable;
+import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.util.StringUtils;
@@ -33,18 +34,22 @@ final class ServerOperations {
 
 	private final WriteAudit audit;
 
-	ServerOperations(LeaderFollowersServers servers, Duration drainTimeout, WriteAudit audit) {
+	private final LimitOperations limits;
+
+	ServerOperations(LeaderFollowersServers servers, ClientLimiters limiters, Duration drainTimeout, WriteAudit audit) {
 		this.servers = servers;
 		this.drainTimeout = (drainTimeout.compareTo(LONGEST_DRAIN) > 0) ? LONGEST_DRAIN : drainTimeout;
 		this.audit = audit;
+		this.limits = new LimitOperations(limiters, audit);
 	}
 
 	ServerDescriptor change(Operator operator, String pool, String name, @Nullable String action,
-			@Nullable String timeout, @Nullable String rate) {
+			@Nullable String timeout, @Nullable String rate, LimitOperations.Arguments limits) {
 		Action asked = OperationArguments.constant("action", action, Action.class);
 		if (asked == null) {
-			throw RefusedRequestException.invalid("Nothing to do: give 'action' ('pause', 'resume', 'drain' or "
-					+ "'evacuate'), and with 'drain', if you like, 'timeout'");
+			throw RefusedRequestException
+				.invalid("Nothing to do: give 'action' ('pause', 'resume', 'drain', 'evacuate' or 'limit'), "
+						+ "with 'drain', if you like, 'timeout', with 'evacuate' 'rate', and with 'limit' the limits");
 		}
 		Duration within = OperationArguments.duration("timeout", timeout);
 		if (within != null && asked != Action.DRAIN) {
@@ -55,6 +60,14 @@ final class ServerOperations {
 		}
 		if (StringUtils.hasText(rate)) {
 			throw RefusedRequestException.invalid("'rate' is for the action 'evacuate' only");
+		}
+		if (asked == Action.LIMIT) {
+			Server server = this.servers.get(name);
+			this.limits.change(operator, pool, server, limits);
+			return ServerDescriptor.of(server.snapshot(), null, this.limits.limiters().get(name), false);
+		}
+		if (!limits.areEmpty()) {
+			throw RefusedRequestException.invalid("Limits are for the action 'limit' only");
 		}
 		return (asked == Action.DRAIN) ? drain(operator, pool, name, (within != null) ? within : this.drainTimeout)
 				: this.audit.write(() -> pauseOrResume(operator, pool, name, asked == Action.PAUSE));
@@ -159,7 +172,7 @@ final class ServerOperations {
 
 	private enum Action {
 
-		PAUSE, RESUME, DRAIN, EVACUATE
+		PAUSE, RESUME, DRAIN, EVACUATE, LIMIT
 
 	}
 

@@ -28,6 +28,8 @@ final class WriteAudit {
 
 	static final String SERVER_EVACUATED = "LF_SERVER_EVACUATED";
 
+	static final String SERVER_LIMITED = "LF_SERVER_LIMITED";
+
 	static final String CONNECTION_CLOSED = "LF_CONNECTION_CLOSED";
 
 	static final String WIRE_LOG_STARTED = "LF_WIRE_LOG_STARTED";

@@ -69,7 +69,7 @@ import org.springframework.validation.Validator;
 @ConditionalOnBooleanProperty(name = "lf.enabled", matchIfMissing = true)
 @EnableConfigurationProperties(LfProperties.class)
 @ImportLfClients
-@Import(ClientRegistrar.class)
+@Import({ ClientRegistrar.class, ClientLimitConfiguration.class })
 @ImportRuntimeHints(ClientRegistrar.PropertiesRuntimeHints.class)
 public final class LeaderFollowersAutoConfiguration {
 

@@ -15,10 +15,12 @@ import org.leaderfollowers.spring.actuate.SessionsEndpoint;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.WireLogging;
 import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.handler.HandlerBeans;
+import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.leaderfollowers.spring.session.LfSessions;
 
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
 import org.springframework.boot.actuate.endpoint.Show;
@@ -49,9 +51,12 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	@ConditionalOnMissingBean
 	@ConditionalOnAvailableEndpoint
 	LeaderFollowersEndpoint leaderFollowersEndpoint(LeaderFollowersPools pools, LeaderFollowersServers servers,
+			ObjectProvider<ClientLimiters> limiters, ConnectionsEndpointProperties properties,
 			HandlerBeans handlerBeans, Environment environment, ApplicationEventPublisher publisher) {
 		String application = environment.getProperty("spring.application.name");
 		return new LeaderFollowersEndpoint(StringUtils.hasText(application) ? application : null, pools, servers,
+				limiters.getIfAvailable(() -> new ClientLimiters(null)),
+				(caller) -> properties.showRemoteAddresses().isShown(caller, properties.roles()),
 				handlerBeans::mappings, ShutdownPropertiesMapper.phaseTimeout(environment), publisher);
 	}
 

@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.autoconfigure;
 import io.micrometer.core.instrument.MeterRegistry;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.client.LeaderFollowersClients;
+import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.leaderfollowers.spring.session.LfSessions;
@@ -38,8 +39,9 @@ public final class LeaderFollowersMetricsAutoConfiguration {
 	@Bean
 	@ConditionalOnBean(value = LeaderFollowersServers.class, search = SearchStrategy.CURRENT)
 	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
-	ServerMetrics leaderFollowersServerMetrics(LeaderFollowersServers servers) {
-		return new ServerMetrics(servers);
+	ServerMetrics leaderFollowersServerMetrics(LeaderFollowersServers servers,
+			ObjectProvider<ClientLimiters> limiters) {
+		return new ServerMetrics(servers, limiters.getIfAvailable(() -> new ClientLimiters(null)));
 	}
 
 	@Bean

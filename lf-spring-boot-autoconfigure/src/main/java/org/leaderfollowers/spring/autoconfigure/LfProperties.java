@@ -117,6 +117,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param udp Properties for datagrams only.
 	 * @param serviceClasses Names of the pools that a bean of type ServiceClass may
 	 * choose for a connection, besides the pool of the server. All pools if empty.
+	 * @param perClient Limits that apply to each client.
 	 */
 	public record Server(@Nullable Integer port, @Nullable InetAddress address, @DefaultValue("default") String pool,
 			@DefaultValue("tcp") TransportType transport,
@@ -132,8 +133,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 			@Nullable DataSize sendBufferSize, @Nullable Integer maxInFlightPerConnection,
 			@Nullable String messageOrder, @DefaultValue("completion") ReplyOrder replyOrder,
 			@DefaultValue Correlation correlation, @DefaultValue("64") int maxExchanges,
-			@DefaultValue ProxyProtocol proxyProtocol, @DefaultValue Udp udp,
-			@DefaultValue List<String> serviceClasses) {
+			@DefaultValue ProxyProtocol proxyProtocol, @DefaultValue Udp udp, @DefaultValue List<String> serviceClasses,
+			@NestedConfigurationProperty @DefaultValue PerClientProperties perClient) {
 	}
 
 	/**

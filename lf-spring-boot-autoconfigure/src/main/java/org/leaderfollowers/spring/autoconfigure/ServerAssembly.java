@@ -115,8 +115,7 @@ class ServerAssembly {
 		return (configured != null) ? configured.values().charset() : StandardCharsets.UTF_8;
 	}
 
-	private static Map<String, ConfiguredProperties<Server>> properties(LfProperties properties,
-			Environment environment) {
+	static Map<String, ConfiguredProperties<Server>> properties(LfProperties properties, Environment environment) {
 		return ConfiguredProperties.byName("lf.server", properties.server(), "lf.servers", properties.servers(),
 				environment);
 	}

@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
 
 import io.micrometer.core.instrument.MeterRegistry;
@@ -16,6 +17,10 @@ import org.leaderfollowers.ServerSnapshot.Datagrams;
 import org.leaderfollowers.ServerSnapshot.State;
 import org.leaderfollowers.ServerSnapshot.Tls;
 import org.leaderfollowers.TransportType;
+import org.leaderfollowers.spring.limit.ClientLimiter;
+import org.leaderfollowers.spring.limit.ClientLimiter.Effect;
+import org.leaderfollowers.spring.limit.ClientLimiters;
+import org.leaderfollowers.spring.limit.ClientLimits.Limit;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.util.Assert;
@@ -29,15 +34,19 @@ final class ServerMetrics implements MeterBinder, AutoCloseable {
 
 	private final LeaderFollowersServers servers;
 
+	private final ClientLimiters limiters;
+
 	private final Meters meters = new Meters();
 
 	/**
 	 * Creates new metrics.
 	 * @param servers the servers to measure
+	 * @param limiters the limits that apply to each client of a server
 	 */
-	public ServerMetrics(LeaderFollowersServers servers) {
+	public ServerMetrics(LeaderFollowersServers servers, ClientLimiters limiters) {
 		Assert.notNull(servers, "'servers' must not be null");
 		this.servers = servers;
+		this.limiters = limiters;
 	}
 
 	/**
@@ -62,6 +71,11 @@ final class ServerMetrics implements MeterBinder, AutoCloseable {
 			}
 			if (now.tls() != null) {
 				bindTls(server);
+			}
+			ClientLimiter limiter = this.limiters.get(name);
+			if (limiter != null) {
+				bindLimits(this.meters.of(registry, () -> limiter, Function.identity(), Tags.of("server", name)),
+						limiter.isForDatagrams());
 			}
 			bindHandler(this.meters.of(registry, () -> this.servers.get(name).pool(), LeaderFollowersPool::snapshot,
 					Tags.of("pool", now.pool(), "server", name, "handler", now.handler())), name);
@@ -118,6 +132,20 @@ final class ServerMetrics implements MeterBinder, AutoCloseable {
 		server.and("outcome", "sent").counter("lf.datagrams.replies", replies, datagrams(Datagrams::sentReplies));
 		server.and("outcome", "refused").counter("lf.datagrams.replies", replies, datagrams(Datagrams::refusedReplies));
 		server.and("outcome", "dropped").counter("lf.datagrams.replies", replies, datagrams(Datagrams::droppedReplies));
+	}
+
+	private static void bindLimits(Meters.Reader<ClientLimiter, ClientLimiter> server, boolean datagrams) {
+		for (Limit limit : Limit.values()) {
+			for (Effect effect : Effect.values()) {
+				if (limit.isPossible(effect, datagrams)) {
+					server.and("limit", Meters.tag(limit))
+						.and("action", Meters.tag(effect))
+						.counter("lf.server.limited",
+								"Times that a client exceeded a limit, by the limit and what was done",
+								(now) -> now.excesses(limit, effect));
+				}
+			}
+		}
 	}
 
 	private static void bindHandler(Meters.Reader<LeaderFollowersPool, PoolSnapshot> pool, String server) {

@@ -86,6 +86,10 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		tcp.put(SERVICE_CLASSES, Server::serviceClasses);
 		tcp.put("proxy-protocol.trusted-networks", (server) -> server.proxyProtocol().trustedNetworks());
 		tcp.put("proxy-protocol.direct-clients", (server) -> server.proxyProtocol().directClients());
+		tcp.put("per-client.max-connections", (server) -> server.perClient().maxConnections());
+		tcp.put("per-client.connections-per-second", (server) -> server.perClient().connectionsPerSecond());
+		tcp.put("per-client.failed-logins-per-minute", (server) -> server.perClient().failedLoginsPerMinute());
+		tcp.put("per-client.action", (server) -> server.perClient().action());
 		return tcp;
 	}
 

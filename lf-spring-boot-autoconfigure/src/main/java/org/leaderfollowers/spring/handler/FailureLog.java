@@ -15,6 +15,7 @@ import jakarta.validation.ElementKind;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.ClientLimitException;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.FramingException;
 import org.leaderfollowers.spring.internal.Printable;
@@ -129,8 +130,8 @@ final class FailureLog {
 	private static boolean isOfThePeer(Throwable failure) {
 		return failure instanceof PayloadConversionException || failure instanceof PayloadValidationException
 				|| failure instanceof UnmatchedMessageException || failure instanceof FramingException
-				|| failure instanceof LoginRequiredException || InvalidArguments.isCauseOf(failure)
-				|| (SECURITY && Refusals.isOne(failure));
+				|| failure instanceof LoginRequiredException || failure instanceof ClientLimitException
+				|| InvalidArguments.isCauseOf(failure) || (SECURITY && Refusals.isOne(failure));
 	}
 
 	private static String describe(Throwable failure) {

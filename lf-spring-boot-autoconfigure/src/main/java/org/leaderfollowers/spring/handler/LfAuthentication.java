@@ -14,6 +14,7 @@ import javax.net.ssl.SSLSession;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.spring.internal.LoginFailures;
 
 import org.springframework.security.authentication.AccountStatusUserDetailsChecker;
 import org.springframework.security.authentication.AuthenticationManager;
@@ -74,11 +75,13 @@ public final class LfAuthentication {
 	 * @return the authentication of the client
 	 * @throws AuthenticationException if the credentials are wrong; an earlier login then
 	 * remains
+	 * @throws org.leaderfollowers.ClientLimitException if too many logins of the client
+	 * have failed; the credentials are not checked
 	 */
 	public Authentication login(Connection connection, Authentication request) {
 		Assert.notNull(connection, "'connection' must not be null");
 		Assert.notNull(request, "'request' must not be null");
-		Authentication result = request.isAuthenticated() ? request : this.manager.get().authenticate(request);
+		Authentication result = request.isAuthenticated() ? request : check(connection, request);
 		if (result == null) {
 			throw new IllegalStateException("The AuthenticationManager has not decided about a %s"
 				.formatted(request.getClass().getSimpleName()));
@@ -86,6 +89,18 @@ public final class LfAuthentication {
 		connection.attributes().put(LfHeaders.PRINCIPAL, result);
 		connection.loggedIn();
 		return result;
+	}
+
+	private @Nullable Authentication check(Connection connection, Authentication request) {
+		LoginFailures failures = LoginFailures.of(connection);
+		failures.check();
+		try {
+			return this.manager.get().authenticate(request);
+		}
+		catch (AuthenticationException ex) {
+			failures.failed();
+			throw ex;
+		}
 	}
 
 	/**
@@ -123,9 +138,16 @@ public final class LfAuthentication {
 		}
 		String name = commonName(certificate);
 		UserDetailsService service = this.users.get();
-		UserDetails user = (service != null) ? service.loadUserByUsername(name) : null;
-		if (user != null) {
-			new AccountStatusUserDetailsChecker().check(user);
+		UserDetails user;
+		try {
+			user = (service != null) ? service.loadUserByUsername(name) : null;
+			if (user != null) {
+				new AccountStatusUserDetailsChecker().check(user);
+			}
+		}
+		catch (AuthenticationException ex) {
+			LoginFailures.of(connection).failed();
+			throw ex;
 		}
 		Collection<? extends GrantedAuthority> authorities = (user != null) ? user.getAuthorities() : List.of();
 		login(connection, UsernamePasswordAuthenticationToken.authenticated((user != null) ? user : name, certificate,

@@ -157,7 +157,8 @@ public final class LfConnections {
 
 	/**
 	 * Sends a message to all open connections of a server. The message is converted once,
-	 * so a {@link MessageConverter} gets no headers of a connection.
+	 * so a {@link org.springframework.messaging.converter.MessageConverter} gets no
+	 * headers of a connection.
 	 * @param server the name of the server
 	 * @param payload the message
 	 * @return the outcome
@@ -172,7 +173,8 @@ public final class LfConnections {
 
 	/**
 	 * Sends a message to some open connections of a server. The message is converted
-	 * once, so a {@link MessageConverter} gets no headers of a connection.
+	 * once, so a {@link org.springframework.messaging.converter.MessageConverter} gets no
+	 * headers of a connection.
 	 * @param server the name of the server
 	 * @param payload the message
 	 * @param filter selects the connections, for example by their attributes

@@ -9,6 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.spring.handler.PayloadReaders.PayloadReader;
+import org.leaderfollowers.spring.internal.LoginFailures;
 
 /**
  * Chooses the method for a message and calls it.
@@ -53,6 +54,9 @@ interface MessageDispatch {
 			if (hasLoggedIn(connection)) {
 				return this.messages.dispatch(connection, message);
 			}
+			LoginFailures failures = LoginFailures.of(connection);
+			failures.check();
+			int before = failures.count();
 			try {
 				Object reply = this.login.dispatch(connection, message);
 				hasLoggedIn(connection);
@@ -60,6 +64,12 @@ interface MessageDispatch {
 			}
 			catch (UnmatchedMessageException ex) {
 				throw new LoginRequiredException(ex);
+			}
+			catch (Throwable ex) {
+				if (failures.count() == before) {
+					failures.failed();
+				}
+				throw ex;
 			}
 		}
 

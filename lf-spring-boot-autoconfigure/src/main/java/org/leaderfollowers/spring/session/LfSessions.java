@@ -365,21 +365,24 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 	}
 
 	/**
-	 * {@return what says which node holds which name}
+	 * Returns what says which node holds which name.
+	 * @return what says which node holds which name
 	 */
 	public SessionDirectory directory() {
 		return this.directory;
 	}
 
 	/**
-	 * {@return what has happened on this node since the start}
+	 * Returns what has happened on this node since the start.
+	 * @return what has happened on this node since the start
 	 */
 	public SessionCounters counters() {
 		return this.counters;
 	}
 
 	/**
-	 * {@return the entries of the sessions of this node, a snapshot}
+	 * Returns the entries of the sessions of this node, a snapshot.
+	 * @return the entries of the sessions of this node, a snapshot
 	 */
 	public Collection<SessionEntry> held() {
 		return this.bindings.held();

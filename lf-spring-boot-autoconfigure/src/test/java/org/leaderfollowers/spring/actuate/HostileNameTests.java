@@ -12,6 +12,7 @@ import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -41,8 +42,9 @@ class HostileNameTests {
 			Map<String, Supplier<LeaderFollowersPool>> none = Map.of();
 			LeaderFollowersPools pools = new LeaderFollowersPools(List.of(pool), none);
 			LeaderFollowersServers servers = LeaderFollowersServers.builder().bean("server", server).build();
-			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(null, pools, servers, (name) -> List.of(),
-					Duration.ofSeconds(30), (event) -> {
+			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(null, pools, servers,
+					new ClientLimiters(null), (caller) -> false, (name) -> List.of(), Duration.ofSeconds(30),
+					(event) -> {
 					});
 			HandOffsEndpoint handOffs = new HandOffsEndpoint(pools, (event) -> {
 			});
@@ -50,13 +52,13 @@ class HostileNameTests {
 			try (LineClient client = new LineClient(server.port())) {
 				assertThat(client.ask("hello")).isEqualTo("hello");
 				endpoint.changePool(NAME, null, "9", "eager", null);
-				endpoint.changeServer(NAME, NAME, "pause", null, null);
-				endpoint.changeServer(NAME, NAME, "resume", null, null);
+				endpoint.changeServer(NAME, NAME, "pause", null, null, null, null, null, null, null, null);
+				endpoint.changeServer(NAME, NAME, "resume", null, null, null, null, null, null, null, null);
 				endpoint.closeConnection(NAME, NAME, "1");
 				assertThat(client.read()).isNull();
 			}
 			handOffs.drainHandOffs((String) null);
-			endpoint.changeServer(NAME, NAME, "drain", "1s", null);
+			endpoint.changeServer(NAME, NAME, "drain", "1s", null, null, null, null, null, null, null);
 			assertThatExceptionOfType(RefusedRequestException.class)
 				.isThrownBy(() -> endpoint.changePool("x", null, "9", null, null))
 				.withMessage("There is no such pool, only: x?FORGED ?[2J?");

@@ -39,7 +39,8 @@ class JmxTests {
 			invoke("Leaderfollowers", "changePool", "default", null, "9", "", "7ms");
 			assertThat(application.pool().snapshot().maxThreads()).isEqualTo(9);
 			assertThat(application.pool().snapshot().promotionLease()).isEqualTo(Duration.ofMillis(7));
-			invoke("Leaderfollowers", "changeServer", "default", "default", "pause", null);
+			invoke("Leaderfollowers", "changeServer", "default", "default", "pause", null, null, null, null, null, null,
+					null);
 			assertThat(application.server().isPaused()).isTrue();
 			assertThat(invoke("Lfconnections", "connections", null, null, null, null, null)).asString()
 				.contains("id=1")
@@ -59,7 +60,8 @@ class JmxTests {
 				.isThrownBy(() -> invoke("Leaderfollowers", "changePool", "default", null, "many", null, null))
 				.withMessage("'maxThreads' must be a whole number, but is 'many'");
 			assertThatExceptionOfType(ReflectionException.class)
-				.isThrownBy(() -> invoke("Leaderfollowers", "changeServer", "default", "x", "pause", null))
+				.isThrownBy(() -> invoke("Leaderfollowers", "changeServer", "default", "x", "pause", null, null, null,
+						null, null, null, null))
 				.withMessage("There is no such server of this pool, only: default");
 			assertThat(application.events().audit()).isEmpty();
 		}

@@ -19,6 +19,7 @@ import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -107,8 +108,8 @@ class PoolOperationTests {
 			LeaderFollowersPool pool = application.pool();
 			LeaderFollowersEndpoint endpoint = new LeaderFollowersEndpoint(null,
 					application.context().getBean(LeaderFollowersPools.class),
-					application.context().getBean(LeaderFollowersServers.class), (name) -> List.of(),
-					Duration.ofSeconds(1),
+					application.context().getBean(LeaderFollowersServers.class), new ClientLimiters(null),
+					(caller) -> false, (name) -> List.of(), Duration.ofSeconds(1),
 					(event) -> CompletableFuture.runAsync(() -> pool.join(Duration.ZERO))
 						.orTimeout(30, TimeUnit.SECONDS)
 						.join());

@@ -241,11 +241,11 @@ class ServerOperationTests {
 	@ParameterizedTest
 	@CsvSource(delimiter = '|', quoteCharacter = '`',
 			textBlock = """
-					{}                                       | Nothing to do: give 'action' ('pause', 'resume', 'drain' or 'evacuate'), and with 'drain', if you like, 'timeout'
-					{"actoin":"pause"}                       | Nothing to do: give 'action' ('pause', 'resume', 'drain' or 'evacuate'), and with 'drain', if you like, 'timeout'
-					{"action":""}                            | Nothing to do: give 'action' ('pause', 'resume', 'drain' or 'evacuate'), and with 'drain', if you like, 'timeout'
-					{"action":"stop"}                        | 'action' must be one of 'pause', 'resume', 'drain', 'evacuate', but is 'stop'
-					{"action":"\\u001b[2Jx\\nforged"}        | 'action' must be one of 'pause', 'resume', 'drain', 'evacuate', but is '?[2Jx?forged'
+					{}                                       | Nothing to do: give 'action' ('pause', 'resume', 'drain', 'evacuate' or 'limit'), with 'drain', if you like, 'timeout', with 'evacuate' 'rate', and with 'limit' the limits
+					{"actoin":"pause"}                       | Nothing to do: give 'action' ('pause', 'resume', 'drain', 'evacuate' or 'limit'), with 'drain', if you like, 'timeout', with 'evacuate' 'rate', and with 'limit' the limits
+					{"action":""}                            | Nothing to do: give 'action' ('pause', 'resume', 'drain', 'evacuate' or 'limit'), with 'drain', if you like, 'timeout', with 'evacuate' 'rate', and with 'limit' the limits
+					{"action":"stop"}                        | 'action' must be one of 'pause', 'resume', 'drain', 'evacuate', 'limit', but is 'stop'
+					{"action":"\\u001b[2Jx\\nforged"}        | 'action' must be one of 'pause', 'resume', 'drain', 'evacuate', 'limit', but is '?[2Jx?forged'
 					{"action":"pause","timeout":"1s"}        | 'timeout' is for the action 'drain' only
 					{"action":"drain","timeout":"soon"}      | 'timeout' must be a time such as '500ms', '30s' or 'PT30S', but is 'soon'
 					{"action":"drain","timeout":"-1s"}       | 'timeout' must be from 0 to PT24H, but is PT-1S

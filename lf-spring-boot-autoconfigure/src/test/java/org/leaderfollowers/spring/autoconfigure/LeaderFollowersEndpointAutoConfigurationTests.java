@@ -14,6 +14,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
+import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -106,7 +107,8 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 	void endpointOfTheUserTakesItsPlace() {
 		this.contextRunner.withBean("mine", LeaderFollowersEndpoint.class,
 				() -> new LeaderFollowersEndpoint(null, new LeaderFollowersPools(List.of(), Map.of()),
-						LeaderFollowersServers.builder().build(), (name) -> List.of(), Duration.ZERO, (event) -> {
+						LeaderFollowersServers.builder().build(), new ClientLimiters(null), (caller) -> false,
+						(name) -> List.of(), Duration.ZERO, (event) -> {
 						}))
 			.run((context) -> assertThat(context).hasSingleBean(LeaderFollowersEndpoint.class).hasBean("mine"));
 	}

@@ -20,6 +20,7 @@ import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
+import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -239,7 +240,7 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 	@Test
 	void beansOfTheUserTakeTheirPlace() {
 		PoolMetrics pools = new PoolMetrics(new LeaderFollowersPools(List.of(), Map.of()));
-		ServerMetrics servers = new ServerMetrics(LeaderFollowersServers.builder().build());
+		ServerMetrics servers = new ServerMetrics(LeaderFollowersServers.builder().build(), new ClientLimiters(null));
 		this.contextRunner.withBean("myPoolMetrics", PoolMetrics.class, () -> pools)
 			.withBean("myServerMetrics", ServerMetrics.class, () -> servers)
 			.run((context) -> {

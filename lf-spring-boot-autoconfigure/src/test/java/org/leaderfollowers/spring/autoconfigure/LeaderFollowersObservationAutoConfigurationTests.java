@@ -84,8 +84,8 @@ class LeaderFollowersObservationAutoConfigurationTests {
 	void registryThatDoesNothingCostsNothing() {
 		this.contextRunner.withBean(ObservationRegistry.class, ObservationRegistry::create).run((context) -> {
 			EchoHandler handler = new EchoHandler();
-			assertThat(context.getBean(MessageHandlerDecorator.class).decorate(handler, "default", "echo"))
-				.isSameAs(handler);
+			assertThat(context.getBean("leaderFollowersObservationDecorator", MessageHandlerDecorator.class)
+				.decorate(handler, "default", "echo")).isSameAs(handler);
 		});
 	}
 

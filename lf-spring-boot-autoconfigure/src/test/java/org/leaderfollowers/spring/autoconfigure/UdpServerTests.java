@@ -32,6 +32,7 @@ import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Server;
+import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.leaderfollowers.spring.server.UdpServerBuilderCustomizer;
@@ -216,7 +217,7 @@ class UdpServerTests {
 			MeterRegistry registry = new SimpleMeterRegistry();
 			LeaderFollowersPools pools = context.getBean(LeaderFollowersPools.class);
 			LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
-			ServerMetrics metrics = new ServerMetrics(servers);
+			ServerMetrics metrics = new ServerMetrics(servers, new ClientLimiters(null));
 			metrics.bindTo(registry);
 			try (DatagramSocket socket = new DatagramSocket()) {
 				send(context, socket, "much too long");
@@ -239,8 +240,8 @@ class UdpServerTests {
 				.filteredOn((id) -> id.getName().startsWith("lf.datagrams"))
 				.hasSize(8)
 				.allSatisfy((id) -> assertThat(id.getDescription()).isNotBlank());
-			ServerDescriptor server = new LeaderFollowersEndpoint(null, pools, servers, (name) -> List.of(),
-					Duration.ZERO, context)
+			ServerDescriptor server = new LeaderFollowersEndpoint(null, pools, servers, new ClientLimiters(null),
+					(caller) -> false, (name) -> List.of(), Duration.ZERO, context)
 				.leaderFollowers()
 				.servers()
 				.get("default");

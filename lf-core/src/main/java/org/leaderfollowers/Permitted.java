@@ -1,0 +1,35 @@
+package org.leaderfollowers;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.proxy.ProxyHeader;
+import org.leaderfollowers.internal.proxy.ProxyHeaderDecoder;
+
+/**
+ * The permit of a connection, together with the header of its proxy.
+ *
+ * @param permit the permit of the guard
+ * @param header the header, or {@code null} if there is no proxy
+ */
+record Permitted(ConnectionGuard.Permit permit, @Nullable ProxyHeader header) {
+
+	/** Tells the permit of a connection, if there is one, that it has opened. */
+	static void opened(StreamConnection connection) {
+		if (connection.origin instanceof Permitted permitted) {
+			permitted.permit().opened(connection);
+		}
+	}
+
+	/** Replaces the decoder of a header by what it has decoded. */
+	static @Nullable Object decoded(@Nullable Object origin) {
+		return (origin instanceof ProxyHeaderDecoder decoder) ? decoder.header() : origin;
+	}
+
+	/** Finds the header of a connection, which has either only this or a permit too. */
+	static @Nullable ProxyHeader header(@Nullable Object origin) {
+		if (origin instanceof Permitted permitted) {
+			return permitted.header();
+		}
+		return (origin instanceof ProxyHeader header) ? header : null;
+	}
+
+}

@@ -1,0 +1,222 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.leaderfollowers.internal.proxy.ProxyHeaders;
+import org.leaderfollowers.internal.transport.Certificates;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIOException;
+
+/** A guard that decides which connections are served. */
+@Timeout(120)
+class ConnectionGuardTests {
+
+	private static final TrustedNetworks LOOPBACK = TrustedNetworks.of("127.0.0.0/8", "::1");
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private final Recorder recorder = new Recorder();
+
+	private final Permits permits = new Permits();
+
+	/** Counts permits, and rejects the clients of one address. */
+	private static final class Permits implements ConnectionGuard {
+
+		private final List<String> asked = new CopyOnWriteArrayList<>();
+
+		private final AtomicInteger current = new AtomicInteger();
+
+		private final Map<Long, String> opened = new ConcurrentHashMap<>();
+
+		private final List<String> conversed = new CopyOnWriteArrayList<>();
+
+		private volatile String rejected = "none";
+
+		@Override
+		public @Nullable Permit admit(InetSocketAddress client) {
+			String address = client.getAddress().getHostAddress();
+			this.asked.add(address);
+			if (address.equals(this.rejected)) {
+				return null;
+			}
+			this.current.incrementAndGet();
+			AtomicInteger closed = new AtomicInteger();
+			return new Permit() {
+
+				@Override
+				public void opened(Connection connection) {
+					Permits.this.opened.put(connection.id(), connection.remoteAddress().getAddress().getHostAddress());
+				}
+
+				@Override
+				public void received(Connection connection, ByteBuffer message) {
+					String text = Engine.text(message);
+					Permits.this.conversed.add(text);
+					if (text.equals("refused")) {
+						throw new ClientLimitException("no more messages");
+					}
+				}
+
+				@Override
+				public void closed() {
+					assertThat(closed.incrementAndGet()).isEqualTo(1);
+					Permits.this.current.decrementAndGet();
+				}
+
+			};
+		}
+
+		private void awaitReturned() {
+			Engine.eventually().untilAsserted(() -> assertThat(this.current).hasValue(0));
+		}
+
+	}
+
+	private TcpServer.Builder guarded() {
+		return TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.handler(this.recorder)
+			.connectionGuard(this.permits);
+	}
+
+	private static void awaitClosedByLimit(TcpServer server) {
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(server.snapshot().closedConnections())
+				.containsEntry(CloseReason.CLIENT_LIMIT, 1L));
+	}
+
+	@Test
+	void aConnectionHasAPermitUntilItIsClosed() {
+		TcpServer server = this.engine.start(guarded());
+		try (Peer peer = this.engine.connect(server)) {
+			assertThat(peer.send("a\n").readLine()).isEqualTo("a");
+			assertThat(this.permits.current).hasValue(1);
+			assertThat(this.permits.opened).containsExactly(Map.entry(1L, "127.0.0.1"));
+		}
+		this.permits.awaitReturned();
+		assertThat(server.snapshot().rejectedConnections()).isZero();
+	}
+
+	@Test
+	void aRejectedConnectionIsClosedAndCounted() {
+		this.permits.rejected = "127.0.0.1";
+		TcpServer server = this.engine.start(guarded());
+		this.engine.connect(server).awaitClosed();
+		assertThat(server.snapshot().rejectedConnections()).isEqualTo(1);
+		assertThat(server.snapshot().acceptedConnections()).isZero();
+		assertThat(this.recorder.connections).isEmpty();
+	}
+
+	@Test
+	void aConnectionIsRejectedBeforeItsTlsHandshake() {
+		this.permits.rejected = "127.0.0.1";
+		TcpServer server = this.engine.start(guarded().tls(ServerTls.of(Certificates.server())));
+		try (TlsPeer peer = new TlsPeer(Certificates.client(), server.port())) {
+			assertThatIOException().isThrownBy(peer::shakeHands);
+		}
+		ServerSnapshot snapshot = server.snapshot();
+		assertThat(snapshot.rejectedConnections()).isEqualTo(1);
+		assertThat(snapshot.tls().failedHandshakes()).isZero();
+		assertThat(snapshot.tls().openConnections().values()).allMatch((open) -> open == 0);
+	}
+
+	@Test
+	void aFailedHandshakeReturnsThePermit() {
+		TcpServer server = this.engine.start(guarded().tls(ServerTls.of(Certificates.server())));
+		this.engine.connect(server).send("no handshake\n").awaitClosed();
+		Engine.eventually().untilAsserted(() -> assertThat(this.permits.asked).hasSize(1));
+		this.permits.awaitReturned();
+		assertThat(this.permits.opened).isEmpty();
+	}
+
+	@Test
+	void behindAProxyTheAddressOfTheClientDecides() {
+		this.permits.rejected = "203.0.113.9";
+		TcpServer server = this.engine.start(guarded().proxyProtocol(LOOPBACK));
+		this.engine.connect(server)
+			.send(ProxyHeaders.v1("PROXY TCP4 203.0.113.9 198.51.100.1 40000 443"))
+			.awaitClosed();
+		awaitClosedByLimit(server);
+		try (Peer other = this.engine.connect(server)) {
+			other.send(ProxyHeaders.join(ProxyHeaders.v1("PROXY TCP4 203.0.113.8 198.51.100.1 40000 443"),
+					"a\n".getBytes(StandardCharsets.US_ASCII)));
+			assertThat(other.readLine()).isEqualTo("a");
+			assertThat(this.permits.opened.values()).containsExactly("203.0.113.8");
+			assertThat(this.recorder.connections.values()).singleElement()
+				.extracting((connection) -> connection.remoteAddress().getAddress().getHostAddress())
+				.isEqualTo("203.0.113.8");
+		}
+		assertThat(this.permits.asked).containsExactly("203.0.113.9", "203.0.113.8");
+		this.permits.awaitReturned();
+		assertThat(this.engine.log()).isEmpty();
+	}
+
+	@Test
+	void theHealthCheckOfAProxyNeedsNoPermit() {
+		TcpServer server = this.engine.start(guarded().proxyProtocol(LOOPBACK));
+		try (Peer check = this.engine.connect(server)) {
+			check.send(ProxyHeaders.join(ProxyHeaders.v2Local(), "a\n".getBytes(StandardCharsets.US_ASCII)));
+			assertThat(check.readLine()).isEqualTo("a");
+		}
+		assertThat(this.permits.asked).isEmpty();
+	}
+
+	@Test
+	void behindAProxyAConnectionIsRejectedBeforeItsTlsHandshake() throws IOException {
+		this.permits.rejected = "203.0.113.9";
+		TcpServer server = this.engine
+			.start(guarded().proxyProtocol(LOOPBACK).tls(ServerTls.of(Certificates.server())));
+		this.engine.connect(server)
+			.send(ProxyHeaders.v1("PROXY TCP4 203.0.113.9 198.51.100.1 40000 443"))
+			.awaitClosed();
+		awaitClosedByLimit(server);
+		assertThat(server.snapshot().tls().failedHandshakes()).isZero();
+	}
+
+	@Test
+	void thePermitSeesTheMessagesOfAConversation() {
+		TcpServer server = this.engine.start(guarded().handler((connection, message) -> {
+			connection.send(message);
+			connection.send(connection.receive(Engine.DEADLINE));
+			connection.receive(Engine.DEADLINE);
+		}));
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("first\nsecond\nrefused\n").readTextToEnd()).isEqualTo("first\nsecond\n");
+		assertThat(this.permits.conversed).containsExactly("second", "refused");
+		awaitClosedByLimit(server);
+	}
+
+	@ParameterizedTest
+	@EnumSource
+	void aMessageAboveALimitClosesTheConnectionIfNothingHandlesIt(ReplyOrder order) {
+		int inFlight = (order == ReplyOrder.ARRIVAL) ? 4 : 1;
+		TcpServer server = this.engine
+			.start(TcpServer.builder(this.engine.pool(2, 4)).framing(Framing.line()).handler((connection, message) -> {
+				throw new ClientLimitException("at most 10 messages a second");
+			}).maxInFlightPerConnection(inFlight).replyOrder(order));
+		this.engine.connect(server).send("a\n").awaitClosed();
+		awaitClosedByLimit(server);
+		assertThat(this.engine.log()).singleElement()
+			.asString()
+			.startsWith("WARN")
+			.contains("at most 10 messages a second")
+			.doesNotContain("\n");
+	}
+
+}

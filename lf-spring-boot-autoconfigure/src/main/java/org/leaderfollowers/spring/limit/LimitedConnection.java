@@ -1,0 +1,175 @@
+package org.leaderfollowers.spring.limit;
+
+import java.nio.ByteBuffer;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.ClientKey;
+import org.leaderfollowers.ClientLimitException;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.ConnectionGuard;
+import org.leaderfollowers.spring.internal.LoginFailures;
+import org.leaderfollowers.spring.limit.ClientLimiter.Effect;
+import org.leaderfollowers.spring.limit.ClientLimits.Action;
+import org.leaderfollowers.spring.limit.ClientLimits.Limit;
+
+/**
+ * A connection whose client has limits. It counts for the address of the client until the
+ * application knows a key for it.
+ */
+final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
+
+	/**
+	 * How much longer a connection is suspended than it has to be. Nothing is lost by it:
+	 * what the client may use grows meanwhile. Without it, a client that always sends
+	 * would be suspended and resumed for each message.
+	 */
+	private static final long RECOVERY_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+	private final ClientLimiter limiter;
+
+	private final AtomicInteger failures = new AtomicInteger();
+
+	/** Changed only with the monitor of this object held. */
+	private volatile Client client;
+
+	/** Changed only with the monitor of this object held. */
+	private volatile boolean identified;
+
+	/** Guarded by this object. */
+	private boolean closed;
+
+	LimitedConnection(ClientLimiter limiter, Client client) {
+		this.limiter = limiter;
+		this.client = client;
+	}
+
+	/** Finds the limits of a connection, or {@code null} if it has none. */
+	static @Nullable LimitedConnection of(Connection connection) {
+		return (connection.attributes().get(LoginFailures.ATTRIBUTE) instanceof LimitedConnection limited) ? limited
+				: null;
+	}
+
+	@Override
+	public void opened(Connection connection) {
+		connection.attributes().put(LoginFailures.ATTRIBUTE, this);
+	}
+
+	/**
+	 * Counts the connection for the key of its client, if the application knows the key
+	 * by now. If the client exceeds a limit, the connection is closed.
+	 */
+	void identify(Connection connection) {
+		ClientKey keys = this.limiter.keys();
+		if (keys == null || this.identified) {
+			return;
+		}
+		Object key = keys.keyOf(connection);
+		if (key != null) {
+			identify(connection, key);
+		}
+	}
+
+	private void identify(Connection connection, Object key) {
+		Limit exceeded;
+		Client own;
+		synchronized (this) {
+			if (this.identified || this.closed) {
+				return;
+			}
+			this.identified = true;
+			own = this.limiter.table().acquireKey(key);
+			if (own == null) {
+				// The table is full, so the address remains the key.
+				return;
+			}
+			exceeded = own.admit(this.limiter.limits());
+			Client left = (exceeded != null) ? own : this.client;
+			if (exceeded == null) {
+				left.leave();
+				this.client = own;
+			}
+			this.limiter.table().release(left);
+		}
+		if (exceeded != null) {
+			this.limiter.exceeded(own, exceeded, Effect.CLOSE);
+			connection.close(CloseReason.CLIENT_LIMIT);
+		}
+	}
+
+	/**
+	 * Counts a message.
+	 * @return whether to handle it
+	 * @throws ClientLimitException if it is refused
+	 */
+	boolean takes(Connection connection, int size) {
+		ClientLimits limits = this.limiter.limits();
+		Client current = this.client;
+		if (limits.action() == Action.SUSPEND) {
+			suspendIfExceeded(connection, size, limits, current);
+			return true;
+		}
+		Limit exceeded = current.tryTake(limits, size);
+		if (exceeded == null) {
+			return true;
+		}
+		if (limits.action() == Action.REFUSE) {
+			this.limiter.exceeded(current, exceeded, Effect.REFUSE);
+			throw this.limiter.exception(exceeded);
+		}
+		this.limiter.exceeded(current, exceeded, Effect.CLOSE);
+		connection.close(CloseReason.CLIENT_LIMIT);
+		return false;
+	}
+
+	private void suspendIfExceeded(Connection connection, int size, ClientLimits limits, Client current) {
+		if (connection.isDraining()) {
+			// All messages that have been received are to be answered now.
+			return;
+		}
+		long wait = current.take(limits, size);
+		if (wait != 0) {
+			this.limiter.exceeded(current, (wait > 0) ? Limit.MESSAGES_PER_SECOND : Limit.BYTES_PER_SECOND,
+					Effect.SUSPEND);
+			this.limiter.timer().suspend(connection, Math.abs(wait) + RECOVERY_NANOS);
+		}
+	}
+
+	/**
+	 * A message of a conversation counts, too. If the connection is suspended, the
+	 * conversation itself continues, because its thread would have to wait otherwise.
+	 */
+	@Override
+	public void received(Connection connection, ByteBuffer message) {
+		takes(connection, message.remaining());
+	}
+
+	@Override
+	public void check() {
+		if (this.client.mayNotLogIn(this.limiter.limits())) {
+			this.limiter.exceeded(this.client, Limit.FAILED_LOGINS_PER_MINUTE, Effect.REFUSE);
+			throw this.limiter.exception(Limit.FAILED_LOGINS_PER_MINUTE);
+		}
+	}
+
+	@Override
+	public void failed() {
+		this.failures.incrementAndGet();
+		this.client.loginFailed(this.limiter.limits());
+	}
+
+	@Override
+	public int count() {
+		return this.failures.get();
+	}
+
+	@Override
+	public synchronized void closed() {
+		this.closed = true;
+		this.client.leave();
+		this.limiter.table().release(this.client);
+	}
+
+}

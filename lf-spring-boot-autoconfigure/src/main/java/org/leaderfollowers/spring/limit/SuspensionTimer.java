@@ -1,0 +1,94 @@
+package org.leaderfollowers.spring.limit;
+
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.Suspension;
+
+/**
+ * Resumes the connections of clients that are within their limits again. One thread does
+ * so for all servers; it is started by the first excess. Any thread.
+ */
+final class SuspensionTimer implements AutoCloseable {
+
+	/**
+	 * How long a connection may stay suspended after its server has begun to drain, so
+	 * that it does not hold up the shutdown.
+	 */
+	private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
+	/** Guarded by this object. */
+	private @Nullable ScheduledThreadPoolExecutor executor;
+
+	/** Guarded by this object. */
+	private boolean closed;
+
+	/**
+	 * Suspends a connection.
+	 * @param nanos how long, unless its server drains
+	 */
+	void suspend(Connection connection, long nanos) {
+		new Pause(connection, connection.suspend(), System.nanoTime() + nanos).run();
+	}
+
+	private synchronized void schedule(Runnable task, long nanos) {
+		if (this.closed) {
+			throw new RejectedExecutionException("The timer is closed");
+		}
+		if (this.executor == null) {
+			this.executor = new ScheduledThreadPoolExecutor(1, (runnable) -> {
+				Thread thread = new Thread(runnable, "lf-client-limits");
+				thread.setDaemon(true);
+				return thread;
+			});
+		}
+		this.executor.schedule(task, nanos, TimeUnit.NANOSECONDS);
+	}
+
+	/**
+	 * Ends the thread. Connections that are still suspended belong to servers that are
+	 * stopped.
+	 */
+	@Override
+	public synchronized void close() {
+		this.closed = true;
+		if (this.executor != null) {
+			this.executor.shutdownNow();
+		}
+	}
+
+	private final class Pause implements Runnable {
+
+		private final Connection connection;
+
+		private final Suspension suspension;
+
+		private final long untilNanos;
+
+		private Pause(Connection connection, Suspension suspension, long untilNanos) {
+			this.connection = connection;
+			this.suspension = suspension;
+			this.untilNanos = untilNanos;
+		}
+
+		@Override
+		public void run() {
+			long left = this.untilNanos - System.nanoTime();
+			if (left <= 0 || this.connection.isDraining() || !this.connection.isOpen()) {
+				this.suspension.resume();
+				return;
+			}
+			try {
+				schedule(this, Math.min(left, LOOK_NANOS));
+			}
+			catch (RejectedExecutionException ex) {
+				this.suspension.resume();
+			}
+		}
+
+	}
+
+}

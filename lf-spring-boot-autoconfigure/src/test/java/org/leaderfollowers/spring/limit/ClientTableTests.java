@@ -1,0 +1,228 @@
+package org.leaderfollowers.spring.limit;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.ConnectionGuard.Permit;
+import org.leaderfollowers.spring.limit.ClientLimits.Action;
+import org.leaderfollowers.spring.limit.ClientLimits.Limit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
+
+/** Tests for {@link ClientTable} and its users. */
+class ClientTableTests {
+
+	private static final ClientLimits LIMITS = new ClientLimits(Map.of(Limit.MESSAGES_PER_SECOND, 10L), Action.SUSPEND);
+
+	private final AtomicLong clock = new AtomicLong();
+
+	private final ClientTable table = new ClientTable(100, 32, 64, this.clock::get);
+
+	private static InetAddress ipv4(int number) throws UnknownHostException {
+		return InetAddress.getByAddress(ByteBuffer.allocate(4).putInt(number).array());
+	}
+
+	private static InetAddress ipv6(long network) throws UnknownHostException {
+		return InetAddress.getByAddress(ByteBuffer.allocate(16).putLong(network).putLong(1).array());
+	}
+
+	/** A client that the table must not forget. */
+	private Client use(InetAddress address) {
+		Client client = this.table.acquire(address);
+		client.take(LIMITS, 1);
+		return client;
+	}
+
+	@Test
+	void aFullTableCountsNewClientsByWiderNetworks() throws UnknownHostException {
+		for (int i = 0; i < 100; i++) {
+			assertThat(use(ipv4(0x0A000000 + i)).level()).isZero();
+		}
+		assertThat(use(ipv4(0xCB007101)).name()).isEqualTo("203.0.113.0/24");
+		assertThat(use(ipv4(0xCB007102)).name()).isEqualTo("203.0.113.0/24");
+		assertThat(use(ipv6(0x20010db8_00010002L)).name()).isEqualTo("2001:db8:1:0:0:0:0:0/56");
+		assertThat(this.table.clients()).isEqualTo(100);
+		assertThat(this.table.aggregates()).isEqualTo(2);
+		// Known clients keep their entries.
+		assertThat(use(ipv4(0x0A000005)).name()).isEqualTo("10.0.0.5");
+	}
+
+	@Test
+	void anAttackerWithManyAddressesDoesNotFillTheTable() throws UnknownHostException {
+		Client known = use(ipv4(0x0A000001));
+		for (int i = 0; i < 20_000; i++) {
+			use(ipv4(0x14000000 + i * 512));
+			use(ipv6(0x20010db8_00000000L + ((long) i << 32)));
+		}
+		assertThat(this.table.clients()).isEqualTo(100);
+		assertThat(this.table.aggregates()).isLessThanOrEqualTo(3 * 64);
+		assertThat(use(ipv4(0x0A000001))).isSameAs(known);
+		assertThat(use(ipv4(0xF0000001)).name()).isEqualTo("other IPv4 clients");
+		assertThat(use(ipv6(0x3001L << 48)).name()).isEqualTo("other IPv6 clients");
+	}
+
+	@Test
+	void clientsThatAreIdleGiveWay() throws UnknownHostException {
+		for (int i = 0; i < 100; i++) {
+			this.table.release(use(ipv4(0x0A000000 + i)));
+		}
+		assertThat(use(ipv4(0xCB007101)).level()).as("all have just sent something").isEqualTo(1);
+		this.clock.addAndGet(Duration.ofSeconds(1).toNanos());
+		for (int i = 0; i < 10; i++) {
+			assertThat(use(ipv4(0xCB007200 + i)).level()).isZero();
+		}
+		for (int i = 0; i < 100; i++) {
+			this.table.release(use(ipv4(0xCB007300)));
+			this.table.release(this.table.acquire(ipv4(0xCB007400 + i)));
+		}
+		assertThat(this.table.clients()).as("those in use and a few that nobody has looked at").isLessThan(40);
+	}
+
+	@Test
+	void aKeyOfTheApplicationNeverMeetsAnAddress() throws UnknownHostException {
+		Client byAddress = this.table.acquire(ipv4(0x0A000001));
+		Client byKey = this.table.acquireKey(ClientPrefix.of(ipv4(0x0A000001), 32));
+		assertThat(byKey).isNotNull().isNotSameAs(byAddress);
+		assertThat(this.table.acquireKey(ClientPrefix.of(ipv4(0x0A000001), 32))).isSameAs(byKey);
+		assertThat(this.table.findKey("4711")).isNotNull();
+	}
+
+	/**
+	 * A user that has acquired a client keeps it: while one thread uses it, no other
+	 * thread gets another object for the same key, whoever forgets clients meanwhile. At
+	 * the end, nothing is counted.
+	 */
+	@Test
+	void aClientInUseIsNeverForgotten() throws Exception {
+		int keys = 12;
+		ClientTable small = new ClientTable(8, 32, 64, System::nanoTime);
+		ClientLimits limits = new ClientLimits(Map.of(Limit.MAX_CONNECTIONS, 1000L), Action.SUSPEND);
+		AtomicIntegerArray users = new AtomicIntegerArray(keys);
+		AtomicReferenceArray<Client> current = new AtomicReferenceArray<>(keys);
+		AtomicInteger full = new AtomicInteger();
+		inParallel((random) -> {
+			for (int i = 0; i < 50_000; i++) {
+				int key = random.nextInt(keys);
+				Client client = small.acquireKey(key);
+				assertThat(small.clients()).isLessThanOrEqualTo(8 + 4);
+				if (client == null) {
+					full.incrementAndGet();
+					continue;
+				}
+				synchronized (client) {
+					// Whoever comes first names the object; it stays until the last one
+					// has gone.
+					if (users.getAndIncrement(key) == 0) {
+						current.set(key, client);
+					}
+				}
+				assertThat(current.get(key)).isSameAs(client);
+				assertThat(client.admit(limits)).isNull();
+				client.leave();
+				synchronized (client) {
+					users.decrementAndGet(key);
+				}
+				small.release(client);
+			}
+			return null;
+		});
+		assertThat(full).hasPositiveValue();
+		for (int i = 0; i < 8; i++) {
+			assertThat(small.acquireKey("fresh " + i)).as("all others can be forgotten").isNotNull();
+		}
+	}
+
+	/** A connection may be closed while the application names its client. */
+	@Test
+	void aConnectionIsCountedOnceWhenItIsIdentifiedAndClosedAtTheSameTime() throws Exception {
+		try (ClientLimiters limiters = new ClientLimiters((connection) -> "4711")) {
+			ClientLimits limits = new ClientLimits(Map.of(Limit.MAX_CONNECTIONS, 1L), Action.SUSPEND);
+			ClientLimiter limiter = limiters.add("test", false, limits, 10, 32, 64);
+			Connection connection = mock(Connection.class);
+			given(connection.attributes()).willReturn(new ConcurrentHashMap<>());
+			ExecutorService executor = Executors.newFixedThreadPool(2);
+			try {
+				for (int i = 0; i < 5_000; i++) {
+					Permit permit = limiter.admit(new InetSocketAddress(InetAddress.getLoopbackAddress(), 1));
+					assertThat(permit).as("permit %d", i).isNotNull();
+					permit.opened(connection);
+					LimitedConnection limited = LimitedConnection.of(connection);
+					assertThat(limited).isNotNull();
+					Future<?> identified = executor.submit(() -> limited.identify(connection));
+					Future<?> closed = executor.submit(permit::closed);
+					identified.get(60, TimeUnit.SECONDS);
+					closed.get(60, TimeUnit.SECONDS);
+				}
+			}
+			finally {
+				executor.shutdownNow();
+			}
+			assertThat(limiter.snapshot().offenders()).isEmpty();
+		}
+	}
+
+	private interface Work {
+
+		Void run(Random random) throws Exception;
+
+	}
+
+	private static void inParallel(Work work) throws Exception {
+		int threads = 4;
+		ExecutorService executor = Executors.newFixedThreadPool(threads);
+		try {
+			List<Callable<Void>> tasks = new ArrayList<>();
+			for (int i = 0; i < threads; i++) {
+				int seed = i;
+				tasks.add(() -> work.run(new Random(seed)));
+			}
+			for (Future<Void> done : executor.invokeAll(tasks, 60, TimeUnit.SECONDS)) {
+				done.get();
+			}
+		}
+		finally {
+			executor.shutdownNow();
+		}
+	}
+
+	@Test
+	void theListOfOffendersIsBounded() {
+		try (ClientLimiters limiters = new ClientLimiters(null, this.clock::get)) {
+			ClientLimiter limiter = limiters.add("test", false, LIMITS, 10, 32, 64);
+			for (int i = 0; i < 1000; i++) {
+				limiter.exceeded(new Client("client " + i, 0, 1, this.clock::get), Limit.MESSAGES_PER_SECOND,
+						ClientLimiter.Effect.SUSPEND);
+			}
+			Client busy = new Client("client 950", 0, 1, this.clock::get);
+			limiter.exceeded(busy, Limit.MESSAGES_PER_SECOND, ClientLimiter.Effect.SUSPEND);
+			List<ClientLimiter.Offender> offenders = limiter.snapshot().offenders();
+			assertThat(offenders).hasSize(Offenders.MOST);
+			assertThat(offenders.get(0).client()).isEqualTo("client 950");
+			assertThat(offenders.get(0).count()).isEqualTo(2);
+			assertThat(offenders.get(1).client()).isEqualTo("client 999");
+			assertThat(limiter.excesses(Limit.MESSAGES_PER_SECOND, ClientLimiter.Effect.SUSPEND)).isEqualTo(1001);
+		}
+	}
+
+}
