@@ -106,12 +106,11 @@ final class HazelcastClusterEngine implements ClusterEngine {
 	public String start(String node, Receiver receiver) {
 		String address = address(this.member.getCluster().getLocalMember());
 		String id = node + "@" + address + "/" + UUID.randomUUID();
-		Running starting = new Running(id, address, receiver);
 		if (this.member.getUserContext().putIfAbsent(this.key, this) != null) {
 			throw new IllegalStateException("Another node uses the Hazelcast member '" + this.member.getName()
 					+ "' in the cluster '" + this.key + "'. Set another 'lf.cluster.name', or create another member.");
 		}
-		this.running = starting;
+		this.running = new Running(id, address, receiver);
 		return id;
 	}
 
@@ -139,6 +138,10 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		}
 	}
 
+	/**
+	 * With a processor for each key, because its backup depends on what the owner has
+	 * found.
+	 */
 	@Override
 	public CompletableFuture<Map<String, byte[]>> touch(Collection<String> keys, Duration timeToLive) {
 		return attempt(() -> {
@@ -338,7 +341,7 @@ final class HazelcastClusterEngine implements ClusterEngine {
 					receiver.healed();
 				}
 			});
-			// With more members than a value has backups, values are lost
+			// If more members leave than a value has backups, the value is lost.
 			this.membershipListener = member.getCluster().addMembershipListener(new MembershipAdapter() {
 
 				@Override
