@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.session;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 
 import org.jspecify.annotations.Nullable;
 
@@ -42,7 +43,7 @@ public record SessionEntry(String name, String node, String server, long epoch, 
 	/**
 	 * Creates the entry of a new connection.
 	 * <p>
-	 * The epoch is the time in milliseconds, or one more than the previous epoch if that
+	 * The epoch is the time in microseconds, or one more than the previous epoch if that
 	 * is not less: a hybrid logical clock (Kulkarni et al., 2014). So it also grows after
 	 * an entry was removed or lost, and of two entries that were made on both sides of a
 	 * partition, the later login has the higher one, as far as the clocks agree.
@@ -50,12 +51,12 @@ public record SessionEntry(String name, String node, String server, long epoch, 
 	 * @param isHeld whether the node of the previous entry is alive, so that this is a
 	 * takeover
 	 * @param claim who wants the name
-	 * @param now the current time
+	 * @param now the current time. Two claims of one node must not have the same
 	 * @return the new entry
 	 * @throws SessionContestedException if the name was taken over too often
 	 */
 	public static SessionEntry next(@Nullable SessionEntry previous, boolean isHeld, SessionClaim claim, Instant now) {
-		long epoch = now.toEpochMilli();
+		long epoch = ChronoUnit.MICROS.between(Instant.EPOCH, now);
 		if (previous == null) {
 			return new SessionEntry(claim.name(), claim.node(), claim.server(), epoch, now, 0, now);
 		}

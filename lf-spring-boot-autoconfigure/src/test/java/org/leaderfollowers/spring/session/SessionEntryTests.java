@@ -25,13 +25,13 @@ class SessionEntryTests {
 	@Test
 	void theEpochIsTheTimeAndGrowsWithEachLogin() {
 		SessionEntry first = SessionEntry.next(null, false, claim("a"), NOW);
-		assertThat(first.epoch()).isEqualTo(1_000_000);
+		assertThat(first.epoch()).isEqualTo(1_000_000_000);
 		SessionEntry second = SessionEntry.next(first, true, claim("b"), NOW);
-		assertThat(second.epoch()).isEqualTo(1_000_001);
+		assertThat(second.epoch()).isEqualTo(1_000_000_001);
 		SessionEntry clockSetBack = SessionEntry.next(second, true, claim("c"), NOW.minusSeconds(500));
-		assertThat(clockSetBack.epoch()).isEqualTo(1_000_002);
+		assertThat(clockSetBack.epoch()).isEqualTo(1_000_000_002);
 		SessionEntry later = SessionEntry.next(clockSetBack, true, claim("a"), NOW.plusSeconds(500));
-		assertThat(later.epoch()).isEqualTo(1_500_000);
+		assertThat(later.epoch()).isEqualTo(1_500_000_000);
 	}
 
 	@Test

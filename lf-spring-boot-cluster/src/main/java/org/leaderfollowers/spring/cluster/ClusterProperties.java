@@ -2,12 +2,14 @@ package org.leaderfollowers.spring.cluster;
 
 import java.net.InetAddress;
 import java.net.UnknownHostException;
+import java.time.Duration;
 import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.core.env.Environment;
 
 /**
@@ -19,17 +21,38 @@ import org.springframework.core.env.Environment;
  * @param name Name of the cluster. Nodes of one cluster have the same name. The name of
  * the application by default.
  * @param nodeName Name of this node, for people. The name of the host by default.
+ * @param lease After how long without a sign of life a node counts as gone.
+ * @param verifyInterval How often each node compares its sessions with what the others
+ * know of them, and corrects the difference.
+ * @param maxCachedNames How many sessions of other nodes a node remembers, to find them
+ * faster.
  * @param hazelcast Hazelcast, unless the application configures it.
  */
 @ConfigurationProperties(prefix = "lf.cluster", ignoreUnknownFields = false)
 record ClusterProperties(@DefaultValue("true") boolean enabled, @Nullable Engine engine, @Nullable String name,
-		@Nullable String nodeName, @DefaultValue Hazelcast hazelcast) {
+		@Nullable String nodeName, @DefaultValue("10s") Duration lease, @DefaultValue("1m") Duration verifyInterval,
+		@DefaultValue("10000") int maxCachedNames, @DefaultValue Hazelcast hazelcast) {
 
 	/**
 	 * Returns the name of the cluster, or its default.
 	 */
 	String nameOrDefault(Environment environment) {
 		return (this.name != null) ? this.name : environment.getProperty("spring.application.name", "default");
+	}
+
+	/** Checks the limits of the directory of sessions. */
+	ClusterOptions options(Duration timeout) {
+		check("lease", this.lease, this.lease.compareTo(Duration.ofMillis(300)) >= 0, "Must be at least 300ms.");
+		check("verify-interval", this.verifyInterval, this.verifyInterval.compareTo(Duration.ofMillis(10)) >= 0,
+				"Must be at least 10ms.");
+		check("max-cached-names", this.maxCachedNames, this.maxCachedNames >= 0, "Must not be negative.");
+		return new ClusterOptions(nodeNameOrDefault(), this.lease, this.verifyInterval, timeout, this.maxCachedNames);
+	}
+
+	private static void check(String property, Object value, boolean valid, String rule) {
+		if (!valid) {
+			throw new InvalidConfigurationPropertyValueException("lf.cluster." + property, value, rule);
+		}
 	}
 
 	/**

@@ -274,8 +274,8 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		return member.getAddress().toString();
 	}
 
-	private static IllegalStateException gone(String node) {
-		return new IllegalStateException("The node " + node + " is gone.");
+	private static NodeGoneException gone(String node) {
+		return new NodeGoneException(node);
 	}
 
 	/** Hazelcast throws some failures instead of failing the future. */

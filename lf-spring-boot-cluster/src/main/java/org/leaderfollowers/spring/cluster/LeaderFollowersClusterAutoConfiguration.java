@@ -2,6 +2,8 @@ package org.leaderfollowers.spring.cluster;
 
 import com.hazelcast.core.HazelcastInstance;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+import org.leaderfollowers.spring.autoconfigure.LfProperties;
+import org.leaderfollowers.spring.session.SessionDirectory;
 
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -35,6 +37,14 @@ public final class LeaderFollowersClusterAutoConfiguration {
 	@Bean
 	static OwnPropertiesAdvisor leaderFollowersClusterPropertiesAdvisor() {
 		return new OwnPropertiesAdvisor();
+	}
+
+	@Bean
+	@ConditionalOnBooleanProperty(name = { "lf.enabled", "lf.cluster.enabled" }, matchIfMissing = true)
+	@ConditionalOnMissingBean
+	SessionDirectory leaderFollowersSessionDirectory(ClusterEngine engine, ClusterProperties cluster,
+			LfProperties properties) {
+		return ClusterSessionDirectory.of(engine, cluster.options(properties.sessions().timeout()));
 	}
 
 	/** Spring asks for it after the nested configurations. */

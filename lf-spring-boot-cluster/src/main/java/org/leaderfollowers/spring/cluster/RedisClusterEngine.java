@@ -250,7 +250,7 @@ final class RedisClusterEngine implements ClusterEngine {
 	public CompletableFuture<Void> send(String node, byte[] message) {
 		return this.<Long>call((redis) -> redis.publish(bytes(channel(node)), message)).thenAccept((receivers) -> {
 			if (receivers == 0 && !this.connections.isClusterAware()) {
-				throw new IllegalStateException("The node " + node + " is gone.");
+				throw new NodeGoneException(node);
 			}
 		});
 	}

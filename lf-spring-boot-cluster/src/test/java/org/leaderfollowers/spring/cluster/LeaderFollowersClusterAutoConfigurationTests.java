@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.cluster;
 
+import java.time.Duration;
 import java.util.List;
 
 import com.hazelcast.client.config.ClientConfig;
@@ -147,7 +148,8 @@ class LeaderFollowersClusterAutoConfigurationTests {
 
 	@Test
 	void namesHaveDefaults() {
-		ClusterProperties properties = new ClusterProperties(true, null, null, null, null);
+		ClusterProperties properties = new ClusterProperties(true, null, null, null, Duration.ofSeconds(10),
+				Duration.ofMinutes(1), 1, null);
 		assertThat(properties.nodeNameOrDefault()).isNotEmpty().isASCII().doesNotContainAnyWhitespaces();
 		this.configured.withPropertyValues("spring.application.name=dispatch")
 			.run((context) -> assertThat(properties.nameOrDefault(context.getEnvironment())).isEqualTo("dispatch"));

@@ -1,0 +1,390 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.Charset;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.LongSupplier;
+
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.ExchangeRejectedException;
+import org.leaderfollowers.spring.cluster.NodeMessage.Broadcast;
+import org.leaderfollowers.spring.cluster.NodeMessage.Exchange;
+import org.leaderfollowers.spring.cluster.NodeMessage.Reply;
+import org.leaderfollowers.spring.cluster.NodeMessage.Send;
+import org.leaderfollowers.spring.cluster.NodeMessage.TakenOver;
+import org.leaderfollowers.spring.handler.LfConnections.Delivery;
+import org.leaderfollowers.spring.session.SessionBroadcast;
+import org.leaderfollowers.spring.session.SessionClaim;
+import org.leaderfollowers.spring.session.SessionContestedException;
+import org.leaderfollowers.spring.session.SessionDirectory;
+import org.leaderfollowers.spring.session.SessionEntry;
+import org.leaderfollowers.spring.session.SessionHolder;
+import org.leaderfollowers.spring.session.SessionNode;
+import org.leaderfollowers.spring.session.StaleSessionException;
+
+/**
+ * A directory that nodes share by means of a {@link ClusterEngine}.
+ * <p>
+ * The road of a login: read the entry of the name, make the next one with a higher epoch,
+ * replace the former by the latter with one atomic operation, and tell the node of the
+ * former. The road of a message: find the entry, here or in the engine, send the message
+ * with the epoch of the entry to its node, and wait for the outcome. A node that does not
+ * hold the name with exactly this epoch refuses, so an entry that is out of date does no
+ * harm, and may be kept to save a round trip.
+ * <p>
+ * What goes wrong, for example a lost message or a lost entry, is found and corrected by
+ * the {@link SessionVerification}.
+ */
+final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.Receiver {
+
+	private static final Log logger = LogFactory.getLog(ClusterSessionDirectory.class);
+
+	/** How often a claim is tried again because another one was faster. */
+	private static final int CLAIMS = 16;
+
+	private final ClusterEngine engine;
+
+	private final ClusterOptions options;
+
+	private final ClusterNodes nodes;
+
+	private final NodeRequests requests;
+
+	private final EntryCache cache;
+
+	private final ScheduledExecutorService timer;
+
+	/** Guarded by this object. */
+	private long latestEpoch;
+
+	private @Nullable NodeReceiver receiver;
+
+	private @Nullable SessionVerification verification;
+
+	private @Nullable SessionHolder holder;
+
+	/**
+	 * Creates a directory.
+	 * @param timer runs what has to be done from time to time, and is shut down with the
+	 * directory
+	 * @param clock tells the time as {@link System#nanoTime()} does
+	 */
+	ClusterSessionDirectory(ClusterEngine engine, ClusterOptions options, ScheduledExecutorService timer,
+			LongSupplier clock) {
+		this.engine = engine;
+		this.options = options;
+		this.timer = timer;
+		this.nodes = new ClusterNodes(engine, options.lease(), options.timeout(), clock, this::open, this::left,
+				this::healed);
+		this.requests = new NodeRequests(engine, this.nodes);
+		this.cache = new EntryCache(options.maxCachedNames());
+	}
+
+	static ClusterSessionDirectory of(ClusterEngine engine, ClusterOptions options) {
+		ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, (task) -> {
+			Thread thread = new Thread(task, "lf-cluster");
+			thread.setDaemon(true);
+			return thread;
+		});
+		timer.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+		return new ClusterSessionDirectory(engine, options, timer, System::nanoTime);
+	}
+
+	@Override
+	public void start(SessionHolder ofThisNode) {
+		this.holder = ofThisNode;
+		this.receiver = new NodeReceiver(this.engine, this.nodes, ofThisNode);
+		this.verification = new SessionVerification(this, ofThisNode, this.engine, this.options);
+		this.nodes.start(this.engine.start(this.options.nodeName(), this));
+		CompletableFuture<Void> joined = renew();
+		long third = Math.max(1, this.options.lease().toMillis() / 3);
+		this.timer.scheduleAtFixedRate(guarded(this::renew), third, third, TimeUnit.MILLISECONDS);
+		long interval = this.options.verifyInterval().toMillis();
+		this.timer.scheduleAtFixedRate(guarded(this.verification::run), interval, interval, TimeUnit.MILLISECONDS);
+		// A node that begins to serve should know the others, if they can be reached.
+		try {
+			joined.get(this.options.timeout().toMillis() * 2, TimeUnit.MILLISECONDS);
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+		}
+		catch (ExecutionException | TimeoutException ex) {
+			logger.debug("The first renewal of the lease has failed", ex);
+		}
+	}
+
+	/** A timer does not repeat what has failed once. */
+	private static Runnable guarded(Runnable task) {
+		return () -> {
+			try {
+				task.run();
+			}
+			catch (RuntimeException ex) {
+				logger.warn("A periodic task of the directory of sessions has failed, and is repeated later", ex);
+			}
+		};
+	}
+
+	private CompletableFuture<Void> renew() {
+		if (this.receiver != null) {
+			this.receiver.forget();
+		}
+		return this.nodes.renew();
+	}
+
+	@Override
+	public void stop() {
+		this.timer.shutdownNow();
+		this.engine.stop();
+	}
+
+	private int open() {
+		return (this.holder != null) ? this.holder.held().size() : 0;
+	}
+
+	// What the engine has for this node
+
+	@Override
+	public void receive(byte[] bytes) {
+		try {
+			NodeMessage message = WireForm.message(bytes);
+			if (message instanceof Reply reply) {
+				this.requests.receive(reply);
+			}
+			else if (this.receiver != null) {
+				this.receiver.receive(message);
+			}
+		}
+		catch (RuntimeException ex) {
+			logger.warn("A message of another node could not be read", ex);
+		}
+	}
+
+	@Override
+	public void healed() {
+		this.cache.clear();
+		if (this.verification != null) {
+			this.verification.run();
+		}
+	}
+
+	private void left(String node) {
+		this.requests.left(node);
+	}
+
+	// Nodes
+
+	@Override
+	public String node() {
+		return this.nodes.self();
+	}
+
+	@Override
+	public List<SessionNode> nodes() {
+		return this.nodes.all();
+	}
+
+	@Override
+	public @Nullable String problem() {
+		return this.nodes.problem();
+	}
+
+	// Names
+
+	@Override
+	public CompletableFuture<SessionEntry> claim(SessionClaim claim) {
+		if (this.nodes.isIsolated()) {
+			return CompletableFuture.completedFuture(alone(claim, null));
+		}
+		return claim(claim, CLAIMS).handle((entry, failure) -> {
+			Throwable cause = NodeRequests.unwrap(failure);
+			if (cause instanceof SessionContestedException contested) {
+				throw contested;
+			}
+			return (cause == null) ? entry : alone(claim, cause);
+		});
+	}
+
+	/**
+	 * Makes an entry that only this node knows, because the engine cannot be reached. The
+	 * verification will register it.
+	 */
+	private SessionEntry alone(SessionClaim claim, @Nullable Throwable failure) {
+		if (failure != null) {
+			// One line for each login would be a flood; that the lease is not renewed is
+			// logged.
+			logger.debug("Session '%s' is not registered yet".formatted(claim.name()), failure);
+		}
+		return (failure instanceof UnclearException unclear) ? unclear.entry() : next(null, false, claim);
+	}
+
+	private CompletableFuture<SessionEntry> claim(SessionClaim claim, int attempts) {
+		String key = claim.name();
+		return bounded(this.engine.get(key)).thenCompose((bytes) -> {
+			SessionEntry previous = WireForm.entryOrNull(bytes);
+			return isHeld(previous).thenCompose((held) -> {
+				SessionEntry next = next(previous, held, claim);
+				return bounded(this.engine.compareAndSet(key, bytes, WireForm.of(next), this.options.entryTimeToLive()))
+					.exceptionally((failure) -> {
+						throw new UnclearException(next, failure);
+					})
+					.thenCompose((done) -> done ? CompletableFuture.completedFuture(claimed(previous, next))
+							: (attempts > 1) ? claim(claim, attempts - 1)
+									: CompletableFuture.failedFuture(new IllegalStateException(
+											"Other claims of the name were faster %d times".formatted(CLAIMS))));
+			});
+		});
+	}
+
+	private CompletableFuture<Boolean> isHeld(@Nullable SessionEntry entry) {
+		return (entry != null) ? this.nodes.isLive(entry.node()) : CompletableFuture.completedFuture(false);
+	}
+
+	private SessionEntry claimed(@Nullable SessionEntry previous, SessionEntry next) {
+		this.cache.remove(next.name());
+		if (previous != null) {
+			tellTakenOver(previous.node(), next);
+		}
+		return next;
+	}
+
+	/** Tells a node that it has lost a session, unless it is this one. */
+	void tellTakenOver(String node, SessionEntry successor) {
+		if (!node.equals(this.nodes.self())) {
+			this.requests.tell(node, (sender, id, deadline) -> new TakenOver(sender, id, deadline, successor));
+		}
+	}
+
+	@Override
+	public void release(SessionEntry entry) {
+		if (this.verification != null) {
+			this.verification.release(entry);
+		}
+	}
+
+	@Override
+	public CompletableFuture<@Nullable SessionEntry> find(String name) {
+		if (this.nodes.isIsolated()) {
+			return CompletableFuture
+				.failedFuture(new ExchangeRejectedException(String.valueOf(this.nodes.problem()), null));
+		}
+		SessionEntry cached = this.cache.get(name);
+		if (cached != null && this.nodes.isKnown(cached.node())) {
+			return CompletableFuture.completedFuture(cached);
+		}
+		return bounded(this.engine.get(name)).thenCompose((bytes) -> {
+			SessionEntry entry = WireForm.entryOrNull(bytes);
+			return isHeld(entry).<@Nullable SessionEntry>thenApply((held) -> {
+				if (entry == null || !held) {
+					return null;
+				}
+				if (!entry.node().equals(node())) {
+					// Of this node, the sessions themselves are asked first.
+					this.cache.put(entry);
+				}
+				return entry;
+			});
+		}).exceptionally((failure) -> {
+			throw new ExchangeRejectedException(
+					"%s could not be asked who holds session '%s'".formatted(this.engine.name(), name),
+					NodeRequests.unwrap(failure));
+		});
+	}
+
+	// Messages
+
+	@Override
+	public CompletableFuture<Delivery> send(SessionEntry to, ByteBuffer message, Duration timeout) {
+		return request(to, timeout,
+				(sender, id, deadline) -> new Send(sender, id, deadline, to.name(), to.epoch(), message))
+			.thenApply((payload) -> {
+				int outcome = payload.getInt();
+				return (outcome < Delivery.values().length) ? Delivery.values()[outcome] : Delivery.UNKNOWN;
+			});
+	}
+
+	@Override
+	public CompletableFuture<ByteBuffer> exchange(SessionEntry to, ByteBuffer request, Duration timeout) {
+		return request(to, timeout,
+				(sender, id, deadline) -> new Exchange(sender, id, deadline, to.name(), to.epoch(), request));
+	}
+
+	private CompletableFuture<ByteBuffer> request(SessionEntry to, Duration timeout, NodeRequests.Factory factory) {
+		return this.requests.send(to.node(), timeout, factory)
+			.thenApply((reply) -> NodeRequests.payload(reply, new StaleSessionException(to)))
+			.whenComplete((payload, failure) -> {
+				if (failure != null) {
+					// Whatever it was, look again next time.
+					this.cache.remove(to.name());
+				}
+			});
+	}
+
+	@Override
+	public CompletableFuture<SessionBroadcast> broadcast(@Nullable String group, Map<Charset, ByteBuffer> messages,
+			Duration timeout) {
+		if (this.nodes.isIsolated()) {
+			return CompletableFuture.completedFuture(new SessionBroadcast(0, 0, 0, this.nodes.others().size()));
+		}
+		CompletableFuture<SessionBroadcast> sum = CompletableFuture.completedFuture(SessionBroadcast.NONE);
+		for (String node : this.nodes.others()) {
+			sum = sum.thenCombine(broadcast(node, group, messages, timeout), SessionBroadcast::plus);
+		}
+		return sum;
+	}
+
+	private CompletableFuture<SessionBroadcast> broadcast(String node, @Nullable String group,
+			Map<Charset, ByteBuffer> messages, Duration timeout) {
+		return this.requests
+			.send(node, timeout, (sender, id, deadline) -> new Broadcast(sender, id, deadline, group, messages))
+			.thenApply((reply) -> NodeRequests.payload(reply, new IllegalStateException()))
+			.thenApply((counts) -> new SessionBroadcast(counts.getInt(), counts.getInt(), counts.getInt(), 0))
+			.exceptionally((failure) -> new SessionBroadcast(0, 0, 0, 1));
+	}
+
+	/**
+	 * Makes the next entry of a name. No two entries of this node have the same epoch,
+	 * although two claims may begin with the same previous entry.
+	 */
+	private synchronized SessionEntry next(@Nullable SessionEntry previous, boolean held, SessionClaim claim) {
+		long micros = Math.max(this.latestEpoch + 1, TimeUnit.MILLISECONDS.toMicros(this.nodes.engineMillis()));
+		SessionEntry next = SessionEntry.next(previous, held, claim, Instant.EPOCH.plus(micros, ChronoUnit.MICROS));
+		this.latestEpoch = next.epoch();
+		return next;
+	}
+
+	/** Limits how long this node waits for the engine. */
+	<T> CompletableFuture<T> bounded(CompletableFuture<T> future) {
+		return future.orTimeout(this.options.timeout().toMillis(), TimeUnit.MILLISECONDS);
+	}
+
+	/** It is not known whether an entry was registered. */
+	@SuppressWarnings("serial")
+	private static final class UnclearException extends RuntimeException {
+
+		private final transient SessionEntry entry;
+
+		private UnclearException(SessionEntry entry, Throwable cause) {
+			super(String.valueOf(cause), cause);
+			this.entry = entry;
+		}
+
+		private SessionEntry entry() {
+			return this.entry;
+		}
+
+	}
+
+}

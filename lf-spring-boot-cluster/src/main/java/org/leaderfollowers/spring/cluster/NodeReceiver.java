@@ -1,0 +1,143 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.ExchangeRejectedException;
+import org.leaderfollowers.ExchangeTimeoutException;
+import org.leaderfollowers.spring.cluster.NodeMessage.Broadcast;
+import org.leaderfollowers.spring.cluster.NodeMessage.Exchange;
+import org.leaderfollowers.spring.cluster.NodeMessage.Reply;
+import org.leaderfollowers.spring.cluster.NodeMessage.Reply.Outcome;
+import org.leaderfollowers.spring.cluster.NodeMessage.Send;
+import org.leaderfollowers.spring.cluster.NodeMessage.TakenOver;
+import org.leaderfollowers.spring.handler.LfConnections.Delivery;
+import org.leaderfollowers.spring.session.SessionBroadcast;
+import org.leaderfollowers.spring.session.SessionHolder;
+
+/**
+ * Does what other nodes ask of this one. Whatever is asked is done at most once, and not
+ * after its deadline: a node that was paused finds old requests when it goes on, and
+ * whoever sent them was told already that they failed.
+ */
+final class NodeReceiver {
+
+	private static final Log logger = LogFactory.getLog(ClusterSessionDirectory.class);
+
+	private static final ByteBuffer EMPTY = ByteBuffer.allocate(0).asReadOnlyBuffer();
+
+	private final ClusterEngine engine;
+
+	private final ClusterNodes nodes;
+
+	private final SessionHolder holder;
+
+	/**
+	 * The deadlines of the requests that were received, so that none is done twice even
+	 * if the engine delivers it twice.
+	 */
+	private final Map<Request, Long> received = new ConcurrentHashMap<>();
+
+	private record Request(String sender, long id) {
+	}
+
+	NodeReceiver(ClusterEngine engine, ClusterNodes nodes, SessionHolder holder) {
+		this.engine = engine;
+		this.nodes = nodes;
+		this.holder = holder;
+	}
+
+	/** Does not block, as the threads of the engine require. */
+	void receive(NodeMessage message) {
+		if (message instanceof TakenOver takenOver) {
+			this.holder.takenOver(takenOver.successor());
+		}
+		else if (message instanceof NodeMessage.Unknown) {
+			reply(message, Outcome.REJECTED,
+					"Node '%s' is of an older version and does not understand the message: complete the upgrade"
+						.formatted(this.nodes.self()),
+					EMPTY);
+		}
+		else if (this.nodes.engineMillis() <= message.deadline()
+				&& this.received.putIfAbsent(new Request(message.sender(), message.id()), message.deadline()) == null) {
+			try {
+				perform(message);
+			}
+			catch (RuntimeException ex) {
+				logger.warn("A message of node '%s' could not be handled".formatted(message.sender()), ex);
+				reply(message, Outcome.REJECTED, String.valueOf(ex.getMessage()), EMPTY);
+			}
+		}
+	}
+
+	private void perform(NodeMessage message) {
+		if (message instanceof Send send) {
+			Connection connection = this.holder.connection(send.name(), send.epoch());
+			if (connection == null) {
+				reply(send, Outcome.STALE, "", EMPTY);
+			}
+			else {
+				reply(send, Outcome.DONE, "", of(Delivery.of(connection, send.payload()).ordinal()));
+			}
+		}
+		else if (message instanceof Exchange exchange) {
+			Connection connection = this.holder.connection(exchange.name(), exchange.epoch());
+			if (connection == null) {
+				reply(exchange, Outcome.STALE, "", EMPTY);
+			}
+			else {
+				long left = exchange.deadline() - this.nodes.engineMillis();
+				connection.exchangeAsync(exchange.payload(), Duration.ofMillis(Math.max(1, left)))
+					.whenComplete((result, failure) -> replied(exchange, result, failure));
+			}
+		}
+		else if (message instanceof Broadcast broadcast) {
+			SessionBroadcast done = this.holder.broadcast(broadcast.group(), broadcast.messages());
+			reply(broadcast, Outcome.DONE, "", of(done.sent(), done.notWritable(), done.gone()));
+		}
+	}
+
+	private void replied(Exchange exchange, @Nullable ByteBuffer result, @Nullable Throwable failure) {
+		Throwable cause = NodeRequests.unwrap(failure);
+		if (cause == null && result != null) {
+			reply(exchange, Outcome.DONE, "", result);
+		}
+		else {
+			Outcome outcome = (cause instanceof ExchangeRejectedException) ? Outcome.REJECTED
+					: (cause instanceof ExchangeTimeoutException) ? Outcome.TIMED_OUT : Outcome.LOST;
+			reply(exchange, outcome, (cause != null) ? String.valueOf(cause.getMessage()) : "", EMPTY);
+		}
+	}
+
+	private void reply(NodeMessage request, Outcome outcome, String detail, ByteBuffer payload) {
+		this.engine
+			.send(request.sender(),
+					WireForm
+						.of(new Reply(this.nodes.self(), request.id(), request.deadline(), outcome, detail, payload)))
+			.exceptionally((failure) -> {
+				logger.debug("Node '%s' did not get a reply".formatted(request.sender()), failure);
+				return null;
+			});
+	}
+
+	private static ByteBuffer of(int... numbers) {
+		ByteBuffer buffer = ByteBuffer.allocate(Integer.BYTES * numbers.length);
+		for (int number : numbers) {
+			buffer.putInt(number);
+		}
+		return buffer.flip();
+	}
+
+	/** Forgets requests that would be too late anyway. */
+	void forget() {
+		long now = this.nodes.engineMillis();
+		this.received.values().removeIf((deadline) -> deadline < now);
+	}
+
+}

@@ -1,0 +1,143 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.ExchangeLostException;
+import org.leaderfollowers.ExchangeRejectedException;
+import org.leaderfollowers.ExchangeTimeoutException;
+import org.leaderfollowers.spring.cluster.NodeMessage.Reply;
+import org.leaderfollowers.spring.cluster.NodeMessage.Reply.Outcome;
+
+/**
+ * Requests of this node to others, which wait for their replies. A request is sent once.
+ * Its future is completed by the reply, by the end of its timeout, or because the node
+ * has left, whatever is first.
+ */
+final class NodeRequests {
+
+	private final ClusterEngine engine;
+
+	private final ClusterNodes nodes;
+
+	private final AtomicLong ids = new AtomicLong();
+
+	private final Map<Long, Pending> pending = new ConcurrentHashMap<>();
+
+	private record Pending(String node, CompletableFuture<Reply> reply) {
+	}
+
+	NodeRequests(ClusterEngine engine, ClusterNodes nodes) {
+		this.engine = engine;
+		this.nodes = nodes;
+	}
+
+	/**
+	 * Creates a request, or a message without a reply.
+	 */
+	@FunctionalInterface
+	interface Factory {
+
+		NodeMessage create(String sender, long id, long deadline);
+
+	}
+
+	/**
+	 * Sends a request.
+	 * @return the reply; or an {@link ExchangeRejectedException} if the node did not get
+	 * it, an {@link ExchangeTimeoutException} if it has not answered in time, or an
+	 * {@link ExchangeLostException} if it is not known whether the node got it
+	 */
+	CompletableFuture<Reply> send(String node, Duration timeout, Factory factory) {
+		if (this.nodes.isIsolated()) {
+			return CompletableFuture
+				.failedFuture(new ExchangeRejectedException(String.valueOf(this.nodes.problem()), null));
+		}
+		long id = this.ids.incrementAndGet();
+		long deadline = this.nodes.engineMillis() + Math.max(1, timeout.toMillis());
+		byte[] message = WireForm.of(factory.create(this.nodes.self(), id, deadline));
+		CompletableFuture<Reply> reply = new CompletableFuture<>();
+		this.pending.put(id, new Pending(node, reply));
+		reply.orTimeout(Math.max(1, timeout.toNanos()), TimeUnit.NANOSECONDS)
+			.whenComplete((result, failure) -> this.pending.remove(id));
+		if (!this.nodes.isKnown(node)) {
+			// It has left before it was told of this request.
+			reply.completeExceptionally(rejected(node, null));
+		}
+		else {
+			this.engine.send(node, message).exceptionally((failure) -> {
+				Throwable cause = unwrap(failure);
+				reply.completeExceptionally(
+						(cause instanceof NodeGoneException) ? rejected(node, cause) : new ExchangeLostException(
+								"Node '%s' may or may not have got a message".formatted(node), cause));
+				return null;
+			});
+		}
+		return reply.handle((result, failure) -> {
+			if (unwrap(failure) instanceof TimeoutException) {
+				throw new ExchangeTimeoutException("Node '%s' has not answered within %s".formatted(node, timeout),
+						failure);
+			}
+			if (failure != null) {
+				throw new CompletionException(unwrap(failure));
+			}
+			return result;
+		});
+	}
+
+	private static ExchangeRejectedException rejected(String node, @Nullable Throwable cause) {
+		return new ExchangeRejectedException("Node '%s' is gone, so nothing was sent".formatted(node), cause);
+	}
+
+	/** Sends a message without waiting for anything. It may be lost. */
+	void tell(String node, Factory factory) {
+		this.engine.send(node, WireForm.of(factory.create(this.nodes.self(), 0, Long.MAX_VALUE)));
+	}
+
+	/** A reply has arrived. If nobody waits for it any more, it is dropped. */
+	void receive(Reply reply) {
+		Pending waiting = this.pending.get(reply.id());
+		if (waiting != null && waiting.node.equals(reply.sender())) {
+			waiting.reply.complete(reply);
+		}
+	}
+
+	/** A node has left, so it does not answer any more. */
+	void left(String node) {
+		this.pending.values().forEach((waiting) -> {
+			if (waiting.node.equals(node)) {
+				waiting.reply.completeExceptionally(new ExchangeLostException(
+						"Node '%s' has left, and may or may not have got a message".formatted(node), null));
+			}
+		});
+	}
+
+	/**
+	 * Converts a reply to its payload.
+	 * @throws CompletionException with the failure that the reply says
+	 */
+	static ByteBuffer payload(Reply reply, RuntimeException stale) {
+		if (reply.outcome() == Outcome.DONE) {
+			return reply.payload();
+		}
+		throw new CompletionException(switch (reply.outcome()) {
+			case STALE -> stale;
+			case REJECTED -> new ExchangeRejectedException(reply.detail(), null);
+			case TIMED_OUT -> new ExchangeTimeoutException(reply.detail(), null);
+			default -> new ExchangeLostException(reply.detail(), null);
+		});
+	}
+
+	static @Nullable Throwable unwrap(@Nullable Throwable failure) {
+		return (failure instanceof CompletionException && failure.getCause() != null) ? failure.getCause() : failure;
+	}
+
+}

@@ -1,0 +1,147 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.spring.session.SessionEntry;
+import org.leaderfollowers.spring.session.SessionHolder;
+
+/**
+ * Compares the sessions of this node with their entries, which also keeps the entries
+ * from expiring. After a partition, a restart of the engine or a lost message, this
+ * leaves each name with one holder: an entry that is missing or that this session
+ * prevails over is replaced, and a session loses its name to an entry that prevails.
+ */
+final class SessionVerification {
+
+	private static final Log logger = LogFactory.getLog(ClusterSessionDirectory.class);
+
+	/** How many entries are compared at once. */
+	private static final int BATCH = 200;
+
+	private final ClusterSessionDirectory directory;
+
+	private final SessionHolder holder;
+
+	private final ClusterEngine engine;
+
+	private final ClusterOptions options;
+
+	/**
+	 * How often a comparison was asked for since the one under way began; 0 if none is.
+	 */
+	private final AtomicInteger requested = new AtomicInteger();
+
+	/**
+	 * Entries that could not be removed yet. If there are too many, the rest expires.
+	 */
+	private final Set<SessionEntry> unreleased = ConcurrentHashMap.newKeySet();
+
+	SessionVerification(ClusterSessionDirectory directory, SessionHolder holder, ClusterEngine engine,
+			ClusterOptions options) {
+		this.directory = directory;
+		this.holder = holder;
+		this.engine = engine;
+		this.options = options;
+	}
+
+	/**
+	 * Compares all sessions, unless this is being done already: then once more
+	 * afterwards. Does not block.
+	 */
+	void run() {
+		if (this.requested.getAndIncrement() == 0) {
+			begin();
+		}
+	}
+
+	private void begin() {
+		int taken = this.requested.get();
+		compare().whenComplete((done, failure) -> {
+			if (failure != null) {
+				// Tried again after the next interval, or when the engine has healed.
+				logger.debug("The sessions of this node could not be compared with their entries", failure);
+			}
+			if (!this.requested.compareAndSet(taken, 0)) {
+				this.requested.set(1);
+				begin();
+			}
+		});
+	}
+
+	private CompletableFuture<Void> compare() {
+		this.unreleased.forEach(this::release);
+		CompletableFuture<Void> all = CompletableFuture.completedFuture(null);
+		List<SessionEntry> batch = new ArrayList<>(BATCH);
+		for (SessionEntry held : this.holder.held()) {
+			batch.add(held);
+			if (batch.size() == BATCH) {
+				List<SessionEntry> full = List.copyOf(batch);
+				all = all.thenCompose((done) -> compare(full));
+				batch.clear();
+			}
+		}
+		return batch.isEmpty() ? all : all.thenCompose((done) -> compare(batch));
+	}
+
+	private CompletableFuture<Void> compare(List<SessionEntry> batch) {
+		List<String> names = batch.stream().map(SessionEntry::name).toList();
+		return this.directory.bounded(this.engine.touch(names, this.options.entryTimeToLive()))
+			.thenCompose((entries) -> CompletableFuture.allOf(batch.stream()
+				.map((held) -> correct(held, entries.get(held.name())))
+				.toArray(CompletableFuture[]::new)));
+	}
+
+	private CompletableFuture<?> correct(SessionEntry held, byte @Nullable [] bytes) {
+		SessionEntry current = WireForm.entryOrNull(bytes);
+		if (current != null && !held.prevailsOver(current)) {
+			if (current.prevailsOver(held)) {
+				this.holder.takenOver(current);
+			}
+			return CompletableFuture.completedFuture(null);
+		}
+		return this.directory
+			.bounded(this.engine.compareAndSet(held.name(), bytes, WireForm.of(held), this.options.entryTimeToLive()))
+			.thenAccept((done) -> {
+				if (done) {
+					registered(held, current);
+				}
+			});
+	}
+
+	private void registered(SessionEntry held, @Nullable SessionEntry replaced) {
+		if (replaced != null) {
+			this.directory.tellTakenOver(replaced.node(), held);
+		}
+		if (this.holder.connection(held.name(), held.epoch()) == null) {
+			// It has ended meanwhile, and its end may have found no entry to remove.
+			release(held);
+		}
+	}
+
+	/** Removes the entry of a session that has ended, if it is still the current one. */
+	void release(SessionEntry entry) {
+		if (this.unreleased.size() < this.options.maxCachedNames()) {
+			this.unreleased.add(entry);
+		}
+		this.directory.bounded(this.engine.get(entry.name()))
+			.thenCompose((bytes) -> entry.isSameSession(WireForm.entryOrNull(bytes))
+					? this.directory
+						.bounded(this.engine.compareAndSet(entry.name(), bytes, null, this.options.entryTimeToLive()))
+					: CompletableFuture.completedFuture(true))
+			.whenComplete((done, failure) -> {
+				if (failure == null) {
+					this.unreleased.remove(entry);
+				}
+			});
+	}
+
+}
