@@ -79,8 +79,7 @@ public interface SessionDirectory {
 	void release(SessionEntry entry);
 
 	/**
-	 * Finds the holder of a name. The answer may be a little old, so the holder may
-	 * refuse what is sent to it.
+	 * Finds the holder of a name.
 	 * @param name the name
 	 * @return the entry, or {@code null} if no reachable node holds the name; or an
 	 * {@link org.leaderfollowers.ExchangeRejectedException} if the directory cannot be
@@ -89,8 +88,18 @@ public interface SessionDirectory {
 	CompletableFuture<@Nullable SessionEntry> find(String name);
 
 	/**
+	 * Finds the holder of a name to send something to it. The answer may be from memory
+	 * and out of date: the holder refuses then, and the next answer is not from memory.
+	 * @param name the name
+	 * @return as of {@link #find}
+	 */
+	default CompletableFuture<@Nullable SessionEntry> locate(String name) {
+		return find(name);
+	}
+
+	/**
 	 * Sends a message to a session of another node.
-	 * @param to the entry that {@link #find} has returned
+	 * @param to the entry that {@link #locate} has returned
 	 * @param message the message
 	 * @param timeout how long to wait for the outcome, more than 0
 	 * @return the outcome; or a {@link StaleSessionException} if the node does not hold
@@ -100,7 +109,7 @@ public interface SessionDirectory {
 
 	/**
 	 * Sends a request to a session of another node.
-	 * @param to the entry that {@link #find} has returned
+	 * @param to the entry that {@link #locate} has returned
 	 * @param request the message
 	 * @param timeout the time from now to the reply, more than 0
 	 * @return the reply; or an {@link org.leaderfollowers.ExchangeException} like those

@@ -46,6 +46,7 @@ final class SessionRouter {
 	 */
 	<R> CompletableFuture<R> route(String name, Function<Connection, CompletableFuture<R>> here,
 			Function<SessionEntry, CompletableFuture<R>> there) {
+		Assert.hasText(name, "'name' must not be blank");
 		CompletableFuture<R> result = attempt(new Route<>(name, here, there), ATTEMPTS);
 		result.whenComplete((value, failure) -> {
 			if (failure != null) {
@@ -61,7 +62,7 @@ final class SessionRouter {
 			this.counters.message(true);
 			return call(route.here, local.connection());
 		}
-		return find(route.name).thenCompose((entry) -> {
+		return this.directory.locate(route.name).thenCompose((entry) -> {
 			if (entry == null || attempts == 0) {
 				return CompletableFuture.failedFuture(new AbsentException(route.name));
 			}

@@ -275,14 +275,17 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 	}
 
 	@Override
+	public CompletableFuture<@Nullable SessionEntry> locate(String name) {
+		SessionEntry cached = this.nodes.isIsolated() ? null : this.cache.get(name);
+		return (cached != null && this.nodes.isKnown(cached.node())) ? CompletableFuture.completedFuture(cached)
+				: find(name);
+	}
+
+	@Override
 	public CompletableFuture<@Nullable SessionEntry> find(String name) {
 		if (this.nodes.isIsolated()) {
 			return CompletableFuture
 				.failedFuture(new ExchangeRejectedException(String.valueOf(this.nodes.problem()), null));
-		}
-		SessionEntry cached = this.cache.get(name);
-		if (cached != null && this.nodes.isKnown(cached.node())) {
-			return CompletableFuture.completedFuture(cached);
 		}
 		return bounded(this.engine.get(name)).thenCompose((bytes) -> {
 			SessionEntry entry = WireForm.entryOrNull(bytes);
