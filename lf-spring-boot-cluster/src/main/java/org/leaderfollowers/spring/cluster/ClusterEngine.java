@@ -76,7 +76,8 @@ interface ClusterEngine {
 	CompletableFuture<Long> renew(byte[] description, Duration lease);
 
 	/**
-	 * Reads which nodes have a lease.
+	 * Reads which nodes have a lease. Before this node has renewed its own, others may be
+	 * missing.
 	 * @return the descriptions by the identifiers of the nodes
 	 */
 	CompletableFuture<Map<String, byte[]>> nodes();
