@@ -28,6 +28,7 @@ import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor.LatencyDescr
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.PoolDescriptor;
 import org.leaderfollowers.spring.actuate.ServerDescriptor;
+import org.leaderfollowers.spring.actuate.SessionsEndpoint;
 
 import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
@@ -48,7 +49,7 @@ class ActuatorChapterTests {
 
 	/** These types have a table of their own. */
 	private static final Set<Class<?>> APART = Set.of(PoolDescriptor.class, ServerDescriptor.class,
-			LatencyDescriptor.class, ClientsEndpoint.ClientDescriptor.class);
+			LatencyDescriptor.class, ClientsEndpoint.ClientDescriptor.class, SessionsEndpoint.SessionDescriptor.class);
 
 	@ParameterizedTest
 	@MethodSource
@@ -66,6 +67,8 @@ class ActuatorChapterTests {
 				Arguments.of("`GET /actuator/lfhandoffs`", HandOffsEndpoint.HandOffsDescriptor.class),
 				Arguments.of("`GET /actuator/lfconnections`", ConnectionsEndpoint.ConnectionsDescriptor.class),
 				Arguments.of("`GET /actuator/lfclients`", ClientsEndpoint.ClientsDescriptor.class),
+				Arguments.of("`GET /actuator/lfsessions`", SessionsEndpoint.SessionsDescriptor.class),
+				Arguments.of("A session", SessionsEndpoint.SessionDescriptor.class),
 				Arguments.of("A client", ClientsEndpoint.ClientDescriptor.class), Arguments.of("A refusal",
 						Class.forName("org.leaderfollowers.spring.actuate.RefusedRequestException$RefusalDescriptor")));
 	}
@@ -74,7 +77,8 @@ class ActuatorChapterTests {
 	void everyParameterHasItsRow() throws IOException {
 		String chapter = Files.readString(CHAPTER);
 		Set<String> parameters = Stream
-			.of(LeaderFollowersEndpoint.class, HandOffsEndpoint.class, ConnectionsEndpoint.class, ClientsEndpoint.class)
+			.of(LeaderFollowersEndpoint.class, HandOffsEndpoint.class, ConnectionsEndpoint.class, ClientsEndpoint.class,
+					SessionsEndpoint.class)
 			.flatMap((endpoint) -> Arrays.stream(endpoint.getMethods()))
 			.filter((method) -> method.isAnnotationPresent(ReadOperation.class)
 					|| method.isAnnotationPresent(WriteOperation.class)
