@@ -76,7 +76,8 @@ interface ClusterEngine {
 	CompletableFuture<Long> renew(byte[] description, Duration lease);
 
 	/**
-	 * Reads which nodes have a lease.
+	 * Reads which nodes have a lease. Before this node has renewed its own, others may be
+	 * missing.
 	 * @return the descriptions by the identifiers of the nodes
 	 */
 	CompletableFuture<Map<String, byte[]>> nodes();
@@ -85,7 +86,9 @@ interface ClusterEngine {
 	 * Sends a message to a node. It arrives once or not at all; messages to one node may
 	 * overtake each other.
 	 * @return completed when the engine has accepted the message, which does not show
-	 * that it arrives; failed if the node is known to be gone
+	 * that it arrives; failed if the node is known to be gone. If the future fails, the
+	 * message may have arrived, or may arrive later: a node that was suspended receives
+	 * what had reached it before
 	 */
 	CompletableFuture<Void> send(String node, byte[] message);
 

@@ -1,22 +1,21 @@
 package org.leaderfollowers.spring.cluster;
 
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 
 import com.hazelcast.cluster.Cluster;
@@ -42,6 +41,8 @@ import org.jspecify.annotations.Nullable;
  * lifetime. Only members of the smaller side can find other values than before, and
  * exactly these learn of the healing.
  * <p>
+ * Each node tells the others of its lease, and learns of theirs.
+ * <p>
  * A message is a task for the member of its node, which a pool of threads of Hazelcast
  * runs, never a thread of a partition. Hazelcast sends a task again only if it has not
  * run, and drops it as soon as the member has left.
@@ -50,7 +51,10 @@ final class HazelcastClusterEngine implements ClusterEngine {
 
 	private static final Log logger = LogFactory.getLog(HazelcastClusterEngine.class);
 
-	private static final Duration STOP_TIMEOUT = Duration.ofSeconds(2);
+	/** How long to wait for members that may be suspended. */
+	private static final Duration ANSWER_TIMEOUT = Duration.ofSeconds(1);
+
+	private static final byte[] RECEIVED = {};
 
 	private final HazelcastInstance member;
 
@@ -58,8 +62,11 @@ final class HazelcastClusterEngine implements ClusterEngine {
 
 	private final IMap<String, byte[]> values;
 
-	/** The nodes by the addresses of their members, which outlive a split. */
-	private final IMap<String, byte[]> nodes;
+	/**
+	 * The leases of all nodes by identifier, as far as they have told this one. Not in a
+	 * map of Hazelcast: a member that is suspended would keep others from renewing.
+	 */
+	private final Map<String, HazelcastLease> leases = new ConcurrentHashMap<>();
 
 	private final IExecutorService messages;
 
@@ -81,7 +88,6 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		this.member = member;
 		this.key = "lf:" + cluster;
 		this.values = member.getMap(this.key);
-		this.nodes = member.getMap(this.key + ":nodes");
 		this.messages = member.getExecutorService(this.key);
 	}
 
@@ -106,12 +112,11 @@ final class HazelcastClusterEngine implements ClusterEngine {
 	public String start(String node, Receiver receiver) {
 		String address = address(this.member.getCluster().getLocalMember());
 		String id = node + "@" + address + "/" + UUID.randomUUID();
-		Running starting = new Running(id, address, receiver);
 		if (this.member.getUserContext().putIfAbsent(this.key, this) != null) {
 			throw new IllegalStateException("Another node uses the Hazelcast member '" + this.member.getName()
 					+ "' in the cluster '" + this.key + "'. Set another 'lf.cluster.name', or create another member.");
 		}
-		this.running = starting;
+		this.running = new Running(id, receiver);
 		return id;
 	}
 
@@ -127,18 +132,15 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		}
 		stopping.end();
 		this.member.getUserContext().remove(this.key, this);
-		try {
-			attempt(() -> call(this.nodes.removeAsync(stopping.address))).get(STOP_TIMEOUT.toMillis(),
-					TimeUnit.MILLISECONDS);
-		}
-		catch (InterruptedException ex) {
-			Thread.currentThread().interrupt();
-		}
-		catch (ExecutionException | TimeoutException ex) {
-			logger.debug("Cannot withdraw the lease of this node. It expires", ex);
-		}
+		this.leases.remove(stopping.id);
+		attempt(() -> tell(HazelcastLease.of(stopping.id, new byte[0], Duration.ZERO))).handle((told, failure) -> null)
+			.join();
 	}
 
+	/**
+	 * With a processor for each key, because its backup depends on what the owner has
+	 * found.
+	 */
 	@Override
 	public CompletableFuture<Map<String, byte[]>> touch(Collection<String> keys, Duration timeToLive) {
 		return attempt(() -> {
@@ -178,51 +180,80 @@ final class HazelcastClusterEngine implements ClusterEngine {
 	}
 
 	@Override
-	public CompletableFuture<Long> renew(byte[] description, Duration lease) {
+	public CompletableFuture<Long> renew(byte[] description, Duration duration) {
 		return attempt(() -> {
-			Running node = running();
-			byte[] id = node.id.getBytes(StandardCharsets.ISO_8859_1);
-			byte[] value = ByteBuffer.allocate(id.length + 1 + description.length)
-				.put(id)
-				.put((byte) 0)
-				.put(description)
-				.array();
-			return call(
-					this.nodes.setAsync(node.address, value, HazelcastCompareAndSet.seconds(lease), TimeUnit.SECONDS))
-				.thenApply((done) -> this.member.getCluster().getClusterTime());
+			Cluster cluster = this.member.getCluster();
+			HazelcastLease lease = HazelcastLease.of(running().id, description, duration);
+			this.leases.put(lease.id(), lease);
+			return tell(lease).thenApplyAsync((told) -> cluster.getClusterTime(), this.threads);
 		});
+	}
+
+	/**
+	 * Tells all nodes of a lease of this one, and learns of theirs.
+	 * @return completed when all members have answered or left, or soon: the lease of a
+	 * node does not depend on others
+	 */
+	private CompletableFuture<Void> tell(HazelcastLease lease) {
+		byte[] content = lease.encode();
+		List<CompletableFuture<Void>> told = new ArrayList<>();
+		for (Member each : this.member.getCluster().getMembers()) {
+			if (!each.localMember()) {
+				told.add(call(submit(new HazelcastMessage(this.key, "", content), each)).thenAccept((answer) -> {
+					if (answer != null && answer.length > 0) {
+						learn(answer);
+					}
+				}).exceptionally((failure) -> null));
+			}
+		}
+		return CompletableFuture.allOf(told.toArray(CompletableFuture[]::new))
+			.completeOnTimeout(null, ANSWER_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+	}
+
+	/**
+	 * Learns of the lease of another node.
+	 * @return the lease of this node, nothing if it has none, or {@code null} if it does
+	 * not run
+	 */
+	byte @Nullable [] exchange(byte[] lease) {
+		Running node = this.running;
+		if (node == null) {
+			return null;
+		}
+		learn(lease);
+		HazelcastLease own = this.leases.get(node.id);
+		return (own != null) ? own.encode() : RECEIVED;
+	}
+
+	private void learn(byte[] content) {
+		HazelcastLease lease = HazelcastLease.decode(content);
+		this.leases.put(lease.id(), lease);
 	}
 
 	@Override
 	public CompletableFuture<Map<String, byte[]>> nodes() {
 		return attempt(() -> {
-			Map<String, CompletableFuture<byte[]>> found = new LinkedHashMap<>();
-			for (Member each : this.member.getCluster().getMembers()) {
-				found.put(address(each), call(this.nodes.getAsync(address(each))));
-			}
-			return present(found).thenApply((byAddress) -> {
-				Map<String, byte[]> descriptions = new LinkedHashMap<>();
-				for (byte[] value : byAddress.values()) {
-					int end = 0;
-					while (value[end] != 0) {
-						end++;
-					}
-					descriptions.put(new String(value, 0, end, StandardCharsets.ISO_8859_1),
-							Arrays.copyOfRange(value, end + 1, value.length));
+			Set<String> members = new HashSet<>();
+			this.member.getCluster().getMembers().forEach((each) -> members.add(address(each)));
+			this.leases.values().removeIf(HazelcastLease::isExpired);
+			Map<String, byte[]> descriptions = new LinkedHashMap<>();
+			this.leases.forEach((id, lease) -> {
+				if (members.contains(address(id))) {
+					descriptions.put(id, lease.description());
 				}
-				return descriptions;
 			});
+			return CompletableFuture.completedFuture(descriptions);
 		});
 	}
 
 	@Override
 	public CompletableFuture<Void> send(String node, byte[] message) {
 		return attempt(() -> {
-			String address = node.substring(node.lastIndexOf('@') + 1, node.lastIndexOf('/'));
+			String address = address(node);
 			for (Member each : this.member.getCluster().getMembers()) {
 				if (address(each).equals(address)) {
 					return call(submit(new HazelcastMessage(this.key, node, message), each)).thenAccept((received) -> {
-						if (!received) {
+						if (received == null) {
 							throw gone(node);
 						}
 					});
@@ -237,18 +268,18 @@ final class HazelcastClusterEngine implements ClusterEngine {
 	 * would need a thread for each message on small machines.
 	 */
 	@SuppressWarnings("unchecked")
-	private CompletionStage<Boolean> submit(HazelcastMessage message, Member receiver) {
-		return (CompletionStage<Boolean>) this.messages.submitToMember(message, receiver);
+	private CompletionStage<byte @Nullable []> submit(HazelcastMessage message, Member receiver) {
+		return (CompletionStage<byte @Nullable []>) (Object) this.messages.submitToMember(message, receiver);
 	}
 
 	/**
 	 * Passes a message on to the node.
-	 * @return whether this is the node, and runs
+	 * @return {@code null} if this is not the node, or does not run
 	 */
-	boolean receive(String node, byte[] message) {
+	byte @Nullable [] receive(String node, byte[] message) {
 		Running receiving = this.running;
 		if (receiving == null || !receiving.id.equals(node)) {
-			return false;
+			return null;
 		}
 		try {
 			receiving.receiver.receive(message);
@@ -256,7 +287,7 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		catch (RuntimeException ex) {
 			logger.error("A message of another node has failed", ex);
 		}
-		return true;
+		return RECEIVED;
 	}
 
 	private Running running() {
@@ -269,6 +300,11 @@ final class HazelcastClusterEngine implements ClusterEngine {
 
 	private static String address(Member member) {
 		return member.getAddress().toString();
+	}
+
+	/** The address of the member of a node, which outlives a split. */
+	private static String address(String node) {
+		return node.substring(node.lastIndexOf('@') + 1, node.lastIndexOf('/'));
 	}
 
 	private static NodeGoneException gone(String node) {
@@ -320,17 +356,14 @@ final class HazelcastClusterEngine implements ClusterEngine {
 
 		private final String id;
 
-		private final String address;
-
 		private final Receiver receiver;
 
 		private final UUID lifecycleListener;
 
 		private final UUID membershipListener;
 
-		Running(String id, String address, Receiver receiver) {
+		Running(String id, Receiver receiver) {
 			this.id = id;
-			this.address = address;
 			this.receiver = receiver;
 			HazelcastInstance member = HazelcastClusterEngine.this.member;
 			this.lifecycleListener = member.getLifecycleService().addLifecycleListener((event) -> {
@@ -338,7 +371,7 @@ final class HazelcastClusterEngine implements ClusterEngine {
 					receiver.healed();
 				}
 			});
-			// With more members than a value has backups, values are lost
+			// If more members leave than a value has backups, the value is lost.
 			this.membershipListener = member.getCluster().addMembershipListener(new MembershipAdapter() {
 
 				@Override

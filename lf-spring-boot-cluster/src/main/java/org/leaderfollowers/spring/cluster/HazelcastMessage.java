@@ -11,14 +11,16 @@ import com.hazelcast.nio.serialization.DataSerializable;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A message on its way to a node. Returns whether the node has received it. Its name and
- * its form are part of what nodes of different versions exchange.
+ * A message on its way to a node, or the lease of its sender on the way to a member.
+ * Returns what the receiver answers, or {@code null} if it is not there. Its name and its
+ * form are part of what nodes of different versions exchange.
  */
-final class HazelcastMessage implements Callable<Boolean>, DataSerializable, HazelcastInstanceAware {
+final class HazelcastMessage implements Callable<byte[]>, DataSerializable, HazelcastInstanceAware {
 
 	/** The key of the engine in the context of its member. */
 	private String engine = "";
 
+	/** The receiver of a message, or nothing for a lease. */
 	private String node = "";
 
 	private byte[] content = {};
@@ -45,10 +47,12 @@ final class HazelcastMessage implements Callable<Boolean>, DataSerializable, Haz
 	 * would deliver the message twice.
 	 */
 	@Override
-	public Boolean call() {
-		return this.member != null
-				&& this.member.getUserContext().get(this.engine) instanceof HazelcastClusterEngine receiver
-				&& receiver.receive(this.node, this.content);
+	public byte @Nullable [] call() {
+		if (this.member == null
+				|| !(this.member.getUserContext().get(this.engine) instanceof HazelcastClusterEngine receiver)) {
+			return null;
+		}
+		return this.node.isEmpty() ? receiver.exchange(this.content) : receiver.receive(this.node, this.content);
 	}
 
 	@Override

@@ -60,6 +60,9 @@ public final class LeaderFollowersHazelcastAutoConfiguration {
 			// Spring shuts the member down, after the servers. A hook would not wait for
 			// them.
 			.setProperty("hazelcast.shutdownhook.enabled", "false")
+			// Values have a backup: a process that ends does not wait for members that do
+			// not answer.
+			.setProperty("hazelcast.graceful.shutdown.max.wait", "15")
 			// A silent member is gone after 15 s, and the parts of a split find each
 			// other within 10 s.
 			.setProperty("hazelcast.heartbeat.interval.seconds", "3")

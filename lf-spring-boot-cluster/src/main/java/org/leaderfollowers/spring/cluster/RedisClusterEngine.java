@@ -10,9 +10,9 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 
 import io.lettuce.core.ScriptOutputType;
@@ -42,7 +42,7 @@ final class RedisClusterEngine implements ClusterEngine {
 
 	private static final Duration STOP_TIMEOUT = Duration.ofSeconds(2);
 
-	private static final Executor RETRY = CompletableFuture.delayedExecutor(500, TimeUnit.MILLISECONDS);
+	private static final Duration RETRY_DELAY = Duration.ofMillis(500);
 
 	/** A missing value is false in Lua. */
 	private static final byte[] COMPARE_AND_SET = bytes("""
@@ -132,7 +132,9 @@ final class RedisClusterEngine implements ClusterEngine {
 		}
 		catch (RuntimeException ex) {
 			logger.warn("Cannot connect to Redis. Sessions stay local until it can be reached", ex);
-			RETRY.execute(() -> reconnect(starting));
+			Thread thread = new Thread(() -> reconnect(starting), "lf-redis");
+			thread.setDaemon(true);
+			thread.start();
 		}
 		return starting.id;
 	}
@@ -151,16 +153,16 @@ final class RedisClusterEngine implements ClusterEngine {
 	}
 
 	private void reconnect(Running node) {
-		if (this.running != node) {
-			return;
-		}
-		try {
-			connect(node);
-			node.heal();
-		}
-		catch (RuntimeException ex) {
-			logger.debug("Cannot connect to Redis", ex);
-			RETRY.execute(() -> reconnect(node));
+		while (this.running == node) {
+			LockSupport.parkNanos(RETRY_DELAY.toNanos());
+			try {
+				connect(node);
+				node.heal();
+				return;
+			}
+			catch (RuntimeException ex) {
+				logger.debug("Cannot connect to Redis", ex);
+			}
 		}
 	}
 
@@ -341,7 +343,8 @@ final class RedisClusterEngine implements ClusterEngine {
 			if (RedisClusterEngine.this.running == this) {
 				call((redis) -> redis.ping()).whenComplete((pong, failure) -> {
 					if (failure != null) {
-						RETRY.execute(this::heal);
+						CompletableFuture.delayedExecutor(RETRY_DELAY.toMillis(), TimeUnit.MILLISECONDS)
+							.execute(this::heal);
 					}
 					else {
 						this.receiver.healed();

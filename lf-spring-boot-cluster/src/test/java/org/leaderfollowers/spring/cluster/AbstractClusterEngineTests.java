@@ -5,7 +5,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -239,10 +238,13 @@ abstract class AbstractClusterEngineTests {
 
 	@Test
 	void touchExtendsTheLifetime() {
-		Duration begin = Duration.ofSeconds(10);
-		assertThat(get(this.first.compareAndSet("touched", null, bytes("1"), begin))).isTrue();
-		assertThat(get(this.first.compareAndSet("left", null, bytes("2"), begin))).isTrue();
-		assertThat(get(this.second.touch(List.of("touched"), LONG))).containsOnlyKeys("touched");
+		eventually().until(() -> {
+			// Again if the values have expired before they were touched, on a busy
+			// machine
+			get(this.first.compareAndSet("touched", null, bytes("1"), Duration.ofSeconds(5)));
+			get(this.first.compareAndSet("left", null, bytes("2"), Duration.ofSeconds(5)));
+			return get(this.second.touch(List.of("touched"), LONG)).containsKey("touched");
+		});
 		eventually().until(() -> get(this.first.get("left")) == null);
 		assertThat(get(this.first.get("touched"))).isEqualTo(bytes("1"));
 		assertThat(get(this.second.touch(List.of("touched", "left"), Duration.ofMillis(100))))
@@ -254,7 +256,7 @@ abstract class AbstractClusterEngineTests {
 	void nodesAreRegisteredForTheirLease() {
 		assertThat(get(this.first.nodes())).isEmpty();
 		get(this.first.renew(bytes("first"), LONG));
-		get(this.second.renew(random(5_000), Duration.ofSeconds(10)));
+		get(this.second.renew(random(5_000), LONG));
 		for (ClusterEngine engine : List.of(this.first, this.second)) {
 			Map<String, byte[]> nodes = get(engine.nodes());
 			assertThat(nodes).containsOnlyKeys(this.firstId, this.secondId);
@@ -263,6 +265,7 @@ abstract class AbstractClusterEngineTests {
 		}
 		get(this.first.renew(new byte[0], LONG));
 		assertThat(get(this.second.nodes()).get(this.firstId)).isEmpty();
+		get(this.second.renew(bytes("second"), Duration.ofMillis(100)));
 		eventually().until(() -> get(this.first.nodes()).size() == 1);
 		assertThat(get(this.second.nodes())).containsOnlyKeys(this.firstId);
 		get(this.second.renew(bytes("again"), LONG));
@@ -275,7 +278,6 @@ abstract class AbstractClusterEngineTests {
 		List<Long> times = List.of(get(this.first.renew(bytes("1"), LONG)), get(this.second.renew(bytes("2"), LONG)),
 				get(this.first.renew(bytes("1"), LONG)));
 		assertThat(times).allSatisfy((time) -> assertThat(time).isBetween(before, System.currentTimeMillis() + 60_000));
-		assertThat(times.get(2)).isGreaterThanOrEqualTo(times.get(0));
 	}
 
 	@Test
@@ -388,10 +390,6 @@ abstract class AbstractClusterEngineTests {
 		@Override
 		public void healed() {
 			this.healings.incrementAndGet();
-		}
-
-		Collection<String> texts() {
-			return this.messages.keySet();
 		}
 
 	}

@@ -48,7 +48,8 @@ class ConfigurationMetadataTests {
 	@Test
 	void everyKeyIsThereWithADescriptionInTheStyleOfBoot() {
 		assertThat(this.descriptions).containsOnlyKeys("lf.cluster.enabled", "lf.cluster.engine", "lf.cluster.name",
-				"lf.cluster.node-name", "lf.cluster.hazelcast.members", "lf.cluster.hazelcast.port",
+				"lf.cluster.node-name", "lf.cluster.lease", "lf.cluster.verify-interval", "lf.cluster.max-cached-names",
+				"lf.cluster.hazelcast.members", "lf.cluster.hazelcast.port",
 				"lf.cluster.hazelcast.kubernetes.service-dns");
 		assertThat(this.descriptions).allSatisfy((name, description) -> assertThat(description).as(name)
 			.matches("[A-Z].*\\.")

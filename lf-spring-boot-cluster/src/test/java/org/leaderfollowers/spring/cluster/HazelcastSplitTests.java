@@ -70,6 +70,31 @@ class HazelcastSplitTests {
 	}
 
 	@Test
+	void aNodeRenewsItsLeaseWhileAnotherOneIsSilent() {
+		List<Integer> ports = List.of(TcpProxy.freePort(), TcpProxy.freePort());
+		try (TcpProxy toFirst = new TcpProxy(ports.get(0));
+				TcpProxy toSecond = new TcpProxy(ports.get(1));
+				HazelcastMembers members = new HazelcastMembers()) {
+			List<Integer> publicPorts = List.of(toFirst.port(), toSecond.port());
+			List<HazelcastInstance> both = List.of(members.start(ports.get(0), publicPorts.get(0), publicPorts),
+					members.start(ports.get(1), publicPorts.get(1), publicPorts));
+			awaitSize(both, 2);
+			ClusterEngine first = new HazelcastClusterEngine(both.get(0), this.cluster);
+			ClusterEngine second = new HazelcastClusterEngine(both.get(1), this.cluster);
+			String firstId = first.start("north", new Inbox());
+			String secondId = second.start("south", new Inbox());
+			get(first.renew(bytes("first"), LONG));
+			get(second.renew(bytes("second"), LONG));
+			toFirst.silence();
+			toSecond.silence();
+			get(first.renew(bytes("again"), LONG));
+			get(second.renew(bytes("again"), LONG));
+			assertThat(get(first.nodes())).containsOnlyKeys(firstId, secondId);
+			assertThat(both).allSatisfy((each) -> assertThat(each.getCluster().getMembers()).hasSize(2));
+		}
+	}
+
+	@Test
 	void aNodeThatDiesIsGoneAndItsValuesStay() {
 		try (HazelcastMembers members = HazelcastMembers.two()) {
 			Inbox inbox = new Inbox();

@@ -168,7 +168,13 @@ class LeaderFollowersClusterAutoConfigurationTests {
 		assertThat(config.getNetworkConfig().getJoin().isAutoDetectionEnabled()).isFalse();
 		assertThat(config.getNetworkConfig().getPort()).isEqualTo(5701);
 		assertThat(config.getNetworkConfig().isPortAutoIncrement()).isTrue();
-		assertThat(config.getProperty("hazelcast.phone.home.enabled")).isEqualTo("false");
+		assertThat(config.getProperties()).containsEntry("hazelcast.phone.home.enabled", "false")
+			.containsEntry("hazelcast.shutdownhook.enabled", "false")
+			.containsEntry("hazelcast.graceful.shutdown.max.wait", "15")
+			.containsEntry("hazelcast.heartbeat.interval.seconds", "3")
+			.containsEntry("hazelcast.max.no.heartbeat.seconds", "15")
+			.containsEntry("hazelcast.merge.first.run.delay.seconds", "10")
+			.containsEntry("hazelcast.merge.next.run.delay.seconds", "10");
 	}
 
 	@Test

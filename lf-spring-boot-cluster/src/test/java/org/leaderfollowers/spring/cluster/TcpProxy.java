@@ -23,6 +23,8 @@ final class TcpProxy implements AutoCloseable {
 
 	private volatile boolean dropsReplies;
 
+	private volatile boolean silent;
+
 	TcpProxy(int target) {
 		this.target = target;
 		try {
@@ -58,7 +60,13 @@ final class TcpProxy implements AutoCloseable {
 		this.dropsReplies = true;
 	}
 
+	/** Drops everything, and closes nothing. */
+	void silence() {
+		this.silent = true;
+	}
+
 	void mend() {
+		this.silent = false;
 		this.dropsReplies = false;
 		this.cut = false;
 	}
@@ -100,7 +108,7 @@ final class TcpProxy implements AutoCloseable {
 			OutputStream output = to.getOutputStream();
 			byte[] buffer = new byte[65_536];
 			for (int length = input.read(buffer); length >= 0; length = input.read(buffer)) {
-				if (!(replies && this.dropsReplies)) {
+				if (!this.silent && !(replies && this.dropsReplies)) {
 					output.write(buffer, 0, length);
 				}
 			}
