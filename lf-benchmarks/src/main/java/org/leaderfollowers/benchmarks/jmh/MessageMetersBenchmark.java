@@ -60,7 +60,8 @@ public class MessageMetersBenchmark {
 		context.register(MetricsAutoConfiguration.class, ObservationAutoConfiguration.class,
 				LeaderFollowersAutoConfiguration.class, LeaderFollowersObservationAutoConfiguration.class);
 		context.refresh();
-		return context.getBean(MessageHandlerDecorator.class).decorate(this.plain, "default", "echo");
+		return context.getBean("leaderFollowersObservationDecorator", MessageHandlerDecorator.class)
+			.decorate(this.plain, "default", "echo");
 	}
 
 	@Benchmark

@@ -395,7 +395,7 @@ class MessageMeasurementTests {
 
 	/** Returns the interceptor, or the handler itself if there is none. */
 	private static Object decorated(ApplicationContext context) {
-		MessageHandler handler = context.getBean(MessageHandlerDecorator.class)
+		MessageHandler handler = context.getBean("leaderFollowersObservationDecorator", MessageHandlerDecorator.class)
 			.decorate(new EchoHandler(), "default", "echo");
 		return (handler instanceof EchoHandler) ? handler
 				: assertThat(handler).extracting("interceptor").isNotNull().actual();
