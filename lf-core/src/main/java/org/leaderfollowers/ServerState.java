@@ -19,6 +19,12 @@ final class ServerState {
 
 	private final Quiescence quiescence;
 
+	/**
+	 * The state of the server, if this is the state of its connections in another pool;
+	 * otherwise {@code null}.
+	 */
+	private final @Nullable ServerState whole;
+
 	private volatile ServerSnapshot.State current = ServerSnapshot.State.NEW;
 
 	/**
@@ -37,22 +43,23 @@ final class ServerState {
 	private volatile @Nullable String listeningFailure;
 
 	ServerState(String name, ServerWarnings warnings) {
-		this(name, warnings, new Quiescence(Clock.SYSTEM));
+		this(name, warnings, new Quiescence(Clock.SYSTEM), null);
 	}
 
-	private ServerState(String name, ServerWarnings warnings, Quiescence quiescence) {
+	private ServerState(String name, ServerWarnings warnings, Quiescence quiescence, @Nullable ServerState whole) {
 		this.name = name;
 		this.warnings = warnings;
 		this.quiescence = quiescence;
+		this.whole = whole;
 	}
 
 	/**
 	 * Creates the state of those connections of the server that another pool serves. They
-	 * may drain although the server runs. Its changes are also seen by threads that wait
-	 * for the server.
+	 * drain if the server does, and may drain although it runs. Its changes are also seen
+	 * by threads that wait for the server.
 	 */
 	ServerState inOtherPool() {
-		ServerState state = new ServerState(this.name, this.warnings, this.quiescence);
+		ServerState state = new ServerState(this.name, this.warnings, this.quiescence, this);
 		state.current = ServerSnapshot.State.RUNNING;
 		return state;
 	}
@@ -71,12 +78,13 @@ final class ServerState {
 
 	/** Whether everything drains. */
 	boolean isDraining() {
-		return isEnding() && !this.gradual;
+		return (this.current != ServerSnapshot.State.RUNNING && !this.gradual)
+				|| (this.whole != null && this.whole.isDraining());
 	}
 
 	/** Whether nothing new is accepted, and some or all connections drain. */
 	boolean isEnding() {
-		return this.current != ServerSnapshot.State.RUNNING;
+		return this.current != ServerSnapshot.State.RUNNING || (this.whole != null && this.whole.isEnding());
 	}
 
 	/** Ends an evacuation: all connections drain from now on. */

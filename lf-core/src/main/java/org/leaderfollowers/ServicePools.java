@@ -93,11 +93,6 @@ final class ServicePools {
 		this.guests.forEach((each) -> each.pool.servesNoMore(each));
 	}
 
-	/** The server drains. */
-	void drain() {
-		this.guests.forEach((each) -> each.context.server().drain());
-	}
-
 	/** A connection was closed. */
 	void changed() {
 		this.guests.forEach((each) -> each.context.server().changed());

@@ -124,7 +124,6 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		if (evacuating != null) {
 			evacuating.end();
 		}
-		this.servicePools.drain();
 		Acceptor current = this.acceptor;
 		if (current != null) {
 			current.requestClose();

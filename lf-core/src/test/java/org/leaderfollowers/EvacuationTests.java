@@ -254,6 +254,39 @@ class EvacuationTests {
 		server.close();
 	}
 
+	@ParameterizedTest
+	@ValueSource(booleans = { true, false })
+	void connectionsThatAnotherPoolServesAreToldToo(boolean beforeOpening) {
+		LeaderFollowersPool own = this.engine.pool(2, 4);
+		LeaderFollowersPool other = this.engine.pool(1, 2);
+		TcpServer server = this.engine.start(TcpServer.builder(own)
+			.port(0)
+			.framing(Framing.line())
+			.handler(this.guest)
+			.serviceClass(new ServiceClass() {
+
+				@Override
+				public String poolOf(Connection connection) {
+					return beforeOpening ? other.name() : null;
+				}
+
+				@Override
+				public String poolOf(Connection connection, ByteBuffer firstMessage) {
+					return other.name();
+				}
+
+			}, other));
+		List<Peer> peers = connect(server, 5);
+		peers.forEach((peer) -> assertThat(peer.send("moved\n").readLine()).isEqualTo("moved"));
+		assertThat(server.connections().map(ConnectionSnapshot::pool)).containsOnly(other.name());
+		// One more is open but has not sent its first message.
+		peers.add(this.engine.connect(server));
+		this.guest.await(6);
+		assertThat(server.evacuate(CloseRate.of("1000/s"))).isTrue();
+		peers.forEach((peer) -> assertThat(peer.readTextToEnd()).isEqualTo("bye\n"));
+		assertThat(server.awaitDrained(Duration.ofSeconds(60))).isTrue();
+	}
+
 	@Test
 	void anEmptyServerIsEvacuatedAtOnce() {
 		TcpServer server = server(2);

@@ -28,9 +28,12 @@ import org.springframework.context.annotation.Bean;
 		search = SearchStrategy.CURRENT)
 public final class LeaderFollowersSessionAutoConfiguration {
 
-	/** Does not depend on the beans that the servers need, so handlers can use it. */
+	/**
+	 * Does not depend on the beans that the servers need, so handlers can use it. A child
+	 * context shares the sessions of its parent, because a process is one node.
+	 */
 	@Bean
-	@ConditionalOnMissingBean(search = SearchStrategy.CURRENT)
+	@ConditionalOnMissingBean
 	LfSessions leaderFollowersSessions(LfProperties properties, ObjectProvider<SessionDirectory> directory,
 			LeaderFollowersServers servers, MessageConversion conversion, ApplicationEventPublisher events) {
 		return new LfSessions(directory.getIfAvailable(() -> SessionDirectory.inMemory(Clock.systemUTC())),

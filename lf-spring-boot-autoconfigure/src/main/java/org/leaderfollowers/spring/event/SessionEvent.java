@@ -9,8 +9,10 @@ import org.leaderfollowers.Connection;
 @SuppressWarnings("serial")
 public abstract class SessionEvent extends LfEvent {
 
+	/** The name of the session. */
 	private final String name;
 
+	/** The fencing number of the session. */
 	private final long epoch;
 
 	SessionEvent(Connection connection, String name, long epoch) {

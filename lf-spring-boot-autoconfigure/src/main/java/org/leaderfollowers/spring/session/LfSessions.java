@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
@@ -92,17 +93,13 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 		this.timeout = options.timeout();
 	}
 
-	/**
-	 * Joins the other nodes.
-	 */
+	/** Joins the other nodes. */
 	@Override
 	public void afterPropertiesSet() {
 		this.directory.start(this.bindings);
 	}
 
-	/**
-	 * Leaves the other nodes.
-	 */
+	/** Leaves the other nodes. */
 	@Override
 	public void destroy() {
 		this.directory.stop();
@@ -211,12 +208,7 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 	 * @throws IllegalArgumentException if the framing cannot express the message
 	 */
 	public Delivery send(String name, Object payload) {
-		try {
-			return SessionRouter.await(sendAsync(name, payload), this.timeout.multipliedBy(2));
-		}
-		catch (ExchangeTimeoutException ex) {
-			return Delivery.UNKNOWN;
-		}
+		return SessionRouter.await(sendAsync(name, payload), this.timeout.multipliedBy(2));
 	}
 
 	/**
@@ -231,8 +223,9 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 				(connection) -> CompletableFuture.completedFuture(
 						Delivery.of(connection, this.conversion.write(connection.server(), connection, payload))),
 				(entry) -> this.directory.send(entry, this.conversion.write(entry.server(), null, payload),
-						left(deadline)));
-		return sent.exceptionally(SessionRouter::undelivered);
+						SessionRouter.left(deadline)));
+		return sent.exceptionally(SessionRouter::undelivered)
+			.completeOnTimeout(Delivery.UNKNOWN, this.timeout.toNanos(), TimeUnit.NANOSECONDS);
 	}
 
 	/**
@@ -280,9 +273,15 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 		// This thread waits as a handler does, so it can lead meanwhile.
 		this.counters.message(true);
 		Connection connection = local.connection();
-		ByteBuffer reply = connection.exchange(this.conversion.write(connection.server(), connection, request),
-				timeout);
-		return cast(this.conversion.read(connection.server(), type, reply));
+		try {
+			ByteBuffer reply = connection.exchange(this.conversion.write(connection.server(), connection, request),
+					timeout);
+			return cast(this.conversion.read(connection.server(), type, reply));
+		}
+		catch (RuntimeException ex) {
+			this.counters.failed();
+			throw ex;
+		}
 	}
 
 	/**
@@ -318,13 +317,16 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 	private <T> CompletableFuture<T> exchangeAsync(String name, Object request, ResolvableType type, Duration timeout) {
 		Assert.isTrue(!timeout.isNegative() && !timeout.isZero(), "'timeout' must be more than 0");
 		long deadline = System.nanoTime() + timeout.toNanos();
-		return this.router.route(name,
-				(connection) -> connection
-					.exchangeAsync(this.conversion.write(connection.server(), connection, request), left(deadline))
-					.thenApply((reply) -> this.<T>cast(this.conversion.read(connection.server(), type, reply))),
-				(entry) -> this.directory
-					.exchange(entry, this.conversion.write(entry.server(), null, request), left(deadline))
-					.thenApply((reply) -> this.<T>cast(this.conversion.read(entry.server(), type, reply))));
+		return SessionRouter.within(timeout,
+				this.router.route(name,
+						(connection) -> connection
+							.exchangeAsync(this.conversion.write(connection.server(), connection, request),
+									SessionRouter.left(deadline))
+							.thenApply((reply) -> this.<T>cast(this.conversion.read(connection.server(), type, reply))),
+						(entry) -> this.directory
+							.exchange(entry, this.conversion.write(entry.server(), null, request),
+									SessionRouter.left(deadline))
+							.thenApply((reply) -> this.<T>cast(this.conversion.read(entry.server(), type, reply)))));
 	}
 
 	/**
@@ -381,15 +383,11 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 	}
 
 	/**
-	 * Returns the entries of the sessions of this node, a snapshot.
-	 * @return the entries of the sessions of this node, a snapshot
+	 * Returns the entries of the sessions of this node.
+	 * @return a snapshot
 	 */
 	public Collection<SessionEntry> held() {
 		return this.bindings.held();
-	}
-
-	private static Duration left(long deadline) {
-		return Duration.ofNanos(Math.max(1, deadline - System.nanoTime()));
 	}
 
 	@SuppressWarnings("unchecked") // converted to this type

@@ -5,7 +5,9 @@ import java.nio.charset.Charset;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
@@ -16,6 +18,7 @@ import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ConnectionClosedException;
 import org.leaderfollowers.spring.event.SessionClosedEvent;
+import org.leaderfollowers.spring.event.SessionEvent;
 import org.leaderfollowers.spring.event.SessionOpenedEvent;
 import org.leaderfollowers.spring.event.SessionTakenOverEvent;
 import org.leaderfollowers.spring.handler.LfConnections.Delivery;
@@ -32,8 +35,8 @@ final class SessionBindings implements SessionHolder {
 
 	private static final Log logger = LogFactory.getLog(LfSessions.class);
 
-	/** The attribute of a connection that holds its {@link LocalSession}. */
-	private static final String SESSION = LocalSession.class.getName();
+	/** The attribute of a connection that holds its {@link Seat}. */
+	private static final String SESSION = Seat.class.getName();
 
 	private final LocalSessions sessions = new LocalSessions();
 
@@ -59,6 +62,7 @@ final class SessionBindings implements SessionHolder {
 	SessionEntry bind(Connection connection, String name) {
 		Assert.notNull(connection, "'connection' must not be null");
 		Assert.hasText(name, "The name of a session must not be blank");
+		Assert.isTrue(name.equals(Printable.of(name)), "The name of a session has characters that cannot be printed");
 		Assert.isTrue(name.length() <= this.options.maxNameLength(),
 				() -> "The name of a session has %d characters, but at most %d are allowed ('lf.sessions.max-name-length')"
 					.formatted(name.length(), this.options.maxNameLength()));
@@ -68,7 +72,8 @@ final class SessionBindings implements SessionHolder {
 					"%s is closed, so it does not take the name of a session".formatted(connection), CloseReason.LOCAL,
 					null);
 		}
-		LocalSession bound = of(connection);
+		Seat seat = seat(connection);
+		LocalSession bound = seat.session.get();
 		if (bound != null && bound.name().equals(name) && this.sessions.get(name) == bound) {
 			return bound.entry();
 		}
@@ -80,24 +85,53 @@ final class SessionBindings implements SessionHolder {
 			connection.close(CloseReason.TAKEN_OVER);
 			return session.entry();
 		}
-		if (bound != null) {
-			end(bound, CloseReason.LOCAL);
-		}
-		connection.attributes().put(SESSION, session);
-		connection.name(name);
-		connection.loggedIn();
 		this.counters.opened();
+		LocalSession former = seat.session.getAndSet(session);
+		if (former != null) {
+			end(former, CloseReason.LOCAL);
+		}
+		if (loser != null && loser != former) {
+			takenOver(loser, session.entry());
+		}
 		try {
-			if (loser != null && loser != bound) {
-				takenOver(loser, session.entry());
-			}
+			connection.name(name);
+			connection.loggedIn();
 			this.events.publishEvent(new SessionOpenedEvent(connection, name, session.entry().epoch()));
 		}
 		finally {
-			// Runs at once if the connection has been closed meanwhile.
-			connection.whenClosed().thenAccept((reason) -> end(session, reason));
+			session.announced().complete(null);
+			CloseReason reason = seat.closed;
+			if (reason != null) {
+				// The connection was closed before the session had its seat.
+				end(session, reason);
+			}
 		}
 		return session.entry();
+	}
+
+	/**
+	 * Returns the seat of a connection.
+	 * @throws UnsupportedOperationException for a datagram, before anything is done
+	 */
+	private Seat seat(Connection connection) {
+		Seat seat = of(connection);
+		if (seat == null) {
+			Seat created = new Seat();
+			CompletableFuture<CloseReason> closed = connection.whenClosed();
+			Object earlier = connection.attributes().putIfAbsent(SESSION, created);
+			if (earlier != null) {
+				return (Seat) earlier;
+			}
+			seat = created;
+			closed.thenAccept((reason) -> {
+				created.closed = reason;
+				LocalSession session = created.session.get();
+				if (session != null) {
+					end(session, reason);
+				}
+			});
+		}
+		return seat;
 	}
 
 	/** Takes the name in the directory, which may take a while. */
@@ -121,14 +155,19 @@ final class SessionBindings implements SessionHolder {
 	}
 
 	void unbind(Connection connection) {
-		LocalSession session = of(connection);
+		LocalSession session = session(connection);
 		if (session != null) {
 			end(session, CloseReason.LOCAL);
 		}
 	}
 
-	private static @Nullable LocalSession of(Connection connection) {
-		return (LocalSession) connection.attributes().get(SESSION);
+	private static @Nullable Seat of(Connection connection) {
+		return (Seat) connection.attributes().get(SESSION);
+	}
+
+	private static @Nullable LocalSession session(Connection connection) {
+		Seat seat = of(connection);
+		return (seat != null) ? seat.session.get() : null;
 	}
 
 	private void end(LocalSession session, CloseReason reason) {
@@ -138,15 +177,29 @@ final class SessionBindings implements SessionHolder {
 		if (this.sessions.remove(session)) {
 			this.directory.release(session.entry());
 		}
-		session.connection().attributes().remove(SESSION, session);
-		this.counters.closed();
-		SessionEntry successor = session.successor().get();
-		if (successor != null) {
-			this.events.publishEvent(new SessionTakenOverEvent(session.connection(), session.name(),
-					session.entry().epoch(), successor.node()));
+		Seat seat = of(session.connection());
+		if (seat != null) {
+			seat.session.compareAndSet(session, null);
 		}
-		this.events.publishEvent(
-				new SessionClosedEvent(session.connection(), session.name(), session.entry().epoch(), reason));
+		this.counters.closed();
+		session.announced().thenRun(() -> {
+			SessionEntry successor = session.successor().get();
+			if (successor != null) {
+				publish(new SessionTakenOverEvent(session.connection(), session.name(), session.entry().epoch(),
+						successor.node()));
+			}
+			publish(new SessionClosedEvent(session.connection(), session.name(), session.entry().epoch(), reason));
+		});
+	}
+
+	/** Nobody else would hear of the failure of a listener. */
+	private void publish(SessionEvent event) {
+		try {
+			this.events.publishEvent(event);
+		}
+		catch (RuntimeException ex) {
+			logger.error("A listener for %s has failed".formatted(Printable.of(event.toString())), ex);
+		}
 	}
 
 	private void takenOver(LocalSession loser, SessionEntry successor) {
@@ -165,20 +218,20 @@ final class SessionBindings implements SessionHolder {
 
 	void join(Connection connection, String group) {
 		Assert.hasText(group, "'group' must not be blank");
-		LocalSession session = of(connection);
+		LocalSession session = session(connection);
 		Assert.state(session != null, () -> "%s joined no group: bind it to a name first".formatted(connection));
 		this.sessions.join(session, group);
 	}
 
 	void leave(Connection connection, String group) {
-		LocalSession session = of(connection);
+		LocalSession session = session(connection);
 		if (session != null) {
 			this.sessions.leave(session, group);
 		}
 	}
 
 	Set<String> groups(Connection connection) {
-		LocalSession session = of(connection);
+		LocalSession session = session(connection);
 		return (session != null) ? Set.copyOf(session.groups()) : Set.of();
 	}
 
@@ -211,7 +264,13 @@ final class SessionBindings implements SessionHolder {
 		return ((group != null) ? this.sessions.members(group) : this.sessions.all()).map((session) -> {
 			Connection connection = session.connection();
 			ByteBuffer message = messages.getOrDefault(this.charsets.apply(connection.server()), first);
-			return SessionBroadcast.NONE.plus(Delivery.of(connection, message.duplicate()));
+			try {
+				return SessionBroadcast.NONE.plus(Delivery.of(connection, message.duplicate()));
+			}
+			catch (IllegalArgumentException ex) {
+				// The framing of this server cannot express it; others may.
+				return SessionBroadcast.NONE.plus(Delivery.GONE);
+			}
 		}).reduce(SessionBroadcast.NONE, SessionBroadcast::plus);
 	}
 
@@ -221,6 +280,20 @@ final class SessionBindings implements SessionHolder {
 		if (loser != null) {
 			takenOver(loser, successor);
 		}
+	}
+
+	/**
+	 * The place of a connection for its session, from its first bind until it ends. First
+	 * the one that binds takes the seat and then looks whether the connection is closed;
+	 * first the one that closes marks it and then looks at the seat: one of them ends the
+	 * session.
+	 */
+	private static final class Seat {
+
+		private final AtomicReference<@Nullable LocalSession> session = new AtomicReference<>();
+
+		private volatile @Nullable CloseReason closed;
+
 	}
 
 }

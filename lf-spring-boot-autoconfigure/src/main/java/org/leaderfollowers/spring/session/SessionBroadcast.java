@@ -8,7 +8,8 @@ import org.leaderfollowers.spring.handler.LfConnections.Delivery;
  * @param sent how many connections have accepted the message
  * @param notWritable how many connections were skipped because too many bytes wait for
  * their clients already
- * @param gone how many connections were closed meanwhile
+ * @param gone how many connections were closed meanwhile, or have a framing that cannot
+ * express the message
  * @param silentNodes how many nodes have not answered in time, or could not be reached:
  * their sessions may or may not have got the message
  */

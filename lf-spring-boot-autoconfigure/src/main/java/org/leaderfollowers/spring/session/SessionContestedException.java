@@ -1,5 +1,7 @@
 package org.leaderfollowers.spring.session;
 
+import org.leaderfollowers.spring.internal.Printable;
+
 /**
  * Thrown when a connection wants a name that was taken over too often in a short time:
  * probably several clients use the same name, and each that is thrown out logs in again.
@@ -16,7 +18,7 @@ public class SessionContestedException extends RuntimeException {
 	 */
 	public SessionContestedException(SessionEntry holder, SessionClaim claim) {
 		super("Session '%s' was taken over %d times within %s, so further logins are refused for now: several clients seem to use the same name. The limits are 'lf.sessions.max-takeovers' and 'lf.sessions.takeover-period'"
-			.formatted(holder.name(), holder.takeovers(), claim.takeoverPeriod()));
+			.formatted(Printable.of(holder.name()), holder.takeovers(), claim.takeoverPeriod()));
 	}
 
 }

@@ -28,6 +28,13 @@ public record SessionEntry(String name, String node, String server, long epoch, 
 
 	/**
 	 * Creates an entry.
+	 * @param name the name
+	 * @param node the identifier of the node
+	 * @param server the name of the server
+	 * @param epoch the fencing number, more than 0
+	 * @param since when the connection took the name
+	 * @param takeovers how often the name was taken over, at least 0
+	 * @param takeoversSince when the period of the takeovers began
 	 * @throws IllegalArgumentException if a text is {@code null} or a number is negative
 	 */
 	public SessionEntry {
@@ -61,7 +68,7 @@ public record SessionEntry(String name, String node, String server, long epoch, 
 			return new SessionEntry(claim.name(), claim.node(), claim.server(), epoch, now, 0, now);
 		}
 		epoch = Math.max(epoch, previous.epoch + 1);
-		boolean samePeriod = Duration.between(previous.takeoversSince, now).compareTo(claim.takeoverPeriod()) < 0;
+		boolean samePeriod = Duration.between(previous.takeoversSince, now).abs().compareTo(claim.takeoverPeriod()) < 0;
 		int before = samePeriod ? previous.takeovers : 0;
 		if (isHeld && before >= claim.maxTakeovers()) {
 			throw new SessionContestedException(previous, claim);

@@ -18,6 +18,10 @@ public record SessionOptions(int maxNameLength, int maxTakeovers, Duration takeo
 
 	/**
 	 * Creates limits.
+	 * @param maxNameLength from 1
+	 * @param maxTakeovers from 1
+	 * @param takeoverPeriod more than 0
+	 * @param timeout more than 0
 	 * @throws IllegalArgumentException if a value is out of range
 	 */
 	public SessionOptions {

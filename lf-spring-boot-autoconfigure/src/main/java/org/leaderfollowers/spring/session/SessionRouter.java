@@ -14,6 +14,7 @@ import org.leaderfollowers.ExchangeLostException;
 import org.leaderfollowers.ExchangeRejectedException;
 import org.leaderfollowers.ExchangeTimeoutException;
 import org.leaderfollowers.spring.handler.LfConnections.Delivery;
+import org.leaderfollowers.spring.internal.Printable;
 
 import org.springframework.util.Assert;
 
@@ -102,6 +103,24 @@ final class SessionRouter {
 		return (failure instanceof CompletionException && failure.getCause() != null) ? failure.getCause() : failure;
 	}
 
+	/** The time until a deadline by {@link System#nanoTime()}. */
+	static Duration left(long deadline) {
+		long left = deadline - System.nanoTime();
+		if (left <= 0) {
+			throw new ExchangeRejectedException("Finding the client took too long, so nothing was sent", null);
+		}
+		return Duration.ofNanos(left);
+	}
+
+	/** Limits the time of an exchange, of which finding the client is a part. */
+	static <R> CompletableFuture<R> within(Duration timeout, CompletableFuture<R> exchange) {
+		return exchange.orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS).exceptionally((failure) -> {
+			Throwable cause = unwrap(failure);
+			throw new CompletionException((cause instanceof TimeoutException)
+					? new ExchangeTimeoutException("No reply came within %s".formatted(timeout), cause) : cause);
+		});
+	}
+
 	/** Says what became of a message, if that is known of the failure. */
 	static Delivery undelivered(Throwable failure) {
 		Throwable cause = unwrap(failure);
@@ -155,7 +174,7 @@ final class SessionRouter {
 	static final class AbsentException extends ExchangeRejectedException {
 
 		private AbsentException(String name) {
-			super("No client has logged in as '%s', so nothing was sent".formatted(name), null);
+			super("No client has logged in as '%s', so nothing was sent".formatted(Printable.of(name)), null);
 		}
 
 	}

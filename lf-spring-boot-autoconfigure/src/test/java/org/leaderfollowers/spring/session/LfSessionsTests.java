@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 import org.awaitility.Awaitility;
@@ -29,6 +30,8 @@ import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersSessionAutoConfiguration;
 import org.leaderfollowers.spring.event.SessionClosedEvent;
 import org.leaderfollowers.spring.event.SessionEvent;
+import org.leaderfollowers.spring.event.SessionOpenedEvent;
+import org.leaderfollowers.spring.event.SessionTakenOverEvent;
 import org.leaderfollowers.spring.handler.LfConnections.Delivery;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -45,6 +48,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests for {@link LfSessions} on one node, with real connections.
@@ -255,6 +260,61 @@ class LfSessionsTests {
 	}
 
 	@Test
+	void aDatagramTakesNoName() {
+		this.runner.run((context) -> {
+			LfSessions sessions = context.getBean(LfSessions.class);
+			Connection datagram = mock(Connection.class);
+			given(datagram.isOpen()).willReturn(true);
+			given(datagram.attributes()).willReturn(new ConcurrentHashMap<>());
+			given(datagram.whenClosed()).willThrow(new UnsupportedOperationException("whenClosed"));
+			try (LineClient device = device(context, "4711")) {
+				assertThatExceptionOfType(UnsupportedOperationException.class)
+					.isThrownBy(() -> sessions.bind(datagram, "4711"));
+				assertThat(sessions.send("4711", "to the device")).isEqualTo(Delivery.SENT);
+				assertThat(device.read()).isEqualTo("to the device");
+			}
+			Awaitility.await().until(() -> !sessions.isPresent("4711"));
+		});
+	}
+
+	@Test
+	void aListenerThatFailsKeepsNoNameAndHidesNoEvent() {
+		this.runner.withBean(FailingListener.class).run((context) -> {
+			LfSessions sessions = context.getBean(LfSessions.class);
+			Events events = context.getBean(Events.class);
+			try (LineClient earlier = device(context, "4711"); LineClient later = device(context, "4711")) {
+				assertThat(earlier.read()).isNull();
+				Awaitility.await()
+					.untilAsserted(() -> assertThat(events.of(1)).contains("SessionClosedEvent TAKEN_OVER"));
+				later.send("HELLO bad");
+				assertThat(later.read()).as("closed, because the handler has failed").isNull();
+			}
+			Awaitility.await().until(() -> !sessions.isPresent("bad") && !sessions.isPresent("4711"));
+			assertThat(sessions.held()).isEmpty();
+			assertThat(sessions.counters().open()).isZero();
+		});
+	}
+
+	@Test
+	void manyNamesOfOneConnectionLeaveNothing() {
+		this.runner.run((context) -> {
+			LfSessions sessions = context.getBean(LfSessions.class);
+			try (LineClient device = device(context, "0")) {
+				Connection connection = sessions.connection("0").orElseThrow();
+				for (int i = 1; i <= 1000; i++) {
+					sessions.bind(connection, String.valueOf(i));
+				}
+				assertThat(sessions.held()).extracting(SessionEntry::name).containsExactly("1000");
+				assertThat(connection.whenClosed().getNumberOfDependents()).as("of a copy").isZero();
+				assertThat(connection.attributes()).hasSize(1);
+				assertThatIllegalArgumentException().isThrownBy(() -> sessions.bind(connection, "two\nlines"))
+					.withMessageContaining("cannot be printed");
+			}
+			Awaitility.await().until(() -> sessions.held().isEmpty());
+		});
+	}
+
+	@Test
 	void bindingEndsTheLoginTimeout() {
 		this.runner.withPropertyValues("lf.server.login-timeout=1s").run((context) -> {
 			try (LineClient device = device(context, "4711"); LineClient silent = connect(context)) {
@@ -343,6 +403,22 @@ class LfSessionsTests {
 		@OnMessage(isDefault = true)
 		String other(String message) {
 			return message;
+		}
+
+	}
+
+	static class FailingListener {
+
+		@EventListener
+		void on(SessionTakenOverEvent event) {
+			throw new IllegalStateException("on purpose");
+		}
+
+		@EventListener
+		void on(SessionOpenedEvent event) {
+			if (event.getName().equals("bad")) {
+				throw new IllegalStateException("on purpose");
+			}
 		}
 
 	}

@@ -124,6 +124,10 @@ final class ClusterNodes {
 		this.view = new View(earlier.live, begun,
 				(exact || !earlier.joined) ? engineMillis - TimeUnit.NANOSECONDS.toMillis(begun) : earlier.clockMillis,
 				true, null);
+		if (!wasIsolated && earlier.failure != null) {
+			// Something may have been lost meanwhile.
+			this.returned.run();
+		}
 		if (wasIsolated) {
 			logger.info("Node '%s' has joined the other nodes by %s".formatted(this.self, this.engine.name()));
 			this.returned.run();

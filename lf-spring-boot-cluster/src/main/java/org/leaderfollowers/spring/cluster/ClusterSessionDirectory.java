@@ -104,15 +104,19 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 
 	@Override
 	public void start(SessionHolder ofThisNode) {
+		if (this.holder != null) {
+			throw new IllegalStateException("The directory of sessions is used already: a process is one node");
+		}
 		this.holder = ofThisNode;
 		this.receiver = new NodeReceiver(this.engine, this.nodes, ofThisNode);
 		this.verification = new SessionVerification(this, ofThisNode, this.engine, this.options);
 		this.nodes.start(this.engine.start(this.options.nodeName(), this));
 		CompletableFuture<Void> joined = renew();
 		long third = Math.max(1, this.options.lease().toMillis() / 3);
-		this.timer.scheduleAtFixedRate(guarded(this::renew), third, third, TimeUnit.MILLISECONDS);
+		this.timer.scheduleAtFixedRate(SessionVerification.guarded(this::renew), third, third, TimeUnit.MILLISECONDS);
 		long interval = this.options.verifyInterval().toMillis();
-		this.timer.scheduleAtFixedRate(guarded(this.verification::run), interval, interval, TimeUnit.MILLISECONDS);
+		this.timer.scheduleAtFixedRate(SessionVerification.guarded(this.verification::run), interval, interval,
+				TimeUnit.MILLISECONDS);
 		// A node that begins to serve should know the others, if they can be reached.
 		try {
 			joined.get(this.options.timeout().toMillis() * 2, TimeUnit.MILLISECONDS);
@@ -123,18 +127,6 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 		catch (ExecutionException | TimeoutException ex) {
 			logger.debug("The first renewal of the lease has failed", ex);
 		}
-	}
-
-	/** A timer does not repeat what has failed once. */
-	private static Runnable guarded(Runnable task) {
-		return () -> {
-			try {
-				task.run();
-			}
-			catch (RuntimeException ex) {
-				logger.warn("A periodic task of the directory of sessions has failed, and is repeated later", ex);
-			}
-		};
 	}
 
 	private CompletableFuture<Void> renew() {
@@ -175,6 +167,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 	@Override
 	public void healed() {
 		this.cache.clear();
+		this.nodes.look();
 		if (this.verification != null) {
 			this.verification.run();
 		}
@@ -208,7 +201,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 		if (this.nodes.isIsolated()) {
 			return CompletableFuture.completedFuture(alone(claim, null));
 		}
-		return claim(claim, CLAIMS).handle((entry, failure) -> {
+		return bounded(claim(claim, CLAIMS)).handle((entry, failure) -> {
 			Throwable cause = NodeRequests.unwrap(failure);
 			if (cause instanceof SessionContestedException contested) {
 				throw contested;

@@ -185,7 +185,9 @@ final class HazelcastClusterEngine implements ClusterEngine {
 			Cluster cluster = this.member.getCluster();
 			HazelcastLease lease = HazelcastLease.of(running().id, description, duration);
 			this.leases.put(lease.id(), lease);
-			return tell(lease).thenApplyAsync((told) -> cluster.getClusterTime(), this.threads);
+			// Before the others are told, which may take a while.
+			long now = cluster.getClusterTime();
+			return tell(lease).thenApplyAsync((told) -> now, this.threads);
 		});
 	}
 

@@ -103,14 +103,21 @@ sealed interface NodeMessage {
 			TIMED_OUT,
 
 			/** The connection ended before the reply. */
-			LOST
+			LOST,
+
+			/** The framing of the server cannot express the message: nothing was done. */
+			INEXPRESSIBLE
 
 		}
 
 	}
 
-	/** A message of a newer version. */
-	record Unknown(String sender, long id) implements NodeMessage {
+	/**
+	 * A message of a newer version.
+	 *
+	 * @param isRequest whether the sender may wait for a reply
+	 */
+	record Unknown(String sender, long id, boolean isRequest) implements NodeMessage {
 
 		@Override
 		public Kind kind() {

@@ -58,7 +58,11 @@ final class NodeReceiver {
 		if (message instanceof TakenOver takenOver) {
 			this.holder.takenOver(takenOver.successor());
 		}
-		else if (message instanceof NodeMessage.Unknown) {
+		else if (message instanceof NodeMessage.Unknown unknown) {
+			if (!unknown.isRequest()) {
+				logger.debug("A message of node '%s' has a newer format".formatted(message.sender()));
+				return;
+			}
 			reply(message, Outcome.REJECTED,
 					"Node '%s' is of an older version and does not understand the message: complete the upgrade"
 						.formatted(this.nodes.self()),
@@ -68,6 +72,9 @@ final class NodeReceiver {
 				&& this.received.putIfAbsent(new Request(message.sender(), message.id()), message.deadline()) == null) {
 			try {
 				perform(message);
+			}
+			catch (IllegalArgumentException ex) {
+				reply(message, Outcome.INEXPRESSIBLE, String.valueOf(ex.getMessage()), EMPTY);
 			}
 			catch (RuntimeException ex) {
 				logger.warn("A message of node '%s' could not be handled".formatted(message.sender()), ex);

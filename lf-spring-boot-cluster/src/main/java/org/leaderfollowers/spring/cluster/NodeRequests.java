@@ -130,6 +130,7 @@ final class NodeRequests {
 		}
 		throw new CompletionException(switch (reply.outcome()) {
 			case STALE -> stale;
+			case INEXPRESSIBLE -> new IllegalArgumentException(reply.detail());
 			case REJECTED -> new ExchangeRejectedException(reply.detail(), null);
 			case TIMED_OUT -> new ExchangeTimeoutException(reply.detail(), null);
 			default -> new ExchangeLostException(reply.detail(), null);

@@ -142,9 +142,16 @@ final class RedisClusterEngine implements ClusterEngine {
 	/** Afterwards, Lettuce reconnects and subscribes again. */
 	private void connect(Running node) {
 		RedisConnection subscription = this.connections.getConnection();
+		try {
+			subscription.subscribe(node, bytes(channel(node.id)));
+		}
+		catch (RuntimeException ex) {
+			subscription.close();
+			throw ex;
+		}
+		// Only now: a node that hears nothing must not have a lease.
 		RedisConnection connection = this.connections.getConnection();
 		this.commands = cast(connection.getNativeConnection());
-		subscription.subscribe(node, bytes(channel(node.id)));
 	}
 
 	@SuppressWarnings("unchecked")

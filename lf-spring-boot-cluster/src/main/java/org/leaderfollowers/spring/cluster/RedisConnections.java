@@ -68,6 +68,9 @@ final class RedisConnections {
 		return client.build();
 	}
 
+	/** How many commands may wait for a slow Redis. Further ones fail. */
+	private static final int QUEUE_SIZE = 100_000;
+
 	private static ClientOptions options(ClientOptions application) {
 		SocketOptions sockets = application.getSocketOptions()
 			.mutate()
@@ -81,6 +84,7 @@ final class RedisConnections {
 		return application.mutate()
 			.autoReconnect(true)
 			.replayFilter((command) -> true)
+			.requestQueueSize(QUEUE_SIZE)
 			.disconnectedBehavior(DisconnectedBehavior.REJECT_COMMANDS)
 			.socketOptions(sockets)
 			.build();

@@ -6,6 +6,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.apache.commons.logging.Log;
@@ -35,6 +38,8 @@ final class SessionVerification {
 
 	private final ClusterOptions options;
 
+	private final AtomicBoolean runsSoon = new AtomicBoolean();
+
 	/**
 	 * How often a comparison was asked for since the one under way began; 0 if none is.
 	 */
@@ -63,6 +68,28 @@ final class SessionVerification {
 		}
 	}
 
+	/** Compares all sessions when the engine has had some time to work again. */
+	void runSoon(ScheduledExecutorService timer) {
+		if (this.runsSoon.compareAndSet(false, true)) {
+			timer.schedule(guarded(() -> {
+				this.runsSoon.set(false);
+				run();
+			}), this.options.timeout().toMillis(), TimeUnit.MILLISECONDS);
+		}
+	}
+
+	/** A timer does not repeat what has failed once. */
+	static Runnable guarded(Runnable task) {
+		return () -> {
+			try {
+				task.run();
+			}
+			catch (RuntimeException ex) {
+				logger.warn("A periodic task of the directory of sessions has failed, and is repeated later", ex);
+			}
+		};
+	}
+
 	private void begin() {
 		int taken = this.requested.get();
 		compare().whenComplete((done, failure) -> {
@@ -85,11 +112,22 @@ final class SessionVerification {
 			batch.add(held);
 			if (batch.size() == BATCH) {
 				List<SessionEntry> full = List.copyOf(batch);
-				all = all.thenCompose((done) -> compare(full));
+				all = all.thenCompose((done) -> compareOrLog(full));
 				batch.clear();
 			}
 		}
-		return batch.isEmpty() ? all : all.thenCompose((done) -> compare(batch));
+		return batch.isEmpty() ? all : all.thenCompose((done) -> compareOrLog(batch));
+	}
+
+	/**
+	 * A failure of one batch leaves the others alone. It is tried again after the
+	 * interval.
+	 */
+	private CompletableFuture<Void> compareOrLog(List<SessionEntry> batch) {
+		return compare(batch).exceptionally((failure) -> {
+			logger.debug("%d sessions could not be compared with their entries".formatted(batch.size()), failure);
+			return null;
+		});
 	}
 
 	private CompletableFuture<Void> compare(List<SessionEntry> batch) {
@@ -101,7 +139,14 @@ final class SessionVerification {
 	}
 
 	private CompletableFuture<?> correct(SessionEntry held, byte @Nullable [] bytes) {
-		SessionEntry current = WireForm.entryOrNull(bytes);
+		SessionEntry current;
+		try {
+			current = WireForm.entryOrNull(bytes);
+		}
+		catch (RuntimeException ex) {
+			logger.debug("The entry of session '%s' cannot be read".formatted(held.name()), ex);
+			return CompletableFuture.completedFuture(null);
+		}
 		if (current != null && !held.prevailsOver(current)) {
 			if (current.prevailsOver(held)) {
 				this.holder.takenOver(current);

@@ -141,7 +141,10 @@ final class WireForm {
 			String sender = in.readUTF();
 			long id = in.readLong();
 			if (format != FORMAT || kind >= NodeMessage.Kind.values().length) {
-				return new NodeMessage.Unknown(sender, id);
+				// Only a request has a number and is no reply; a reply to a reply could
+				// be
+				// taken for one to another request.
+				return new NodeMessage.Unknown(sender, id, id != 0 && kind != NodeMessage.Kind.REPLY.ordinal());
 			}
 			long deadline = in.readLong();
 			return switch (NodeMessage.Kind.values()[kind]) {

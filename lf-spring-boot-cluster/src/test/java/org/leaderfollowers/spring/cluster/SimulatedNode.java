@@ -30,6 +30,9 @@ final class SimulatedNode {
 
 	final LfSessions sessions;
 
+	/** What the timer does once, soon. */
+	private final List<Runnable> soon = new ArrayList<>();
+
 	/** What the timer repeats. */
 	private final List<Runnable> timer = new ArrayList<>();
 
@@ -43,6 +46,9 @@ final class SimulatedNode {
 		ScheduledExecutorService scheduled = (ScheduledExecutorService) Proxy.newProxyInstance(
 				getClass().getClassLoader(), new Class<?>[] { ScheduledExecutorService.class },
 				(proxy, method, arguments) -> {
+					if (method.getName().equals("schedule")) {
+						this.soon.add((Runnable) arguments[0]);
+					}
 					if (method.getName().equals("scheduleAtFixedRate")) {
 						this.timer.add((Runnable) arguments[0]);
 					}
@@ -78,6 +84,9 @@ final class SimulatedNode {
 	void renew() {
 		if (!this.engine.paused) {
 			this.timer.get(0).run();
+			List<Runnable> due = List.copyOf(this.soon);
+			this.soon.clear();
+			due.forEach(Runnable::run);
 		}
 	}
 

@@ -77,10 +77,12 @@ class WireFormTests {
 	void ofANewerFormatOrKindTheSenderIsStillKnown(NodeMessage message) {
 		byte[] newer = WireForm.of(message);
 		newer[0] = 2;
-		assertThat(WireForm.message(newer)).isEqualTo(new NodeMessage.Unknown("north@1", message.id()));
+		assertThat(WireForm.message(newer)).isEqualTo(
+				new NodeMessage.Unknown("north@1", message.id(), message.id() != 0 && !(message instanceof Reply)));
 		byte[] unknown = WireForm.of(message);
 		unknown[1] = (byte) 200;
-		assertThat(WireForm.message(unknown)).isEqualTo(new NodeMessage.Unknown("north@1", message.id()));
+		assertThat(WireForm.message(unknown))
+			.isEqualTo(new NodeMessage.Unknown("north@1", message.id(), message.id() != 0));
 	}
 
 	@Test
