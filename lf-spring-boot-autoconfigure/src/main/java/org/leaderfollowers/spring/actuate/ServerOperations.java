@@ -55,6 +55,9 @@ final class ServerOperations {
 		if (within != null && asked != Action.DRAIN) {
 			throw RefusedRequestException.invalid("'timeout' is for the action 'drain' only");
 		}
+		if (asked != Action.LIMIT && !limits.areEmpty()) {
+			throw RefusedRequestException.invalid("Limits are for the action 'limit' only");
+		}
 		if (asked == Action.EVACUATE) {
 			return evacuate(operator, pool, name, OperationArguments.rate("rate", rate));
 		}
@@ -65,9 +68,6 @@ final class ServerOperations {
 			Server server = this.servers.get(name);
 			this.limits.change(operator, pool, server, limits);
 			return ServerDescriptor.of(server.snapshot(), null, this.limits.limiters().get(name), false);
-		}
-		if (!limits.areEmpty()) {
-			throw RefusedRequestException.invalid("Limits are for the action 'limit' only");
 		}
 		return (asked == Action.DRAIN) ? drain(operator, pool, name, (within != null) ? within : this.drainTimeout)
 				: this.audit.write(() -> pauseOrResume(operator, pool, name, asked == Action.PAUSE));

@@ -55,6 +55,20 @@ interface MessageDispatch {
 				return this.messages.dispatch(connection, message);
 			}
 			LoginFailures failures = LoginFailures.of(connection);
+			if (failures == LoginFailures.UNLIMITED) {
+				return login(connection, message, failures);
+			}
+			// Messages may be handled in parallel, but one login after the other is
+			// tried:
+			// otherwise many could pass the check before the first has failed.
+			synchronized (failures.lock()) {
+				return hasLoggedIn(connection) ? this.messages.dispatch(connection, message)
+						: login(connection, message, failures);
+			}
+		}
+
+		private @Nullable Object login(Connection connection, ByteBuffer message, LoginFailures failures)
+				throws Throwable {
 			failures.check();
 			int before = failures.count();
 			try {

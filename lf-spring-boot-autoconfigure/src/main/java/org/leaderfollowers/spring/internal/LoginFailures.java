@@ -26,6 +26,11 @@ public interface LoginFailures {
 			return 0;
 		}
 
+		@Override
+		public Object lock() {
+			return this;
+		}
+
 	};
 
 	/**
@@ -53,5 +58,12 @@ public interface LoginFailures {
 	 * @return a number that only increases
 	 */
 	int count();
+
+	/**
+	 * The monitor that a thread holds while it tries to log in, so that the logins of a
+	 * connection are tried one after the other.
+	 * @return the same object for each call
+	 */
+	Object lock();
 
 }

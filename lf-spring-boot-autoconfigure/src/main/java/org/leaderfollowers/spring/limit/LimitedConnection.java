@@ -38,6 +38,9 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	/** Changed only with the monitor of this object held. */
 	private volatile boolean identified;
 
+	/** The latest suspension. */
+	private volatile SuspensionTimer.@Nullable Pause pause;
+
 	/** Guarded by this object. */
 	private boolean closed;
 
@@ -133,7 +136,7 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 		if (wait != 0) {
 			this.limiter.exceeded(current, (wait > 0) ? Limit.MESSAGES_PER_SECOND : Limit.BYTES_PER_SECOND,
 					Effect.SUSPEND);
-			this.limiter.timer().suspend(connection, Math.abs(wait) + RECOVERY_NANOS);
+			this.pause = this.limiter.timer().suspend(connection, Math.abs(wait) + RECOVERY_NANOS);
 		}
 	}
 
@@ -143,7 +146,16 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	 */
 	@Override
 	public void received(Connection connection, ByteBuffer message) {
-		takes(connection, message.remaining());
+		SuspensionTimer.Pause earlier = this.pause;
+		if (earlier != null && !earlier.isOver()) {
+			// The conversation continues although the connection is suspended. One pause
+			// is
+			// enough: a peer could otherwise make as many as it sends messages.
+			return;
+		}
+		if (!takes(connection, message.remaining())) {
+			throw this.limiter.exception(Limit.MESSAGES_PER_SECOND);
+		}
 	}
 
 	@Override
@@ -152,6 +164,11 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 			this.limiter.exceeded(this.client, Limit.FAILED_LOGINS_PER_MINUTE, Effect.REFUSE);
 			throw this.limiter.exception(Limit.FAILED_LOGINS_PER_MINUTE);
 		}
+	}
+
+	@Override
+	public Object lock() {
+		return this.failures;
 	}
 
 	@Override

@@ -29,9 +29,12 @@ final class SuspensionTimer implements AutoCloseable {
 	/**
 	 * Suspends a connection.
 	 * @param nanos how long, unless its server drains
+	 * @return the suspension
 	 */
-	void suspend(Connection connection, long nanos) {
-		new Pause(connection, connection.suspend(), System.nanoTime() + nanos).run();
+	Pause suspend(Connection connection, long nanos) {
+		Pause pause = new Pause(connection, connection.suspend(), System.nanoTime() + nanos);
+		pause.run();
+		return pause;
 	}
 
 	private synchronized void schedule(Runnable task, long nanos) {
@@ -60,13 +63,15 @@ final class SuspensionTimer implements AutoCloseable {
 		}
 	}
 
-	private final class Pause implements Runnable {
+	final class Pause implements Runnable {
 
 		private final Connection connection;
 
 		private final Suspension suspension;
 
 		private final long untilNanos;
+
+		private volatile boolean over;
 
 		private Pause(Connection connection, Suspension suspension, long untilNanos) {
 			this.connection = connection;
@@ -78,15 +83,25 @@ final class SuspensionTimer implements AutoCloseable {
 		public void run() {
 			long left = this.untilNanos - System.nanoTime();
 			if (left <= 0 || this.connection.isDraining() || !this.connection.isOpen()) {
-				this.suspension.resume();
+				end();
 				return;
 			}
 			try {
 				schedule(this, Math.min(left, LOOK_NANOS));
 			}
 			catch (RejectedExecutionException ex) {
-				this.suspension.resume();
+				end();
 			}
+		}
+
+		private void end() {
+			this.over = true;
+			this.suspension.resume();
+		}
+
+		/** Whether the connection is no longer suspended because of this. */
+		boolean isOver() {
+			return this.over;
 		}
 
 	}

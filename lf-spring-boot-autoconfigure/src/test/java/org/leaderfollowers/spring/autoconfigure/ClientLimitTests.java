@@ -9,11 +9,13 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -264,14 +266,15 @@ class ClientLimitTests {
 	@Test
 	void aConversationCountsAndContinues() {
 		this.runner.withUserConfiguration(Conversation.class)
-			.withPropertyValues("lf.server.per-client.messages-per-second=10")
+			.withPropertyValues("lf.server.per-client.messages-per-second=1")
 			.run((context) -> {
 				try (LineClient client = connect(context)) {
-					for (int i = 0; i < 100; i++) {
+					for (int i = 0; i < 200; i++) {
 						assertThat(client.ask("next")).isEqualTo("next");
 					}
 					assertThat(client.ask("end")).isEqualTo("end");
-					assertThat(metered(context, "messages_per_second", "suspend")).isPositive();
+					// Each lasts a second at least, and there is one at a time.
+					assertThat(metered(context, "messages_per_second", "suspend")).isBetween(1.0, 150.0);
 				}
 			});
 	}
@@ -401,6 +404,26 @@ class ClientLimitTests {
 					assertThat(known.ask("hello")).isEqualTo("hello");
 				}
 				assertThat(metered(context, "failed_logins_per_minute", "refuse")).isEqualTo(2);
+			});
+	}
+
+	@Test
+	void loginsThatAreSentTogetherAreTriedOneAfterTheOther() {
+		this.runner.withUserConfiguration(Login.class)
+			.withPropertyValues("lf.server.per-client.failed-logins-per-minute=2",
+					"lf.server.max-in-flight-per-connection=8")
+			.run((context) -> {
+				Login handler = context.getBean(Login.class);
+				try (LineClient attacker = connect(context)) {
+					attacker.send(String.join("\n", Collections.nCopies(8, "LOGIN wrong")));
+					List<String> answers = new ArrayList<>();
+					for (int i = 0; i < 8; i++) {
+						answers.add(attacker.read());
+					}
+					assertThat(answers).containsOnly("wrong", "wait");
+					assertThat(answers).filteredOn("wrong"::equals).hasSize(2);
+					assertThat(handler.attempts).as("passwords that were tried").hasValue(2);
+				}
 			});
 	}
 
@@ -682,6 +705,8 @@ class ClientLimitTests {
 		@OnLogin(prefix = "LOGIN ")
 		String login(String password, Connection connection) {
 			this.attempts.incrementAndGet();
+			// Time for other threads, as a query of a database would be.
+			LockSupport.parkNanos(20_000_000);
 			if (!password.equals("right")) {
 				throw new SecurityException("wrong");
 			}
