@@ -220,6 +220,9 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 			// logged.
 			logger.debug("Session '%s' is not registered yet".formatted(claim.name()), failure);
 		}
+		if (this.verification != null) {
+			this.verification.runSoon(this.timer);
+		}
 		return (failure instanceof UnclearException unclear) ? unclear.entry() : next(null, false, claim);
 	}
 

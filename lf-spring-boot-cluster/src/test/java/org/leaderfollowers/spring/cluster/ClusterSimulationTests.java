@@ -26,6 +26,7 @@ import org.leaderfollowers.spring.session.SessionEntry;
 import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /**
  * Simulates nodes, devices and an engine that fails in every way, in one thread and by a
@@ -70,6 +71,33 @@ class ClusterSimulationTests {
 		assertThat(seen).as("what was tried")
 			.containsKeys("SENT", "GONE", "UNREACHABLE", "UNKNOWN", "answered", "failed", "taken over", "split",
 					"killed", "paused", "down", "data lost");
+	}
+
+	@Test
+	void aLoginDuringAShortSilenceOfTheEngineIsRegisteredSoon() {
+		SimulatedCluster cluster = new SimulatedCluster(1);
+		SimulatedNode node = new SimulatedNode(cluster, "node", cluster::step);
+		node.start();
+		node.renew();
+		cluster.settle();
+		node.engine.down = true;
+		node.sessions.bind(new SimulatedDevice(), "4711");
+		node.engine.down = false;
+		assertThat(cluster.entry("4711")).isNull();
+		// What is due soon, but no comparison of the regular kind.
+		node.renew();
+		cluster.settle();
+		assertThat(cluster.entry("4711")).isEqualTo(node.sessions.get("4711").orElseThrow());
+	}
+
+	@Test
+	void aDirectoryIsStartedOnce() {
+		SimulatedNode node = new SimulatedNode(new SimulatedCluster(1), "node", () -> false);
+		node.start();
+		assertThatThrownBy(node::start).rootCause()
+			.isInstanceOf(IllegalStateException.class)
+			.hasMessageContaining("a process is one node");
+		Thread.interrupted();
 	}
 
 	/** A device and what is known of its login. */
