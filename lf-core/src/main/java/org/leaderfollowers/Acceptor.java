@@ -51,6 +51,17 @@ final class Acceptor extends BoundSocket {
 		return false;
 	}
 
+	/**
+	 * Accepts even if all threads of the pool wait for replies or messages: otherwise no
+	 * client could connect meanwhile, and the socket of a server that drains would stay
+	 * open.
+	 */
+	@Override
+	public boolean prepareReplies(Participant me) {
+		acceptAll();
+		return true;
+	}
+
 	@Override
 	public void dispatch(Participant me) {
 		throw new IllegalStateException("nothing was prepared");

@@ -26,8 +26,9 @@ interface EngineEventHandler {
 	boolean prepare(Participant me);
 
 	/**
-	 * Reads and passes replies to the threads that wait for them, but prepares nothing
-	 * for dispatch. The caller owns the handle, leads, and waits for a reply itself.
+	 * Does what needs no code of the application, such as to accept, or to read replies
+	 * and pass them to the threads that wait for them. Prepares nothing for dispatch. The
+	 * caller owns the handle, leads, and waits for a reply itself.
 	 * @param me the calling thread
 	 * @return {@code false} if another thread must {@link #prepare} the handle; otherwise
 	 * the caller releases it

@@ -163,6 +163,13 @@ final class Evacuation implements EngineEventHandler {
 		return this.context.clock().nanoTime();
 	}
 
+	/** Keeps its pace even if all threads of the pool wait for replies or messages. */
+	@Override
+	public boolean prepareReplies(Participant me) {
+		prepare(me);
+		return true;
+	}
+
 	@Override
 	public void dispatch(Participant me) {
 		throw new IllegalStateException("nothing was prepared");

@@ -217,6 +217,32 @@ class ConversationTests {
 		assertThat(take()).isEqualTo(CloseReason.LOCAL);
 	}
 
+	/** The only thread leads while it waits for a message. */
+	@Test
+	void theOnlyThreadAcceptsWhileItWaits() {
+		TcpServer server = this.engine.lines(this.engine.pool(1, 1), this::sum);
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("BEGIN\n").readLine()).isEqualTo("go");
+		Peer other = this.engine.connect(server);
+		Engine.eventually().until(() -> server.snapshot().openConnections() == 2);
+		assertThat(peer.send("COMMIT\n").readLine()).isEqualTo("sum 0");
+		assertThat(other.send("hello\n").readLine()).isEqualTo("echo hello");
+	}
+
+	@Test
+	void theOnlyThreadEvacuatesWhileItWaits() {
+		TcpServer server = this.engine.lines(this.engine.pool(1, 1), this::sum);
+		Peer peer = this.engine.connect(server);
+		Peer other = this.engine.connect(server);
+		Engine.eventually().until(() -> server.snapshot().openConnections() == 2);
+		assertThat(peer.send("BEGIN\n").readLine()).isEqualTo("go");
+		assertThat(server.evacuate(CloseRate.of("100/s"))).isTrue();
+		Engine.eventually().until(() -> server.snapshot().evacuation() == null);
+		assertThat(peer.send("COMMIT\n").readLine()).isEqualTo("sum 0");
+		assertThat(peer.readLine()).isNull();
+		assertThat(other.readLine()).isNull();
+	}
+
 	/** With one thread, the waiting thread leads when it is asked for a look. */
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 2 })
