@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.SpareBuffers;
 import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.Follower;
 import org.leaderfollowers.internal.promotion.HandledWork;
@@ -28,6 +29,13 @@ final class Participant extends Member {
 	static final int LARGEST_OUTPUT = 256 * 1024;
 
 	private static final ThreadLocal<@Nullable Participant> CURRENT = new ThreadLocal<>();
+
+	static {
+		EngineLog.INSTANCE.leads(() -> {
+			Participant me = current();
+			return me != null && me.leadsUnleased();
+		});
+	}
 
 	private final PromotionProtocol promotion;
 

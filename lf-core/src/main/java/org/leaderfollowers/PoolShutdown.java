@@ -26,6 +26,9 @@ final class PoolShutdown {
 
 	private static final Duration INTERRUPT_TIMEOUT = Duration.ofSeconds(2);
 
+	/** How long a close waits for a log that blocks. */
+	private static final long FLUSH_MILLIS = 1000;
+
 	private final String name;
 
 	private final Clock clock;
@@ -95,6 +98,13 @@ final class PoolShutdown {
 	 * have ended.
 	 */
 	boolean close(Duration grace) {
+		boolean ended = end(grace);
+		// The virtual machine often ends next.
+		EngineLog.INSTANCE.flush(FLUSH_MILLIS);
+		return ended;
+	}
+
+	private boolean end(Duration grace) {
 		long deadlineNanos = deadlineAfter(grace);
 		// All of them begin first, so that no server accepts connections while another
 		// one drains.

@@ -29,6 +29,7 @@ import org.awaitility.core.ConditionFactory;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
+import org.leaderfollowers.internal.logging.EngineLog;
 import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -74,6 +75,8 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 
 	/** Everything that the engine has logged during the test. */
 	List<String> log() {
+		// Another thread writes the lines of leaders.
+		EngineLog.INSTANCE.flush(DEADLINE.toMillis());
 		return this.log;
 	}
 
@@ -249,7 +252,7 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 			}
 			if (!failed) {
 				// These lines report faults of the engine itself, which it survives.
-				assertThat(this.log).noneMatch((line) -> line.contains("Leading handle set"))
+				assertThat(log()).noneMatch((line) -> line.contains("Leading handle set"))
 					.noneMatch((line) -> line.contains("selector of handle set"));
 			}
 		}

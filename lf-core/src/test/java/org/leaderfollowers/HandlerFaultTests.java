@@ -467,4 +467,16 @@ class HandlerFaultTests {
 		assertThat(late).hasValue(3);
 	}
 
+	/** The message of such an exception quotes the client. */
+	@Test
+	void aClientCannotForgeLinesOfTheLog() {
+		TcpServer server = this.engine.lines(this.engine.pool(1, 2),
+				(connection, message) -> Integer.parseInt(Engine.text(message)));
+		assertThat(this.engine.connect(server).send("1\r2026-01-01 ERROR forged \u001b[2J\n").readLine()).isNull();
+		assertThat(this.engine.log()).singleElement()
+			.asString()
+			.contains("NumberFormatException: For input string: \"1?2026-01-01 ERROR forged ?[2J\"")
+			.doesNotContain("\r", "\u001b");
+	}
+
 }

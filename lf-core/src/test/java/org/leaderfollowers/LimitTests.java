@@ -11,14 +11,21 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
@@ -54,6 +61,38 @@ class LimitTests {
 		peers.get(3).close();
 		Engine.eventually().until(() -> server.snapshot().openConnections() == 9);
 		assertThat(this.engine.connect(server).send("z\n").readLine()).isEqualTo("z");
+	}
+
+	/** For example, nobody reads the standard output of the process. */
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 4 })
+	void aLogThatBlocksDoesNotStopTheLeader(int threads) {
+		CountDownLatch gate = this.engine.gate();
+		AppenderBase<ILoggingEvent> blocking = new AppenderBase<>() {
+			@Override
+			protected void append(ILoggingEvent event) {
+				Engine.pass(gate);
+			}
+		};
+		Logger logger = (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
+		blocking.start();
+		logger.addAppender(blocking);
+		try {
+			TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, threads))
+				.framing(Framing.line())
+				.maxConnections(1)
+				.handler((connection, message) -> connection.send(message)));
+			Peer peer = this.engine.connect(server);
+			assertThat(peer.send("x\n").readLine()).isEqualTo("x");
+			this.engine.connect(server).awaitClosed();
+			assertThat(peer.send("y\n").readLine()).isEqualTo("y");
+			gate.countDown();
+			assertThat(this.engine.log()).filteredOn((line) -> line.contains("rejected a connection")).hasSize(1);
+		}
+		finally {
+			gate.countDown();
+			logger.detachAppender(blocking);
+		}
 	}
 
 	@Test

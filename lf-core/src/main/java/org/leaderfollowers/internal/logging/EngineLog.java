@@ -1,16 +1,24 @@
 package org.leaderfollowers.internal.logging;
 
+import java.util.function.BooleanSupplier;
+
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 import org.slf4j.helpers.FormattingTuple;
 import org.slf4j.helpers.MessageFormatter;
 
 /**
  * The log of the engine. Each message is one line, and the whole line is made
- * {@linkplain RateLimit#printable printable}. Names of pools, servers, handlers and
- * threads come from applications, so no caller has to escape them. The stack trace of an
- * exception follows as the layout of the log defines.
+ * {@linkplain RateLimit#printable printable}, and so are the messages of exceptions.
+ * Names of pools, servers, handlers and threads come from applications, so no caller has
+ * to escape them. The stack trace of an exception follows as the layout of the log
+ * defines. A method of this class never throws.
+ * <p>
+ * A log may block, for example because nobody reads the standard output of the process.
+ * Lines of a thread that leads are therefore passed to {@link LeaderLines}. All other
+ * threads log their lines themselves.
  */
 public final class EngineLog {
 
@@ -19,7 +27,30 @@ public final class EngineLog {
 	/** The only instance. */
 	public static final EngineLog INSTANCE = new EngineLog();
 
+	private final LeaderLines leaderLines = new LeaderLines(EngineLog::write);
+
+	/** Whether the calling thread must not block. Set before any thread leads. */
+	private volatile BooleanSupplier leads = () -> false;
+
 	private EngineLog() {
+		// Loads the class, which is impossible when there are no descriptors left.
+		PrintableFailure.of(null);
+	}
+
+	/**
+	 * Sets which threads must not block.
+	 * @param test whether the calling thread leads
+	 */
+	public void leads(BooleanSupplier test) {
+		this.leads = test;
+	}
+
+	/**
+	 * Waits until the lines of leaders are logged. The caller must not lead.
+	 * @param millis how long to wait at most, in milliseconds
+	 */
+	public void flush(long millis) {
+		this.leaderLines.flush(millis);
 	}
 
 	/**
@@ -28,10 +59,7 @@ public final class EngineLog {
 	 * @param arguments the arguments, followed by an exception if there is one
 	 */
 	public void debug(String format, @Nullable Object... arguments) {
-		if (logger.isDebugEnabled()) {
-			FormattingTuple line = MessageFormatter.arrayFormat(format, arguments);
-			logger.debug(RateLimit.printable(line.getMessage()), line.getThrowable());
-		}
+		log(Level.DEBUG, format, arguments);
 	}
 
 	/**
@@ -52,10 +80,7 @@ public final class EngineLog {
 	 * @param arguments the arguments, followed by an exception if there is one
 	 */
 	public void info(String format, @Nullable Object... arguments) {
-		if (logger.isInfoEnabled()) {
-			FormattingTuple line = MessageFormatter.arrayFormat(format, arguments);
-			logger.info(RateLimit.printable(line.getMessage()), line.getThrowable());
-		}
+		log(Level.INFO, format, arguments);
 	}
 
 	/**
@@ -64,10 +89,7 @@ public final class EngineLog {
 	 * @param arguments the arguments, followed by an exception if there is one
 	 */
 	public void warn(String format, @Nullable Object... arguments) {
-		if (logger.isWarnEnabled()) {
-			FormattingTuple line = MessageFormatter.arrayFormat(format, arguments);
-			logger.warn(RateLimit.printable(line.getMessage()), line.getThrowable());
-		}
+		log(Level.WARN, format, arguments);
 	}
 
 	/**
@@ -76,10 +98,33 @@ public final class EngineLog {
 	 * @param arguments the arguments, followed by an exception if there is one
 	 */
 	public void error(String format, @Nullable Object... arguments) {
-		if (logger.isErrorEnabled()) {
-			FormattingTuple line = MessageFormatter.arrayFormat(format, arguments);
-			logger.error(RateLimit.printable(line.getMessage()), line.getThrowable());
+		log(Level.ERROR, format, arguments);
+	}
+
+	private void log(Level level, String format, @Nullable Object... arguments) {
+		if (!logger.isEnabledForLevel(level)) {
+			return;
 		}
+		try {
+			// Formatted by the caller: the arguments may change later.
+			FormattingTuple tuple = MessageFormatter.arrayFormat(format, arguments);
+			String line = RateLimit.printable(tuple.getMessage());
+			Throwable failure = PrintableFailure.of(tuple.getThrowable());
+			if (this.leads.getAsBoolean()) {
+				this.leaderLines.add(level, line, failure);
+			}
+			else {
+				write(level, line, failure);
+			}
+		}
+		catch (Throwable ex) {
+			// The line is lost, but not the caller, which may be cleaning up: usually
+			// memory is short, or the application's log has failed.
+		}
+	}
+
+	private static void write(Level level, String line, @Nullable Throwable failure) {
+		logger.atLevel(level).setCause(failure).log(line);
 	}
 
 }

@@ -172,6 +172,15 @@ public class Member {
 		return this.leased && current != null && current.isLeasedBy(this.number);
 	}
 
+	/**
+	 * Whether the thread leads and must not block. A handler that runs under a lease may
+	 * block. Called by the thread itself.
+	 * @return whether it leads without a lease
+	 */
+	protected final boolean leadsUnleased() {
+		return this.leading != null && !this.leased;
+	}
+
 	boolean mayLead(Leadership leadership) {
 		return !this.isBound || leadership.mayBeLedByBound();
 	}

@@ -1,5 +1,10 @@
 package org.leaderfollowers.internal.logging;
 
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -21,6 +26,30 @@ class PrintableTests {
 	@ValueSource(strings = { "plain", "Größe", "日本" })
 	void textIsLeftAsItIs(String text) {
 		assertThat(RateLimit.printable(text)).isEqualTo(text);
+	}
+
+	@Test
+	void anExceptionThatQuotesAPeerIsPrintable() {
+		Exception cause = new NumberFormatException("For input string: \"1\nERROR forged\"");
+		IllegalStateException failure = new IllegalStateException("wrong", cause);
+		failure.addSuppressed(new IOException("\u001b[2J"));
+		// Circular causes must not be followed for ever.
+		cause.addSuppressed(failure);
+		Throwable printable = PrintableFailure.of(failure);
+		StringWriter text = new StringWriter();
+		printable.printStackTrace(new PrintWriter(text));
+		assertThat(text.toString()).startsWith("java.lang.IllegalStateException: wrong")
+			.contains("Caused by: java.lang.NumberFormatException: For input string: \"1?ERROR forged\"")
+			.contains("Suppressed: java.io.IOException: ?[2J")
+			.doesNotContain("\nERROR", "\u001b");
+		assertThat(printable.getStackTrace()).isEqualTo(failure.getStackTrace());
+	}
+
+	@Test
+	void anExceptionThatIsPrintableIsLoggedItself() {
+		Exception failure = new IllegalStateException("plain", new IOException());
+		assertThat(PrintableFailure.of(failure)).isSameAs(failure);
+		assertThat(PrintableFailure.of(null)).isNull();
 	}
 
 }

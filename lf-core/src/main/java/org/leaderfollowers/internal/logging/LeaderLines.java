@@ -1,0 +1,95 @@
+package org.leaderfollowers.internal.logging;
+
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.event.Level;
+
+/**
+ * The log lines of threads that lead. A thread of its own logs them and may block. It is
+ * started when there is a line, and ends when there has been none for a while. If the log
+ * accepts no lines for a long time, lines are dropped and counted.
+ */
+final class LeaderLines {
+
+	/** The maximum number of lines that wait. */
+	static final int CAPACITY = 1000;
+
+	private static final long KEEP_ALIVE_MILLIS = 1000;
+
+	private final Output output;
+
+	private final AtomicLong dropped = new AtomicLong();
+
+	private final ThreadPoolExecutor thread;
+
+	/** Logs a line, and may block. */
+	@FunctionalInterface
+	interface Output {
+
+		void write(Level level, String line, @Nullable Throwable failure);
+
+	}
+
+	LeaderLines(Output output) {
+		this.output = output;
+		this.thread = new ThreadPoolExecutor(1, 1, KEEP_ALIVE_MILLIS, TimeUnit.MILLISECONDS,
+				new ArrayBlockingQueue<>(CAPACITY), (task) -> {
+					Thread started = new Thread(null, task, "lf-log", 0, false);
+					started.setContextClassLoader(null);
+					started.setDaemon(true);
+					return started;
+				});
+		this.thread.allowCoreThreadTimeOut(true);
+	}
+
+	/** Adds a line. Never blocks, and never throws. */
+	void add(Level level, String line, @Nullable Throwable failure) {
+		try {
+			this.thread.execute(() -> write(level, line, failure));
+		}
+		catch (RejectedExecutionException | Error ex) {
+			// Too many lines, or no thread can be started, or memory is short.
+			this.dropped.incrementAndGet();
+		}
+	}
+
+	private void write(Level level, String line, @Nullable Throwable failure) {
+		this.output.write(level, line, failure);
+		long count = this.dropped.getAndSet(0);
+		if (count > 0) {
+			this.output.write(Level.WARN,
+					"%d log lines were dropped, because the log accepted no lines for a while".formatted(count), null);
+		}
+	}
+
+	/** Whether no line waits for the thread, which may be logging one. */
+	boolean noneWaits() {
+		return this.thread.getQueue().isEmpty();
+	}
+
+	/** Waits until the lines that were added before are logged. */
+	void flush(long millis) {
+		if (this.thread.getActiveCount() == 0 && noneWaits()) {
+			return;
+		}
+		try {
+			CompletableFuture.runAsync(() -> {
+			}, this.thread).get(millis, TimeUnit.MILLISECONDS);
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+		}
+		catch (ExecutionException | TimeoutException | RejectedExecutionException ex) {
+			// The lines follow when the log accepts them.
+		}
+	}
+
+}

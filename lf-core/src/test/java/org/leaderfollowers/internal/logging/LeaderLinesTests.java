@@ -1,0 +1,78 @@
+package org.leaderfollowers.internal.logging;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.IntStream;
+
+import org.awaitility.Awaitility;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.slf4j.event.Level;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+class LeaderLinesTests {
+
+	private static final Duration DEADLINE = Duration.ofSeconds(60);
+
+	private final List<String> written = new CopyOnWriteArrayList<>();
+
+	private final CountDownLatch opened = new CountDownLatch(1);
+
+	private final LeaderLines lines = new LeaderLines(this::write);
+
+	private void write(Level level, String line, @Nullable Throwable failure) {
+		try {
+			this.opened.await();
+		}
+		catch (InterruptedException ex) {
+			throw new AssertionError(ex);
+		}
+		this.written.add(line);
+	}
+
+	private void add(String line) {
+		this.lines.add(Level.WARN, line, null);
+	}
+
+	@Test
+	void theLinesKeepTheirOrder() {
+		this.opened.countDown();
+		List<String> expected = IntStream.range(0, LeaderLines.CAPACITY).mapToObj(String::valueOf).toList();
+		expected.forEach(this::add);
+		this.lines.flush(DEADLINE.toMillis());
+		assertThat(this.written).isEqualTo(expected);
+	}
+
+	/** The thread takes one line, and the queue takes its capacity. */
+	@Test
+	void aLogThatBlocksDropsLinesAndSaysSo() {
+		add("first");
+		Awaitility.await().atMost(DEADLINE).until(this.lines::noneWaits);
+		IntStream.range(0, LeaderLines.CAPACITY + 7).forEach((i) -> add("line " + i));
+		this.lines.flush(1);
+		assertThat(this.written).isEmpty();
+		this.opened.countDown();
+		Awaitility.await().atMost(DEADLINE).until(() -> this.written.size() == LeaderLines.CAPACITY + 2);
+		assertThat(this.written).startsWith("first",
+				"7 log lines were dropped, because the log accepted no lines for a while", "line 0");
+	}
+
+	@Test
+	void linesFollowAfterTheThreadHasEnded() {
+		this.opened.countDown();
+		add("first");
+		Awaitility.await()
+			.atMost(DEADLINE)
+			.until(() -> Thread.getAllStackTraces()
+				.keySet()
+				.stream()
+				.noneMatch((thread) -> thread.getName().equals("lf-log")));
+		add("second");
+		this.lines.flush(DEADLINE.toMillis());
+		assertThat(this.written).containsExactly("first", "second");
+	}
+
+}
