@@ -212,16 +212,23 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 
 		@Override
 		public void stop(Runnable callback) {
-			Thread thread = new Thread(() -> {
+			Runnable end = () -> {
 				try {
 					stop();
 				}
 				finally {
 					callback.run();
 				}
-			}, "lf-clients");
-			thread.setDaemon(true);
-			thread.start();
+			};
+			try {
+				Thread thread = new Thread(end, "lf-clients");
+				thread.setDaemon(true);
+				thread.start();
+			}
+			catch (OutOfMemoryError ex) {
+				// No thread could be started. The close is limited in time.
+				end.run();
+			}
 		}
 
 		@Override

@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
 
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.spring.internal.Printable;
 
@@ -12,6 +14,8 @@ import org.leaderfollowers.spring.internal.Printable;
  * others, and then stop it and publish its end.
  */
 final class DrainThreads {
+
+	private static final Log logger = LogFactory.getLog(LeaderFollowersServers.class);
 
 	/** Guarded by this object, and so is the beginning of a drain. */
 	private final List<Thread> threads = new ArrayList<>();
@@ -33,6 +37,27 @@ final class DrainThreads {
 		this.threads.removeIf((earlier) -> !earlier.isAlive());
 		this.threads.add(thread);
 		return begun;
+	}
+
+	/**
+	 * Runs a part of the shutdown in a daemon thread of its own, so that Spring can limit
+	 * its time. If no thread can be started, the shutdown must go on nevertheless:
+	 * otherwise, requests that have been received would be lost.
+	 * @param name the name of the thread
+	 * @param task the part
+	 * @param otherwise what the calling thread does if no thread can be started. Must
+	 * return in limited time
+	 */
+	static void run(String name, Runnable task, Runnable otherwise) {
+		try {
+			Thread thread = new Thread(task, Printable.of(name));
+			thread.setDaemon(true);
+			thread.start();
+		}
+		catch (OutOfMemoryError ex) {
+			logger.warn("No thread could be started for the shutdown, which continues without it", ex);
+			otherwise.run();
+		}
 	}
 
 	/** The threads that still run, except the calling one. */

@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.server;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -32,6 +33,18 @@ record GradualShutdown(@Nullable CloseRate rate, Duration timeout) {
 	 * @param callback runs when all of them are drained or have been stopped meanwhile
 	 */
 	void drain(List<ManagedServer> servers, Runnable callback) {
+		drain(servers, callback, DrainThreads::run);
+	}
+
+	/** Starts threads, see {@link DrainThreads#run}. */
+	@FunctionalInterface
+	interface Threads {
+
+		void run(String name, Runnable task, Runnable otherwise);
+
+	}
+
+	void drain(List<ManagedServer> servers, Runnable callback, Threads threads) {
 		if (servers.isEmpty()) {
 			callback.run();
 			return;
@@ -39,21 +52,33 @@ record GradualShutdown(@Nullable CloseRate rate, Duration timeout) {
 		logger.info("Commencing graceful shutdown. Waiting for the messages received to be answered");
 		AtomicInteger left = new AtomicInteger(servers.size());
 		AtomicBoolean drained = new AtomicBoolean(true);
+		Runnable ended = () -> {
+			if (left.decrementAndGet() == 0) {
+				logger.info(drained.get() ? "Graceful shutdown complete"
+						: "Graceful shutdown aborted with one or more connections still open");
+				callback.run();
+			}
+		};
+		List<Runnable> later = new ArrayList<>();
 		for (ManagedServer server : servers) {
-			new Thread(() -> {
-				try {
-					if (!drain(server.current())) {
-						drained.set(false);
-					}
-				}
-				finally {
-					if (left.decrementAndGet() == 0) {
-						logger.info(drained.get() ? "Graceful shutdown complete"
-								: "Graceful shutdown aborted with one or more connections still open");
-						callback.run();
-					}
-				}
-			}, "lf-shutdown-" + Printable.of(server.name())).start();
+			threads.run("lf-shutdown-" + server.name(), () -> drain(server, ManagedServer.UNLIMITED, drained, ended),
+					() -> {
+						// All servers begin before the first one is waited for.
+						server.current().drain(Duration.ZERO);
+						later.add(() -> drain(server, this.timeout, drained, ended));
+					});
+		}
+		later.forEach(Runnable::run);
+	}
+
+	private void drain(ManagedServer server, Duration limit, AtomicBoolean drained, Runnable ended) {
+		try {
+			if (!drain(server.current(), limit)) {
+				drained.set(false);
+			}
+		}
+		finally {
+			ended.run();
 		}
 	}
 
@@ -62,9 +87,9 @@ record GradualShutdown(@Nullable CloseRate rate, Duration timeout) {
 	 * @return whether everything was answered. Other threads that stop the server end the
 	 * wait
 	 */
-	private boolean drain(Server server) {
+	private boolean drain(Server server, Duration limit) {
 		if (this.rate == null || !(server instanceof TcpServer tcpServer)) {
-			return server.drain(ManagedServer.UNLIMITED);
+			return server.drain(limit);
 		}
 		Duration gradual = this.timeout.multipliedBy(4).dividedBy(5);
 		announce(server, this.rate, gradual);
@@ -77,7 +102,7 @@ record GradualShutdown(@Nullable CloseRate rate, Duration timeout) {
 				.of("Server '%s' drains its last %d connections at once, because the shutdown leaves no time to do so gradually"
 					.formatted(server.name(), evacuation.left())));
 		}
-		return server.drain(ManagedServer.UNLIMITED) && server.awaitDrained(Duration.ZERO);
+		return server.drain(limit) && server.awaitDrained(Duration.ZERO);
 	}
 
 	private void announce(Server server, CloseRate rate, Duration gradual) {

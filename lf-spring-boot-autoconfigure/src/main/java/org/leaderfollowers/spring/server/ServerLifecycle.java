@@ -205,9 +205,7 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 				return;
 			}
 			// In another thread: if a listener blocks, the phase still ends in time.
-			Thread thread = new Thread(() -> join(publishing, callback), "lf-shutdown-events");
-			thread.setDaemon(true);
-			thread.start();
+			DrainThreads.run("lf-shutdown-events", () -> join(publishing, callback), callback);
 		}
 
 		private static void join(List<Thread> threads, Runnable callback) {
@@ -286,9 +284,8 @@ public abstract class ServerLifecycle implements SmartLifecycle {
 			}
 			logger.info("Readiness is down. Serving for another %s ms until draining begins"
 				.formatted(this.delay.toMillis()));
-			Thread thread = new Thread(() -> serve(callback), "lf-shutdown-delay");
-			thread.setDaemon(true);
-			thread.start();
+			Runnable serving = () -> serve(callback);
+			DrainThreads.run("lf-shutdown-delay", serving, serving);
 		}
 
 		/** Called by the thread that stops the context, or that evacuates a server. */

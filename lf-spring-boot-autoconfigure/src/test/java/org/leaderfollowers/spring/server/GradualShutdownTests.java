@@ -103,6 +103,24 @@ class GradualShutdownTests {
 		}
 	}
 
+	/**
+	 * The shutdown goes on in the calling thread, and both servers begin before one of
+	 * them is waited for.
+	 */
+	@Test
+	void serversDrainWithoutThreads() throws Exception {
+		List<ManagedServer> servers = List.of(ManagedServer.ofBean("first", server(2)),
+				ManagedServer.ofBean("second", server(3)));
+		List<String> calls = new ArrayList<>();
+		new GradualShutdown(null, Duration.ofMinutes(1)).drain(servers, () -> calls.add("callback"),
+				(name, task, otherwise) -> {
+					calls.add(name);
+					otherwise.run();
+				});
+		assertThat(calls).containsExactly("lf-shutdown-default", "lf-shutdown-default", "callback");
+		assertToldAndClosed();
+	}
+
 	@Test
 	void connectionsAreToldGradually(CapturedOutput output) throws Exception {
 		TcpServer server = server(5);
