@@ -120,10 +120,22 @@ abstract class BoundSocket implements EngineEventHandler {
 
 	@Override
 	public boolean failed(Participant me, Throwable failure) {
-		this.server.listeningFailed(failure);
-		if (!this.handle.isMarkedClosed()) {
-			this.handle.closeByOwner();
+		if (this.handle.isMarkedClosed()) {
+			return false;
 		}
+		if (isOver() || !this.handle.channel().isOpen()) {
+			this.server.listeningFailed(failure);
+			this.handle.closeByOwner();
+			return false;
+		}
+		// Usually memory is short for a while, and a socket that is closed cannot be
+		// opened again.
+		this.backoff.failed(failure);
+		boolean paused;
+		do {
+			paused = pause();
+		}
+		while (!paused);
 		return false;
 	}
 

@@ -63,11 +63,6 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	private final List<Slot> due = new ArrayList<>();
 
-	/**
-	 * Whether the latest round has failed. The next round then only pauses for a moment.
-	 */
-	private boolean recovers;
-
 	/** The place of one connection. Only the owner of the handle changes it. */
 	private static final class Slot {
 
@@ -268,11 +263,6 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 	public boolean prepare(Participant me) {
 		long now = this.context.clock().nanoTime();
 		this.due.clear();
-		if (this.recovers) {
-			this.recovers = false;
-			this.nextNanos = now + RECOVERY_NANOS;
-			return false;
-		}
 		long next = NO_DEADLINE;
 		for (Slot slot : this.slots) {
 			next = EngineEventHandler.earlier(next, look(slot, now));
@@ -519,11 +509,11 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	@Override
 	public boolean failed(Participant me, Throwable failure) {
-		EngineLog.INSTANCE.error("{} failed; the client retries", this.work.handle(0), failure);
 		this.due.clear();
-		boolean again = !this.recovers;
-		this.recovers = true;
-		return again;
+		this.nextNanos = this.context.clock().nanoTime() + RECOVERY_NANOS;
+		this.handle.pauseUntilDeadline();
+		EngineLog.INSTANCE.error("{} failed; the client retries", this.work.handle(0), failure);
+		return false;
 	}
 
 	@Override

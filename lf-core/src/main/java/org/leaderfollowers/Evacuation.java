@@ -53,9 +53,6 @@ final class Evacuation implements EngineEventHandler {
 
 	private long toldNanos;
 
-	/** Whether the latest round has failed. The next round then only pauses. */
-	private boolean recovers;
-
 	private enum Phase {
 
 		CLOSING_PORT, PACING, OVER
@@ -116,13 +113,7 @@ final class Evacuation implements EngineEventHandler {
 
 	@Override
 	public boolean prepare(Participant me) {
-		if (this.recovers) {
-			this.recovers = false;
-			this.nextNanos = nanoTime() + RETRY_NANOS;
-		}
-		else {
-			this.nextNanos = (this.phase.get() == Phase.PACING) ? proceed(this.rate) : NO_DEADLINE;
-		}
+		this.nextNanos = (this.phase.get() == Phase.PACING) ? proceed(this.rate) : NO_DEADLINE;
 		return false;
 	}
 
@@ -202,10 +193,10 @@ final class Evacuation implements EngineEventHandler {
 	/** Memory may be short for a while. The evacuation then continues later. */
 	@Override
 	public boolean failed(Participant me, Throwable failure) {
+		this.nextNanos = nanoTime() + RETRY_NANOS;
+		this.handle.pauseUntilDeadline();
 		EngineLog.INSTANCE.error("The {} failed; it continues later", this.work.handle(), failure);
-		boolean again = !this.recovers;
-		this.recovers = true;
-		return again;
+		return false;
 	}
 
 	@Override

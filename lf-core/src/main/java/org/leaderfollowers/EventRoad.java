@@ -230,7 +230,9 @@ final class EventRoad {
 			// Handlers catch the failures of the application, so this one is a failure of
 			// the engine's own handler.
 			if (handle.closeAfterFailure(me, ex)) {
-				this.failureLog.error("%s failed; its handle is closed", handle, ex);
+				this.failureLog.error(
+						handle.isMarkedClosed() ? "%s failed; its handle is closed" : "%s failed; it continues later",
+						handle, ex);
 				return true;
 			}
 			return false;

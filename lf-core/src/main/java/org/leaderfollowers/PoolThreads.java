@@ -125,6 +125,7 @@ final class PoolThreads extends ThreadSupply {
 		Participant me;
 		try {
 			me = enroll(Thread.currentThread(), true);
+			enter(me);
 		}
 		catch (Throwable ex) {
 			enrollingFailed(underWay);
@@ -136,7 +137,6 @@ final class PoolThreads extends ThreadSupply {
 		}
 		this.started.increment();
 		try {
-			me.enter();
 			if (underWay) {
 				pool().promotion().arrive(me);
 			}
@@ -149,6 +149,20 @@ final class PoolThreads extends ThreadSupply {
 		}
 		finally {
 			leave(me);
+		}
+	}
+
+	/**
+	 * Binds the participant to its thread. A thread without one would lead, but could not
+	 * process any event.
+	 */
+	private void enter(Participant me) {
+		try {
+			me.enter();
+		}
+		catch (Throwable ex) {
+			this.members.withdraw(me);
+			throw ex;
 		}
 	}
 

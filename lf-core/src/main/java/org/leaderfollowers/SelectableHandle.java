@@ -215,6 +215,20 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	}
 
 	/**
+	 * Releases the handle until the deadline of its handler, because the handler has
+	 * failed and is to try again later. A look that was requested meanwhile waits too.
+	 * Called by the owner, after it has set the deadline. Allocates nothing.
+	 */
+	void pauseUntilDeadline() {
+		Release released;
+		do {
+			released = pause();
+		}
+		while (released == Release.LOOK_AGAIN);
+		request(TIMER);
+	}
+
+	/**
 	 * Abandons the handle, because its set is closed.
 	 * @param requests the requests that will not be executed any more
 	 */

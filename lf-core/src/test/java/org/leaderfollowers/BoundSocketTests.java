@@ -8,6 +8,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
@@ -47,6 +48,20 @@ class BoundSocketTests {
 		try (DatagramChannel again = DatagramChannel.open()) {
 			assertThat(again.bind(server.address()).getLocalAddress()).isEqualTo(server.address());
 		}
+	}
+
+	/**
+	 * For example, because memory is short. Two failures in a row are survived as well.
+	 */
+	@Test
+	void aListeningSocketOutlivesAFailureOfItsHandler() throws Exception {
+		TcpServer server = this.engine.lines(this.engine.pool(2, 2), Connection::send);
+		for (int i = 0; i < 3; i++) {
+			BoundSocket socket = claim(server.life);
+			assertThat(socket.handle.closeAfterFailure(null, new OutOfMemoryError("made for the test"))).isTrue();
+			assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
+		}
+		assertThat(server.snapshot().state()).isEqualTo(ServerSnapshot.State.RUNNING);
 	}
 
 	private static BoundSocket claim(ServerLifecycle<?> life) {
