@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -15,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.leaderfollowers.internal.proxy.ProxyHeaders;
 import org.leaderfollowers.internal.transport.Certificates;
 
@@ -89,10 +90,11 @@ class ConnectionGuardTests {
 	}
 
 	private TcpServer.Builder guarded() {
-		return TcpServer.builder(this.engine.pool(2, 4))
-			.framing(Framing.line())
-			.handler(this.recorder)
-			.connectionGuard(this.permits);
+		return guarded(this.engine.pool(2, 4));
+	}
+
+	private TcpServer.Builder guarded(LeaderFollowersPool pool) {
+		return TcpServer.builder(pool).framing(Framing.line()).handler(this.recorder).connectionGuard(this.permits);
 	}
 
 	private static void awaitClosedByLimit(TcpServer server) {
@@ -203,9 +205,8 @@ class ConnectionGuardTests {
 	}
 
 	@ParameterizedTest
-	@EnumSource
-	void aMessageAboveALimitClosesTheConnectionIfNothingHandlesIt(ReplyOrder order) {
-		int inFlight = (order == ReplyOrder.ARRIVAL) ? 4 : 1;
+	@CsvSource({ "1,COMPLETION", "4,COMPLETION", "4,ARRIVAL" })
+	void aMessageAboveALimitClosesTheConnectionIfNothingHandlesIt(int inFlight, ReplyOrder order) {
 		TcpServer server = this.engine
 			.start(TcpServer.builder(this.engine.pool(2, 4)).framing(Framing.line()).handler((connection, message) -> {
 				throw new ClientLimitException("at most 10 messages a second");
@@ -217,6 +218,17 @@ class ConnectionGuardTests {
 			.startsWith("WARN")
 			.contains("at most 10 messages a second")
 			.doesNotContain("\n");
+	}
+
+	@Test
+	void anOwedReplyThatFailsByALimitClosesTheConnection() {
+		TcpServer server = this.engine
+			.start(TcpServer.builder(this.engine.pool(2, 4)).framing(Framing.line()).handler((connection, message) -> {
+				OwedReply owed = connection.owe();
+				CompletableFuture.runAsync(() -> owed.fail(new ClientLimitException("no more")));
+			}).maxInFlightPerConnection(4).replyOrder(ReplyOrder.COMPLETION));
+		this.engine.connect(server).send("a\n").awaitClosed();
+		awaitClosedByLimit(server);
 	}
 
 }
