@@ -75,7 +75,7 @@ public final class ClientLimiter implements ConnectionGuard {
 	 * @return the handler to call instead
 	 */
 	public MessageHandler around(MessageHandler handler) {
-		return new LimitedHandler(this, handler);
+		return new LimitInterceptor(this).decorate(handler, this.server, this.server);
 	}
 
 	/**

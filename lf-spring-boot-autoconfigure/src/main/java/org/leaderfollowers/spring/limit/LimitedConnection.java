@@ -41,6 +41,9 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	/** The latest suspension. */
 	private volatile SuspensionTimer.@Nullable Pause pause;
 
+	/** Whether the handler knows the connection. */
+	private volatile boolean begun;
+
 	/** Guarded by this object. */
 	private boolean closed;
 
@@ -61,32 +64,52 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	}
 
 	/**
-	 * Counts the connection for the key of its client, if the application knows the key
-	 * by now. If the client exceeds a limit, the connection is closed.
+	 * The connection is open, but the handler does not know it yet.
+	 * @return whether to tell the handler
 	 */
-	void identify(Connection connection) {
-		ClientKey keys = this.limiter.keys();
-		if (keys == null || this.identified) {
-			return;
-		}
-		Object key = keys.keyOf(connection);
-		if (key != null) {
-			identify(connection, key);
-		}
+	boolean begins(Connection connection) {
+		this.begun = identify(connection);
+		return this.begun;
 	}
 
-	private void identify(Connection connection, Object key) {
+	/**
+	 * The connection is closed.
+	 * @return whether to tell the handler, which may not know it
+	 */
+	boolean ends(CloseReason reason) {
+		if (reason == CloseReason.LOGIN_TIMEOUT) {
+			failed();
+		}
+		return this.begun;
+	}
+
+	/**
+	 * Counts the connection for the key of its client, if the application knows the key
+	 * by now.
+	 * @return {@code false} if the connection is closed, because the client exceeds a
+	 * limit
+	 */
+	boolean identify(Connection connection) {
+		ClientKey keys = this.limiter.keys();
+		if (keys == null || this.identified) {
+			return true;
+		}
+		Object key = keys.keyOf(connection);
+		return key == null || identify(connection, key);
+	}
+
+	private boolean identify(Connection connection, Object key) {
 		Limit exceeded;
 		Client own;
 		synchronized (this) {
 			if (this.identified || this.closed) {
-				return;
+				return true;
 			}
 			this.identified = true;
 			own = this.limiter.table().acquireKey(key);
 			if (own == null) {
 				// The table is full, so the address remains the key.
-				return;
+				return true;
 			}
 			exceeded = own.admit(this.limiter.limits());
 			Client left = (exceeded != null) ? own : this.client;
@@ -100,6 +123,7 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 			this.limiter.exceeded(own, exceeded, Effect.CLOSE);
 			connection.close(CloseReason.CLIENT_LIMIT);
 		}
+		return exceeded == null;
 	}
 
 	/**

@@ -1,0 +1,130 @@
+package org.leaderfollowers.spring.autoconfigure;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.leaderfollowers.ClientKey;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.session.LfSessions;
+
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.assertj.AssertableApplicationContext;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Connections that are refused or closed because of a {@link ClientKey}. */
+@Timeout(300)
+class ClientLimitEvasionTests {
+
+	private final ApplicationContextRunner runner = new ApplicationContextRunner()
+		.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
+				LeaderFollowersSessionAutoConfiguration.class))
+		.withUserConfiguration(Handlers.class)
+		.withPropertyValues("lf.server.port=0", "lf.server.address=127.0.0.1", "lf.pool.threads.min=2",
+				"lf.pool.threads.max=4");
+
+	private static TcpServer server(AssertableApplicationContext context) {
+		return (TcpServer) context.getBean(LeaderFollowersServers.class).get("default");
+	}
+
+	private static LineClient connect(AssertableApplicationContext context) throws IOException {
+		return new LineClient(server(context).port());
+	}
+
+	private static void awaitClosed(AssertableApplicationContext context, CloseReason reason, long count) {
+		Awaitility.await()
+			.atMost(Duration.ofSeconds(60))
+			.untilAsserted(
+					() -> assertThat(server(context).snapshot().closedConnections()).containsEntry(reason, count));
+	}
+
+	@Test
+	void aHandlerDoesNotHearOfAConnectionThatIsRefusedWhenItOpens() {
+		this.runner.withBean("own", ClientKey.class, () -> (connection) -> "all", (bean) -> bean.setPrimary(true))
+			.withPropertyValues("lf.server.per-client.max-connections=1")
+			.run((context) -> {
+				List<String> calls = context.getBean(Handlers.class).calls;
+				try (LineClient first = connect(context)) {
+					assertThat(first.ask("a")).isEqualTo("a");
+					try (LineClient second = connect(context)) {
+						assertThat(second.read()).isNull();
+					}
+					awaitClosed(context, CloseReason.CLIENT_LIMIT, 1);
+					assertThat(calls).containsExactly("open 1");
+				}
+				awaitClosed(context, CloseReason.PEER, 1);
+				assertThat(calls).containsExactly("open 1", "close 1");
+			});
+	}
+
+	@Test
+	void aKeyThatCannotBeFoundWhenTheConnectionOpensClosesIt() {
+		this.runner.withBean("own", ClientKey.class, () -> (connection) -> {
+			throw new IllegalStateException("no key");
+		}, (bean) -> bean.setPrimary(true))
+			.withPropertyValues("lf.server.per-client.max-connections=1")
+			.run((context) -> {
+				try (LineClient client = connect(context)) {
+					assertThat(client.read()).isNull();
+				}
+				awaitClosed(context, CloseReason.HANDLER_ERROR, 1);
+				assertThat(context.getBean(Handlers.class).calls).isEmpty();
+			});
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Handlers {
+
+		final List<String> calls = new CopyOnWriteArrayList<>();
+
+		@Bean
+		@LfHandler
+		MessageHandler handler(LfSessions sessions) {
+			return new MessageHandler() {
+
+				@Override
+				public void onOpen(Connection connection) {
+					Handlers.this.calls.add("open " + connection.id());
+				}
+
+				@Override
+				public void onMessage(Connection connection, ByteBuffer message) {
+					String text = StandardCharsets.US_ASCII.decode(message.duplicate()).toString();
+					if (text.startsWith("NAME ")) {
+						sessions.bind(connection, text.substring(5));
+					}
+					connection.send(message);
+				}
+
+				@Override
+				public void onClose(Connection connection, CloseReason reason) {
+					Handlers.this.calls.add("close " + connection.id());
+				}
+
+			};
+		}
+
+		@Bean
+		ClientKey clientKey() {
+			return Connection::name;
+		}
+
+	}
+
+}
