@@ -38,6 +38,9 @@ final class Client {
 	 */
 	private volatile int references;
 
+	/** The excess that was recorded last. */
+	volatile Offenders.@Nullable Entry offense;
+
 	// Guarded by this object
 
 	private @Nullable ClientLimits applied;

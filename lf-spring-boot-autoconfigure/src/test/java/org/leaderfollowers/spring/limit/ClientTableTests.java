@@ -225,4 +225,60 @@ class ClientTableTests {
 		}
 	}
 
+	/**
+	 * A flood of excesses neither waits for others nor formats the name of the client.
+	 */
+	@Test
+	void anExcessOfAKnownOffenderIsCheap() throws Exception {
+		AtomicInteger named = new AtomicInteger();
+		Object key = new Object() {
+
+			@Override
+			public String toString() {
+				named.incrementAndGet();
+				return "4711";
+			}
+
+		};
+		Client client = new Client(key, 0, 1, this.clock::get);
+		Offenders offenders = new Offenders();
+		assertThat(offenders.record(client, Limit.MESSAGES_PER_SECOND)).isTrue();
+		ExecutorService executor = Executors.newSingleThreadExecutor();
+		try {
+			synchronized (offenders) {
+				assertThat(executor.submit(() -> offenders.record(client, Limit.MESSAGES_PER_SECOND))
+					.get(60, TimeUnit.SECONDS)).isFalse();
+			}
+		}
+		finally {
+			executor.shutdownNow();
+		}
+		assertThat(named).hasValue(0);
+		assertThat(offenders.list()).singleElement().satisfies((offender) -> {
+			assertThat(offender.client()).isEqualTo("4711");
+			assertThat(offender.count()).isEqualTo(2);
+			assertThat(offender.since()).isBefore(offender.latest());
+		});
+	}
+
+	/** An offender that was forgotten, or known by another object, is the same one. */
+	@Test
+	void anOffenderIsKnownByItsKeyAndLimit() {
+		Offenders offenders = new Offenders();
+		Client client = new Client("4711", 0, 1, this.clock::get);
+		assertThat(offenders.record(client, Limit.MESSAGES_PER_SECOND)).isTrue();
+		assertThat(offenders.record(client, Limit.BYTES_PER_SECOND)).isTrue();
+		assertThat(offenders.record(client, Limit.MESSAGES_PER_SECOND)).isFalse();
+		assertThat(offenders.record(new Client("4711", 0, 1, this.clock::get), Limit.BYTES_PER_SECOND)).isFalse();
+		for (int i = 0; i < Offenders.MOST; i++) {
+			offenders.record(new Client(i, 0, 1, this.clock::get), Limit.BYTES_PER_SECOND);
+		}
+		assertThat(offenders.list()).noneMatch((offender) -> offender.client().equals("4711"));
+		assertThat(offenders.record(client, Limit.MESSAGES_PER_SECOND)).isTrue();
+		assertThat(offenders.list()).hasSize(Offenders.MOST).first().satisfies((offender) -> {
+			assertThat(offender.client()).isEqualTo("4711");
+			assertThat(offender.count()).isEqualTo(1);
+		});
+	}
+
 }
