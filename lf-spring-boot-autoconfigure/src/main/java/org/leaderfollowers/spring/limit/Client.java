@@ -1,6 +1,8 @@
 package org.leaderfollowers.spring.limit;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
@@ -24,6 +26,12 @@ final class Client {
 
 	private static final int LONGEST_NAME = 64;
 
+	/**
+	 * How many connections that are closing do not count. They still hold sockets, so a
+	 * client must not have any number of them.
+	 */
+	private static final int MOST_CLOSING = 8;
+
 	private final Object key;
 
 	private final int level;
@@ -46,6 +54,9 @@ final class Client {
 	private @Nullable ClientLimits applied;
 
 	private int connections;
+
+	/** Those of the connections that count for a key of the application. */
+	private final List<LimitedConnection> identified = new ArrayList<>(0);
 
 	private @Nullable Bucket newConnections;
 
@@ -115,26 +126,37 @@ final class Client {
 
 	/**
 	 * Counts a new connection, unless it exceeds a limit.
+	 * @param known the connection if it is identified. A connection of the same key that
+	 * is closing, for example because this one has taken its session over, gives way
 	 * @return the limit, or {@code null} if the connection is served
 	 */
-	synchronized @Nullable Limit admit(ClientLimits limits) {
+	synchronized @Nullable Limit admit(ClientLimits limits, @Nullable LimitedConnection known) {
 		apply(limits);
 		if (hasTooManyFailedLogins()) {
 			return Limit.FAILED_LOGINS_PER_MINUTE;
 		}
-		if (this.connections >= capacity(limits, Limit.MAX_CONNECTIONS)) {
+		long free = capacity(limits, Limit.MAX_CONNECTIONS) - this.connections;
+		if (free <= 0 && free + closing() <= 0) {
 			return Limit.MAX_CONNECTIONS;
 		}
 		if (this.newConnections != null && !this.newConnections.tryConsume(1)) {
 			return Limit.CONNECTIONS_PER_SECOND;
 		}
 		this.connections++;
+		if (known != null) {
+			this.identified.add(known);
+		}
 		return null;
 	}
 
+	private long closing() {
+		return this.identified.stream().filter(LimitedConnection::isClosing).limit(MOST_CLOSING).count();
+	}
+
 	/** A connection that was counted is closed, or counts for another client. */
-	synchronized void leave() {
+	synchronized void leave(@Nullable LimitedConnection connection) {
 		this.connections--;
+		this.identified.remove(connection);
 	}
 
 	/**

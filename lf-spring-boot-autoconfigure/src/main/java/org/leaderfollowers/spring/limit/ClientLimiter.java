@@ -145,7 +145,7 @@ public final class ClientLimiter implements ConnectionGuard {
 	@Override
 	public @Nullable Permit admit(InetSocketAddress address) {
 		Client client = this.table.acquire(address.getAddress());
-		Limit exceeded = client.admit(this.limits);
+		Limit exceeded = client.admit(this.limits, null);
 		if (exceeded == null) {
 			return new LimitedConnection(this, client);
 		}

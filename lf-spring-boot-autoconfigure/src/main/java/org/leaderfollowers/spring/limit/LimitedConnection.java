@@ -41,6 +41,9 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	/** The latest suspension. */
 	private volatile SuspensionTimer.@Nullable Pause pause;
 
+	/** {@code null} until it is established. */
+	private volatile @Nullable Connection connection;
+
 	/** Whether the handler knows the connection. */
 	private volatile boolean begun;
 
@@ -60,7 +63,14 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 
 	@Override
 	public void opened(Connection connection) {
+		this.connection = connection;
 		connection.attributes().put(LoginFailures.ATTRIBUTE, this);
+	}
+
+	/** Whether the connection was established and is about to close. */
+	boolean isClosing() {
+		Connection established = this.connection;
+		return established != null && !established.isOpen();
 	}
 
 	/**
@@ -102,7 +112,7 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 		Limit exceeded;
 		Client own;
 		synchronized (this) {
-			if (this.identified || this.closed) {
+			if (this.identified || this.closed || !connection.isOpen()) {
 				return true;
 			}
 			this.identified = true;
@@ -111,10 +121,10 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 				// The table is full, so the address remains the key.
 				return true;
 			}
-			exceeded = own.admit(this.limiter.limits());
+			exceeded = own.admit(this.limiter.limits(), this);
 			Client left = (exceeded != null) ? own : this.client;
 			if (exceeded == null) {
-				left.leave();
+				left.leave(this);
 				this.client = own;
 			}
 			this.limiter.table().release(left);
@@ -209,7 +219,7 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	@Override
 	public synchronized void closed() {
 		this.closed = true;
-		this.client.leave();
+		this.client.leave(this);
 		this.limiter.table().release(this.client);
 	}
 

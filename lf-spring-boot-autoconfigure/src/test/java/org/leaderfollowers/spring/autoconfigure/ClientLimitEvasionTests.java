@@ -17,6 +17,8 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.limit.ClientLimiter;
+import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.leaderfollowers.spring.session.LfSessions;
 
@@ -47,11 +49,40 @@ class ClientLimitEvasionTests {
 		return new LineClient(server(context).port());
 	}
 
+	private static ClientLimiter limiter(AssertableApplicationContext context) {
+		ClientLimiter limiter = context.getBean(ClientLimiters.class).get("default");
+		assertThat(limiter).isNotNull();
+		return limiter;
+	}
+
 	private static void awaitClosed(AssertableApplicationContext context, CloseReason reason, long count) {
 		Awaitility.await()
 			.atMost(Duration.ofSeconds(60))
 			.untilAsserted(
 					() -> assertThat(server(context).snapshot().closedConnections()).containsEntry(reason, count));
+	}
+
+	/**
+	 * The connection that was taken over stays for a while, because its client does not
+	 * close it.
+	 */
+	@Test
+	void theNewestConnectionOfASessionStays() {
+		this.runner.withPropertyValues("lf.server.per-client.max-connections=1").run((context) -> {
+			try (LineClient old = connect(context)) {
+				assertThat(old.ask("NAME ada")).isEqualTo("NAME ada");
+				Awaitility.await()
+					.atMost(Duration.ofSeconds(60))
+					.until(() -> limiter(context).snapshot().clients() == 2);
+				try (LineClient newest = connect(context)) {
+					assertThat(newest.ask("NAME ada")).isEqualTo("NAME ada");
+					assertThat(newest.ask("x")).isEqualTo("x");
+					awaitClosed(context, CloseReason.TAKEN_OVER, 1);
+					assertThat(newest.ask("y")).isEqualTo("y");
+					assertThat(limiter(context).snapshot().offenders()).isEmpty();
+				}
+			}
+		});
 	}
 
 	@Test

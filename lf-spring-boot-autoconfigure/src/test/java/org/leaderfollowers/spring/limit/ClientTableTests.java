@@ -138,8 +138,8 @@ class ClientTableTests {
 					}
 				}
 				assertThat(current.get(key)).isSameAs(client);
-				assertThat(client.admit(limits)).isNull();
-				client.leave();
+				assertThat(client.admit(limits, null)).isNull();
+				client.leave(null);
 				synchronized (client) {
 					users.decrementAndGet(key);
 				}
@@ -159,8 +159,7 @@ class ClientTableTests {
 		try (ClientLimiters limiters = new ClientLimiters((connection) -> "4711")) {
 			ClientLimits limits = new ClientLimits(Map.of(Limit.MAX_CONNECTIONS, 1L), Action.SUSPEND);
 			ClientLimiter limiter = limiters.add("test", false, limits, 10, 32, 64);
-			Connection connection = mock(Connection.class);
-			given(connection.attributes()).willReturn(new ConcurrentHashMap<>());
+			Connection connection = connection();
 			ExecutorService executor = Executors.newFixedThreadPool(2);
 			try {
 				for (int i = 0; i < 5_000; i++) {
@@ -180,6 +179,15 @@ class ClientTableTests {
 			}
 			assertThat(limiter.snapshot().offenders()).isEmpty();
 		}
+	}
+
+	private static Connection connection() {
+		Connection connection = mock(Connection.class);
+		given(connection.attributes()).willReturn(new ConcurrentHashMap<>());
+		given(connection.isOpen()).willReturn(true);
+		given(connection.suspend()).willReturn(() -> {
+		});
+		return connection;
 	}
 
 	private interface Work {
