@@ -160,7 +160,8 @@ final class Client {
 	}
 
 	/**
-	 * Counts a message whether or not it exceeds a limit.
+	 * Counts a message whether or not it exceeds a limit. An empty one counts as a byte,
+	 * because it would be free otherwise.
 	 * @param size the size of the message, in bytes
 	 * @return how long to wait until the client is within its limits, in nanoseconds: 0
 	 * if it is, more than 0 if it exceeds the limit of messages, and less than 0 (the
@@ -169,9 +170,34 @@ final class Client {
 	synchronized long take(ClientLimits limits, int size) {
 		apply(limits);
 		long forMessages = (this.messages != null) ? this.messages.consumeIgnoringRateLimits(1) : 0;
-		long forBytes = (this.bytes != null && size > 0) ? this.bytes.consumeIgnoringRateLimits(size) : 0;
+		long forBytes = (this.bytes != null) ? this.bytes.consumeIgnoringRateLimits(Math.max(1, size)) : 0;
+		return longer(forMessages, forBytes);
+	}
+
+	private static long longer(long forMessages, long forBytes) {
 		return (forBytes > forMessages) ? -Math.min(forBytes, LONGEST_WAIT_NANOS)
 				: Math.min(forMessages, LONGEST_WAIT_NANOS);
+	}
+
+	/**
+	 * How long to wait until the client is within its limits, because of messages that
+	 * were counted.
+	 * @return as of {@link #take}
+	 */
+	synchronized long owed(ClientLimits limits) {
+		apply(limits);
+		return longer(owed(this.messages, capacity(limits, Limit.MESSAGES_PER_SECOND)),
+				owed(this.bytes, capacity(limits, Limit.BYTES_PER_SECOND)));
+	}
+
+	private static long owed(@Nullable Bucket bucket, long capacity) {
+		if (bucket == null || bucket.getAvailableTokens() >= 0) {
+			return 0;
+		}
+		// The client is within its limits when nothing is missing, which is before there
+		// is one to use.
+		long untilOne = bucket.estimateAbilityToConsume(1).getNanosToWaitForRefill();
+		return Math.max(1, untilOne - TimeUnit.SECONDS.toNanos(1) / capacity);
 	}
 
 	/**
@@ -191,8 +217,8 @@ final class Client {
 		if (this.messages != null) {
 			this.messages.consumeIgnoringRateLimits(1);
 		}
-		if (this.bytes != null && size > 0) {
-			this.bytes.consumeIgnoringRateLimits(size);
+		if (this.bytes != null) {
+			this.bytes.consumeIgnoringRateLimits(Math.max(1, size));
 		}
 		return null;
 	}
@@ -248,8 +274,10 @@ final class Client {
 				? Bandwidth.builder().capacity(capacity).refillIntervally(capacity, Duration.ofMinutes(1)).build()
 				: Bandwidth.builder().capacity(capacity).refillGreedy(capacity, Duration.ofSeconds(1)).build();
 		if (current != null) {
+			// A client that owes 10 messages owes 10 at any rate.
 			current.replaceConfiguration(BucketConfiguration.builder().addLimit(bandwidth).build(),
-					TokensInheritanceStrategy.PROPORTIONALLY);
+					(current.getAvailableTokens() < 0) ? TokensInheritanceStrategy.AS_IS
+							: TokensInheritanceStrategy.PROPORTIONALLY);
 			return current;
 		}
 		// The monitor of this object protects the buckets.

@@ -78,8 +78,12 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	 * @return whether to tell the handler
 	 */
 	boolean begins(Connection connection) {
-		this.begun = identify(connection);
-		return this.begun;
+		boolean served = identify(connection);
+		if (served && !isPaused()) {
+			suspendIfOwed(connection);
+		}
+		this.begun = served;
+		return served;
 	}
 
 	/**
@@ -87,7 +91,7 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	 * @return whether to tell the handler, which may not know it
 	 */
 	boolean ends(CloseReason reason) {
-		if (reason == CloseReason.LOGIN_TIMEOUT) {
+		if (reason == CloseReason.LOGIN_TIMEOUT && !isPaused()) {
 			failed();
 		}
 		return this.begun;
@@ -133,6 +137,9 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 			this.limiter.exceeded(own, exceeded, Effect.CLOSE);
 			connection.close(CloseReason.CLIENT_LIMIT);
 		}
+		else {
+			suspendIfOwed(connection);
+		}
 		return exceeded == null;
 	}
 
@@ -145,7 +152,10 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 		ClientLimits limits = this.limiter.limits();
 		Client current = this.client;
 		if (limits.action() == Action.SUSPEND) {
-			suspendIfExceeded(connection, size, limits, current);
+			// While the server drains, all messages that have been received are answered.
+			if (!connection.isDraining()) {
+				suspend(connection, current, current.take(limits, size));
+			}
 			return true;
 		}
 		Limit exceeded = current.tryTake(limits, size);
@@ -161,17 +171,36 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 		return false;
 	}
 
-	private void suspendIfExceeded(Connection connection, int size, ClientLimits limits, Client current) {
-		if (connection.isDraining()) {
-			// All messages that have been received are to be answered now.
-			return;
+	/**
+	 * Suspends the connection if its client has exceeded a limit by earlier connections,
+	 * which it could close to begin again otherwise.
+	 */
+	private void suspendIfOwed(Connection connection) {
+		if (!connection.isDraining()) {
+			suspend(connection, this.client, owed());
 		}
-		long wait = current.take(limits, size);
+	}
+
+	private long owed() {
+		ClientLimits limits = this.limiter.limits();
+		return (limits.action() == Action.SUSPEND) ? this.client.owed(limits) : 0;
+	}
+
+	private void suspend(Connection connection, Client current, long wait) {
 		if (wait != 0) {
 			this.limiter.exceeded(current, (wait > 0) ? Limit.MESSAGES_PER_SECOND : Limit.BYTES_PER_SECOND,
 					Effect.SUSPEND);
-			this.pause = this.limiter.timer().suspend(connection, Math.abs(wait) + RECOVERY_NANOS);
+			this.pause = this.limiter.timer().suspend(connection, withRecovery(wait), () -> withRecovery(owed()));
 		}
+	}
+
+	private static long withRecovery(long wait) {
+		return (wait != 0) ? Math.abs(wait) + RECOVERY_NANOS : 0;
+	}
+
+	private boolean isPaused() {
+		SuspensionTimer.Pause latest = this.pause;
+		return latest != null && !latest.isOver();
 	}
 
 	/**
@@ -180,14 +209,13 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	 */
 	@Override
 	public void received(Connection connection, ByteBuffer message) {
-		SuspensionTimer.Pause earlier = this.pause;
-		if (earlier != null && !earlier.isOver()) {
-			// The conversation continues although the connection is suspended. One pause
-			// is
-			// enough: a peer could otherwise make as many as it sends messages.
-			return;
+		ClientLimits limits = this.limiter.limits();
+		if (limits.action() == Action.SUSPEND && isPaused()) {
+			// One pause is enough: a peer could otherwise make as many as it sends
+			// messages.
+			this.client.take(limits, message.remaining());
 		}
-		if (!takes(connection, message.remaining())) {
+		else if (!takes(connection, message.remaining())) {
 			throw this.limiter.exception(Limit.MESSAGES_PER_SECOND);
 		}
 	}

@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ConnectionGuard.Permit;
 import org.leaderfollowers.spring.limit.ClientLimits.Action;
@@ -28,6 +29,7 @@ import org.leaderfollowers.spring.limit.ClientLimits.Limit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.then;
 import static org.mockito.Mockito.mock;
 
 /** Tests for {@link ClientTable} and its users. */
@@ -181,15 +183,6 @@ class ClientTableTests {
 		}
 	}
 
-	private static Connection connection() {
-		Connection connection = mock(Connection.class);
-		given(connection.attributes()).willReturn(new ConcurrentHashMap<>());
-		given(connection.isOpen()).willReturn(true);
-		given(connection.suspend()).willReturn(() -> {
-		});
-		return connection;
-	}
-
 	private interface Work {
 
 		Void run(Random random) throws Exception;
@@ -287,6 +280,57 @@ class ClientTableTests {
 			assertThat(offender.client()).isEqualTo("4711");
 			assertThat(offender.count()).isEqualTo(1);
 		});
+	}
+
+	private static Connection connection() {
+		Connection connection = mock(Connection.class);
+		given(connection.attributes()).willReturn(new ConcurrentHashMap<>());
+		given(connection.isOpen()).willReturn(true);
+		given(connection.suspend()).willReturn(() -> {
+		});
+		return connection;
+	}
+
+	/** The client could not log in: nothing was read from it. */
+	@Test
+	void aLoginTimeoutOfASuspendedConnectionIsNoFailedLogin() {
+		try (ClientLimiters limiters = new ClientLimiters(null, this.clock::get)) {
+			ClientLimits limits = new ClientLimits(
+					Map.of(Limit.BYTES_PER_SECOND, 1L, Limit.FAILED_LOGINS_PER_MINUTE, 1L), Action.SUSPEND);
+			ClientLimiter limiter = limiters.add("test", false, limits, 10, 32, 64);
+			LimitedConnection suspended = opened(limiter);
+			suspended.takes(connection(), 1000);
+			suspended.ends(CloseReason.LOGIN_TIMEOUT);
+			LimitedConnection other = opened(limiter);
+			other.ends(CloseReason.LOGIN_TIMEOUT);
+			assertThat(limiter.admit(new InetSocketAddress(InetAddress.getLoopbackAddress(), 1))).isNull();
+		}
+	}
+
+	/** A conversation goes on, but the client owes all of its messages. */
+	@Test
+	void aConversationIsNoWayAroundALimit() {
+		try (ClientLimiters limiters = new ClientLimiters(null, this.clock::get)) {
+			ClientLimits limits = new ClientLimits(Map.of(Limit.MESSAGES_PER_SECOND, 1L), Action.SUSPEND);
+			ClientLimiter limiter = limiters.add("test", false, limits, 10, 32, 64);
+			LimitedConnection conversing = opened(limiter);
+			Connection connection = connection();
+			for (int i = 0; i < 101; i++) {
+				conversing.received(connection, ByteBuffer.allocate(1));
+			}
+			assertThat(limiter.table().find(InetAddress.getLoopbackAddress()).owed(limits))
+				.isEqualTo(Duration.ofSeconds(100).toNanos());
+			Connection next = connection();
+			assertThat(opened(limiter).begins(next)).isTrue();
+			then(next).should().suspend();
+		}
+	}
+
+	private static LimitedConnection opened(ClientLimiter limiter) {
+		Permit permit = limiter.admit(new InetSocketAddress(InetAddress.getLoopbackAddress(), 1));
+		assertThat(permit).isNotNull();
+		permit.opened(connection());
+		return (LimitedConnection) permit;
 	}
 
 }

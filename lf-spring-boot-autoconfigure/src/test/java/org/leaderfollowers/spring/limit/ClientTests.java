@@ -47,6 +47,44 @@ class ClientTests {
 	}
 
 	@Test
+	void aClientOwesWhatItHasUsedTooMuch() {
+		ClientLimits limits = new ClientLimits(Map.of(Limit.MESSAGES_PER_SECOND, 10L, Limit.BYTES_PER_SECOND, 1000L),
+				Action.SUSPEND);
+		assertThat(this.client.owed(limits)).isZero();
+		assertThat(this.client.take(limits, 1000)).isZero();
+		assertThat(this.client.owed(limits)).isZero();
+		this.client.take(limits, 500);
+		assertThat(this.client.owed(limits)).isEqualTo(-Duration.ofMillis(500).toNanos());
+		pass(Duration.ofMillis(150));
+		assertThat(this.client.owed(limits)).isEqualTo(-Duration.ofMillis(350).toNanos());
+		pass(Duration.ofMillis(350));
+		assertThat(this.client.owed(limits)).isZero();
+		for (int i = 0; i < 12; i++) {
+			this.client.take(limits, 0);
+		}
+		assertThat(this.client.owed(limits)).isEqualTo(Duration.ofMillis(200).toNanos());
+	}
+
+	@Test
+	void aDebtIsTheSameNumberAtAnotherRate() {
+		this.client.take(limits(Limit.BYTES_PER_SECOND, 1), 601);
+		ClientLimits low = limits(Limit.BYTES_PER_SECOND, 1);
+		assertThat(this.client.owed(low)).isEqualTo(-Duration.ofSeconds(600).toNanos());
+		assertThat(this.client.owed(limits(Limit.BYTES_PER_SECOND, 600))).isEqualTo(-Duration.ofSeconds(1).toNanos());
+		assertThat(this.client.owed(limits(Limit.BYTES_PER_SECOND, 6))).isEqualTo(-Duration.ofSeconds(100).toNanos());
+		assertThat(this.client.owed(limits(Limit.MAX_CONNECTIONS, 6))).isZero();
+	}
+
+	@Test
+	void anEmptyMessageIsAByte() {
+		ClientLimits limits = limits(Limit.BYTES_PER_SECOND, 2);
+		assertThat(this.client.take(limits, 0)).isZero();
+		assertThat(this.client.tryTake(limits, 0)).isNull();
+		assertThat(this.client.tryTake(limits, 0)).isEqualTo(Limit.BYTES_PER_SECOND);
+		assertThat(this.client.take(limits, 0)).isNegative();
+	}
+
+	@Test
 	void aMessageThatIsLargerThanTheLimitIsPaidForLater() {
 		ClientLimits limits = limits(Limit.BYTES_PER_SECOND, 1000);
 		assertThat(this.client.take(limits, 3000)).isEqualTo(-Duration.ofSeconds(2).toNanos());
