@@ -110,6 +110,36 @@ class ClientTableTests {
 		assertThat(this.table.findKey("4711")).isNotNull();
 	}
 
+	/** The names of sessions, for example, are chosen by clients. */
+	@Test
+	void keysWithEqualHashCodesAreFoundFast() {
+		AtomicInteger compared = new AtomicInteger();
+		record Name(int number, AtomicInteger compared) {
+
+			@Override
+			public boolean equals(Object other) {
+				this.compared.incrementAndGet();
+				return other instanceof Name name && this.number == name.number;
+			}
+
+			@Override
+			public int hashCode() {
+				return 1;
+			}
+
+			@Override
+			public String toString() {
+				return "client " + this.number;
+			}
+
+		}
+		ClientTable large = new ClientTable(2000, 32, 64, this.clock::get);
+		for (int i = 0; i < 2000; i++) {
+			assertThat(large.acquireKey(new Name(i, compared))).isNotNull();
+		}
+		assertThat(compared.get()).as("comparisons of 2000 keys").isLessThan(200_000);
+	}
+
 	/**
 	 * A user that has acquired a client keeps it: while one thread uses it, no other
 	 * thread gets another object for the same key, whoever forgets clients meanwhile. At
