@@ -55,6 +55,15 @@ final class InFlight extends MessageWindow<WindowedMessage> {
 	}
 
 	/**
+	 * Whether the failure of a message that nothing has handled closes the connection. If
+	 * the order of replies is their only identification, the client would take the next
+	 * reply for the one that is missing.
+	 */
+	boolean closesFor(WindowedMessage message, CloseReason reason) {
+		return (this.replies != null) ? !this.replies.hasReplied(message) : reason == CloseReason.CLIENT_LIMIT;
+	}
+
+	/**
 	 * Closes the connection after the reply to a message.
 	 * @return {@code false} if replies have no order
 	 */

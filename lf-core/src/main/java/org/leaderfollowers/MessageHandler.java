@@ -28,10 +28,10 @@ import java.nio.ByteBuffer;
  * run while replies are owed.</li>
  * <li>An exception of {@code onMessage} affects only its message: {@code onError} is
  * called, which can send the reply, and the connection stays open unless {@code onError}
- * closes it. If {@linkplain ReplyOrder#ARRIVAL replies leave in the order of arrival} and
- * neither method has sent anything, the connection is closed behind the replies to
- * earlier messages. Otherwise the client would take the next reply for the missing
- * one.</li>
+ * closes it, or the exception is a {@link ClientLimitException}. If
+ * {@linkplain ReplyOrder#ARRIVAL replies leave in the order of arrival} and neither
+ * method has sent anything, the connection is closed behind the replies to earlier
+ * messages. Otherwise the client would take the next reply for the missing one.</li>
  * <li>When the peer has shut down its side, or has sent input that the framing does not
  * allow, the connection is closed after the messages in flight have been answered.</li>
  * </ul>

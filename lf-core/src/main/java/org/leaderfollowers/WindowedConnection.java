@@ -306,8 +306,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 
 	/**
 	 * Reports that a message could not be answered. Other messages are not affected,
-	 * unless the order of replies is their only identification: then the client would
-	 * take the next reply for this one.
+	 * unless the client has exceeded a limit, or would take the next reply for this one:
+	 * then the connection closes.
 	 * @param payload the message, or {@code null} if it is no longer available
 	 */
 	private void messageFailed(WindowedMessage message, @Nullable ByteBuffer payload, Throwable failure) {
@@ -327,9 +327,9 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 				logUnhandled(ex);
 			}
 		}
-		OrderedReplies ordered = message.window.replies;
-		if (ordered != null && !ordered.hasReplied(message)) {
-			message.window.closeBehind(message, CloseReason.of(failure));
+		CloseReason reason = CloseReason.of(failure);
+		if (message.window.closesFor(message, reason) && !message.window.closeBehind(message, reason)) {
+			requestCloseAndLook(reason, null);
 		}
 	}
 

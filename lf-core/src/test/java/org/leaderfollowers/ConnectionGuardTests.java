@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -15,7 +16,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.proxy.ProxyHeaders;
 import org.leaderfollowers.internal.transport.Certificates;
 
@@ -89,10 +91,11 @@ class ConnectionGuardTests {
 	}
 
 	private TcpServer.Builder guarded() {
-		return TcpServer.builder(this.engine.pool(2, 4))
-			.framing(Framing.line())
-			.handler(this.recorder)
-			.connectionGuard(this.permits);
+		return guarded(this.engine.pool(2, 4));
+	}
+
+	private TcpServer.Builder guarded(LeaderFollowersPool pool) {
+		return TcpServer.builder(pool).framing(Framing.line()).handler(this.recorder).connectionGuard(this.permits);
 	}
 
 	private static void awaitClosedByLimit(TcpServer server) {
@@ -203,9 +206,8 @@ class ConnectionGuardTests {
 	}
 
 	@ParameterizedTest
-	@EnumSource
-	void aMessageAboveALimitClosesTheConnectionIfNothingHandlesIt(ReplyOrder order) {
-		int inFlight = (order == ReplyOrder.ARRIVAL) ? 4 : 1;
+	@CsvSource({ "1,COMPLETION", "4,COMPLETION", "4,ARRIVAL" })
+	void aMessageAboveALimitClosesTheConnectionIfNothingHandlesIt(int inFlight, ReplyOrder order) {
 		TcpServer server = this.engine
 			.start(TcpServer.builder(this.engine.pool(2, 4)).framing(Framing.line()).handler((connection, message) -> {
 				throw new ClientLimitException("at most 10 messages a second");
@@ -217,6 +219,99 @@ class ConnectionGuardTests {
 			.startsWith("WARN")
 			.contains("at most 10 messages a second")
 			.doesNotContain("\n");
+	}
+
+	@Test
+	void anOwedReplyThatFailsByALimitClosesTheConnection() {
+		TcpServer server = this.engine
+			.start(TcpServer.builder(this.engine.pool(2, 4)).framing(Framing.line()).handler((connection, message) -> {
+				OwedReply owed = connection.owe();
+				CompletableFuture.runAsync(() -> owed.fail(new ClientLimitException("no more")));
+			}).maxInFlightPerConnection(4).replyOrder(ReplyOrder.COMPLETION));
+		this.engine.connect(server).send("a\n").awaitClosed();
+		awaitClosedByLimit(server);
+	}
+
+	/**
+	 * Chooses the other pool.
+	 *
+	 * @param pool the name of the other pool
+	 * @param atOpening whether before the connection is opened, not by its first message
+	 */
+	private record Moving(String pool, boolean atOpening) implements ServiceClass {
+
+		@Override
+		public @Nullable String poolOf(Connection connection) {
+			return this.atOpening ? this.pool : null;
+		}
+
+		@Override
+		public String poolOf(Connection connection, ByteBuffer firstMessage) {
+			return this.pool;
+		}
+
+	}
+
+	@ParameterizedTest
+	@CsvSource({ "true,1", "true,4", "false,1", "false,4" })
+	void aConnectionThatMovesToAnotherPoolTakesItsPermitAlong(boolean atOpening, int inFlight) {
+		LeaderFollowersPool own = this.engine.pool(2, 4);
+		LeaderFollowersPool other = this.engine.pool(2, 4);
+		TcpServer server = this.engine.start(guarded(own).maxInFlightPerConnection(inFlight)
+			.replyOrder(ReplyOrder.COMPLETION)
+			.proxyProtocol(LOOPBACK)
+			.serviceClass(new Moving(other.name(), atOpening), own, other));
+		try (Peer peer = this.engine.connect(server)) {
+			peer.send(ProxyHeaders.join(ProxyHeaders.v1("PROXY TCP4 203.0.113.8 198.51.100.1 40000 443"),
+					"a\n".getBytes(StandardCharsets.US_ASCII)));
+			assertThat(peer.readLine()).isEqualTo("a");
+			assertThat(peer.send("b\n").readLine()).isEqualTo("b");
+			assertThat(server.connections().map(ConnectionSnapshot::pool)).containsExactly(other.name());
+			assertThat(this.permits.asked).containsExactly("203.0.113.8");
+			assertThat(this.permits.opened).containsExactly(Map.entry(1L, "203.0.113.8"));
+			assertThat(this.permits.current).hasValue(1);
+		}
+		this.permits.awaitReturned();
+		assertThat(this.recorder.awaitClose(1)).containsExactly("open", "a", "b", "close PEER");
+	}
+
+	@Test
+	void thePermitSeesTheMessagesOfAConversationInAnotherPool() {
+		LeaderFollowersPool own = this.engine.pool(2, 4);
+		LeaderFollowersPool other = this.engine.pool(2, 4);
+		TcpServer server = this.engine.start(guarded(own).handler((connection, message) -> {
+			connection.send(message);
+			connection.receive(Engine.DEADLINE);
+		}).serviceClass(new Moving(other.name(), false), own, other));
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("first\nrefused\n").readTextToEnd()).isEqualTo("first\n");
+		assertThat(this.permits.conversed).containsExactly("refused");
+		awaitClosedByLimit(server);
+		this.permits.awaitReturned();
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { true, false })
+	void aConnectionThatGetsNoServiceClassReturnsItsPermit(boolean atOpening) {
+		LeaderFollowersPool own = this.engine.pool(2, 4);
+		TcpServer server = this.engine
+			.start(guarded(own).serviceClass(new Moving("a pool that the server does not have", atOpening), own));
+		this.engine.connect(server).send("a\n").awaitClosed();
+		Engine.eventually().untilAsserted(() -> assertThat(this.permits.asked).hasSize(1));
+		this.permits.awaitReturned();
+		assertThat(this.permits.opened).hasSize(atOpening ? 0 : 1);
+	}
+
+	/** One of the two pools is closed, so the connection finds no thread there. */
+	@Test
+	void aConnectionThatMovesToAClosedPoolReturnsItsPermit() {
+		LeaderFollowersPool own = this.engine.pool(2, 4);
+		LeaderFollowersPool other = this.engine.pool(2, 4);
+		TcpServer server = this.engine.start(guarded(own).serviceClass(new Moving(other.name(), false), own, other));
+		other.close();
+		this.engine.connect(server).send("a\n").awaitClosed();
+		Engine.eventually().untilAsserted(() -> assertThat(this.permits.asked).hasSize(1));
+		this.permits.awaitReturned();
 	}
 
 }

@@ -1,6 +1,8 @@
 package org.leaderfollowers.spring.limit;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
@@ -24,6 +26,12 @@ final class Client {
 
 	private static final int LONGEST_NAME = 64;
 
+	/**
+	 * How many connections that are closing do not count. They still hold sockets, so a
+	 * client must not have any number of them.
+	 */
+	private static final int MOST_CLOSING = 8;
+
 	private final Object key;
 
 	private final int level;
@@ -38,11 +46,17 @@ final class Client {
 	 */
 	private volatile int references;
 
+	/** The excess that was recorded last. */
+	volatile Offenders.@Nullable Entry offense;
+
 	// Guarded by this object
 
 	private @Nullable ClientLimits applied;
 
 	private int connections;
+
+	/** Those of the connections that count for a key of the application. */
+	private final List<LimitedConnection> identified = new ArrayList<>(0);
 
 	private @Nullable Bucket newConnections;
 
@@ -112,30 +126,42 @@ final class Client {
 
 	/**
 	 * Counts a new connection, unless it exceeds a limit.
+	 * @param known the connection if it is identified. A connection of the same key that
+	 * is closing, for example because this one has taken its session over, gives way
 	 * @return the limit, or {@code null} if the connection is served
 	 */
-	synchronized @Nullable Limit admit(ClientLimits limits) {
+	synchronized @Nullable Limit admit(ClientLimits limits, @Nullable LimitedConnection known) {
 		apply(limits);
 		if (hasTooManyFailedLogins()) {
 			return Limit.FAILED_LOGINS_PER_MINUTE;
 		}
-		if (this.connections >= capacity(limits, Limit.MAX_CONNECTIONS)) {
+		long free = capacity(limits, Limit.MAX_CONNECTIONS) - this.connections;
+		if (free <= 0 && free + closing() <= 0) {
 			return Limit.MAX_CONNECTIONS;
 		}
 		if (this.newConnections != null && !this.newConnections.tryConsume(1)) {
 			return Limit.CONNECTIONS_PER_SECOND;
 		}
 		this.connections++;
+		if (known != null) {
+			this.identified.add(known);
+		}
 		return null;
 	}
 
+	private long closing() {
+		return this.identified.stream().filter(LimitedConnection::isClosing).limit(MOST_CLOSING).count();
+	}
+
 	/** A connection that was counted is closed, or counts for another client. */
-	synchronized void leave() {
+	synchronized void leave(@Nullable LimitedConnection connection) {
 		this.connections--;
+		this.identified.remove(connection);
 	}
 
 	/**
-	 * Counts a message whether or not it exceeds a limit.
+	 * Counts a message whether or not it exceeds a limit. An empty one counts as a byte,
+	 * because it would be free otherwise.
 	 * @param size the size of the message, in bytes
 	 * @return how long to wait until the client is within its limits, in nanoseconds: 0
 	 * if it is, more than 0 if it exceeds the limit of messages, and less than 0 (the
@@ -144,9 +170,34 @@ final class Client {
 	synchronized long take(ClientLimits limits, int size) {
 		apply(limits);
 		long forMessages = (this.messages != null) ? this.messages.consumeIgnoringRateLimits(1) : 0;
-		long forBytes = (this.bytes != null && size > 0) ? this.bytes.consumeIgnoringRateLimits(size) : 0;
+		long forBytes = (this.bytes != null) ? this.bytes.consumeIgnoringRateLimits(Math.max(1, size)) : 0;
+		return longer(forMessages, forBytes);
+	}
+
+	private static long longer(long forMessages, long forBytes) {
 		return (forBytes > forMessages) ? -Math.min(forBytes, LONGEST_WAIT_NANOS)
 				: Math.min(forMessages, LONGEST_WAIT_NANOS);
+	}
+
+	/**
+	 * How long to wait until the client is within its limits, because of messages that
+	 * were counted.
+	 * @return as of {@link #take}
+	 */
+	synchronized long owed(ClientLimits limits) {
+		apply(limits);
+		return longer(owed(this.messages, capacity(limits, Limit.MESSAGES_PER_SECOND)),
+				owed(this.bytes, capacity(limits, Limit.BYTES_PER_SECOND)));
+	}
+
+	private static long owed(@Nullable Bucket bucket, long capacity) {
+		if (bucket == null || bucket.getAvailableTokens() >= 0) {
+			return 0;
+		}
+		// The client is within its limits when nothing is missing, which is before there
+		// is one to use.
+		long untilOne = bucket.estimateAbilityToConsume(1).getNanosToWaitForRefill();
+		return Math.max(1, untilOne - TimeUnit.SECONDS.toNanos(1) / capacity);
 	}
 
 	/**
@@ -166,8 +217,8 @@ final class Client {
 		if (this.messages != null) {
 			this.messages.consumeIgnoringRateLimits(1);
 		}
-		if (this.bytes != null && size > 0) {
-			this.bytes.consumeIgnoringRateLimits(size);
+		if (this.bytes != null) {
+			this.bytes.consumeIgnoringRateLimits(Math.max(1, size));
 		}
 		return null;
 	}
@@ -223,8 +274,10 @@ final class Client {
 				? Bandwidth.builder().capacity(capacity).refillIntervally(capacity, Duration.ofMinutes(1)).build()
 				: Bandwidth.builder().capacity(capacity).refillGreedy(capacity, Duration.ofSeconds(1)).build();
 		if (current != null) {
+			// A client that owes 10 messages owes 10 at any rate.
 			current.replaceConfiguration(BucketConfiguration.builder().addLimit(bandwidth).build(),
-					TokensInheritanceStrategy.PROPORTIONALLY);
+					(current.getAvailableTokens() < 0) ? TokensInheritanceStrategy.AS_IS
+							: TokensInheritanceStrategy.PROPORTIONALLY);
 			return current;
 		}
 		// The monitor of this object protects the buckets.

@@ -3,7 +3,9 @@ package org.leaderfollowers.spring.limit;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
 import java.util.stream.Stream;
@@ -52,6 +54,9 @@ public final class ClientLimiter implements ConnectionGuard {
 
 	private volatile ClientLimits limits;
 
+	/** The messages of exceptions, of which a client can cause many. */
+	private volatile Map<Limit, String> refusals;
+
 	/** Guarded by {@link #offenders}. */
 	private long loggedNanos;
 
@@ -63,6 +68,7 @@ public final class ClientLimiter implements ConnectionGuard {
 		this.server = Printable.of(server);
 		this.datagrams = datagrams;
 		this.limits = limits;
+		this.refusals = refusals(limits);
 		this.keys = keys;
 		this.table = table;
 		this.timer = timer;
@@ -75,7 +81,7 @@ public final class ClientLimiter implements ConnectionGuard {
 	 * @return the handler to call instead
 	 */
 	public MessageHandler around(MessageHandler handler) {
-		return new LimitedHandler(this, handler);
+		return new LimitInterceptor(this).decorate(handler, this.server, this.server);
 	}
 
 	/**
@@ -101,7 +107,17 @@ public final class ClientLimiter implements ConnectionGuard {
 	 */
 	public void change(ClientLimits limits) {
 		Assert.notNull(limits, "'limits' must not be null");
+		this.refusals = refusals(limits);
 		this.limits = limits;
+	}
+
+	private Map<Limit, String> refusals(ClientLimits limits) {
+		Map<Limit, String> messages = new EnumMap<>(Limit.class);
+		for (Limit limit : Limit.values()) {
+			messages.put(limit, "The client has exceeded '%s' (%s) of server '%s'".formatted(limit.property(),
+					limits.get(limit), this.server));
+		}
+		return messages;
 	}
 
 	/**
@@ -129,7 +145,7 @@ public final class ClientLimiter implements ConnectionGuard {
 	@Override
 	public @Nullable Permit admit(InetSocketAddress address) {
 		Client client = this.table.acquire(address.getAddress());
-		Limit exceeded = client.admit(this.limits);
+		Limit exceeded = client.admit(this.limits, null);
 		if (exceeded == null) {
 			return new LimitedConnection(this, client);
 		}
@@ -166,15 +182,13 @@ public final class ClientLimiter implements ConnectionGuard {
 
 	/** Creates the exception for a message that exceeds a limit. */
 	ClientLimitException exception(Limit limit) {
-		return new ClientLimitException("The client has exceeded '" + limit.property() + "' (" + this.limits.get(limit)
-				+ ") of server '" + this.server + "'");
+		return new ClientLimitException(this.refusals.get(limit));
 	}
 
 	/** Records an excess, and logs the first one of a client. */
 	void exceeded(Client client, Limit limit, Effect effect) {
 		counter(limit, effect).increment();
-		String name = client.name();
-		if (!this.offenders.record(name, limit, Instant.now())) {
+		if (!this.offenders.record(client, limit)) {
 			return;
 		}
 		long suppressed;
@@ -188,7 +202,7 @@ public final class ClientLimiter implements ConnectionGuard {
 			suppressed = Math.max(0, this.heldBack);
 			this.heldBack = 0;
 		}
-		logger.warn("Client %s has exceeded '%s' (%s) of server '%s': %s%s".formatted(name, limit.property(),
+		logger.warn("Client %s has exceeded '%s' (%s) of server '%s': %s%s".formatted(client.name(), limit.property(),
 				this.limits.get(limit), this.server, effect.description,
 				(suppressed > 0) ? " (%d more such clients since the last such line)".formatted(suppressed) : ""));
 	}

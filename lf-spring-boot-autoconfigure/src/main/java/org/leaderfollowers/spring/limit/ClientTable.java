@@ -69,8 +69,16 @@ final class ClientTable {
 	/** Guarded by {@link #looking}. */
 	private Iterator<Client> next = this.clients.values().iterator();
 
-	/** The key of the application, which never equals a prefix. */
-	private record OwnKey(Object key) {
+	/**
+	 * The key of the application, which never equals a prefix. Comparable for the same
+	 * reason as a prefix.
+	 */
+	private record OwnKey(Object key) implements Comparable<OwnKey> {
+
+		@Override
+		public int compareTo(OwnKey other) {
+			return toString().compareTo(other.toString());
+		}
 
 		@Override
 		public String toString() {

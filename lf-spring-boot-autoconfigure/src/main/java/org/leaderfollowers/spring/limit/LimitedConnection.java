@@ -41,6 +41,12 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	/** The latest suspension. */
 	private volatile SuspensionTimer.@Nullable Pause pause;
 
+	/** {@code null} until it is established. */
+	private volatile @Nullable Connection connection;
+
+	/** Whether the handler knows the connection. */
+	private volatile boolean begun;
+
 	/** Guarded by this object. */
 	private boolean closed;
 
@@ -57,41 +63,72 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 
 	@Override
 	public void opened(Connection connection) {
+		this.connection = connection;
 		connection.attributes().put(LoginFailures.ATTRIBUTE, this);
+	}
+
+	/** Whether the connection was established and is about to close. */
+	boolean isClosing() {
+		Connection established = this.connection;
+		return established != null && !established.isOpen();
+	}
+
+	/**
+	 * The connection is open, but the handler does not know it yet.
+	 * @return whether to tell the handler
+	 */
+	boolean begins(Connection connection) {
+		boolean served = identify(connection);
+		if (served && !isPaused()) {
+			suspendIfOwed(connection);
+		}
+		this.begun = served;
+		return served;
+	}
+
+	/**
+	 * The connection is closed.
+	 * @return whether to tell the handler, which may not know it
+	 */
+	boolean ends(CloseReason reason) {
+		if (reason == CloseReason.LOGIN_TIMEOUT && !isPaused()) {
+			failed();
+		}
+		return this.begun;
 	}
 
 	/**
 	 * Counts the connection for the key of its client, if the application knows the key
-	 * by now. If the client exceeds a limit, the connection is closed.
+	 * by now.
+	 * @return {@code false} if the connection is closed, because the client exceeds a
+	 * limit
 	 */
-	void identify(Connection connection) {
+	boolean identify(Connection connection) {
 		ClientKey keys = this.limiter.keys();
 		if (keys == null || this.identified) {
-			return;
+			return true;
 		}
 		Object key = keys.keyOf(connection);
-		if (key != null) {
-			identify(connection, key);
-		}
+		return key == null || identify(connection, key);
 	}
 
-	private void identify(Connection connection, Object key) {
+	private boolean identify(Connection connection, Object key) {
 		Limit exceeded;
 		Client own;
 		synchronized (this) {
-			if (this.identified || this.closed) {
-				return;
+			if (this.identified || this.closed || !connection.isOpen()) {
+				return true;
 			}
 			this.identified = true;
 			own = this.limiter.table().acquireKey(key);
 			if (own == null) {
 				// The table is full, so the address remains the key.
-				return;
+				return true;
 			}
-			exceeded = own.admit(this.limiter.limits());
+			exceeded = own.admit(this.limiter.limits(), this);
 			Client left = (exceeded != null) ? own : this.client;
 			if (exceeded == null) {
-				left.leave();
+				left.leave(this);
 				this.client = own;
 			}
 			this.limiter.table().release(left);
@@ -100,6 +137,10 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 			this.limiter.exceeded(own, exceeded, Effect.CLOSE);
 			connection.close(CloseReason.CLIENT_LIMIT);
 		}
+		else {
+			suspendIfOwed(connection);
+		}
+		return exceeded == null;
 	}
 
 	/**
@@ -111,7 +152,10 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 		ClientLimits limits = this.limiter.limits();
 		Client current = this.client;
 		if (limits.action() == Action.SUSPEND) {
-			suspendIfExceeded(connection, size, limits, current);
+			// While the server drains, all messages that have been received are answered.
+			if (!connection.isDraining()) {
+				suspend(connection, current, current.take(limits, size));
+			}
 			return true;
 		}
 		Limit exceeded = current.tryTake(limits, size);
@@ -127,17 +171,36 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 		return false;
 	}
 
-	private void suspendIfExceeded(Connection connection, int size, ClientLimits limits, Client current) {
-		if (connection.isDraining()) {
-			// All messages that have been received are to be answered now.
-			return;
+	/**
+	 * Suspends the connection if its client has exceeded a limit by earlier connections,
+	 * which it could close to begin again otherwise.
+	 */
+	private void suspendIfOwed(Connection connection) {
+		if (!connection.isDraining()) {
+			suspend(connection, this.client, owed());
 		}
-		long wait = current.take(limits, size);
+	}
+
+	private long owed() {
+		ClientLimits limits = this.limiter.limits();
+		return (limits.action() == Action.SUSPEND) ? this.client.owed(limits) : 0;
+	}
+
+	private void suspend(Connection connection, Client current, long wait) {
 		if (wait != 0) {
 			this.limiter.exceeded(current, (wait > 0) ? Limit.MESSAGES_PER_SECOND : Limit.BYTES_PER_SECOND,
 					Effect.SUSPEND);
-			this.pause = this.limiter.timer().suspend(connection, Math.abs(wait) + RECOVERY_NANOS);
+			this.pause = this.limiter.timer().suspend(connection, withRecovery(wait), () -> withRecovery(owed()));
 		}
+	}
+
+	private static long withRecovery(long wait) {
+		return (wait != 0) ? Math.abs(wait) + RECOVERY_NANOS : 0;
+	}
+
+	private boolean isPaused() {
+		SuspensionTimer.Pause latest = this.pause;
+		return latest != null && !latest.isOver();
 	}
 
 	/**
@@ -146,14 +209,13 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	 */
 	@Override
 	public void received(Connection connection, ByteBuffer message) {
-		SuspensionTimer.Pause earlier = this.pause;
-		if (earlier != null && !earlier.isOver()) {
-			// The conversation continues although the connection is suspended. One pause
-			// is
-			// enough: a peer could otherwise make as many as it sends messages.
-			return;
+		ClientLimits limits = this.limiter.limits();
+		if (limits.action() == Action.SUSPEND && isPaused()) {
+			// One pause is enough: a peer could otherwise make as many as it sends
+			// messages.
+			this.client.take(limits, message.remaining());
 		}
-		if (!takes(connection, message.remaining())) {
+		else if (!takes(connection, message.remaining())) {
 			throw this.limiter.exception(Limit.MESSAGES_PER_SECOND);
 		}
 	}
@@ -185,7 +247,7 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 	@Override
 	public synchronized void closed() {
 		this.closed = true;
-		this.client.leave();
+		this.client.leave(this);
 		this.limiter.table().release(this.client);
 	}
 

@@ -1,52 +1,96 @@
 package org.leaderfollowers.spring.limit;
 
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 
 import org.leaderfollowers.spring.limit.ClientLimiter.Offender;
 import org.leaderfollowers.spring.limit.ClientLimits.Limit;
 
-/** The clients that have exceeded a limit lately. Any thread. */
+/**
+ * The clients that have exceeded a limit lately. Any thread. A client remembers its
+ * entry, so that a flood of excesses neither takes the monitor nor allocates memory.
+ */
 final class Offenders {
 
 	/** The maximum number of entries. The one without news for the longest time goes. */
 	static final int MOST = 100;
 
-	/** In the order of the latest excess. */
-	private final Map<Key, Offender> offenders = new LinkedHashMap<>(16, 0.75F, true) {
+	/** Guarded by this object. */
+	private final Map<Key, Entry> entries = new LinkedHashMap<>();
 
-		private static final long serialVersionUID = 1L;
+	private record Key(Object client, Limit limit) {
+	}
 
-		@Override
-		protected boolean removeEldestEntry(Map.Entry<Key, Offender> eldest) {
-			return size() > MOST;
+	/** What one client has exceeded. */
+	static final class Entry {
+
+		private final Client client;
+
+		private final Limit limit;
+
+		private final long sinceNanos = System.nanoTime();
+
+		private final AtomicLong count = new AtomicLong();
+
+		private volatile long latestNanos = this.sinceNanos;
+
+		/** Whether another entry has taken the place of this one. */
+		private volatile boolean gone;
+
+		private Entry(Client client, Limit limit) {
+			this.client = client;
+			this.limit = limit;
 		}
 
-	};
-
-	private record Key(String client, Limit limit) {
 	}
 
 	/**
 	 * Records an excess.
 	 * @return whether it is the first one of this client
 	 */
-	synchronized boolean record(String client, Limit limit, Instant now) {
-		Offender offender = this.offenders.compute(new Key(client, limit),
-				(key, known) -> (known != null) ? new Offender(client, limit, known.count() + 1, known.since(), now)
-						: new Offender(client, limit, 1, now, now));
-		return offender.count() == 1;
+	boolean record(Client client, Limit limit) {
+		Entry entry = client.offense;
+		if (entry == null || entry.limit != limit || entry.gone) {
+			entry = find(client, limit);
+			client.offense = entry;
+		}
+		entry.latestNanos = System.nanoTime();
+		return entry.count.getAndIncrement() == 0;
+	}
+
+	private synchronized Entry find(Client client, Limit limit) {
+		Key key = new Key(client.key(), limit);
+		Entry known = this.entries.get(key);
+		if (known != null) {
+			return known;
+		}
+		if (this.entries.size() == MOST) {
+			long now = System.nanoTime();
+			Entry eldest = Collections.max(this.entries.values(),
+					Comparator.comparingLong((entry) -> now - entry.latestNanos));
+			this.entries.values().remove(eldest);
+			eldest.gone = true;
+		}
+		Entry entry = new Entry(client, limit);
+		this.entries.put(key, entry);
+		return entry;
 	}
 
 	/** The offenders, the latest first. */
 	synchronized List<Offender> list() {
-		List<Offender> list = new ArrayList<>(this.offenders.values());
-		Collections.reverse(list);
-		return list;
+		long nanos = System.nanoTime();
+		Instant now = Instant.now();
+		return this.entries.values()
+			.stream()
+			.map((entry) -> new Offender(entry.client.name(), entry.limit, entry.count.get(),
+					now.minusNanos(nanos - entry.sinceNanos), now.minusNanos(nanos - entry.latestNanos)))
+			.sorted(Comparator.comparing(Offender::latest).reversed())
+			.toList();
 	}
 
 }

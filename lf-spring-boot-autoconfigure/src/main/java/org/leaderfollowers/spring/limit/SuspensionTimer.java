@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.limit;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
@@ -15,8 +16,8 @@ import org.leaderfollowers.Suspension;
 final class SuspensionTimer implements AutoCloseable {
 
 	/**
-	 * How long a connection may stay suspended after its server has begun to drain, so
-	 * that it does not hold up the shutdown.
+	 * How long a connection may stay suspended after its server has begun to drain or its
+	 * limits were raised.
 	 */
 	private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
@@ -28,11 +29,13 @@ final class SuspensionTimer implements AutoCloseable {
 
 	/**
 	 * Suspends a connection.
-	 * @param nanos how long, unless its server drains
+	 * @param nanos how long at most, even if the client exceeds its limits again by other
+	 * connections. These could make this one wait for ever otherwise
+	 * @param owed how long the client has still to wait, or 0 to end the suspension
 	 * @return the suspension
 	 */
-	Pause suspend(Connection connection, long nanos) {
-		Pause pause = new Pause(connection, connection.suspend(), System.nanoTime() + nanos);
+	Pause suspend(Connection connection, long nanos, LongSupplier owed) {
+		Pause pause = new Pause(connection, connection.suspend(), System.nanoTime() + nanos, owed);
 		pause.run();
 		return pause;
 	}
@@ -71,17 +74,20 @@ final class SuspensionTimer implements AutoCloseable {
 
 		private final long untilNanos;
 
+		private final LongSupplier owed;
+
 		private volatile boolean over;
 
-		private Pause(Connection connection, Suspension suspension, long untilNanos) {
+		private Pause(Connection connection, Suspension suspension, long untilNanos, LongSupplier owed) {
 			this.connection = connection;
 			this.suspension = suspension;
 			this.untilNanos = untilNanos;
+			this.owed = owed;
 		}
 
 		@Override
 		public void run() {
-			long left = this.untilNanos - System.nanoTime();
+			long left = Math.min(this.untilNanos - System.nanoTime(), this.owed.getAsLong());
 			if (left <= 0 || this.connection.isDraining() || !this.connection.isOpen()) {
 				end();
 				return;

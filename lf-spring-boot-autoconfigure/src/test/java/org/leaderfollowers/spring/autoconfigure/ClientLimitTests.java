@@ -41,6 +41,7 @@ import org.leaderfollowers.spring.annotation.OnLogin;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.handler.LfAuthentication;
 import org.leaderfollowers.spring.handler.LfHeaders;
+import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.limit.ClientLimiter;
 import org.leaderfollowers.spring.limit.ClientLimiter.Effect;
 import org.leaderfollowers.spring.limit.ClientLimiters;
@@ -130,12 +131,15 @@ class ClientLimitTests {
 	void aServerWithoutLimitsIsNotWrapped() {
 		this.runner.withUserConfiguration(Echo.class).run((context) -> {
 			assertThat(context.getBean(ClientLimiters.class).get("default")).isNull();
-			try (LineClient client = connect(context)) {
-				assertThat(client.ask("a")).isEqualTo("a");
-			}
-			assertThat(((TcpServer) server(context)).handler().getClass().getName()).doesNotContain("Limited");
+			assertThat(isWrapped(context)).isFalse();
 			assertThat(context.getBean(MeterRegistry.class).find("lf.server.limited").meters()).isEmpty();
 		});
+	}
+
+	private static boolean isWrapped(AssertableApplicationContext context) {
+		MessageHandler handler = Connection::send;
+		return context.getBean("leaderFollowersClientLimitDecorator", MessageHandlerDecorator.class)
+			.decorate(handler, "default", "echo") != handler;
 	}
 
 	@Test
@@ -143,6 +147,7 @@ class ClientLimitTests {
 		this.runner.withUserConfiguration(Echo.class)
 			.withPropertyValues("lf.server.per-client.max-connections=2")
 			.run((context) -> {
+				assertThat(isWrapped(context)).isTrue();
 				try (LineClient first = connect(context); LineClient second = connect(context)) {
 					assertThat(first.ask("a")).isEqualTo("a");
 					assertThat(second.ask("b")).isEqualTo("b");
@@ -293,10 +298,12 @@ class ClientLimitTests {
 			});
 	}
 
-	@Test
-	void aRefusedMessageThatNothingHandlesClosesTheConnection(CapturedOutput output) {
+	@ParameterizedTest
+	@CsvSource({ "1,COMPLETION", "8,COMPLETION", "8,ARRIVAL" })
+	void aRefusedMessageThatNothingHandlesClosesTheConnection(int inFlight, String replyOrder, CapturedOutput output) {
 		this.runner.withUserConfiguration(Echo.class)
-			.withPropertyValues("lf.server.per-client.bytes-per-second=1", "lf.server.per-client.action=refuse")
+			.withPropertyValues("lf.server.per-client.bytes-per-second=1", "lf.server.per-client.action=refuse",
+					"lf.server.max-in-flight-per-connection=" + inFlight, "lf.server.reply-order=" + replyOrder)
 			.run((context) -> {
 				try (LineClient client = connect(context)) {
 					assertThat(client.ask(LONG)).isEqualTo(LONG);

@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ConnectionGuard.Permit;
 import org.leaderfollowers.spring.limit.ClientLimits.Action;
@@ -28,6 +29,7 @@ import org.leaderfollowers.spring.limit.ClientLimits.Limit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.then;
 import static org.mockito.Mockito.mock;
 
 /** Tests for {@link ClientTable} and its users. */
@@ -108,6 +110,36 @@ class ClientTableTests {
 		assertThat(this.table.findKey("4711")).isNotNull();
 	}
 
+	/** The names of sessions, for example, are chosen by clients. */
+	@Test
+	void keysWithEqualHashCodesAreFoundFast() {
+		AtomicInteger compared = new AtomicInteger();
+		record Name(int number, AtomicInteger compared) {
+
+			@Override
+			public boolean equals(Object other) {
+				this.compared.incrementAndGet();
+				return other instanceof Name name && this.number == name.number;
+			}
+
+			@Override
+			public int hashCode() {
+				return 1;
+			}
+
+			@Override
+			public String toString() {
+				return "client " + this.number;
+			}
+
+		}
+		ClientTable large = new ClientTable(2000, 32, 64, this.clock::get);
+		for (int i = 0; i < 2000; i++) {
+			assertThat(large.acquireKey(new Name(i, compared))).isNotNull();
+		}
+		assertThat(compared.get()).as("comparisons of 2000 keys").isLessThan(200_000);
+	}
+
 	/**
 	 * A user that has acquired a client keeps it: while one thread uses it, no other
 	 * thread gets another object for the same key, whoever forgets clients meanwhile. At
@@ -138,8 +170,8 @@ class ClientTableTests {
 					}
 				}
 				assertThat(current.get(key)).isSameAs(client);
-				assertThat(client.admit(limits)).isNull();
-				client.leave();
+				assertThat(client.admit(limits, null)).isNull();
+				client.leave(null);
 				synchronized (client) {
 					users.decrementAndGet(key);
 				}
@@ -159,8 +191,7 @@ class ClientTableTests {
 		try (ClientLimiters limiters = new ClientLimiters((connection) -> "4711")) {
 			ClientLimits limits = new ClientLimits(Map.of(Limit.MAX_CONNECTIONS, 1L), Action.SUSPEND);
 			ClientLimiter limiter = limiters.add("test", false, limits, 10, 32, 64);
-			Connection connection = mock(Connection.class);
-			given(connection.attributes()).willReturn(new ConcurrentHashMap<>());
+			Connection connection = connection();
 			ExecutorService executor = Executors.newFixedThreadPool(2);
 			try {
 				for (int i = 0; i < 5_000; i++) {
@@ -223,6 +254,113 @@ class ClientTableTests {
 			assertThat(offenders.get(1).client()).isEqualTo("client 999");
 			assertThat(limiter.excesses(Limit.MESSAGES_PER_SECOND, ClientLimiter.Effect.SUSPEND)).isEqualTo(1001);
 		}
+	}
+
+	/**
+	 * A flood of excesses neither waits for others nor formats the name of the client.
+	 */
+	@Test
+	void anExcessOfAKnownOffenderIsCheap() throws Exception {
+		AtomicInteger named = new AtomicInteger();
+		Object key = new Object() {
+
+			@Override
+			public String toString() {
+				named.incrementAndGet();
+				return "4711";
+			}
+
+		};
+		Client client = new Client(key, 0, 1, this.clock::get);
+		Offenders offenders = new Offenders();
+		assertThat(offenders.record(client, Limit.MESSAGES_PER_SECOND)).isTrue();
+		ExecutorService executor = Executors.newSingleThreadExecutor();
+		try {
+			synchronized (offenders) {
+				assertThat(executor.submit(() -> offenders.record(client, Limit.MESSAGES_PER_SECOND))
+					.get(60, TimeUnit.SECONDS)).isFalse();
+			}
+		}
+		finally {
+			executor.shutdownNow();
+		}
+		assertThat(named).hasValue(0);
+		assertThat(offenders.list()).singleElement().satisfies((offender) -> {
+			assertThat(offender.client()).isEqualTo("4711");
+			assertThat(offender.count()).isEqualTo(2);
+			assertThat(offender.since()).isBefore(offender.latest());
+		});
+	}
+
+	/** An offender that was forgotten, or known by another object, is the same one. */
+	@Test
+	void anOffenderIsKnownByItsKeyAndLimit() {
+		Offenders offenders = new Offenders();
+		Client client = new Client("4711", 0, 1, this.clock::get);
+		assertThat(offenders.record(client, Limit.MESSAGES_PER_SECOND)).isTrue();
+		assertThat(offenders.record(client, Limit.BYTES_PER_SECOND)).isTrue();
+		assertThat(offenders.record(client, Limit.MESSAGES_PER_SECOND)).isFalse();
+		assertThat(offenders.record(new Client("4711", 0, 1, this.clock::get), Limit.BYTES_PER_SECOND)).isFalse();
+		for (int i = 0; i < Offenders.MOST; i++) {
+			offenders.record(new Client(i, 0, 1, this.clock::get), Limit.BYTES_PER_SECOND);
+		}
+		assertThat(offenders.list()).noneMatch((offender) -> offender.client().equals("4711"));
+		assertThat(offenders.record(client, Limit.MESSAGES_PER_SECOND)).isTrue();
+		assertThat(offenders.list()).hasSize(Offenders.MOST).first().satisfies((offender) -> {
+			assertThat(offender.client()).isEqualTo("4711");
+			assertThat(offender.count()).isEqualTo(1);
+		});
+	}
+
+	private static Connection connection() {
+		Connection connection = mock(Connection.class);
+		given(connection.attributes()).willReturn(new ConcurrentHashMap<>());
+		given(connection.isOpen()).willReturn(true);
+		given(connection.suspend()).willReturn(() -> {
+		});
+		return connection;
+	}
+
+	/** The client could not log in: nothing was read from it. */
+	@Test
+	void aLoginTimeoutOfASuspendedConnectionIsNoFailedLogin() {
+		try (ClientLimiters limiters = new ClientLimiters(null, this.clock::get)) {
+			ClientLimits limits = new ClientLimits(
+					Map.of(Limit.BYTES_PER_SECOND, 1L, Limit.FAILED_LOGINS_PER_MINUTE, 1L), Action.SUSPEND);
+			ClientLimiter limiter = limiters.add("test", false, limits, 10, 32, 64);
+			LimitedConnection suspended = opened(limiter);
+			suspended.takes(connection(), 1000);
+			suspended.ends(CloseReason.LOGIN_TIMEOUT);
+			LimitedConnection other = opened(limiter);
+			other.ends(CloseReason.LOGIN_TIMEOUT);
+			assertThat(limiter.admit(new InetSocketAddress(InetAddress.getLoopbackAddress(), 1))).isNull();
+		}
+	}
+
+	/** A conversation goes on, but the client owes all of its messages. */
+	@Test
+	void aConversationIsNoWayAroundALimit() {
+		try (ClientLimiters limiters = new ClientLimiters(null, this.clock::get)) {
+			ClientLimits limits = new ClientLimits(Map.of(Limit.MESSAGES_PER_SECOND, 1L), Action.SUSPEND);
+			ClientLimiter limiter = limiters.add("test", false, limits, 10, 32, 64);
+			LimitedConnection conversing = opened(limiter);
+			Connection connection = connection();
+			for (int i = 0; i < 101; i++) {
+				conversing.received(connection, ByteBuffer.allocate(1));
+			}
+			assertThat(limiter.table().find(InetAddress.getLoopbackAddress()).owed(limits))
+				.isEqualTo(Duration.ofSeconds(100).toNanos());
+			Connection next = connection();
+			assertThat(opened(limiter).begins(next)).isTrue();
+			then(next).should().suspend();
+		}
+	}
+
+	private static LimitedConnection opened(ClientLimiter limiter) {
+		Permit permit = limiter.admit(new InetSocketAddress(InetAddress.getLoopbackAddress(), 1));
+		assertThat(permit).isNotNull();
+		permit.opened(connection());
+		return (LimitedConnection) permit;
 	}
 
 }

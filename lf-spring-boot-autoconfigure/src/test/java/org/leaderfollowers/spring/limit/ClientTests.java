@@ -3,6 +3,8 @@ package org.leaderfollowers.spring.limit;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -14,6 +16,8 @@ import org.leaderfollowers.spring.limit.ClientLimits.Limit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
 
 /** Tests for {@link Client}, with a clock that only the test moves. */
 class ClientTests {
@@ -43,6 +47,44 @@ class ClientTests {
 	}
 
 	@Test
+	void aClientOwesWhatItHasUsedTooMuch() {
+		ClientLimits limits = new ClientLimits(Map.of(Limit.MESSAGES_PER_SECOND, 10L, Limit.BYTES_PER_SECOND, 1000L),
+				Action.SUSPEND);
+		assertThat(this.client.owed(limits)).isZero();
+		assertThat(this.client.take(limits, 1000)).isZero();
+		assertThat(this.client.owed(limits)).isZero();
+		this.client.take(limits, 500);
+		assertThat(this.client.owed(limits)).isEqualTo(-Duration.ofMillis(500).toNanos());
+		pass(Duration.ofMillis(150));
+		assertThat(this.client.owed(limits)).isEqualTo(-Duration.ofMillis(350).toNanos());
+		pass(Duration.ofMillis(350));
+		assertThat(this.client.owed(limits)).isZero();
+		for (int i = 0; i < 12; i++) {
+			this.client.take(limits, 0);
+		}
+		assertThat(this.client.owed(limits)).isEqualTo(Duration.ofMillis(200).toNanos());
+	}
+
+	@Test
+	void aDebtIsTheSameNumberAtAnotherRate() {
+		this.client.take(limits(Limit.BYTES_PER_SECOND, 1), 601);
+		ClientLimits low = limits(Limit.BYTES_PER_SECOND, 1);
+		assertThat(this.client.owed(low)).isEqualTo(-Duration.ofSeconds(600).toNanos());
+		assertThat(this.client.owed(limits(Limit.BYTES_PER_SECOND, 600))).isEqualTo(-Duration.ofSeconds(1).toNanos());
+		assertThat(this.client.owed(limits(Limit.BYTES_PER_SECOND, 6))).isEqualTo(-Duration.ofSeconds(100).toNanos());
+		assertThat(this.client.owed(limits(Limit.MAX_CONNECTIONS, 6))).isZero();
+	}
+
+	@Test
+	void anEmptyMessageIsAByte() {
+		ClientLimits limits = limits(Limit.BYTES_PER_SECOND, 2);
+		assertThat(this.client.take(limits, 0)).isZero();
+		assertThat(this.client.tryTake(limits, 0)).isNull();
+		assertThat(this.client.tryTake(limits, 0)).isEqualTo(Limit.BYTES_PER_SECOND);
+		assertThat(this.client.take(limits, 0)).isNegative();
+	}
+
+	@Test
 	void aMessageThatIsLargerThanTheLimitIsPaidForLater() {
 		ClientLimits limits = limits(Limit.BYTES_PER_SECOND, 1000);
 		assertThat(this.client.take(limits, 3000)).isEqualTo(-Duration.ofSeconds(2).toNanos());
@@ -67,42 +109,68 @@ class ClientTests {
 	@Test
 	void connectionsCountUntilTheyAreClosed() {
 		ClientLimits limits = limits(Limit.MAX_CONNECTIONS, 2);
-		assertThat(this.client.admit(limits)).isNull();
-		assertThat(this.client.admit(limits)).isNull();
-		assertThat(this.client.admit(limits)).isEqualTo(Limit.MAX_CONNECTIONS);
-		this.client.leave();
-		assertThat(this.client.admit(limits)).isNull();
+		assertThat(this.client.admit(limits, null)).isNull();
+		assertThat(this.client.admit(limits, null)).isNull();
+		assertThat(this.client.admit(limits, null)).isEqualTo(Limit.MAX_CONNECTIONS);
+		this.client.leave(null);
+		assertThat(this.client.admit(limits, null)).isNull();
+	}
+
+	/**
+	 * A connection that is closing gives way, but it still has a socket: a client cannot
+	 * have any number of them.
+	 */
+	@Test
+	void someConnectionsOfAKeyThatAreClosingDoNotCount() {
+		ClientLimits limits = limits(Limit.MAX_CONNECTIONS, 1);
+		List<LimitedConnection> connections = new ArrayList<>();
+		for (int i = 0; i < 9; i++) {
+			LimitedConnection connection = mock(LimitedConnection.class);
+			assertThat(this.client.admit(limits, connection)).isNull();
+			assertThat(this.client.admit(limits, mock(LimitedConnection.class))).isEqualTo(Limit.MAX_CONNECTIONS);
+			given(connection.isClosing()).willReturn(true);
+			connections.add(connection);
+		}
+		LimitedConnection next = mock(LimitedConnection.class);
+		assertThat(this.client.admit(limits, next)).isEqualTo(Limit.MAX_CONNECTIONS);
+		this.client.leave(connections.get(3));
+		assertThat(this.client.admit(limits, next)).isNull();
+		connections.remove(3);
+		connections.forEach(this.client::leave);
+		assertThat(this.client.isForgettable()).isFalse();
+		this.client.leave(next);
+		assertThat(this.client.isForgettable()).isTrue();
 	}
 
 	@Test
 	void newConnectionsCountForASecond() {
 		ClientLimits limits = limits(Limit.CONNECTIONS_PER_SECOND, 2);
-		assertThat(this.client.admit(limits)).isNull();
-		this.client.leave();
-		assertThat(this.client.admit(limits)).isNull();
-		this.client.leave();
-		assertThat(this.client.admit(limits)).isEqualTo(Limit.CONNECTIONS_PER_SECOND);
+		assertThat(this.client.admit(limits, null)).isNull();
+		this.client.leave(null);
+		assertThat(this.client.admit(limits, null)).isNull();
+		this.client.leave(null);
+		assertThat(this.client.admit(limits, null)).isEqualTo(Limit.CONNECTIONS_PER_SECOND);
 		pass(Duration.ofMillis(500));
-		assertThat(this.client.admit(limits)).isNull();
-		assertThat(this.client.admit(limits)).isEqualTo(Limit.CONNECTIONS_PER_SECOND);
+		assertThat(this.client.admit(limits, null)).isNull();
+		assertThat(this.client.admit(limits, null)).isEqualTo(Limit.CONNECTIONS_PER_SECOND);
 	}
 
 	@Test
 	void theMinuteBeginsWithTheFirstFailedLogin() {
 		ClientLimits limits = limits(Limit.FAILED_LOGINS_PER_MINUTE, 2);
-		assertThat(this.client.admit(limits)).isNull();
+		assertThat(this.client.admit(limits, null)).isNull();
 		pass(Duration.ofSeconds(50));
 		this.client.loginFailed(limits);
 		assertThat(this.client.mayNotLogIn(limits)).isFalse();
 		this.client.loginFailed(limits);
 		this.client.loginFailed(limits);
 		assertThat(this.client.mayNotLogIn(limits)).isTrue();
-		assertThat(this.client.admit(limits)).isEqualTo(Limit.FAILED_LOGINS_PER_MINUTE);
+		assertThat(this.client.admit(limits, null)).isEqualTo(Limit.FAILED_LOGINS_PER_MINUTE);
 		pass(Duration.ofSeconds(59));
 		assertThat(this.client.mayNotLogIn(limits)).isTrue();
 		pass(Duration.ofSeconds(1));
 		assertThat(this.client.mayNotLogIn(limits)).isFalse();
-		assertThat(this.client.admit(limits)).isNull();
+		assertThat(this.client.admit(limits, null)).isNull();
 	}
 
 	@Test
@@ -125,9 +193,9 @@ class ClientTests {
 		this.client.retain();
 		assertThat(this.client.isForgettable()).isFalse();
 		this.client.letGo();
-		this.client.admit(limits);
+		this.client.admit(limits, null);
 		assertThat(this.client.isForgettable()).isFalse();
-		this.client.leave();
+		this.client.leave(null);
 		this.client.take(limits, 1);
 		assertThat(this.client.isForgettable()).isFalse();
 		pass(Duration.ofMillis(100));
@@ -143,9 +211,9 @@ class ClientTests {
 		Client network = new Client("10.0.0.0/24", 1, 8, this.clock::get);
 		ClientLimits limits = limits(Limit.MAX_CONNECTIONS, 2);
 		for (int i = 0; i < 16; i++) {
-			assertThat(network.admit(limits)).isNull();
+			assertThat(network.admit(limits, null)).isNull();
 		}
-		assertThat(network.admit(limits)).isEqualTo(Limit.MAX_CONNECTIONS);
+		assertThat(network.admit(limits, null)).isEqualTo(Limit.MAX_CONNECTIONS);
 	}
 
 	@Test
