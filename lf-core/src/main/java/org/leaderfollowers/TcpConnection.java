@@ -57,6 +57,11 @@ class TcpConnection extends FramedConnection {
 		return this.context.registry().name(this, Arguments.notBlank("name", name));
 	}
 
+	@Override
+	public boolean unname(String name) {
+		return this.context.registry().unname(this, name);
+	}
+
 	// The path of a message: reading and decoding, by the leader
 
 	@Override
