@@ -6,7 +6,10 @@ package org.leaderfollowers;
  */
 public enum CloseReason {
 
-	/** The application called {@link Connection#close()}; all replies were written. */
+	/**
+	 * The application called {@link Connection#close()}; all replies were written, except
+	 * those that were kept for {@link ReplyOrder#ARRIVAL}.
+	 */
 	LOCAL(true),
 
 	/** The peer closed; all replies were written. */

@@ -3,6 +3,7 @@ package org.leaderfollowers;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.logging.EngineLog;
@@ -21,6 +22,9 @@ import org.leaderfollowers.internal.transport.Transport.Progress;
  * socket is closed.
  */
 final class CloseSequence {
+
+	/** After so many failures, the handler cannot be told of the end. */
+	private static final int MAX_FAILURES = 3;
 
 	private static final VarHandle WHY;
 
@@ -48,9 +52,15 @@ final class CloseSequence {
 	/** Whether the handler may still send, which is the case in onError. */
 	private volatile boolean lastWords;
 
+	/** Whether the handler was told of the end, or is being told. */
+	private final AtomicBoolean tellsOfEnd = new AtomicBoolean();
+
 	// Used by the owner only
 
 	private boolean reported;
+
+	/** How often the engine has failed since the connection began to close. */
+	private int failures;
 
 	/**
 	 * Whether not even pending replies are written, because the engine itself has failed.
@@ -130,11 +140,29 @@ final class CloseSequence {
 		return due;
 	}
 
-	/** Skips all waiting from now on. Returns whether this is the first call. */
-	boolean cutShort() {
-		boolean before = this.cutShort;
+	/** Skips all waiting from now on. */
+	void cutShort() {
 		this.cutShort = true;
-		return !before;
+	}
+
+	/**
+	 * Called when the engine has failed. The next round skips all waiting. If that fails
+	 * too, the socket is closed at once, and the round after it only reports the end to
+	 * the handler: no code of the application runs here, because the caller may lead.
+	 * @return whether to run another round; if {@code false}, that has failed as well
+	 */
+	boolean failed() {
+		cutShort();
+		this.failures++;
+		if (this.phase != Phase.CLOSED && this.failures > 1) {
+			try {
+				close();
+			}
+			catch (Throwable ex) {
+				EngineLog.INSTANCE.debug("Closing {} failed", this.connection, ex);
+			}
+		}
+		return this.failures < MAX_FAILURES;
 	}
 
 	/**
@@ -211,15 +239,24 @@ final class CloseSequence {
 	void close() {
 		this.phase = Phase.CLOSED;
 		this.needs = Progress.DONE;
-		this.connection.outbound.discard();
-		this.connection.transport.release();
-		this.connection.handle.closeByOwner();
+		try {
+			this.connection.outbound.discard();
+			this.connection.transport.release();
+		}
+		finally {
+			this.connection.handle.closeByOwner();
+		}
 	}
 
-	/** Reports to the handler that the connection is closed. */
+	/**
+	 * Reports that the connection is closed: to the handler, unless the connection was
+	 * never opened, and to everybody who waits for the end.
+	 */
 	void reportClose() {
 		try {
-			this.connection.context.handler().onClose(this.connection, reason());
+			if (this.connection.opened && this.tellsOfEnd.compareAndSet(false, true)) {
+				this.connection.context.handler().onClose(this.connection, reason());
+			}
 		}
 		catch (Throwable ex) {
 			this.connection.logUnhandled(ex);
@@ -231,8 +268,26 @@ final class CloseSequence {
 
 	/** Records the end of the connection. Nothing is left to do for it. */
 	void noteClosed() {
-		ConnectionContext context = this.connection.context;
+		if (this.closeReported) {
+			return;
+		}
 		CloseReason reason = reason();
+		try {
+			account(reason);
+		}
+		finally {
+			// First the flag and then the look: whoever asks for the end looks at the
+			// flag after it has left its future, so one of the two completes it.
+			this.closeReported = true;
+			ConnectionWatch watched = this.connection.watch;
+			if (watched != null) {
+				watched.ended(reason);
+			}
+		}
+	}
+
+	private void account(CloseReason reason) {
+		ConnectionContext context = this.connection.context;
 		EngineLog.INSTANCE.debug("{} is closed: {}", this.connection, reason);
 		if (reason == CloseReason.OVERLOADED) {
 			context.warnings().overloaded(this.connection, context.memory());
@@ -243,13 +298,6 @@ final class CloseSequence {
 			context.warnings().notEstablished(this.connection, cause(), context.timeouts().handshakeNanos());
 		}
 		context.closed(this.connection, reason);
-		// First the flag and then the look: whoever asks for the end looks at the flag
-		// after it has left its future, so one of the two completes it.
-		this.closeReported = true;
-		ConnectionWatch watched = this.connection.watch;
-		if (watched != null) {
-			watched.ended(reason);
-		}
 	}
 
 	/** Whether the handler knows that the connection is closed. Any thread. */

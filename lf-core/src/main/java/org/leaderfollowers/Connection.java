@@ -237,6 +237,16 @@ public interface Connection {
 	}
 
 	/**
+	 * Gives up a {@linkplain #name(String) name}, for example after a logout. The
+	 * connection stays open.
+	 * @param name the name; if the connection has another one by now, it keeps that
+	 * @return whether the connection had the name
+	 */
+	default boolean unname(String name) {
+		return false;
+	}
+
+	/**
 	 * Tells the server that the client has logged in; the application defines what a
 	 * login is. The {@linkplain TcpServer.Builder#loginTimeout login timeout} of the
 	 * server then no longer applies. Does nothing if there is no login timeout, or if

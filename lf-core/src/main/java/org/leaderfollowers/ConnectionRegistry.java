@@ -113,6 +113,17 @@ final class ConnectionRegistry {
 		}
 	}
 
+	/** See {@link Connection#unname(String)}. */
+	boolean unname(TcpConnection connection, String name) {
+		synchronized (this.named) {
+			boolean had = name.equals(connection.name);
+			if (had) {
+				unname(connection);
+			}
+			return had;
+		}
+	}
+
 	private void unname(TcpConnection connection) {
 		String name = connection.name;
 		if (name != null) {

@@ -43,6 +43,9 @@ final class OrderedReplies {
 		/** Sends a held frame and releases its memory. */
 		void sendHeld(ByteBuffer frame);
 
+		/** Whether nobody has requested to close the connection. */
+		boolean isOpen();
+
 		/** Has the handler called, since replies may be sent or held again. */
 		void relieve();
 
@@ -132,6 +135,9 @@ final class OrderedReplies {
 	 */
 	synchronized void ended(WindowedMessage message) {
 		message.ended = true;
+		// If the connection is being closed, the handler of the message may not have run,
+		// or not have replied. If it is open, everything was sent that had to be.
+		this.over |= !this.outlet.isOpen();
 		WindowedMessage oldest = this.unanswered.peekFirst();
 		while (oldest != null && oldest.ended && !this.over) {
 			this.unanswered.removeFirst();

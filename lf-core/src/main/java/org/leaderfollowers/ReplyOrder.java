@@ -17,6 +17,10 @@ public enum ReplyOrder {
 	 * next reply for the answer to their oldest request. Everything that is sent while a
 	 * message is handled, or by an {@link OwedReply} of it, counts as its reply, and is
 	 * kept until all earlier messages have been handled.
+	 * <p>
+	 * If a thread that answers none of the messages closes the connection, replies that
+	 * are kept at that time are dropped: they cannot leave before the replies to earlier
+	 * messages, and these are no longer accepted.
 	 */
 	ARRIVAL
 

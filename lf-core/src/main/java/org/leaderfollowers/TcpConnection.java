@@ -57,6 +57,11 @@ class TcpConnection extends FramedConnection {
 		return this.context.registry().name(this, Arguments.notBlank("name", name));
 	}
 
+	@Override
+	public boolean unname(String name) {
+		return this.context.registry().unname(this, name);
+	}
+
 	// The path of a message: reading and decoding, by the leader
 
 	@Override
@@ -490,6 +495,10 @@ class TcpConnection extends FramedConnection {
 	// Closing
 
 	private Step proceedClosing(Participant me, CloseSequence end) {
+		if (end.isClosed()) {
+			// The previous round has failed.
+			return endHandling() ? Step.CLOSED : Step.NOTHING;
+		}
 		if (this.opened && end.takeReport()) {
 			return Step.FAILED;
 		}
@@ -508,12 +517,7 @@ class TcpConnection extends FramedConnection {
 		if (this.exchanges != null) {
 			this.exchanges.discardPostponed();
 		}
-		boolean isLast = endHandling();
-		if (this.opened) {
-			return isLast ? Step.CLOSED : Step.NOTHING;
-		}
-		end.noteClosed();
-		return Step.NOTHING;
+		return endHandling() ? Step.CLOSED : Step.NOTHING;
 	}
 
 	/**
@@ -556,15 +560,15 @@ class TcpConnection extends FramedConnection {
 	public boolean failed(Participant me, Throwable failure) {
 		me.decoder.forget();
 		requestClose(CloseReason.IO_ERROR, failure);
-		CloseSequence end = this.closing;
-		if (end != null && !end.isClosed() && end.cutShort()) {
+		if (closing().failed()) {
 			return true;
 		}
-		if (!this.handle.isMarkedClosed()) {
-			this.handle.closeByOwner();
+		try {
+			endExchanges();
 		}
-		endExchanges();
-		this.context.closed(this, CloseReason.IO_ERROR);
+		finally {
+			closing().noteClosed();
+		}
 		return false;
 	}
 

@@ -96,6 +96,21 @@ class ConnectionNameTests {
 	}
 
 	@Test
+	void aConnectionGivesUpItsNameAndStaysOpen() {
+		TcpServer server = start();
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("a\n").readLine()).isEqualTo("new");
+		Connection connection = server.connection("a");
+		assertThat(connection.unname("b")).as("a name that it does not have").isFalse();
+		assertThat(server.connection("a")).isSameAs(connection);
+		assertThat(connection.unname("a")).isTrue();
+		assertThat(connection.unname("a")).isFalse();
+		assertThat(connection.name()).isNull();
+		assertThat(server.connection("a")).isNull();
+		assertThat(peer.send("b\n").readLine()).as("stays open").isEqualTo("new");
+	}
+
+	@Test
 	void namesOfServersAreTheirOwn() {
 		TcpServer one = start();
 		TcpServer other = start();

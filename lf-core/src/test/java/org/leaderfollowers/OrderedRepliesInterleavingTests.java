@@ -24,7 +24,8 @@ class OrderedRepliesInterleavingTests {
 	 * replied to twice: by the <em>h</em>andler; <em>l</em>ater, by another thread; by
 	 * two <em>o</em>ther threads; by the handler, which then <em>q</em>uits; or later, by
 	 * a thread that closes the connection <em>a</em>fter it has closed the owed reply.
-	 * <em>f</em>: its handler fails.
+	 * <em>f</em>: its handler fails. <em>s</em>: its handler is skipped if the connection
+	 * is being closed.
 	 */
 	private enum Life {
 
@@ -45,6 +46,10 @@ class OrderedRepliesInterleavingTests {
 		CLOSED_AFTER_A_REPLY("ha", false),
 
 		BROKEN("hh", true),
+
+		SKIPPED_BECAUSE_ANOTHER_THREAD_CLOSES("sh", true),
+
+		SKIPPED_BEHIND_A_REPLY("hsh", true),
 
 		BROKEN_WITH_LATER_REPLIES("lh", true);
 
@@ -96,6 +101,9 @@ class OrderedRepliesInterleavingTests {
 		A_MESSAGE_THAT_HAS_LEFT_CLOSES_AT_ONCE(Life.CLOSED_AFTER_A_REPLY,
 				Mutation.callReturns(OrderedReplies.class, "closeBehind", "contains", 1)),
 
+		NOTHING_LEAVES_INSTEAD_OF_A_MESSAGE_THAT_WAS_SKIPPED(Life.SKIPPED_BECAUSE_ANOTHER_THREAD_CLOSES,
+				Mutation.callReturns(OrderedReplies.class, "ended", "isOpen", 1)),
+
 		NOTHING_LEAVES_BEHIND_A_REPLY_THAT_WAS_REFUSED(Life.BROKEN,
 				Mutation.fieldReads(OrderedReplies.class, "ended", "over", 0)),
 
@@ -122,7 +130,7 @@ class OrderedRepliesInterleavingTests {
 	@Test
 	@Tag("stress")
 	void everyReplyOfManyMessagesLeavesInItsPlace() {
-		for (String messages : new String[] { "hlho", "lolh", "lhqh", "hlfl", "olal" }) {
+		for (String messages : new String[] { "hlho", "lolh", "lhqh", "hlfl", "olal", "sslh" }) {
 			for (boolean breaks : new boolean[] { false, true }) {
 				Exploration.of(Outlet.class, messages, breaks).assertSoundAtRandom(10_000);
 			}
@@ -220,6 +228,11 @@ class OrderedRepliesInterleavingTests {
 						this.window.closeBehind(message, CloseReason.LOCAL);
 					});
 				}
+				case 's' -> {
+					if (!this.closing) {
+						reply(message, number, PARTS);
+					}
+				}
 				case 'f' -> {
 					if (!this.replies.hasReplied(message)) {
 						this.window.closeBehind(message, CloseReason.HANDLER_ERROR);
@@ -292,6 +305,11 @@ class OrderedRepliesInterleavingTests {
 			checkOpen();
 			ByteBuffer frame = this.memory.allocate(1);
 			return frame.put(0, reply.get(reply.position()));
+		}
+
+		@Override
+		public boolean isOpen() {
+			return !this.closing;
 		}
 
 		@Override

@@ -9,6 +9,7 @@ import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -325,6 +326,38 @@ class WindowTests {
 		this.handler.letGo("a");
 		assertThat(peer.readTextToEnd()).isEqualTo("a\nbye\n");
 		this.handler.await("close LOCAL");
+	}
+
+	@Test
+	void noReplyLeavesInsteadOfAMessageThatIsNotHandledBecauseTheConnectionCloses() {
+		CountDownLatch silent = this.engine.gate();
+		List<String> calls = new CopyOnWriteArrayList<>();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 2))
+			.framing(Framing.line())
+			.maxInFlightPerConnection(8)
+			.messageOrder((message) -> (char) message.get(message.position()))
+			.replyOrder(ReplyOrder.ARRIVAL)
+			.handler((connection, message) -> {
+				String text = Engine.text(message);
+				calls.add(text);
+				if (text.contains("blocks")) {
+					Engine.pass(silent);
+				}
+				else {
+					connection.send(message.reset());
+				}
+				calls.add("after " + text);
+			}));
+		Peer peer = this.engine.connect(server).send("a blocks\na 2\nb\n");
+		Engine.eventually().until(() -> calls.contains("after b"));
+		// No thread is left that could notice the request to close.
+		this.engine.connect(server).send("c blocks\n");
+		Engine.eventually().until(() -> calls.contains("c blocks"));
+		server.connection(1).close();
+		silent.countDown();
+		assertThat(peer.readTextToEnd()).isEmpty();
+		assertThat(calls).doesNotContain("a 2");
+		Engine.eventually().untilAsserted(() -> assertThat(server.pool().snapshot().bufferedBytes()).isZero());
 	}
 
 	@Test

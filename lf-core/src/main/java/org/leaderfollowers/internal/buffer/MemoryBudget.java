@@ -117,6 +117,13 @@ public final class MemoryBudget {
 	 * then
 	 */
 	public boolean transfer(long bytes, MemoryBudget other) {
+		if (this.shared != null && this.shared == other.shared) {
+			// The shared budget has been charged, and must not be charged twice for a
+			// moment: that could exceed its limit.
+			other.used.addAndGet(bytes);
+			this.used.addAndGet(-bytes);
+			return true;
+		}
 		if (!other.reserve(bytes)) {
 			return false;
 		}

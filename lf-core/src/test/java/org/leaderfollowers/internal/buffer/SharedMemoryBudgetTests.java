@@ -33,4 +33,24 @@ class SharedMemoryBudgetTests {
 		assertThat(this.one.used()).isZero();
 	}
 
+	@Test
+	void memoryIsNotChargedTwiceWhenOnePassesItOn() {
+		assertThat(this.one.reserve(60)).isTrue();
+		assertThat(this.one.transfer(60, this.other)).isTrue();
+		assertThat(this.one.used()).isZero();
+		assertThat(this.other.used()).isEqualTo(60);
+		assertThat(this.one.usedTogether()).isEqualTo(60);
+		assertThat(this.one.reserve(40)).isTrue();
+	}
+
+	@Test
+	void aLimitOfItsOwnIsCheckedWhenMemoryIsPassedOn() {
+		MemoryBudget small = new MemoryBudget(50);
+		assertThat(this.one.reserve(60)).isTrue();
+		assertThat(this.one.transfer(60, small)).isFalse();
+		assertThat(this.one.transfer(50, small)).isTrue();
+		assertThat(this.one.usedTogether()).isEqualTo(10);
+		assertThat(small.used()).isEqualTo(50);
+	}
+
 }

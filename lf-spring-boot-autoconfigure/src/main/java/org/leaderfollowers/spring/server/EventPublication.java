@@ -142,6 +142,17 @@ final class EventPublication implements MessageHandlerInterceptor {
 		}
 	}
 
+	/**
+	 * {@linkplain #watch Watches} all pools of the context that have been built, also
+	 * those that only serve classes of connections.
+	 */
+	void watchPools() {
+		if (this.applicationContext != null) {
+			this.applicationContext.getBeanProvider(LeaderFollowersPools.class)
+				.forEach((pools) -> pools.forEach(this::watch));
+		}
+	}
+
 	private final class StarvationListener implements PoolListener {
 
 		private final LeaderFollowersPool pool;

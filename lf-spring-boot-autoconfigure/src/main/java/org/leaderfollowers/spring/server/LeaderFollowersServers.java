@@ -254,6 +254,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 				started.accept(server.current());
 				this.events.watch(server.current().pool());
 			}
+			this.events.watchPools();
 			begun.forEach((server) -> this.events.publish(new ServerStartedEvent(server)));
 		}
 		catch (RuntimeException | Error ex) {

@@ -128,7 +128,8 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 	}
 
 	/**
-	 * Gives up the name of a connection, which stays open. Does nothing if it has none.
+	 * Gives up the name of a connection, also within its server. The connection stays
+	 * open. Does nothing if it has no name.
 	 * @param connection the connection
 	 */
 	public void unbind(Connection connection) {

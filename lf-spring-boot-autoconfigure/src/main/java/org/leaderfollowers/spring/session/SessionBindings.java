@@ -95,6 +95,10 @@ final class SessionBindings implements SessionHolder {
 		}
 		try {
 			connection.name(name);
+			if (session.ended().get()) {
+				// Another thread has given up the session, and has found no name.
+				connection.unname(name);
+			}
 			connection.loggedIn();
 			this.events.publishEvent(new SessionOpenedEvent(connection, name, session.entry().epoch()));
 		}
@@ -158,6 +162,7 @@ final class SessionBindings implements SessionHolder {
 		LocalSession session = session(connection);
 		if (session != null) {
 			end(session, CloseReason.LOCAL);
+			connection.unname(session.name());
 		}
 	}
 

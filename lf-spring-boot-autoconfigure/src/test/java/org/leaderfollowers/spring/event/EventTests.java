@@ -13,6 +13,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.Server;
+import org.leaderfollowers.ServiceClass;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -154,6 +155,27 @@ class EventTests {
 					assertThat(client.read()).isEqualTo("block");
 				}
 				assertThat(this.heard).hasSize(1);
+			});
+	}
+
+	@Test
+	void starvedPoolThatOnlyServesAClassIsPublished() {
+		this.contextRunner.withBean(StarvationListener.class)
+			.withPropertyValues("lf.pools.bulk.threads.min=1", "lf.pools.bulk.threads.max=1",
+					"lf.servers.blocking.port=0")
+			.withBean(ServiceClass.class, () -> (connection, first) -> "bulk")
+			.withUserConfiguration(Blocking.class)
+			.run((context) -> {
+				CountDownLatch open = context.getBean(CountDownLatch.class);
+				int port = context.getBean(LeaderFollowersServers.class).get("blocking").port();
+				try (LineClient client = new LineClient(port); LineClient other = new LineClient(port)) {
+					client.send("block");
+					other.send("block");
+					Awaitility.await().untilAsserted(() -> assertThat(this.heard).containsExactly("starved bulk"));
+					open.countDown();
+					assertThat(client.read()).isEqualTo("block");
+					assertThat(other.read()).isEqualTo("block");
+				}
 			});
 	}
 

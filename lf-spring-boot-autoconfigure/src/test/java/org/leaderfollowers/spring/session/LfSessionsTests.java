@@ -218,8 +218,12 @@ class LfSessionsTests {
 				assertThat(device.ask("HELLO 4712")).isEqualTo("WELCOME 4712");
 				assertThat(sessions.isPresent("4711")).isFalse();
 				assertThat(sessions.connection("4712")).containsSame(connection);
+				assertThat(connection.name()).isEqualTo("4712");
 				sessions.unbind(connection);
+				assertThat(connection.name()).as("within the server").isNull();
+				connection.name("of the application");
 				sessions.unbind(connection);
+				assertThat(connection.name()).isEqualTo("of the application");
 				assertThat(sessions.isPresent("4712")).isFalse();
 				assertThat(device.ask("PING")).isEqualTo("PING");
 				assertThat(events.of(1)).containsExactly("SessionOpenedEvent", "SessionClosedEvent LOCAL",

@@ -764,6 +764,15 @@ final class InMemoryConnection implements Connection {
 	}
 
 	@Override
+	public boolean unname(String name) {
+		boolean had = name.equals(this.name);
+		if (had) {
+			this.name = null;
+		}
+		return had;
+	}
+
+	@Override
 	public ConcurrentMap<String, Object> attributes() {
 		return this.attributes;
 	}
