@@ -114,13 +114,17 @@ class DeployTests {
 		String haproxy = Files.readString(DEPLOY.resolve("haproxy.cfg"));
 		Map<String, Object> prometheus = yaml(DEPLOY.resolve("prometheus.yaml"));
 		assertThat(haproxy).contains("check port %s ".formatted(property("server.port")), "send-proxy-v2",
-				"bind :7070\n");
+				"bind :7070\n", "bind :7074\n");
 		for (String node : List.of("node1", "node2")) {
 			assertThat(services()).containsKey(node);
 			assertThat(haproxy).contains("server %1$s %1$s:%2$s\n".formatted(node, property("lf.server.port")));
+			assertThat(haproxy)
+				.contains("server %1$s %1$s:%2$s\n".formatted(node, property("lf.servers.readers.port")));
 			assertThat(prometheus.toString()).contains("%s:%s".formatted(node, property("server.port")));
+			assertThat(DeployTests.<Map<String, String>>of(node, "environment").get("LF_CLUSTER_HAZELCAST_MEMBERS"))
+				.contains(node);
 		}
-		assertThat(DeployTests.<List<String>>of("haproxy", "ports")).containsExactly("7070:7070");
+		assertThat(DeployTests.<List<String>>of("haproxy", "ports")).containsExactly("7070:7070", "7074:7074");
 		assertThat(yaml(DEPLOY.resolve("grafana/datasources.yaml")).toString()).contains("http://prometheus:9090");
 		assertThat(DeployTests.<List<String>>of("grafana", "volumes").toString())
 			.contains(":/var/lib/grafana/dashboards/leader-followers-dashboard.json:ro");

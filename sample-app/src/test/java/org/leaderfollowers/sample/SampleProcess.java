@@ -49,7 +49,12 @@ record SampleProcess(Process process, Path output) implements AutoCloseable {
 
 	/** Waits until the front end listens, and returns its port. */
 	int awaitPort() {
-		Pattern started = Pattern.compile("Server 'default' .*port (\\d+)");
+		return awaitPort("default");
+	}
+
+	/** Waits until a server listens, and returns its port. */
+	int awaitPort(String server) {
+		Pattern started = Pattern.compile("Server '" + server + "' .*port (\\d+)");
 		return Awaitility.await().atMost(START).until(() -> {
 			Matcher matcher = started.matcher(Files.readString(this.output));
 			return matcher.find() ? Integer.parseInt(matcher.group(1)) : 0;

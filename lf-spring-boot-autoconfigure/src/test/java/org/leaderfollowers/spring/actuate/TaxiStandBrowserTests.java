@@ -27,6 +27,8 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.session.SessionDirectory;
+import org.leaderfollowers.spring.session.SessionNode;
 import org.openqa.selenium.By;
 import org.openqa.selenium.Keys;
 import tools.jackson.databind.JsonNode;
@@ -42,6 +44,8 @@ import org.springframework.context.support.GenericApplicationContext;
 import org.springframework.web.client.RestClient;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests for {@link TaxiStand} in a real browser.
@@ -496,6 +500,61 @@ class TaxiStandBrowserTests {
 			assertThat(browser.texts("#client-rows th")).isEmpty();
 			assertNoErrors();
 		}
+	}
+
+	@Test
+	void showsTheNodesOfACluster() throws IOException {
+		SessionDirectory directory = mock(SessionDirectory.class);
+		given(directory.node()).willReturn("north-1");
+		given(directory.nodes()).willReturn(List.of(new SessionNode("north-1", 1, true),
+				new SessionNode("south-2", 2999, false), new SessionNode(HOSTILE, 0, false)));
+		try (Stand stand = withSessions(directory, "leaderfollowers,lfsessions")) {
+			stand.open();
+			await(() -> {
+				assertThat(browser.texts("#node-rows th span:first-child")).startsWith("north-1", "south-2").hasSize(3);
+				assertThat(browser.texts("#node-rows td")).containsExactly("1", "2,999", "0");
+				assertThat(browser.texts("#node-rows .here:not([hidden])")).containsExactly("this one");
+				assertThat(browser.text("#nodes-how")).isEqualTo("3 nodes with 3,000 sessions");
+				assertThat(browser.text("#engine")).contains("can be reached");
+				assertThat(browser.count("#engine [data-level=good]")).isEqualTo(1);
+			});
+			browser.size(320, 740);
+			assertFits();
+			given(directory.nodes()).willReturn(List.of(new SessionNode("north-1", 1, true)));
+			given(directory.problem()).willReturn("Redis cannot be reached: " + HOSTILE);
+			await(() -> {
+				assertThat(browser.texts("#node-rows td")).hasSize(1);
+				assertThat(browser.text("#engine")).contains("Redis cannot be reached");
+				assertThat(browser.count("#engine [data-level=warn]")).isEqualTo(1);
+			});
+			assertFits();
+			assertNoErrors();
+		}
+	}
+
+	@Test
+	void showsNoNodesWithoutAClusterOrItsEndpoint() throws IOException {
+		try (Stand stand = new Stand("management.endpoints.web.exposure.include=leaderfollowers,lfsessions")) {
+			assertNoNodes(stand);
+		}
+		SessionDirectory directory = mock(SessionDirectory.class);
+		given(directory.node()).willReturn("north-1");
+		try (Stand stand = withSessions(directory, "leaderfollowers")) {
+			assertNoNodes(stand);
+		}
+	}
+
+	/** The picture is drawn after all endpoints have answered. */
+	private static void assertNoNodes(Stand stand) {
+		stand.open();
+		await(() -> assertThat(browser.text("#lead")).contains("leads"));
+		assertThat(browser.count("#nodes[hidden]")).isEqualTo(1);
+		assertNoErrors();
+	}
+
+	private static Stand withSessions(SessionDirectory directory, String exposed) throws IOException {
+		return new Stand((context) -> context.registerBean(SessionDirectory.class, () -> directory),
+				"management.endpoints.web.exposure.include=" + exposed);
 	}
 
 	/**

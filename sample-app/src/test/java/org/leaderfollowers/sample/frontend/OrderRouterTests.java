@@ -48,7 +48,8 @@ class OrderRouterTests {
 
 	private OrderRouter router(Duration patience) {
 		return new OrderRouter(List.of(new Route(this.first, this.waits::add), new Route(this.second, this.waits::add)),
-				new FrontEndProperties(5000, Duration.ofSeconds(1), Duration.ofSeconds(1), patience));
+				new FrontEndProperties(5000, Duration.ofSeconds(1), Duration.ofSeconds(1), Duration.ofSeconds(1),
+						patience));
 	}
 
 	@ParameterizedTest
