@@ -67,7 +67,7 @@ final class FailureLog {
 	void log(Connection connection, Throwable failure) {
 		if (failure instanceof IOException) {
 			// Broken connections are normal, so they are not logged in production.
-			logger.debug("%s failed".formatted(connection), failure);
+			logger.debug("%s failed".formatted(connection), Printable.of(failure));
 			return;
 		}
 		String more = next(failure);
@@ -83,7 +83,7 @@ final class FailureLog {
 					failure.getClass().getSimpleName(), describe(failure), more));
 		}
 		else {
-			logger.error("%s, since '%s' failed%s".formatted(consequence, this.handler, more), failure);
+			logger.error("%s, since '%s' failed%s".formatted(consequence, this.handler, more), Printable.of(failure));
 		}
 	}
 
@@ -106,7 +106,7 @@ final class FailureLog {
 			logger.warn("%s with %s: %s%s".formatted(line, second.getClass().getSimpleName(), describe(second), more));
 		}
 		else {
-			logger.error(line + more, second);
+			logger.error(line + more, Printable.of(second));
 		}
 	}
 

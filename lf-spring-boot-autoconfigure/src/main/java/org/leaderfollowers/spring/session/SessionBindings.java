@@ -203,7 +203,7 @@ final class SessionBindings implements SessionHolder {
 			this.events.publishEvent(event);
 		}
 		catch (RuntimeException ex) {
-			logger.error("A listener for %s has failed".formatted(Printable.of(event.toString())), ex);
+			logger.error("A listener for %s has failed".formatted(Printable.of(event.toString())), Printable.of(ex));
 		}
 	}
 
