@@ -93,10 +93,17 @@ public enum CloseReason {
 	/** Reading or writing failed, for example by a reset; replies may be lost. */
 	IO_ERROR(false),
 
-	/** The server stopped; every message received was answered. */
+	/**
+	 * The server stopped, or the pool of the connection; every message received was
+	 * answered, except a first message that has {@linkplain ServiceClass chosen} a pool
+	 * that is closing.
+	 */
 	SHUTDOWN(true),
 
-	/** The server stopped and its grace period ended first; replies may be lost. */
+	/**
+	 * The server stopped, or the pool of the connection, and its grace period ended
+	 * first; replies may be lost.
+	 */
 	SHUTDOWN_TIMEOUT(false);
 
 	private final boolean graceful;

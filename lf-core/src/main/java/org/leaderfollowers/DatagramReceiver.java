@@ -514,7 +514,8 @@ final class DatagramReceiver extends BoundSocket {
 	}
 
 	/** Makes the owner close the socket, even if datagrams are under way. Any thread. */
-	void abort() {
+	@Override
+	public void abort() {
 		this.aborted = true;
 		look();
 	}

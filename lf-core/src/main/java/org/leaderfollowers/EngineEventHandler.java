@@ -185,6 +185,13 @@ interface EngineEventHandler {
 	}
 
 	/**
+	 * Requests the end of the handler: the next owner of the handle ends it, whether
+	 * everything was answered or not. Any thread.
+	 */
+	default void abort() {
+	}
+
+	/**
 	 * Ends the handler without a thread of the pool. Called when the pool has no threads
 	 * left.
 	 */

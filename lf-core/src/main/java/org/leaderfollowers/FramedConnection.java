@@ -332,6 +332,13 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 			requestClose(CloseReason.SHUTDOWN, null);
 			return;
 		}
+		if (!chosen.server().enter(() -> enter(chosen))) {
+			requestClose(CloseReason.SHUTDOWN, null);
+		}
+	}
+
+	/** Enters another context, with all memory. */
+	private void enter(ConnectionContext chosen) {
 		long kept = (this.partial != null) ? this.partial.capacity() : 0;
 		kept += (this.exchanges != null) ? this.exchanges.postponedBytes() : 0;
 		if (this.outbound.transfer(chosen.memory()) && this.context.memory().transfer(kept, chosen.memory())) {

@@ -336,8 +336,8 @@ public final class HandleSet {
 		return true;
 	}
 
-	/** Claims a handle that has work, for the thread that will take it. */
-	private void demultiplex(SelectableHandle handle, int fired) {
+	/** Claims a handle that has work, for the thread that will take it. The leader. */
+	void demultiplex(SelectableHandle handle, int fired) {
 		int events = fired;
 		if ((events & SelectionKey.OP_WRITE) != 0) {
 			events = handle.handler.notifyWritable(events);
@@ -375,7 +375,7 @@ public final class HandleSet {
 	private void applyUpdate(SelectableHandle handle, int requests) {
 		if (handle.handleSet() != this) {
 			// The handle has moved to another set since the request.
-			handle.requestThere(requests);
+			handle.requestThere(requests, this);
 			return;
 		}
 		if (handle.isMarkedClosed()) {

@@ -153,24 +153,32 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 		this.active = false;
 		this.registeredOperations = 0;
 		this.timerDeadline = EngineEventHandler.NO_DEADLINE;
+		HandleSet set = this.handleSet;
 		this.handleSet = other;
-		requestThere(requests);
+		requestThere(requests, set);
 		if (former != null) {
 			former.cancel();
 		}
 	}
 
 	/**
-	 * Requests something of the set that the handle has moved to, and abandons the handle
-	 * if that set is closed. A set is first marked as closed and then abandons the
-	 * handles on its list, so one of the two threads sees the other. Called by the leader
-	 * of the former set.
+	 * Requests something of the set that the handle has moved to. If that set is closed,
+	 * the handle returns, and another thread of the former set ends it: the calling
+	 * thread leads, so it must not run code of the application. A set is first marked as
+	 * closed and then abandons the handles on its list, so one of the two threads sees
+	 * the other. If both do, the claim decides.
+	 * @param former the set whose leader calls
 	 */
-	void requestThere(int requests) {
+	void requestThere(int requests, HandleSet former) {
 		HandleSet set = this.handleSet;
 		set.request(this, requests);
-		if (set.closed) {
+		if (set.closed && former.closed) {
 			this.handler.abandon();
+		}
+		else if (set.closed) {
+			this.handleSet = former;
+			this.handler.abort();
+			former.demultiplex(this, LOOK);
 		}
 	}
 

@@ -121,13 +121,27 @@ final class ServerState {
 		this.startedAt = Instant.now();
 	}
 
-	void drain() {
+	synchronized void drain() {
 		if (this.current == ServerSnapshot.State.NEW) {
 			this.current = ServerSnapshot.State.STOPPED;
 		}
 		if (this.current == ServerSnapshot.State.RUNNING) {
 			this.current = ServerSnapshot.State.DRAINING;
 		}
+	}
+
+	/**
+	 * Lets a connection in, unless only the connections in this pool drain. A thread that
+	 * drains them afterwards finds the connection.
+	 * @param entry makes the connection one of these
+	 * @return whether the connection has entered
+	 */
+	synchronized boolean enter(Runnable entry) {
+		boolean enters = this.current == ServerSnapshot.State.RUNNING;
+		if (enters) {
+			entry.run();
+		}
+		return enters;
 	}
 
 	/** Returns {@code false} if the server does not run. */

@@ -445,8 +445,8 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		return server.isEnding() && (this.drains || server.isDraining());
 	}
 
-	/** Closes the connection even if replies are pending. */
-	void abort() {
+	@Override
+	public void abort() {
 		requestClose(CloseReason.SHUTDOWN_TIMEOUT, null);
 		this.handle.request(SelectableHandle.LOOK);
 	}

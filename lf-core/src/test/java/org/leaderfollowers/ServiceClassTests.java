@@ -1,14 +1,19 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
+import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
@@ -21,6 +26,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -500,6 +506,113 @@ class ServiceClassTests {
 		busy.awaitClosed();
 		Engine.eventually().untilAsserted(() -> assertThat(server.snapshot().openConnections()).isZero());
 		assertThat(this.engine.log()).anyMatch((line) -> line.contains("connections of server"));
+	}
+
+	/** Whether the calling thread runs the handler of a connection, and does not lead. */
+	private static boolean handles(Connection connection) {
+		Participant me = Participant.current();
+		return me != null && me.handle() == ((TcpConnection) connection).handle
+				&& (me.leading() == null || me.isOnLease());
+	}
+
+	@Test
+	void aPoolThatClosesWhileAConnectionEntersItServesTheConnection() throws Exception {
+		Slow slow = new Slow(this.engine.gate());
+		TcpServer server = start((connection, first) -> slow.choose(this.other.name()));
+		Peer peer = this.engine.connect(server).send("1\n");
+		Engine.pass(slow.begun);
+		OutboundWriter outbound = ((TcpConnection) this.recorder.await(1)).outbound;
+		CompletableFuture<Boolean> closed;
+		// The connection cannot take its memory along, and so stops halfway.
+		synchronized (outbound) {
+			slow.gate.countDown();
+			Engine.eventually().until(() -> isBlockedBy(outbound));
+			closed = CompletableFuture.supplyAsync(() -> this.other.close(Engine.DEADLINE), (task) -> {
+				Thread thread = new Thread(task, "closes the pool");
+				thread.start();
+			});
+			Engine.eventually()
+				.until(() -> this.other.snapshot().state() == PoolSnapshot.State.STOPPED || Thread.getAllStackTraces()
+					.keySet()
+					.stream()
+					.anyMatch((thread) -> thread.getName().equals("closes the pool")
+							&& thread.getState() == Thread.State.BLOCKED));
+		}
+		assertThat(peer.readTextToEnd()).isEqualTo("1\n");
+		assertThat(closed.get(60, TimeUnit.SECONDS)).isTrue();
+		assertThat(this.recorder.awaitClose(1)).containsSubsequence("1", "in other", "close SHUTDOWN");
+	}
+
+	private static boolean isBlockedBy(Object monitor) {
+		ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+		return Arrays.stream(threads.dumpAllThreads(false, false))
+			.map(ThreadInfo::getLockInfo)
+			.anyMatch((lock) -> lock != null && lock.getIdentityHashCode() == System.identityHashCode(monitor));
+	}
+
+	@Test
+	void aConnectionThatChoosesAPoolWhileThatDrainsIsClosed() throws Exception {
+		CountDownLatch gate = this.engine.gate();
+		Slow slow = new Slow(this.engine.gate());
+		Recorder blocking = new Placed() {
+			@Override
+			void message(Connection connection, ByteBuffer message) throws Exception {
+				Engine.pass(gate);
+				super.message(connection, message);
+			}
+		};
+		TcpServer server = this.engine.start(builder(blocking,
+				(connection, first) -> (connection.id() == 1) ? this.other.name() : slow.choose(this.other.name())));
+		Peer busy = this.engine.connect(server).send("busy\n");
+		Engine.eventually().until(() -> blocking.of(1).contains("busy"));
+		Peer late = this.engine.connect(server).send("late\n");
+		Engine.pass(slow.begun);
+		Peer idle = this.engine.connect(server);
+		CompletableFuture<Boolean> closed = CompletableFuture.supplyAsync(() -> this.other.close(Engine.DEADLINE));
+		Engine.eventually().until(() -> ((TcpConnection) blocking.await(1)).isDraining());
+		slow.gate.countDown();
+		assertThat(late.readTextToEnd()).isEmpty();
+		assertThat(blocking.awaitClose(2)).containsExactly("open", "in own", "close SHUTDOWN", "in own");
+		gate.countDown();
+		assertThat(busy.readTextToEnd()).isEqualTo("busy\n");
+		assertThat(closed.get(60, TimeUnit.SECONDS)).isTrue();
+		idle.close();
+	}
+
+	@Test
+	void aLeaderNeverEndsAConnectionThatCannotMove() {
+		CountDownLatch gate = this.engine.gate();
+		CountDownLatch leaving = new CountDownLatch(1);
+		AtomicBoolean handled = new AtomicBoolean();
+		// The connection has this clock when it has left its pool, and before it moves.
+		this.other = this.engine.pool(LeaderFollowersPool.builder().threads(1, 2).clock(new Clock() {
+			@Override
+			public long nanoTime() {
+				if (pool().equals("own")) {
+					leaving.countDown();
+					Engine.pass(gate);
+				}
+				return super.nanoTime();
+			}
+		}));
+		Recorder recorder = new Placed() {
+			@Override
+			void close(Connection connection, CloseReason reason) throws Exception {
+				handled.set(handles(connection));
+				super.close(connection, reason);
+			}
+		};
+		TcpServer server = this.engine.start(builder(recorder, this.byMessage));
+		Peer peer = this.engine.connect(server).send("other\n");
+		Engine.pass(leaving);
+		this.other.close(Duration.ofMillis(1));
+		gate.countDown();
+		assertThat(recorder.awaitClose(1)).startsWith("open", "in own", "close SHUTDOWN_TIMEOUT");
+		peer.awaitClosed();
+		Engine.eventually().untilAsserted(() -> assertThat(server.snapshot().openConnections()).isZero());
+		assertThat(handled).as("dispatched").isTrue();
+		assertThat(recorder.of(1)).containsExactly("open", "in own", "close SHUTDOWN_TIMEOUT", "in own");
+		assertThat(this.engine.connect(server).send("stays\n").readLine()).isEqualTo("stays");
 	}
 
 	@Test

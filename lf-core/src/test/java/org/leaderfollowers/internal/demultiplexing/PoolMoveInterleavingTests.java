@@ -15,6 +15,7 @@ import static org.leaderfollowers.interleavings.Interleaving.step;
  * Explores the interleavings when the owner of a handle passes it to another pool: the
  * message that made it choose and all later events are processed there and by one owner
  * at a time, in the end the handle is active there, and no look, timer or close is lost.
+ * If the other pool stops, the handle is closed, but never by a thread that leads.
  */
 class PoolMoveInterleavingTests {
 
@@ -80,7 +81,13 @@ class PoolMoveInterleavingTests {
 				Mutation.movedBehind(Passed.class, "moveOut", "active", "requestThere")),
 
 		A_POOL_THAT_HAS_STOPPED_IS_NOTICED(Passing.INTO_A_POOL_THAT_STOPS,
-				Mutation.fieldReads(Passed.class, "requestThere", "stopped", 0));
+				Mutation.fieldReads(Passed.class, "requestThere", "stopped", 0)),
+
+		A_HANDLE_THAT_RETURNS_IS_TO_BE_CLOSED(Passing.INTO_A_POOL_THAT_STOPS,
+				Mutation.withoutCall(Passed.class, "requestThere", "abort")),
+
+		THE_LEADER_CLAIMS_A_HANDLE_THAT_RETURNS(Passing.INTO_A_POOL_THAT_STOPS,
+				Mutation.callReturns(Passed.class, "requestThere", "claimForLook", 0));
 
 		private final Passing passing;
 
@@ -313,8 +320,15 @@ class PoolMoveInterleavingTests {
 		private void requestThere(int requests) {
 			request(requests);
 			if (this.set == this.second && this.stopped) {
-				abandon();
+				this.set = this.first;
+				abort();
+				demultiplex(this.first, claimForLook());
 			}
+		}
+
+		private void abort() {
+			this.closing = true;
+			request(LOOK);
 		}
 
 		private boolean isElsewhere(Set me) {
