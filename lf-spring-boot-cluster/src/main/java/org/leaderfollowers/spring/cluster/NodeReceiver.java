@@ -100,7 +100,7 @@ final class NodeReceiver {
 			}
 			else {
 				long left = exchange.deadline() - this.nodes.engineMillis();
-				connection.exchangeAsync(exchange.payload(), Duration.ofMillis(Math.max(1, left)))
+				connection.relay(exchange.payload(), Duration.ofMillis(Math.max(1, left)))
 					.whenComplete((result, failure) -> replied(exchange, result, failure));
 			}
 		}
