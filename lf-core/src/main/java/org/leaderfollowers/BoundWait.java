@@ -55,6 +55,11 @@ final class BoundWait implements Participant.ReplyWait {
 	}
 
 	@Override
+	public Clock clock() {
+		return this.clock;
+	}
+
+	@Override
 	public State await(Participant me, Exchange exchange) {
 		boolean binds = me.boundInput.bind();
 		try {

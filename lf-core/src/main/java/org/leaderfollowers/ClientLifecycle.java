@@ -203,7 +203,7 @@ final class ClientLifecycle implements Drainable {
 	}
 
 	CompletableFuture<ByteBuffer> exchangeAsync(ByteBuffer request, long timeoutNanos) {
-		Reply reply = new Reply(this.pool.clock.nanoTime() + timeoutNanos);
+		Reply reply = new Reply(this.pool.clock.nanoTime() + timeoutNanos, false);
 		try {
 			requireRunning();
 			Exchanges connection = this.connections.send(reply.exchange, request);

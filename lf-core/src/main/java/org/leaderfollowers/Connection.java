@@ -95,6 +95,21 @@ public interface Connection {
 	}
 
 	/**
+	 * Sends a request to the peer on behalf of another program. This is the same as
+	 * {@link #exchangeAsync}, except that the thread that reads the reply completes the
+	 * future at once, even while this thread or the handler of this connection waits for
+	 * something else. Code that depends on the future must not block, and must not use
+	 * this connection.
+	 * @param request the payload, from position to limit, which are the same afterwards
+	 * @param timeout the time from the call to the reply, more than 0
+	 * @return a future for the reply, or for one of the exceptions of {@link #exchange}
+	 * @throws IllegalStateException if the server has no correlation
+	 */
+	default CompletableFuture<ByteBuffer> relay(ByteBuffer request, Duration timeout) {
+		return exchangeAsync(request, timeout);
+	}
+
+	/**
 	 * Waits for the next message of this connection while its handler runs: a
 	 * conversation. The thread stays bound to the connection, so a transaction that is
 	 * bound to the thread may span several messages. The message goes to the caller and

@@ -152,9 +152,13 @@ final class Exchanges implements Participant.Awaited {
 		return reply;
 	}
 
-	/** Like {@link #exchange}, without waiting. Any thread. */
-	CompletableFuture<ByteBuffer> exchangeAsync(ByteBuffer request, long timeoutNanos) {
-		Reply reply = new Reply(this.connection.nanoTime() + timeoutNanos);
+	/**
+	 * Like {@link #exchange}, without waiting. Any thread.
+	 * @param isRelayed whether the thread that reads the reply completes the future at
+	 * once, or when it runs code of the application
+	 */
+	CompletableFuture<ByteBuffer> exchangeAsync(ByteBuffer request, long timeoutNanos, boolean isRelayed) {
+		Reply reply = new Reply(this.connection.nanoTime() + timeoutNanos, isRelayed);
 		try {
 			sendHere(reply.exchange, request);
 			reply.begin(this);
@@ -334,12 +338,18 @@ final class Exchanges implements Participant.Awaited {
 	}
 
 	/**
-	 * Passes the message that was decoded last to the thread that waits for it.
+	 * Passes the message that was decoded last to the thread that waits for it, or to
+	 * code that never blocks.
 	 * @return {@code false} if the message is for {@link #complete} or for the handler
 	 */
 	boolean resume(ByteBuffer message) {
 		Exchange exchange = this.found;
-		return exchange != null && exchange.isAwaited() && deliver(exchange, message);
+		return exchange != null
+				&& ((exchange.isAwaited() && deliver(exchange, message)) || (isRelayed(exchange) && complete(message)));
+	}
+
+	private static boolean isRelayed(Exchange exchange) {
+		return exchange.future() instanceof Reply reply && reply.isRelayed;
 	}
 
 	/**
@@ -399,7 +409,7 @@ final class Exchanges implements Participant.Awaited {
 	boolean postpone(ByteBuffer message, boolean onlyReplies) {
 		Exchange exchange = this.found;
 		if (exchange != null && deliver(exchange, message)) {
-			this.ended = Stream.concat(this.ended.stream(), Stream.of(exchange)).toList();
+			end(List.of(exchange));
 			return true;
 		}
 		ByteBuffer memory = (!onlyReplies && mayPostpone())
@@ -482,8 +492,18 @@ final class Exchanges implements Participant.Awaited {
 		}
 		List<Exchange> expired = this.table.expire(nowNanos);
 		expired.forEach(this::givenUp);
-		this.ended = Stream.concat(this.ended.stream(), expired.stream()).toList();
-		return !expired.isEmpty();
+		end(expired);
+		return hasEnded();
+	}
+
+	/**
+	 * Completes futures of code that never blocks. The others wait until the thread runs
+	 * code of the application.
+	 */
+	private void end(List<Exchange> over) {
+		over.stream().filter(Exchanges::isRelayed).forEach(this::completeEnded);
+		this.ended = Stream.concat(this.ended.stream(), over.stream().filter((exchange) -> !isRelayed(exchange)))
+			.toList();
 	}
 
 	/**
@@ -498,24 +518,26 @@ final class Exchanges implements Participant.Awaited {
 		}
 		if (!lost.isEmpty()) {
 			lost.forEach((exchange) -> this.listener.ended(State.LOST));
-			this.ended = Stream.concat(this.ended.stream(), lost.stream()).toList();
+			end(lost);
 		}
 		changed();
-		return !this.ended.isEmpty();
+		return hasEnded();
 	}
 
 	/** Completes the futures that have ended. Runs code of the application. */
 	void completeEnded() {
 		List<Exchange> completed = this.ended;
 		this.ended = List.of();
-		for (Exchange exchange : completed) {
-			CompletableFuture<ByteBuffer> future = exchange.future();
-			if (future != null && exchange.state() == State.REPLIED) {
-				future.complete(exchange.reply());
-			}
-			else if (future != null) {
-				future.completeExceptionally(failure(exchange));
-			}
+		completed.forEach(this::completeEnded);
+	}
+
+	private void completeEnded(Exchange exchange) {
+		CompletableFuture<ByteBuffer> future = exchange.future();
+		if (future != null && exchange.state() == State.REPLIED) {
+			future.complete(exchange.reply());
+		}
+		else if (future != null) {
+			future.completeExceptionally(failure(exchange));
 		}
 	}
 

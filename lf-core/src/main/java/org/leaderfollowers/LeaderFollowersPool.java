@@ -5,6 +5,10 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
@@ -188,6 +192,36 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	public boolean promoteNewLeader() {
 		Participant me = Participant.current();
 		return me != null && me.isOf(this.promotion) && this.promotion.promoteNewLeader(me);
+	}
+
+	/**
+	 * Waits for a future as {@link CompletableFuture#get(long, TimeUnit)} does. While a
+	 * thread of a pool waits in a handler, it leads if no other thread can, and passes
+	 * replies on. Use this method if the future may depend on a reply that the pool has
+	 * to read.
+	 * @param <T> the type of the result
+	 * @param future what to wait for
+	 * @param timeout how long to wait, more than 0
+	 * @param description describes for operators what the thread waits for
+	 * @return the result
+	 * @throws InterruptedException if the calling thread was interrupted
+	 * @throws ExecutionException if the future has failed
+	 * @throws TimeoutException if the future was not completed in time
+	 */
+	public static <T> T await(CompletableFuture<T> future, Duration timeout, String description)
+			throws InterruptedException, ExecutionException, TimeoutException {
+		long nanos = Arguments.positiveNanos("timeout", timeout);
+		boolean hasWaited = Participant.await(future, nanos, new Description(description));
+		return future.get(hasWaited ? 0 : nanos, TimeUnit.NANOSECONDS);
+	}
+
+	private record Description(String peer) implements Participant.Awaited {
+
+		@Override
+		public String toString() {
+			return this.peer;
+		}
+
 	}
 
 	// Handles

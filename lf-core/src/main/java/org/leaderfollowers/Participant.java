@@ -3,6 +3,7 @@ package org.leaderfollowers;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
@@ -113,6 +114,11 @@ final class Participant extends Member {
 	@FunctionalInterface
 	interface ReplyWait {
 
+		/** The clock of the pool. */
+		default Clock clock() {
+			return Clock.SYSTEM;
+		}
+
 		/**
 		 * Waits until an exchange has ended. An interrupt ends the wait.
 		 * @param me the calling thread, which has created the exchange
@@ -163,6 +169,26 @@ final class Participant extends Member {
 		else {
 			exchange.await(clock);
 		}
+	}
+
+	/**
+	 * Waits until a future is completed, if the calling thread belongs to a pool. It
+	 * leads meanwhile only if no other thread can.
+	 * @return {@code false} if the calling thread does not belong to a pool, so that it
+	 * has not waited
+	 */
+	static boolean await(CompletableFuture<?> future, long timeoutNanos, Awaited awaited) {
+		Participant me = current();
+		if (me == null) {
+			return false;
+		}
+		Clock clock = me.replyWait.clock();
+		Exchange end = Exchange.ofCaller(clock.nanoTime() + timeoutNanos);
+		future.whenComplete((result, failure) -> end.end(Exchange.State.LOST));
+		if (end.state() == Exchange.State.PENDING) {
+			await(end, awaited, clock);
+		}
+		return true;
 	}
 
 	/** Records what the running handler waits for. Returns the previous value. */

@@ -123,7 +123,8 @@ public record PoolSnapshot(String name, State state, int minThreads, int maxThre
 	 * @param handler the name of the handler that it runs, or {@code null}
 	 * @param waitsFor the reply or message for which the handler waits, and its
 	 * connection; {@code null} if it does not wait, as far as the engine knows
-	 * @param waitsForPeer the name of the client or server of this connection
+	 * @param waitsForPeer the name of the client or server of this connection, or the
+	 * description of something else that it waits for
 	 * @param waitingFor for how long it has been waiting; zero if it does not wait
 	 */
 	public record ThreadSnapshot(String name, ThreadRole role, Duration since, @Nullable String server,

@@ -15,13 +15,17 @@ final class Reply extends CompletableFuture<ByteBuffer> {
 
 	final Exchange exchange;
 
+	/** Whether the thread that reads the reply completes the future at once. */
+	final boolean isRelayed;
+
 	private volatile @Nullable Exchanges connection;
 
 	/**
 	 * Creates the future of a new exchange.
 	 * @param deadlineNanos the deadline, by the clock of the pool
 	 */
-	Reply(long deadlineNanos) {
+	Reply(long deadlineNanos, boolean isRelayed) {
+		this.isRelayed = isRelayed;
 		this.exchange = Exchange.ofFuture(deadlineNanos, this);
 	}
 

@@ -129,7 +129,12 @@ class TcpConnection extends FramedConnection {
 
 	@Override
 	public CompletableFuture<ByteBuffer> exchangeAsync(ByteBuffer request, Duration timeout) {
-		return requireExchanges().exchangeAsync(request, Arguments.positiveNanos("timeout", timeout));
+		return requireExchanges().exchangeAsync(request, Arguments.positiveNanos("timeout", timeout), false);
+	}
+
+	@Override
+	public CompletableFuture<ByteBuffer> relay(ByteBuffer request, Duration timeout) {
+		return requireExchanges().exchangeAsync(request, Arguments.positiveNanos("timeout", timeout), true);
 	}
 
 	private Exchanges requireExchanges() {

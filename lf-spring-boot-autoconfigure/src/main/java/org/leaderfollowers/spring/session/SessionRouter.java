@@ -13,6 +13,7 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.ExchangeLostException;
 import org.leaderfollowers.ExchangeRejectedException;
 import org.leaderfollowers.ExchangeTimeoutException;
+import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.spring.handler.LfConnections.Delivery;
 import org.leaderfollowers.spring.internal.Printable;
 
@@ -137,13 +138,14 @@ final class SessionRouter {
 	}
 
 	/**
-	 * Waits for a result of another node.
+	 * Waits for a result of another node. A thread of a pool can lead meanwhile: the
+	 * other node may wait for a reply that this thread has to read.
 	 * @throws ExchangeTimeoutException if it does not come in time
 	 * @throws ExchangeLostException if this thread is interrupted
 	 */
 	static <R> R await(CompletableFuture<R> future, Duration timeout) {
 		try {
-			return future.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+			return LeaderFollowersPool.await(future, timeout, "another node");
 		}
 		catch (TimeoutException ex) {
 			future.cancel(false);

@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.cluster;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -9,6 +10,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
@@ -48,7 +50,13 @@ final class ClusterNodes {
 
 	private volatile String self = "";
 
-	private volatile View view = new View(Map.of(), 0, 0, false, "This node has not joined yet");
+	private volatile View view = new View(Map.of(), 0, new Offset(0, 0, 0, 0), false, "This node has not joined yet");
+
+	/** How many looks at the others have begun. */
+	private final AtomicLong looks = new AtomicLong();
+
+	/** The latest look whose answer has come. Guarded by this object. */
+	private long latestLook;
 
 	/**
 	 * What this node knows.
@@ -56,12 +64,37 @@ final class ClusterNodes {
 	 * @param live the nodes with a lease, by identifier, with their sessions
 	 * @param renewedNanos when this node has last renewed its lease, by
 	 * {@link System#nanoTime()}
-	 * @param clockMillis the time of the engine minus that of {@link System#nanoTime()}
+	 * @param offset the time of the engine
 	 * @param joined whether this node has ever renewed its lease
 	 * @param failure why the latest renewal has failed, or {@code null} if it has not
 	 */
-	private record View(Map<String, Integer> live, long renewedNanos, long clockMillis, boolean joined,
+	private record View(Map<String, Integer> live, long renewedNanos, Offset offset, boolean joined,
 			@Nullable String failure) {
+	}
+
+	/**
+	 * The time of the engine minus that of {@link System#nanoTime()}, in milliseconds. It
+	 * lies between two bounds, because the engine reads its clock after it was asked, and
+	 * before its answer arrives.
+	 *
+	 * @param earliest the lower bound
+	 * @param latest the upper bound
+	 * @param believed the lower bound, as long as a time that goes back is not believed
+	 * @param behindSince since when the time that the engine tells is not believed, by
+	 * {@link System#nanoTime()}
+	 */
+	private record Offset(long earliest, long latest, long believed, long behindSince) {
+
+		static Offset between(long askedNanos, long answeredNanos, long engineMillis) {
+			// Rounded down
+			long earliest = engineMillis - TimeUnit.NANOSECONDS.toMillis(answeredNanos) - 1;
+			return new Offset(earliest, engineMillis - TimeUnit.NANOSECONDS.toMillis(askedNanos), earliest, 0);
+		}
+
+		boolean isBehind() {
+			return this.earliest < this.believed;
+		}
+
 	}
 
 	/**
@@ -104,6 +137,7 @@ final class ClusterNodes {
 			.orTimeout(this.timeout.toMillis(), TimeUnit.MILLISECONDS)
 			.thenAccept((engineMillis) -> renewed(begun, engineMillis))
 			.thenCompose((renewed) -> look())
+			.<Void>thenApply((seen) -> null)
 			.exceptionally((failure) -> {
 				failed(failure);
 				return null;
@@ -117,13 +151,8 @@ final class ClusterNodes {
 			return;
 		}
 		boolean wasIsolated = isIsolated(earlier);
-		// The lease counts from before the call: it cannot end earlier than this. The
-		// clock does, too, so it is never behind, and requests that are too late are
-		// refused. The answer to a process that was paused tells little about the time.
-		boolean exact = nanoTime() - begun < CLOCK_ERROR_NANOS;
-		this.view = new View(earlier.live, begun,
-				(exact || !earlier.joined) ? engineMillis - TimeUnit.NANOSECONDS.toMillis(begun) : earlier.clockMillis,
-				true, null);
+		// The lease counts from before the call: it cannot end earlier than this.
+		this.view = new View(earlier.live, begun, offset(earlier, begun, engineMillis), true, null);
 		if (!wasIsolated && earlier.failure != null) {
 			// Something may have been lost meanwhile.
 			this.returned.run();
@@ -132,6 +161,28 @@ final class ClusterNodes {
 			logger.info("Node '%s' has joined the other nodes by %s".formatted(this.self, this.engine.name()));
 			this.returned.run();
 		}
+	}
+
+	/**
+	 * Corrects the time of the engine. While a process was suspended, its own time has
+	 * gone on. Hazelcast first hears of an earlier time then, so an engine whose time
+	 * goes back is believed only if that lasts.
+	 */
+	private Offset offset(View earlier, long begun, long engineMillis) {
+		Offset known = earlier.offset;
+		Offset told = Offset.between(begun, nanoTime(), engineMillis);
+		boolean isExact = nanoTime() - begun < CLOCK_ERROR_NANOS;
+		if (!earlier.joined || (isExact && told.latest >= known.believed)) {
+			return told;
+		}
+		if (!isExact) {
+			// The answer to a process that was suspended tells little about the time.
+			return known;
+		}
+		boolean goesOn = known.isBehind() && begun - earlier.renewedNanos < this.lease.toNanos();
+		long since = goesOn ? known.behindSince : begun;
+		return (begun - since >= this.lease.toNanos()) ? told
+				: new Offset(Math.min(told.earliest, known.earliest), known.latest, known.believed, since);
 	}
 
 	private synchronized void failed(Throwable failure) {
@@ -144,29 +195,41 @@ final class ClusterNodes {
 					"Node '%s' could not renew its lease by %s, and tries again: %s. Its own sessions go on; after %s without a lease, other nodes cannot be reached"
 						.formatted(this.self, this.engine.name(), reason, this.lease));
 		}
-		this.view = new View(earlier.live, earlier.renewedNanos, earlier.clockMillis, earlier.joined, reason);
+		this.view = new View(earlier.live, earlier.renewedNanos, earlier.offset, earlier.joined, reason);
 	}
 
-	/** Reads which nodes have a lease. */
-	CompletableFuture<Void> look() {
-		return this.engine.nodes().orTimeout(this.timeout.toMillis(), TimeUnit.MILLISECONDS).thenAccept(this::seen);
+	/**
+	 * Reads which nodes have a lease.
+	 * @return their identifiers
+	 */
+	CompletableFuture<Set<String>> look() {
+		long number = this.looks.incrementAndGet();
+		return this.engine.nodes()
+			.orTimeout(this.timeout.toMillis(), TimeUnit.MILLISECONDS)
+			.thenApply((nodes) -> seen(number, nodes));
 	}
 
-	private void seen(Map<String, byte[]> nodes) {
+	private Set<String> seen(long number, Map<String, byte[]> nodes) {
 		Map<String, Integer> live = new TreeMap<>();
 		nodes.forEach((id, description) -> live.put(id, WireForm.sessionsOfNode(description)));
 		Set<String> left;
 		synchronized (this) {
+			if (number < this.latestLook) {
+				// A later look was faster, and knows better.
+				return live.keySet();
+			}
+			this.latestLook = number;
 			View earlier = this.view;
 			left = new HashSet<>(earlier.live.keySet());
 			left.removeAll(live.keySet());
-			this.view = new View(Map.copyOf(live), earlier.renewedNanos, earlier.clockMillis, earlier.joined,
-					earlier.failure);
+			this.view = new View(Collections.unmodifiableMap(live), earlier.renewedNanos, earlier.offset,
+					earlier.joined, earlier.failure);
 		}
 		left.forEach((id) -> {
 			logger.info("Node '%s' has left".formatted(id));
 			this.gone.accept(id);
 		});
+		return live.keySet();
 	}
 
 	/**
@@ -177,7 +240,7 @@ final class ClusterNodes {
 		if (isKnown(id)) {
 			return CompletableFuture.completedFuture(true);
 		}
-		return look().thenApply((seen) -> isKnown(id));
+		return look().thenApply((seen) -> seen.contains(id) || isKnown(id));
 	}
 
 	/** Whether a node had a lease when this node looked for the last time. */
@@ -225,10 +288,19 @@ final class ClusterNodes {
 		return "%s cannot be reached, so this node reaches no other: %s".formatted(this.engine.name(), reason);
 	}
 
-	/** The time of the engine in milliseconds, as far as this node knows it. */
+	/** The latest time that it may be for the engine, in milliseconds. */
 	long engineMillis() {
 		View now = this.view;
-		return now.joined ? now.clockMillis + TimeUnit.NANOSECONDS.toMillis(nanoTime()) : System.currentTimeMillis();
+		return now.joined ? now.offset.latest + TimeUnit.NANOSECONDS.toMillis(nanoTime()) : System.currentTimeMillis();
+	}
+
+	/**
+	 * How far {@link #engineMillis()} may be ahead of the engine, in milliseconds. The
+	 * deadline of a request must not be later than its sender wants, for any receiver.
+	 */
+	long errorMillis() {
+		Offset offset = this.view.offset;
+		return offset.latest - offset.earliest;
 	}
 
 }

@@ -201,7 +201,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 		if (this.nodes.isIsolated()) {
 			return CompletableFuture.completedFuture(alone(claim, null));
 		}
-		return bounded(claim(claim, CLAIMS)).handle((entry, failure) -> {
+		return claim(claim, CLAIMS, System.nanoTime() + this.options.timeout().toNanos()).handle((entry, failure) -> {
 			Throwable cause = NodeRequests.unwrap(failure);
 			if (cause instanceof SessionContestedException contested) {
 				throw contested;
@@ -226,18 +226,23 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 		return (failure instanceof UnclearException unclear) ? unclear.entry() : next(null, false, claim);
 	}
 
-	private CompletableFuture<SessionEntry> claim(SessionClaim claim, int attempts) {
+	/**
+	 * Each step ends at the deadline. Otherwise a step that ends later could register an
+	 * entry that prevails over the one that this node uses since the deadline.
+	 */
+	private CompletableFuture<SessionEntry> claim(SessionClaim claim, int attempts, long deadline) {
 		String key = claim.name();
-		return bounded(this.engine.get(key)).thenCompose((bytes) -> {
+		return until(deadline, this.engine.get(key)).thenCompose((bytes) -> {
 			SessionEntry previous = WireForm.entryOrNull(bytes);
 			return isHeld(previous).thenCompose((held) -> {
 				SessionEntry next = next(previous, held, claim);
-				return bounded(this.engine.compareAndSet(key, bytes, WireForm.of(next), this.options.entryTimeToLive()))
+				return until(deadline,
+						this.engine.compareAndSet(key, bytes, WireForm.of(next), this.options.entryTimeToLive()))
 					.exceptionally((failure) -> {
 						throw new UnclearException(next, failure);
 					})
 					.thenCompose((done) -> done ? CompletableFuture.completedFuture(claimed(previous, next))
-							: (attempts > 1) ? claim(claim, attempts - 1)
+							: (attempts > 1) ? claim(claim, attempts - 1, deadline)
 									: CompletableFuture.failedFuture(new IllegalStateException(
 											"Other claims of the name were faster %d times".formatted(CLAIMS))));
 			});
@@ -367,6 +372,10 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 	/** Limits how long this node waits for the engine. */
 	<T> CompletableFuture<T> bounded(CompletableFuture<T> future) {
 		return future.orTimeout(this.options.timeout().toMillis(), TimeUnit.MILLISECONDS);
+	}
+
+	private static <T> CompletableFuture<T> until(long deadline, CompletableFuture<T> future) {
+		return future.orTimeout(Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
 	}
 
 	/** It is not known whether an entry was registered. */

@@ -30,6 +30,9 @@ final class NodeReceiver {
 
 	private static final Log logger = LogFactory.getLog(ClusterSessionDirectory.class);
 
+	/** How many requests are remembered until their deadlines. */
+	static final int MAX_RECEIVED = 200_000;
+
 	private static final ByteBuffer EMPTY = ByteBuffer.allocate(0).asReadOnlyBuffer();
 
 	private final ClusterEngine engine;
@@ -68,8 +71,16 @@ final class NodeReceiver {
 						.formatted(this.nodes.self()),
 					EMPTY);
 		}
-		else if (this.nodes.engineMillis() <= message.deadline()
-				&& this.received.putIfAbsent(new Request(message.sender(), message.id()), message.deadline()) == null) {
+		else if (this.nodes.engineMillis() > message.deadline()) {
+			logger.debug("A message of node '%s' has come too late".formatted(message.sender()));
+		}
+		else if (this.received.size() >= MAX_RECEIVED) {
+			reply(message, Outcome.REJECTED,
+					"Node '%s' has received %d requests whose timeouts have not ended, and accepts no more. Use shorter timeouts or more nodes"
+						.formatted(this.nodes.self(), MAX_RECEIVED),
+					EMPTY);
+		}
+		else if (this.received.putIfAbsent(new Request(message.sender(), message.id()), message.deadline()) == null) {
 			try {
 				perform(message);
 			}
@@ -100,7 +111,7 @@ final class NodeReceiver {
 			}
 			else {
 				long left = exchange.deadline() - this.nodes.engineMillis();
-				connection.exchangeAsync(exchange.payload(), Duration.ofMillis(Math.max(1, left)))
+				connection.relay(exchange.payload(), Duration.ofMillis(Math.max(1, left)))
 					.whenComplete((result, failure) -> replied(exchange, result, failure));
 			}
 		}

@@ -62,7 +62,7 @@ final class NodeRequests {
 				.failedFuture(new ExchangeRejectedException(String.valueOf(this.nodes.problem()), null));
 		}
 		long id = this.ids.incrementAndGet();
-		long deadline = this.nodes.engineMillis() + Math.max(1, timeout.toMillis());
+		long deadline = this.nodes.engineMillis() - this.nodes.errorMillis() + Math.max(1, timeout.toMillis());
 		byte[] message = WireForm.of(factory.create(this.nodes.self(), id, deadline));
 		CompletableFuture<Reply> reply = new CompletableFuture<>();
 		this.pending.put(id, new Pending(node, reply));

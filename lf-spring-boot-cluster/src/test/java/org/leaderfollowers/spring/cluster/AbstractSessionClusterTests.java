@@ -167,6 +167,30 @@ abstract class AbstractSessionClusterTests {
 		assertThat(node(1).sessions.get("4711").orElseThrow().takeovers()).as("its node had gone").isZero();
 	}
 
+	/**
+	 * The only thread of each node waits for the other node, and has to read the reply
+	 * that the other one waits for.
+	 */
+	@Test
+	void handlersOfTwoNodesExchangeMessagesWithDevicesOfEachOther() {
+		Device north = node(0).login("north");
+		Device south = node(1).login("south");
+		Device asksSouth = node(0).login("asks south");
+		Device asksNorth = node(1).login("asks north");
+		for (int round = 1; round <= 10; round++) {
+			String request = "{\"to\":%d}".formatted(round);
+			String answer = "GOT {\"echo\":%d}".formatted(round);
+			north.holds = true;
+			south.holds = true;
+			asksSouth.send("ASK south " + request);
+			asksNorth.send("ASK north " + request);
+			eventually().until(() -> north.received.contains(request) && south.received.contains(request));
+			north.proceed();
+			south.proceed();
+			eventually().until(() -> asksSouth.received.contains(answer) && asksNorth.received.contains(answer));
+		}
+	}
+
 	/** An application. */
 	final class Node {
 
@@ -181,7 +205,8 @@ abstract class AbstractSessionClusterTests {
 			this.context = new SpringApplicationBuilder(Application.class).web(WebApplicationType.NONE)
 				.properties(Map.of("lf.server.port", 0, "lf.server.correlation.type", "in-order",
 						"lf.cluster.node-name", "node" + index, "lf.cluster.lease", "2s", "spring.main.banner-mode",
-						"off", "spring.jmx.enabled", "false", "spring.main.register-shutdown-hook", "false"))
+						"off", "spring.jmx.enabled", "false", "spring.main.register-shutdown-hook", "false",
+						"lf.pool.threads.min", "1", "lf.pool.threads.max", "1"))
 				.properties(properties(index))
 				.run();
 			this.sessions = this.context.getBean(LfSessions.class);
@@ -221,6 +246,11 @@ abstract class AbstractSessionClusterTests {
 
 		private final Socket socket;
 
+		/** Whether the next answer waits until it {@link #proceed proceeds}. */
+		volatile boolean holds;
+
+		private volatile String held;
+
 		private volatile boolean closed;
 
 		Device(int port) {
@@ -241,7 +271,7 @@ abstract class AbstractSessionClusterTests {
 				for (String line = reader.readLine(); line != null; line = reader.readLine()) {
 					this.received.add(line);
 					if (line.startsWith("{")) {
-						send(line.replace("\"to\"", "\"echo\""));
+						answer(line.replace("\"to\"", "\"echo\""));
 					}
 				}
 			}
@@ -251,6 +281,24 @@ abstract class AbstractSessionClusterTests {
 			finally {
 				this.closed = true;
 			}
+		}
+
+		private synchronized void answer(String line) {
+			if (this.holds) {
+				this.held = line;
+			}
+			else {
+				send(line);
+			}
+		}
+
+		/** Sends the answer that it has held back. */
+		synchronized void proceed() {
+			this.holds = false;
+			if (this.held != null) {
+				send(this.held);
+			}
+			this.held = null;
 		}
 
 		void send(String line) {
@@ -302,6 +350,13 @@ abstract class AbstractSessionClusterTests {
 			catch (SessionContestedException ex) {
 				return "REFUSED " + ex.getMessage();
 			}
+		}
+
+		/** The name and the request. */
+		@OnMessage(prefix = "ASK ")
+		String ask(String arguments) {
+			String[] parts = arguments.split(" ", 2);
+			return "GOT " + this.sessions.exchange(parts[0], parts[1], String.class, TIMEOUT);
 		}
 
 	}

@@ -62,6 +62,7 @@ class ClusterSimulationTests {
 				Trial trial = new Trial(seed);
 				trial.run(60);
 				trial.check();
+				trial.seen.merge("too late", trial.cluster.late, Integer::sum);
 				trial.seen.forEach((what, often) -> seen.merge(what, often, Integer::sum));
 			}
 			catch (Throwable ex) {
@@ -70,7 +71,7 @@ class ClusterSimulationTests {
 		}
 		assertThat(seen).as("what was tried")
 			.containsKeys("SENT", "GONE", "UNREACHABLE", "UNKNOWN", "answered", "failed", "taken over", "split",
-					"killed", "paused", "down", "data lost");
+					"killed", "paused", "down", "data lost", "too late");
 	}
 
 	@Test
@@ -117,6 +118,9 @@ class ClusterSimulationTests {
 		private final Map<String, CompletableFuture<?>> commands = new HashMap<>();
 
 		private final Map<String, Integer> seen = new LinkedHashMap<>();
+
+		/** Commands that were executed after their deadlines. */
+		private final List<String> executedLate = new ArrayList<>();
 
 		/** Names that a process wanted when it died. It may have got them. */
 		private final Set<String> unfinished = new HashSet<>();
@@ -207,6 +211,12 @@ class ClusterSimulationTests {
 		private void login(SimulatedNode node, String name) {
 			if (node.works()) {
 				SimulatedDevice device = new SimulatedDevice();
+				device.observer = (command) -> {
+					if (this.cluster.receives
+							&& this.cluster.now > this.cluster.deadlines.getOrDefault(command, Long.MAX_VALUE)) {
+						this.executedLate.add(command);
+					}
+				};
 				this.devices.add(device);
 				try {
 					this.logins.add(new Login(node, name, device, node.sessions.bind(device, name)));
@@ -243,7 +253,7 @@ class ClusterSimulationTests {
 			}
 			else {
 				CompletableFuture<String> answer = node.sessions.exchangeAsync(name, command, String.class,
-						SimulatedNode.FOREVER);
+						SimulatedNode.TIMEOUT);
 				this.commands.put(command, answer);
 				answer.whenComplete((reply, failure) -> {
 					note((failure == null) ? "answered" : "failed");
@@ -274,10 +284,15 @@ class ClusterSimulationTests {
 				case 94, 95 -> {
 					if (node.works()) {
 						note("paused");
-						node.engine.paused = true;
+						node.engine.pause();
 					}
 				}
-				case 96 -> resume(node);
+				case 96 -> {
+					if (this.cluster.random.nextInt(3) == 0) {
+						pass(Duration.ofSeconds(this.cluster.random.nextInt(240)));
+					}
+					resume(node);
+				}
 				case 97 -> {
 					note("down");
 					node.engine.down = true;
@@ -343,6 +358,7 @@ class ClusterSimulationTests {
 			}
 			List<String> done = this.devices.stream().flatMap((device) -> device.received.stream()).toList();
 			assertThat(done).as("commands that were done").doesNotHaveDuplicates();
+			assertThat(this.executedLate).as("commands that were executed after their deadlines").isEmpty();
 			this.commands.forEach((command, outcome) -> {
 				if (outcome.isDone() && !outcome.isCompletedExceptionally()) {
 					Object result = outcome.join();

@@ -1,5 +1,7 @@
 package org.leaderfollowers.spring.cluster;
 
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,6 +25,9 @@ import org.leaderfollowers.spring.session.SessionEntry;
  */
 final class SimulatedCluster {
 
+	/** How far, and how long, a process that was suspended is behind. */
+	private static final Duration BEHIND = Duration.ofSeconds(8);
+
 	final Random random;
 
 	private final List<Runnable> queue = new ArrayList<>();
@@ -36,6 +41,15 @@ final class SimulatedCluster {
 
 	/** In nanoseconds. */
 	long now = Duration.ofDays(1).toNanos();
+
+	/** When a message must not be executed any more, in nanoseconds. */
+	final Map<String, Long> deadlines = new HashMap<>();
+
+	/** Whether a node executes what another one has sent. */
+	boolean receives;
+
+	/** How many requests arrived after their deadlines. */
+	int late;
 
 	/** In percent. */
 	int lossOfMessages;
@@ -76,6 +90,11 @@ final class SimulatedCluster {
 				throw new AssertionError("The cluster does not come to rest");
 			}
 		}
+	}
+
+	/** A node sends a message to another one. */
+	void sends(ByteBuffer message, Duration timeout) {
+		this.deadlines.put(StandardCharsets.UTF_8.decode(message.duplicate()).toString(), this.now + timeout.toNanos());
 	}
 
 	/** Splits the cluster: each half has all the data, as far as it was there. */
@@ -134,6 +153,13 @@ final class SimulatedCluster {
 		/** Whether the process stands still: it neither sends nor receives nor runs. */
 		boolean paused;
 
+		private long pausedSince;
+
+		/** How many nanoseconds too early the time is that this node hears of. */
+		private long behind;
+
+		private long behindUntil;
+
 		private <T extends @Nullable Object> CompletableFuture<T> later(Supplier<T> operation) {
 			CompletableFuture<T> future = new CompletableFuture<>();
 			if (this.down) {
@@ -177,8 +203,17 @@ final class SimulatedCluster {
 
 		private final List<Runnable> kept = new ArrayList<>();
 
+		/** Suspends the process. */
+		void pause() {
+			this.paused = true;
+			this.pausedSince = SimulatedCluster.this.now;
+		}
+
+		/** The process hears of the time when it was suspended, for some seconds. */
 		void resume() {
 			this.paused = false;
+			this.behind = Math.min(SimulatedCluster.this.now - this.pausedSince, BEHIND.toNanos());
+			this.behindUntil = SimulatedCluster.this.now + BEHIND.toNanos();
 			SimulatedCluster.this.queue.addAll(this.kept);
 			this.kept.clear();
 		}
@@ -250,7 +285,8 @@ final class SimulatedCluster {
 		public CompletableFuture<Long> renew(byte[] description, Duration lease) {
 			return later(() -> {
 				leases().put(this.id, new Lease(description, SimulatedCluster.this.now + lease.toNanos()));
-				return SimulatedCluster.this.now / 1_000_000;
+				long now = SimulatedCluster.this.now;
+				return (now - ((now < this.behindUntil) ? this.behind : 0)) / 1_000_000;
 			});
 		}
 
@@ -277,7 +313,14 @@ final class SimulatedCluster {
 				int copies = chance(SimulatedCluster.this.lossOfMessages) || target.side != this.side || target.down ? 0
 						: chance(SimulatedCluster.this.duplicates) ? 2 : 1;
 				for (int i = 0; i < copies; i++) {
-					target.answer(() -> target.receiver.receive(message));
+					target.answer(() -> {
+						if (WireForm.message(message).deadline() < SimulatedCluster.this.now / 1_000_000) {
+							SimulatedCluster.this.late++;
+						}
+						SimulatedCluster.this.receives = true;
+						target.receiver.receive(message);
+						SimulatedCluster.this.receives = false;
+					});
 				}
 				return null;
 			});

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
@@ -26,6 +27,16 @@ final class SimulatedDevice implements Connection {
 	/** What it was sent. */
 	final List<String> received = new ArrayList<>();
 
+	/** What a request ends with, if not with itself. */
+	@Nullable CompletableFuture<ByteBuffer> reply;
+
+	/** That of the latest request. */
+	@Nullable Duration timeout;
+
+	/** Is told of each message. */
+	Consumer<String> observer = (message) -> {
+	};
+
 	private String name;
 
 	@Override
@@ -35,13 +46,16 @@ final class SimulatedDevice implements Connection {
 
 	@Override
 	public void send(ByteBuffer message) {
-		this.received.add(StandardCharsets.UTF_8.decode(message.duplicate()).toString());
+		String text = StandardCharsets.UTF_8.decode(message.duplicate()).toString();
+		this.received.add(text);
+		this.observer.accept(text);
 	}
 
 	@Override
 	public CompletableFuture<ByteBuffer> exchangeAsync(ByteBuffer request, Duration timeout) {
 		send(request);
-		return CompletableFuture.completedFuture(request.duplicate());
+		this.timeout = timeout;
+		return (this.reply != null) ? this.reply : CompletableFuture.completedFuture(request.duplicate());
 	}
 
 	@Override

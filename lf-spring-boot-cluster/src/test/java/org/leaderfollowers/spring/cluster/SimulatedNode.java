@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.cluster;
 
 import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -25,6 +26,9 @@ final class SimulatedNode {
 	static final Duration FOREVER = Duration.ofHours(1);
 
 	static final Duration LEASE = Duration.ofSeconds(10);
+
+	/** Of messages to other nodes, by the clock of the simulation. */
+	static final Duration TIMEOUT = Duration.ofMinutes(2);
 
 	final SimulatedCluster.Node engine;
 
@@ -57,7 +61,7 @@ final class SimulatedNode {
 		ClusterSessionDirectory directory = new ClusterSessionDirectory(this.engine,
 				new ClusterOptions(name, LEASE, Duration.ofMinutes(1), FOREVER, 100), scheduled, () -> cluster.now);
 		DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
-		this.sessions = new LfSessions(blocking(directory), new SessionOptions(100, 1000, FOREVER, FOREVER),
+		this.sessions = new LfSessions(blocking(directory, cluster), new SessionOptions(100, 1000, FOREVER, TIMEOUT),
 				new MessageConversion((server) -> StandardCharsets.UTF_8, beans,
 						beans.getBeanProvider(MessageConverter.class)),
 				() -> Set.of("default"), (event) -> {
@@ -65,9 +69,12 @@ final class SimulatedNode {
 	}
 
 	/** Whoever waits for a claim lets the simulation go on, and with it other logins. */
-	private SessionDirectory blocking(ClusterSessionDirectory directory) {
+	private SessionDirectory blocking(ClusterSessionDirectory directory, SimulatedCluster cluster) {
 		return (SessionDirectory) Proxy.newProxyInstance(SimulatedNode.class.getClassLoader(),
 				new Class<?>[] { SessionDirectory.class }, (proxy, method, arguments) -> {
+					if (method.getName().equals("send") || method.getName().equals("exchange")) {
+						cluster.sends((ByteBuffer) arguments[1], (Duration) arguments[2]);
+					}
 					Object result = method.invoke(directory, arguments);
 					return method.getName().equals("claim") ? waiting((CompletableFuture<?>) result) : result;
 				});

@@ -1,0 +1,835 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.ExchangeLostException;
+import org.leaderfollowers.ExchangeRejectedException;
+import org.leaderfollowers.ExchangeTimeoutException;
+import org.leaderfollowers.spring.cluster.NodeMessage.Broadcast;
+import org.leaderfollowers.spring.cluster.NodeMessage.Exchange;
+import org.leaderfollowers.spring.cluster.NodeMessage.Reply;
+import org.leaderfollowers.spring.cluster.NodeMessage.Reply.Outcome;
+import org.leaderfollowers.spring.cluster.NodeMessage.Send;
+import org.leaderfollowers.spring.cluster.NodeMessage.TakenOver;
+import org.leaderfollowers.spring.handler.LfConnections.Delivery;
+import org.leaderfollowers.spring.session.SessionBroadcast;
+import org.leaderfollowers.spring.session.SessionClaim;
+import org.leaderfollowers.spring.session.SessionContestedException;
+import org.leaderfollowers.spring.session.SessionEntry;
+import org.leaderfollowers.spring.session.SessionHolder;
+import org.leaderfollowers.spring.session.SessionNode;
+import org.leaderfollowers.spring.session.StaleSessionException;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.get;
+
+/** A node whose engine answers late, not at all or with failures. */
+@Timeout(300)
+class ClusterSessionDirectoryTests {
+
+	private static final Duration LONG = Duration.ofHours(1);
+
+	/** Only if the engine does not answer */
+	private static final Duration SHORT = Duration.ofMillis(200);
+
+	private static final byte[] NODE = WireForm.ofNode(7);
+
+	private final ScriptedEngine engine = new ScriptedEngine();
+
+	private final Holder holder = new Holder();
+
+	private ClusterSessionDirectory directory;
+
+	private long requests;
+
+	/** The sessions of the node. */
+	private static final class Holder implements SessionHolder {
+
+		final Map<String, SessionEntry> held = new HashMap<>();
+
+		final SimulatedDevice device = new SimulatedDevice();
+
+		final List<SessionEntry> successors = new ArrayList<>();
+
+		RuntimeException failure;
+
+		@Override
+		public List<SessionEntry> held() {
+			return List.copyOf(this.held.values());
+		}
+
+		@Override
+		public Connection connection(String name, long epoch) {
+			if (this.failure != null) {
+				throw this.failure;
+			}
+			SessionEntry entry = this.held.get(name);
+			return (entry != null && entry.epoch() == epoch) ? this.device : null;
+		}
+
+		@Override
+		public SessionBroadcast broadcast(String group, Map<java.nio.charset.Charset, ByteBuffer> messages) {
+			return new SessionBroadcast(3, 2, 1, 0);
+		}
+
+		@Override
+		public void takenOver(SessionEntry successor) {
+			this.successors.add(successor);
+		}
+
+	}
+
+	private void start(Duration timeout, int maxCachedNames) {
+		this.directory = this.engine.directory(timeout, maxCachedNames);
+		this.engine.nodes.put(ScriptedEngine.SELF, NODE);
+		this.engine.nodes.put("north", NODE);
+		this.engine.nodes.put("south", NODE);
+		this.directory.start(this.holder);
+	}
+
+	private static SessionClaim claim(String name) {
+		return new SessionClaim(name, ScriptedEngine.SELF, "default", 5, LONG);
+	}
+
+	private static SessionEntry entry(String name, String node, long epoch) {
+		return new SessionEntry(name, node, "default", epoch, Instant.EPOCH, 0, Instant.EPOCH);
+	}
+
+	private SessionEntry register(String name, String node) {
+		SessionEntry entry = entry(name, node, 5);
+		this.engine.values.put(name, WireForm.of(entry));
+		return entry;
+	}
+
+	private static ByteBuffer bytes(String text) {
+		return ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8));
+	}
+
+	private static <T extends Throwable> T failure(CompletableFuture<?> future, Class<T> type) {
+		return assertThatExceptionOfType(ExecutionException.class).isThrownBy(() -> future.get(60, TimeUnit.SECONDS))
+			.havingCause()
+			.asInstanceOf(org.assertj.core.api.InstanceOfAssertFactories.type(type))
+			.actual();
+	}
+
+	/** The engine has not answered, and its future does not wait for ever. */
+	private void assertGivenUp() {
+		this.engine.asked.forEach((asked) -> AbstractClusterEngineTests.assertFails(asked.future()));
+	}
+
+	// The engine does not answer
+
+	@Test
+	void aNameThatIsNotFoundInTimeIsRejected() {
+		start(SHORT, 10);
+		this.engine.silent.add("get");
+		assertThat(failure(this.directory.find("4711"), ExchangeRejectedException.class))
+			.hasMessageContaining("could not be asked who holds session '4711'");
+		assertGivenUp();
+	}
+
+	@Test
+	void aLoginDoesNotWaitForASilentEngine() {
+		start(SHORT, 10);
+		this.engine.silent.add("get");
+		SessionEntry own = get(this.directory.claim(claim("4711")));
+		assertThat(own.node()).isEqualTo(ScriptedEngine.SELF);
+		assertGivenUp();
+		assertThat(this.engine.written).isEmpty();
+	}
+
+	@Test
+	void anEntryOfWhichItIsNotKnownWhetherItWasRegisteredIsKept() {
+		start(SHORT, 10);
+		this.engine.silent.add("compareAndSet");
+		SessionEntry own = get(this.directory.claim(claim("4711")));
+		assertThat(this.engine.written).containsExactly(own);
+		assertGivenUp();
+	}
+
+	@Test
+	void aClaimThatCannotSucceedInTimeIsNotTriedAgain() {
+		start(SHORT, 10);
+		this.engine.silent.add("compareAndSet");
+		SessionEntry own = get(this.directory.claim(claim("4711")));
+		register("4711", "north");
+		this.engine.asked.forEach(ScriptedEngine.Asked::answer);
+		assertThat(this.engine.written).containsExactly(own);
+	}
+
+	@Test
+	void aComparisonEndsAlthoughTheEngineDoesNotAnswer() {
+		start(SHORT, 10);
+		this.holder.held.put("4711", entry("4711", ScriptedEngine.SELF, 5));
+		this.engine.silent.add("touch");
+		this.engine.verify();
+		assertGivenUp();
+		this.engine.silent.remove("touch");
+		AbstractClusterEngineTests.eventually().untilAsserted(() -> {
+			this.engine.verify();
+			assertThat(this.engine.values).containsKey("4711");
+		});
+	}
+
+	@Test
+	void aCorrectionEndsAlthoughTheEngineDoesNotAnswer() {
+		start(SHORT, 10);
+		this.holder.held.put("4711", entry("4711", ScriptedEngine.SELF, 5));
+		this.engine.silent.add("compareAndSet");
+		this.engine.verify();
+		assertGivenUp();
+		this.engine.silent.remove("compareAndSet");
+		AbstractClusterEngineTests.eventually().untilAsserted(() -> {
+			this.engine.verify();
+			assertThat(this.engine.values).containsKey("4711");
+		});
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "get", "compareAndSet" })
+	void aSessionThatCouldNotBeReleasedIsReleasedLater(String silent) {
+		start(SHORT, 10);
+		SessionEntry own = register("4711", ScriptedEngine.SELF);
+		this.engine.silent.add(silent);
+		this.directory.release(own);
+		assertThat(this.engine.asked).hasSize(1);
+		assertGivenUp();
+		this.engine.silent.remove(silent);
+		this.engine.verify();
+		assertThat(this.engine.values).isEmpty();
+		int reads = this.engine.read.size();
+		this.engine.verify();
+		assertThat(this.engine.read).as("released once").hasSize(reads);
+	}
+
+	@Test
+	void onlySoManyReleasesAreTriedAgain() {
+		start(LONG, 2);
+		this.engine.failing.put("get", new IllegalStateException("from the test"));
+		for (String name : List.of("1", "2", "3")) {
+			this.directory.release(register(name, ScriptedEngine.SELF));
+		}
+		this.engine.failing.clear();
+		this.engine.verify();
+		assertThat(this.engine.values).containsOnlyKeys("3");
+	}
+
+	@Test
+	void aSessionOfAnotherNodeIsNotReleased() {
+		start(LONG, 10);
+		register("4711", "north");
+		this.directory.release(entry("4711", ScriptedEngine.SELF, 4));
+		assertThat(this.engine.values).containsKey("4711");
+		assertThat(this.engine.written).isEmpty();
+	}
+
+	// Comparing sessions with their entries
+
+	@Test
+	void sessionsAreComparedInBatches() {
+		start(LONG, 10);
+		IntStream.range(0, 450)
+			.mapToObj((i) -> entry("name" + i, ScriptedEngine.SELF, 5))
+			.forEach((entry) -> this.holder.held.put(entry.name(), entry));
+		this.engine.verify();
+		assertThat(this.engine.touched).extracting(List::size).containsExactly(200, 200, 50);
+		assertThat(this.engine.values).containsOnlyKeys(this.holder.held.keySet());
+	}
+
+	@Test
+	void aBatchThatFailsLeavesTheNextOneAlone() {
+		start(LONG, 10);
+		IntStream.range(0, 400)
+			.mapToObj((i) -> entry("name" + i, ScriptedEngine.SELF, 5))
+			.forEach((entry) -> this.holder.held.put(entry.name(), entry));
+		this.engine.silent.add("touch");
+		this.engine.verify();
+		this.engine.silent.clear();
+		this.engine.asked.get(0).future().completeExceptionally(new IllegalStateException("from the test"));
+		assertThat(this.engine.touched).extracting(List::size).containsExactly(200, 200);
+		assertThat(this.engine.values).containsOnlyKeys(this.engine.touched.get(1));
+	}
+
+	@Test
+	void aComparisonThatIsAskedForMeanwhileFollows() {
+		start(LONG, 10);
+		this.holder.held.put("4711", entry("4711", ScriptedEngine.SELF, 5));
+		this.engine.silent.add("touch");
+		this.engine.verify();
+		this.engine.verify();
+		this.engine.verify();
+		assertThat(this.engine.touched).hasSize(1);
+		this.engine.silent.clear();
+		this.engine.asked.get(0).answer();
+		assertThat(this.engine.touched).hasSize(2);
+	}
+
+	@Test
+	void theEntryThatPrevailsWins() {
+		start(LONG, 10);
+		SessionEntry lower = register("lower", "north");
+		SessionEntry higher = register("higher", "north");
+		SessionEntry own = register("own", ScriptedEngine.SELF);
+		SessionEntry winner = entry("lower", ScriptedEngine.SELF, lower.epoch() + 1);
+		this.holder.held.put("lower", winner);
+		this.holder.held.put("higher", entry("higher", ScriptedEngine.SELF, higher.epoch() - 1));
+		this.holder.held.put("own", own);
+		this.engine.verify();
+		assertThat(WireForm.entry(this.engine.values.get("lower"))).isEqualTo(winner);
+		assertThat(this.holder.successors).containsExactly(higher);
+		assertThat(this.engine.sent).singleElement()
+			.isInstanceOfSatisfying(TakenOver.class, (message) -> assertThat(message.successor()).isEqualTo(winner));
+		assertThat(this.engine.sentTo).containsExactly("north");
+		assertThat(this.engine.written).containsExactly(winner);
+	}
+
+	@Test
+	void anEntryThatCannotBeReadLeavesTheOthersAlone() {
+		start(LONG, 10);
+		this.engine.values.put("unreadable", new byte[] { 99 });
+		this.holder.held.put("unreadable", entry("unreadable", ScriptedEngine.SELF, 5));
+		this.holder.held.put("4711", entry("4711", ScriptedEngine.SELF, 5));
+		this.engine.verify();
+		assertThat(this.engine.values).containsKey("4711");
+		assertThat(this.engine.values.get("unreadable")).containsExactly(99);
+	}
+
+	@Test
+	void aSessionThatEndsWhileItIsRegisteredIsReleased() {
+		start(LONG, 10);
+		this.holder.held.put("4711", entry("4711", ScriptedEngine.SELF, 5));
+		this.engine.silent.add("compareAndSet");
+		this.engine.verify();
+		this.holder.held.clear();
+		this.engine.silent.clear();
+		this.engine.asked.get(0).answer();
+		assertThat(this.engine.values).isEmpty();
+	}
+
+	// Claims
+
+	@Test
+	void theFormerNodeIsTold() {
+		start(LONG, 10);
+		register("4711", "north");
+		SessionEntry own = get(this.directory.claim(claim("4711")));
+		assertThat(own.takeovers()).isEqualTo(1);
+		assertThat(this.engine.sentTo).containsExactly("north");
+		assertThat(get(this.directory.claim(claim("4711"))).epoch()).isGreaterThan(own.epoch());
+		assertThat(this.engine.sentTo).as("not itself").containsExactly("north");
+	}
+
+	@Test
+	void aNodeThatIsNotKnownMayHaveJustJoined() {
+		start(LONG, 10);
+		register("new", "east");
+		register("gone", "west");
+		this.engine.nodes.put("east", NODE);
+		assertThat(get(this.directory.claim(claim("new"))).takeovers()).isEqualTo(1);
+		assertThat(get(this.directory.claim(claim("gone"))).takeovers()).isZero();
+	}
+
+	@Test
+	void aClaimIsTriedAgainIfAnotherOneWasFaster() {
+		start(LONG, 10);
+		this.engine.silent.add("compareAndSet");
+		CompletableFuture<SessionEntry> claimed = this.directory.claim(claim("4711"));
+		SessionEntry other = register("4711", "north");
+		this.engine.silent.clear();
+		this.engine.asked.get(0).answer();
+		assertThat(get(claimed).prevailsOver(other)).isTrue();
+		assertThat(get(claimed).isSameSession(WireForm.entry(this.engine.values.get("4711")))).isTrue();
+	}
+
+	@Test
+	void aClaimIsNotTriedForEver() {
+		start(LONG, 10);
+		this.engine.silent.add("compareAndSet");
+		CompletableFuture<SessionEntry> claimed = this.directory.claim(claim("4711"));
+		for (int i = 0; i < 16; i++) {
+			assertThat(claimed).isNotDone();
+			this.engine.values.put("4711", WireForm.of(entry("4711", "north", 5 + i)));
+			this.engine.asked.get(i).answer();
+		}
+		assertThat(claimed).isCompleted();
+		assertThat(this.engine.written).hasSize(16);
+	}
+
+	@Test
+	void aNameThatIsTakenOverTooOftenStays() {
+		start(LONG, 10);
+		this.engine.values.put("4711", WireForm.of(new SessionEntry("4711", "north", "default", 5, Instant.EPOCH, 5,
+				Instant.ofEpochMilli(this.engine.millis))));
+		failure(this.directory.claim(claim("4711")), SessionContestedException.class);
+		assertThat(this.engine.written).isEmpty();
+	}
+
+	@Test
+	void anIsolatedNodeAsksNobody() {
+		start(LONG, 10);
+		this.engine.pass(Duration.ofSeconds(10));
+		SessionEntry first = get(this.directory.claim(claim("4711")));
+		assertThat(get(this.directory.claim(claim("4711"))).epoch()).isGreaterThan(first.epoch());
+		failure(this.directory.find("4711"), ExchangeRejectedException.class);
+		failure(this.directory.send(entry("4711", "north", 5), bytes("x"), LONG), ExchangeRejectedException.class);
+		assertThat(get(this.directory.broadcast(null, Map.of(), LONG))).isEqualTo(new SessionBroadcast(0, 0, 0, 2));
+		assertThat(this.engine.read).isEmpty();
+		assertThat(this.engine.sent).isEmpty();
+		assertThat(this.directory.problem()).contains("the latest renewal of its lease takes too long");
+		assertThat(this.directory.nodes()).containsExactly(new SessionNode(ScriptedEngine.SELF, 0, true));
+		this.engine.renew();
+		assertThat(this.directory.problem()).isNull();
+		assertThat(this.directory.nodes()).extracting(SessionNode::id)
+			.containsExactly(ScriptedEngine.SELF, "north", "south");
+	}
+
+	@Test
+	void aNodeThatWasIsolatedComparesItsSessions() {
+		start(LONG, 10);
+		SessionEntry held = entry("4711", ScriptedEngine.SELF, 5);
+		this.holder.held.put("4711", held);
+		this.engine.pass(Duration.ofSeconds(10));
+		this.engine.renew();
+		assertThat(this.engine.written).containsExactly(held);
+	}
+
+	// The cache
+
+	@Test
+	void theNamesThatWereUsedLastAreRemembered() {
+		start(LONG, 2);
+		for (String name : List.of("a", "b", "c")) {
+			register(name, "north");
+		}
+		register("own", ScriptedEngine.SELF);
+		for (String name : List.of("a", "b", "a", "own", "c", "a", "c", "b")) {
+			assertThat(get(this.directory.locate(name))).isNotNull();
+		}
+		assertThat(this.engine.read).containsExactly("a", "b", "own", "c", "b");
+	}
+
+	@Test
+	void aNameIsForgottenWhenItMayHaveMoved() {
+		start(LONG, 10);
+		SessionEntry entry = register("4711", "north");
+		get(this.directory.locate("4711"));
+		this.engine.receiver.healed();
+		get(this.directory.locate("4711"));
+		assertThat(this.engine.read).as("after a healing").hasSize(2);
+		CompletableFuture<Delivery> sent = this.directory.send(entry, bytes("x"), LONG);
+		reply(Outcome.STALE, "");
+		failure(sent, StaleSessionException.class);
+		get(this.directory.locate("4711"));
+		assertThat(this.engine.read).as("after a failure").hasSize(3);
+		this.engine.nodes.remove("north");
+		this.engine.renew();
+		assertThat(get(this.directory.locate("4711"))).isNull();
+		assertThat(this.engine.read).as("after the node has left").hasSize(4);
+	}
+
+	// Requests to other nodes
+
+	/** The other node answers the latest request. */
+	private void reply(Outcome outcome, String payload) {
+		int last = this.engine.sent.size() - 1;
+		replyFrom(this.engine.sentTo.get(last), this.engine.sent.get(last), outcome, payload);
+	}
+
+	private void replyFrom(String node, NodeMessage request, Outcome outcome, String payload) {
+		this.engine.receiver
+			.receive(WireForm.of(new Reply(node, request.id(), request.deadline(), outcome, "detail", bytes(payload))));
+	}
+
+	private CompletableFuture<ByteBuffer> exchange(String node, Duration timeout) {
+		return this.directory.exchange(entry("4711", node, 5), bytes("request"), timeout);
+	}
+
+	private void assertNothingIsPending() {
+		assertThat(this.directory).extracting("requests.pending")
+			.asInstanceOf(org.assertj.core.api.InstanceOfAssertFactories.MAP)
+			.isEmpty();
+	}
+
+	@Test
+	void aRequestThatIsNotAnsweredTimesOut() {
+		start(LONG, 10);
+		CompletableFuture<ByteBuffer> reply = exchange("north", SHORT);
+		assertThat(failure(reply, ExchangeTimeoutException.class)).hasMessageContaining("'north' has not answered");
+		assertNothingIsPending();
+		reply(Outcome.DONE, "too late");
+	}
+
+	@Test
+	void requestsToANodeThatHasLeftAreLost() {
+		start(LONG, 10);
+		CompletableFuture<ByteBuffer> lost = exchange("north", LONG);
+		CompletableFuture<ByteBuffer> other = exchange("south", LONG);
+		this.engine.nodes.remove("north");
+		this.engine.renew();
+		assertThat(failure(lost, ExchangeLostException.class)).hasMessageContaining("'north' has left");
+		assertThat(other).isNotDone();
+		reply(Outcome.DONE, "reply");
+		assertThat(get(other)).isEqualTo(bytes("reply"));
+		assertNothingIsPending();
+		assertThat(failure(exchange("north", LONG), ExchangeRejectedException.class))
+			.hasMessageContaining("'north' is gone");
+		assertThat(this.engine.sent).hasSize(2);
+		assertNothingIsPending();
+	}
+
+	@Test
+	void theFailureOfTheEngineSaysWhetherARequestWasSent() {
+		start(LONG, 10);
+		this.engine.failing.put("send", new NodeGoneException("north"));
+		failure(exchange("north", LONG), ExchangeRejectedException.class);
+		this.engine.failing.put("send", new IllegalStateException("from the test"));
+		failure(exchange("north", LONG), ExchangeLostException.class);
+		assertNothingIsPending();
+	}
+
+	@Test
+	void onlyTheNodeThatWasAskedMayAnswer() {
+		start(LONG, 10);
+		CompletableFuture<ByteBuffer> reply = exchange("north", LONG);
+		replyFrom("south", this.engine.sent.get(0), Outcome.DONE, "forged");
+		assertThat(reply).isNotDone();
+		reply(Outcome.DONE, "reply");
+		assertThat(get(reply)).isEqualTo(bytes("reply"));
+	}
+
+	@Test
+	void theOutcomeOfTheOtherNodeIsThatOfTheRequest() {
+		start(LONG, 10);
+		Map<Outcome, Class<? extends Throwable>> failures = Map.of(Outcome.STALE, StaleSessionException.class,
+				Outcome.REJECTED, ExchangeRejectedException.class, Outcome.TIMED_OUT, ExchangeTimeoutException.class,
+				Outcome.LOST, ExchangeLostException.class, Outcome.INEXPRESSIBLE, IllegalArgumentException.class);
+		failures.forEach((outcome, failure) -> {
+			CompletableFuture<ByteBuffer> reply = exchange("north", LONG);
+			reply(outcome, "");
+			failure(reply, failure);
+		});
+		CompletableFuture<Delivery> sent = this.directory.send(entry("4711", "north", 5), bytes("x"), LONG);
+		reply(Outcome.DONE, "\0\0\0\u0063");
+		assertThat(get(sent)).as("an outcome of a later version").isEqualTo(Delivery.UNKNOWN);
+	}
+
+	@Test
+	void aBroadcastCountsNodesThatFail() {
+		start(LONG, 10);
+		CompletableFuture<SessionBroadcast> sum = this.directory.broadcast(null, Map.of(), LONG);
+		assertThat(this.engine.sentTo).containsExactly("north", "south");
+		replyFrom("north", this.engine.sent.get(0), Outcome.DONE, "\0\0\0\1\0\0\0\2\0\0\0\3");
+		replyFrom("south", this.engine.sent.get(1), Outcome.REJECTED, "");
+		assertThat(get(sum)).isEqualTo(new SessionBroadcast(1, 2, 3, 1));
+	}
+
+	// Requests of other nodes
+
+	private void receive(long id, long deadline) {
+		this.engine.receiver.receive(WireForm.of(new Send("north", id, deadline, "4711", 5, bytes("command " + id))));
+	}
+
+	private Reply lastReply() {
+		return (Reply) this.engine.sent.get(this.engine.sent.size() - 1);
+	}
+
+	private void assertRemembered(int count) {
+		assertThat(this.directory).extracting("receiver.received")
+			.asInstanceOf(org.assertj.core.api.InstanceOfAssertFactories.MAP)
+			.hasSize(count);
+	}
+
+	@Test
+	void aRequestIsExecutedOnceAndNotAfterItsDeadline() {
+		start(LONG, 10);
+		this.holder.held.put("4711", entry("4711", ScriptedEngine.SELF, 5));
+		receive(1, this.engine.millis);
+		receive(1, this.engine.millis);
+		receive(2, this.engine.millis - 1);
+		receive(3, this.engine.millis + 1);
+		assertThat(this.holder.device.received).containsExactly("command 1", "command 3");
+		assertThat(this.engine.sent).extracting(NodeMessage::id).containsExactly(1L, 3L);
+		assertThat(lastReply().outcome()).isEqualTo(Outcome.DONE);
+	}
+
+	@Test
+	void requestsAreForgottenAfterTheirDeadlines() {
+		start(LONG, 10);
+		receive(1, this.engine.millis + 1_000);
+		receive(2, this.engine.millis + 3_000);
+		this.engine.pass(Duration.ofSeconds(2));
+		this.engine.renew();
+		assertRemembered(1);
+		receive(2, this.engine.millis + 1_000);
+		assertThat(this.engine.sent).as("not forgotten").hasSize(2);
+		this.engine.pass(Duration.ofSeconds(2));
+		this.engine.renew();
+		assertRemembered(0);
+	}
+
+	@Test
+	void moreRequestsThanCanBeRememberedAreRefused() {
+		start(LONG, 10);
+		this.holder.held.put("4711", entry("4711", ScriptedEngine.SELF, 5));
+		for (long id = 1; id <= NodeReceiver.MAX_RECEIVED; id++) {
+			receive(id, this.engine.millis + 1_000);
+		}
+		assertThat(lastReply().outcome()).isEqualTo(Outcome.DONE);
+		receive(NodeReceiver.MAX_RECEIVED + 1, this.engine.millis + 1_000);
+		assertThat(lastReply().outcome()).isEqualTo(Outcome.REJECTED);
+		assertThat(lastReply().detail()).contains("accepts no more", "shorter timeouts");
+		assertThat(this.holder.device.received).hasSize(NodeReceiver.MAX_RECEIVED);
+		assertRemembered(NodeReceiver.MAX_RECEIVED);
+		this.engine.pass(Duration.ofSeconds(2));
+		this.engine.renew();
+		receive(NodeReceiver.MAX_RECEIVED + 2, this.engine.millis + 1_000);
+		assertThat(lastReply().outcome()).isEqualTo(Outcome.DONE);
+	}
+
+	@Test
+	void aRequestThatFailsIsAnswered() {
+		start(LONG, 10);
+		receive(1, this.engine.millis);
+		assertThat(lastReply().outcome()).isEqualTo(Outcome.STALE);
+		this.holder.failure = new IllegalArgumentException("from the test");
+		receive(2, this.engine.millis);
+		assertThat(lastReply().outcome()).isEqualTo(Outcome.INEXPRESSIBLE);
+		this.holder.failure = new IllegalStateException("from the test");
+		receive(3, this.engine.millis);
+		assertThat(lastReply()).extracting(Reply::outcome, Reply::detail)
+			.containsExactly(Outcome.REJECTED, "from the test");
+	}
+
+	private Outcome exchange(long id) {
+		this.engine.receiver.receive(
+				WireForm.of(new Exchange("north", id, this.engine.millis + 1_000, "4711", 5, bytes("request " + id))));
+		return lastReply().outcome();
+	}
+
+	@Test
+	void anExchangeEndsAsThatOfTheConnection() {
+		start(LONG, 10);
+		assertThat(exchange(1)).isEqualTo(Outcome.STALE);
+		this.holder.held.put("4711", entry("4711", ScriptedEngine.SELF, 5));
+		assertThat(exchange(2)).isEqualTo(Outcome.DONE);
+		assertThat(lastReply().payload()).isEqualTo(bytes("request 2"));
+		Map<Throwable, Outcome> failures = Map.of(new ExchangeRejectedException("detail", null), Outcome.REJECTED,
+				new ExchangeTimeoutException("detail", null), Outcome.TIMED_OUT,
+				new ExchangeLostException("detail", null), Outcome.LOST, new IllegalStateException("detail"),
+				Outcome.LOST);
+		long id = 3;
+		for (Map.Entry<Throwable, Outcome> failure : failures.entrySet()) {
+			this.holder.device.reply = CompletableFuture.failedFuture(failure.getKey());
+			assertThat(exchange(id++)).isEqualTo(failure.getValue());
+			assertThat(lastReply().detail()).isEqualTo("detail");
+		}
+		assertThat(this.holder.device.received).hasSize(5);
+		assertThat(this.holder.device.timeout).isEqualTo(Duration.ofSeconds(1));
+	}
+
+	@Test
+	void aBroadcastOfAnotherNodeIsAnswered() {
+		start(LONG, 10);
+		this.engine.receiver.receive(WireForm.of(new Broadcast("north", 1, this.engine.millis, "group", Map.of())));
+		assertThat(lastReply().payload()).isEqualTo(bytes("\0\0\0\3\0\0\0\2\0\0\0\1"));
+	}
+
+	@Test
+	void aSessionThatWasTakenOverByAnotherNodeEnds() {
+		start(LONG, 10);
+		SessionEntry successor = entry("4711", "north", 6);
+		this.engine.receiver.receive(WireForm.of(new TakenOver("north", 0, Long.MAX_VALUE, successor)));
+		assertThat(this.holder.successors).containsExactly(successor);
+		assertThat(this.engine.sent).isEmpty();
+	}
+
+	@Test
+	void aRequestOfANewerVersionIsRefused() {
+		start(LONG, 10);
+		byte[] newer = WireForm.of(new Send("north", 1, this.engine.millis, "4711", 5, bytes("command")));
+		newer[0] = 2;
+		this.engine.receiver.receive(newer);
+		assertThat(lastReply()).extracting(Reply::outcome, Reply::id).containsExactly(Outcome.REJECTED, 1L);
+		byte[] notice = WireForm.of(new TakenOver("north", 0, Long.MAX_VALUE, entry("4711", "north", 5)));
+		notice[0] = 2;
+		this.engine.receiver.receive(notice);
+		this.engine.receiver.receive(new byte[] { 1, 2, 3 });
+		assertThat(this.engine.sent).hasSize(1);
+	}
+
+	// The others, and the time
+
+	@Test
+	void anAnswerThatComesLaterThanThatToALaterQuestionIsOutOfDate() {
+		start(LONG, 10);
+		this.engine.silent.add("nodes");
+		this.engine.renew();
+		this.engine.nodes.remove("north");
+		this.engine.renew();
+		this.engine.asked.get(1).answer();
+		assertThat(this.directory.nodes()).extracting(SessionNode::id).containsExactly(ScriptedEngine.SELF, "south");
+		this.engine.asked.get(0).answer();
+		assertThat(this.directory.nodes()).extracting(SessionNode::id).containsExactly(ScriptedEngine.SELF, "south");
+	}
+
+	@Test
+	void aRenewalThatIsNotAnsweredIsGivenUp() {
+		start(SHORT, 10);
+		this.engine.silent.add("renew");
+		this.engine.renew();
+		assertGivenUp();
+		this.engine.asked.clear();
+		this.engine.silent.clear();
+		this.engine.silent.add("nodes");
+		this.engine.renew();
+		assertGivenUp();
+	}
+
+	/** The latest time at which this node executes a request. */
+	private long time() {
+		long low = 0;
+		long high = this.engine.millis * 2;
+		while (low < high) {
+			long middle = (low + high) / 2;
+			int before = this.engine.sent.size();
+			receive(++this.requests, middle);
+			if (this.engine.sent.size() > before) {
+				high = middle;
+			}
+			else {
+				low = middle + 1;
+			}
+		}
+		return low;
+	}
+
+	/** The deadline of a request of this node, without its timeout. */
+	private long now() {
+		exchange("north", LONG);
+		return this.engine.sent.get(this.engine.sent.size() - 1).deadline() - LONG.toMillis();
+	}
+
+	@Test
+	void anEngineWhoseTimeGoesBackIsBelievedIfThatLasts() {
+		start(LONG, 10);
+		this.engine.pass(Duration.ofSeconds(20));
+		long real = this.engine.millis;
+		assertThat(time()).isEqualTo(real);
+		this.engine.millis -= 8_000;
+		for (int i = 0; i < 5; i++) {
+			this.engine.renew();
+			assertThat(time()).as("as receiver").isEqualTo(real);
+			assertThat(now()).as("as sender").isBetween(real - 8_002, real - 8_000);
+			this.engine.pass(Duration.ofSeconds(2));
+			real += 2_000;
+		}
+		this.engine.renew();
+		assertThat(time()).isEqualTo(this.engine.millis).isEqualTo(real - 8_000);
+		assertThat(now()).isBetween(real - 8_002, real - 8_000);
+	}
+
+	@Test
+	void theTimeOfTheEngineIsRightAgainAfterAPause() {
+		start(LONG, 10);
+		for (int pause = 0; pause < 3; pause++) {
+			this.engine.pass(Duration.ofSeconds(20));
+			this.engine.millis -= 8_000;
+			this.engine.renew();
+			this.engine.pass(Duration.ofSeconds(5));
+			this.engine.renew();
+			assertThat(time()).isEqualTo(this.engine.millis + 8_000);
+			this.engine.millis += 8_000;
+			if (pause == 1) {
+				this.engine.renew();
+				assertThat(now()).isBetween(this.engine.millis - 2, this.engine.millis);
+			}
+			assertThat(time()).isEqualTo(this.engine.millis);
+		}
+	}
+
+	@Test
+	void aTimeThatGoesForwardIsBelieved() {
+		start(LONG, 10);
+		this.engine.millis += 8_000;
+		this.engine.renew();
+		assertThat(time()).isEqualTo(this.engine.millis);
+		assertThat(now()).isBetween(this.engine.millis - 2, this.engine.millis);
+	}
+
+	@Test
+	void anAnswerThatTakesLongTellsLittleAboutTheTime() {
+		start(LONG, 10);
+		this.engine.silent.add("renew");
+		this.engine.renew();
+		this.engine.pass(Duration.ofMillis(999));
+		this.engine.asked.get(0).answer();
+		long real = this.engine.millis;
+		assertThat(time()).as("not earlier than the engine's").isEqualTo(real + 999);
+		assertThat(now()).as("not later than the engine's").isBetween(real - 2, real);
+		this.engine.renew();
+		this.engine.pass(Duration.ofMillis(1_000));
+		this.engine.asked.get(1).answer();
+		assertThat(time()).as("unchanged").isEqualTo(this.engine.millis + 999);
+	}
+
+	@Test
+	void theFirstAnswerTellsTheTimeHoweverLongItTakes() {
+		this.engine.silent.add("renew");
+		// The start waits for the answer.
+		Thread.currentThread().interrupt();
+		start(LONG, 10);
+		assertThat(Thread.interrupted()).isTrue();
+		this.engine.pass(Duration.ofSeconds(3));
+		this.engine.asked.get(0).answer();
+		assertThat(time()).isEqualTo(this.engine.millis + 3_000);
+		assertThat(now()).isBetween(this.engine.millis - 2, this.engine.millis);
+	}
+
+	@Test
+	void anEarlierRenewalThatIsAnsweredLaterChangesNothing() {
+		start(LONG, 10);
+		this.engine.silent.add("renew");
+		this.engine.renew();
+		this.engine.pass(Duration.ofSeconds(9));
+		this.engine.renew();
+		this.engine.asked.get(1).answer();
+		this.engine.asked.get(0).answer();
+		this.engine.pass(Duration.ofSeconds(9));
+		assertThat(this.directory.problem()).isNull();
+		this.engine.pass(Duration.ofSeconds(1));
+		assertThat(this.directory.problem()).isNotNull();
+	}
+
+	@Test
+	void whatWasLostWhileTheEngineFailedIsLookedForAfterwards() {
+		start(LONG, 10);
+		this.engine.failing.put("renew", new IllegalStateException("from the test"));
+		this.engine.renew();
+		assertThat(this.directory.problem()).isNull();
+		SessionEntry held = entry("4711", ScriptedEngine.SELF, 5);
+		this.holder.held.put("4711", held);
+		this.engine.failing.clear();
+		this.engine.renew();
+		assertThat(this.engine.written).containsExactly(held);
+		this.engine.renew();
+		assertThat(this.engine.touched).as("once").hasSize(1);
+	}
+
+}

@@ -1,0 +1,180 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.function.Supplier;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.spring.session.SessionEntry;
+
+/**
+ * An engine that answers at once, except for the operations that it does not answer or
+ * that fail. It remembers what it was asked.
+ */
+final class ScriptedEngine implements ClusterEngine {
+
+	/** The node under test. */
+	static final String SELF = "self";
+
+	/** Operations that get no answer. */
+	final Set<String> silent = new HashSet<>();
+
+	/** Operations that fail. */
+	final Map<String, RuntimeException> failing = new HashMap<>();
+
+	/** The futures of operations that got no answer, in order. */
+	final List<Asked<?>> asked = new ArrayList<>();
+
+	final Map<String, byte[]> values = new HashMap<>();
+
+	/** The keys that were read, in order. */
+	final List<String> read = new ArrayList<>();
+
+	/** The keys that were touched together. */
+	final List<List<String>> touched = new ArrayList<>();
+
+	final List<SessionEntry> written = new ArrayList<>();
+
+	final Map<String, byte[]> nodes = new LinkedHashMap<>();
+
+	final List<NodeMessage> sent = new ArrayList<>();
+
+	final List<String> sentTo = new ArrayList<>();
+
+	/** The time that it tells. */
+	long millis = 1_000_000;
+
+	/** The clock of the node, as {@link System#nanoTime()}. */
+	long nanos;
+
+	/** What the timer repeats: the renewal and the verification. */
+	final List<Runnable> timer = new ArrayList<>();
+
+	ClusterEngine.Receiver receiver;
+
+	/** An operation that can be answered later. */
+	record Asked<T>(Supplier<T> operation, CompletableFuture<T> future) {
+
+		void answer() {
+			this.future.complete(this.operation.get());
+		}
+
+	}
+
+	/** Creates a directory of a node that has not started. */
+	ClusterSessionDirectory directory(Duration timeout, int maxCachedNames) {
+		ScheduledExecutorService scheduled = (ScheduledExecutorService) Proxy.newProxyInstance(
+				getClass().getClassLoader(), new Class<?>[] { ScheduledExecutorService.class },
+				(proxy, method, arguments) -> {
+					if (method.getName().equals("scheduleAtFixedRate")) {
+						this.timer.add((Runnable) arguments[0]);
+					}
+					return method.getName().equals("shutdownNow") ? List.of() : null;
+				});
+		return new ClusterSessionDirectory(this,
+				new ClusterOptions(SELF, Duration.ofSeconds(10), Duration.ofMinutes(1), timeout, maxCachedNames),
+				scheduled, () -> this.nanos);
+	}
+
+	void renew() {
+		this.timer.get(0).run();
+	}
+
+	void verify() {
+		this.timer.get(1).run();
+	}
+
+	/** Time passes, for this engine and the node. */
+	void pass(Duration time) {
+		this.nanos += time.toNanos();
+		this.millis += time.toMillis();
+	}
+
+	private <T extends @Nullable Object> CompletableFuture<T> ask(String name, Supplier<T> operation) {
+		if (this.silent.contains(name)) {
+			Asked<T> next = new Asked<>(operation, new CompletableFuture<>());
+			this.asked.add(next);
+			return next.future;
+		}
+		RuntimeException failure = this.failing.get(name);
+		return (failure != null) ? CompletableFuture.failedFuture(failure)
+				: CompletableFuture.completedFuture(operation.get());
+	}
+
+	@Override
+	public String name() {
+		return "The test";
+	}
+
+	@Override
+	public String start(String node, Receiver ofNode) {
+		this.receiver = ofNode;
+		return SELF;
+	}
+
+	@Override
+	public void stop() {
+	}
+
+	@Override
+	public CompletableFuture<Map<String, byte[]>> touch(Collection<String> keys, Duration timeToLive) {
+		this.touched.add(List.copyOf(keys));
+		return ask("touch", () -> {
+			Map<String, byte[]> found = new HashMap<>(this.values);
+			found.keySet().retainAll(keys);
+			return found;
+		});
+	}
+
+	@Override
+	public CompletableFuture<byte @Nullable []> get(String key) {
+		this.read.add(key);
+		return ask("get", () -> this.values.get(key));
+	}
+
+	@Override
+	public CompletableFuture<Boolean> compareAndSet(String key, byte @Nullable [] expected, byte @Nullable [] update,
+			Duration timeToLive) {
+		this.written.add(WireForm.entryOrNull(update));
+		return ask("compareAndSet", () -> {
+			boolean isExpected = Arrays.equals(this.values.get(key), expected);
+			if (isExpected && update != null) {
+				this.values.put(key, update);
+			}
+			else if (isExpected) {
+				this.values.remove(key);
+			}
+			return isExpected;
+		});
+	}
+
+	@Override
+	public CompletableFuture<Long> renew(byte[] description, Duration lease) {
+		return ask("renew", () -> this.millis);
+	}
+
+	@Override
+	public CompletableFuture<Map<String, byte[]>> nodes() {
+		Map<String, byte[]> now = new LinkedHashMap<>(this.nodes);
+		return ask("nodes", () -> now);
+	}
+
+	@Override
+	public CompletableFuture<Void> send(String node, byte[] message) {
+		this.sentTo.add(node);
+		this.sent.add(WireForm.message(message));
+		return ask("send", () -> null);
+	}
+
+}
