@@ -6,12 +6,14 @@ import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.Socket;
-import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -36,25 +38,37 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.eventually;
 
 /**
- * Three processes with some hundred devices, of which one process stands still for a
- * while and another one is killed. Every command is executed at most once, and answered
- * or failed in time. Afterwards each device is reached from each node.
+ * Three processes with some hundred devices, some of which are Modbus slaves behind
+ * {@code socat}. One process stands still for a while, another one is killed, and the
+ * network cuts one off. Every command is executed at most once, and answered or failed in
+ * time. Afterwards each name has one holder, and each device is reached from each node.
+ * <p>
+ * The system properties {@code cluster.devices} and {@code cluster.slaves} set how many
+ * devices there are, and how many of them are such slaves.
  */
 @Tag("stress")
 @Timeout(600)
 @EnabledOnOs(OS.LINUX)
-class ClusterProcessTests {
+class ClusterProcessTests implements TestDevice.Site {
 
-	private static final int DEVICES = 300;
+	private static final int DEVICES = Integer.getInteger("cluster.devices", 300);
+
+	/** Each of them is a process. */
+	private static final int SLAVES = Integer.getInteger("cluster.slaves", 60);
 
 	private static final Duration COMMAND_TIMEOUT = Duration.ofSeconds(2);
 
 	/** Longer than the lease, so that the others notice. */
-	private static final Duration PAUSE = Duration.ofSeconds(12);
+	private static final Duration PAUSE = Duration.ofSeconds(20);
+
+	/** Longer than the lease, too. */
+	private static final Duration PARTITION = Duration.ofSeconds(12);
+
+	private final long begunNanos = System.nanoTime();
 
 	private final List<Node> nodes = new CopyOnWriteArrayList<>();
 
-	private final List<Device> devices = new ArrayList<>();
+	private final List<TestDevice> devices = new ArrayList<>();
 
 	/** How often each command was executed. */
 	private final Map<String, Integer> executed = new ConcurrentHashMap<>();
@@ -71,26 +85,35 @@ class ClusterProcessTests {
 	private volatile boolean ended;
 
 	@AfterEach
-	void stop() {
+	void stop() throws IOException {
 		this.commanding = false;
 		this.ended = true;
-		this.devices.forEach(Device::close);
+		for (TestDevice device : this.devices) {
+			device.close();
+		}
 		this.nodes.forEach((node) -> node.process.destroyForcibly());
 	}
 
 	@Test
 	void onHazelcast() throws Exception {
 		List<Integer> ports = Stream.generate(TcpProxy::freePort).limit(4).toList();
-		String members = ports.stream().map((port) -> "127.0.0.1:" + port).collect(Collectors.joining(","));
 		String cluster = "test-" + UUID.randomUUID();
-		survive((index) -> List.of("lf.cluster.engine=hazelcast", "lf.cluster.name=" + cluster,
-				"lf.cluster.hazelcast.port=" + ports.get(index), "lf.cluster.hazelcast.members=" + members));
+		try (HaproxyLinks links = new HaproxyLinks(ports)) {
+			String members = IntStream.range(0, 4)
+				.mapToObj((i) -> "127.0.0.1:" + links.port(i))
+				.collect(Collectors.joining(","));
+			survive(links, (index) -> List.of("lf.cluster.engine=hazelcast", "lf.cluster.name=" + cluster,
+					"lf.cluster.hazelcast.port=" + ports.get(index), "lf.cluster.hazelcast.members=" + members,
+					"test.public-port=" + links.port(index), "test.outbound-ports=" + links.outboundPorts(index)));
+		}
 	}
 
 	@Test
 	void onRedis() throws Exception {
-		try (RedisServer redis = new RedisServer().start()) {
-			survive((index) -> List.of("lf.cluster.engine=redis", "spring.data.redis.port=" + redis.port()));
+		try (RedisServer redis = new RedisServer().start();
+				HaproxyLinks links = new HaproxyLinks(Collections.nCopies(4, redis.port()))) {
+			survive(links,
+					(index) -> List.of("lf.cluster.engine=redis", "spring.data.redis.port=" + links.port(index)));
 		}
 	}
 
@@ -100,50 +123,130 @@ class ClusterProcessTests {
 
 	}
 
-	private void survive(Properties properties) throws Exception {
+	private void survive(HaproxyLinks links, Properties properties) throws Exception {
+		HaproxyLinks.assumeInstalled(TestDevice.Modbus.SOCAT);
 		for (int i = 0; i < 3; i++) {
 			this.nodes.add(new Node(i, properties.of(i)));
 		}
 		for (Node node : this.nodes) {
 			node.awaitStart();
 		}
-		eventually().until(() -> this.nodes.stream().allMatch((node) -> node.ask("STATE").contains(" 3 null")));
-		IntStream.range(0, DEVICES).forEach((i) -> this.devices.add(new Device("device" + i)));
+		awaitWhole();
+		IntStream.range(0, DEVICES)
+			.forEach((i) -> this.devices
+				.add((i < SLAVES) ? new TestDevice.Modbus("modbus" + i, this) : new TestDevice.Line("line" + i, this)));
+		this.devices.forEach((device) -> daemon(device, device.name));
 		eventually().until(() -> this.devices.stream().allMatch((device) -> device.welcome));
 		for (int i = 0; i < 6; i++) {
 			daemon(this::command, "commander" + i);
 		}
-		await(400);
+		await(DEVICES);
+		tell("All devices are connected");
 
 		Node paused = this.nodes.get(1);
 		paused.signal("STOP");
 		// Not to wait for something, but the fault itself: this long it stands still.
 		TimeUnit.NANOSECONDS.sleep(PAUSE.toNanos());
 		paused.signal("CONT");
-		await(400);
+		await(DEVICES);
+		awaitWhole();
+		tell("A node stood still");
 
 		Node killed = this.nodes.remove(2);
 		killed.process.destroyForcibly().waitFor();
-		await(400);
+		await(DEVICES);
 		Node successor = new Node(3, properties.of(3));
 		successor.awaitStart();
 		this.nodes.add(successor);
-		await(400);
+		awaitWhole();
+		await(DEVICES);
+		tell("A node was killed and replaced");
+
+		links.cut(Set.of(0));
+		eventually().until(() -> !this.nodes.get(0).ask("STATE").contains(" 3 null"));
+		// The fault again.
+		TimeUnit.NANOSECONDS.sleep(PARTITION.toNanos());
+		links.cut(Set.of());
+		awaitWhole();
+		await(DEVICES);
+		tell("A node was cut off");
 
 		this.commanding = false;
-		eventually().until(() -> this.devices.stream().allMatch((device) -> device.welcome));
-		eventually().untilAsserted(() -> assertThat(
-				this.nodes.stream().mapToInt((node) -> Integer.parseInt(node.ask("STATE").split(" ")[1])).sum())
-			.as("sessions of all nodes")
-			.isEqualTo(DEVICES));
-		for (Node node : this.nodes) {
-			for (Device device : this.devices) {
-				String command = "final-" + node.index + "-" + device.name;
+		List<String> names = this.devices.stream().map((device) -> device.name).sorted().toList();
+		eventually()
+			.untilAsserted(() -> assertThat(held()).as("names held by all nodes").containsExactlyElementsOf(names));
+		tell("Each name has one holder");
+		this.nodes.parallelStream().forEach((node) -> {
+			for (TestDevice device : this.devices) {
 				// A device that has just lost its connection logs in again.
-				eventually().until(() -> node.exchange(device.name, command).equals("DONE " + command));
+				if (!reaches(node, device)) {
+					eventually().until(() -> reaches(node, device));
+				}
 			}
-		}
+		});
+		assertThat(held()).as("names held by all nodes").isEqualTo(names);
+		tell("Each node reaches each device");
 		check();
+	}
+
+	private boolean reaches(Node node, TestDevice device) {
+		String command = "c" + this.commands.incrementAndGet();
+		return node.exchange(device.name, command).equals("DONE " + command);
+	}
+
+	private void awaitWhole() {
+		eventually().until(() -> this.nodes.stream().allMatch((node) -> node.ask("STATE").contains(" 3 null")));
+	}
+
+	/**
+	 * Returns the names that the nodes hold, sorted. A name with two holders is twice in
+	 * it.
+	 */
+	private List<String> held() {
+		return this.nodes.stream()
+			.flatMap((node) -> Arrays.stream(node.ask("HELD").split(" ")).skip(1))
+			.sorted()
+			.toList();
+	}
+
+	private void tell(String event) {
+		System.out.printf("After %d s: %s. Commands: %s, the longest took %d ms%n",
+				TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - this.begunNanos), event, kinds(),
+				TimeUnit.NANOSECONDS.toMillis(this.longestNanos.get()));
+	}
+
+	private Map<String, Long> kinds() {
+		return this.outcomes.values()
+			.stream()
+			.collect(Collectors.groupingBy((outcome) -> outcome.split(" ")[0], Collectors.counting()));
+	}
+
+	@Override
+	public int port(boolean modbus) {
+		Node node = this.nodes.get(ThreadLocalRandom.current().nextInt(this.nodes.size()));
+		return modbus ? node.modbusPort : node.devicePort;
+	}
+
+	@Override
+	public int silenceMillis() {
+		// With more devices, a command comes to each of them less often.
+		int shortest = Math.max(3_000, DEVICES * 10 / 3);
+		return ThreadLocalRandom.current().nextInt(shortest, 2 * shortest);
+	}
+
+	@Override
+	public boolean commanded() {
+		return this.commanding;
+	}
+
+	@Override
+	public boolean ended() {
+		return this.ended;
+	}
+
+	@Override
+	public void executed(String command) {
+		this.executed.merge(command, 1, Integer::sum);
 	}
 
 	/** Waits until some more commands have ended. */
@@ -154,7 +257,7 @@ class ClusterProcessTests {
 
 	private void check() {
 		assertThat(this.executed).as("executions of a command")
-			.allSatisfy((command, times) -> assertThat(command.startsWith("final") || times == 1).as(command).isTrue());
+			.allSatisfy((command, times) -> assertThat(times).as(command).isEqualTo(1));
 		this.outcomes.forEach((command, outcome) -> {
 			if (outcome.startsWith("DONE")) {
 				assertThat(this.executed).as(command + " was answered").containsKey(command);
@@ -164,12 +267,7 @@ class ClusterProcessTests {
 				assertThat(this.executed).as(command + ": " + outcome).doesNotContainKey(command);
 			}
 		});
-		Map<String, Long> kinds = this.outcomes.values()
-			.stream()
-			.collect(Collectors.groupingBy((outcome) -> outcome.split(" ")[0], Collectors.counting()));
-		System.out.printf("Commands: %s, the longest took %d ms%n", kinds,
-				TimeUnit.NANOSECONDS.toMillis(this.longestNanos.get()));
-		assertThat(kinds).as("outcomes").containsKeys("DONE");
+		assertThat(kinds()).as("outcomes").containsKeys("DONE");
 		// A generous margin for a busy machine: without a deadline it would be the pause.
 		assertThat(Duration.ofNanos(this.longestNanos.get())).as("the longest command")
 			.isLessThan(COMMAND_TIMEOUT.plusSeconds(8));
@@ -182,7 +280,7 @@ class ClusterProcessTests {
 			Node node = this.nodes.get(random.nextInt(this.nodes.size()));
 			String command = "c" + this.commands.incrementAndGet();
 			long begun = System.nanoTime();
-			String outcome = node.exchange("device" + random.nextInt(DEVICES), command);
+			String outcome = node.exchange(this.devices.get(random.nextInt(DEVICES)).name, command);
 			if (!outcome.isEmpty()) {
 				this.longestNanos.accumulateAndGet(System.nanoTime() - begun, Math::max);
 				this.outcomes.put(command, outcome);
@@ -199,6 +297,9 @@ class ClusterProcessTests {
 	/** A node. */
 	private static final class Node {
 
+		/** Abbreviated names of loggers. They warn of each lost connection. */
+		private static final String OF_ENGINES = ".* [a-z.]*(hazelcast|c\\.h\\.|h\\.i\\.|i\\.l\\.)[A-Za-z.]+ +: .*";
+
 		final int index;
 
 		final Process process;
@@ -208,6 +309,8 @@ class ClusterProcessTests {
 		private volatile int devicePort;
 
 		private volatile int controlPort;
+
+		private volatile int modbusPort;
 
 		private volatile boolean standsStill;
 
@@ -230,7 +333,7 @@ class ClusterProcessTests {
 					if (line.startsWith("PORTS ")) {
 						this.ports.add(line);
 					}
-					else if (line.contains(" ERROR ") || line.contains(" WARN ")) {
+					else if (line.contains(" ERROR ") || line.contains(" WARN ") && !line.matches(OF_ENGINES)) {
 						System.out.println("node" + this.index + ": " + line);
 					}
 				}
@@ -245,6 +348,7 @@ class ClusterProcessTests {
 			assertThat(line).as("the ports of node %d", this.index).isNotNull();
 			this.devicePort = Integer.parseInt(line.split(" ")[1]);
 			this.controlPort = Integer.parseInt(line.split(" ")[2]);
+			this.modbusPort = Integer.parseInt(line.split(" ")[3]);
 		}
 
 		void signal(String signal) throws Exception {
@@ -277,87 +381,6 @@ class ClusterProcessTests {
 			}
 			catch (IOException ex) {
 				return "";
-			}
-		}
-
-	}
-
-	/**
-	 * A device that keeps a connection to any node, and gives it up if no command comes
-	 * for a while.
-	 */
-	private final class Device {
-
-		final String name;
-
-		volatile boolean welcome;
-
-		private volatile Socket socket;
-
-		Device(String name) {
-			this.name = name;
-			daemon(this::live, name);
-		}
-
-		private void live() {
-			while (!ClusterProcessTests.this.ended) {
-				Node node = ClusterProcessTests.this.nodes
-					.get(ThreadLocalRandom.current().nextInt(ClusterProcessTests.this.nodes.size()));
-				try (Socket connection = new Socket(InetAddress.getLoopbackAddress(), node.devicePort)) {
-					this.socket = connection;
-					connection.setSoTimeout(3_000 + ThreadLocalRandom.current().nextInt(2_000));
-					serve(connection);
-				}
-				catch (IOException ex) {
-					// Connects again.
-				}
-				finally {
-					this.welcome = false;
-				}
-			}
-		}
-
-		private void serve(Socket connection) throws IOException {
-			BufferedReader reader = new BufferedReader(
-					new InputStreamReader(connection.getInputStream(), StandardCharsets.UTF_8));
-			send(connection, "HELLO " + this.name);
-			while (true) {
-				String line;
-				try {
-					line = reader.readLine();
-				}
-				catch (SocketTimeoutException ex) {
-					if (ClusterProcessTests.this.commanding || !this.welcome) {
-						return;
-					}
-					continue;
-				}
-				if (line == null || line.equals("LATER")) {
-					return;
-				}
-				if (line.equals("WELCOME")) {
-					this.welcome = true;
-				}
-				else {
-					ClusterProcessTests.this.executed.merge(line, 1, Integer::sum);
-					send(connection, line);
-				}
-			}
-		}
-
-		private void send(Socket connection, String line) throws IOException {
-			connection.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
-		}
-
-		void close() {
-			Socket current = this.socket;
-			if (current != null) {
-				try {
-					current.close();
-				}
-				catch (IOException ex) {
-					// It is closed.
-				}
 			}
 		}
 

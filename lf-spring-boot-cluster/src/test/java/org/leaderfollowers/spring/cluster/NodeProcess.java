@@ -2,26 +2,34 @@ package org.leaderfollowers.spring.cluster;
 
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.stream.Collectors;
 
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ExchangeException;
 import org.leaderfollowers.ExchangeRejectedException;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.leaderfollowers.spring.session.LfSessions;
 import org.leaderfollowers.spring.session.SessionContestedException;
+import org.leaderfollowers.spring.session.SessionEntry;
 
+import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.hazelcast.autoconfigure.HazelcastConfigCustomizer;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
 /**
- * A node in a process of its own. Devices connect to one server, and the test commands it
- * by another one. Prints the ports of both when it serves.
+ * A node in a process of its own. Devices connect to two servers, for lines and for
+ * Modbus, and the test commands it by another one. Prints the ports of all when it
+ * serves.
  */
 final class NodeProcess {
 
@@ -32,18 +40,33 @@ final class NodeProcess {
 		ConfigurableApplicationContext context = new SpringApplicationBuilder(Application.class)
 			.web(WebApplicationType.NONE)
 			.properties("lf.server.port=0", "lf.server.correlation.type=in-order", "lf.servers.control.port=0",
+					"lf.servers.modbus.port=0", "lf.servers.modbus.framing.type=modbus-tcp",
+					"lf.servers.modbus.correlation.type=stamped", "lf.servers.modbus.correlation.length=2",
 					"lf.cluster.lease=5s", "lf.cluster.verify-interval=5s", "lf.sessions.max-takeovers=1000",
 					"spring.main.banner-mode=off")
 			.properties(properties)
 			.run();
 		LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
-		System.out.printf("PORTS %d %d%n", servers.get("default").port(), servers.get("control").port());
+		System.out.printf("PORTS %d %d %d%n", servers.get("default").port(), servers.get("control").port(),
+				servers.get("modbus").port());
 	}
 
 	@Configuration(proxyBeanMethods = false)
 	@EnableAutoConfiguration
-	@Import({ Devices.class, Control.class })
+	@Import({ Devices.class, Slaves.class, Control.class })
 	static class Application {
+
+		/**
+		 * Other nodes reach this one by a link, and tell its connections by their ports.
+		 */
+		@Bean
+		@ConditionalOnProperty("test.public-port")
+		HazelcastConfigCustomizer links(@Value("${test.public-port}") int publicPort,
+				@Value("${test.outbound-ports}") String outboundPorts) {
+			return (config) -> config.getNetworkConfig()
+				.setPublicAddress("127.0.0.1:" + publicPort)
+				.addOutboundPortDefinition(outboundPorts);
+		}
 
 	}
 
@@ -69,6 +92,29 @@ final class NodeProcess {
 
 	}
 
+	@LfHandler(server = "modbus")
+	static class Slaves {
+
+		private final LfSessions sessions;
+
+		Slaves(LfSessions sessions) {
+			this.sessions = sessions;
+		}
+
+		/** A slave says who it is. It gets the same message back when it is known. */
+		@OnMessage
+		byte[] hello(byte[] message, Connection connection) {
+			this.sessions.bind(connection, TestDevice.Modbus.name(message));
+			return message;
+		}
+
+		@OnError
+		void contested(SessionContestedException ex, Connection connection) {
+			connection.close();
+		}
+
+	}
+
 	@LfHandler(server = "control")
 	static class Control {
 
@@ -83,8 +129,13 @@ final class NodeProcess {
 		String exchange(String arguments) {
 			String[] parts = arguments.split(" ", 3);
 			try {
-				return "DONE " + this.sessions.exchange(parts[0], parts[2], String.class,
-						Duration.ofMillis(Long.parseLong(parts[1])));
+				Duration timeout = Duration.ofMillis(Long.parseLong(parts[1]));
+				if (parts[0].startsWith("modbus")) {
+					byte[] request = TestDevice.Modbus.command(parts[2]);
+					byte[] reply = this.sessions.exchange(parts[0], request, byte[].class, timeout);
+					return "DONE " + (Arrays.equals(reply, request) ? parts[2] : Arrays.toString(reply));
+				}
+				return "DONE " + this.sessions.exchange(parts[0], parts[2], String.class, timeout);
 			}
 			catch (ExchangeRejectedException ex) {
 				return "REJECTED " + ex.getMessage();
@@ -115,6 +166,11 @@ final class NodeProcess {
 		String state() {
 			return "STATE %d %d %s".formatted(this.sessions.counters().open(), this.sessions.directory().nodes().size(),
 					this.sessions.directory().problem());
+		}
+
+		@OnMessage(prefix = "HELD")
+		String held() {
+			return this.sessions.held().stream().map(SessionEntry::name).collect(Collectors.joining(" ", "HELD ", ""));
 		}
 
 	}
