@@ -1,11 +1,17 @@
 package org.leaderfollowers.spring.autoconfigure;
 
 import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 import org.awaitility.Awaitility;
@@ -226,6 +232,80 @@ class ClientLimitEvasionTests {
 				awaitClosed(context, CloseReason.HANDLER_ERROR, 1);
 				assertThat(context.getBean(Handlers.class).calls).isEmpty();
 			});
+	}
+
+	/**
+	 * Clients log in, take sessions over, send too much, reset their connections, or just
+	 * leave them, all at the same time. When they have gone, nothing is counted.
+	 */
+	@ParameterizedTest
+	@CsvSource({ "SUSPEND,1", "SUSPEND,4", "REFUSE,1", "CLOSE,4" })
+	void afterAnAttackNothingIsCounted(Action action, int inFlight) {
+		ClientLimits limits = new ClientLimits(Map.of(Limit.MAX_CONNECTIONS, 3L, Limit.BYTES_PER_SECOND, 1000L),
+				action);
+		this.runner
+			.withPropertyValues("lf.server.per-client.max-connections=3", "lf.sessions.max-takeovers=1000000",
+					"lf.server.max-in-flight-per-connection=" + inFlight)
+			.run((context) -> {
+				limiter(context).change(limits);
+				List<Thread> attackers = new ArrayList<>();
+				for (int i = 0; i < 4; i++) {
+					Random random = new Random(i);
+					attackers.add(new Thread(() -> attack(server(context).port(), random), "attacker"));
+				}
+				attackers.forEach(Thread::start);
+				for (Thread attacker : attackers) {
+					attacker.join();
+				}
+				limiter(context).change(new ClientLimits(Map.of(Limit.MAX_CONNECTIONS, 3L), action));
+				// The server accepts this connection after all others.
+				Awaitility.await().atMost(Duration.ofSeconds(60)).ignoreExceptions().until(() -> {
+					try (LineClient last = connect(context)) {
+						return last.ask("last").equals("last");
+					}
+				});
+				closeAll(context);
+				List<LineClient> clients = new ArrayList<>();
+				for (int i = 0; i < 3; i++) {
+					clients.add(connect(context));
+					assertThat(clients.get(i).ask("x")).isEqualTo("x");
+				}
+				try (LineClient further = connect(context)) {
+					assertThat(isClosed(further)).isTrue();
+				}
+				for (LineClient client : clients) {
+					client.close();
+				}
+			});
+	}
+
+	private static void attack(int port, Random random) {
+		for (int i = 0; i < 100; i++) {
+			try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+				OutputStream output = socket.getOutputStream();
+				for (int messages = random.nextInt(4); messages > 0; messages--) {
+					String message = random.nextBoolean() ? "NAME client " + random.nextInt(3) : LONG;
+					output.write((message + "\n").getBytes(StandardCharsets.US_ASCII));
+				}
+				if (random.nextBoolean()) {
+					socket.setSoTimeout(1 + random.nextInt(20));
+					socket.getInputStream().read();
+				}
+				socket.setSoLinger(random.nextBoolean(), 0);
+			}
+			catch (IOException ex) {
+				// The server does not read or has closed the connection.
+			}
+		}
+	}
+
+	private static boolean isClosed(LineClient client) throws IOException {
+		try {
+			return client.read() == null;
+		}
+		catch (SocketException ex) {
+			return true;
+		}
 	}
 
 	/**
