@@ -243,6 +243,21 @@ class ClusterSessionDirectoryTests {
 	// Comparing sessions with their entries
 
 	@Test
+	void loginsThatCouldNotBeRegisteredAreComparedTogether() {
+		start(LONG, 10);
+		this.engine.failing.put("get", new IllegalStateException("from the test"));
+		for (int round = 1; round <= 2; round++) {
+			SessionEntry own = get(this.directory.claim(claim("4711")));
+			this.holder.held.put("4711", own);
+			get(this.directory.claim(claim("4712")));
+			assertThat(this.engine.soon).hasSize(round);
+			this.engine.soon.get(round - 1).run();
+			assertThat(own.isSameSession(WireForm.entryOrNull(this.engine.values.get("4711")))).isTrue();
+			this.engine.values.clear();
+		}
+	}
+
+	@Test
 	void sessionsAreComparedInBatches() {
 		start(LONG, 10);
 		IntStream.range(0, 450)
@@ -323,12 +338,25 @@ class ClusterSessionDirectoryTests {
 		assertThat(this.engine.values).isEmpty();
 	}
 
+	@Test
+	void aCorrectionThatWasOvertakenTellsNobody() {
+		start(LONG, 10);
+		register("4711", "north");
+		this.holder.held.put("4711", entry("4711", ScriptedEngine.SELF, 6));
+		this.engine.silent.add("compareAndSet");
+		this.engine.verify();
+		this.engine.values.put("4711", WireForm.of(entry("4711", "south", 7)));
+		this.engine.asked.get(0).answer();
+		assertThat(this.engine.sent).isEmpty();
+	}
+
 	// Claims
 
 	@Test
 	void theFormerNodeIsTold() {
 		start(LONG, 10);
 		register("4711", "north");
+		this.engine.failing.put("nodes", new IllegalStateException("Nobody has to look for a node that is known"));
 		SessionEntry own = get(this.directory.claim(claim("4711")));
 		assertThat(own.takeovers()).isEqualTo(1);
 		assertThat(this.engine.sentTo).containsExactly("north");
@@ -344,6 +372,19 @@ class ClusterSessionDirectoryTests {
 		this.engine.nodes.put("east", NODE);
 		assertThat(get(this.directory.claim(claim("new"))).takeovers()).isEqualTo(1);
 		assertThat(get(this.directory.claim(claim("gone"))).takeovers()).isZero();
+	}
+
+	@Test
+	void aNodeMayJoinWhileAnotherOneLooks() {
+		start(LONG, 10);
+		register("4711", "east");
+		this.engine.silent.add("nodes");
+		CompletableFuture<SessionEntry> claimed = this.directory.claim(claim("4711"));
+		this.engine.nodes.put("east", NODE);
+		this.engine.renew();
+		this.engine.asked.get(1).answer();
+		this.engine.asked.get(0).answer();
+		assertThat(get(claimed).takeovers()).isEqualTo(1);
 	}
 
 	@Test

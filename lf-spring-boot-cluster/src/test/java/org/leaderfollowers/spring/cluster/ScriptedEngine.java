@@ -61,6 +61,9 @@ final class ScriptedEngine implements ClusterEngine {
 	/** What the timer repeats: the renewal and the verification. */
 	final List<Runnable> timer = new ArrayList<>();
 
+	/** What the timer does once. */
+	final List<Runnable> soon = new ArrayList<>();
+
 	ClusterEngine.Receiver receiver;
 
 	/** An operation that can be answered later. */
@@ -79,6 +82,9 @@ final class ScriptedEngine implements ClusterEngine {
 				(proxy, method, arguments) -> {
 					if (method.getName().equals("scheduleAtFixedRate")) {
 						this.timer.add((Runnable) arguments[0]);
+					}
+					if (method.getName().equals("schedule")) {
+						this.soon.add((Runnable) arguments[0]);
 					}
 					return method.getName().equals("shutdownNow") ? List.of() : null;
 				});
