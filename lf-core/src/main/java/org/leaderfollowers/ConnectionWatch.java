@@ -234,4 +234,19 @@ final class ConnectionWatch {
 		return null;
 	}
 
+	/** Describes what a handler that calls receive waits for. */
+	record NextMessage(TcpConnection connection) implements Participant.Awaited {
+
+		@Override
+		public String peer() {
+			return this.connection.server();
+		}
+
+		@Override
+		public String toString() {
+			return "the next message of " + this.connection;
+		}
+
+	}
+
 }

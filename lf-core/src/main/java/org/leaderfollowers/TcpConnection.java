@@ -167,7 +167,7 @@ class TcpConnection extends FramedConnection {
 		ConnectionWatch watched = watch();
 		watched.receiver = next;
 		try {
-			Participant.await(next, new NextMessage(this), this.context.clock());
+			Participant.await(next, new ConnectionWatch.NextMessage(this), this.context.clock());
 		}
 		finally {
 			watched.receiver = null;
@@ -187,21 +187,6 @@ class TcpConnection extends FramedConnection {
 			permitted.permit().received(this, message.asReadOnlyBuffer());
 		}
 		return message;
-	}
-
-	/** Describes what a handler that calls receive waits for. */
-	private record NextMessage(TcpConnection connection) implements Participant.Awaited {
-
-		@Override
-		public String peer() {
-			return this.connection.server();
-		}
-
-		@Override
-		public String toString() {
-			return "the next message of " + this.connection;
-		}
-
 	}
 
 	private Step nextStep(Participant me) {
