@@ -56,6 +56,14 @@ class ClusterProcessTests implements TestDevice.Site {
 	/** Each of them is a process. */
 	private static final int SLAVES = Integer.getInteger("cluster.slaves", 60);
 
+	/** How often both ways are measured. The first quarter is for warming up. */
+	private static final int ROUNDS = 20;
+
+	private static final int EXCHANGES = 100;
+
+	/** How many devices start together. */
+	private static final int RAMP = 50;
+
 	private static final Duration COMMAND_TIMEOUT = Duration.ofSeconds(2);
 
 	/** Longer than the lease, so that the others notice. */
@@ -68,7 +76,7 @@ class ClusterProcessTests implements TestDevice.Site {
 
 	private final List<Node> nodes = new CopyOnWriteArrayList<>();
 
-	private final List<TestDevice> devices = new ArrayList<>();
+	private final List<TestDevice> devices = new CopyOnWriteArrayList<>();
 
 	/** How often each command was executed. */
 	private final Map<String, Integer> executed = new ConcurrentHashMap<>();
@@ -80,7 +88,7 @@ class ClusterProcessTests implements TestDevice.Site {
 
 	private final AtomicInteger commands = new AtomicInteger();
 
-	private volatile boolean commanding = true;
+	private volatile boolean commanding;
 
 	private volatile boolean ended;
 
@@ -135,8 +143,15 @@ class ClusterProcessTests implements TestDevice.Site {
 		IntStream.range(0, DEVICES)
 			.forEach((i) -> this.devices
 				.add((i < SLAVES) ? new TestDevice.Modbus("modbus" + i, this) : new TestDevice.Line("line" + i, this)));
-		this.devices.forEach((device) -> daemon(device, device.name));
-		eventually().until(() -> this.devices.stream().allMatch((device) -> device.welcome));
+		TestDevice probe = measure();
+		// Not all at once: thousands of programs that start together stop the machine.
+		for (int i = 0; i < DEVICES; i += RAMP) {
+			List<TestDevice> some = this.devices.subList(i, Math.min(i + RAMP, DEVICES));
+			some.forEach((device) -> daemon(device, device.name));
+			eventually().until(() -> some.stream().allMatch((device) -> device.welcome));
+		}
+		this.devices.add(probe);
+		this.commanding = true;
 		for (int i = 0; i < 6; i++) {
 			daemon(this::command, "commander" + i);
 		}
@@ -189,6 +204,44 @@ class ClusterProcessTests implements TestDevice.Site {
 		check();
 	}
 
+	/**
+	 * Measures how long commands to a device take, by its own node and by another one, in
+	 * turn. Nothing is asserted, because the machine may be busy.
+	 */
+	private TestDevice measure() {
+		TestDevice device = new TestDevice.Line("probe", this);
+		daemon(device, device.name);
+		eventually().until(() -> device.welcome);
+		Node holder = this.nodes.stream()
+			.filter((node) -> node.ask("HELD").contains("probe"))
+			.findFirst()
+			.orElseThrow();
+		Node other = this.nodes.get((holder.index + 1) % this.nodes.size());
+		List<List<Long>> medians = List.of(new ArrayList<>(), new ArrayList<>());
+		List<Double> ratios = new ArrayList<>();
+		for (int round = 0; round < ROUNDS; round++) {
+			long local = median(holder);
+			long remote = median(other);
+			if (round >= ROUNDS / 4) {
+				medians.get(0).add(local);
+				medians.get(1).add(remote);
+				ratios.add((double) remote / local);
+			}
+		}
+		medians.forEach(Collections::sort);
+		Collections.sort(ratios);
+		int middle = ratios.size() / 2;
+		System.out.printf(
+				"Command by the node of the device: %d µs, by another one: %d µs, ratio %.2f (%.2f to %.2f)%n",
+				medians.get(0).get(middle), medians.get(1).get(middle), ratios.get(middle), ratios.get(0),
+				ratios.get(ratios.size() - 1));
+		return device;
+	}
+
+	private static long median(Node node) {
+		return Long.parseLong(node.ask("MEASURE probe " + EXCHANGES).split(" ")[1]);
+	}
+
 	private boolean reaches(Node node, TestDevice device) {
 		String command = "c" + this.commands.incrementAndGet();
 		return node.exchange(device.name, command).equals("DONE " + command);
@@ -230,7 +283,7 @@ class ClusterProcessTests implements TestDevice.Site {
 	@Override
 	public int silenceMillis() {
 		// With more devices, a command comes to each of them less often.
-		int shortest = Math.max(3_000, DEVICES * 10 / 3);
+		int shortest = Math.max(3_000, DEVICES * 10);
 		return ThreadLocalRandom.current().nextInt(shortest, 2 * shortest);
 	}
 
@@ -246,7 +299,10 @@ class ClusterProcessTests implements TestDevice.Site {
 
 	@Override
 	public void executed(String command) {
-		this.executed.merge(command, 1, Integer::sum);
+		// Those of the measurement have the same names in each round.
+		if (!command.startsWith("m")) {
+			this.executed.merge(command, 1, Integer::sum);
+		}
 	}
 
 	/** Waits until some more commands have ended. */
