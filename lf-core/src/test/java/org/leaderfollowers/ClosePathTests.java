@@ -80,17 +80,21 @@ class ClosePathTests {
 	@Test
 	void aResetReleasesRepliesThatAreHeldThoughAHandlerStillRuns() {
 		CountDownLatch gate = this.engine.gate();
+		CountDownLatch blocks = new CountDownLatch(1);
 		CountDownLatch held = new CountDownLatch(1);
 		CompletableFuture<Connection> connection = new CompletableFuture<>();
 		TcpServer server = this.engine.start(builder(4, (each, message) -> {
 			connection.complete(each);
 			if (Engine.text(message).equals("blocks")) {
+				blocks.countDown();
 				Engine.pass(gate);
 			}
 			each.send(ByteBuffer.allocate(10_000));
 			held.countDown();
 		}));
 		Peer peer = this.engine.connect(server).send("blocks\nsecond\n");
+		// The second message may be handled before the first one has begun.
+		Engine.pass(blocks);
 		Engine.pass(held);
 		assertThat(server.pool().snapshot().bufferedBytes()).isPositive();
 		peer.reset();
