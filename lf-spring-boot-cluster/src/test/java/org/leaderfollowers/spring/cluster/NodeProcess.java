@@ -40,10 +40,11 @@ final class NodeProcess {
 		ConfigurableApplicationContext context = new SpringApplicationBuilder(Application.class)
 			.web(WebApplicationType.NONE)
 			.properties("lf.server.port=0", "lf.server.correlation.type=in-order", "lf.servers.control.port=0",
-					"lf.servers.modbus.port=0", "lf.servers.modbus.framing.type=modbus-tcp",
-					"lf.servers.modbus.correlation.type=stamped", "lf.servers.modbus.correlation.length=2",
-					"lf.cluster.lease=5s", "lf.cluster.verify-interval=5s", "lf.sessions.max-takeovers=1000",
-					"spring.main.banner-mode=off")
+					// Many logins at once occupy all threads of the other pool.
+					"lf.servers.control.pool=control", "lf.servers.modbus.port=0",
+					"lf.servers.modbus.framing.type=modbus-tcp", "lf.servers.modbus.correlation.type=stamped",
+					"lf.servers.modbus.correlation.length=2", "lf.cluster.lease=5s", "lf.cluster.verify-interval=5s",
+					"lf.sessions.max-takeovers=1000", "spring.main.banner-mode=off")
 			.properties(properties)
 			.run();
 		LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
