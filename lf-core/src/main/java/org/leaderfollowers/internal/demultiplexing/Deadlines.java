@@ -61,6 +61,11 @@ public final class Deadlines<H extends HandleState> {
 			return;
 		}
 		handle.deadlineIndex = -1;
+		if (index >= this.size || at(index) != handle) {
+			// The entry is in the heap of another set: the handle has moved there, and
+			// has returned because that set was closed. Nobody uses that heap any more.
+			return;
+		}
 		HandleState last = at(--this.size);
 		this.heap[this.size] = null;
 		if (last != handle) {

@@ -61,6 +61,22 @@ class DeadlinesTests {
 	}
 
 	@Test
+	void aHandleThatReturnsFromAClosedSetDisturbsNoOther() {
+		TestHandle returned = new TestHandle();
+		Deadlines<TestHandle> closed = new Deadlines<>();
+		closed.schedule(returned, 5);
+		this.deadlines.cancel(returned);
+		closed.schedule(returned, 5);
+		TestHandle other = new TestHandle();
+		this.deadlines.schedule(other, 10);
+		this.deadlines.cancel(returned);
+		assertThat(this.deadlines.size()).isOne();
+		closed.schedule(returned, 5);
+		this.deadlines.schedule(returned, 20);
+		assertThat(poll(20)).containsExactly(other, returned);
+	}
+
+	@Test
 	void anySequenceOfCallsAgreesWithASortedList() {
 		long seed = System.nanoTime();
 		Random random = new Random(seed);

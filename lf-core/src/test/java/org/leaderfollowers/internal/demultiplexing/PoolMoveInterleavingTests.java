@@ -42,6 +42,8 @@ class PoolMoveInterleavingTests {
 
 		INTO_A_POOL_THAT_STOPS(1, "stops", 1),
 
+		GIVEN_A_TIMER_AND_INTO_A_POOL_THAT_STOPS(1, "stops, timer", 1),
+
 		CLOSED_AND_INTO_A_POOL_THAT_STOPS(1, "stops, close", 1);
 
 		private final int events;
@@ -263,9 +265,10 @@ class PoolMoveInterleavingTests {
 
 		private void cancel(Set me) {
 			step("cancels the timer");
-			if (this.scheduled == me) {
-				this.scheduled = null;
+			if (this.scheduled != null && this.scheduled != me && !this.stopped) {
+				Interleaving.fail("the handle has a timer in another set, which is still led");
 			}
+			this.scheduled = null;
 		}
 
 		private void applyUpdate(Set me, int requests) {
@@ -275,7 +278,7 @@ class PoolMoveInterleavingTests {
 			}
 			if (isMarkedClosed()) {
 				this.key = null;
-				this.scheduled = null;
+				cancel(me);
 				return;
 			}
 			if ((requests & MOVE) != 0) {
