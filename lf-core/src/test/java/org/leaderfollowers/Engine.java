@@ -250,7 +250,7 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 				}
 			}
 			for (LeaderFollowersPool pool : this.pools) {
-				boolean ended = pool.close(Duration.ofSeconds(failed ? 1 : 20));
+				boolean ended = pool.close(failed ? Duration.ofSeconds(1) : DEADLINE);
 				if (!failed) {
 					assertThat(ended).as("%s was closed in time", pool).isTrue();
 					awaitNoThreads(pool);
