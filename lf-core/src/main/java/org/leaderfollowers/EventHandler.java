@@ -16,6 +16,10 @@ public interface EventHandler {
 	 * Handles an event. A processing thread of the pool calls this method when the event
 	 * has occurred.
 	 * <p>
+	 * The previous call may have processed this event already: a leader can notice an
+	 * event before that call has read the bytes, and claim the handle after the call. A
+	 * read then returns 0 bytes.
+	 * <p>
 	 * If this method throws an exception or error, it is logged, and the handle is
 	 * closed. Other handles and the threads of the pool are not affected.
 	 * @param handle the handle of the event

@@ -160,7 +160,11 @@ final class PoolShutdown {
 			}
 		}
 		boolean ended = awaitEnd(deadlineAfter(INTERRUPT_TIMEOUT));
-		if (!ended) {
+		if (ended) {
+			// The last thread is no longer counted, but may still close the handle sets.
+			joinOwnThreads();
+		}
+		else {
 			EngineLog.INSTANCE.warn("Pool '{}' is closed, but {} of its threads ignore interrupts", this.name,
 					this.threads.living().size());
 		}

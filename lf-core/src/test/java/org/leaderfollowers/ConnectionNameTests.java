@@ -61,7 +61,8 @@ class ConnectionNameTests {
 		peer.close();
 		Engine.eventually().until(() -> server.connection("4711") == null);
 		assertThat(this.nameAtClose).hasValue("4711");
-		assertThat(connection.name()).isNull();
+		// It is cleared a moment after the connection is not found any more.
+		Engine.eventually().until(() -> connection.name() == null);
 		assertThat(connection.name("4711")).isNull();
 		assertThat(connection.name()).as("the name of a closed connection").isNull();
 		assertThat(server.connection("4711")).isNull();

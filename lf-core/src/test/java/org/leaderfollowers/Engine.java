@@ -17,6 +17,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 
 import ch.qos.logback.classic.Logger;
@@ -174,8 +175,13 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 	 * and event source, all other threads followers, and every handle active.
 	 */
 	static PoolSnapshot awaitIdle(LeaderFollowersPool pool) {
-		eventually().untilAsserted(() -> assertIdle(pool.snapshot()));
-		return pool.snapshot();
+		AtomicReference<PoolSnapshot> idle = new AtomicReference<>();
+		eventually().untilAsserted(() -> {
+			PoolSnapshot snapshot = pool.snapshot();
+			assertIdle(snapshot);
+			idle.set(snapshot);
+		});
+		return idle.get();
 	}
 
 	private static void assertIdle(PoolSnapshot snapshot) {
@@ -244,7 +250,7 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 				}
 			}
 			for (LeaderFollowersPool pool : this.pools) {
-				boolean ended = pool.close(Duration.ofSeconds(failed ? 1 : 20));
+				boolean ended = pool.close(failed ? Duration.ofSeconds(1) : DEADLINE);
 				if (!failed) {
 					assertThat(ended).as("%s was closed in time", pool).isTrue();
 					awaitNoThreads(pool);

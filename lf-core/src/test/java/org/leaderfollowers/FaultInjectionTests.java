@@ -251,10 +251,12 @@ class FaultInjectionTests {
 				Random random = new Random(System.nanoTime());
 				changes.add(operators.submit(() -> {
 					int count = 0;
-					for (; !stop.get(); count++) {
+					do {
 						change(pool, handleSets, random);
 						assertLeadersAreDifferentThreads(pool.snapshot());
+						count++;
 					}
+					while (!stop.get());
 					return count;
 				}));
 			}
@@ -320,7 +322,8 @@ class FaultInjectionTests {
 				Random random = new Random(seed + c);
 				boolean wellBehaved = c % 2 == 0;
 				all.add(clients.submit(() -> {
-					while (System.nanoTime() - end < 0) {
+					// At least once, even if the thread starts after the end.
+					do {
 						try (Peer peer = new Peer(server.address(), random.nextInt(4) == 0 ? 4096 : 0)) {
 							if (wellBehaved) {
 								requests.addAndGet(behave(peer, random));
@@ -330,6 +333,7 @@ class FaultInjectionTests {
 							}
 						}
 					}
+					while (System.nanoTime() - end < 0);
 					return null;
 				}));
 			}
