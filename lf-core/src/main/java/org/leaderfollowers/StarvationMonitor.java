@@ -100,8 +100,7 @@ final class StarvationMonitor implements Starvation.Listener {
 	private void watch() {
 		int inVain = 0;
 		boolean told = false;
-		while (inVain < LOOKS_IN_VAIN && !this.threads.isStopping()) {
-			LockSupport.parkNanos(this, LOOK_NANOS);
+		while (inVain < LOOKS_IN_VAIN && pause()) {
 			long starvedNanos = longestNanos();
 			inVain = (starvedNanos > 0) ? 0 : inVain + 1;
 			if (starvedNanos > worthALine()) {
@@ -123,6 +122,15 @@ final class StarvationMonitor implements Starvation.Listener {
 			// still saw this herald.
 			startHerald();
 		}
+	}
+
+	/**
+	 * Returns whether to look. A pool that has stopped meanwhile is not starved, although
+	 * nobody leads it.
+	 */
+	private boolean pause() {
+		LockSupport.parkNanos(this, LOOK_NANOS);
+		return !this.threads.isStopping();
 	}
 
 	private long leaseNanos() {

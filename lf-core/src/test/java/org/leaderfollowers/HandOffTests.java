@@ -4,10 +4,13 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -332,6 +335,40 @@ class HandOffTests {
 		assertThat(pool.snapshot().starvedFor()).isZero();
 		assertThat(pool.snapshot().starvations()).isOne();
 		assertThat(pool.snapshot().leaderlessNanos()).isEqualTo(LEASE.multipliedBy(999).toNanos());
+	}
+
+	@Test
+	void aPoolThatIsClosedIsNotStarved() throws Exception {
+		LeaderFollowersPool pool = pool(1, 1, 1);
+		Events events = new Events(pool);
+		CountDownLatch gate = events.block();
+		events.fire();
+		// Long enough to be looked at, and too short to be told.
+		this.clock.advance(LEASE);
+		AtomicReference<@Nullable Thread> found = new AtomicReference<>();
+		Engine.eventually().until(() -> {
+			found.set(thread("lf-starvation-" + pool.name()));
+			return found.get() != null;
+		});
+		Thread herald = Objects.requireNonNull(found.get());
+		CompletableFuture<Boolean> closed = CompletableFuture.supplyAsync(() -> pool.close(Engine.DEADLINE));
+		Engine.eventually().until(() -> pool.snapshot().state() == PoolSnapshot.State.STOPPING);
+		// Only from now on: a look that has begun before may still see the pool running.
+		Engine.eventually().until(() -> herald.getState() != Thread.State.RUNNABLE);
+		this.clock.advance(LEASE.multipliedBy(1000));
+		Engine.eventually().until(() -> !herald.isAlive());
+		gate.countDown();
+		assertThat(closed.get(60, TimeUnit.SECONDS)).isTrue();
+		assertThat(this.engine.log()).noneMatch((line) -> line.contains("had no thread left"));
+	}
+
+	private static @Nullable Thread thread(String name) {
+		return Thread.getAllStackTraces()
+			.keySet()
+			.stream()
+			.filter((thread) -> thread.getName().equals(name))
+			.findFirst()
+			.orElse(null);
 	}
 
 	@ParameterizedTest(name = "handlers are known to be short: {0}")
