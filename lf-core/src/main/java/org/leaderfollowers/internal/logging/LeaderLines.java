@@ -77,7 +77,9 @@ final class LeaderLines {
 
 	/** Waits until the lines that were added before are logged. */
 	void flush(long millis) {
-		if (this.thread.getActiveCount() == 0 && noneWaits()) {
+		// A thread that has just taken a line is not active yet. The queue comes first: a
+		// line that has left it is written when there is no thread any more.
+		if (noneWaits() && this.thread.getPoolSize() == 0) {
 			return;
 		}
 		try {
