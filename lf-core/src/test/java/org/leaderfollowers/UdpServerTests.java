@@ -272,7 +272,8 @@ class UdpServerTests {
 			for (int i = 0; i < 100; i++) {
 				peer.send("flood");
 			}
-			Engine.eventually().until(() -> datagrams(flooded).inFlight() == 3);
+			// They are under way before their handlers run.
+			Engine.eventually().until(() -> inside.get() == 3);
 			for (int i = 0; i < 100; i++) {
 				assertThat(calm.ask("calm")).isEqualTo("calm");
 			}
@@ -434,6 +435,8 @@ class UdpServerTests {
 			failure.set(null);
 			assertThat(peer.ask("y")).isEqualTo("y");
 		}
+		// The line follows the count; the handler that logs it may return last.
+		Engine.eventually().until(() -> datagrams(server).inFlight() == 0);
 		assertThat(this.engine.log()).singleElement().satisfies((line) -> assertThat(line).contains("sendBufferSize"));
 	}
 
@@ -597,7 +600,9 @@ class UdpServerTests {
 			Engine.eventually().until(() -> server.snapshot().receivedMessages() == 100);
 			Engine.eventually().until(() -> datagrams(server).inFlight() == 0);
 		}
-		assertThat(this.engine.log()).hasSizeBetween(1, 20)
+		// On a slow machine, there may also be a line about starvation.
+		assertThat(this.engine.log()).filteredOn((line) -> !line.contains("had no thread left"))
+			.hasSizeBetween(1, 20)
 			.allSatisfy((line) -> assertThat(line).startsWith("ERROR Datagram ")
 				.contains("was not handled because its handler")
 				.doesNotContain("secret"));
@@ -781,6 +786,8 @@ class UdpServerTests {
 			assertThat(server.snapshot().paused()).isTrue();
 			server.resume();
 			assertThat(List.of(peer.receive(), peer.receive())).containsExactlyInAnyOrder("1", "2");
+			// A thread that is about to read would still read the third one.
+			Engine.awaitIdle(pool);
 			server.pause();
 			peer.send("3");
 			Engine.eventually().until(() -> pool.snapshot().handleSets().get(0).deactivated() == 1);
