@@ -270,7 +270,7 @@ class WindowTests {
 	@Test
 	void repliesThatWaitForEarlierOnesAreBounded() {
 		TcpServer server = this.engine
-			.start(TcpServer.builder(this.engine.pool(2, 8)).framing(Framing.line()).handler((connection, message) -> {
+			.start(TcpServer.builder(this.engine.pool(2, 3)).framing(Framing.line()).handler((connection, message) -> {
 				String text = Engine.text(message);
 				if (text.equals("a")) {
 					Engine.pass(this.handler.gate("a"));
