@@ -108,6 +108,8 @@ class TlsTransportTests {
 			progress = establish();
 			listen();
 		}
+		// The last flight may still be on its way to the client.
+		listenUntil(() -> !this.client.isHandshaking());
 	}
 
 	private String read() throws IOException {

@@ -73,11 +73,17 @@ class TransportTests {
 		return text.getBytes(StandardCharsets.US_ASCII);
 	}
 
-	/** Reads with a buffer that is much too small, so that every read is continued. */
-	private String readAll() throws IOException {
+	/**
+	 * Reads with a buffer that is much too small, so that every read is continued. If
+	 * something else was unread when the peer sent its last bytes, these may come later.
+	 */
+	private String readAll(int length) throws IOException {
 		StringBuilder text = new StringBuilder();
 		ByteBuffer buffer = ByteBuffer.allocate(2);
-		while (this.transport.read(buffer) > 0) {
+		while (this.transport.read(buffer) > 0 || text.length() < length) {
+			if (buffer.position() == 0) {
+				this.sockets.awaitInput();
+			}
 			text.append(StandardCharsets.US_ASCII.decode(buffer.flip()));
 			buffer.clear();
 		}
@@ -105,7 +111,7 @@ class TransportTests {
 			assertThat(this.transport.hasMoreInput()).isFalse();
 			this.sockets.send(Arrays.copyOfRange(all, split, all.length));
 			assertThat(this.transport.establish()).isEqualTo(Progress.DONE);
-			assertThat(readAll()).as("split at %d", split).isEqualTo("rest");
+			assertThat(readAll(4)).as("split at %d", split).isEqualTo("rest");
 			assertThat(this.transport.hasMoreInput()).isFalse();
 		}
 	}
@@ -115,7 +121,7 @@ class TransportTests {
 		this.transport.expect(new Greeting());
 		this.sockets.send(bytes("a".repeat(1999) + "!rest"));
 		assertThat(this.transport.establish()).isEqualTo(Progress.DONE);
-		assertThat(readAll()).isEqualTo("rest");
+		assertThat(readAll(4)).isEqualTo("rest");
 	}
 
 	@Test
