@@ -188,7 +188,7 @@ class LeaderFollowersEndpointTests {
 		}
 
 		void awaitMessage() throws InterruptedException {
-			assertThat(this.received.await(20, TimeUnit.SECONDS)).isTrue();
+			assertThat(this.received.await(60, TimeUnit.SECONDS)).isTrue();
 		}
 
 		void open() {

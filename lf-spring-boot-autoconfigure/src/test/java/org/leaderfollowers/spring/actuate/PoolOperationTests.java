@@ -111,7 +111,7 @@ class PoolOperationTests {
 					application.context().getBean(LeaderFollowersServers.class), new ClientLimiters(null),
 					(caller) -> false, (name) -> List.of(), Duration.ofSeconds(1),
 					(event) -> CompletableFuture.runAsync(() -> pool.join(Duration.ZERO))
-						.orTimeout(30, TimeUnit.SECONDS)
+						.orTimeout(60, TimeUnit.SECONDS)
 						.join());
 			endpoint.changePool("default", null, "9", null, null);
 			assertThat(pool.snapshot().maxThreads()).isEqualTo(9);

@@ -242,7 +242,7 @@ class BusyPoolTests {
 		}
 
 		void awaitBlocked(int handlers) throws InterruptedException {
-			assertThat(this.blocked.tryAcquire(handlers, 20, TimeUnit.SECONDS)).isTrue();
+			assertThat(this.blocked.tryAcquire(handlers, 60, TimeUnit.SECONDS)).isTrue();
 		}
 
 		void open(int handlers) {

@@ -114,7 +114,7 @@ class LeaderFollowersObservationAutoConfigurationTests {
 				try (LineClient client = new LineClient(
 						context.getBean(LeaderFollowersServers.class).get("push").port())) {
 					client.send("go");
-					assertThat(handler.fellBehind.await(20, TimeUnit.SECONDS)).isTrue();
+					assertThat(handler.fellBehind.await(60, TimeUnit.SECONDS)).isTrue();
 					String line = client.read();
 					while (PushingHandler.LINE.equals(line)) {
 						line = client.read();

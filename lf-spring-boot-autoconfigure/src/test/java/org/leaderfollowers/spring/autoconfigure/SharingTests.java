@@ -192,7 +192,7 @@ class SharingTests {
 		}
 
 		void awaitWaiting() throws InterruptedException {
-			assertThat(this.waiting.tryAcquire(20, TimeUnit.SECONDS)).isTrue();
+			assertThat(this.waiting.tryAcquire(60, TimeUnit.SECONDS)).isTrue();
 		}
 
 		void open() {

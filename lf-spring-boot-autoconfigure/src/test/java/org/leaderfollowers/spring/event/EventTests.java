@@ -209,7 +209,7 @@ class EventTests {
 
 				@Override
 				public void onMessage(Connection connection, ByteBuffer message) throws Exception {
-					assertThat(open.await(20, TimeUnit.SECONDS)).isTrue();
+					assertThat(open.await(60, TimeUnit.SECONDS)).isTrue();
 					connection.send(message);
 				}
 

@@ -71,7 +71,7 @@ class FailureTests {
 		HandlerRunner.talk(HandlerRunner.of(Choosy.class), (client, context) -> {
 			assertThat(client.ask("leave")).isEqualTo("bye");
 			assertThat(client.read()).isNull();
-			assertThat(context.getBean(Choosy.class).closed.poll(20, TimeUnit.SECONDS)).isEqualTo(CloseReason.LOCAL);
+			assertThat(context.getBean(Choosy.class).closed.poll(60, TimeUnit.SECONDS)).isEqualTo(CloseReason.LOCAL);
 		});
 	}
 
@@ -79,7 +79,7 @@ class FailureTests {
 	void whatNobodyHandlesIsLoggedOnceAndCloses(CapturedOutput output) {
 		HandlerRunner.talk(HandlerRunner.of(Choosy.class), (client, context) -> {
 			assertThat(client.ask("unhandled")).isEqualTo("<closed>");
-			assertThat(context.getBean(Choosy.class).closed.poll(20, TimeUnit.SECONDS))
+			assertThat(context.getBean(Choosy.class).closed.poll(60, TimeUnit.SECONDS))
 				.isEqualTo(CloseReason.HANDLER_ERROR);
 		});
 		assertThat(output)
@@ -132,7 +132,7 @@ class FailureTests {
 	void methodThatFailsItselfLeavesTheFailureUnhandled(CapturedOutput output) {
 		HandlerRunner.talk(HandlerRunner.of(Choosy.class), (client, context) -> {
 			assertThat(client.ask("arithmetic")).isEqualTo("<closed>");
-			assertThat(context.getBean(Choosy.class).closed.poll(20, TimeUnit.SECONDS))
+			assertThat(context.getBean(Choosy.class).closed.poll(60, TimeUnit.SECONDS))
 				.isEqualTo(CloseReason.HANDLER_ERROR);
 		});
 		assertThat(output).contains("java.lang.ArithmeticException: arithmetic")
@@ -159,7 +159,7 @@ class FailureTests {
 				(client, context) -> {
 					assertThat(client.ask("x".repeat(50))).isEqualTo("framing");
 					assertThat(client.read()).isNull();
-					assertThat(context.getBean(Choosy.class).closed.poll(20, TimeUnit.SECONDS))
+					assertThat(context.getBean(Choosy.class).closed.poll(60, TimeUnit.SECONDS))
 						.isEqualTo(CloseReason.MESSAGE_TOO_LARGE);
 				});
 	}

@@ -239,7 +239,7 @@ class ParallelMessagesTests {
 					&& server.snapshot().state().name().equals("DRAINING"));
 			reply.complete("a");
 			assertThat(client.read()).isEqualTo("a");
-			assertThat(drained.get(30, TimeUnit.SECONDS)).isTrue();
+			assertThat(drained.get(60, TimeUnit.SECONDS)).isTrue();
 		}));
 	}
 
@@ -284,7 +284,7 @@ class ParallelMessagesTests {
 		@OnMessage
 		Object handle(String message) throws InterruptedException {
 			if (message.startsWith("wait")) {
-				assertThat(gate(message).await(30, TimeUnit.SECONDS)).isTrue();
+				assertThat(gate(message).await(60, TimeUnit.SECONDS)).isTrue();
 			}
 			if (message.startsWith("later")) {
 				return future(message);

@@ -114,7 +114,7 @@ class ServerHealthIndicatorTests {
 		this.server.start();
 		try (LineClient client = new LineClient(this.server.port())) {
 			client.send("hello");
-			assertThat(this.entered.await(20, TimeUnit.SECONDS)).isTrue();
+			assertThat(this.entered.await(60, TimeUnit.SECONDS)).isTrue();
 			Thread draining = new Thread(() -> this.server.drain(Duration.ofSeconds(60)));
 			draining.start();
 			await(() -> assertOutOfService(State.DRAINING,
