@@ -378,10 +378,11 @@ abstract class AbstractClusterEngineTests {
 
 		@Override
 		public void receive(byte[] message) {
+			// Both before the test can see the message.
+			RuntimeException thrown = this.failure;
+			this.count.incrementAndGet();
 			this.messages.merge(new String(message, StandardCharsets.UTF_8), 1, Integer::sum);
 			this.last = message;
-			this.count.incrementAndGet();
-			RuntimeException thrown = this.failure;
 			if (thrown != null) {
 				throw thrown;
 			}
