@@ -204,7 +204,7 @@ abstract class AbstractSessionClusterTests {
 			this.index = index;
 			this.context = new SpringApplicationBuilder(Application.class).web(WebApplicationType.NONE)
 				.properties(Map.of("lf.server.port", 0, "lf.server.correlation.type", "in-order",
-						"lf.cluster.node-name", "node" + index, "lf.cluster.lease", "2s", "spring.main.banner-mode",
+						"lf.cluster.node-name", "node" + index, "lf.cluster.lease", "10s", "spring.main.banner-mode",
 						"off", "spring.jmx.enabled", "false", "spring.main.register-shutdown-hook", "false",
 						"lf.pool.threads.min", "1", "lf.pool.threads.max", "1"))
 				.properties(properties(index))
