@@ -43,9 +43,11 @@ class FailoverTests {
 	@TempDir
 	private Path directory;
 
-	private final int port1 = FreePorts.find();
+	private final List<Integer> ports = FreePorts.find(2);
 
-	private final int port2 = FreePorts.find();
+	private final int port1 = this.ports.get(0);
+
+	private final int port2 = this.ports.get(1);
 
 	private Server database;
 

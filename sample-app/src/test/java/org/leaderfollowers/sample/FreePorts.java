@@ -2,8 +2,10 @@ package org.leaderfollowers.sample;
 
 import java.io.IOException;
 import java.net.ServerSocket;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.Stream;
 
 import org.springframework.boot.EnvironmentPostProcessor;
 import org.springframework.boot.SpringApplication;
@@ -23,13 +25,15 @@ class FreePorts implements EnvironmentPostProcessor {
 
 	@Override
 	public void postProcessEnvironment(ConfigurableEnvironment environment, SpringApplication application) {
-		int first = find();
-		int second = find();
-		while (second == first) {
-			second = find();
-		}
+		List<Integer> ports = find(2);
 		environment.getPropertySources()
-			.addLast(new MapPropertySource("freePorts", Map.of("test.port1", first, "test.port2", second)));
+			.addLast(
+					new MapPropertySource("freePorts", Map.of("test.port1", ports.get(0), "test.port2", ports.get(1))));
+	}
+
+	/** Finds different ports: a port that was found before may still be free. */
+	static List<Integer> find(int count) {
+		return Stream.generate(FreePorts::find).distinct().limit(count).toList();
 	}
 
 	static int find() {

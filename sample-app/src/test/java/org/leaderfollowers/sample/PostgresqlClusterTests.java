@@ -44,7 +44,8 @@ class PostgresqlClusterTests {
 	void frontEndsAndBackEndsOfSeveralProcesses() throws Exception {
 		assumeTrue(PostgresqlServer.isAvailable(), "no PostgreSQL for this system");
 		int database = PostgresqlServer.start().port();
-		List<Integer> ports = List.of(FreePorts.find(), FreePorts.find());
+		List<Integer> free = FreePorts.find(4);
+		List<Integer> ports = free.subList(0, 2);
 		for (int i = 0; i < 2; i++) {
 			String name = "backend" + (i + 1);
 			// One after the other: the first one creates the tables.
@@ -53,7 +54,7 @@ class PostgresqlClusterTests {
 					"--PGPORT=" + database, "--PGDATABASE=postgres", "--PGUSER=" + PostgresqlServer.USER)
 				.awaitStarted();
 		}
-		List<Integer> members = List.of(FreePorts.find(), FreePorts.find());
+		List<Integer> members = free.subList(2, 4);
 		List<SampleProcess> frontEnds = new ArrayList<>();
 		for (int i = 0; i < 2; i++) {
 			frontEnds.add(start("frontend" + i, "--spring.profiles.active=frontend,cluster", "--lf.server.port=0",
