@@ -156,7 +156,7 @@ class NestedDispatchTests {
 			}
 			try {
 				connection.send(bytes("waiting"));
-				connection.receive(Duration.ofSeconds(20));
+				connection.receive(Duration.ofSeconds(60));
 				connection.send(bytes(String.valueOf(TENANT.get())));
 			}
 			finally {
