@@ -41,7 +41,7 @@ final class NodeProcess {
 			.web(WebApplicationType.NONE)
 			.properties("lf.server.port=0", "lf.server.correlation.type=in-order", "lf.servers.control.port=0",
 					// Many logins at once occupy all threads of the other pool.
-					"lf.servers.control.pool=control", "lf.servers.modbus.port=0",
+					"lf.servers.control.pool=control", "lf.pools.control.threads.max=64", "lf.servers.modbus.port=0",
 					"lf.servers.modbus.framing.type=modbus-tcp", "lf.servers.modbus.correlation.type=stamped",
 					"lf.servers.modbus.correlation.length=2", "lf.cluster.lease=5s", "lf.cluster.verify-interval=5s",
 					"lf.sessions.max-takeovers=1000", "spring.main.banner-mode=off")
