@@ -3,6 +3,8 @@ package org.leaderfollowers;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
@@ -17,6 +19,9 @@ final class FreePort {
 
 	private static final int MAX = 32_000;
 
+	/** Ports that were found before, which may not be bound yet. */
+	private static final Set<Integer> found = ConcurrentHashMap.newKeySet();
+
 	private FreePort() {
 	}
 
@@ -24,7 +29,9 @@ final class FreePort {
 		for (;;) {
 			int port = ThreadLocalRandom.current().nextInt(MIN, MAX);
 			try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
-				return socket.getLocalPort();
+				if (found.add(port)) {
+					return port;
+				}
 			}
 			catch (IOException ex) {
 				// In use: the next one may be free.

@@ -30,9 +30,14 @@ class HandOffLogTests {
 	@RegisterExtension
 	private final Engine engine = new Engine();
 
+	/**
+	 * With one handle set: on a busy machine, the pool could begin to use a second one.
+	 */
 	private LeaderFollowersPool eager(int threads) {
-		return this.engine
-			.pool(LeaderFollowersPool.builder().threads(threads, threads).promotionPolicy(PromotionPolicy.EAGER));
+		return this.engine.pool(LeaderFollowersPool.builder()
+			.threads(threads, threads)
+			.handleSets(1)
+			.promotionPolicy(PromotionPolicy.EAGER));
 	}
 
 	private TcpServer orders(LeaderFollowersPool pool, MessageHandler handler) {
@@ -83,7 +88,7 @@ class HandOffLogTests {
 	void ofATakeoverItTellsWhichHandlerDidNotReturn() {
 		// Long enough for a connection to be accepted while the leader is still watched.
 		LeaderFollowersPool pool = this.engine
-			.pool(LeaderFollowersPool.builder().threads(4, 8).promotionLease(Duration.ofMillis(50)));
+			.pool(LeaderFollowersPool.builder().threads(4, 8).handleSets(1).promotionLease(Duration.ofMillis(50)));
 		AtomicInteger inside = new AtomicInteger();
 		AtomicReference<String> stuck = new AtomicReference<>();
 		CountDownLatch gate = this.engine.gate();

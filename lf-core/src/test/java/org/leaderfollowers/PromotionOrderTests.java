@@ -50,6 +50,7 @@ class PromotionOrderTests {
 			int priority) {
 		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
 			.threads(min, max)
+			.handleSets(1)
 			.keepAlive(keepAlive)
 			.threadPriority(priority)
 			.promotionPolicy(policy)
