@@ -22,6 +22,9 @@ final class ConnectionWatch {
 	/** A shorter period would keep a leader busy with these deadlines alone. */
 	private static final long SHORTEST_PERIOD_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
+	/** When to look again at a login timeout that has passed while a thread worked. */
+	private static final long LOGIN_RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
+
 	private static final VarHandle RECEIVING_SINCE;
 
 	private static final VarHandle SENDING_SINCE;
@@ -187,13 +190,14 @@ final class ConnectionWatch {
 
 	/**
 	 * Like {@link #deadline}, while a thread works on the connection. All periods begin
-	 * now, and a login timeout that has passed is ignored because the thread itself
-	 * checks it. Any thread.
+	 * now. The thread checks itself whether the login timeout has passed, but the timeout
+	 * may pass after that check and before the thread releases the connection. The timer
+	 * therefore remains, and expires again. Any thread.
 	 */
 	long deadlineFrom(long nowNanos) {
 		long login = this.loginDeadline;
 		return EngineEventHandler.earlier(EngineEventHandler.earlier(readDeadline(nowNanos), writeDeadline(nowNanos)),
-				ConnectionTimeouts.isPast(login, nowNanos) ? EngineEventHandler.NO_DEADLINE : login);
+				ConnectionTimeouts.isPast(login, nowNanos) ? nowNanos + LOGIN_RETRY_NANOS : login);
 	}
 
 	/**
