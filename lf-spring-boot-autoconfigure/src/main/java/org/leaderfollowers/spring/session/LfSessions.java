@@ -220,11 +220,12 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 	 */
 	public CompletableFuture<Delivery> sendAsync(String name, Object payload) {
 		long deadline = System.nanoTime() + this.timeout.toNanos();
-		CompletableFuture<Delivery> sent = this.router.route(name,
-				(connection) -> CompletableFuture.completedFuture(
-						Delivery.of(connection, this.conversion.write(connection.server(), connection, payload))),
-				(entry) -> this.directory.send(entry, this.conversion.write(entry.server(), null, payload),
-						SessionRouter.left(deadline)));
+		CompletableFuture<Delivery> sent = this.router.route(name, (connection) -> {
+			ByteBuffer message = this.conversion.write(connection.server(), connection, payload);
+			SessionRouter.requireTimeLeft(deadline);
+			return CompletableFuture.completedFuture(Delivery.of(connection, message));
+		}, (entry) -> this.directory.send(entry, this.conversion.write(entry.server(), null, payload),
+				SessionRouter.left(deadline)));
 		return sent.exceptionally(SessionRouter::undelivered)
 			.completeOnTimeout(Delivery.UNKNOWN, this.timeout.toNanos(), TimeUnit.NANOSECONDS);
 	}

@@ -113,6 +113,14 @@ final class SessionRouter {
 		return Duration.ofNanos(left);
 	}
 
+	/**
+	 * Checks that the caller still waits: another node may have refused so late that the
+	 * caller has been told that the outcome is unknown.
+	 */
+	static void requireTimeLeft(long deadline) {
+		left(deadline);
+	}
+
 	/** Limits the time of an exchange, of which finding the client is a part. */
 	static <R> CompletableFuture<R> within(Duration timeout, CompletableFuture<R> exchange) {
 		return exchange.orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS).exceptionally((failure) -> {

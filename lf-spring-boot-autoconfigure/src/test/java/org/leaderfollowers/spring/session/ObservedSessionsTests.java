@@ -8,6 +8,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import io.micrometer.core.instrument.MeterRegistry;
@@ -158,6 +159,30 @@ class ObservedSessionsTests {
 		});
 	}
 
+	@Test
+	void aMessageThatIsRefusedTooLateIsNotSentHere() {
+		OtherNode other = new OtherNode();
+		CompletableFuture<Delivery> refusal = new CompletableFuture<>();
+		other.unanswered = refusal;
+		this.runner.withBean(Binding.class)
+			.withBean(SessionDirectory.class, () -> other)
+			.withPropertyValues("lf.sessions.timeout=10ms")
+			.run((context) -> {
+				LfSessions sessions = context.getBean(LfSessions.class);
+				try (LineClient device = new LineClient(
+						context.getBean(LeaderFollowersServers.class).get("default").port())) {
+					assertThat(sessions.sendAsync("4711", "late").get(60, TimeUnit.SECONDS))
+						.isEqualTo(Delivery.UNKNOWN);
+					assertThat(device.ask("4711")).isEqualTo("ok");
+					// This thread looks the name up again, and finds the session of this
+					// node.
+					refusal.completeExceptionally(new StaleSessionException(
+							new SessionEntry("4711", "other", "default", 5, Instant.EPOCH, 0, Instant.EPOCH)));
+					assertThat(device.ask("4711")).as("nothing else was sent").isEqualTo("ok");
+				}
+			});
+	}
+
 	/** A directory that says that another node holds every name, and plays that node. */
 	private static final class OtherNode implements SessionDirectory {
 
@@ -172,6 +197,8 @@ class ObservedSessionsTests {
 		private volatile @Nullable String problem;
 
 		private volatile @Nullable RuntimeException failure;
+
+		private volatile @Nullable CompletableFuture<Delivery> unanswered;
 
 		@Override
 		public void start(SessionHolder holder) {
@@ -231,7 +258,8 @@ class ObservedSessionsTests {
 
 		@Override
 		public CompletableFuture<Delivery> send(SessionEntry to, ByteBuffer message, Duration timeout) {
-			return answer(to, Delivery.SENT);
+			CompletableFuture<Delivery> later = this.unanswered;
+			return (later != null) ? later : answer(to, Delivery.SENT);
 		}
 
 		@Override
