@@ -1,15 +1,10 @@
 package org.leaderfollowers.spring.cluster;
 
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.GeneralSecurityException;
-import java.security.Key;
 import java.security.KeyStore;
-import java.security.cert.Certificate;
 import java.util.Base64;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Test;
@@ -49,15 +44,17 @@ class RedisTlsTests {
 
 	@Test
 	void theConnectionsOfTheNodesUseTheBundleOfTheApplication() throws Exception {
-		Path store = certificate();
+		// That of Redis and of the nodes, and what both trust.
+		KeyStore store = selfSigned();
+		String certificate = pem("CERTIFICATE", store.getCertificate("redis").getEncoded());
+		String key = pem("PRIVATE KEY", store.getKey("redis", PASSWORD.toCharArray()).getEncoded());
 		try (RedisServer redis = new RedisServer()) {
-			redis.start("--port", "0", "--tls-port", String.valueOf(redis.port()), "--tls-cert-file", pem(store, false),
-					"--tls-key-file", pem(store, true), "--tls-ca-cert-file", pem(store, false), "--tls-auth-clients",
-					"yes");
+			redis.start("--port", "0", "--tls-port", String.valueOf(redis.port()), "--tls-cert-file", certificate,
+					"--tls-key-file", key, "--tls-ca-cert-file", certificate, "--tls-auth-clients", "yes");
 			ApplicationContextRunner node = this.application.withPropertyValues(
 					"spring.data.redis.port=" + redis.port(), "spring.data.redis.ssl.bundle=redis",
-					bundle("keystore.location", "file:" + store), bundle("keystore.password", PASSWORD),
-					bundle("truststore.location", "file:" + store), bundle("truststore.password", PASSWORD));
+					bundle("keystore.certificate", certificate), bundle("keystore.private-key", key),
+					bundle("truststore.certificate", certificate));
 			node.run((first) -> node.run((second) -> {
 				Inbox inbox = new Inbox();
 				first.getBean(ClusterEngine.class).start("north", new Inbox());
@@ -79,50 +76,27 @@ class RedisTlsTests {
 		}
 	}
 
-	private static String bundle(String property, String value) {
-		return "spring.ssl.bundle.jks.redis." + property + "=" + value;
+	private static String bundle(String property, String path) {
+		return "spring.ssl.bundle.pem.redis." + property + "=file:" + path;
 	}
 
-	/** A key and its certificate, signed by itself: that of Redis and of the nodes. */
-	private Path certificate() throws IOException, InterruptedException {
+	private KeyStore selfSigned() throws Exception {
 		Path store = this.directory.resolve("redis.p12");
-		Process keytool = new ProcessBuilder(
-				List.of(Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair", "-alias",
-						"redis", "-keyalg", "EC", "-dname", "CN=localhost", "-ext", "SAN=dns:localhost", "-storetype",
-						"PKCS12", "-keystore", store.toString(), "-storepass", PASSWORD))
+		Process keytool = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
+				"-genkeypair", "-alias", "redis", "-keyalg", "EC", "-dname", "CN=localhost", "-ext",
+				"SAN=dns:localhost", "-storetype", "PKCS12", "-keystore", store.toString(), "-storepass", PASSWORD)
 			.redirectErrorStream(true)
 			.redirectOutput(this.directory.resolve("keytool.log").toFile())
 			.start();
 		assertThat(keytool.waitFor(60, TimeUnit.SECONDS)).isTrue();
 		assertThat(keytool.exitValue()).isZero();
-		// The certificate is also what both sides trust.
-		Path trusting = this.directory.resolve("trusting.p12");
-		try (InputStream input = Files.newInputStream(store)) {
-			KeyStore keys = KeyStore.getInstance("PKCS12");
-			keys.load(input, PASSWORD.toCharArray());
-			keys.setCertificateEntry("authority", keys.getCertificate("redis"));
-			keys.store(Files.newOutputStream(trusting), PASSWORD.toCharArray());
-		}
-		catch (GeneralSecurityException ex) {
-			throw new IllegalStateException(ex);
-		}
-		return trusting;
+		return KeyStore.getInstance(store.toFile(), PASSWORD.toCharArray());
 	}
 
-	/** Writes the key or the certificate as Redis reads it. */
-	private String pem(Path store, boolean isKey) throws Exception {
-		KeyStore keys = KeyStore.getInstance("PKCS12");
-		try (InputStream input = Files.newInputStream(store)) {
-			keys.load(input, PASSWORD.toCharArray());
-		}
-		Key key = keys.getKey("redis", PASSWORD.toCharArray());
-		Certificate certificate = keys.getCertificate("redis");
-		String type = isKey ? "PRIVATE KEY" : "CERTIFICATE";
-		byte[] content = isKey ? key.getEncoded() : certificate.getEncoded();
-		return Files
-			.writeString(this.directory.resolve(isKey ? "key.pem" : "certificate.pem"),
-					"-----BEGIN %s-----%n%s%n-----END %s-----%n".formatted(type,
-							Base64.getMimeEncoder().encodeToString(content), type))
+	private String pem(String type, byte[] content) throws IOException {
+		return Files.writeString(this.directory.resolve(type.replace(' ', '-') + ".pem"),
+				"-----BEGIN %1$s-----%n%2$s%n-----END %1$s-----%n".formatted(type,
+						Base64.getMimeEncoder().encodeToString(content)))
 			.toString();
 	}
 
