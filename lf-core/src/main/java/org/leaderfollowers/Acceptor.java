@@ -4,6 +4,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 
+import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.lifecycle.RetryBackoff;
 import org.leaderfollowers.internal.promotion.HandledWork;
 
@@ -37,7 +38,8 @@ final class Acceptor extends BoundSocket {
 					server.name(), 0,
 					"Server '{}' cannot accept connections now ({}). It serves open connections, and retries "
 							+ "with growing pauses. If descriptors are short, raise the limit of the process or lower "
-							+ "the maximum number of connections (maxConnections)",
+							+ "the maximum number of connections (maxConnections). If memory is short, see "
+							+ "maxBufferedBytes",
 					"Server '{}' accepts connections again"));
 		this.channel = channel;
 		this.backlog = backlog;
@@ -98,6 +100,10 @@ final class Acceptor extends BoundSocket {
 	/** Accepts the connections that are waiting. Returns whether there may be more. */
 	private boolean accept() {
 		try {
+			if (!this.admission.hasMemory()) {
+				this.backoff.failed(new MemoryBudget.ExhaustedException());
+				return false;
+			}
 			for (int i = 0; i < MAX_ACCEPTS; i++) {
 				SocketChannel accepted = this.channel.accept();
 				if (accepted == null) {

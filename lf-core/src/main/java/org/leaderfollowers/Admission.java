@@ -82,6 +82,11 @@ final class Admission {
 		connection.open();
 	}
 
+	/** Whether memory is left for another connection. If not, some of it is freed. */
+	boolean hasMemory() {
+		return !this.context.memory().isScarce();
+	}
+
 	private boolean isTrusted(InetAddress peer) {
 		return !this.options.trustedNetworks().isEmpty() && this.options.trustedNetworks().contains(peer);
 	}

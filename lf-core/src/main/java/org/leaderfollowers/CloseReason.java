@@ -85,8 +85,8 @@ public enum CloseReason {
 	HANDLER_ERROR(true),
 
 	/**
-	 * The connections of the pool hold the maximum amount of memory, and this connection
-	 * needed more; replies that wait are lost.
+	 * The connections of the pool hold nearly all the memory that they may, and this one
+	 * held more than others or needed more than was left; replies that wait are lost.
 	 */
 	OVERLOADED(false),
 

@@ -230,9 +230,11 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 
 	/**
 	 * How much memory all connections of the pool together may hold for messages that
-	 * have begun to arrive and for replies that wait for their peers. If a connection
-	 * needs more, it is closed with the reason {@link CloseReason#OVERLOADED}, so that a
-	 * flood does not exhaust the heap.
+	 * have begun to arrive, for replies that wait for their peers, and for TLS
+	 * handshakes. If more than 3/4 of it are used, no connections are accepted, and those
+	 * that hold most and make no progress are closed with the reason
+	 * {@link CloseReason#OVERLOADED}, so that a flood neither exhausts the heap nor keeps
+	 * others out.
 	 * @param maxBufferedBytes bytes, at least 64 KiB. By default, all pools of the
 	 * virtual machine that have no limit of their own share a quarter of the maximum heap
 	 * @return this builder

@@ -85,12 +85,18 @@ final class ServicePools {
 
 	/** Makes each pool drain its connections when it is closed before the server. */
 	void begin() {
-		this.guests.forEach((each) -> each.pool.serves(each));
+		this.guests.forEach((each) -> {
+			each.pool.memory().add(each.memory());
+			each.pool.serves(each);
+		});
 	}
 
 	/** The server is closed. */
 	void end() {
-		this.guests.forEach((each) -> each.pool.servesNoMore(each));
+		this.guests.forEach((each) -> {
+			each.pool.memory().remove(each.memory());
+			each.pool.servesNoMore(each);
+		});
 	}
 
 	/** A connection was closed. */
@@ -111,6 +117,10 @@ final class ServicePools {
 		Guests(LeaderFollowersPool pool, ConnectionContext context) {
 			this.pool = pool;
 			this.context = context;
+		}
+
+		private ConnectionMemory.All memory() {
+			return new ConnectionMemory.All(this.context.registry(), this.pool.memory());
 		}
 
 		@Override

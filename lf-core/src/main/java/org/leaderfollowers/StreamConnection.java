@@ -64,7 +64,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	final SelectableHandle handle;
 
-	private final long acceptedNanos;
+	final long acceptedNanos;
 
 	/**
 	 * {@code null} until this side has connected. Written before the connection opens.

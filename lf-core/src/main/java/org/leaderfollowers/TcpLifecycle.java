@@ -77,6 +77,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		Admission admission = new Admission(this.context, this.options);
 		Acceptor created = new Acceptor(state(), channel, this.options.backlog(), handles, admission);
 		this.acceptor = created;
+		pool().memory().add(new ConnectionMemory.All(this.context.registry(), pool().memory()));
 		this.servicePools.begin();
 		return created;
 	}
@@ -175,6 +176,7 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 
 	@Override
 	void ended() {
+		pool().memory().remove(new ConnectionMemory.All(this.context.registry(), pool().memory()));
 		this.servicePools.end();
 	}
 

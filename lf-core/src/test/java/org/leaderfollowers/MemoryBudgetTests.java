@@ -1,13 +1,18 @@
 package org.leaderfollowers;
 
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.internal.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
@@ -46,6 +51,90 @@ class MemoryBudgetTests {
 		flood.forEach(Peer::close);
 		Engine.eventually().untilAsserted(() -> assertThat(pool.snapshot().bufferedBytes()).isZero());
 		assertThat(this.engine.connect(server).send("y".repeat(60_000) + "\n").readLine()).hasSize(60_000);
+	}
+
+	@Test
+	void whoeverHoldsMostPaysAndNotThoseWhoNeedLittle() throws Exception {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(BUDGET));
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.handler((connection, message) -> connection.send(message)));
+		Peer client = this.engine.connect(server);
+		assertThat(client.send("hello\n").readLine()).isEqualTo("hello");
+		AtomicBoolean ends = new AtomicBoolean();
+		Thread attacker = new Thread(() -> attack(server, ends));
+		attacker.start();
+		try {
+			Engine.eventually().until(() -> server.snapshot().closedConnections().get(CloseReason.OVERLOADED) > 5);
+			for (int i = 0; i < 200; i++) {
+				long before = received(server, 1);
+				client.send("begins and ");
+				Engine.eventually().until(() -> received(server, 1) == before + 11);
+				assertThat(client.send("ends\n").readLine()).isEqualTo("begins and ends");
+			}
+		}
+		finally {
+			ends.set(true);
+			attacker.join();
+		}
+	}
+
+	/** Begins long messages, one after the other, and ends none of the latest 64. */
+	private void attack(TcpServer server, AtomicBoolean ends) {
+		Deque<Peer> held = new ArrayDeque<>();
+		while (!ends.get()) {
+			Peer next = this.engine.connect(server);
+			held.add(next);
+			long accepted = server.snapshot().acceptedConnections();
+			long received = server.snapshot().receivedBytes();
+			try {
+				next.send("x".repeat(60_000));
+			}
+			catch (UncheckedIOException ex) {
+				// Closed already.
+				continue;
+			}
+			// Whether it was read, or waits because no connections are accepted.
+			Engine.eventually()
+				.until(() -> ends.get() || server.snapshot().receivedBytes() >= received + 50_000
+						|| server.snapshot().acceptedConnections() == accepted);
+			if (held.size() > 64) {
+				held.remove().close();
+			}
+		}
+	}
+
+	private static long received(TcpServer server, long id) {
+		return server.connections()
+			.filter((connection) -> connection.id() == id)
+			.mapToLong(ConnectionSnapshot::receivedBytes)
+			.sum();
+	}
+
+	@Test
+	void handshakesThatDoNotEndAreClosedBeforeTheyUseUpTheMemory() throws Exception {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(BUDGET));
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.tls(ServerTls.of(Certificates.server()))
+			.handler((connection, message) -> connection.send(message)));
+		// The first record of a ClientHello of 31,800 bytes, which does not fit in one.
+		byte[] hello = new byte[5 + 16_384];
+		ByteBuffer.wrap(hello).put((byte) 22).putShort((short) 0x0301).putShort((short) 16_384).putInt(0x0100_7C38);
+		List<Peer> flood = new ArrayList<>();
+		for (int i = 0; i < 40; i++) {
+			flood.add(this.engine.connect(server).send(hello));
+		}
+		Engine.eventually().until(() -> server.snapshot().closedConnections().get(CloseReason.OVERLOADED) > 0);
+		assertThat(pool.snapshot().bufferedBytes()).isLessThanOrEqualTo(BUDGET);
+		// A client that shakes hands is served, although the others hold on.
+		try (TlsPeer peer = new TlsPeer(Certificates.client(), server.port())) {
+			assertThat(peer.send("hello\n").readLine()).isEqualTo("hello");
+		}
+		flood.forEach(Peer::close);
+		Engine.eventually().until(() -> pool.snapshot().bufferedBytes() == 0);
 	}
 
 	@Test

@@ -3,6 +3,8 @@ package org.leaderfollowers.internal.buffer;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 
@@ -12,8 +14,7 @@ import org.jspecify.annotations.Nullable;
  * own limits, but thousands of connections at their limits would exhaust the heap, and
  * the failure could then hit any part of the application.
  * <p>
- * Any thread. A reservation is a single atomic addition, which is undone if it exceeds
- * the limit.
+ * Any thread, without locks.
  */
 public final class MemoryBudget {
 
@@ -40,6 +41,8 @@ public final class MemoryBudget {
 
 	private final AtomicLong used = new AtomicLong();
 
+	private final MemoryShedding shedding;
+
 	/**
 	 * Creates an unused budget.
 	 * @param limit bytes, at least 0
@@ -47,6 +50,7 @@ public final class MemoryBudget {
 	public MemoryBudget(long limit) {
 		this.limit = limit;
 		this.shared = null;
+		this.shedding = new MemoryShedding(limit);
 	}
 
 	/**
@@ -57,6 +61,7 @@ public final class MemoryBudget {
 	MemoryBudget(MemoryBudget shared) {
 		this.limit = shared.limit;
 		this.shared = shared;
+		this.shedding = shared.shedding;
 	}
 
 	/**
@@ -72,12 +77,34 @@ public final class MemoryBudget {
 	 * @param bytes the number of bytes
 	 * @return whether the memory may be used; if {@code false}, nothing was reserved
 	 */
-	boolean reserve(long bytes) {
-		if (this.used.addAndGet(bytes) <= this.limit && (this.shared == null || this.shared.reserve(bytes))) {
+	public boolean reserve(long bytes) {
+		if (this.shared == null) {
+			// Before the reservation, which would be lost if this fails.
+			this.shedding.relieve(this.used.get() + bytes);
+		}
+		if (!add(bytes)) {
+			return false;
+		}
+		if (this.shared == null || this.shared.reserve(bytes)) {
 			return true;
 		}
 		this.used.addAndGet(-bytes);
 		return false;
+	}
+
+	/**
+	 * Never exceeds the limit, not even for a moment: that could refuse small amounts.
+	 */
+	private boolean add(long bytes) {
+		long before;
+		do {
+			before = this.used.get();
+			if (before + bytes > this.shedding.ceiling(before, bytes)) {
+				return false;
+			}
+		}
+		while (!this.used.compareAndSet(before, before + bytes));
+		return true;
 	}
 
 	/**
@@ -129,6 +156,34 @@ public final class MemoryBudget {
 		}
 		release(bytes);
 		return true;
+	}
+
+	/**
+	 * Adds connections that are closed if memory becomes short.
+	 * @param holders the connections at the time of the call, some of which may hold
+	 * memory of this budget
+	 */
+	public void add(Supplier<? extends Stream<? extends MemoryHolder>> holders) {
+		this.shedding.add(holders);
+	}
+
+	/**
+	 * Removes connections.
+	 * @param holders what was added
+	 */
+	public void remove(Supplier<? extends Stream<? extends MemoryHolder>> holders) {
+		this.shedding.remove(holders);
+	}
+
+	/**
+	 * Whether so much is reserved that no further connection should be accepted. If so,
+	 * closes connections that hold much.
+	 * @return whether memory is scarce
+	 */
+	public boolean isScarce() {
+		long together = usedTogether();
+		this.shedding.relieve(together);
+		return this.shedding.isScarce(together);
 	}
 
 	/**

@@ -97,11 +97,13 @@ public final class PartialMessage {
 	}
 
 	/**
-	 * How much memory is reserved.
+	 * How much memory is reserved. Any thread, which may see an earlier value.
 	 * @return bytes
 	 */
 	public int capacity() {
-		return this.bytes.capacity();
+		ByteBuffer seen = this.bytes;
+		// Another thread may see this object before its fields.
+		return (seen != null) ? seen.capacity() : 0;
 	}
 
 	/**

@@ -71,6 +71,14 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
+	 * How much memory it holds, apart from the bytes that it returns. Any thread.
+	 * @return bytes, approximately
+	 */
+	public int heldBytes() {
+		return 0;
+	}
+
+	/**
 	 * Expects a preamble before any other input. Called before the transport is
 	 * established.
 	 * @param preamble receives the first bytes
