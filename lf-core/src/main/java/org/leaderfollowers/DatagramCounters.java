@@ -22,10 +22,12 @@ final class DatagramCounters {
 
 	final LongAdder droppedReplies = new LongAdder();
 
+	final LongAdder limitedReplies = new LongAdder();
+
 	ServerSnapshot.Datagrams snapshot(int inFlight, int maxInFlight) {
 		return new ServerSnapshot.Datagrams(inFlight, this.limitReached.sum(), this.truncated.sum(),
 				this.rejected.sum(), this.receiveFailures.sum(), this.sentReplies.sum(), this.refusedReplies.sum(),
-				this.droppedReplies.sum(), maxInFlight);
+				this.droppedReplies.sum(), maxInFlight, this.limitedReplies.sum());
 	}
 
 }

@@ -145,7 +145,7 @@ final class DatagramReceiver extends BoundSocket {
 		this.counters = counters;
 		this.datagramCounters = datagramCounters;
 		this.warnings = warnings;
-		this.replies = new DatagramReplies(server, channel, options, counters, datagramCounters, warnings);
+		this.replies = new DatagramReplies(server, channel, options, counters, datagramCounters, warnings, clock);
 		this.suspensions = new DatagramSuspensions(options.suspensionNanos());
 		this.resumeAt = Math.max(0, options.maxInFlight() - 1 - options.maxInFlight() / 4);
 		this.room = Math.min(options.maxMessageSize() + 1, Participant.BUFFER_SIZE);

@@ -6,7 +6,9 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.DatagramChannel;
 
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.promotion.Clock;
 
 /**
  * Sends the replies of a server of datagrams. Any thread.
@@ -25,14 +27,18 @@ final class DatagramReplies {
 
 	private final ServerWarnings warnings;
 
+	/** {@code null} if there is no limit. */
+	private final @Nullable ReplyRate rate;
+
 	DatagramReplies(ServerState server, DatagramChannel channel, UdpOptions options, ServerCounters counters,
-			DatagramCounters datagramCounters, ServerWarnings warnings) {
+			DatagramCounters datagramCounters, ServerWarnings warnings, Clock clock) {
 		this.server = server;
 		this.channel = channel;
 		this.options = options;
 		this.counters = counters;
 		this.datagramCounters = datagramCounters;
 		this.warnings = warnings;
+		this.rate = (options.maxReplyRate() > 0) ? new ReplyRate(options.maxReplyRate(), clock) : null;
 	}
 
 	/** The maximum ratio of the size of all replies to the size of their datagram. */
@@ -50,6 +56,11 @@ final class DatagramReplies {
 	 * @return {@code false} if the socket is closed
 	 */
 	boolean send(ByteBuffer message, InetSocketAddress target) {
+		if (this.rate != null && !this.rate.tryAcquire(target)) {
+			this.datagramCounters.limitedReplies.increment();
+			this.warnings.tooManyReplies(this.options.maxReplyRate());
+			return this.channel.isOpen();
+		}
 		int position = message.position();
 		int limit = message.limit();
 		try {

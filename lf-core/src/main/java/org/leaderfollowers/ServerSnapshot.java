@@ -118,9 +118,11 @@ public record ServerSnapshot(String name, State state, String pool, @Nullable St
 	 * @param droppedReplies how many replies the system did not accept, because its send
 	 * buffer was full or there was no route
 	 * @param maxInFlight how many may be handled or suspended at a time, as configured
+	 * @param limitedReplies how many replies were dropped because their sender got too
+	 * many; see {@link UdpServer.Builder#maxReplyRate}
 	 */
 	public record Datagrams(int inFlight, long limitReached, long truncated, long rejected, long receiveFailures,
-			long sentReplies, long refusedReplies, long droppedReplies, int maxInFlight) {
+			long sentReplies, long refusedReplies, long droppedReplies, int maxInFlight, long limitedReplies) {
 	}
 
 }

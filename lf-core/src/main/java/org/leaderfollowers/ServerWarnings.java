@@ -42,6 +42,8 @@ final class ServerWarnings {
 
 	private final RateLimit noRoom = everyTenSeconds();
 
+	private final RateLimit replies = everyTenSeconds();
+
 	private final RateLimit failures = new RateLimit(TimeUnit.SECONDS.toNanos(1));
 
 	ServerWarnings(String server, String handlerName, String pool) {
@@ -152,6 +154,15 @@ final class ServerWarnings {
 		if (suppressed >= 0) {
 			logger.warn("Server '{}' dropped a reply, because the send buffer of the system was full "
 					+ "(sendBufferSize){}", this.server, RateLimit.heldBack(suppressed));
+		}
+	}
+
+	void tooManyReplies(int maxReplyRate) {
+		long suppressed = this.replies.tryAcquire();
+		if (suppressed >= 0) {
+			logger.warn("Server '{}' drops replies to a sender that gets more than {} a second (maxReplyRate). The "
+					+ "sender may be another server, which answers the replies. If it is a client, raise the rate{}",
+					this.server, maxReplyRate, RateLimit.heldBack(suppressed));
 		}
 	}
 

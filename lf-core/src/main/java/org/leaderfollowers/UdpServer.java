@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  * {@link MessageHandler#onError} is called; it may send a last reply;</li>
  * <li>{@link Connection#send} sends a datagram to the sender, during the call or later,
  * by any thread, while the server is open. It never waits: if the system has no room for
- * a datagram, it is dropped and counted. If a reply exceeds the maximum reply ratio, it
- * throws a {@link ReplyRatioException};</li>
+ * a datagram, or its sender gets too many replies, it is dropped and counted. If a reply
+ * exceeds the maximum reply ratio, it throws a {@link ReplyRatioException};</li>
  * <li>{@link Connection#attributes} belong to this datagram only;</li>
  * <li>{@link Connection#suspend} announces a later reply. Until the suspension has ended
  * or timed out, the datagram counts as being handled, and a drain waits for it. Other
@@ -172,6 +172,8 @@ public final class UdpServer implements Server {
 
 		private int maxReplyRatio = 3;
 
+		private int maxReplyRate = 1000;
+
 		private Duration suspensionTimeout = Duration.ofSeconds(30);
 
 		private int receiveBufferSize;
@@ -288,6 +290,21 @@ public final class UdpServer implements Server {
 		}
 
 		/**
+		 * The maximum number of replies that are sent to one address and port in a
+		 * second, on average over 10 seconds. Further replies are dropped and counted;
+		 * {@link Connection#send} does not fail. The sender's address may be forged:
+		 * without this limit, an attacker could make two servers answer each other
+		 * without end. The memory for it is fixed, so a few addresses may have to share a
+		 * limit.
+		 * @param maxReplyRate from 1 to 1000000, or 0 for no limit; the default is 1000
+		 * @return this builder
+		 */
+		public Builder maxReplyRate(int maxReplyRate) {
+			this.maxReplyRate = Arguments.inRange("maxReplyRate", maxReplyRate, 0, 1_000_000);
+			return this;
+		}
+
+		/**
 		 * How long a datagram may be suspended. Afterwards it no longer counts as being
 		 * handled, and cannot be replied to.
 		 * @param suspensionTimeout the timeout, 0 for none; the default is 30 seconds
@@ -337,8 +354,8 @@ public final class UdpServer implements Server {
 					: new InetSocketAddress(this.port);
 			String shownName = (this.handlerName != null) ? this.handlerName : this.handler.getClass().getName();
 			UdpOptions options = new UdpOptions(this.maxMessageSize, this.maxInFlight, this.maxReplyRatio,
-					Arguments.nanos(this.suspensionTimeout), this.receiveBufferSize, this.sendBufferSize,
-					this.transfer);
+					this.maxReplyRate, Arguments.nanos(this.suspensionTimeout), this.receiveBufferSize,
+					this.sendBufferSize, this.transfer);
 			return new UdpServer(new UdpLifecycle(this.pool, this.name, requested, this.handler, shownName, options));
 		}
 

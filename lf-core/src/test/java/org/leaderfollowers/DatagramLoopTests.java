@@ -1,10 +1,15 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
+import java.net.SocketException;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -53,6 +58,52 @@ class DatagramLoopTests {
 			client.setSoTimeout((int) Engine.DEADLINE.toMillis());
 			client.send(new DatagramPacket(new byte[1], 1, loopback, one.port()));
 			client.receive(new DatagramPacket(new byte[1], 1));
+		}
+	}
+
+	@Test
+	void aLoopWithAServerOfAnotherProcessEnds() throws Exception {
+		UdpServer server = this.engine.start(UdpServer.builder(this.engine.pool(2, 4))
+			.maxReplyRate(1)
+			.handler((datagram, message) -> datagram.send(message)));
+		InetAddress loopback = InetAddress.getLoopbackAddress();
+		AtomicInteger answered = new AtomicInteger();
+		CompletableFuture<Void> echo;
+		// The engine does not know this socket, as if it belonged to another process.
+		try (DatagramSocket other = new DatagramSocket(0, loopback)) {
+			echo = CompletableFuture.runAsync(() -> echo(other, answered), (task) -> new Thread(task).start());
+			other.send(new DatagramPacket(new byte[1], 1, loopback, server.port()));
+			Engine.eventually().until(() -> server.snapshot().datagrams().limitedReplies() > 0);
+			// One datagram goes round, and the server has answered it for the last time.
+			Engine.eventually().until(() -> server.snapshot().datagrams().inFlight() == 0);
+			ServerSnapshot.Datagrams datagrams = server.snapshot().datagrams();
+			assertThat(datagrams.limitedReplies()).isOne();
+			assertThat(datagrams.sentReplies()).isEqualTo(answered.get()).isGreaterThanOrEqualTo(10);
+			assertThat(server.snapshot().receivedMessages()).isEqualTo(answered.get() + 1);
+			assertThat(this.engine.log()).filteredOn((line) -> line.contains("maxReplyRate"))
+				.singleElement()
+				.satisfies((line) -> assertThat(line).startsWith("WARN Server 'default' drops replies"));
+			try (DatagramPeer client = new DatagramPeer(server)) {
+				assertThat(client.ask("still served")).isEqualTo("still served");
+			}
+		}
+		echo.join();
+	}
+
+	private static void echo(DatagramSocket socket, AtomicInteger answered) {
+		try {
+			while (true) {
+				DatagramPacket packet = new DatagramPacket(new byte[1], 1);
+				socket.receive(packet);
+				answered.incrementAndGet();
+				socket.send(packet);
+			}
+		}
+		catch (SocketException ex) {
+			// The socket is closed: the test is over.
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
 		}
 	}
 

@@ -1025,6 +1025,8 @@ class UdpServerTests {
 		assertThatIllegalArgumentException().isThrownBy(() -> builder.maxInFlight(0));
 		assertThatIllegalArgumentException().isThrownBy(() -> builder.maxReplyRatio(-1));
 		assertThatIllegalArgumentException().isThrownBy(() -> builder.maxReplyRatio(10_001));
+		assertThatIllegalArgumentException().isThrownBy(() -> builder.maxReplyRate(-1));
+		assertThatIllegalArgumentException().isThrownBy(() -> builder.maxReplyRate(1_000_001));
 		assertThatIllegalArgumentException().isThrownBy(() -> builder.suspensionTimeout(Duration.ofMillis(-1)));
 		assertThatIllegalArgumentException().isThrownBy(() -> builder.receiveBufferSize(1023));
 		assertThatIllegalArgumentException().isThrownBy(() -> builder.sendBufferSize(0));

@@ -127,10 +127,11 @@ public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant sta
 
 		static @Nullable DatagramsDescriptor of(ServerSnapshot server) {
 			ServerSnapshot.Datagrams datagrams = server.datagrams();
-			return (datagrams != null) ? new DatagramsDescriptor(datagrams.inFlight(), datagrams.maxInFlight(),
-					datagrams.limitReached(), datagrams.truncated(), datagrams.rejected(), datagrams.receiveFailures(),
-					server.acceptingSuspended(), new RepliesDescriptor(datagrams.sentReplies(),
-							datagrams.refusedReplies(), datagrams.droppedReplies()))
+			return (datagrams != null)
+					? new DatagramsDescriptor(datagrams.inFlight(), datagrams.maxInFlight(), datagrams.limitReached(),
+							datagrams.truncated(), datagrams.rejected(), datagrams.receiveFailures(),
+							server.acceptingSuspended(), new RepliesDescriptor(datagrams.sentReplies(),
+									datagrams.refusedReplies(), datagrams.droppedReplies(), datagrams.limitedReplies()))
 					: null;
 		}
 
@@ -142,8 +143,9 @@ public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant sta
 	 * @param sent how many the system accepted
 	 * @param refused how many were too large in relation to their request
 	 * @param dropped how many the system did not accept
+	 * @param limited how many were dropped because their sender got too many
 	 */
-	public record RepliesDescriptor(long sent, long refused, long dropped) {
+	public record RepliesDescriptor(long sent, long refused, long dropped, long limited) {
 	}
 
 	/**

@@ -157,6 +157,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * same time. When it is reached, no further datagrams are read.
 	 * @param maxReplyRatio Maximum size of all replies to a datagram, as a multiple of
 	 * its own size, headers included. Use 0 for no replies at all.
+	 * @param maxReplyRate Maximum number of replies to one sender address and port in a
+	 * second, on average over 10 seconds. Use 0 for no limit.
 	 * @param suspensionTimeout Maximum time that a datagram may be suspended. Use 0 for
 	 * no timeout.
 	 * @param receiveBufferSize Size of the system's buffer for received datagrams that
@@ -165,8 +167,8 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * yet. Set by the system by default.
 	 */
 	public record Udp(@DefaultValue("1024") int maxInFlight, @DefaultValue("3") int maxReplyRatio,
-			@DefaultValue("30s") Duration suspensionTimeout, @Nullable DataSize receiveBufferSize,
-			@Nullable DataSize sendBufferSize) {
+			@DefaultValue("1000") int maxReplyRate, @DefaultValue("30s") Duration suspensionTimeout,
+			@Nullable DataSize receiveBufferSize, @Nullable DataSize sendBufferSize) {
 	}
 
 	/**

@@ -132,6 +132,7 @@ final class ServerMetrics implements MeterBinder, AutoCloseable {
 		server.and("outcome", "sent").counter("lf.datagrams.replies", replies, datagrams(Datagrams::sentReplies));
 		server.and("outcome", "refused").counter("lf.datagrams.replies", replies, datagrams(Datagrams::refusedReplies));
 		server.and("outcome", "dropped").counter("lf.datagrams.replies", replies, datagrams(Datagrams::droppedReplies));
+		server.and("outcome", "limited").counter("lf.datagrams.replies", replies, datagrams(Datagrams::limitedReplies));
 	}
 
 	private static void bindLimits(Meters.Reader<ClientLimiter, ClientLimiter> server, boolean datagrams) {

@@ -97,6 +97,7 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		Map<String, Function<Server, @Nullable Object>> udp = new LinkedHashMap<>();
 		udp.put("udp.max-in-flight", (server) -> server.udp().maxInFlight());
 		udp.put("udp.max-reply-ratio", (server) -> server.udp().maxReplyRatio());
+		udp.put("udp.max-reply-rate", (server) -> server.udp().maxReplyRate());
 		udp.put("udp.suspension-timeout", (server) -> server.udp().suspensionTimeout());
 		udp.put("udp.receive-buffer-size", (server) -> server.udp().receiveBufferSize());
 		udp.put("udp.send-buffer-size", (server) -> server.udp().sendBufferSize());
@@ -216,6 +217,7 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		Udp udp = this.properties.values().udp();
 		this.properties.set("udp.max-in-flight", udp.maxInFlight(), builder::maxInFlight, "be at least 1");
 		this.properties.set("udp.max-reply-ratio", udp.maxReplyRatio(), builder::maxReplyRatio, "be from 0 to 10000");
+		this.properties.set("udp.max-reply-rate", udp.maxReplyRate(), builder::maxReplyRate, "be from 0 to 1000000");
 		this.properties.set("udp.suspension-timeout", udp.suspensionTimeout(), builder::suspensionTimeout,
 				"not be negative");
 		this.properties.setBufferSize("udp.receive-buffer-size", udp.receiveBufferSize(), builder::receiveBufferSize);

@@ -101,12 +101,13 @@ class UdpServerTests {
 	void everyPropertyReachesTheEngine() {
 		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().build()) {
 			assertThat(builder(pool, "transport=udp", "port=1234", "address=127.0.0.1", "max-message-size=1KB",
-					"udp.max-in-flight=5", "udp.max-reply-ratio=10", "udp.suspension-timeout=6s",
-					"udp.receive-buffer-size=7KB", "udp.send-buffer-size=8KB"))
+					"udp.max-in-flight=5", "udp.max-reply-ratio=10", "udp.max-reply-rate=9",
+					"udp.suspension-timeout=6s", "udp.receive-buffer-size=7KB", "udp.send-buffer-size=8KB"))
 				.hasFieldOrPropertyWithValue("port", 1234)
 				.hasFieldOrPropertyWithValue("maxMessageSize", 1024)
 				.hasFieldOrPropertyWithValue("maxInFlight", 5)
 				.hasFieldOrPropertyWithValue("maxReplyRatio", 10)
+				.hasFieldOrPropertyWithValue("maxReplyRate", 9)
 				.hasFieldOrPropertyWithValue("suspensionTimeout", Duration.ofSeconds(6))
 				.hasFieldOrPropertyWithValue("receiveBufferSize", 7 * 1024)
 				.hasFieldOrPropertyWithValue("sendBufferSize", 8 * 1024);
@@ -165,6 +166,7 @@ class UdpServerTests {
 	@CsvSource(delimiter = '|', textBlock = """
 			udp.max-in-flight       | 5
 			udp.max-reply-ratio     | 5
+			udp.max-reply-rate      | 5
 			udp.suspension-timeout  | 5s
 			udp.receive-buffer-size | 5KB
 			udp.send-buffer-size    | 5KB
@@ -182,6 +184,7 @@ class UdpServerTests {
 			max-message-size        | 65KB  | Must be from 1 to 65536 bytes.
 			udp.max-in-flight       | 0     | Must be at least 1.
 			udp.max-reply-ratio     | 10001 | Must be from 0 to 10000.
+			udp.max-reply-rate      | -1    | Must be from 0 to 1000000.
 			udp.suspension-timeout  | -1s   | Must not be negative.
 			udp.receive-buffer-size | 1B    | Must be from 1024 to 1073741824 bytes.
 			udp.send-buffer-size    | 2GB   | Must be from 1024 to 1073741824 bytes.
@@ -238,7 +241,7 @@ class UdpServerTests {
 			assertThat(registry.get("lf.server.accepting").gauge().value()).isEqualTo(1);
 			assertThat(registry.getMeters()).map(Meter::getId)
 				.filteredOn((id) -> id.getName().startsWith("lf.datagrams"))
-				.hasSize(8)
+				.hasSize(9)
 				.allSatisfy((id) -> assertThat(id.getDescription()).isNotBlank());
 			ServerDescriptor server = new LeaderFollowersEndpoint(null, pools, servers, new ClientLimiters(null),
 					(caller) -> false, (name) -> List.of(), Duration.ZERO, context)
