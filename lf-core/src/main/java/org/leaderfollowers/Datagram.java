@@ -228,9 +228,8 @@ final class Datagram extends EngineConnection {
 
 	/** Called when the handler has returned. */
 	void handled() {
-		if ((int) HOLDS.getAndAdd(this, -HANDLER) == HANDLER) {
-			this.receiver.finished(this);
-		}
+		boolean finished = (int) HOLDS.getAndAdd(this, -HANDLER) == HANDLER;
+		this.receiver.handlerReturned(this, finished);
 	}
 
 	/**

@@ -14,7 +14,6 @@ import java.util.Arrays;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
@@ -109,17 +108,11 @@ final class DatagramReceiver extends BoundSocket {
 	 */
 	private final int room;
 
-	/** If no more than this many datagrams are under way, reading resumes. */
-	private final int resumeAt;
-
-	private final AtomicInteger inFlight = new AtomicInteger();
+	private final DatagramsUnderWay underWay;
 
 	private volatile boolean aborted;
 
 	// Used by the owner only; volatile if other threads read it
-
-	/** Whether reading has stopped until fewer datagrams are under way. */
-	private volatile boolean throttled;
 
 	/** Whether reading has ended for good. */
 	private volatile boolean inputEnded;
@@ -130,8 +123,8 @@ final class DatagramReceiver extends BoundSocket {
 	private long latestId;
 
 	DatagramReceiver(ServerState server, DatagramChannel channel, HandleFactory handles, Clock clock,
-			MessageHandler handler, String handlerName, UdpOptions options, ServerCounters counters,
-			DatagramCounters datagramCounters, ServerWarnings warnings) throws IOException {
+			DatagramShare share, MessageHandler handler, String handlerName, UdpOptions options,
+			ServerCounters counters, DatagramCounters datagramCounters, ServerWarnings warnings) throws IOException {
 		super(server, channel, handles,
 				new HandledWork("datagrams of server '" + server.name() + "'", server.name(), handlerName),
 				new RetryBackoff(server.name(), TOLERATED_FAILURES,
@@ -147,7 +140,7 @@ final class DatagramReceiver extends BoundSocket {
 		this.warnings = warnings;
 		this.replies = new DatagramReplies(server, channel, options, counters, datagramCounters, warnings, clock);
 		this.suspensions = new DatagramSuspensions(options.suspensionNanos());
-		this.resumeAt = Math.max(0, options.maxInFlight() - 1 - options.maxInFlight() / 4);
+		this.underWay = new DatagramsUnderWay(options.maxInFlight(), share, datagramCounters, warnings);
 		this.room = Math.min(options.maxMessageSize() + 1, Participant.BUFFER_SIZE);
 		this.localAddress = (InetSocketAddress) channel.getLocalAddress();
 		this.ownAddresses = ownAddresses(this.localAddress.getAddress());
@@ -244,7 +237,7 @@ final class DatagramReceiver extends BoundSocket {
 			if (this.backoff.isBackingOff() && this.server.isDraining()) {
 				endInput();
 			}
-			if (datagram == null && wantsInput()) {
+			if (datagram == null && wantsInput() && !this.underWay.isCrowded()) {
 				datagram = receive(input);
 			}
 		}
@@ -289,7 +282,7 @@ final class DatagramReceiver extends BoundSocket {
 				}
 				else {
 					Datagram datagram = new Datagram(this, ++this.latestId, length, sender);
-					begin();
+					this.underWay.begin();
 					return datagram;
 				}
 			}
@@ -352,7 +345,7 @@ final class DatagramReceiver extends BoundSocket {
 
 	@Override
 	boolean isOver() {
-		return this.aborted || !this.channel.isOpen() || (this.inputEnded && this.inFlight.get() == 0);
+		return this.aborted || !this.channel.isOpen() || (this.inputEnded && inFlight() == 0);
 	}
 
 	@Override
@@ -363,7 +356,7 @@ final class DatagramReceiver extends BoundSocket {
 		if (this.server.isPaused() && !this.server.isDraining()) {
 			return false;
 		}
-		return !this.throttled || this.inFlight.get() <= this.resumeAt;
+		return this.underWay.hasRoom();
 	}
 
 	private void endInput() {
@@ -373,32 +366,33 @@ final class DatagramReceiver extends BoundSocket {
 
 	// Under way
 
-	/** Called by the owner. */
-	private void begin() {
-		if (this.inFlight.incrementAndGet() >= this.options.maxInFlight()) {
-			this.throttled = true;
-			this.datagramCounters.limitReached.increment();
-			this.warnings.tooManyInFlight(this.options.maxInFlight());
-		}
-		else if (this.throttled) {
-			this.throttled = false;
-		}
-	}
-
 	/** Called when a datagram is no longer under way. Any thread. */
 	void finished(Datagram datagram) {
 		this.suspensions.remove(datagram);
-		int left = this.inFlight.decrementAndGet();
-		// The thread that pauses the handle does so before it checks how many datagrams
-		// are under way.
-		if ((left == this.resumeAt || left == 0) && this.handle.isPaused()) {
+		if (this.underWay.finished() && this.handle.isPaused()) {
 			look();
 		}
 		this.server.changed();
 	}
 
+	/**
+	 * Called when a handler has returned. Any thread.
+	 * @param finished whether the datagram is no longer under way
+	 */
+	void handlerReturned(Datagram datagram, boolean finished) {
+		if (finished) {
+			this.suspensions.remove(datagram);
+		}
+		if (this.underWay.handlerReturned(finished) && this.handle.isPaused()) {
+			look();
+		}
+		if (finished) {
+			this.server.changed();
+		}
+	}
+
 	int inFlight() {
-		return this.inFlight.get();
+		return this.underWay.count();
 	}
 
 	/** Whether all datagrams that had been received have been read. */

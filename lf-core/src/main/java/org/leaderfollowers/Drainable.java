@@ -22,6 +22,13 @@ interface Drainable {
 	}
 
 	/**
+	 * Whether it is a server of datagrams.
+	 */
+	default boolean servesDatagrams() {
+		return false;
+	}
+
+	/**
 	 * Drains and closes.
 	 * @param grace how long to drain
 	 * @return whether every message received was answered

@@ -88,6 +88,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final PoolShutdown shutdown;
 
+	/** How many threads each UDP server may occupy. */
+	final DatagramShare datagramShare;
+
 	/** The minimum number of handle sets that are in use. */
 	private final int leastSets;
 
@@ -123,6 +126,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				starvationMonitor, this.memory, upcalls);
 		this.handOffs = new HandOffJournal(this.handleSets, this.sources);
 		this.shutdown = new PoolShutdown(options, this.threads, this.handleSets, this.sources, this.promotion);
+		this.datagramShare = new DatagramShare(this.threads, !options.eventSources().isEmpty());
 	}
 
 	private Leadership[] leaderships() {
@@ -472,10 +476,12 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	void serves(Drainable server) {
 		this.shutdown.add(server);
+		this.datagramShare.add(server);
 	}
 
 	void servesNoMore(Drainable server) {
 		this.shutdown.remove(server);
+		this.datagramShare.remove(server);
 	}
 
 	/**

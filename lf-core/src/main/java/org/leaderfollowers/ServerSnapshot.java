@@ -107,7 +107,8 @@ public record ServerSnapshot(String name, State state, String pool, @Nullable St
 	 *
 	 * @param inFlight how many are being handled or suspended
 	 * @param limitReached how often reading stopped for a while because the maximum
-	 * number of datagrams was being handled or suspended
+	 * number of datagrams was being handled or suspended, or the handlers occupied all
+	 * threads that they may
 	 * @param truncated how many were dropped because they were larger than the maximum
 	 * message size
 	 * @param rejected how many were dropped because their sender was forged

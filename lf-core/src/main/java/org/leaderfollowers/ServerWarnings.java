@@ -149,6 +149,17 @@ final class ServerWarnings {
 		}
 	}
 
+	void tooManyHandlers(int most) {
+		long suppressed = this.inFlight.tryAcquire();
+		if (suppressed >= 0) {
+			logger
+				.warn("Server '{}' reads no datagrams at the moment: its handlers occupy {} threads of pool '{}', and "
+						+ "the others are left for whatever else the pool serves. The system keeps some of the datagrams, "
+						+ "and drops the rest. Use more threads (maxThreads) or a pool for datagrams only{}",
+						this.server, most, this.pool, RateLimit.heldBack(suppressed));
+		}
+	}
+
 	void noRoomForReply() {
 		long suppressed = this.noRoom.tryAcquire();
 		if (suppressed >= 0) {

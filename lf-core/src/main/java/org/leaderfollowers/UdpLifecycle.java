@@ -61,10 +61,15 @@ final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 	BoundSocket newSocket(DatagramChannel channel) throws IOException {
 		HandleFactory handles = (socket, handler) -> pool().handleSets()
 			.newHandle(socket, handler, SelectionKey.OP_READ, new HandlerProfile());
-		DatagramReceiver created = new DatagramReceiver(state(), channel, handles, pool().clock, this.handler,
-				this.handlerName, this.options, this.counters, this.datagramCounters, this.warnings);
+		DatagramReceiver created = new DatagramReceiver(state(), channel, handles, pool().clock, pool().datagramShare,
+				this.handler, this.handlerName, this.options, this.counters, this.datagramCounters, this.warnings);
 		this.receiver = created;
 		return created;
+	}
+
+	@Override
+	public boolean servesDatagrams() {
+		return true;
 	}
 
 	@Override

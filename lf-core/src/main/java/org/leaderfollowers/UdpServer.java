@@ -261,10 +261,11 @@ public final class UdpServer implements Server {
 		 * The maximum number of datagrams that are handled or
 		 * {@linkplain Connection#suspend suspended} at the same time. When this number is
 		 * reached, the server stops reading: the system fills its receive buffer and
-		 * drops further datagrams, which only the system can report. If a flood of
-		 * datagrams arrives and the handler blocks, the datagrams occupy at most this
-		 * number of threads. So for a server that shares its pool with others, set less
-		 * than the maximum number of threads.
+		 * drops further datagrams, which only the system can report.
+		 * <p>
+		 * If the pool serves anything else, handlers of datagrams also leave it a quarter
+		 * of the threads, whatever this maximum is; several servers of datagrams divide
+		 * the rest.
 		 * @param maxInFlight at least 1; the default is 1024
 		 * @return this builder
 		 */

@@ -205,7 +205,7 @@ class ArchitectureTests {
 
 		POOL("LeaderFollowersPool", "PoolBuilder", "PoolOptions", "PoolThreads", "PoolListeners", "PoolMonitor",
 				"PoolShutdown", "StarvationMonitor", "HandOffJournal", "RawEventHandler", "Drainable", "EventRoad",
-				"EventSources", "BoundWait", "NestedUpcalls"),
+				"EventSources", "BoundWait", "NestedUpcalls", "DatagramShare"),
 
 		HANDLE_SETS("Handle", "HandleSet", "HandleSets", "EventCounters", "SelectableHandle", "HandleFactory",
 				"EventHandler", "EngineEventHandler", "Participant", "BoundInput", "MessageDecoder", "Turn",

@@ -290,6 +290,91 @@ class UdpServerTests {
 	}
 
 	@ParameterizedTest
+	@EnumSource
+	void aFloodLeavesThreadsToOtherServers(PromotionPolicy policy) throws Exception {
+		LeaderFollowersPool pool = pool(policy, 2, 8);
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger inside = new AtomicInteger();
+		MessageHandler blocks = (datagram, message) -> {
+			inside.incrementAndGet();
+			Engine.pass(gate);
+			datagram.send(message);
+		};
+		TcpServer connections = this.engine.lines(pool, UdpServerTests::echo);
+		UdpServer flooded = start(pool, blocks);
+		UdpServer flooded2 = start(pool, blocks);
+		try (DatagramPeer peer = new DatagramPeer(flooded);
+				DatagramPeer peer2 = new DatagramPeer(flooded2);
+				Peer client = this.engine.connect(connections)) {
+			for (int i = 0; i < 50; i++) {
+				peer.send("flood");
+				peer2.send("flood");
+			}
+			Engine.eventually()
+				.until(() -> datagrams(flooded).limitReached() > 0 && datagrams(flooded2).limitReached() > 0);
+			for (int i = 0; i < 100; i++) {
+				client.send("calm\n");
+				assertThat(client.readLine()).isEqualTo("calm");
+			}
+			// Each has half of three quarters of the threads.
+			assertThat(datagrams(flooded).inFlight()).isEqualTo(3);
+			assertThat(datagrams(flooded2).inFlight()).isEqualTo(3);
+			Engine.eventually().until(() -> inside.get() == 6);
+			gate.countDown();
+			for (int i = 0; i < 50; i++) {
+				assertThat(peer.receive()).isEqualTo("flood");
+				assertThat(peer2.receive()).isEqualTo("flood");
+			}
+		}
+		assertThat(this.engine.log()).anyMatch((line) -> line.contains("occupy 3 threads of pool"));
+	}
+
+	@Test
+	void suspendedDatagramsOccupyNoThreads() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		this.engine.lines(pool, UdpServerTests::echo);
+		BlockingQueue<OwedReply> owed = new LinkedBlockingQueue<>();
+		UdpServer server = start(pool, (datagram, message) -> owed.add(datagram.owe()));
+		try (DatagramPeer peer = new DatagramPeer(server)) {
+			for (int i = 0; i < 100; i++) {
+				peer.send("x");
+			}
+			for (int i = 0; i < 100; i++) {
+				OwedReply reply = owed.take();
+				reply.send(Engine.bytes("later"));
+				reply.close();
+				assertThat(peer.receive()).isEqualTo("later");
+			}
+		}
+		Engine.eventually().until(() -> datagrams(server).inFlight() == 0);
+		assertThat(owed).isEmpty();
+	}
+
+	@ParameterizedTest
+	@CsvSource({ "EAGER, 1", "EAGER, 3", "ADAPTIVE, 1", "ADAPTIVE, 2", "ADAPTIVE, 4" })
+	void nothingIsStuckIfThreadsAreShared(PromotionPolicy policy, int threads) throws Exception {
+		LeaderFollowersPool pool = pool(policy, 1, threads);
+		this.engine.lines(pool, UdpServerTests::echo);
+		UdpServer server = this.engine
+			.start(UdpServer.builder(pool).receiveBufferSize(200_000).handler((datagram, message) -> {
+				if (datagram.id() % 7 == 0) {
+					Thread.yield();
+				}
+				datagram.send(message);
+			}));
+		try (DatagramPeer peer = new DatagramPeer(server)) {
+			for (int round = 0; round < 200; round++) {
+				for (int i = 0; i < 20; i++) {
+					peer.send("x");
+				}
+				for (int i = 0; i < 20; i++) {
+					assertThat(peer.receive()).isEqualTo("x");
+				}
+			}
+		}
+	}
+
+	@ParameterizedTest
 	@CsvSource({ "EAGER, 1", "EAGER, 2", "ADAPTIVE, 1", "ADAPTIVE, 2", "ADAPTIVE, 5" })
 	void nothingIsStuckAtTheLimit(PromotionPolicy policy, int limit) throws Exception {
 		UdpServer server = this.engine.start(UdpServer.builder(pool(policy, 4, 8))

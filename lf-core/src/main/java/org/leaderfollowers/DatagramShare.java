@@ -1,0 +1,63 @@
+package org.leaderfollowers;
+
+import java.util.HashSet;
+import java.util.Set;
+
+import org.leaderfollowers.internal.promotion.ThreadSupply;
+
+/**
+ * How many threads of a pool the handlers of one UDP server may occupy.
+ * <p>
+ * A flood of datagrams needs no connection, so no other limit slows it down. If handlers
+ * block, it would occupy all threads, and nothing else in the pool would be served.
+ * Therefore, UDP servers leave a quarter of the threads to the other servers, clients and
+ * event sources of the pool, and divide the rest among them. A UDP server that has the
+ * pool for itself may occupy all threads.
+ */
+final class DatagramShare {
+
+	private final ThreadSupply threads;
+
+	/** Whether the pool was built for event sources, which need threads as well. */
+	private final boolean hasSources;
+
+	private final Set<Drainable> served = new HashSet<>();
+
+	/** The number of UDP servers. */
+	private volatile int servers;
+
+	/** Whether the pool serves anything else. */
+	private volatile boolean hasOthers;
+
+	DatagramShare(ThreadSupply threads, boolean hasSources) {
+		this.threads = threads;
+		this.hasSources = hasSources;
+		this.hasOthers = hasSources;
+	}
+
+	synchronized void add(Drainable drainable) {
+		this.served.add(drainable);
+		count();
+	}
+
+	synchronized void remove(Drainable drainable) {
+		this.served.remove(drainable);
+		count();
+	}
+
+	private void count() {
+		int datagrams = (int) this.served.stream().filter(Drainable::servesDatagrams).count();
+		this.hasOthers = this.hasSources || this.served.size() > datagrams;
+		this.servers = datagrams;
+	}
+
+	/** The maximum number of threads for each UDP server, at least 1. Any thread. */
+	int most() {
+		int most = this.threads.settings().maxThreads();
+		if (this.hasOthers) {
+			most -= Math.max(1, most / 4);
+		}
+		return Math.max(1, most / Math.max(1, this.servers));
+	}
+
+}

@@ -1,0 +1,115 @@
+package org.leaderfollowers;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The datagrams of a server that are under way, and the limits at which it stops reading:
+ * how many are under way, and how many threads their handlers occupy.
+ * <p>
+ * After the server has stopped reading at a limit, it resumes when the number is a
+ * quarter below the limit. No wake-up is lost: the owner of the socket notes why it stops
+ * reading, pauses the handle, and then checks the numbers again. A thread that ends
+ * something changes the numbers first, and then checks whether the handle is paused.
+ */
+final class DatagramsUnderWay {
+
+	/** A handler that runs. The lower bits count the datagrams under way. */
+	private static final long HANDLER = 1L << Integer.SIZE;
+
+	private final int maxInFlight;
+
+	private final DatagramShare share;
+
+	private final DatagramCounters counters;
+
+	private final ServerWarnings warnings;
+
+	/**
+	 * How many datagrams are under way, and times {@link #HANDLER} how many handlers run.
+	 */
+	private final AtomicLong underWay = new AtomicLong();
+
+	/** Whether reading has stopped until fewer datagrams are under way. */
+	private volatile boolean throttled;
+
+	/** Whether reading has stopped until the handlers occupy fewer threads. */
+	private volatile boolean crowded;
+
+	DatagramsUnderWay(int maxInFlight, DatagramShare share, DatagramCounters counters, ServerWarnings warnings) {
+		this.maxInFlight = maxInFlight;
+		this.share = share;
+		this.counters = counters;
+		this.warnings = warnings;
+	}
+
+	/** How many are under way. Any thread. */
+	int count() {
+		return (int) this.underWay.get();
+	}
+
+	private int handlers() {
+		return (int) (this.underWay.get() >>> Integer.SIZE);
+	}
+
+	/** Whether no limit was reached, or reading may resume. Any thread. */
+	boolean hasRoom() {
+		return (!this.throttled || count() <= resumeAt(this.maxInFlight))
+				&& (!this.crowded || handlers() <= resumeAt(this.share.most()));
+	}
+
+	private static int resumeAt(int limit) {
+		return Math.max(0, limit - 1 - limit / 4);
+	}
+
+	/**
+	 * Whether the handlers occupy all threads that they may. Called by the owner before
+	 * it reads, and not after it: if no other datagram follows, reading need not stop.
+	 */
+	boolean isCrowded() {
+		int most = this.share.most();
+		boolean is = handlers() >= most;
+		if (is) {
+			this.counters.limitReached.increment();
+			this.warnings.tooManyHandlers(most);
+		}
+		if (is != this.crowded) {
+			this.crowded = is;
+		}
+		return is;
+	}
+
+	/** A datagram was read, and its handler will be called. Called by the owner. */
+	void begin() {
+		if ((int) this.underWay.addAndGet(HANDLER + 1) >= this.maxInFlight) {
+			this.throttled = true;
+			this.counters.limitReached.increment();
+			this.warnings.tooManyInFlight(this.maxInFlight);
+		}
+		else if (this.throttled) {
+			this.throttled = false;
+		}
+	}
+
+	/**
+	 * A handler has returned. Any thread.
+	 * @param finished whether its datagram is no longer under way
+	 * @return whether reading resumes if the handle is paused
+	 */
+	boolean handlerReturned(boolean finished) {
+		return ended(finished ? HANDLER + 1 : HANDLER);
+	}
+
+	/**
+	 * A datagram is no longer under way, after its handler has returned. Any thread.
+	 * @return whether reading resumes if the handle is paused
+	 */
+	boolean finished() {
+		return ended(1);
+	}
+
+	private boolean ended(long count) {
+		// A drain waits until none is under way.
+		return (int) this.underWay.addAndGet(-count) == 0 || ((this.throttled || this.crowded) && hasRoom());
+	}
+
+}
