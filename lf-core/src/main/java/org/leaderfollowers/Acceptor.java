@@ -4,6 +4,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.lifecycle.RetryBackoff;
 import org.leaderfollowers.internal.promotion.HandledWork;
@@ -30,6 +31,8 @@ final class Acceptor extends BoundSocket {
 
 	private final Admission admission;
 
+	private final @Nullable HandshakeGate gate;
+
 	private volatile boolean closeRequested;
 
 	Acceptor(ServerState server, ServerSocketChannel channel, int backlog, HandleFactory handles, Admission admission) {
@@ -44,6 +47,7 @@ final class Acceptor extends BoundSocket {
 		this.channel = channel;
 		this.backlog = backlog;
 		this.admission = admission;
+		this.gate = admission.gate();
 	}
 
 	/** Accepts connections. Nothing is left to dispatch to the application. */
@@ -105,6 +109,9 @@ final class Acceptor extends BoundSocket {
 				return false;
 			}
 			for (int i = 0; i < MAX_ACCEPTS; i++) {
+				if (this.gate != null && !this.closeRequested && !this.gate.tryPass()) {
+					return false;
+				}
 				SocketChannel accepted = this.channel.accept();
 				if (accepted == null) {
 					this.backoff.succeeded();
@@ -127,7 +134,12 @@ final class Acceptor extends BoundSocket {
 
 	@Override
 	boolean wantsInput() {
-		return !this.backoff.isBackingOff() && !this.server.isPaused();
+		return !this.backoff.isBackingOff() && !this.server.isPaused() && (this.gate == null || this.gate.isOpen());
+	}
+
+	@Override
+	boolean waitsForTime() {
+		return super.waitsForTime() || (this.gate != null && this.gate.retryNanos() != NO_DEADLINE);
 	}
 
 	@Override
@@ -168,7 +180,8 @@ final class Acceptor extends BoundSocket {
 	@Override
 	public long deadline(long nowNanos) {
 		// Expiry needs no action, because the look that follows it retries.
-		return this.backoff.retryNanos();
+		return (this.gate != null) ? EngineEventHandler.earlier(this.backoff.retryNanos(), this.gate.retryNanos())
+				: this.backoff.retryNanos();
 	}
 
 	/**

@@ -82,6 +82,12 @@ final class Admission {
 		connection.open();
 	}
 
+	/** Limits TLS handshakes, or {@code null} if the server does not use TLS. */
+	@Nullable HandshakeGate gate() {
+		TlsGenerations tls = this.context.tls();
+		return (tls != null) ? tls.gate() : null;
+	}
+
 	/** Whether memory is left for another connection. If not, some of it is freed. */
 	boolean hasMemory() {
 		return !this.context.memory().isScarce();

@@ -55,12 +55,17 @@ abstract class BoundSocket implements EngineEventHandler {
 	/** Whether the socket is to be closed. */
 	abstract boolean isOver();
 
+	/** Whether the socket is looked at again at its {@linkplain #deadline deadline}. */
+	boolean waitsForTime() {
+		return this.backoff.isBackingOff();
+	}
+
 	/** Ignores further events until there is a reason to look again. */
 	final boolean pause() {
 		if (this.handle.pause() == Release.LOOK_AGAIN) {
 			return false;
 		}
-		if (this.backoff.isBackingOff()) {
+		if (waitsForTime()) {
 			this.handle.request(SelectableHandle.TIMER);
 		}
 		// A reason may have come between the last check and the pause.

@@ -75,9 +75,9 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 	}
 
 	/** Counts a connection that is established and has been passed to the application. */
-	void established() {
-		if (this.tls != null) {
-			this.tls.established();
+	void established(Transport transport) {
+		if (this.tls != null && transport instanceof TlsTransport own) {
+			this.tls.established(own);
 		}
 	}
 

@@ -77,9 +77,12 @@ public record ServerSnapshot(String name, State state, String pool, @Nullable St
 	 * configuration; configurations without connections are omitted
 	 * @param completedHandshakes how many handshakes have succeeded
 	 * @param failedHandshakes how many have failed or taken too long
+	 * @param pendingHandshakes how many are under way
+	 * @param limitReached how often the server accepted no connections for a while,
+	 * because too many handshakes were under way or had begun
 	 */
 	public record Tls(int generation, Map<Integer, Integer> openConnections, long completedHandshakes,
-			long failedHandshakes) {
+			long failedHandshakes, int pendingHandshakes, long limitReached) {
 	}
 
 	/**

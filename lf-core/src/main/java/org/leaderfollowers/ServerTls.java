@@ -25,6 +25,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ServerTls {
 
+	private static final int DEFAULT_HANDSHAKES = 1000;
+
+	/** About half of the full handshakes that a processor can do in a second. */
+	private static final int DEFAULT_RATE = 500;
+
 	private final SSLContext context;
 
 	private final ClientAuth clientAuth;
@@ -33,12 +38,18 @@ public final class ServerTls {
 
 	private final @Nullable List<String> cipherSuites;
 
+	private final int maxHandshakes;
+
+	private final int maxHandshakeRate;
+
 	private ServerTls(SSLContext context, ClientAuth clientAuth, @Nullable List<String> protocols,
-			@Nullable List<String> cipherSuites) {
+			@Nullable List<String> cipherSuites, int maxHandshakes, int maxHandshakeRate) {
 		this.context = context;
 		this.clientAuth = clientAuth;
 		this.protocols = protocols;
 		this.cipherSuites = cipherSuites;
+		this.maxHandshakes = maxHandshakes;
+		this.maxHandshakeRate = maxHandshakeRate;
 	}
 
 	/**
@@ -50,7 +61,8 @@ public final class ServerTls {
 	 */
 	public static ServerTls of(SSLContext context) {
 		requireInitialised(context);
-		return new ServerTls(context, ClientAuth.NONE, null, null);
+		return new ServerTls(context, ClientAuth.NONE, null, null, DEFAULT_HANDSHAKES,
+				DEFAULT_RATE * Runtime.getRuntime().availableProcessors());
 	}
 
 	static void requireInitialised(SSLContext context) {
@@ -73,7 +85,8 @@ public final class ServerTls {
 	 */
 	public ServerTls clientAuth(ClientAuth clientAuth) {
 		Objects.requireNonNull(clientAuth, "'clientAuth' must not be null");
-		return new ServerTls(this.context, clientAuth, this.protocols, this.cipherSuites);
+		return new ServerTls(this.context, clientAuth, this.protocols, this.cipherSuites, this.maxHandshakes,
+				this.maxHandshakeRate);
 	}
 
 	/**
@@ -86,7 +99,7 @@ public final class ServerTls {
 	public ServerTls protocols(String... protocols) {
 		return new ServerTls(this.context, this.clientAuth,
 				supported("protocols", protocols, this.context.getSupportedSSLParameters().getProtocols()),
-				this.cipherSuites);
+				this.cipherSuites, this.maxHandshakes, this.maxHandshakeRate);
 	}
 
 	/**
@@ -98,7 +111,41 @@ public final class ServerTls {
 	 */
 	public ServerTls cipherSuites(String... cipherSuites) {
 		return new ServerTls(this.context, this.clientAuth, this.protocols,
-				supported("cipherSuites", cipherSuites, this.context.getSupportedSSLParameters().getCipherSuites()));
+				supported("cipherSuites", cipherSuites, this.context.getSupportedSSLParameters().getCipherSuites()),
+				this.maxHandshakes, this.maxHandshakeRate);
+	}
+
+	/**
+	 * How many connections of the server may wait for the end of their handshake. While
+	 * there are so many, the server accepts no others, which wait in the backlog of the
+	 * system.
+	 * @param maxHandshakes at least 1, or 0 for no limit; the default is 1000
+	 * @return a copy with this value
+	 */
+	public ServerTls maxHandshakes(int maxHandshakes) {
+		return new ServerTls(this.context, this.clientAuth, this.protocols, this.cipherSuites,
+				Arguments.inRange("maxHandshakes", maxHandshakes, 0, Integer.MAX_VALUE), this.maxHandshakeRate);
+	}
+
+	/**
+	 * How many handshakes of the server may begin in a second, because each of them costs
+	 * much processor time. The server accepts further connections later; until then, they
+	 * wait in the backlog of the system.
+	 * @param maxHandshakeRate from 1 to 1000000, or 0 for no limit; the default is 500
+	 * for each processor
+	 * @return a copy with this value
+	 */
+	public ServerTls maxHandshakeRate(int maxHandshakeRate) {
+		return new ServerTls(this.context, this.clientAuth, this.protocols, this.cipherSuites, this.maxHandshakes,
+				Arguments.inRange("maxHandshakeRate", maxHandshakeRate, 0, 1_000_000));
+	}
+
+	int maxHandshakes() {
+		return this.maxHandshakes;
+	}
+
+	int maxHandshakeRate() {
+		return this.maxHandshakeRate;
 	}
 
 	static List<String> supported(String name, String[] wanted, String[] supported) {

@@ -34,6 +34,8 @@ final class ServerWarnings {
 
 	private final RateLimit overloads = everyTenSeconds();
 
+	private final RateLimit handshakes = everyTenSeconds();
+
 	private final RateLimit notEstablished = everyTenSeconds();
 
 	private final RateLimit truncations = everyTenSeconds();
@@ -71,6 +73,20 @@ final class ServerWarnings {
 					"Server '{}' rejected a connection: {} are open, which is the maximum number of "
 							+ "connections (maxConnections){}",
 					this.server, maxConnections, RateLimit.heldBack(suppressed));
+		}
+	}
+
+	void tooManyHandshakes(boolean full, ServerTls limits) {
+		long suppressed = this.handshakes.tryAcquire();
+		if (suppressed >= 0) {
+			logger.warn(
+					"Server '{}' accepts no connections at the moment: {}. They wait in the backlog of the system{}",
+					this.server,
+					full ? limits.maxHandshakes()
+							+ " TLS handshakes are under way, which is the maximum (maxHandshakes)"
+							: "more than " + limits.maxHandshakeRate()
+									+ " TLS handshakes a second have begun (maxHandshakeRate)",
+					RateLimit.heldBack(suppressed));
 		}
 	}
 

@@ -166,7 +166,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		if (this.context.timeouts().watchAll()) {
 			watch();
 		}
-		this.context.established();
+		this.context.established(this.transport);
 	}
 
 	final long nanoTime() {

@@ -45,7 +45,8 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		ConnectionContext own = new ConnectionContext(state(), handler, framing, options.limits(), options.timeouts(),
 				new ServerCounters(ServicePools.Options.handleSets(pool, options.classes())), warnings,
 				new ConnectionRegistry(this::connectionClosed),
-				(tls != null) ? new TlsGenerations(tls, pool.memory()) : null,
+				(tls != null) ? new TlsGenerations(tls, pool.memory(),
+						new HandshakeGate(tls, pool.clock, warnings, this::handshakeEnded)) : null,
 				new PoolHandles(pool, SelectionKey.OP_READ), pool.clock, pool.memory(),
 				HandledWork.ofConnections(name, handlerName), options.window(),
 				new WireLog("server '%s'".formatted(name)), false, null);
@@ -93,6 +94,14 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 		Acceptor current = this.acceptor;
 		if (current != null) {
 			current.connectionClosed();
+		}
+	}
+
+	/** The acceptor waits for the end of handshakes. */
+	private void handshakeEnded() {
+		Acceptor current = this.acceptor;
+		if (current != null) {
+			current.look();
 		}
 	}
 

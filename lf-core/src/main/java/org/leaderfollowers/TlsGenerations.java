@@ -19,6 +19,8 @@ final class TlsGenerations {
 
 	private final MemoryBudget budget;
 
+	private final HandshakeGate gate;
+
 	private final LongAdder completed = new LongAdder();
 
 	private final LongAdder failed = new LongAdder();
@@ -30,14 +32,23 @@ final class TlsGenerations {
 
 	private int generation = 1;
 
-	TlsGenerations(ServerTls first, MemoryBudget budget) {
+	TlsGenerations(ServerTls first, MemoryBudget budget, HandshakeGate gate) {
 		this.current = first;
+		this.gate = gate;
 		this.budget = budget;
 	}
 
-	synchronized void replace(ServerTls next) {
-		this.current = next;
-		this.generation++;
+	void replace(ServerTls next) {
+		synchronized (this) {
+			this.current = next;
+			this.generation++;
+		}
+		this.gate.limits(next);
+	}
+
+	/** Decides whether handshakes may begin. */
+	HandshakeGate gate() {
+		return this.gate;
 	}
 
 	/**
@@ -54,15 +65,21 @@ final class TlsGenerations {
 		synchronized (this) {
 			this.connections.merge(number, 1, Integer::sum);
 		}
+		this.gate.begin(transport);
 		return transport;
 	}
 
-	void established() {
+	void established(TlsTransport transport) {
 		this.completed.increment();
+		this.gate.end(transport);
 	}
 
-	synchronized void closed(TlsTransport transport) {
-		this.connections.computeIfPresent(transport.generation(), (number, count) -> (count > 1) ? count - 1 : null);
+	void closed(TlsTransport transport) {
+		synchronized (this) {
+			this.connections.computeIfPresent(transport.generation(),
+					(number, count) -> (count > 1) ? count - 1 : null);
+		}
+		this.gate.end(transport);
 	}
 
 	void failed() {
@@ -71,7 +88,7 @@ final class TlsGenerations {
 
 	synchronized ServerSnapshot.Tls snapshot() {
 		return new ServerSnapshot.Tls(this.generation, Map.copyOf(this.connections), this.completed.sum(),
-				this.failed.sum());
+				this.failed.sum(), this.gate.underWay(), this.gate.limitReached());
 	}
 
 }

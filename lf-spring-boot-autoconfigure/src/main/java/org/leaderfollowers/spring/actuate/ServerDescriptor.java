@@ -178,7 +178,9 @@ public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant sta
 
 		static @Nullable TlsDescriptor of(ServerSnapshot.@Nullable Tls tls) {
 			return (tls != null) ? new TlsDescriptor(tls.generation(), new TreeMap<>(tls.openConnections()),
-					new HandshakesDescriptor(tls.completedHandshakes(), tls.failedHandshakes())) : null;
+					new HandshakesDescriptor(tls.completedHandshakes(), tls.failedHandshakes(), tls.pendingHandshakes(),
+							tls.limitReached()))
+					: null;
 		}
 
 	}
@@ -188,8 +190,11 @@ public record ServerDescriptor(ServerSnapshot.State state, @Nullable Instant sta
 	 *
 	 * @param completed how many succeeded
 	 * @param failed how many failed or took too long
+	 * @param pending how many are under way
+	 * @param limitReached how often the server accepted no connections for a while
+	 * because of them
 	 */
-	public record HandshakesDescriptor(long completed, long failed) {
+	public record HandshakesDescriptor(long completed, long failed, int pending, long limitReached) {
 	}
 
 }

@@ -5,6 +5,7 @@ import org.apache.commons.logging.LogFactory;
 import org.leaderfollowers.ClientAuth;
 import org.leaderfollowers.ClientTls;
 import org.leaderfollowers.ServerTls;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Ssl;
 
 import org.springframework.boot.ssl.SslBundle;
 import org.springframework.boot.ssl.SslOptions;
@@ -13,9 +14,9 @@ import org.springframework.boot.ssl.SslOptions;
  * Converts SSL bundles to TLS configurations.
  *
  * @param bundle the name of the bundle
- * @param clientAuth whether clients must send a certificate
+ * @param ssl the properties of the server
  */
-record BundleTls(String bundle, ClientAuth clientAuth) {
+record BundleTls(String bundle, Ssl ssl) {
 
 	private static final Log logger = LogFactory.getLog(BundleTls.class);
 
@@ -31,7 +32,8 @@ record BundleTls(String bundle, ClientAuth clientAuth) {
 		try {
 			problem = KeyPossession.problem(content);
 			if (problem == null) {
-				return withOptions(ServerTls.of(content.createSslContext()).clientAuth(this.clientAuth),
+				return withOptions(
+						withLimits(ServerTls.of(content.createSslContext()).clientAuth(this.ssl.clientAuth())),
 						content.getOptions());
 			}
 		}
@@ -68,6 +70,12 @@ record BundleTls(String bundle, ClientAuth clientAuth) {
 				cause);
 	}
 
+	private ServerTls withLimits(ServerTls tls) {
+		ServerTls limited = tls.maxHandshakes(this.ssl.maxHandshakes());
+		Integer rate = this.ssl.maxHandshakeRate();
+		return (rate != null) ? limited.maxHandshakeRate(rate) : limited;
+	}
+
 	private static ServerTls withOptions(ServerTls tls, SslOptions options) {
 		ServerTls result = tls;
 		String[] protocols = options.getEnabledProtocols();
@@ -83,7 +91,7 @@ record BundleTls(String bundle, ClientAuth clientAuth) {
 
 	/** Separate from {@link #create}, which is also called to check a bundle. */
 	void warnOfUnlimitedTrust(SslBundle content) {
-		if (this.clientAuth != ClientAuth.NONE && content.getStores().getKeyStore() != null
+		if (this.ssl.clientAuth() != ClientAuth.NONE && content.getStores().getKeyStore() != null
 				&& content.getStores().getTrustStore() == null) {
 			logger.warn("Clients are asked for certificates, but the SSL bundle '%s' has no trust store: "
 				.formatted(this.bundle) + "those of every authority that the JDK trusts will be accepted");

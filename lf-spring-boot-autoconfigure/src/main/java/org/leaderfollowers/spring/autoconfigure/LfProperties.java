@@ -177,8 +177,14 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param enabled Whether to use TLS. Enabled automatically if there is a bundle.
 	 * @param bundle Name of the SSL bundle with the keys of the server.
 	 * @param clientAuth Whether clients must send a certificate.
+	 * @param maxHandshakes Maximum number of handshakes that are under way. Further
+	 * connections wait in the backlog. Use 0 for no limit.
+	 * @param maxHandshakeRate Maximum number of handshakes that begin in a second.
+	 * Further connections wait in the backlog. Use 0 for no limit. 500 for each processor
+	 * by default.
 	 */
-	public record Ssl(@Nullable Boolean enabled, @Nullable String bundle, @DefaultValue("none") ClientAuth clientAuth) {
+	public record Ssl(@Nullable Boolean enabled, @Nullable String bundle, @DefaultValue("none") ClientAuth clientAuth,
+			@DefaultValue("1000") int maxHandshakes, @Nullable Integer maxHandshakeRate) {
 	}
 
 	/**

@@ -116,6 +116,10 @@ final class ServerMetrics implements MeterBinder, AutoCloseable {
 		String description = "TLS handshakes, by outcome";
 		server.and("outcome", "completed").counter("lf.tls.handshakes", description, tls(Tls::completedHandshakes));
 		server.and("outcome", "failed").counter("lf.tls.handshakes", description, tls(Tls::failedHandshakes));
+		server.gauge("lf.tls.handshakes.pending", "TLS handshakes that are under way", tls(Tls::pendingHandshakes));
+		server.counter("lf.tls.handshakes.limit",
+				"Times that accepting stopped because too many TLS handshakes were under way or had begun",
+				tls(Tls::limitReached));
 	}
 
 	private static void bindDatagrams(Meters.Reader<Server, ServerSnapshot> server) {

@@ -60,6 +60,8 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		tcp.put("ssl.enabled", (server) -> server.ssl().enabled());
 		tcp.put("ssl.bundle", (server) -> server.ssl().bundle());
 		tcp.put("ssl.client-auth", (server) -> server.ssl().clientAuth());
+		tcp.put("ssl.max-handshakes", (server) -> server.ssl().maxHandshakes());
+		tcp.put("ssl.max-handshake-rate", (server) -> server.ssl().maxHandshakeRate());
 		tcp.put("skip-oversized-messages", Server::skipOversizedMessages);
 		tcp.put("max-connections", Server::maxConnections);
 		tcp.put("max-outbound-size", Server::maxOutboundSize);

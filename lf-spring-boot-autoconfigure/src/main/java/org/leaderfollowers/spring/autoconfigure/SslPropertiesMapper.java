@@ -37,6 +37,10 @@ record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload 
 
 	private static final String CLIENT_AUTH = "ssl.client-auth";
 
+	private static final String MAX_HANDSHAKES = "ssl.max-handshakes";
+
+	private static final String MAX_HANDSHAKE_RATE = "ssl.max-handshake-rate";
+
 	static SslPropertiesMapper of(@Nullable SslBundles bundles) {
 		return new SslPropertiesMapper(bundles, (bundles != null) ? new BundleReload(bundles) : null);
 	}
@@ -60,9 +64,22 @@ record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload 
 				throw properties.invalid(CLIENT_AUTH, ssl.clientAuth(),
 						"Is used only if '%s' is set.".formatted(properties.key(BUNDLE)));
 			}
+			if (ssl.maxHandshakeRate() != null) {
+				throw properties.invalid(MAX_HANDSHAKE_RATE, ssl.maxHandshakeRate(),
+						"Is used only if '%s' is set.".formatted(properties.key(BUNDLE)));
+			}
 			return null;
 		}
-		return new BundleTls(bundle, ssl.clientAuth());
+		checkRange(properties, MAX_HANDSHAKES, ssl.maxHandshakes(), Integer.MAX_VALUE);
+		checkRange(properties, MAX_HANDSHAKE_RATE, ssl.maxHandshakeRate(), 1_000_000);
+		return new BundleTls(bundle, ssl);
+	}
+
+	private static void checkRange(ConfiguredProperties<Server> properties, String property, @Nullable Integer value,
+			int most) {
+		if (value != null && (value < 0 || value > most)) {
+			throw properties.invalid(property, value, "Must be from 0 to %d.".formatted(most));
+		}
 	}
 
 	/** Checks whether a server can use its bundle, without other effects. */

@@ -72,9 +72,10 @@ class ConfigurationMetadataTests {
 				"lf.pool.parallelism", "lf.pool.max-buffered-size", "lf.pool.nested-dispatch",
 				"lf.pool.max-nested-depth", "lf.pool.promotion.policy", "lf.pool.promotion.order",
 				"lf.pool.promotion.lease", "lf.pools", "lf.sources", "lf.server.ssl.enabled", "lf.server.ssl.bundle",
-				"lf.server.ssl.client-auth", "lf.sessions.max-name-length", "lf.sessions.max-takeovers",
-				"lf.sessions.takeover-period", "lf.sessions.timeout", "lf.shutdown.delay", "lf.shutdown.close-rate",
-				"lf.observation.mode", "lf.logging.mdc", "lf.logging.wire.payload", "lf.logging.wire.max-duration",
+				"lf.server.ssl.client-auth", "lf.server.ssl.max-handshakes", "lf.server.ssl.max-handshake-rate",
+				"lf.sessions.max-name-length", "lf.sessions.max-takeovers", "lf.sessions.takeover-period",
+				"lf.sessions.timeout", "lf.shutdown.delay", "lf.shutdown.close-rate", "lf.observation.mode",
+				"lf.logging.mdc", "lf.logging.wire.payload", "lf.logging.wire.max-duration",
 				"lf.logging.wire.max-segment-size", "lf.logging.wire.max-size", "lf.health.saturated-after",
 				"management.endpoint.lfconnections.show-remote-addresses", "management.endpoint.lfconnections.roles");
 	}
@@ -97,8 +98,9 @@ class ConfigurationMetadataTests {
 				"lf.server.per-client.max-connections", "lf.server.per-client.messages-per-second",
 				"lf.server.proxy-protocol.trusted-networks", "lf.server.receive-buffer-size",
 				"lf.server.send-buffer-size", "lf.server.service-classes", "lf.server.ssl.bundle",
-				"lf.server.ssl.enabled", "lf.server.udp.receive-buffer-size", "lf.server.udp.send-buffer-size",
-				"lf.servers", "lf.shutdown.close-rate", "lf.sources", "management.endpoint.lfconnections.roles");
+				"lf.server.ssl.enabled", "lf.server.ssl.max-handshake-rate", "lf.server.udp.receive-buffer-size",
+				"lf.server.udp.send-buffer-size", "lf.servers", "lf.shutdown.close-rate", "lf.sources",
+				"management.endpoint.lfconnections.roles");
 		assertThat(this.properties.get("lf.server.port")).containsEntry("defaultValue", 7070);
 		assertThat(this.properties.get("lf.pool.promotion.policy")).containsEntry("defaultValue", "adaptive");
 		assertThat(this.properties.get("lf.pool.promotion.lease")).containsEntry("defaultValue", "2ms")

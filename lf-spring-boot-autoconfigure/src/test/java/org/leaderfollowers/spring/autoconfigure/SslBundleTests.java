@@ -7,6 +7,7 @@ import java.io.InputStreamReader;
 import java.lang.ref.WeakReference;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.net.Socket;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.cert.Certificate;
@@ -236,9 +237,29 @@ class SslBundleTests {
 		fails("lf.server.ssl.client-auth=need");
 		assertThat(output).contains("'lf.server.ssl.client-auth'")
 			.contains("Is used only if 'lf.server.ssl.bundle' is set.");
+		fails("lf.server.ssl.max-handshake-rate=5");
+		assertThat(output).contains("'lf.server.ssl.max-handshake-rate'");
 		fails("lf.server.ssl.enabled=true");
 		assertThat(output).contains("'lf.server.ssl.bundle'")
 			.contains("A value is required, because 'lf.server.ssl.enabled' is 'true'.");
+	}
+
+	@Test
+	void handshakesAreLimited(CapturedOutput output) throws Exception {
+		DefaultSslBundleRegistry registry = new DefaultSslBundleRegistry("web", bundle(first, first));
+		try (ConfigurableApplicationContext context = run(registry, "lf.server.ssl.bundle=web",
+				"lf.server.ssl.max-handshakes=1", "lf.server.ssl.max-handshake-rate=0");
+				Socket silent = new Socket("127.0.0.1", port(context))) {
+			Awaitility.await().until(() -> tls(context).limitReached() > 0);
+			assertThat(tls(context).pendingHandshakes()).isOne();
+			silent.close();
+			try (TlsClient client = new TlsClient(port(context))) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+			}
+		}
+		write(first);
+		fails(pem("lf.server.ssl.bundle=web", "lf.server.ssl.max-handshakes=-1"));
+		assertThat(output).contains("'lf.server.ssl.max-handshakes'").contains("Must be from 0 to 2147483647.");
 	}
 
 	@Test

@@ -1,0 +1,194 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.transport.Certificates;
+import org.leaderfollowers.internal.transport.TlsTransport;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+/** Too many TLS handshakes wait in the backlog, and none of them is rejected. */
+class HandshakeGateTests {
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private final TestClock clock = new TestClock();
+
+	private final AtomicInteger looks = new AtomicInteger();
+
+	private HandshakeGate gate(ServerTls tls) {
+		return new HandshakeGate(tls, this.clock, new ServerWarnings("test", "handler", "pool"),
+				this.looks::incrementAndGet);
+	}
+
+	private static ServerTls tls() {
+		return ServerTls.of(Certificates.server());
+	}
+
+	private TcpServer server(ServerTls tls) {
+		return TcpServer.builder(this.engine.pool(2, 4))
+			.address(InetAddress.getLoopbackAddress())
+			.port(0)
+			.framing(Framing.line())
+			.handler((connection, message) -> connection.send(message))
+			.tls(tls)
+			.build();
+	}
+
+	private static Socket silent(TcpServer server) throws IOException {
+		return new Socket(InetAddress.getLoopbackAddress(), server.port());
+	}
+
+	private static CompletableFuture<String> ask(TcpServer server) {
+		return CompletableFuture.supplyAsync(() -> {
+			try (TlsPeer peer = new TlsPeer(Certificates.client(), server.port())) {
+				return peer.send("hello\n").readLine();
+			}
+		}, (task) -> new Thread(task).start());
+	}
+
+	private static ServerSnapshot.Tls snapshot(TcpServer server) {
+		ServerSnapshot.Tls tls = server.snapshot().tls();
+		assertThat(tls).isNotNull();
+		return tls;
+	}
+
+	@Test
+	void oneMoreThanAllowedWaitsUntilAnotherHasEnded() throws Exception {
+		TcpServer server = server(tls().maxHandshakes(2));
+		server.start();
+		try (Socket first = silent(server); Socket second = silent(server)) {
+			Engine.eventually().until(() -> snapshot(server).pendingHandshakes() == 2);
+			CompletableFuture<String> third = ask(server);
+			CompletableFuture<String> fourth = ask(server);
+			Engine.eventually().until(() -> snapshot(server).limitReached() > 0);
+			assertThat(server.snapshot().acceptedConnections()).isEqualTo(2);
+			assertThat(third).isNotDone();
+			first.close();
+			assertThat(third.get()).isEqualTo("hello");
+			assertThat(fourth.get()).isEqualTo("hello");
+			assertThat(server.snapshot().rejectedConnections()).isZero();
+			assertThat(this.engine.log()).anyMatch((line) -> line.contains("(maxHandshakes)"));
+			// An established connection takes no place.
+			try (TlsPeer peer = new TlsPeer(Certificates.client(), server.port())) {
+				assertThat(peer.send("one\n").readLine()).isEqualTo("one");
+				assertThat(ask(server).get()).isEqualTo("hello");
+			}
+		}
+		Engine.eventually().until(() -> snapshot(server).pendingHandshakes() == 0);
+	}
+
+	@Test
+	void aNewConfigurationMayRaiseTheLimit() throws Exception {
+		TcpServer server = server(tls().maxHandshakes(1));
+		server.start();
+		try (Socket first = silent(server)) {
+			Engine.eventually().until(() -> snapshot(server).pendingHandshakes() == 1);
+			CompletableFuture<String> second = ask(server);
+			Engine.eventually().until(() -> snapshot(server).limitReached() > 0);
+			server.tls(tls().maxHandshakes(0));
+			assertThat(second.get()).isEqualTo("hello");
+			assertThat(first.isConnected()).isTrue();
+		}
+	}
+
+	@Test
+	void connectionsThatComeTooFastAreServedLater() throws Exception {
+		TcpServer server = server(tls().maxHandshakeRate(1));
+		server.pause();
+		server.start();
+		List<CompletableFuture<String>> answers = new ArrayList<>();
+		for (int i = 0; i < 4; i++) {
+			answers.add(ask(server));
+		}
+		server.resume();
+		for (CompletableFuture<String> answer : answers) {
+			assertThat(answer.get()).isEqualTo("hello");
+		}
+		assertThat(server.snapshot().rejectedConnections()).isZero();
+	}
+
+	@Test
+	void aDrainServesTheBacklogInSpiteOfTheLimit() throws Exception {
+		TcpServer server = server(tls().maxHandshakes(1));
+		server.start();
+		try (Socket first = silent(server); Socket second = silent(server)) {
+			Engine.eventually().until(() -> snapshot(server).limitReached() > 0);
+			assertThat(second.isConnected()).isTrue();
+			server.drain(Duration.ofMillis(1));
+			Engine.eventually().until(() -> server.snapshot().acceptedConnections() == 2);
+			assertThat(first.isConnected()).isTrue();
+		}
+	}
+
+	@Test
+	void aSecondsWorthMayBeginAtOnceAndTheRateAfterwards() throws IOException {
+		ServerTls tls = tls().maxHandshakeRate(10).maxHandshakes(0);
+		HandshakeGate gate = gate(tls);
+		assertThat(begun(gate, tls)).isEqualTo(11);
+		assertThat(gate.isOpen()).isFalse();
+		assertThat(gate.retryNanos() - this.clock.nanoTime()).isEqualTo(Duration.ofMillis(100).toNanos());
+		this.clock.advance(Duration.ofMillis(100));
+		assertThat(gate.isOpen()).isTrue();
+		assertThat(begun(gate, tls)).isOne();
+		this.clock.advance(Duration.ofHours(1));
+		assertThat(begun(gate, tls)).isEqualTo(11);
+		assertThat(gate.limitReached()).isEqualTo(3);
+	}
+
+	/** Begins as many handshakes as the gate allows. */
+	private static int begun(HandshakeGate gate, ServerTls tls) throws IOException {
+		TlsGenerations generations = new TlsGenerations(tls, new MemoryBudget(1_000_000), gate);
+		int begun = 0;
+		try (SocketChannel socket = SocketChannel.open()) {
+			while (gate.tryPass()) {
+				generations.open(socket);
+				begun++;
+			}
+		}
+		return begun;
+	}
+
+	@Test
+	void theEndOfAHandshakeIsCountedOnceAndReportedIfTheGateIsClosed() throws IOException {
+		ServerTls tls = tls().maxHandshakes(2).maxHandshakeRate(0);
+		HandshakeGate gate = gate(tls);
+		TlsGenerations generations = new TlsGenerations(tls, new MemoryBudget(1_000_000), gate);
+		try (SocketChannel socket = SocketChannel.open()) {
+			TlsTransport first = generations.open(socket);
+			TlsTransport second = generations.open(socket);
+			generations.established(first);
+			assertThat(this.looks).hasValue(0);
+			generations.open(socket);
+			assertThat(gate.tryPass()).isFalse();
+			generations.closed(first);
+			assertThat(gate.underWay()).isEqualTo(2);
+			assertThat(this.looks).hasValue(0);
+			generations.closed(second);
+			assertThat(this.looks).hasValue(1);
+			assertThat(gate.isOpen()).isTrue();
+			assertThat(gate.tryPass()).isTrue();
+		}
+	}
+
+	@Test
+	void limitsThatMakeNoSenseAreRejected() {
+		assertThatIllegalArgumentException().isThrownBy(() -> tls().maxHandshakes(-1));
+		assertThatIllegalArgumentException().isThrownBy(() -> tls().maxHandshakeRate(-1));
+		assertThatIllegalArgumentException().isThrownBy(() -> tls().maxHandshakeRate(1_000_001));
+	}
+
+}
