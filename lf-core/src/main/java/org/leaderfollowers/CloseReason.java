@@ -63,7 +63,10 @@ public enum CloseReason {
 	/** Nothing was received or sent for the idle timeout. */
 	IDLE_TIMEOUT(true),
 
-	/** A message began to arrive but was not completed within the message timeout. */
+	/**
+	 * A message began to arrive but was not completed within the message timeout, or
+	 * arrived more slowly than the minimum read rate.
+	 */
 	MESSAGE_TIMEOUT(true),
 
 	/**
@@ -72,7 +75,10 @@ public enum CloseReason {
 	 */
 	EXCHANGE_TIMEOUT(false),
 
-	/** The peer took no byte for the write timeout; replies are lost. */
+	/**
+	 * The peer took no byte for the write timeout, or too few for the minimum write rate;
+	 * replies are lost.
+	 */
 	WRITE_TIMEOUT(false),
 
 	/** A message exceeds the maximum message size. */

@@ -1,5 +1,7 @@
 package org.leaderfollowers;
 
+import java.util.concurrent.TimeUnit;
+
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.promotion.Clock;
@@ -43,8 +45,27 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 	 * in bytes
 	 * @param maxOutboundSize how many bytes may wait for a peer that does not read
 	 * @param skipsOversized whether messages that are too large are skipped
+	 * @param minReadRate how many bytes of a message must arrive in a second after the
+	 * {@link #READ_GRACE_NANOS}, or 0
+	 * @param minWriteRate how many of the bytes that wait a peer must accept in a second,
+	 * or 0
 	 */
-	record Limits(int maxMessageSize, int frameSize, int maxOutboundSize, boolean skipsOversized) {
+	record Limits(int maxMessageSize, int frameSize, int maxOutboundSize, boolean skipsOversized, int minReadRate,
+			int minWriteRate) {
+
+		/** How long a message may take at any rate. */
+		private static final long READ_GRACE_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+		/**
+		 * When more of a message must have arrived.
+		 * @param startedNanos when it began
+		 * @param bytes how many have arrived
+		 */
+		long readDeadline(long startedNanos, int bytes) {
+			return (this.minReadRate != 0)
+					? startedNanos + READ_GRACE_NANOS + TimeUnit.SECONDS.toNanos(bytes) / this.minReadRate
+					: EngineEventHandler.NO_DEADLINE;
+		}
 
 		/**
 		 * If this many bytes wait for a peer, no further messages of the peer are read.

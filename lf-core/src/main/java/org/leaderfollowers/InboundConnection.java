@@ -362,6 +362,10 @@ abstract class InboundConnection extends StreamConnection {
 		}
 		else if (!this.stalled && left != null) {
 			deadline = this.context.timeouts().messageDeadline(left.startedNanos());
+			if (deadline != NO_DEADLINE) {
+				deadline = EngineEventHandler.earlier(deadline,
+						this.context.limits().readDeadline(left.startedNanos(), left.size()));
+			}
 		}
 		messageDeadline(deadline);
 	}

@@ -39,6 +39,11 @@ final class OutboundWriter extends OutboundBuffer {
 		this.connection = connection;
 	}
 
+	@Override
+	protected int minRate() {
+		return limits().minWriteRate();
+	}
+
 	/**
 	 * Sends a message. Any thread.
 	 * @param message from position to limit, which do not change

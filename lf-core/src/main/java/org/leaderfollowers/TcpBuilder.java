@@ -17,6 +17,11 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 
 	private static final int LARGEST_BUFFER = 1 << 30;
 
+	private static final int LARGEST_RATE = 1_000_000_000;
+
+	/** In bytes per second. */
+	private static final int DEFAULT_RATE = 240;
+
 	final LeaderFollowersPool pool;
 
 	String name = "default";
@@ -30,6 +35,10 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 	Duration messageTimeout = Duration.ofSeconds(30);
 
 	Duration writeTimeout = Duration.ofSeconds(30);
+
+	private int minReadRate = DEFAULT_RATE;
+
+	private int minWriteRate = DEFAULT_RATE;
 
 	private boolean tcpNoDelay = true;
 
@@ -113,6 +122,36 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 	}
 
 	/**
+	 * How fast a long message must arrive: a message may take 30 seconds, plus one second
+	 * for each such number of bytes that have arrived. If it takes longer, the connection
+	 * is closed with {@link CloseReason#MESSAGE_TIMEOUT}. This matters only if the
+	 * {@linkplain #messageTimeout message timeout} is longer; without a message timeout,
+	 * there is no minimum rate.
+	 * @param minReadRate bytes per second, up to a billion, or 0 for no minimum; the
+	 * default is 240
+	 * @return this builder
+	 */
+	public B minReadRate(int minReadRate) {
+		this.minReadRate = Arguments.inRange("minReadRate", minReadRate, 0, LARGEST_RATE);
+		return self();
+	}
+
+	/**
+	 * How fast a peer must accept the output that waits for it. A peer that is slower
+	 * falls behind: when the bytes that it has accepted are worth less than the time that
+	 * has passed, and the difference is more than the {@linkplain #writeTimeout write
+	 * timeout}, the connection is closed with {@link CloseReason#WRITE_TIMEOUT}. Without
+	 * a write timeout, there is no minimum rate.
+	 * @param minWriteRate bytes per second, up to a billion, or 0 for no minimum; the
+	 * default is 240
+	 * @return this builder
+	 */
+	public B minWriteRate(int minWriteRate) {
+		this.minWriteRate = Arguments.inRange("minWriteRate", minWriteRate, 0, LARGEST_RATE);
+		return self();
+	}
+
+	/**
 	 * Whether small segments are sent at once ({@code TCP_NODELAY}), instead of waiting
 	 * until the peer has acknowledged earlier ones (Nagle's algorithm).
 	 * @param tcpNoDelay the default is {@code true}
@@ -171,7 +210,7 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 						.formatted(this.maxMessageSize, fixed.length()));
 		}
 		return new ConnectionContext.Limits(this.maxMessageSize, framing.maxFrameLength(this.maxMessageSize),
-				this.maxOutboundSize, skipsOversized);
+				this.maxOutboundSize, skipsOversized, this.minReadRate, this.minWriteRate);
 	}
 
 }

@@ -273,6 +273,36 @@ class TimeoutTests {
 	}
 
 	@Test
+	void aMessageThatArrivesTooSlowlyIsNotAwaited() {
+		TestClock clock = new TestClock();
+		Recorder recorder = new Recorder();
+		TcpServer server = this.engine
+			.start(builder(this.engine.pool(LeaderFollowersPool.builder().threads(2, 4).clock(clock)), recorder)
+				.idleTimeout(Duration.ZERO)
+				.messageTimeout(Duration.ofHours(1))
+				.minReadRate(2));
+		Peer slow = this.engine.connect(server);
+		recorder.await(1);
+		Peer fast = this.engine.connect(server);
+		recorder.await(2);
+		slow.send("1234");
+		fast.send("1".repeat(100));
+		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 104);
+		Engine.awaitIdle(server.pool());
+		// The slow message may take 30 s and 2 s for its bytes, the other one 80 s.
+		clock.advance(Duration.ofSeconds(40));
+		slow.send("5");
+		fast.send("1");
+		assertThat(slow.readLine()).isNull();
+		slow.close();
+		assertThat(recorder.awaitClose(1)).containsExactly("open", "close MESSAGE_TIMEOUT");
+		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 106);
+		Engine.awaitIdle(server.pool());
+		fast.send("\n");
+		assertThat(fast.readLine()).isEqualTo("1".repeat(101));
+	}
+
+	@Test
 	void manyTimersComeAndGo() {
 		AtomicInteger closed = new AtomicInteger();
 		TcpServer server = this.engine

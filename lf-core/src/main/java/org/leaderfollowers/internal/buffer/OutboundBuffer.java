@@ -6,6 +6,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.channels.WritableByteChannel;
 import java.util.ArrayDeque;
+import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 
@@ -68,7 +69,10 @@ public class OutboundBuffer {
 
 		volatile long bytes;
 
-		/** When the socket last accepted a byte. */
+		/**
+		 * When the socket last accepted a byte; earlier, if it accepts fewer bytes than
+		 * the {@linkplain #minRate minimum rate}.
+		 */
 		volatile long progressNanos = System.nanoTime();
 
 	}
@@ -311,7 +315,7 @@ public class OutboundBuffer {
 			this.budget.release(first.capacity());
 		}
 		if (written > 0) {
-			current.progressNanos = System.nanoTime();
+			current.progressNanos = progressed(current.progressNanos, written);
 			current.bytes -= written;
 		}
 		if (current.buffers.isEmpty()) {
@@ -319,6 +323,28 @@ public class OutboundBuffer {
 			return 0;
 		}
 		return current.bytes;
+	}
+
+	/**
+	 * How many bytes the socket must accept in a second while bytes wait.
+	 * @return bytes, or 0 if any byte is enough
+	 */
+	protected int minRate() {
+		return 0;
+	}
+
+	/**
+	 * At the minimum rate, each byte is worth the time that it takes. A socket that is
+	 * slower therefore falls behind the clock, and more so from byte to byte.
+	 */
+	private long progressed(long before, long written) {
+		long now = System.nanoTime();
+		int rate = minRate();
+		if (rate == 0) {
+			return now;
+		}
+		long earned = before + TimeUnit.SECONDS.toNanos(written) / rate;
+		return (earned - now < 0) ? earned : now;
 	}
 
 	private static int write(WritableByteChannel channel, ByteBuffer buffer, long budget) throws IOException {
@@ -383,8 +409,8 @@ public class OutboundBuffer {
 	}
 
 	/**
-	 * When the socket last accepted a byte, if bytes wait. Any thread, without the
-	 * monitor.
+	 * When the socket last accepted a byte, or enough bytes for the minimum rate, if
+	 * bytes wait. Any thread, without the monitor.
 	 * @param otherwise the result if no bytes wait
 	 * @return {@link System#nanoTime()}
 	 */

@@ -130,6 +130,35 @@ class OutboundBufferTests {
 		assertThatIOException().isThrownBy(() -> this.outbound.uncork(this.socket));
 	}
 
+	@Test
+	void aSocketThatIsSlowerThanTheMinimumRateFallsBehindTheClock() throws Exception {
+		for (int rate : new int[] { 0, 1, 1_000_000_000 }) {
+			OutboundBuffer limited = new OutboundBuffer(this.budget) {
+				@Override
+				protected int minRate() {
+					return rate;
+				}
+			};
+			this.socket.room = 0;
+			limited.send(this.socket, ByteBuffer.wrap(new byte[10]), 100, null);
+			long before = limited.progressNanos(0);
+			while (System.nanoTime() - before < 1000) {
+				Thread.onSpinWait();
+			}
+			this.socket.room = 3;
+			long taken = System.nanoTime();
+			limited.flush(this.socket, 100);
+			if (rate == 1_000_000_000) {
+				assertThat(limited.progressNanos(0) - before).isEqualTo(3);
+			}
+			else {
+				// Any byte is enough, or three bytes are worth three seconds.
+				assertThat(limited.progressNanos(0) - taken).isNotNegative();
+			}
+			assertThat(limited.waitingBytes()).isEqualTo(7);
+		}
+	}
+
 	private static final class Socket implements WritableByteChannel {
 
 		private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();

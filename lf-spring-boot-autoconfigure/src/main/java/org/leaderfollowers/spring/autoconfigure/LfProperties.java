@@ -85,6 +85,10 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * Use 0 for no timeout.
 	 * @param writeTimeout Maximum time for a client to accept the next pending byte. Use
 	 * 0 for no timeout.
+	 * @param minReadRate Amount of a message that must arrive in each second after the
+	 * first 30 seconds. Use 0 for no minimum.
+	 * @param minWriteRate Amount of pending data that a client must accept in a second,
+	 * on average over the write timeout. Use 0 for no minimum.
 	 * @param handshakeTimeout Maximum time to establish a connection after it was
 	 * accepted. Use 0 for no timeout.
 	 * @param loginTimeout Maximum time for a client to log in after its connection was
@@ -126,6 +130,7 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 			@DefaultValue("false") boolean skipOversizedMessages, @DefaultValue("10000") int maxConnections,
 			@DefaultValue("1MB") DataSize maxOutboundSize, @DefaultValue("10m") Duration idleTimeout,
 			@DefaultValue("30s") Duration messageTimeout, @DefaultValue("30s") Duration writeTimeout,
+			@DefaultValue("240B") DataSize minReadRate, @DefaultValue("240B") DataSize minWriteRate,
 			@DefaultValue("10s") Duration handshakeTimeout, @DefaultValue("0s") Duration loginTimeout,
 			@DefaultValue("0s") Duration readIdle, @DefaultValue("0s") Duration writeIdle,
 			@DefaultValue("1024") int backlog, @DefaultValue("true") boolean tcpNoDelay,

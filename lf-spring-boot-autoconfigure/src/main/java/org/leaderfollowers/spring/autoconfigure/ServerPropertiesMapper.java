@@ -68,6 +68,8 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		tcp.put("idle-timeout", Server::idleTimeout);
 		tcp.put("message-timeout", Server::messageTimeout);
 		tcp.put("write-timeout", Server::writeTimeout);
+		tcp.put("min-read-rate", Server::minReadRate);
+		tcp.put("min-write-rate", Server::minWriteRate);
 		tcp.put("handshake-timeout", Server::handshakeTimeout);
 		tcp.put("login-timeout", Server::loginTimeout);
 		tcp.put("read-idle", Server::readIdle);
@@ -123,6 +125,8 @@ record ServerPropertiesMapper(ConfiguredProperties<Server> properties, ListableB
 		this.properties.set("idle-timeout", server.idleTimeout(), builder::idleTimeout, "not be negative");
 		this.properties.set("message-timeout", server.messageTimeout(), builder::messageTimeout, "not be negative");
 		this.properties.set("write-timeout", server.writeTimeout(), builder::writeTimeout, "not be negative");
+		set("min-read-rate", server.minReadRate(), builder::minReadRate, "be from 0 to 1000000000 bytes");
+		set("min-write-rate", server.minWriteRate(), builder::minWriteRate, "be from 0 to 1000000000 bytes");
 		this.properties.set("handshake-timeout", server.handshakeTimeout(), builder::handshakeTimeout,
 				"not be negative");
 		this.properties.set("login-timeout", server.loginTimeout(), builder::loginTimeout, "not be negative");
