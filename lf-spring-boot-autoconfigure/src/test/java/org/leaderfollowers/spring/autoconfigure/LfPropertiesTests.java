@@ -59,10 +59,11 @@ class LfPropertiesTests {
 	void everyPropertyOfAServerReachesTheEngine() {
 		TcpServer.Builder builder = server("port=1234", "address=127.0.0.1", "framing.type=raw", "max-message-size=1KB",
 				"max-connections=2", "max-outbound-size=3KB", "idle-timeout=4s", "message-timeout=0",
-				"write-timeout=5m", "backlog=6", "handshake-timeout=7s", "read-idle=8s", "write-idle=9s",
-				"login-timeout=10s", "proxy-protocol.trusted-networks=10.0.0.0/8, fd00::/8",
-				"proxy-protocol.direct-clients=true", "correlation.type=in-order", "max-exchanges=3",
-				"tcp-no-delay=false", "keep-alive=false", "receive-buffer-size=11KB", "send-buffer-size=12KB");
+				"write-timeout=5m", "min-read-rate=20B", "min-write-rate=30B", "backlog=6", "handshake-timeout=7s",
+				"read-idle=8s", "write-idle=9s", "login-timeout=10s",
+				"proxy-protocol.trusted-networks=10.0.0.0/8, fd00::/8", "proxy-protocol.direct-clients=true",
+				"correlation.type=in-order", "max-exchanges=3", "tcp-no-delay=false", "keep-alive=false",
+				"receive-buffer-size=11KB", "send-buffer-size=12KB");
 		assertThat(builder).hasFieldOrPropertyWithValue("port", 1234)
 			.hasFieldOrPropertyWithValue("framing", Framing.raw())
 			.hasFieldOrPropertyWithValue("maxMessageSize", 1024)
@@ -71,6 +72,8 @@ class LfPropertiesTests {
 			.hasFieldOrPropertyWithValue("idleTimeout", Duration.ofSeconds(4))
 			.hasFieldOrPropertyWithValue("messageTimeout", Duration.ZERO)
 			.hasFieldOrPropertyWithValue("writeTimeout", Duration.ofMinutes(5))
+			.hasFieldOrPropertyWithValue("minReadRate", 20)
+			.hasFieldOrPropertyWithValue("minWriteRate", 30)
 			.hasFieldOrPropertyWithValue("backlog", 6)
 			.hasFieldOrPropertyWithValue("handshakeTimeout", Duration.ofSeconds(7))
 			.hasFieldOrPropertyWithValue("tcpNoDelay", false)
