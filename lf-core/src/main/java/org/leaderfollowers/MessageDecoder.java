@@ -387,22 +387,16 @@ final class MessageDecoder {
 	@Nullable PartialMessage detach(Participant me, Clock clock, int frameLimit) throws MemoryBudget.ExhaustedException {
 		PartialMessage before = this.kept;
 		int size = this.end - this.frameEnd;
-		int length = this.payloadEnd - this.payloadStart;
 		this.followed = false;
 		if (before != null && this.inPlace) {
-			ByteBuffer own = (length <= Participant.BUFFER_SIZE && before.isWorthKeepingFor(size)) ? me.input() : null;
-			if (size > 0 && own != null) {
-				own.put(0, this.input, this.payloadStart, length);
-				before.keepFrom(this.frameEnd, this.end, 0, clock.nanoTime());
-				this.kept = null;
-				this.input = own;
-				this.payloadStart = 0;
-				this.payloadEnd = length;
-				messageAgain();
-				return before;
+			try {
+				return detachInPlace(before, size, me, clock, frameLimit);
 			}
-			// The message keeps this memory.
-			return (size > 0) ? copyRest(null, clock, frameLimit, me.spareBuffers) : null;
+			catch (Error ex) {
+				// The connection still has this memory, and releases it.
+				this.kept = null;
+				throw ex;
+			}
 		}
 		this.kept = null;
 		if (size == 0) {
@@ -410,6 +404,24 @@ final class MessageDecoder {
 			return null;
 		}
 		return copyRest(before, clock, frameLimit, me.spareBuffers);
+	}
+
+	private @Nullable PartialMessage detachInPlace(PartialMessage before, int size, Participant me, Clock clock,
+			int frameLimit) throws MemoryBudget.ExhaustedException {
+		int length = this.payloadEnd - this.payloadStart;
+		ByteBuffer own = (length <= Participant.BUFFER_SIZE && before.isWorthKeepingFor(size)) ? me.input() : null;
+		if (size > 0 && own != null) {
+			own.put(0, this.input, this.payloadStart, length);
+			before.keepFrom(this.frameEnd, this.end, 0, clock.nanoTime());
+			this.kept = null;
+			this.input = own;
+			this.payloadStart = 0;
+			this.payloadEnd = length;
+			messageAgain();
+			return before;
+		}
+		// The message keeps this memory.
+		return (size > 0) ? copyRest(null, clock, frameLimit, me.spareBuffers) : null;
 	}
 
 	private PartialMessage copyRest(@Nullable PartialMessage reused, Clock clock, int frameLimit, SpareBuffers buffers)
