@@ -394,6 +394,10 @@ final class OutboundWriter extends OutboundBuffer {
 			if (progressNanos(0) != before) {
 				this.connection.noteTaken(handle.handleSet().nowNanos());
 			}
+			if (before != 0 && waiting == 0) {
+				// The timer of the write timeout may be later than the idle timeout.
+				this.connection.requestTimerIfEarlier();
+			}
 			long mark = this.connection.isFlushing() ? 0 : limits().lowWaterMark();
 			return (waiting <= mark && (handle.isPaused() || this.congested)) ? left | SelectableHandle.LOOK : left;
 		}
