@@ -316,7 +316,11 @@ public record Mutation(Class<?> type, String method, String description, Predica
 		});
 	}
 
-	void apply(ClassNode type) {
+	/**
+	 * Changes a class. Fails if there is nothing to change.
+	 * @param type the class
+	 */
+	public void apply(ClassNode type) {
 		boolean applied = false;
 		for (MethodNode code : type.methods) {
 			if (code.name.equals(this.method) || code.name.startsWith("lambda$" + this.method + "$")) {

@@ -1,0 +1,172 @@
+package org.leaderfollowers.simulation;
+
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ProtocolFamily;
+import java.net.UnknownHostException;
+import java.nio.channels.DatagramChannel;
+import java.nio.channels.Pipe;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.AbstractSelector;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A network in memory. The {@link Simulator} chooses how long bytes are under way, how
+ * many of them a read or write moves, which connection attempts are refused, and which
+ * calls fail.
+ */
+public final class SimulatedNetwork extends SelectorProvider {
+
+	private static final int CLIENT_PORTS = 30_000;
+
+	private final Simulator simulator;
+
+	private final InetAddress host;
+
+	private final Map<Integer, SimulatedListener> listeners = new HashMap<>();
+
+	/** Channels and selectors of the engine that are not closed. */
+	private final Set<Object> open = new LinkedHashSet<>();
+
+	private int ports = CLIENT_PORTS;
+
+	/** Of a thousand calls, how many fail. */
+	private int failures;
+
+	private int allocationFailures;
+
+	SimulatedNetwork(Simulator simulator) {
+		this.simulator = simulator;
+		try {
+			this.host = InetAddress.getByAddress(new byte[] { 10, 0, 0, 1 });
+		}
+		catch (UnknownHostException ex) {
+			throw new IllegalStateException(ex);
+		}
+	}
+
+	Simulator simulator() {
+		return this.simulator;
+	}
+
+	/**
+	 * Sets how often calls fail.
+	 * @param calls of a thousand calls of a channel
+	 * @param allocations of a thousand allocations of buffers
+	 */
+	public void failures(int calls, int allocations) {
+		this.failures = calls;
+		this.allocationFailures = allocations;
+	}
+
+	boolean failsToAllocate() {
+		return this.simulator.fault(this.allocationFailures);
+	}
+
+	void failMaybe(String call) throws IOException {
+		if (this.simulator.fault(this.failures)) {
+			this.simulator.note(call + " fails");
+			throw new IOException("simulated failure of " + call);
+		}
+	}
+
+	/** The time that bytes or a connection attempt are under way. */
+	long delay() {
+		int kind = this.simulator.choose(20);
+		return this.simulator
+			.choose((kind == 0) ? (int) TimeUnit.MILLISECONDS.toNanos(20) : (kind < 10) ? 200_000 : 10_000);
+	}
+
+	/** Returns the address of a port. */
+	public InetSocketAddress address(int port) {
+		return new InetSocketAddress(this.host, port);
+	}
+
+	int nextPort() {
+		return ++this.ports;
+	}
+
+	void listen(int port, SimulatedListener listener) throws IOException {
+		if (this.listeners.putIfAbsent(port, listener) != null) {
+			throw new BindException("Address already in use (simulated)");
+		}
+	}
+
+	void listensNoMore(int port, SimulatedListener listener) {
+		this.listeners.remove(port, listener);
+	}
+
+	/**
+	 * Connects a socket after a while, or refuses it.
+	 * @param socket the socket
+	 * @param port the port of the server
+	 */
+	public void connect(SimulatedSocket socket, int port) {
+		this.simulator.at(this.simulator.nanoTime() + delay(), "connect to " + port, () -> {
+			SimulatedListener listener = this.listeners.get(port);
+			if (listener == null || listener.isFull() || this.simulator.fault(10)) {
+				socket.refused();
+			}
+			else if (!socket.isClosed()) {
+				SimulatedSocket accepted = new SimulatedSocket(this, port);
+				SimulatedSocket.connect(socket, accepted);
+				listener.add(accepted);
+			}
+		});
+	}
+
+	void opened(Object resource) {
+		this.open.add(resource);
+	}
+
+	void closed(Object resource) {
+		this.open.remove(resource);
+	}
+
+	/** Returns the channels and selectors of the engine that are not closed. */
+	public Set<Object> open() {
+		return this.open;
+	}
+
+	@Override
+	public SocketChannel openSocketChannel() throws IOException {
+		failMaybe("socket");
+		return new SimulatedSocketChannel(this, new SimulatedSocket(this, nextPort()));
+	}
+
+	@Override
+	public ServerSocketChannel openServerSocketChannel() {
+		return new SimulatedListener(this);
+	}
+
+	@Override
+	public AbstractSelector openSelector() {
+		return new SimulatedSelector(this);
+	}
+
+	@Override
+	public DatagramChannel openDatagramChannel() {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public DatagramChannel openDatagramChannel(@Nullable ProtocolFamily family) {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public Pipe openPipe() {
+		throw new UnsupportedOperationException();
+	}
+
+}

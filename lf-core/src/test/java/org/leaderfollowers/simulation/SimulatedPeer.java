@@ -1,0 +1,347 @@
+package org.leaderfollowers.simulation;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A client without a thread. It sends requests, several at a time if it pipelines, and
+ * checks that the replies arrive once each and in order. Depending on the seed it reads
+ * slowly, half-closes, or resets the connection.
+ * <p>
+ * A request is an action of the handler, its number and padding; the reply repeats the
+ * number. Its framing is a length, a delimiter, or a fixed length.
+ */
+public final class SimulatedPeer {
+
+	/** The length of each message with the framing of a fixed length. */
+	public static final int FIXED_LENGTH = 16;
+
+	/** How messages are framed. */
+	public enum Frames {
+
+		/** Two bytes with the length. */
+		LENGTH,
+
+		/** A line feed at the end. */
+		LINE,
+
+		/** Always {@value SimulatedPeer#FIXED_LENGTH} bytes. */
+		FIXED
+
+	}
+
+	/** When a client stops to send, and waits for the engine to close the connection. */
+	private enum Silence {
+
+		NEVER,
+
+		/** When every request is answered. */
+		AT_END,
+
+		/** Within a message. */
+		IN_MESSAGE
+
+	}
+
+	private final Simulator simulator;
+
+	private final SimulatedSocket socket;
+
+	private final Frames frames;
+
+	private final String actions;
+
+	private final int pipeline;
+
+	private final int slowNanos;
+
+	private final int resetsAfter;
+
+	private final boolean halfCloses;
+
+	private final Silence silence;
+
+	private final ByteArrayOutputStream received = new ByteArrayOutputStream();
+
+	private ByteBuffer unsent = ByteBuffer.allocate(0);
+
+	private int begun;
+
+	private int sent;
+
+	private int replies;
+
+	private boolean partSent;
+
+	private boolean finished;
+
+	/** How the engine ended the connection, or {@code null}. */
+	private @Nullable String ending;
+
+	private boolean reset;
+
+	private boolean pumpIsDue;
+
+	/** When bytes were last received or sent. */
+	private long progressNanos;
+
+	/**
+	 * Creates a client and connects it.
+	 * @param actions the actions of its requests
+	 */
+	public SimulatedPeer(Simulator simulator, int port, Frames frames, String actions) {
+		this.simulator = simulator;
+		this.socket = new SimulatedSocket(simulator.network(), simulator.network().nextPort());
+		this.frames = frames;
+		this.actions = actions;
+		this.pipeline = 1 + simulator.choose(simulator.choose(3) * 3 + 1);
+		this.slowNanos = (simulator.choose(4) == 0) ? 1 + simulator.choose(20_000_000) : 20_000;
+		this.resetsAfter = simulator.chance(60) ? simulator.choose(actions.length() + 1) : -1;
+		this.halfCloses = simulator.choose(3) == 0;
+		this.silence = simulator.chance(80) ? Silence.values()[1 + simulator.choose(2)] : Silence.NEVER;
+		this.progressNanos = simulator.nanoTime();
+		this.socket.onChange(this::soon);
+		simulator.network().connect(this.socket, port);
+	}
+
+	/** Returns the text of a message with a number, as the engine sees it. */
+	public static ByteBuffer message(Simulator simulator, Frames frames, char action, int number) {
+		StringBuilder text = new StringBuilder().append(action).append(number).append(' ');
+		int length = (frames == Frames.FIXED) ? FIXED_LENGTH
+				: Math.max(text.length(), simulator.choose((simulator.choose(10) == 0) ? 3000 : 40));
+		while (text.length() < length) {
+			text.append('.');
+		}
+		return ByteBuffer.wrap(text.toString().getBytes(StandardCharsets.US_ASCII));
+	}
+
+	/** Returns the number of a message. */
+	public static int number(ByteBuffer message) {
+		int number = 0;
+		for (int i = message.position() + 1; message.get(i) != ' '; i++) {
+			number = number * 10 + message.get(i) - '0';
+		}
+		return number;
+	}
+
+	/** Returns the port, which identifies the connection. */
+	public int port() {
+		return this.socket.port();
+	}
+
+	/** Whether nothing is left to do. */
+	public boolean isFinished() {
+		return this.finished;
+	}
+
+	/** Whether every request got its reply. */
+	public boolean isAnswered() {
+		return this.replies == this.actions.length();
+	}
+
+	/** Whether it has reset the connection itself. */
+	public boolean hasReset() {
+		return this.reset;
+	}
+
+	/** Whether the engine has to close the connection. */
+	public boolean fallsSilent() {
+		return this.silence != Silence.NEVER;
+	}
+
+	/** Whether the connection was established. */
+	public boolean wasConnected() {
+		return this.socket.isConnected();
+	}
+
+	/** Returns how the connection was ended by the engine, or {@code null}. */
+	public @Nullable String ending() {
+		return this.ending;
+	}
+
+	/** Returns the actions that were sent in full and not answered. */
+	public String unanswered() {
+		return this.actions.substring(this.replies, this.sent);
+	}
+
+	/**
+	 * Requires that the engine always goes on within a time: a wake-up that is lost shows
+	 * here, although a later event may put it right.
+	 * @param patienceNanos how long it may do nothing
+	 */
+	public void expectProgress(long patienceNanos) {
+		this.simulator.at(this.simulator.nanoTime() + patienceNanos / 4, "watch " + port(), () -> {
+			if (!this.finished) {
+				long idle = this.simulator.nanoTime() - this.progressNanos;
+				if (idle > patienceNanos && !(fallsSilent() && isAnswered())) {
+					this.simulator.fail("nothing happens for %d ms: %s%s".formatted(idle / 1_000_000, this,
+							this.simulator.describeThreads()));
+				}
+				expectProgress(patienceNanos);
+			}
+		});
+	}
+
+	private void progress() {
+		this.progressNanos = this.simulator.nanoTime();
+	}
+
+	private void soon() {
+		if (!this.pumpIsDue && !this.finished) {
+			this.pumpIsDue = true;
+			this.simulator.at(this.simulator.nanoTime() + this.simulator.choose(this.slowNanos), "peer " + port(),
+					this::pump);
+		}
+	}
+
+	private void pump() {
+		this.pumpIsDue = false;
+		if (this.finished) {
+			return;
+		}
+		if (this.socket.isRefused()) {
+			end("refused");
+			return;
+		}
+		if (!this.socket.isConnected()) {
+			return;
+		}
+		try {
+			receive();
+			if (this.finished) {
+				return;
+			}
+			if (this.replies == this.resetsAfter && this.begun > 0) {
+				this.reset = true;
+				this.simulator.note("peer " + port() + " resets");
+				this.socket.abort();
+				this.finished = true;
+				return;
+			}
+			send();
+		}
+		catch (IOException ex) {
+			end(String.valueOf(ex.getMessage()));
+		}
+	}
+
+	private void end(String how) {
+		if (!isAnswered() || fallsSilent()) {
+			this.ending = how;
+		}
+		this.simulator.note("peer " + port() + " ends: " + how + ", " + this.replies + " of " + this.sent);
+		this.finished = true;
+		this.socket.close();
+	}
+
+	private void send() throws IOException {
+		boolean progress = true;
+		while (progress) {
+			if (!this.unsent.hasRemaining() && this.begun < this.actions.length()
+					&& this.begun - this.replies < this.pipeline) {
+				ByteBuffer message = message(this.simulator, this.frames, this.actions.charAt(this.begun), this.begun);
+				this.begun++;
+				this.unsent = framed(message);
+			}
+			progress = this.unsent.hasRemaining() && this.socket.write(this.unsent) > 0;
+			if (progress) {
+				progress();
+			}
+			this.sent = this.unsent.hasRemaining() ? this.begun - 1 : this.begun;
+		}
+		if (this.silence == Silence.IN_MESSAGE && this.sent == this.actions.length() && !this.partSent) {
+			ByteBuffer message = framed(message(this.simulator, this.frames, 'r', this.sent));
+			this.partSent = this.socket.write(message.limit(2)) > 0;
+		}
+		else if (this.halfCloses && this.sent == this.actions.length() && !fallsSilent()) {
+			this.socket.shutdownOutput();
+		}
+	}
+
+	private ByteBuffer framed(ByteBuffer message) {
+		int length = message.remaining();
+		ByteBuffer framed = ByteBuffer.allocate(length + 2);
+		if (this.frames == Frames.LENGTH) {
+			framed.putShort((short) length);
+		}
+		framed.put(message);
+		if (this.frames == Frames.LINE) {
+			framed.put((byte) '\n');
+		}
+		return framed.flip();
+	}
+
+	private void receive() throws IOException {
+		ByteBuffer input = ByteBuffer.allocate(1 + this.simulator.choose(4096));
+		int count = this.socket.read(input);
+		if (count > 0) {
+			progress();
+			this.received.write(input.array(), 0, count);
+			decode();
+			if (this.socket.isReadable()) {
+				soon();
+			}
+		}
+		if (isAnswered() && !fallsSilent() && (!this.halfCloses || this.socket.isAtEnd())) {
+			end("done");
+		}
+		else if (count < 0) {
+			end("end of the input");
+		}
+	}
+
+	private void decode() {
+		byte[] bytes = this.received.toByteArray();
+		int from = 0;
+		for (;;) {
+			int begin = from + ((this.frames == Frames.LENGTH) ? 2 : 0);
+			int end = switch (this.frames) {
+				case LENGTH -> (bytes.length >= begin) ? begin + ((bytes[from] & 0xff) << 8 | (bytes[from + 1] & 0xff))
+						: Integer.MAX_VALUE;
+				case LINE -> indexOf(bytes, from);
+				case FIXED -> from + FIXED_LENGTH;
+			};
+			if (end > bytes.length) {
+				break;
+			}
+			check(ByteBuffer.wrap(bytes, begin, end - begin));
+			from = end + ((this.frames == Frames.LINE) ? 1 : 0);
+		}
+		this.received.reset();
+		byte[] rest = Arrays.copyOfRange(bytes, Math.min(from, bytes.length), bytes.length);
+		this.received.write(rest, 0, rest.length);
+	}
+
+	private static int indexOf(byte[] bytes, int from) {
+		for (int i = from; i < bytes.length; i++) {
+			if (bytes[i] == '\n') {
+				return i;
+			}
+		}
+		return Integer.MAX_VALUE;
+	}
+
+	private void check(ByteBuffer reply) {
+		int number = number(reply);
+		if (number != this.replies) {
+			this.simulator.fail("peer %d got reply %d instead of reply %d".formatted(port(), number, this.replies));
+		}
+		if (this.replies >= this.sent) {
+			this.simulator.fail("peer %d got reply %d to a request that it has not sent".formatted(port(), number));
+		}
+		this.replies++;
+	}
+
+	@Override
+	public String toString() {
+		return "peer %d (%s, %s): %d sent, %d replies%s%s, %s".formatted(port(), this.actions, this.frames, this.sent,
+				this.replies, this.finished ? ", finished" : "", (this.ending != null) ? ", " + this.ending : "",
+				this.socket);
+	}
+
+}
