@@ -13,7 +13,6 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.leaderfollowers.interleavings.Mutation;
@@ -42,7 +41,7 @@ class EngineSimulationTests {
 
 	@Test
 	void everySeedIsServedToTheEnd() throws Exception {
-		run(1, SEEDS);
+		run(Long.getLong("simulation.from", 1), Long.getLong("simulation.seeds", SEEDS));
 	}
 
 	@Test
@@ -51,18 +50,16 @@ class EngineSimulationTests {
 		run(1, SEEDS_OF_CI);
 	}
 
+	/** With {@code -Dsimulation.seed=<seed>}, prints all steps of this seed. */
 	@Test
-	@EnabledIfSystemProperty(named = "simulation.seeds", matches = "\\d+")
-	void seedsOfTheCommandLineAreServedToTheEnd() throws Exception {
-		run(Long.getLong("simulation.from", 1), Long.getLong("simulation.seeds"));
-	}
-
-	@Test
-	@EnabledIfSystemProperty(named = "simulation.seed", matches = "\\d+")
-	void seedOfTheCommandLineIsTraced() throws Exception {
-		Result result = new Simulation().run(Long.getLong("simulation.seed"), true);
-		System.out.println(result.trace());
+	void seedIsTraced() throws Exception {
+		Long seed = Long.getLong("simulation.seed");
+		Result result = new Simulation().run((seed != null) ? seed : 1, true);
+		if (seed != null) {
+			System.out.println(result.trace());
+		}
 		assertThat(result.violation()).isNull();
+		assertThat(result.trace()).isNotEmpty();
 	}
 
 	@Test
@@ -198,7 +195,7 @@ class EngineSimulationTests {
 		String trace = failed.trace();
 		return """
 				seed %d: %s
-				Replay it: ./mvnw test -pl lf-core -Dtest=EngineSimulationTests#seed* -Dsimulation.seed=%d
+				Replay it: ./mvnw test -pl lf-core -Dtest=EngineSimulationTests#seedIsTraced -Dsimulation.seed=%d
 				The last steps:
 				%s""".formatted(failed.seed(),
 				Objects.requireNonNullElse(failed.violation(), "does not fail again, so it is not deterministic"),
