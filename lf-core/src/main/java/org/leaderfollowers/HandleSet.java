@@ -481,8 +481,8 @@ public final class HandleSet {
 		handle.timerDeadline = EngineEventHandler.NO_DEADLINE;
 		long deadline = handle.handler.deadline(this.nowNanos);
 		if (deadline != EngineEventHandler.NO_DEADLINE) {
-			handle.timerDeadline = deadline;
 			this.deadlines.schedule(handle, deadline);
+			handle.timerDeadline = deadline;
 		}
 	}
 

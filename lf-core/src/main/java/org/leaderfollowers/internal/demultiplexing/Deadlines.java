@@ -2,7 +2,7 @@ package org.leaderfollowers.internal.demultiplexing;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
@@ -27,6 +27,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Deadlines<H extends HandleState> {
 
+	/** When a handle is called again that has failed. */
+	static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
 	private @Nullable HandleState[] heap = new HandleState[64];
 
 	private int size;
@@ -35,7 +38,17 @@ public final class Deadlines<H extends HandleState> {
 	 * Due handles are collected before they are called, because a call may schedule
 	 * again.
 	 */
-	private final List<H> due = new ArrayList<>();
+	private final ArrayList<H> due;
+
+	/** Creates an empty heap. */
+	public Deadlines() {
+		this(new ArrayList<>());
+	}
+
+	/** For tests: collects due handles in a list that may fail. */
+	Deadlines(ArrayList<H> due) {
+		this.due = due;
+	}
 
 	/**
 	 * Schedules a handle, and replaces its earlier entry.
@@ -86,22 +99,55 @@ public final class Deadlines<H extends HandleState> {
 	}
 
 	/**
-	 * Removes the entries that are due.
+	 * Removes the entries that are due. If memory is short, some entries may stay until
+	 * the next call. If a handle fails, the others are called nevertheless, and the
+	 * handle keeps an entry that is due soon. No failure loses an entry.
 	 * @param nowNanos the current time, {@link System#nanoTime()}
 	 * @param expired called with each handle whose deadline has passed; it may schedule
-	 * again
+	 * this handle again
 	 */
-	@SuppressWarnings("unchecked") // only schedule adds handles
 	public void poll(long nowNanos, Consumer<H> expired) {
+		try {
+			collectDue(nowNanos);
+		}
+		finally {
+			callDue(nowNanos, expired);
+		}
+	}
+
+	@SuppressWarnings("unchecked") // only schedule adds handles
+	private void collectDue(long nowNanos) {
 		while (this.size > 0 && at(0).deadlineNanos - nowNanos <= 0) {
 			H handle = (H) at(0);
+			// Allocates before the entry is removed, so that nothing fails in between.
+			this.due.ensureCapacity(this.due.size() + 1);
 			cancel(handle);
 			this.due.add(handle);
 		}
+	}
+
+	private void callDue(long nowNanos, Consumer<H> expired) {
+		Throwable failure = null;
 		for (int i = 0; i < this.due.size(); i++) {
-			expired.accept(this.due.get(i));
+			H handle = this.due.get(i);
+			try {
+				expired.accept(handle);
+			}
+			catch (RuntimeException | Error ex) {
+				failure = (failure != null) ? failure : ex;
+				if (handle.deadlineIndex < 0) {
+					// Allocates nothing, because the heap has had room for this entry.
+					schedule(handle, nowNanos + RETRY_NANOS);
+				}
+			}
 		}
 		this.due.clear();
+		if (failure instanceof Error error) {
+			throw error;
+		}
+		if (failure instanceof RuntimeException exception) {
+			throw exception;
+		}
 	}
 
 	/**

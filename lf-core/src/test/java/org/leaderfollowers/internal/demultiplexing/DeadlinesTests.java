@@ -6,10 +6,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /**
  * Tests for {@link Deadlines}.
@@ -74,6 +77,60 @@ class DeadlinesTests {
 		closed.schedule(returned, 5);
 		this.deadlines.schedule(returned, 20);
 		assertThat(poll(20)).containsExactly(other, returned);
+	}
+
+	@Test
+	void noTimerIsLostWhenThereIsNoMemoryToCollectDueHandles() {
+		AtomicInteger left = new AtomicInteger(2);
+		Deadlines<TestHandle> scarce = new Deadlines<>(new ArrayList<>() {
+
+			@Override
+			public void ensureCapacity(int minCapacity) {
+				if (left.getAndDecrement() <= 0) {
+					throw new OutOfMemoryError("injected");
+				}
+			}
+
+		});
+		List<TestHandle> handles = scheduled(scarce, 5);
+		List<TestHandle> expired = new ArrayList<>();
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> scarce.poll(10, expired::add));
+		assertThat(expired).isEqualTo(handles.subList(0, 2));
+		assertThat(scarce.maxWaitNanos(10)).isZero();
+		left.set(Integer.MAX_VALUE);
+		scarce.poll(10, expired::add);
+		assertThat(expired).isEqualTo(handles);
+	}
+
+	@Test
+	void handleThatFailsIsCalledAgainAndTheOthersOnce() {
+		List<TestHandle> handles = scheduled(this.deadlines, 5);
+		List<TestHandle> expired = new ArrayList<>();
+		assertThatIllegalStateException().isThrownBy(() -> this.deadlines.poll(10, (handle) -> {
+			expired.add(handle);
+			if (handle == handles.get(1)) {
+				throw new IllegalStateException("injected");
+			}
+			if (handle == handles.get(3)) {
+				this.deadlines.schedule(handle, 50);
+				throw new StackOverflowError("injected");
+			}
+		}));
+		assertThat(expired).isEqualTo(handles);
+		assertThat(poll(49)).isEmpty();
+		assertThat(poll(50)).containsExactly(handles.get(3));
+		assertThat(poll(9 + Deadlines.RETRY_NANOS)).isEmpty();
+		assertThat(poll(10 + Deadlines.RETRY_NANOS)).containsExactly(handles.get(1));
+		assertThat(this.deadlines.size()).isZero();
+	}
+
+	private static List<TestHandle> scheduled(Deadlines<TestHandle> deadlines, int count) {
+		List<TestHandle> handles = new ArrayList<>();
+		for (int i = 0; i < count; i++) {
+			handles.add(new TestHandle());
+			deadlines.schedule(handles.get(i), i);
+		}
+		return handles;
 	}
 
 	@Test
