@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.lifecycle.RetryBackoff;
 import org.leaderfollowers.internal.promotion.HandledWork;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
  * The concrete event handler of a listening socket. It accepts connections and passes
@@ -66,6 +67,11 @@ final class Acceptor extends BoundSocket {
 	public boolean prepareReplies(Participant me) {
 		acceptAll();
 		return true;
+	}
+
+	@Override
+	public @Nullable HandlerProfile preparation() {
+		return this.admission.isGuarded() ? this.handle.profile() : null;
 	}
 
 	@Override
@@ -164,6 +170,10 @@ final class Acceptor extends BoundSocket {
 			// The selector frees the descriptors of closed channels only when it is asked
 			// to.
 			this.handle.handleSet().freeClosedChannels();
+		}
+		if (this.admission.isGuarded() && !this.closeRequested) {
+			// The guard is code of the application, and may block.
+			return false;
 		}
 		workAtOnce();
 		return true;

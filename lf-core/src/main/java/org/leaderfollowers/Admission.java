@@ -82,6 +82,11 @@ final class Admission {
 		connection.open();
 	}
 
+	/** Whether code of the application decides which connections are served. */
+	boolean isGuarded() {
+		return this.options.guard() != null;
+	}
+
 	/** Limits TLS handshakes, or {@code null} if the server does not use TLS. */
 	@Nullable HandshakeGate gate() {
 		TlsGenerations tls = this.context.tls();

@@ -61,7 +61,7 @@ final class ClientLifecycle implements Drainable {
 						counters.ofConnections, warnings, new ConnectionRegistry(this::connectionClosed), null,
 						new PoolHandles(pool, SelectionKey.OP_CONNECT), pool.clock, pool.memory(),
 						HandledWork.ofClient(name, handlerName), null, new WireLog("client '%s'".formatted(name)), true,
-						null));
+						null, ConnectionContext.preparation(framing, options.correlation(), null, null)));
 		this.context = this.connections.context();
 	}
 

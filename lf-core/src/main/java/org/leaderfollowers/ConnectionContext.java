@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.HandledWork;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.transport.TlsTransport;
 import org.leaderfollowers.internal.transport.Transport;
 
@@ -31,11 +32,14 @@ import org.leaderfollowers.internal.transport.Transport;
  * @param wire logs what is received and sent, when it is on
  * @param isClient whether this side has opened the connections
  * @param classes chooses another context, or {@code null} if the connection has its class
+ * @param preparation how long it takes to decode, if this runs code of the application;
+ * otherwise {@code null}
  */
 record ConnectionContext(ServerState server, MessageHandler handler, Framing framing, Limits limits,
 		ConnectionTimeouts timeouts, ServerCounters counters, ServerWarnings warnings, ConnectionRegistry registry,
 		@Nullable TlsGenerations tls, ServingPool pool, Clock clock, MemoryBudget memory, HandledWork work,
-		@Nullable WindowOptions window, WireLog wire, boolean isClient, @Nullable ServiceClasses classes) {
+		@Nullable WindowOptions window, WireLog wire, boolean isClient, @Nullable ServiceClasses classes,
+		@Nullable HandlerProfile preparation) {
 
 	/**
 	 * The limits of one connection.
@@ -81,18 +85,30 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 
 	}
 
+	/**
+	 * The profile of the code of the application that the engine calls before it has a
+	 * message for the handler. The engine's own framings and functions are fast, and need
+	 * none.
+	 */
+	static @Nullable HandlerProfile preparation(Framing framing, @Nullable Correlation correlation,
+			@Nullable WindowOptions window, @Nullable ConnectionGuard guard) {
+		boolean own = framing instanceof EngineFraming && (correlation == null || correlation.isEngineCode())
+				&& (window == null || window.order() == null) && guard == null;
+		return own ? null : new HandlerProfile();
+	}
+
 	/** The same context for connections that choose their class. */
 	ConnectionContext with(ServiceClasses choice) {
 		return new ConnectionContext(this.server, this.handler, this.framing, this.limits, this.timeouts, this.counters,
 				this.warnings, this.registry, this.tls, this.pool, this.clock, this.memory, this.work, this.window,
-				this.wire, this.isClient, choice);
+				this.wire, this.isClient, choice, this.preparation);
 	}
 
 	/** The same context for connections that another pool serves. */
 	ConnectionContext in(ServingPool other, Clock otherClock, MemoryBudget otherMemory, ServerWarnings otherWarnings) {
 		return new ConnectionContext(this.server.inOtherPool(), this.handler, this.framing, this.limits, this.timeouts,
 				this.counters, otherWarnings, this.registry, this.tls, other, otherClock, otherMemory, this.work,
-				this.window, this.wire, this.isClient, null);
+				this.window, this.wire, this.isClient, null, (this.preparation != null) ? new HandlerProfile() : null);
 	}
 
 	/** Counts a connection that is established and has been passed to the application. */

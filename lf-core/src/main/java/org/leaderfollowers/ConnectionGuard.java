@@ -11,8 +11,9 @@ import org.jspecify.annotations.Nullable;
  * known and before the TLS handshake, so a connection that it rejects costs little. See
  * {@link TcpServer.Builder#connectionGuard}.
  * <p>
- * Threads of the pool call the methods while they lead: the methods must neither block
- * nor throw exceptions.
+ * The methods must not throw exceptions, and should not block. If {@link #admit} or
+ * {@link Permit#opened} blocks, other connections wait only until a follower takes the
+ * leadership over, but no new connection is accepted meanwhile.
  */
 @FunctionalInterface
 public interface ConnectionGuard {

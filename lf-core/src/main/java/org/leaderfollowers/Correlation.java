@@ -17,8 +17,8 @@ import org.leaderfollowers.internal.exchange.OrderedExchanges;
  * <p>
  * Functions receive payloads, without their framing, from position to limit. They must
  * not change the bytes, and must not keep the buffers; changes of position and limit are
- * undone. Several threads may call them at the same time, including the thread that
- * leads, so they must not block.
+ * undone. Several threads may call them at the same time. They should not block: if all
+ * threads of the pool wait for replies, one of them leads and calls them without a lease.
  */
 public abstract sealed class Correlation {
 
@@ -132,6 +132,9 @@ public abstract sealed class Correlation {
 
 	}
 
+	/** Whether no function of the application is called for a message of the peer. */
+	abstract boolean isEngineCode();
+
 	/** The exchanges of one connection. */
 	abstract ExchangeTable newTable(int places);
 
@@ -194,6 +197,11 @@ public abstract sealed class Correlation {
 		private static final InOrder INSTANCE = new InOrder();
 
 		@Override
+		boolean isEngineCode() {
+			return true;
+		}
+
+		@Override
 		ExchangeTable newTable(int places) {
 			return new OrderedExchanges(places);
 		}
@@ -229,6 +237,11 @@ public abstract sealed class Correlation {
 		Keyed(Function<ByteBuffer, ?> ofRequest, Function<ByteBuffer, ? extends @Nullable Object> ofReply) {
 			this.ofRequest = ofRequest;
 			this.ofReply = ofReply;
+		}
+
+		@Override
+		boolean isEngineCode() {
+			return false;
 		}
 
 		@Override
@@ -277,6 +290,11 @@ public abstract sealed class Correlation {
 			this.number = number;
 			this.offset = offset;
 			this.length = length;
+		}
+
+		@Override
+		boolean isEngineCode() {
+			return this.length > 0;
 		}
 
 		@Override

@@ -5,7 +5,7 @@ import java.nio.ByteOrder;
 import java.util.HexFormat;
 
 /** Messages that end with a delimiter, such as lines. */
-final class DelimiterFraming implements Framing {
+final class DelimiterFraming implements EngineFraming {
 
 	private static final long SEVEN_BITS = 0x7F7F7F7F7F7F7F7FL;
 

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Messages between a start and an end.
  */
-final class EnclosedFraming implements Framing {
+final class EnclosedFraming implements EngineFraming {
 
 	/**
 	 * Limits how often the payload has to be found again if the message arrives in

@@ -6,10 +6,11 @@ import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 /**
  * A concrete event handler of the engine. The pool processes an event in rounds. A round
- * begins with {@link #prepare}. If that has found work for the application, promotion or
- * lease, {@link #dispatch} and the regaining of the leadership follow. The round ends
- * with {@link #release}, which may ask for one more round. Event handlers contain no code
- * about promotion.
+ * begins with {@link #prepare}, which a leader runs without promoting, except if it has a
+ * {@linkplain #preparation profile}. If that has found work for the application,
+ * promotion or lease, {@link #dispatch} and the regaining of the leadership follow. The
+ * round ends with {@link #release}, which may ask for one more round. Event handlers
+ * contain no code about promotion.
  */
 interface EngineEventHandler {
 
@@ -18,12 +19,22 @@ interface EngineEventHandler {
 
 	/**
 	 * Accepts, reads and decodes. The caller owns the handle, may lead, and must not
-	 * block. The only code of the application that runs here is the decoding of its
-	 * framing.
+	 * block. Code of the application runs here only if there is a {@link #preparation}
+	 * profile.
 	 * @param me the calling thread
 	 * @return whether there is something to {@link #dispatch}
 	 */
 	boolean prepare(Participant me);
+
+	/**
+	 * The profile of {@link #prepare} if it runs code of the application, such as a
+	 * framing that the engine does not provide. The engine cannot know whether this code
+	 * blocks, so it promotes or leases first, as before a dispatch.
+	 * @return {@code null} if only code of the engine runs, which never blocks
+	 */
+	default @Nullable HandlerProfile preparation() {
+		return null;
+	}
 
 	/**
 	 * Does what needs no code of the application, such as to accept, or to read replies

@@ -214,7 +214,7 @@ final class EventRoad {
 	private boolean runRound(Participant me, SelectableHandle handle) {
 		EngineEventHandler handler = handle.handler;
 		try {
-			if (handler.prepare(me)) {
+			if (prepare(me, handler)) {
 				HandlerProfile profile = handler.profile();
 				try {
 					this.policy.beforeDispatch(me, profile, handle.handleSet().leadership, handler.more(me));
@@ -236,6 +236,21 @@ final class EventRoad {
 				return true;
 			}
 			return false;
+		}
+	}
+
+	/** If code of the application decodes, it runs like a handler: it may block. */
+	private boolean prepare(Participant me, EngineEventHandler handler) {
+		HandlerProfile profile = handler.preparation();
+		if (profile == null) {
+			return handler.prepare(me);
+		}
+		try {
+			this.policy.beforePreparation(me, profile);
+			return handler.prepare(me);
+		}
+		finally {
+			this.policy.afterDispatch(me, profile);
 		}
 	}
 

@@ -3,7 +3,7 @@ package org.leaderfollowers;
 import java.nio.ByteBuffer;
 
 /** Messages of a fixed length. */
-final class FixedLengthFraming implements Framing {
+final class FixedLengthFraming implements EngineFraming {
 
 	private final int length;
 

@@ -25,7 +25,7 @@ public interface Framing {
 	 * the messages in the order of arrival, and once for a complete message. So it can
 	 * deliver a large body in parts, each of which is a message to the handler. It can
 	 * also {@linkplain Connection#send send}, for example {@code 100 Continue} before the
-	 * whole message has arrived. {@link #decode} must not block; {@code send} does not
+	 * whole message has arrived. {@link #decode} should not block; {@code send} does not
 	 * block.
 	 * <p>
 	 * Any thread that sends calls {@link #encode}, possibly at the same time as
@@ -42,7 +42,8 @@ public interface Framing {
 	}
 
 	/**
-	 * Looks for the first message in the input.
+	 * Looks for the first message in the input. If it blocks, this connection waits, and
+	 * others only until a follower takes the leadership over, as for a handler.
 	 * @param input the bytes received, from position to limit, at least one byte. Read
 	 * them by index: position and limit must not change. The bytes of a complete frame
 	 * may be rewritten in place, for example to remove escapes

@@ -15,7 +15,7 @@ import java.nio.ByteOrder;
  * body = value of the field + adjustment - (inclusive ? offset + size of the field : 0)
  * </pre>
  */
-public final class LengthFieldFraming implements Framing {
+public final class LengthFieldFraming implements EngineFraming {
 
 	private final int fieldBytes;
 

@@ -16,8 +16,7 @@ public interface MessageOrder {
 
 	/**
 	 * Returns the key of a message. It is called for each message in the order of
-	 * arrival, before the message is handled. The calling thread may lead, so this method
-	 * must not block.
+	 * arrival, before the message is handled. If it blocks, the connection waits.
 	 * @param message the payload, from position to limit. Read it by index: position and
 	 * limit must not change. The buffer is valid only during the call
 	 * @return the key, which is compared by {@code equals} with the keys of the messages

@@ -318,11 +318,11 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * Whether the thread leads a handle set, as far as it knows. Called by the thread
-	 * itself.
+	 * Whether the thread leads a handle set without a lease, so that no other thread can
+	 * have taken over. Called by the thread itself.
 	 */
 	boolean leads(HandleSet set) {
-		return leading() == set.leadership;
+		return leading() == set.leadership && leadsUnleased();
 	}
 
 	/**

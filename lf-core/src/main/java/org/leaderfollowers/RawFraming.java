@@ -3,7 +3,7 @@ package org.leaderfollowers;
 import java.nio.ByteBuffer;
 
 /** No framing: all bytes that have arrived are one message. */
-final class RawFraming implements Framing {
+final class RawFraming implements EngineFraming {
 
 	static final RawFraming INSTANCE = new RawFraming();
 

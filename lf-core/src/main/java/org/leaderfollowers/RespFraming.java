@@ -6,7 +6,7 @@ import java.nio.ByteBuffer;
  * Whole requests and replies of Redis (RESP2). Each connection has its own object, so
  * that an array that arrives in pieces is scanned only once.
  */
-class RespFraming implements Framing {
+class RespFraming implements EngineFraming {
 
 	static final Framing INSTANCE = new RespFraming();
 

@@ -16,6 +16,10 @@ final class ServerExchanges implements Exchanges.ExchangeListener {
 		this.places = places;
 	}
 
+	Correlation correlation() {
+		return this.correlation;
+	}
+
 	/** Lets requests be sent on a connection. Called before the connection is opened. */
 	void begin(StreamConnection connection) {
 		connection.exchanges = new Exchanges(this.correlation, this.places, connection, this);

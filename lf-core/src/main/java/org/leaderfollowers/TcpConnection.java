@@ -83,6 +83,11 @@ class TcpConnection extends FramedConnection {
 	}
 
 	@Override
+	public @Nullable HandlerProfile preparation() {
+		return this.context.preparation();
+	}
+
+	@Override
 	public boolean prepareReplies(Participant me) {
 		Exchanges current = this.exchanges;
 		if (current == null || !isOnlyRead(current)) {

@@ -49,7 +49,8 @@ final class TcpLifecycle extends ServerLifecycle<ServerSocketChannel> {
 						new HandshakeGate(tls, pool.clock, warnings, this::handshakeEnded)) : null,
 				new PoolHandles(pool, SelectionKey.OP_READ), pool.clock, pool.memory(),
 				HandledWork.ofConnections(name, handlerName), options.window(),
-				new WireLog("server '%s'".formatted(name)), false, null);
+				new WireLog("server '%s'".formatted(name)), false, null,
+				ConnectionContext.preparation(framing, options.correlation(), options.window(), options.guard()));
 		this.servicePools = new ServicePools(pool, own, handlerName, options.classes());
 		this.context = this.servicePools.first();
 	}

@@ -24,6 +24,11 @@ record TcpOptions(int backlog, TcpSocketOptions sockets, ConnectionContext.Limit
 		@Nullable ServerExchanges exchanges, @Nullable WindowOptions window, ServicePools.@Nullable Options classes,
 		@Nullable ConnectionGuard guard) {
 
+	/** The correlation of requests to clients. */
+	@Nullable Correlation correlation() {
+		return (this.exchanges != null) ? this.exchanges.correlation() : null;
+	}
+
 	/** Whether clients outside of the trusted networks are served. */
 	boolean servesDirectClients() {
 		return this.directClients || this.trustedNetworks.isEmpty();

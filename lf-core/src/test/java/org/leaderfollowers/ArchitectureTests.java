@@ -215,7 +215,7 @@ class ArchitectureTests {
 				"PromotionPolicy", "PoolListener", "PoolSnapshot", "HandOff", "LatencySnapshot", "Connection",
 				"EngineConnection", "ConnectionSnapshot", "ConnectionClosedException", "CloseReason", "Suspension",
 				"OwedReply", "MessageHandler", "Framing", "RawFraming", "DelimiterFraming", "FixedLengthFraming",
-				"LengthFieldFraming", "EnclosedFraming", "Escapes", "RespFraming", "FramingException",
+				"LengthFieldFraming", "EnclosedFraming", "EngineFraming", "Escapes", "RespFraming", "FramingException",
 				"SlowConsumerException", "ReplyRatioException", "ServerSnapshot", "ClientSnapshot", "ServerTls",
 				"ClientAuth", "ClientLimitException", "TransportType", "TrustedNetworks", "Arguments", "EventSource",
 				"QueueSource", "CloseRate");

@@ -180,10 +180,10 @@ class PromotionInterleavingTests {
 				.adapted(Mutation.failsWith(FailureLog.class, "error", 3),
 						Mutation.withoutCall(Leadership.class, "handedOff", "record"),
 						Mutation.fieldReads(PromotionProtocol.class, "spin", "SPINS", 1),
-						Mutation.callReturns(DispatchPolicy.class, "beforeDispatch", "blocks", 0),
-						Mutation.callReturns(DispatchPolicy.class, "beforeDispatch", "isWorthAProcessor",
+						Mutation.callReturns(DispatchPolicy.class, "letOthersLead", "blocks", 0),
+						Mutation.callReturns(DispatchPolicy.class, "letOthersLead", "isWorthAProcessor",
 								this.options.contains("shared") ? 1 : 0),
-						Mutation.withoutCall(DispatchPolicy.class, "beforeDispatch", "beginToBlock"),
+						Mutation.withoutCall(DispatchPolicy.class, "letOthersLead", "beginToBlock"),
 						Mutation.callReturns(DispatchPolicy.class, "afterDispatch", "isBlocking", 0),
 						Mutation.callReturns(internal("Relief"), "relieve", "isWorthIt",
 								this.options.contains("relieved") ? 1 : 0),
@@ -296,7 +296,7 @@ class PromotionInterleavingTests {
 				Mutation.fieldReads(DispatchPolicy.class, "afterDispatch", "leased", 0)),
 
 		A_THREAD_THAT_SHARES_PASSES_ON_WHAT_IT_IS_COUNTED_ON_FOR(Case.READY_HANDLES_OF_TWO_HANDLE_SETS,
-				Mutation.withoutCall(DispatchPolicy.class, "beforeDispatch", "passOn")),
+				Mutation.withoutCall(DispatchPolicy.class, "letOthersLead", "passOn")),
 
 		A_THREAD_THAT_LEADS_IS_NEVER_SUPERFLUOUS(Case.READY_HANDLES_THAT_ARE_LEFT_TO_THE_LEADER,
 				Mutation.callReturns(Pool.class, "participate", "isSuperfluous", 1)),

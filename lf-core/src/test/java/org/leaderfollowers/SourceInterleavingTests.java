@@ -109,9 +109,9 @@ class SourceInterleavingTests {
 				.adapted(Mutation.failsWith(FailureLog.class, "error", 3),
 						Mutation.withoutCall(Leadership.class, "handedOff", "record"),
 						Mutation.fieldReads(PromotionProtocol.class, "spin", "SPINS", 1),
-						Mutation.callReturns(DispatchPolicy.class, "beforeDispatch", "blocks", 0),
-						Mutation.callReturns(DispatchPolicy.class, "beforeDispatch", "isWorthAProcessor", 0),
-						Mutation.withoutCall(DispatchPolicy.class, "beforeDispatch", "beginToBlock"),
+						Mutation.callReturns(DispatchPolicy.class, "letOthersLead", "blocks", 0),
+						Mutation.callReturns(DispatchPolicy.class, "letOthersLead", "isWorthAProcessor", 0),
+						Mutation.withoutCall(DispatchPolicy.class, "letOthersLead", "beginToBlock"),
 						Mutation.callReturns(DispatchPolicy.class, "afterDispatch", "isBlocking", 0),
 						Mutation.callReturns(internal("Relief"), "relieve", "isWorthIt", 0),
 						// Threads that wait for the end of a source are not explored

@@ -65,33 +65,60 @@ public final class DispatchPolicy {
 	 */
 	public void beforeDispatch(Member me, HandlerProfile profile, Leadership source, int more) {
 		long now = this.clock.nanoTime();
+		if (me.leading == null) {
+			source.sharing().shared();
+		}
+		boolean woken = letOthersLead(me, profile, now);
+		if (me.shares) {
+			woken |= this.relief.relieve(source, source.readyHandles() + more, profile.meanNanos(), now);
+		}
+		begin(me, woken, now);
+	}
+
+	/**
+	 * Called before code of the application that only prepares a dispatch, such as its
+	 * framing. Like {@link #beforeDispatch}, but wakes no thread to share, because the
+	 * work is not known yet. {@link #afterDispatch} follows.
+	 * @param me the calling thread
+	 * @param profile the learned duration of the code
+	 */
+	public void beforePreparation(Member me, HandlerProfile profile) {
+		long now = this.clock.nanoTime();
+		begin(me, letOthersLead(me, profile, now), now);
+	}
+
+	/**
+	 * If the caller leads, promotes another leader or leases the leadership. Returns
+	 * whether a thread was woken.
+	 */
+	private boolean letOthersLead(Member me, HandlerProfile profile, long nowNanos) {
 		PoolSettings settings = this.threads.settings();
 		boolean blocks = settings.eager() || profile.blocks();
 		me.shares = !blocks;
 		Leadership leadership = me.leading;
 		if (leadership == null) {
-			source.sharing().shared();
-			me.become(Member.Role.PROCESSING, now);
+			me.become(Member.Role.PROCESSING, nowNanos);
 			if (me.countedOn) {
 				this.promotion.passOn(me);
 			}
 		}
-		boolean woken = false;
 		if (blocks) {
 			this.relief.beginToBlock(me);
-			woken = leadership != null && this.promotion.promote(me, now);
+			return leadership != null && this.promotion.promote(me, nowNanos);
 		}
-		else {
-			if (leadership != null) {
-				leadership.worthAProcessor(profile.isWorthAProcessor());
-				this.leases.lease(me, leadership, now, settings);
-				woken = me.leading == null;
-			}
-			woken |= this.relief.relieve(source, source.readyHandles() + more, profile.meanNanos(), now);
+		if (leadership != null) {
+			leadership.worthAProcessor(profile.isWorthAProcessor());
+			this.leases.lease(me, leadership, nowNanos, settings);
 		}
-		// Waking another thread takes longer than many handlers, and does not count as
-		// time of the handler.
-		me.beginDispatch(woken ? this.clock.nanoTime() : now);
+		return leadership != null && me.leading == null;
+	}
+
+	/**
+	 * Waking another thread takes longer than many handlers, and does not count as time
+	 * of the handler.
+	 */
+	private void begin(Member me, boolean woken, long nowNanos) {
+		me.beginDispatch(woken ? this.clock.nanoTime() : nowNanos);
 	}
 
 	/**
