@@ -218,7 +218,7 @@ public final class HandleSet {
 		rests.rest(me);
 	}
 
-	/** The time of the latest return from a wait, {@link System#nanoTime()}. */
+	/** The time of the latest return from a wait. A watchdog may read it late. */
 	long nowNanos() {
 		return this.nowNanos;
 	}

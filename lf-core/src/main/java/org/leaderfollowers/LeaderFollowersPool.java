@@ -84,6 +84,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final PoolMonitor monitor;
 
+	/** Not private for tests, which look in its place. */
+	final PoolWatchdog watchdog;
+
 	private final HandOffJournal handOffs;
 
 	private final PoolShutdown shutdown;
@@ -122,8 +125,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		this.replyWait = new BoundWait(this.handleSets, this.promotion, unfolding, upcalls, this.clock,
 				this.failureLog);
 		this.threads.of(new Membership());
+		this.watchdog = new PoolWatchdog(options, this.handleSets, this.threads, this.listeners);
 		this.monitor = new PoolMonitor(options, this.handleSets, this.sources, unfolding, this.threads, this.promotion,
-				starvationMonitor, this.memory, upcalls);
+				starvationMonitor, this.watchdog, this.memory, upcalls);
 		this.handOffs = new HandOffJournal(this.handleSets, this.sources);
 		this.shutdown = new PoolShutdown(options, this.threads, this.handleSets, this.sources, this.promotion);
 		this.datagramShare = new DatagramShare(this.threads, !options.eventSources().isEmpty());
@@ -371,6 +375,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if (this.threads.count() == 0) {
 			throw new IllegalStateException("No thread of pool '%s' could be started".formatted(this.name));
 		}
+		this.watchdog.start();
 	}
 
 	/**
@@ -502,7 +507,9 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	public boolean close(Duration grace) {
 		Participant.promoteBeforeBlocking();
-		return this.shutdown.close(grace);
+		boolean ended = this.shutdown.close(grace);
+		this.watchdog.stop();
+		return ended;
 	}
 
 	private long deadlineAfter(@Nullable Duration timeout) {

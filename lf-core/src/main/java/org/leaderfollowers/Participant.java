@@ -191,6 +191,11 @@ final class Participant extends Member {
 		return true;
 	}
 
+	/** Whether the running handler waits for a reply or a message. Any thread. */
+	boolean awaits() {
+		return this.awaited != null;
+	}
+
 	/** Records what the running handler waits for. Returns the previous value. */
 	@Nullable Awaited awaits(@Nullable Awaited next) {
 		Awaited former = this.awaited;

@@ -58,6 +58,10 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	private NestingGuard nestingGuard = new NestingGuard() {
 	};
 
+	private Duration stuckAfter = Duration.ofSeconds(10);
+
+	private Duration slowHandlerAfter = Duration.ofMinutes(1);
+
 	private final List<PoolListener> listeners = new ArrayList<>();
 
 	private Clock clock = Clock.SYSTEM;
@@ -281,6 +285,41 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	}
 
 	/**
+	 * How long a leader may neither wait for events nor run a handler until the pool
+	 * raises the {@linkplain PoolAlarm alarm} {@link PoolAlarm.Kind#LEADER_STUCK}.
+	 * Handlers that have run for this long are examined for deadlocks.
+	 * @param stuckAfter from 1 second to 24 hours, or 0 not to watch; the default is 10
+	 * seconds
+	 * @return this builder
+	 */
+	public LeaderFollowersPool.Builder stuckAfter(Duration stuckAfter) {
+		this.stuckAfter = watched("stuckAfter", stuckAfter);
+		return self();
+	}
+
+	/**
+	 * How long a handler may run until the pool raises the {@linkplain PoolAlarm alarm}
+	 * {@link PoolAlarm.Kind#HANDLER_SLOW}. Time that the handler waits for a reply or a
+	 * message on a connection does not count.
+	 * @param slowHandlerAfter from 1 second to 24 hours, or 0 not to watch; the default
+	 * is 1 minute
+	 * @return this builder
+	 */
+	public LeaderFollowersPool.Builder slowHandlerAfter(Duration slowHandlerAfter) {
+		this.slowHandlerAfter = watched("slowHandlerAfter", slowHandlerAfter);
+		return self();
+	}
+
+	private static Duration watched(String name, Duration value) {
+		if (!value.isZero()
+				&& (value.compareTo(Duration.ofSeconds(1)) < 0 || value.compareTo(Duration.ofHours(24)) > 0)) {
+			throw new IllegalArgumentException(
+					"'%s' must be 0, or from 1 second to 24 hours, but is %s".formatted(name, value));
+		}
+		return value;
+	}
+
+	/**
 	 * Adds a listener for hand-offs.
 	 * @param listener called by new leaders
 	 * @return this builder
@@ -316,7 +355,8 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 		return new PoolOptions(this.name, settings, this.keepAlive, this.threadPriority, sets, unfolds,
 				this.eventSources, this.parallelism, this.promotionOrder, this.maxBufferedBytes,
 				new NestedUpcalls.Options(this.nestedDispatch, this.maxNestedDepth, this.nestingGuard), this.listeners,
-				this.clock, this.selectorProvider, this.processorTime);
+				this.clock, this.selectorProvider, this.processorTime,
+				new PoolWatchdog.Options(this.stuckAfter.toNanos(), this.slowHandlerAfter.toNanos()));
 	}
 
 }

@@ -1,10 +1,11 @@
 package org.leaderfollowers;
 
 /**
- * A listener for the hand-offs of a pool, for meters. Unless a method says otherwise, the
- * new leader calls it before it waits for events, so the method must be quick and must
- * not block. If the method gives up the leadership, as {@link LeaderFollowersPool#resize}
- * does, another thread takes it. Exceptions of the method are ignored.
+ * A listener for the hand-offs and alarms of a pool, for meters. Unless a method says
+ * otherwise, the new leader calls it before it waits for events, so the method must be
+ * quick and must not block. If the method gives up the leadership, as
+ * {@link LeaderFollowersPool#resize} does, another thread takes it. Exceptions of the
+ * method are ignored.
  */
 @FunctionalInterface
 public interface PoolListener {
@@ -31,6 +32,14 @@ public interface PoolListener {
 	 * @param nanos how long there was no leader, in nanoseconds
 	 */
 	default void leaderless(long nanos) {
+	}
+
+	/**
+	 * A thread of the pool has not come back for long. The watchdog of the pool calls
+	 * this method, once for each such thread. It cannot watch meanwhile.
+	 * @param alarm describes the thread
+	 */
+	default void alarmed(PoolAlarm alarm) {
 	}
 
 }

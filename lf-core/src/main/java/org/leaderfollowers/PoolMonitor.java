@@ -42,13 +42,15 @@ final class PoolMonitor {
 
 	private final StarvationMonitor starvationMonitor;
 
+	private final PoolWatchdog watchdog;
+
 	private final MemoryBudget memory;
 
 	private final NestedUpcalls upcalls;
 
 	PoolMonitor(PoolOptions options, HandleSets handleSets, EventSources sources, Unfolding unfolding,
-			PoolThreads threads, PromotionProtocol promotion, StarvationMonitor starvationMonitor, MemoryBudget memory,
-			NestedUpcalls upcalls) {
+			PoolThreads threads, PromotionProtocol promotion, StarvationMonitor starvationMonitor,
+			PoolWatchdog watchdog, MemoryBudget memory, NestedUpcalls upcalls) {
 		this.options = options;
 		this.handleSets = handleSets;
 		this.sources = sources;
@@ -56,6 +58,7 @@ final class PoolMonitor {
 		this.threads = threads;
 		this.promotion = promotion;
 		this.starvationMonitor = starvationMonitor;
+		this.watchdog = watchdog;
 		this.memory = memory;
 		this.upcalls = upcalls;
 	}
@@ -101,7 +104,8 @@ final class PoolMonitor {
 				this.promotion.wakeUps(), this.promotion.wastedWakeUps(), this.threads.started(),
 				this.threads.startFailures(), starvation.periods(), starvation.totalNanos(),
 				this.starvationMonitor.starvations(), Duration.ofNanos(this.starvationMonitor.longestNanos()),
-				this.memory.used(), this.memory.limit(), time, vacancies, unfolding(now, time), this.upcalls.count());
+				this.memory.used(), this.memory.limit(), time, vacancies, unfolding(now, time), this.upcalls.count(),
+				this.watchdog.alarms());
 	}
 
 	/**

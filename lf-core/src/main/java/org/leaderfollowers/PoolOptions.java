@@ -27,11 +27,12 @@ import org.leaderfollowers.internal.promotion.ProcessorTime;
  * @param clock the clock of the pool
  * @param selectorProvider provides the selectors of the handle sets
  * @param processorTime measures the processor time that threads have used
+ * @param watchdog when the watchdog raises an alarm
  */
 record PoolOptions(String name, PoolSettings settings, Duration keepAlive, int threadPriority, int handleSets,
 		boolean unfolds, List<String> eventSources, int parallelism, PromotionOrder promotionOrder,
 		long maxBufferedBytes, NestedUpcalls.Options nesting, List<PoolListener> listeners, Clock clock,
-		SelectorProvider selectorProvider, ProcessorTime processorTime) {
+		SelectorProvider selectorProvider, ProcessorTime processorTime, PoolWatchdog.Options watchdog) {
 
 	PoolOptions {
 		eventSources = List.copyOf(eventSources);

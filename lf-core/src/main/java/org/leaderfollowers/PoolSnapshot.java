@@ -49,6 +49,7 @@ import org.jspecify.annotations.Nullable;
  * @param unfolding how many of the handle sets are in use, and why
  * @param nestedUpcalls how many handlers were run on top of waiting handlers, see
  * {@link NestedDispatch}
+ * @param alarms the threads that have not come back for long
  */
 public record PoolSnapshot(String name, State state, int minThreads, int maxThreads, Duration keepAlive,
 		PromotionPolicy promotionPolicy, PromotionOrder promotionOrder, Duration promotionLease, int parallelism,
@@ -56,7 +57,7 @@ public record PoolSnapshot(String name, State state, int minThreads, int maxThre
 		Map<PromotionKind, Long> promotions, long handOffNanos, long wakeUps, long wastedWakeUps, long threadsStarted,
 		long threadStartFailures, long leaderlessPeriods, long leaderlessNanos, long starvations, Duration starvedFor,
 		long bufferedBytes, long maxBufferedBytes, Instant time, LatencySnapshot vacancies, UnfoldingSnapshot unfolding,
-		long nestedUpcalls) {
+		long nestedUpcalls, List<PoolAlarm> alarms) {
 
 	/**
 	 * The number of threads that have a role.

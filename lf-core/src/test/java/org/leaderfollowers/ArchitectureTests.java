@@ -204,21 +204,21 @@ class ArchitectureTests {
 		SERVERS(),
 
 		POOL("LeaderFollowersPool", "PoolBuilder", "PoolOptions", "PoolThreads", "PoolListeners", "PoolMonitor",
-				"PoolShutdown", "StarvationMonitor", "HandOffJournal", "RawEventHandler", "Drainable", "EventRoad",
-				"EventSources", "BoundWait", "NestedUpcalls", "DatagramShare"),
+				"PoolWatchdog", "PoolShutdown", "StarvationMonitor", "HandOffJournal", "RawEventHandler", "Drainable",
+				"EventRoad", "EventSources", "BoundWait", "NestedUpcalls", "DatagramShare"),
 
 		HANDLE_SETS("Handle", "HandleSet", "HandleSets", "EventCounters", "SelectableHandle", "HandleFactory",
 				"EventHandler", "EngineEventHandler", "Participant", "BoundInput", "MessageDecoder", "Turn",
 				"LedSource"),
 
 		VALUES("EventType", "ThreadRole", "NestedDispatch", "NestingGuard", "PromotionKind", "PromotionOrder",
-				"PromotionPolicy", "PoolListener", "PoolSnapshot", "HandOff", "LatencySnapshot", "Connection",
-				"EngineConnection", "ConnectionSnapshot", "ConnectionClosedException", "CloseReason", "Suspension",
-				"OwedReply", "MessageHandler", "Framing", "RawFraming", "DelimiterFraming", "FixedLengthFraming",
-				"LengthFieldFraming", "EnclosedFraming", "EngineFraming", "Escapes", "RespFraming", "FramingException",
-				"SlowConsumerException", "ReplyRatioException", "ServerSnapshot", "ClientSnapshot", "ServerTls",
-				"ClientAuth", "ClientLimitException", "TransportType", "TrustedNetworks", "Arguments", "EventSource",
-				"QueueSource", "CloseRate");
+				"PromotionPolicy", "PoolListener", "PoolAlarm", "PoolSnapshot", "HandOff", "LatencySnapshot",
+				"Connection", "EngineConnection", "ConnectionSnapshot", "ConnectionClosedException", "CloseReason",
+				"Suspension", "OwedReply", "MessageHandler", "Framing", "RawFraming", "DelimiterFraming",
+				"FixedLengthFraming", "LengthFieldFraming", "EnclosedFraming", "EngineFraming", "Escapes",
+				"RespFraming", "FramingException", "SlowConsumerException", "ReplyRatioException", "ServerSnapshot",
+				"ClientSnapshot", "ServerTls", "ClientAuth", "ClientLimitException", "TransportType", "TrustedNetworks",
+				"Arguments", "EventSource", "QueueSource", "CloseRate");
 
 		private final Set<String> names;
 

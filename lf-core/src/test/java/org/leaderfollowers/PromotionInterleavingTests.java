@@ -472,7 +472,8 @@ class PromotionInterleavingTests {
 							Clock.SYSTEM.nanoTime()),
 					Duration.ofNanos(KEEP_ALIVE_NANOS), Thread.NORM_PRIORITY, sets, false, List.of(), 9, order,
 					1L << 20, new NestedUpcalls.Options(NestedDispatch.NEVER, 1, new NestingGuard() {
-					}), List.of(), Clock.SYSTEM, SelectorProvider.provider(), ProcessorTime.SYSTEM);
+					}), List.of(), Clock.SYSTEM, SelectorProvider.provider(), ProcessorTime.SYSTEM,
+					new PoolWatchdog.Options(0, 0));
 			this.threads = new PoolThreads(poolOptions, new MemoryBudget(1L << 20), new FailureLog());
 			this.threads.of(this);
 			this.sets = new Set[sets];

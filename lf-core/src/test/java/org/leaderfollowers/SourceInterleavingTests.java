@@ -252,7 +252,8 @@ class SourceInterleavingTests {
 					new PoolSettings(min, max, isOn("eager"), LEASE_NANOS, Clock.SYSTEM.nanoTime()),
 					Duration.ofNanos(KEEP_ALIVE_NANOS), Thread.NORM_PRIORITY, 1, false, names, 9, PromotionOrder.LIFO,
 					1L << 20, new NestedUpcalls.Options(NestedDispatch.NEVER, 1, new NestingGuard() {
-					}), List.of(), Clock.SYSTEM, SelectorProvider.provider(), ProcessorTime.SYSTEM);
+					}), List.of(), Clock.SYSTEM, SelectorProvider.provider(), ProcessorTime.SYSTEM,
+					new PoolWatchdog.Options(0, 0));
 			this.threads = new PoolThreads(poolOptions, new MemoryBudget(1L << 20), new FailureLog());
 			this.threads.of(this);
 			this.sources = new EventSources("explored", names, 1, Clock.SYSTEM);

@@ -17,8 +17,8 @@ import org.slf4j.helpers.MessageFormatter;
  * defines. A method of this class never throws.
  * <p>
  * A log may block, for example because nobody reads the standard output of the process.
- * Lines of a thread that leads are therefore passed to {@link LeaderLines}. All other
- * threads log their lines themselves.
+ * Lines of a thread that leads are therefore passed to {@link LeaderLines}, and so are
+ * those of {@link #withoutBlocking}. All other threads log their lines themselves.
  */
 public final class EngineLog {
 
@@ -93,6 +93,17 @@ public final class EngineLog {
 	}
 
 	/**
+	 * Logs a line, and never blocks: the thread that logs the lines of leaders logs it.
+	 * For threads that hold something that others wait for, such as a listening socket.
+	 * @param level the level
+	 * @param format the message, with <code>{}</code> for each argument
+	 * @param arguments the arguments, followed by an exception if there is one
+	 */
+	public void withoutBlocking(Level level, String format, @Nullable Object... arguments) {
+		pass(level, format, false, arguments);
+	}
+
+	/**
 	 * Logs a failure.
 	 * @param format the message, with <code>{}</code> for each argument
 	 * @param arguments the arguments, followed by an exception if there is one
@@ -102,6 +113,10 @@ public final class EngineLog {
 	}
 
 	private void log(Level level, String format, @Nullable Object... arguments) {
+		pass(level, format, true, arguments);
+	}
+
+	private void pass(Level level, String format, boolean mayBlock, @Nullable Object... arguments) {
 		if (!logger.isEnabledForLevel(level)) {
 			return;
 		}
@@ -110,11 +125,11 @@ public final class EngineLog {
 			FormattingTuple tuple = MessageFormatter.arrayFormat(format, arguments);
 			String line = RateLimit.printable(tuple.getMessage());
 			Throwable failure = PrintableFailure.of(tuple.getThrowable());
-			if (this.leads.getAsBoolean()) {
-				this.leaderLines.add(level, line, failure);
+			if (mayBlock && !this.leads.getAsBoolean()) {
+				write(level, line, failure);
 			}
 			else {
-				write(level, line, failure);
+				this.leaderLines.add(level, line, failure);
 			}
 		}
 		catch (Throwable ex) {

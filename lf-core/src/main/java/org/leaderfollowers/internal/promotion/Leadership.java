@@ -464,6 +464,25 @@ public class Leadership {
 	}
 
 	/**
+	 * The word. If two calls return equal values, nothing has changed in between. Any
+	 * thread.
+	 * @return the argument for {@link #isLedWithoutLease} and {@link #holderOf}
+	 */
+	public final long word() {
+		return this.word;
+	}
+
+	/**
+	 * Whether there is a leader that has not leased the leadership.
+	 * @param word a result of {@link #word()}
+	 * @return {@code false} if the leadership is vacant, leased or at rest
+	 */
+	public static boolean isLedWithoutLease(long word) {
+		int holder = holderOf(word);
+		return (word & LEASED) == 0 && holder != VACANT && holder != RESTING;
+	}
+
+	/**
 	 * Whether the leadership is vacant.
 	 * @return whether the leadership can be taken
 	 */
@@ -505,8 +524,8 @@ public class Leadership {
 	}
 
 	/**
-	 * The leader that a lease word names.
-	 * @param word a result of {@link #leaseWord()}
+	 * The leader that a word names.
+	 * @param word a result of {@link #leaseWord()} or {@link #word()}
 	 * @return the number of the thread
 	 */
 	public static int holderOf(long word) {

@@ -254,7 +254,7 @@ public class Member {
 
 	/**
 	 * When the current dispatch began, without the time for a promotion. Called by the
-	 * thread itself.
+	 * thread itself, or by a monitoring thread that reads an earlier value for a moment.
 	 * @return by the clock of the pool
 	 */
 	public final long dispatchNanos() {

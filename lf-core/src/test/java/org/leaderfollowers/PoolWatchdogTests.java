@@ -1,0 +1,302 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.PoolAlarm.Kind;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+/** Tests for {@link PoolWatchdog}, with real faults. */
+@Timeout(180)
+class PoolWatchdogTests {
+
+	private static final Duration SECOND = Duration.ofSeconds(1);
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private final Queue<PoolAlarm> told = new ConcurrentLinkedQueue<>();
+
+	private final PoolListener listener = new PoolListener() {
+
+		@Override
+		public void handedOff(PromotionKind kind, long vacancyNanos) {
+		}
+
+		@Override
+		public void alarmed(PoolAlarm alarm) {
+			PoolWatchdogTests.this.told.add(alarm);
+		}
+
+	};
+
+	private LeaderFollowersPool.Builder builder(int min, int max) {
+		return LeaderFollowersPool.builder().threads(min, max).handleSets(1).listener(this.listener);
+	}
+
+	@Test
+	void leaderThatIsBlockedInTheSelectorIsAlarming() {
+		AtomicBoolean blocks = new AtomicBoolean();
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger inside = new AtomicInteger();
+		LeaderFollowersPool pool = this.engine.pool(builder(2, 2).stuckAfter(SECOND)
+			.selectorProvider(new FaultySelectors(() -> block(blocks, inside, gate), () -> {
+			})));
+		TcpServer server = this.engine.lines(pool, Connection::send);
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("x\n").readLine()).isEqualTo("x");
+		blocks.set(true);
+		peer.send("x\n");
+		Engine.eventually().until(() -> inside.get() == 1);
+		Engine.eventually().until(() -> !pool.snapshot().alarms().isEmpty());
+		assertThat(pool.snapshot().alarms()).singleElement().satisfies((alarm) -> {
+			assertThat(alarm.kind()).isEqualTo(Kind.LEADER_STUCK);
+			assertThat(alarm.thread()).startsWith("lf-" + pool.name() + "-");
+			assertThat(alarm.handleSet()).isEqualTo(pool.snapshot().handleSets().get(0).name());
+			assertThat(alarm.duration()).isGreaterThanOrEqualTo(SECOND);
+			assertThat(alarm.stack()).anySatisfy((frame) -> assertThat(frame.getMethodName()).startsWith("select"));
+		});
+		Engine.eventually().until(() -> this.told.size() == 1);
+		assertThat(this.engine.log()).filteredOn((line) -> line.contains("neither returned from waiting"))
+			.singleElement()
+			.asString()
+			.startsWith("WARN Thread 'lf-" + pool.name())
+			.contains("The connections of this handle set are not served")
+			.contains("org.leaderfollowers.HandleSet.await");
+		blocks.set(false);
+		gate.countDown();
+		Engine.eventually().until(() -> pool.snapshot().alarms().isEmpty());
+		assertThat(this.engine.log()).anyMatch((line) -> line.endsWith("is served again"));
+		assertThat(peer.readLine()).isEqualTo("x");
+	}
+
+	@Test
+	void idleLeaderThatCanNoLongerReturnIsNoticed() {
+		ReentrantLock lock = new ReentrantLock();
+		lock.lock();
+		AtomicBoolean blocks = new AtomicBoolean();
+		LeaderFollowersPool pool = this.engine
+			.pool(builder(1, 1).stuckAfter(SECOND).selectorProvider(new FaultySelectors(() -> {
+				if (blocks.get()) {
+					lock.lock();
+					lock.unlock();
+				}
+			}, () -> {
+			})));
+		pool.start();
+		Engine.awaitIdle(pool);
+		blocks.set(true);
+		// Nothing happens: the watchdog itself makes the leader return from its wait.
+		Engine.eventually().until(() -> this.told.size() == 1);
+		assertThat(this.told.peek().kind()).isEqualTo(Kind.LEADER_STUCK);
+		blocks.set(false);
+		lock.unlock();
+		Engine.eventually().until(() -> pool.snapshot().alarms().isEmpty());
+	}
+
+	private static void block(AtomicBoolean blocks, AtomicInteger inside, CountDownLatch gate) {
+		if (blocks.get()) {
+			inside.incrementAndGet();
+			Engine.pass(gate);
+		}
+	}
+
+	@Test
+	void leaderThatWaitsForLongIsNot() throws IOException {
+		TestClock clock = new TestClock();
+		LeaderFollowersPool pool = this.engine
+			.pool(builder(1, 1).clock(clock).selectorProvider(new ScriptedSelectors(clock)));
+		pool.start();
+		Engine.eventually().until(() -> pool.snapshot().count(ThreadRole.LEADER) == 1);
+		HandleSet set = pool.handleSets().iterator().next();
+		for (int i = 0; i < 60; i++) {
+			long returned = set.nowNanos();
+			pool.watchdog.look();
+			if (clock.nanoTime() - returned >= Duration.ofSeconds(6).toNanos()) {
+				// The watchdog has woken the leader.
+				Engine.eventually().until(() -> set.nowNanos() != returned);
+			}
+			clock.advance(SECOND);
+		}
+		assertThat(pool.snapshot().alarms()).isEmpty();
+		assertThat(this.told).isEmpty();
+	}
+
+	/** As if the process had been stopped: a time that is over is not enough. */
+	@Test
+	void leaderGetsAFewLooksToComeBack() throws Exception {
+		TestClock clock = new TestClock();
+		AtomicBoolean blocks = new AtomicBoolean();
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger inside = new AtomicInteger();
+		LeaderFollowersPool pool = this.engine.pool(builder(1, 1).clock(clock)
+			.selectorProvider(new FaultySelectors(() -> block(blocks, inside, gate), () -> {
+			})));
+		pool.start();
+		Engine.awaitIdle(pool);
+		blocks.set(true);
+		pool.watchdog.look();
+		clock.advance(Duration.ofHours(1));
+		pool.watchdog.look();
+		Engine.eventually().until(() -> inside.get() == 1);
+		pool.watchdog.look();
+		pool.watchdog.look();
+		assertThat(pool.snapshot().alarms()).isEmpty();
+		pool.watchdog.look();
+		assertThat(pool.snapshot().alarms()).hasSize(1);
+		blocks.set(false);
+		gate.countDown();
+		Engine.eventually().untilAsserted(() -> {
+			pool.watchdog.look();
+			assertThat(pool.snapshot().alarms()).isEmpty();
+		});
+		assertThat(this.told).hasSize(1);
+	}
+
+	@Test
+	void handlersThatAreDeadlockedAreAlarming() throws Exception {
+		ReentrantLock first = new ReentrantLock();
+		ReentrantLock second = new ReentrantLock();
+		CyclicBarrier both = new CyclicBarrier(2);
+		LeaderFollowersPool pool = this.engine.pool(builder(3, 3).stuckAfter(SECOND));
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			boolean forwards = message.get(message.position()) == '1';
+			ReentrantLock outer = forwards ? first : second;
+			ReentrantLock inner = forwards ? second : first;
+			outer.lockInterruptibly();
+			try {
+				both.await();
+				inner.lockInterruptibly();
+				inner.unlock();
+			}
+			finally {
+				outer.unlock();
+			}
+		});
+		this.engine.connect(server).send("1\n");
+		this.engine.connect(server).send("2\n");
+		Engine.eventually().until(() -> pool.snapshot().alarms().size() == 2);
+		assertThat(pool.snapshot().alarms()).allSatisfy((alarm) -> {
+			assertThat(alarm.kind()).isEqualTo(Kind.HANDLER_DEADLOCKED);
+			assertThat(alarm.server()).isEqualTo("default");
+			assertThat(alarm.handle()).startsWith("Connection ");
+			assertThat(alarm.handler()).startsWith(getClass().getName());
+			assertThat(alarm.stack()).anySatisfy((frame) -> assertThat(frame.getMethodName()).startsWith("lambda"));
+		});
+		Engine.eventually().until(() -> this.told.size() == 2);
+		assertThat(this.engine.log()).filteredOn((line) -> line.contains("is deadlocked. It has run handler"))
+			.singleElement()
+			.asString()
+			.contains("restart the process", "org.leaderfollowers.PoolWatchdogTests.lambda");
+		List<String> names = pool.snapshot().alarms().stream().map(PoolAlarm::thread).toList();
+		pool.living()
+			.stream()
+			.map(Participant::thread)
+			.filter((thread) -> names.contains(thread.getName()))
+			.forEach(Thread::interrupt);
+		Engine.eventually().until(() -> pool.snapshot().alarms().isEmpty());
+	}
+
+	@Test
+	void handlerThatTakesLongIsNamedOnce() throws Exception {
+		TestClock clock = new TestClock();
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger inside = new AtomicInteger();
+		LeaderFollowersPool pool = this.engine
+			.pool(builder(2, 2).clock(clock).slowHandlerAfter(Duration.ofSeconds(60)));
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.name("orders")
+			.framing(Framing.line())
+			.handlerName("shop")
+			.handler((connection, message) -> {
+				inside.incrementAndGet();
+				Engine.pass(gate);
+			}));
+		this.engine.connect(server).send("x\n");
+		Engine.eventually().until(() -> inside.get() == 1);
+		pool.watchdog.look();
+		clock.advance(Duration.ofSeconds(59));
+		pool.watchdog.look();
+		assertThat(pool.snapshot().alarms()).isEmpty();
+		clock.advance(SECOND);
+		pool.watchdog.look();
+		clock.advance(SECOND);
+		pool.watchdog.look();
+		assertThat(pool.snapshot().alarms()).singleElement().satisfies((alarm) -> {
+			assertThat(alarm.kind()).isEqualTo(Kind.HANDLER_SLOW);
+			assertThat(alarm.description())
+				.endsWith("has run handler 'shop' on Connection 1 of server 'orders' for 61.0 s");
+		});
+		assertThat(this.told).hasSize(1);
+		gate.countDown();
+		Engine.eventually().untilAsserted(() -> {
+			pool.watchdog.look();
+			assertThat(pool.snapshot().alarms()).isEmpty();
+		});
+	}
+
+	@Test
+	void handlerThatWaitsForItsPeerIsNotSlow() {
+		TestClock clock = new TestClock();
+		LeaderFollowersPool pool = this.engine.pool(builder(2, 2).clock(clock));
+		TcpServer server = this.engine.lines(pool,
+				(connection, message) -> connection.send(connection.receive(Duration.ofHours(2))));
+		Peer peer = this.engine.connect(server).send("x\n");
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().anyMatch((thread) -> thread.waitsFor() != null));
+		for (int i = 0; i < 3; i++) {
+			pool.watchdog.look();
+			clock.advance(Duration.ofMinutes(2));
+		}
+		assertThat(pool.snapshot().alarms()).isEmpty();
+		assertThat(peer.send("y\n").readLine()).isEqualTo("y");
+	}
+
+	@Test
+	void watchdogEndsWithItsPool() {
+		LeaderFollowersPool pool = this.engine.pool(builder(1, 1));
+		pool.start();
+		assertThat(isWatched(pool)).isTrue();
+		pool.close(Engine.DEADLINE);
+		Engine.eventually().until(() -> !isWatched(pool));
+	}
+
+	@Test
+	void withoutTimesThereIsNoWatchdog() {
+		LeaderFollowersPool pool = this.engine
+			.pool(builder(1, 1).stuckAfter(Duration.ZERO).slowHandlerAfter(Duration.ZERO));
+		pool.start();
+		assertThat(isWatched(pool)).isFalse();
+	}
+
+	private static boolean isWatched(LeaderFollowersPool pool) {
+		return Thread.getAllStackTraces()
+			.keySet()
+			.stream()
+			.anyMatch((thread) -> thread.getName().equals("lf-watchdog-" + pool.name()));
+	}
+
+	@Test
+	void timesAreChecked() {
+		assertThatIllegalArgumentException()
+			.isThrownBy(() -> LeaderFollowersPool.builder().stuckAfter(Duration.ofMillis(999)))
+			.withMessage("'stuckAfter' must be 0, or from 1 second to 24 hours, but is PT0.999S");
+		assertThatIllegalArgumentException()
+			.isThrownBy(() -> LeaderFollowersPool.builder().slowHandlerAfter(Duration.ofHours(25)))
+			.withMessage("'slowHandlerAfter' must be 0, or from 1 second to 24 hours, but is PT25H");
+	}
+
+}
