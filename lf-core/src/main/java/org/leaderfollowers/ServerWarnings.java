@@ -10,10 +10,12 @@ import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.logging.RateLimit;
 import org.leaderfollowers.internal.proxy.ProxyHeaderException;
+import org.slf4j.event.Level;
 
 /**
  * The log lines that the peers and the handler of a server cause. Each kind has a rate
- * limit, so that it cannot fill a disk. Any thread.
+ * limit, so that it cannot fill a disk. A thread that accepts or reads never waits for
+ * the log: it may lead, and it owns the socket. Any thread.
  */
 final class ServerWarnings {
 
@@ -60,7 +62,8 @@ final class ServerWarnings {
 
 	/** Not limited, because it happens only once. */
 	void listeningFailed(String failure) {
-		logger.error("Server '{}' no longer listens, because its socket has failed. Build and start a new server: {}",
+		logger.withoutBlocking(Level.ERROR,
+				"Server '{}' no longer listens, because its socket has failed. Build and start a new server: {}",
 				this.server, failure);
 	}
 
@@ -69,7 +72,7 @@ final class ServerWarnings {
 	void tooManyConnections(int maxConnections) {
 		long suppressed = this.rejections.tryAcquire();
 		if (suppressed >= 0) {
-			logger.warn(
+			logger.withoutBlocking(Level.WARN,
 					"Server '{}' rejected a connection: {} are open, which is the maximum number of "
 							+ "connections (maxConnections){}",
 					this.server, maxConnections, RateLimit.heldBack(suppressed));
@@ -79,7 +82,7 @@ final class ServerWarnings {
 	void tooManyHandshakes(boolean full, ServerTls limits) {
 		long suppressed = this.handshakes.tryAcquire();
 		if (suppressed >= 0) {
-			logger.warn(
+			logger.withoutBlocking(Level.WARN,
 					"Server '{}' accepts no connections at the moment: {}. They wait in the backlog of the system{}",
 					this.server,
 					full ? limits.maxHandshakes()
@@ -93,7 +96,7 @@ final class ServerWarnings {
 	void untrusted(InetAddress peer, TrustedNetworks trusted) {
 		long suppressed = this.untrusted.tryAcquire();
 		if (suppressed >= 0) {
-			logger.warn(
+			logger.withoutBlocking(Level.WARN,
 					"Server '{}' rejected a connection from {}: it serves only its trusted networks {}, which "
 							+ "report the client's address by the PROXY protocol. If this is a load balancer, add its "
 							+ "network; if clients may connect directly, allow it (directClients){}",
@@ -104,7 +107,7 @@ final class ServerWarnings {
 	void notEstablished(Connection connection, @Nullable Throwable cause, long timeoutNanos) {
 		long suppressed = this.notEstablished.tryAcquire();
 		if (suppressed >= 0) {
-			logger.warn("{} from {} was not established: {}{}", connection,
+			logger.withoutBlocking(Level.WARN, "{} from {} was not established: {}{}", connection,
 					connection.transportAddress().getAddress().getHostAddress(),
 					(cause != null) ? describe(cause) : "its handshake took longer than the handshake timeout of "
 							+ Duration.ofNanos(timeoutNanos),
@@ -115,7 +118,7 @@ final class ServerWarnings {
 	void overloaded(Connection connection, MemoryBudget memory) {
 		long suppressed = this.overloads.tryAcquire();
 		if (suppressed >= 0) {
-			logger.warn(
+			logger.withoutBlocking(Level.WARN,
 					"{} is closed: the connections of pool '{}' hold {} bytes of messages and replies that are "
 							+ "under way, {} bytes with the pools that share its limit, and the maximum is {} "
 							+ "(maxBufferedBytes){}",
@@ -149,7 +152,7 @@ final class ServerWarnings {
 	void truncated(int maxMessageSize) {
 		long suppressed = this.truncations.tryAcquire();
 		if (suppressed >= 0) {
-			logger.warn(
+			logger.withoutBlocking(Level.WARN,
 					"Server '{}' dropped a datagram that is larger than the maximum message size of {} bytes (maxMessageSize){}",
 					this.server, maxMessageSize, RateLimit.heldBack(suppressed));
 		}
@@ -158,7 +161,7 @@ final class ServerWarnings {
 	void tooManyInFlight(int maxInFlight) {
 		long suppressed = this.inFlight.tryAcquire();
 		if (suppressed >= 0) {
-			logger.warn(
+			logger.withoutBlocking(Level.WARN,
 					"Server '{}' reads no datagrams at the moment: {} are being handled or suspended, which is "
 							+ "the maximum (maxInFlight). The system keeps some of the others, and drops the rest{}",
 					this.server, maxInFlight, RateLimit.heldBack(suppressed));
@@ -168,27 +171,30 @@ final class ServerWarnings {
 	void tooManyHandlers(int most) {
 		long suppressed = this.inFlight.tryAcquire();
 		if (suppressed >= 0) {
-			logger
-				.warn("Server '{}' reads no datagrams at the moment: its handlers occupy {} threads of pool '{}', and "
-						+ "the others are left for whatever else the pool serves. The system keeps some of the datagrams, "
-						+ "and drops the rest. Use more threads (maxThreads) or a pool for datagrams only{}",
-						this.server, most, this.pool, RateLimit.heldBack(suppressed));
+			logger.withoutBlocking(Level.WARN,
+					"Server '{}' reads no datagrams at the moment: its handlers occupy {} threads of pool '{}', and "
+							+ "the others are left for whatever else the pool serves. The system keeps some of the datagrams, "
+							+ "and drops the rest. Use more threads (maxThreads) or a pool for datagrams only{}",
+					this.server, most, this.pool, RateLimit.heldBack(suppressed));
 		}
 	}
 
 	void noRoomForReply() {
 		long suppressed = this.noRoom.tryAcquire();
 		if (suppressed >= 0) {
-			logger.warn("Server '{}' dropped a reply, because the send buffer of the system was full "
-					+ "(sendBufferSize){}", this.server, RateLimit.heldBack(suppressed));
+			logger.withoutBlocking(Level.WARN,
+					"Server '{}' dropped a reply, because the send buffer of the system was full "
+							+ "(sendBufferSize){}",
+					this.server, RateLimit.heldBack(suppressed));
 		}
 	}
 
 	void tooManyReplies(int maxReplyRate) {
 		long suppressed = this.replies.tryAcquire();
 		if (suppressed >= 0) {
-			logger.warn("Server '{}' drops replies to a sender that gets more than {} a second (maxReplyRate). The "
-					+ "sender may be another server, which answers the replies. If it is a client, raise the rate{}",
+			logger.withoutBlocking(Level.WARN,
+					"Server '{}' drops replies to a sender that gets more than {} a second (maxReplyRate). The "
+							+ "sender may be another server, which answers the replies. If it is a client, raise the rate{}",
 					this.server, maxReplyRate, RateLimit.heldBack(suppressed));
 		}
 	}

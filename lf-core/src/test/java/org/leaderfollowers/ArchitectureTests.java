@@ -29,6 +29,10 @@ import com.tngtech.archunit.library.dependencies.SliceAssignment;
 import com.tngtech.archunit.library.dependencies.SliceIdentifier;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.logging.WireLogWriter;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
@@ -144,6 +148,22 @@ class ArchitectureTests {
 		noClasses().should()
 			.dependOnClassesThat()
 			.resideInAnyPackage("org.springframework..", "io.micrometer..")
+			.check(classes);
+	}
+
+	/**
+	 * A log may block. These classes see to it that no thread waits for it that must not.
+	 */
+	@Test
+	void onlyTwoClassesLog() {
+		noClasses().that()
+			.doNotBelongToAnyOf(EngineLog.class, WireLogWriter.class)
+			.should()
+			.dependOnClassesThat()
+			.belongToAnyOf(Logger.class, LoggerFactory.class)
+			.orShould()
+			.dependOnClassesThat()
+			.areAssignableTo(System.Logger.class)
 			.check(classes);
 	}
 

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
@@ -24,7 +25,9 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.logging.FailureLog;
 import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -72,16 +75,7 @@ class LimitTests {
 	@ValueSource(ints = { 1, 4 })
 	void aLogThatBlocksDoesNotStopTheLeader(int threads) {
 		CountDownLatch gate = this.engine.gate();
-		AppenderBase<ILoggingEvent> blocking = new AppenderBase<>() {
-			@Override
-			protected void append(ILoggingEvent event) {
-				Engine.pass(gate);
-			}
-		};
-		Logger logger = (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
-		blocking.start();
-		logger.addAppender(blocking);
-		try {
+		whileTheLogBlocks(gate, () -> {
 			TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, threads))
 				.framing(Framing.line())
 				.maxConnections(1)
@@ -92,6 +86,63 @@ class LimitTests {
 			assertThat(peer.send("y\n").readLine()).isEqualTo("y");
 			gate.countDown();
 			assertThat(this.engine.log()).filteredOn((line) -> line.contains("rejected a connection")).hasSize(1);
+		});
+	}
+
+	/** The thread that reads owns the socket, whether it leads or not. */
+	@ParameterizedTest
+	@EnumSource
+	void aLogThatBlocksDoesNotStopTheThreadThatReadsDatagrams(PromotionPolicy policy) {
+		CountDownLatch gate = this.engine.gate();
+		CountDownLatch handlers = this.engine.gate();
+		AtomicInteger inside = new AtomicInteger();
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(3, 3).promotionPolicy(policy));
+		whileTheLogBlocks(gate, () -> {
+			UdpServer datagrams = this.engine
+				.start(UdpServer.builder(pool).maxInFlight(1).handler((datagram, message) -> {
+					inside.incrementAndGet();
+					Engine.pass(handlers);
+				}));
+			TcpServer server = this.engine.lines(pool, Connection::send);
+			try (DatagramPeer sender = new DatagramPeer(datagrams)) {
+				sender.send("1");
+				Engine.eventually().until(() -> inside.get() == 1);
+				sender.send("2");
+				Engine.eventually().until(() -> datagrams.snapshot().datagrams().limitReached() > 0);
+				assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
+				handlers.countDown();
+				Engine.eventually().until(() -> inside.get() == 2);
+			}
+			gate.countDown();
+			assertThat(this.engine.log()).filteredOn((line) -> line.contains("reads no datagrams")).hasSize(1);
+		});
+	}
+
+	/** The mark of a thread under way is held while this line is logged. */
+	@Test
+	void failuresOfTheEngineDoNotWaitForTheLog() {
+		CountDownLatch gate = this.engine.gate();
+		whileTheLogBlocks(gate, () -> {
+			new FailureLog().error("%s has failed", "Something", new IllegalStateException("injected"));
+			assertThat(gate.getCount()).isOne();
+			gate.countDown();
+			assertThat(this.engine.log()).anyMatch((line) -> line.startsWith("ERROR Something has failed"));
+		});
+	}
+
+	private static void whileTheLogBlocks(CountDownLatch gate, Runnable test) {
+		AppenderBase<ILoggingEvent> blocking = new AppenderBase<>() {
+			@Override
+			protected void append(ILoggingEvent event) {
+				Engine.pass(gate);
+			}
+		};
+		Logger logger = (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
+		blocking.start();
+		logger.addAppender(blocking);
+		try {
+			test.run();
 		}
 		finally {
 			gate.countDown();

@@ -4,6 +4,7 @@ import java.util.concurrent.TimeUnit;
 
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.logging.RateLimit;
+import org.slf4j.event.Level;
 
 /**
  * Pauses an operation that fails, for a longer time after each failure. A socket that
@@ -75,7 +76,7 @@ public final class RetryBackoff {
 		}
 		if (this.pauseNanos == FIRST_PAUSE_NANOS && this.log.tryAcquire() >= 0) {
 			this.announced = true;
-			EngineLog.INSTANCE.warn(this.warning, this.server, cause.toString());
+			EngineLog.INSTANCE.withoutBlocking(Level.WARN, this.warning, this.server, cause.toString());
 		}
 		this.retryNanos = System.nanoTime() + this.pauseNanos;
 		this.pauseNanos = Math.min(this.pauseNanos * 2, LONGEST_PAUSE_NANOS);
@@ -86,7 +87,7 @@ public final class RetryBackoff {
 		this.failures = 0;
 		if (this.announced) {
 			this.announced = false;
-			EngineLog.INSTANCE.info(this.allClear, this.server);
+			EngineLog.INSTANCE.withoutBlocking(Level.INFO, this.allClear, this.server);
 		}
 		if (isBackingOff()) {
 			this.retryNanos = NOT_BACKING_OFF;

@@ -2,8 +2,11 @@ package org.leaderfollowers.internal.logging;
 
 import java.util.concurrent.TimeUnit;
 
+import org.slf4j.event.Level;
+
 /**
- * Logs failures of the engine itself, at most one a second. Any thread.
+ * Logs failures of the engine itself, at most one a second, without blocking: the failed
+ * thread may hold something that others wait for. Any thread.
  */
 public final class FailureLog {
 
@@ -24,7 +27,8 @@ public final class FailureLog {
 		try {
 			long suppressed = this.limit.tryAcquire();
 			if (suppressed >= 0) {
-				EngineLog.INSTANCE.error("{}{}", format.formatted(subject), RateLimit.heldBack(suppressed), failure);
+				EngineLog.INSTANCE.withoutBlocking(Level.ERROR, "{}{}", format.formatted(subject),
+						RateLimit.heldBack(suppressed), failure);
 			}
 		}
 		catch (Throwable ex) {
