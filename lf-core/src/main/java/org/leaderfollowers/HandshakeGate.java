@@ -122,6 +122,11 @@ final class HandshakeGate {
 		return this.underWay.size();
 	}
 
+	/** How many handshakes may be under way, or 0 for no limit. Any thread. */
+	int maxHandshakes() {
+		return this.limits.maxHandshakes();
+	}
+
 	/** How often accepting stopped for a while. Any thread. */
 	long limitReached() {
 		return this.limitReached.sum();

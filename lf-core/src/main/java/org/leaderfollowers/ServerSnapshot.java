@@ -80,9 +80,10 @@ public record ServerSnapshot(String name, State state, String pool, @Nullable St
 	 * @param pendingHandshakes how many are under way
 	 * @param limitReached how often the server accepted no connections for a while,
 	 * because too many handshakes were under way or had begun
+	 * @param maxHandshakes how many may be under way, as configured; 0 for no limit
 	 */
 	public record Tls(int generation, Map<Integer, Integer> openConnections, long completedHandshakes,
-			long failedHandshakes, int pendingHandshakes, long limitReached) {
+			long failedHandshakes, int pendingHandshakes, long limitReached, int maxHandshakes) {
 	}
 
 	/**

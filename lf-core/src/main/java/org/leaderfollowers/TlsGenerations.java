@@ -88,7 +88,7 @@ final class TlsGenerations {
 
 	synchronized ServerSnapshot.Tls snapshot() {
 		return new ServerSnapshot.Tls(this.generation, Map.copyOf(this.connections), this.completed.sum(),
-				this.failed.sum(), this.gate.underWay(), this.gate.limitReached());
+				this.failed.sum(), this.gate.underWay(), this.gate.limitReached(), this.gate.maxHandshakes());
 	}
 
 }

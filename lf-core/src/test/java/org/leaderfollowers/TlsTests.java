@@ -95,12 +95,12 @@ class TlsTests {
 		assertThat(session.getCipherSuite()).isEqualTo(peer.session().getCipherSuite());
 		assertThatExceptionOfType(SSLPeerUnverifiedException.class).isThrownBy(session::getPeerCertificates);
 		assertThat(this.recorder.await(1).transportAddress()).isEqualTo(this.recorder.await(1).remoteAddress());
-		assertThat(server.snapshot().tls()).isEqualTo(new ServerSnapshot.Tls(1, Map.of(1, 1), 1, 0, 0, 0));
+		assertThat(server.snapshot().tls()).isEqualTo(new ServerSnapshot.Tls(1, Map.of(1, 1), 1, 0, 0, 0, 1000));
 		peer.close();
 		assertThat(this.recorder.awaitClose(1)).containsExactly("open", "hello", "close PEER");
 		Engine.eventually()
 			.untilAsserted(() -> assertThat(server.snapshot().tls())
-				.isEqualTo(new ServerSnapshot.Tls(1, Map.of(), 1, 0, 0, 0)));
+				.isEqualTo(new ServerSnapshot.Tls(1, Map.of(), 1, 0, 0, 0, 1000)));
 	}
 
 	@Test
@@ -153,7 +153,7 @@ class TlsTests {
 			}
 		});
 		awaitClosed(server, CloseReason.HANDSHAKE_FAILED, 1);
-		assertThat(server.snapshot().tls()).isEqualTo(new ServerSnapshot.Tls(1, Map.of(), 0, 1, 0, 0));
+		assertThat(server.snapshot().tls()).isEqualTo(new ServerSnapshot.Tls(1, Map.of(), 0, 1, 0, 0, 1000));
 		assertThat(this.recorder.of(1)).as("calls of the handler").isEmpty();
 		assertThat(this.engine.log()).singleElement()
 			.asString()
@@ -267,7 +267,7 @@ class TlsTests {
 		stalled.awaitClosed();
 		awaitClosed(server, CloseReason.HANDSHAKE_TIMEOUT, 2);
 		assertThat(other.send("after\n").readLine()).isEqualTo("after");
-		assertThat(server.snapshot().tls()).isEqualTo(new ServerSnapshot.Tls(1, Map.of(1, 1), 1, 2, 0, 0));
+		assertThat(server.snapshot().tls()).isEqualTo(new ServerSnapshot.Tls(1, Map.of(1, 1), 1, 2, 0, 0, 1000));
 		assertThat(this.engine.log()).singleElement().asString().contains("handshake timeout of PT3S");
 	}
 

@@ -45,7 +45,7 @@ class HealthSnippetTests {
 	@Test
 	void detailsAreThoseOfTheTables() {
 		await(() -> assertThat(details("lf", "pools", "default"))
-			.containsOnlyKeys("state", "threads", "saturatedFor", "handlers", "leaderless")
+			.containsOnlyKeys("state", "threads", "saturatedFor", "handlers", "leaderless", "alarms")
 			.extractingByKey("threads")
 			.isInstanceOf(Threads.class));
 		assertThat(details("lf", "servers", "default")).containsOnlyKeys("state", "pool", "listening",

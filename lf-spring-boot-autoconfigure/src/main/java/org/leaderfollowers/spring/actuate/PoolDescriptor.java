@@ -7,6 +7,7 @@ import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.EventType;
+import org.leaderfollowers.PoolAlarm;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
@@ -41,12 +42,13 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
  * @param leaderless how long no thread could lead because every thread was busy
  * @param bufferedBytes how much memory its connections hold together, in bytes
  * @param nestedUpcalls how many handlers were run on top of waiting handlers
+ * @param alarms the threads that have not come back for long
  */
 public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigurationDescriptor configuration,
 		Map<ThreadRole, Integer> roles, List<ThreadDescriptor> threads, long threadsStarted, long threadStartFailures,
 		List<HandleSetDescriptor> handleSets, List<EventSourceDescriptor> eventSources, UnfoldingDescriptor unfolding,
 		Map<PromotionKind, Long> promotions, HandOffsDescriptor handOffs, LeaderlessDescriptor leaderless,
-		long bufferedBytes, long nestedUpcalls) implements OperationResponseBody {
+		long bufferedBytes, long nestedUpcalls, List<AlarmDescriptor> alarms) implements OperationResponseBody {
 
 	static PoolDescriptor of(PoolSnapshot pool) {
 		return new PoolDescriptor(pool.time(), pool.state(), PoolConfigurationDescriptor.of(pool),
@@ -59,7 +61,30 @@ public record PoolDescriptor(Instant time, PoolSnapshot.State state, PoolConfigu
 				LeaderFollowersDescriptor.counts(PromotionKind.class, pool.promotions()), HandOffsDescriptor.of(pool),
 				new LeaderlessDescriptor(pool.leaderlessPeriods(), Duration.ofNanos(pool.leaderlessNanos()),
 						pool.starvations(), pool.starvedFor()),
-				pool.bufferedBytes(), pool.nestedUpcalls());
+				pool.bufferedBytes(), pool.nestedUpcalls(),
+				pool.alarms().stream().map((alarm) -> AlarmDescriptor.of(alarm, pool.time())).toList());
+	}
+
+	/**
+	 * A thread that has not come back for long. Its stack is left out; the endpoint
+	 * {@code threaddump} shows it.
+	 *
+	 * @param kind the kind of the alarm
+	 * @param thread the name of the thread
+	 * @param handleSet the name of the handle set that it leads, or {@code null}
+	 * @param server the name of the server whose event it processes, or {@code null}
+	 * @param handle the handle whose event it processes, or {@code null}
+	 * @param handler the name of the handler that it runs, or {@code null}
+	 * @param since since when, as far as the watchdog has seen
+	 */
+	public record AlarmDescriptor(PoolAlarm.Kind kind, String thread, @Nullable String handleSet,
+			@Nullable String server, @Nullable String handle, @Nullable String handler, Instant since) {
+
+		static AlarmDescriptor of(PoolAlarm alarm, Instant now) {
+			return new AlarmDescriptor(alarm.kind(), alarm.thread(), alarm.handleSet(), alarm.server(), alarm.handle(),
+					alarm.handler(), now.minus(alarm.duration()));
+		}
+
 	}
 
 	/**

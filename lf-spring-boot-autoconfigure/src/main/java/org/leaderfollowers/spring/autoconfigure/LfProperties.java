@@ -236,10 +236,22 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param maxNestedDepth Maximum number of handlers that a thread runs on top of its
 	 * first one, from 1 to 100.
 	 * @param promotion Promotion of followers.
+	 * @param watchdog Watch for threads that do not come back.
 	 */
 	public record Pool(@DefaultValue Threads threads, @Nullable Integer handleSets, @Nullable Integer parallelism,
 			@Nullable DataSize maxBufferedSize, @DefaultValue("never") NestedDispatch nestedDispatch,
-			@DefaultValue("8") int maxNestedDepth, @DefaultValue Promotion promotion) {
+			@DefaultValue("8") int maxNestedDepth, @DefaultValue Promotion promotion, @DefaultValue Watchdog watchdog) {
+	}
+
+	/**
+	 * When an alarm is raised because a thread does not come back.
+	 *
+	 * @param stuckAfter Time that a leader may neither wait for events nor run a handler,
+	 * or that a handler may be deadlocked. Health is then down. Use 0 not to watch.
+	 * @param slowHandlerAfter Time that a handler may run before it is logged. Use 0 not
+	 * to watch.
+	 */
+	public record Watchdog(@DefaultValue("10s") Duration stuckAfter, @DefaultValue("60s") Duration slowHandlerAfter) {
 	}
 
 	/**

@@ -14,6 +14,7 @@ import io.micrometer.core.instrument.binder.BaseUnits;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import org.leaderfollowers.EventType;
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolAlarm;
 import org.leaderfollowers.PoolListener;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
@@ -77,6 +78,11 @@ final class PoolMetrics implements MeterBinder, AutoCloseable {
 				"Time that a handle set or event source has now been without a leader because every thread is "
 						+ "busy",
 				(now) -> now.starvedFor().toNanos());
+		for (PoolAlarm.Kind kind : PoolAlarm.Kind.values()) {
+			pool.and("kind", Meters.tag(kind))
+				.gauge("lf.pool.alarms", "Threads that have not come back for long, by the kind of the alarm",
+						(now) -> now.alarms().stream().filter((alarm) -> alarm.kind() == kind).count());
+		}
 		for (PromotionKind kind : PromotionKind.values()) {
 			pool.and("kind", Meters.tag(kind))
 				.counter("lf.promotions", "New leaders, by how they took the leadership",

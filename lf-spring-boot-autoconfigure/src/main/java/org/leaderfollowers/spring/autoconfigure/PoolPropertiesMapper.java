@@ -16,6 +16,8 @@ import org.springframework.util.unit.DataSize;
  */
 record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 
+	private static final String WATCHED = "be 0, or from 1 second to 24 hours";
+
 	/**
 	 * Maps the properties.
 	 * @param name the name of the pool
@@ -65,6 +67,9 @@ record PoolPropertiesMapper(ConfiguredProperties<Pool> properties) {
 		builder.promotionOrder(pool.promotion().order());
 		this.properties.set("promotion.lease", pool.promotion().lease(), builder::promotionLease,
 				"be from 100 microseconds to 1 minute");
+		this.properties.set("watchdog.stuck-after", pool.watchdog().stuckAfter(), builder::stuckAfter, WATCHED);
+		this.properties.set("watchdog.slow-handler-after", pool.watchdog().slowHandlerAfter(),
+				builder::slowHandlerAfter, WATCHED);
 		return builder;
 	}
 

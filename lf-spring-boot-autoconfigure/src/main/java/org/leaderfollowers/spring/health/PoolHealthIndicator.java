@@ -11,6 +11,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.PoolAlarm;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PoolSnapshot.State;
 import org.leaderfollowers.ThreadRole;
@@ -26,8 +27,9 @@ import org.springframework.util.Assert;
  * threads of the pool nor waits for them, so it answers quickly even if all of them
  * block.
  * <ul>
- * <li>{@link Status#DOWN}: a handle set has no leader although there are threads for it.
- * Its clients get no answers, and no handler is the cause.</li>
+ * <li>{@link Status#DOWN}: a handle set has no leader although there are threads for it,
+ * or its leader is stuck. Its clients get no answers, and no handler is the cause. Also
+ * if handlers are deadlocked, which only a restart ends.</li>
  * <li>{@link Status#OUT_OF_SERVICE}: the pool is closed, or has been saturated for longer
  * than the limit.</li>
  * <li>{@link Status#UP}: in all other cases. This includes a saturated pool without a
@@ -87,12 +89,19 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 			status = Status.DOWN;
 			reason = describeLeaderless(pool, leaderless);
 		}
+		else if (pool.alarms().stream().anyMatch((alarm) -> alarm.kind().isFatal())) {
+			status = Status.DOWN;
+			reason = describeAlarms(pool.alarms().stream().filter((alarm) -> alarm.kind().isFatal()).toList());
+		}
 		else if (this.saturatedAfter != null && pool.starvedFor().compareTo(this.saturatedAfter) >= 0) {
 			status = Status.OUT_OF_SERVICE;
 			reason = describeSaturation(pool);
 		}
 		else if (pool.starvedFor().compareTo(LONG) >= 0) {
 			reason = describeSaturation(pool);
+		}
+		else if (!pool.alarms().isEmpty()) {
+			reason = describeAlarms(pool.alarms());
 		}
 		builder.status(status);
 		if (reason != null) {
@@ -102,7 +111,8 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 			.withDetail("threads", Threads.of(pool))
 			.withDetail("saturatedFor", pool.starvedFor())
 			.withDetail("handlers", pool.runningHandlers())
-			.withDetail("leaderless", leaderless.stream().map(Led::name).toList());
+			.withDetail("leaderless", leaderless.stream().map(Led::name).toList())
+			.withDetail("alarms", pool.alarms().stream().map(PoolAlarm::description).toList());
 	}
 
 	private static void waitForSecondLook() {
@@ -158,6 +168,11 @@ public final class PoolHealthIndicator extends AbstractHealthIndicator {
 		return "No thread has been left to wait for events for %s s. There are %d (threads.max is %d), and they run %s"
 			.formatted(seconds(pool.starvedFor()), pool.threads().size(), pool.maxThreads(),
 					handlers.isEmpty() ? "no handler any more" : handlers);
+	}
+
+	private static String describeAlarms(List<PoolAlarm> alarms) {
+		String first = alarms.get(0).description();
+		return (alarms.size() == 1) ? first : "%s. Further alarms: %d".formatted(first, alarms.size() - 1);
 	}
 
 	private static String seconds(Duration duration) {

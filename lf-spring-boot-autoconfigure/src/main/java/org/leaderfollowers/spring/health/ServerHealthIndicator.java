@@ -18,8 +18,8 @@ import org.springframework.util.Assert;
  * <ul>
  * <li>{@link Status#DOWN}: it cannot accept new clients, because its listening socket has
  * failed or the system is out of descriptors or memory.</li>
- * <li>{@link Status#OUT_OF_SERVICE}: it has not been started yet, drains, or was stopped.
- * </li>
+ * <li>{@link Status#OUT_OF_SERVICE}: it has not been started yet, drains, or was stopped;
+ * or it rejects every new client, because the maximum number of connections is open.</li>
  * <li>{@link Status#UP}: in all other cases. This includes a paused server: an operator
  * has asked for the pause, the port stays bound, and open connections are served.</li>
  * </ul>
@@ -60,7 +60,14 @@ public final class ServerHealthIndicator extends AbstractHealthIndicator {
 		if (server.state() != State.RUNNING) {
 			return Status.OUT_OF_SERVICE;
 		}
-		return (server.listening() && !server.acceptingSuspended()) ? Status.UP : Status.DOWN;
+		if (!server.listening() || server.acceptingSuspended()) {
+			return Status.DOWN;
+		}
+		return isFull(server) ? Status.OUT_OF_SERVICE : Status.UP;
+	}
+
+	private static boolean isFull(ServerSnapshot server) {
+		return server.transport() == TransportType.TCP && server.openConnections() >= server.maxConnections();
 	}
 
 	private static @Nullable String reason(ServerSnapshot server) {
@@ -78,10 +85,32 @@ public final class ServerHealthIndicator extends AbstractHealthIndicator {
 			return "The server no longer listens, because its socket has failed: " + server.listeningFailure();
 		}
 		if (server.acceptingSuspended()) {
-			return "The server cannot %s now: usually the system is out of descriptors or memory. It retries"
-				.formatted((server.transport() == TransportType.TCP) ? "accept connections" : "receive datagrams");
+			return (server.transport() == TransportType.TCP)
+					? "The server cannot accept connections now: usually the system is out of descriptors or memory, or the connections hold most of max-buffered-size. It retries"
+					: "The server cannot receive datagrams now: usually the system is out of descriptors or memory. It retries";
 		}
-		return server.paused() ? "The server is paused: it accepts nothing new until it is resumed" : null;
+		if (server.paused()) {
+			return "The server is paused: it accepts nothing new until it is resumed";
+		}
+		return isFull(server)
+				? "The server rejects new connections, because %d are open, which is the maximum (max-connections)"
+					.formatted(server.openConnections())
+				: reasonOfWaiting(server);
+	}
+
+	/** Why new clients wait, although the server accepts them sooner or later. */
+	private static @Nullable String reasonOfWaiting(ServerSnapshot server) {
+		ServerSnapshot.Tls tls = server.tls();
+		if (tls != null && tls.maxHandshakes() > 0 && tls.pendingHandshakes() >= tls.maxHandshakes()) {
+			return "New connections wait, because %d TLS handshakes are under way, which is the maximum (ssl.max-handshakes)"
+				.formatted(tls.pendingHandshakes());
+		}
+		ServerSnapshot.Datagrams datagrams = server.datagrams();
+		if (datagrams != null && datagrams.inFlight() >= datagrams.maxInFlight()) {
+			return "New datagrams wait, because %d are being handled or suspended, which is the maximum (udp.max-in-flight)"
+				.formatted(datagrams.inFlight());
+		}
+		return null;
 	}
 
 	/**

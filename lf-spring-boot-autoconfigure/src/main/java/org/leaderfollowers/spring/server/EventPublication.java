@@ -9,11 +9,13 @@ import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.PoolAlarm;
 import org.leaderfollowers.PoolListener;
 import org.leaderfollowers.PromotionKind;
 import org.leaderfollowers.spring.event.ConnectionClosedEvent;
 import org.leaderfollowers.spring.event.ConnectionFailedEvent;
 import org.leaderfollowers.spring.event.ConnectionOpenedEvent;
+import org.leaderfollowers.spring.event.PoolAlarmEvent;
 import org.leaderfollowers.spring.event.PoolStarvedEvent;
 import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
 
@@ -130,13 +132,13 @@ final class EventPublication implements MessageHandlerInterceptor {
 
 	/**
 	 * If there is a listener for it, publishes an event from now on whenever a pool is
-	 * starved.
+	 * starved or raises an alarm.
 	 */
 	void watch(LeaderFollowersPool pool) {
-		if (isHeard(PoolStarvedEvent.class)) {
+		if (isHeard(PoolStarvedEvent.class) || isHeard(PoolAlarmEvent.class)) {
 			synchronized (this.watched) {
 				if (this.watched.add(pool)) {
-					pool.addListener(new StarvationListener(pool));
+					pool.addListener(new TroubleListener(pool));
 				}
 			}
 		}
@@ -153,11 +155,11 @@ final class EventPublication implements MessageHandlerInterceptor {
 		}
 	}
 
-	private final class StarvationListener implements PoolListener {
+	private final class TroubleListener implements PoolListener {
 
 		private final LeaderFollowersPool pool;
 
-		private StarvationListener(LeaderFollowersPool pool) {
+		private TroubleListener(LeaderFollowersPool pool) {
 			this.pool = pool;
 		}
 
@@ -168,6 +170,11 @@ final class EventPublication implements MessageHandlerInterceptor {
 		@Override
 		public void starved(long nanos) {
 			publish(new PoolStarvedEvent(this.pool, Duration.ofNanos(nanos)));
+		}
+
+		@Override
+		public void alarmed(PoolAlarm alarm) {
+			publish(new PoolAlarmEvent(this.pool, alarm));
 		}
 
 	}

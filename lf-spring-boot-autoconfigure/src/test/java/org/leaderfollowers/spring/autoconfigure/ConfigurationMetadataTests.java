@@ -71,13 +71,14 @@ class ConfigurationMetadataTests {
 				"lf.pool.threads.min", "lf.pool.threads.max", "lf.pool.threads.keep-alive", "lf.pool.threads.priority",
 				"lf.pool.handle-sets", "lf.pool.parallelism", "lf.pool.max-buffered-size", "lf.pool.nested-dispatch",
 				"lf.pool.max-nested-depth", "lf.pool.promotion.policy", "lf.pool.promotion.order",
-				"lf.pool.promotion.lease", "lf.pools", "lf.sources", "lf.server.ssl.enabled", "lf.server.ssl.bundle",
-				"lf.server.ssl.client-auth", "lf.server.ssl.max-handshakes", "lf.server.ssl.max-handshake-rate",
-				"lf.sessions.max-name-length", "lf.sessions.max-takeovers", "lf.sessions.takeover-period",
-				"lf.sessions.timeout", "lf.shutdown.delay", "lf.shutdown.close-rate", "lf.observation.mode",
-				"lf.logging.mdc", "lf.logging.wire.payload", "lf.logging.wire.max-duration",
-				"lf.logging.wire.max-segment-size", "lf.logging.wire.max-size", "lf.health.saturated-after",
-				"management.endpoint.lfconnections.show-remote-addresses", "management.endpoint.lfconnections.roles");
+				"lf.pool.promotion.lease", "lf.pool.watchdog.stuck-after", "lf.pool.watchdog.slow-handler-after",
+				"lf.pools", "lf.sources", "lf.server.ssl.enabled", "lf.server.ssl.bundle", "lf.server.ssl.client-auth",
+				"lf.server.ssl.max-handshakes", "lf.server.ssl.max-handshake-rate", "lf.sessions.max-name-length",
+				"lf.sessions.max-takeovers", "lf.sessions.takeover-period", "lf.sessions.timeout", "lf.shutdown.delay",
+				"lf.shutdown.close-rate", "lf.observation.mode", "lf.logging.mdc", "lf.logging.wire.payload",
+				"lf.logging.wire.max-duration", "lf.logging.wire.max-segment-size", "lf.logging.wire.max-size",
+				"lf.health.saturated-after", "management.endpoint.lfconnections.show-remote-addresses",
+				"management.endpoint.lfconnections.roles");
 	}
 
 	@Test

@@ -95,11 +95,14 @@ class LfPropertiesTests {
 		ConfiguredProperties<Pool> properties = TestProperties.bind("lf.pool", Pool.class, "threads.min=3",
 				"threads.max=8", "threads.keep-alive=9s", "threads.priority=7", "handle-sets=2", "parallelism=3",
 				"promotion.policy=EAGER", "promotion.order=fifo", "promotion.lease=250us", "max-buffered-size=3MB",
-				"nested-dispatch=when-starved", "max-nested-depth=6");
+				"nested-dispatch=when-starved", "max-nested-depth=6", "watchdog.stuck-after=4s",
+				"watchdog.slow-handler-after=0");
 		LeaderFollowersPool.Builder builder = new PoolPropertiesMapper(properties).map("mine", List.of());
 		assertThat(builder).hasFieldOrPropertyWithValue("threadPriority", 7)
 			.hasFieldOrPropertyWithValue("nestedDispatch", NestedDispatch.WHEN_STARVED)
-			.hasFieldOrPropertyWithValue("maxNestedDepth", 6);
+			.hasFieldOrPropertyWithValue("maxNestedDepth", 6)
+			.hasFieldOrPropertyWithValue("stuckAfter", Duration.ofSeconds(4))
+			.hasFieldOrPropertyWithValue("slowHandlerAfter", Duration.ZERO);
 		PoolSnapshot pool = builder.build().snapshot();
 		assertThat(pool.name()).isEqualTo("mine");
 		assertThat(pool.minThreads()).isEqualTo(3);
@@ -212,6 +215,8 @@ class LfPropertiesTests {
 					lf.pool.promotion.lease               | -1ms    | Must be from 100 microseconds to 1 minute.
 					lf.pool.promotion.lease               | 0       | Must be from 100 microseconds to 1 minute.
 					lf.pool.promotion.lease               | 99us    | Must be from 100 microseconds to 1 minute.
+					lf.pool.watchdog.stuck-after          | 999ms   | Must be 0, or from 1 second to 24 hours.
+					lf.pool.watchdog.slow-handler-after   | 25h     | Must be 0, or from 1 second to 24 hours.
 					lf.pool.promotion.lease               | 61s     | Must be from 100 microseconds to 1 minute.
 					""")
 	void outOfRange(String property, String value, String reason, CapturedOutput output) {

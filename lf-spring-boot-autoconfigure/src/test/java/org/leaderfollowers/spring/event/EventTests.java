@@ -179,6 +179,26 @@ class EventTests {
 			});
 	}
 
+	@Test
+	void handlerThatDoesNotComeBackIsPublishedOnce() {
+		this.contextRunner.withBean(AlarmListener.class)
+			.withPropertyValues("lf.pool.watchdog.slow-handler-after=1s", "lf.servers.blocking.port=0")
+			.withUserConfiguration(Blocking.class)
+			.run((context) -> {
+				CountDownLatch open = context.getBean(CountDownLatch.class);
+				try (LineClient client = new LineClient(
+						context.getBean(LeaderFollowersServers.class).get("blocking").port())) {
+					client.send("block");
+					Awaitility.await()
+						.atMost(Duration.ofSeconds(60))
+						.untilAsserted(() -> assertThat(this.heard).containsExactly("HANDLER_SLOW blocking"));
+					open.countDown();
+					assertThat(client.read()).isEqualTo("block");
+				}
+				assertThat(this.heard).hasSize(1);
+			});
+	}
+
 	private static LineClient client(ApplicationContext context) throws Exception {
 		return new LineClient(context.getBean(LeaderFollowersServers.class).get("default").port());
 	}
@@ -302,6 +322,24 @@ class EventTests {
 		void on(PoolStarvedEvent event) {
 			assertThat(event.getDuration()).isGreaterThan(Duration.ZERO);
 			this.heard.add("starved " + event.getPool().name());
+		}
+
+	}
+
+	static class AlarmListener {
+
+		private final Queue<String> heard;
+
+		AlarmListener(Queue<String> heard) {
+			this.heard = heard;
+		}
+
+		@EventListener
+		void on(PoolAlarmEvent event) {
+			assertThat(event.getPool().name()).isEqualTo("default");
+			assertThat(event)
+				.hasToString("PoolAlarmEvent[pool=default, alarm=%s]".formatted(event.getAlarm().description()));
+			this.heard.add(event.getAlarm().kind() + " " + event.getAlarm().server());
 		}
 
 	}

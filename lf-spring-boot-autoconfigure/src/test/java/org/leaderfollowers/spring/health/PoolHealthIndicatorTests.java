@@ -16,6 +16,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolAlarm;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
@@ -38,6 +39,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 class PoolHealthIndicatorTests {
 
 	private static final Duration MOMENT = Duration.ofMillis(999);
+
+	private static final PoolAlarm STUCK = alarm(PoolAlarm.Kind.LEADER_STUCK);
+
+	private static final PoolAlarm SLOW = alarm(PoolAlarm.Kind.HANDLER_SLOW);
 
 	private static final Duration LONG = Duration.ofMillis(2300);
 
@@ -65,12 +70,14 @@ class PoolHealthIndicatorTests {
 			.until(() -> this.pool.snapshot().count(ThreadRole.LEADER) == 1);
 		Health health = health(this.pool::snapshot);
 		assertThat(health.getStatus()).isEqualTo(Status.UP);
-		assertThat(health.getDetails()).containsOnlyKeys("state", "threads", "saturatedFor", "handlers", "leaderless")
+		assertThat(health.getDetails())
+			.containsOnlyKeys("state", "threads", "saturatedFor", "handlers", "leaderless", "alarms")
 			.containsEntry("state", State.RUNNING)
 			.containsEntry("threads", new Threads(3, 1, 0, 1))
 			.containsEntry("saturatedFor", Duration.ZERO)
 			.containsEntry("handlers", List.of())
-			.containsEntry("leaderless", List.of());
+			.containsEntry("leaderless", List.of())
+			.containsEntry("alarms", List.of());
 	}
 
 	@Test
@@ -175,6 +182,40 @@ class PoolHealthIndicatorTests {
 		Health health = health(always(saturated(Duration.ofMillis(300))), Duration.ofMillis(300));
 		assertThat(health.getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
 		assertThat((String) health.getDetails().get("reason")).startsWith("No thread has been left").contains("0.3 s");
+	}
+
+	@Test
+	void leaderThatIsStuckIsDown() {
+		Health health = health(always(Snapshots.with(led(), Map.of("alarms", List.of(STUCK, SLOW)))));
+		assertThat(health.getStatus()).isEqualTo(Status.DOWN);
+		assertThat(health.getDetails()).containsEntry("reason", STUCK.description())
+			.containsEntry("alarms", List.of(STUCK.description(), SLOW.description()));
+		assertThat(STUCK.description()).isEqualTo("Thread 'lf-demo-1' leads handle set 'demo-0', but has neither "
+				+ "returned from waiting nor run a handler for 10.5 s");
+	}
+
+	@Test
+	void handlersThatAreDeadlockedAreDown() {
+		PoolAlarm deadlocked = alarm(PoolAlarm.Kind.HANDLER_DEADLOCKED);
+		Health health = health(always(Snapshots.with(led(), Map.of("alarms", List.of(deadlocked, deadlocked)))));
+		assertThat(health.getStatus()).isEqualTo(Status.DOWN);
+		assertThat(health.getDetails()).containsEntry("reason",
+				"Thread 'lf-demo-1' is deadlocked. It has run handler 'shop' on Connection 1 for 10.5 s. "
+						+ "Further alarms: 1");
+	}
+
+	@Test
+	void handlerThatIsSlowIsUpAndNamed() {
+		Health health = health(always(Snapshots.with(led(), Map.of("alarms", List.of(SLOW)))));
+		assertThat(health.getStatus()).isEqualTo(Status.UP);
+		assertThat(health.getDetails()).containsEntry("reason",
+				"Thread 'lf-demo-1' has run handler 'shop' on Connection 1 for 10.5 s");
+	}
+
+	private static PoolAlarm alarm(PoolAlarm.Kind kind) {
+		boolean leads = kind == PoolAlarm.Kind.LEADER_STUCK;
+		return new PoolAlarm(kind, "lf-demo-1", leads ? "demo-0" : null, null, leads ? null : "Connection 1",
+				leads ? null : "shop", Duration.ofMillis(10_500), List.of());
 	}
 
 	@Test

@@ -1,7 +1,11 @@
 package org.leaderfollowers.spring.health;
 
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -92,6 +96,63 @@ class ServerHealthIndicatorTests {
 	}
 
 	@Test
+	void serverWithoutRoomForConnectionsIsOutOfService() throws Exception {
+		this.server.start();
+		List<LineClient> clients = new ArrayList<>();
+		try {
+			for (int i = 0; i < 5; i++) {
+				clients.add(new LineClient(this.server.port()));
+			}
+			await(() -> assertOutOfService(State.RUNNING,
+					"The server rejects new connections, because 5 are open, which is the maximum (max-connections)"));
+			clients.remove(0).close();
+			await(() -> assertThat(health(this.server).getStatus()).isEqualTo(Status.UP));
+		}
+		finally {
+			for (LineClient client : clients) {
+				client.close();
+			}
+		}
+	}
+
+	@Test
+	void serverWhoseHandshakesAreAtTheirLimitIsUpAndTells() {
+		this.server.start();
+		ServerSnapshot.Tls tls = new ServerSnapshot.Tls(1, Map.of(), 0, 0, 7, 1, 7);
+		ServerSnapshot full = Snapshots.with(this.server.snapshot(), Map.of("tls", tls));
+		Health health = new ServerHealthIndicator(() -> full).health();
+		assertThat(health.getStatus()).isEqualTo(Status.UP);
+		assertThat(health.getDetails()).containsEntry("reason",
+				"New connections wait, because 7 TLS handshakes are under way, which is the maximum (ssl.max-handshakes)");
+	}
+
+	@Test
+	void serverOfDatagramsAtItsLimitIsUpAndTells() throws Exception {
+		UdpServer small = UdpServer.builder(this.pool)
+			.address(InetAddress.getLoopbackAddress())
+			.port(0)
+			.maxInFlight(1)
+			.handler((connection, message) -> {
+				this.entered.countDown();
+				this.gate.await();
+			})
+			.build();
+		small.start();
+		try (DatagramSocket socket = new DatagramSocket()) {
+			socket.send(new DatagramPacket(new byte[1], 1, InetAddress.getLoopbackAddress(), small.port()));
+			assertThat(this.entered.await(60, TimeUnit.SECONDS)).isTrue();
+			Health health = health(small);
+			assertThat(health.getStatus()).isEqualTo(Status.UP);
+			assertThat(health.getDetails()).containsEntry("reason",
+					"New datagrams wait, because 1 are being handled or suspended, which is the maximum (udp.max-in-flight)");
+		}
+		finally {
+			this.gate.countDown();
+			small.close(Duration.ofSeconds(20));
+		}
+	}
+
+	@Test
 	void serverOfDatagramsIsUpAndHasNoConnections() {
 		this.udp.start();
 		Health health = health(this.udp);
@@ -155,7 +216,7 @@ class ServerHealthIndicatorTests {
 		assertThat(health.getStatus()).isEqualTo(Status.DOWN);
 		assertThat(health.getDetails()).containsEntry("acceptingSuspended", true)
 			.containsEntry("reason", "The server cannot accept connections now: usually the system is out of "
-					+ "descriptors or memory. It retries");
+					+ "descriptors or memory, or the connections hold most of max-buffered-size. It retries");
 	}
 
 	@Test
