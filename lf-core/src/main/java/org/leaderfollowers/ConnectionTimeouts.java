@@ -13,9 +13,11 @@ import org.leaderfollowers.internal.buffer.OutboundBuffer;
  * @param readIdleNanos after how long without input the handler is called
  * @param writeIdleNanos after how long without output the handler is called
  * @param loginNanos how long a client may take to log in
+ * @param drainNanos how long the rest of a message may take when the connection drains; 0
+ * for no time, not for no timeout
  */
 record ConnectionTimeouts(long idleNanos, long messageNanos, long writeNanos, long handshakeNanos, long readIdleNanos,
-		long writeIdleNanos, long loginNanos) {
+		long writeIdleNanos, long loginNanos, long drainNanos) {
 
 	/** Whether every connection needs a {@link ConnectionWatch} from the beginning. */
 	boolean watchAll() {

@@ -24,9 +24,6 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 
 	Step step = Step.NOTHING;
 
-	/** Whether the socket may hold more than was read. */
-	boolean moreToRead;
-
 	/** Whether messages for the handler are kept for later. */
 	boolean postpones;
 
@@ -149,13 +146,16 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				}
 				int room = Math.min(input.remaining(), Participant.BUFFER_SIZE);
 				DrainedInput drained = drained();
-				if (drained != null && !this.postpones && !drained.allowsRead(this.partial != null)) {
+				if (drained != null && !this.postpones && !takesMore(drained)) {
 					endInput(CloseReason.SHUTDOWN, null);
 					return Step.NOTHING;
 				}
 				int count = read(input, room);
 				me.turn.countRead();
 				if (count <= 0) {
+					if (drained != null && !this.transport.hasMoreInput()) {
+						drained.end();
+					}
 					return (count == 0) ? readNeeds() : Step.NOTHING;
 				}
 				more = count == room || this.transport.hasMoreInput();
@@ -177,6 +177,15 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 			}
 		}
 		return Step.NOTHING;
+	}
+
+	/**
+	 * Whether to read again although the connection drains. A reply to a request of this
+	 * side may come after any number of messages.
+	 */
+	private boolean takesMore(DrainedInput drained) {
+		drained.measure((SocketChannel) this.handle.channel(), this.transport);
+		return drained.allowsRead(hasBegun()) || awaitsReplies();
 	}
 
 	/**

@@ -31,6 +31,9 @@ abstract class InboundConnection extends StreamConnection {
 
 	boolean endOfInput;
 
+	/** Whether the socket may hold more than was read. */
+	boolean moreToRead;
+
 	/** Whether bytes were received since the handle was claimed or looked at. */
 	boolean active;
 
@@ -124,7 +127,7 @@ abstract class InboundConnection extends StreamConnection {
 		if (!mayBeginToDrain()) {
 			return false;
 		}
-		watch().drained = DrainedInput.of((SocketChannel) this.handle.channel());
+		watch().drained = new DrainedInput();
 		return true;
 	}
 
@@ -208,6 +211,14 @@ abstract class InboundConnection extends StreamConnection {
 	/** Whether a request of this server waits for the reply of the peer. */
 	final boolean awaitsReplies() {
 		return this.exchanges != null && !this.context.isClient() && this.exchanges.pending() > 0;
+	}
+
+	/**
+	 * Whether only a part of a message has been received. A part of a TLS record may
+	 * contain one.
+	 */
+	final boolean hasBegun() {
+		return this.partial != null || this.transport.holdsPart();
 	}
 
 	/** Whether the message that has begun is the last one, because the server drains. */
@@ -384,10 +395,23 @@ abstract class InboundConnection extends StreamConnection {
 	}
 
 	/**
+	 * Sets the deadlines that depend on what remains after a read: for a partial TLS
+	 * record, and for the last message of a connection that drains.
+	 */
+	final void timeRest() {
+		timePart();
+		DrainedInput drained = drained();
+		if (drained != null && !drained.isLeft() && !this.stalled && !this.moreToRead && hasBegun()) {
+			messageDeadline(EngineEventHandler.earlier(this.messageDeadline,
+					drained.deadline(nanoTime(), this.context.timeouts().drainNanos())));
+		}
+	}
+
+	/**
 	 * Sets a deadline for a partial TLS record. It takes memory like a message that has
 	 * begun, and gets as much time.
 	 */
-	final void timePart() {
+	private void timePart() {
 		if (!this.opened || this.partial != null || isSkipping() || this.context.timeouts().messageNanos() == 0) {
 			return;
 		}

@@ -296,7 +296,9 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		}
 		if (ConnectionTimeouts.isPast(this.messageDeadline, nowNanos) && !moreToRead) {
 			if (isConnected()) {
-				endInput(this.opened ? CloseReason.MESSAGE_TIMEOUT : CloseReason.HANDSHAKE_TIMEOUT, null);
+				DrainedInput drained = (watched != null) ? watched.drained : null;
+				endInput((drained != null && drained.isLate(nowNanos)) ? CloseReason.SHUTDOWN
+						: this.opened ? CloseReason.MESSAGE_TIMEOUT : CloseReason.HANDSHAKE_TIMEOUT, null);
 			}
 			else {
 				requestClose(CloseReason.CONNECT_FAILED, new ConnectException("The peer did not answer in time"));

@@ -436,7 +436,7 @@ public final class TcpClient implements AutoCloseable {
 					Arguments.nanos(this.heartbeatInterval), this.heartbeat, this.idempotent, tls::get);
 			ConnectionContext.Limits limits = limits(this.framing, false);
 			ConnectionTimeouts timeouts = new ConnectionTimeouts(0, Arguments.nanos(this.messageTimeout),
-					Arguments.nanos(this.writeTimeout), Arguments.nanos(this.connectTimeout), 0, 0, 0);
+					Arguments.nanos(this.writeTimeout), Arguments.nanos(this.connectTimeout), 0, 0, 0, 0);
 			MessageHandler application = (this.handler != null) ? this.handler : (connection, message) -> {
 			};
 			LeaderFollowersPool pool = this.pool;

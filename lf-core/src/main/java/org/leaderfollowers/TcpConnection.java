@@ -366,7 +366,7 @@ class TcpConnection extends FramedConnection {
 		if (isSuspended() || (this.outbound.isHigh() && !isClient())) {
 			this.stalled = true;
 		}
-		if (isLastMessage() && !isSuspended()) {
+		if (isLastMessage() && !isSuspended() && !awaitsReplies()) {
 			endInput(CloseReason.SHUTDOWN, null);
 		}
 		if (more && !this.stalled && (me.turn.isTimeUp(me.handledNanos(), TURN_NANOS) || messages == MAX_MESSAGES)) {
@@ -428,7 +428,7 @@ class TcpConnection extends FramedConnection {
 		long handled = me.takeHandledNanos();
 		long now = (handled != 0) ? handled : nanoTime();
 		if (this.closing == null) {
-			timePart();
+			timeRest();
 			checkTimeouts(now, this.active || isWorkedOn(), this.moreToRead);
 			this.active = false;
 		}
@@ -449,7 +449,8 @@ class TcpConnection extends FramedConnection {
 	/** Whether the owner has to begin another round. */
 	boolean goesOn(Participant me) {
 		boolean draining = isDraining();
-		if (draining && !this.opened) {
+		if (draining && !this.opened && !this.step.isFollowed()) {
+			// Nothing more arrives in time: not even the handshake was complete.
 			requestClose(CloseReason.SHUTDOWN, null);
 			return true;
 		}
@@ -475,11 +476,12 @@ class TcpConnection extends FramedConnection {
 			}
 		}
 		if (draining && !this.outbound.isCongested() && !awaitsReplies()) {
-			if (this.moreToRead || (drained() == null && unanswered() == 0)) {
+			DrainedInput drained = drained();
+			if (this.moreToRead || ((drained != null) ? drained.isLeft() : unanswered() == 0)) {
 				// The socket still holds input that arrived while a handler was running.
 				return true;
 			}
-			if (this.partial == null && unanswered() == 0) {
+			if (!hasBegun() && unanswered() == 0) {
 				requestClose(CloseReason.SHUTDOWN, null);
 				return true;
 			}

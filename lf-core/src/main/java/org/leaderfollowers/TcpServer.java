@@ -248,6 +248,8 @@ public final class TcpServer implements Server {
 
 		private Duration loginTimeout = Duration.ZERO;
 
+		private Duration drainMessageTimeout = Duration.ofSeconds(2);
+
 		private Duration readIdle = Duration.ZERO;
 
 		private Duration writeIdle = Duration.ZERO;
@@ -483,6 +485,21 @@ public final class TcpServer implements Server {
 		}
 
 		/**
+		 * How long the rest of a message may take if only a part of it has been received
+		 * when its connection drains. The time begins when the messages before it have
+		 * been read. If it ends first, the connection is closed with the reason
+		 * {@link CloseReason#SHUTDOWN}: the message was not received. The message timeout
+		 * and the grace period still apply.
+		 * @param drainMessageTimeout the timeout, 0 to give the rest no time; the default
+		 * is 2 seconds
+		 * @return this builder
+		 */
+		public Builder drainMessageTimeout(Duration drainMessageTimeout) {
+			this.drainMessageTimeout = Arguments.notNegative("drainMessageTimeout", drainMessageTimeout);
+			return this;
+		}
+
+		/**
 		 * If nothing was received on a connection for this period,
 		 * {@link MessageHandler#onIdle} is called for {@link EventType#READ}. A
 		 * connection can {@linkplain Connection#idleAfter replace} the period.
@@ -588,7 +605,8 @@ public final class TcpServer implements Server {
 			ConnectionTimeouts timeouts = new ConnectionTimeouts(Arguments.nanos(this.idleTimeout),
 					Arguments.nanos(this.messageTimeout), Arguments.nanos(this.writeTimeout),
 					Arguments.nanos(this.handshakeTimeout), Arguments.nanos(this.readIdle),
-					Arguments.nanos(this.writeIdle), Arguments.nanos(this.loginTimeout));
+					Arguments.nanos(this.writeIdle), Arguments.nanos(this.loginTimeout),
+					Arguments.nanos(this.drainMessageTimeout));
 			return new TcpOptions(this.backlog, socketOptions(), limits, timeouts, this.maxConnections,
 					this.trustedNetworks, this.directClients, this.tls,
 					(this.correlation != null) ? new ServerExchanges(this.correlation, this.maxExchanges) : null,

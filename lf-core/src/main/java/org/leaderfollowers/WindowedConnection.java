@@ -159,7 +159,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			keepRest(me);
 		}
 		this.keptWhole = this.partial != null;
-		if (isLastMessage()) {
+		if (isLastMessage() && !awaitsReplies()) {
 			endInput(CloseReason.SHUTDOWN, null);
 		}
 		if (runs) {
@@ -207,7 +207,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			released = pauseUntil(this.context.limits().lowWaterMark());
 		}
 		else if (this.closing == null && !this.keptWhole && !this.moreToRead && !hasDue()) {
-			timePart();
+			timeRest();
 			released = releaseUntilInput();
 		}
 		me.turn.released = true;

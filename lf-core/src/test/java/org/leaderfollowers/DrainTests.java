@@ -121,7 +121,8 @@ class DrainTests {
 		TcpServer server = this.engine.lines(this.engine.pool(2, 4), recorder);
 		Peer peer = this.engine.connect(server).send("block\n");
 		Engine.eventually().until(() -> recorder.of(1).contains("block"));
-		int count = 20_000;
+		// Less than a kernel keeps for a connection.
+		int count = 5_000;
 		peer.send("12345678\n".repeat(count));
 		CompletableFuture<Boolean> closed = closing(server);
 		gate.countDown();
@@ -155,7 +156,10 @@ class DrainTests {
 	@Test
 	void aMessageThatHasBegunMayBeCompleted() throws Exception {
 		Recorder recorder = new Recorder();
-		TcpServer server = this.engine.lines(this.engine.pool(2, 4), recorder);
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.drainMessageTimeout(Engine.DEADLINE)
+			.handler(recorder));
 		Peer begun = this.engine.connect(server).send("be");
 		Peer idle = this.engine.connect(server).send("x\n");
 		assertThat(idle.readLine()).isEqualTo("x");
@@ -166,6 +170,67 @@ class DrainTests {
 		assertThat(begun.send("gun\n").readTextToEnd()).isEqualTo("begun\n");
 		assertThat(closed.get(30, TimeUnit.SECONDS)).isTrue();
 		assertThat(recorder.of(1)).containsExactly("open", "begun", "close SHUTDOWN");
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 4 })
+	void aMessageThatIsNotCompletedDelaysTheEndForAShortTimeOnly(int inFlight) throws Exception {
+		Recorder recorder = new Recorder();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.maxInFlightPerConnection(inFlight)
+			.messageTimeout(Duration.ZERO)
+			.drainMessageTimeout(Duration.ofMillis(100))
+			.handler(recorder));
+		Peer begun = this.engine.connect(server).send("x\nbe");
+		assertThat(begun.readLine()).isEqualTo("x");
+		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 4);
+		assertThat(server.close(Duration.ofDays(1))).isTrue();
+		assertThat(begun.readTextToEnd()).isEmpty();
+		assertThat(recorder.awaitClose(1)).containsExactly("open", "x", "close SHUTDOWN");
+	}
+
+	/** The time is not given anew with each byte. */
+	@Test
+	void aMessageThatDripsDelaysTheEndForAShortTimeOnly() throws Exception {
+		Recorder recorder = new Recorder();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.drainMessageTimeout(Duration.ofMillis(100))
+			.handler(recorder));
+		Peer begun = this.engine.connect(server).send("be");
+		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 2);
+		CompletableFuture<Boolean> closed = CompletableFuture.supplyAsync(() -> server.close(Duration.ofDays(1)));
+		assertThatExceptionOfType(UncheckedIOException.class).isThrownBy(() -> {
+			for (;;) {
+				begun.send(".");
+				Thread.yield();
+			}
+		});
+		assertThat(closed.get(30, TimeUnit.SECONDS)).isTrue();
+		assertThat(recorder.awaitClose(1)).containsExactly("open", "close SHUTDOWN");
+	}
+
+	@Test
+	void aPeerThatAlwaysKeepsAMessageBegunIsNotServedOn() throws Exception {
+		CountDownLatch gate = this.engine.gate();
+		Recorder recorder = blocking(gate);
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.drainMessageTimeout(Duration.ofDays(1))
+			.handler(recorder));
+		Peer peer = this.engine.connect(server).send("block\nsecond\nlast");
+		Engine.eventually().until(() -> recorder.of(1).contains("block"));
+		CompletableFuture<Boolean> closed = closing(server);
+		gate.countDown();
+		assertThat(peer.readLine()).isEqualTo("block");
+		assertThat(peer.readLine()).isEqualTo("second");
+		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 17);
+		assertThat(closed).isNotDone();
+		peer.send(" message\nafter it\nand half of an");
+		assertThat(peer.readTextToEnd()).isEqualTo("last message\n");
+		assertThat(closed.get(30, TimeUnit.SECONDS)).isTrue();
+		assertThat(recorder.of(1)).containsExactly("open", "block", "second", "last message", "close SHUTDOWN");
 	}
 
 	@Test
@@ -234,8 +299,12 @@ class DrainTests {
 
 	@Test
 	void aPeerThatNeverStopsSendingDoesNotDelayTheEnd() throws Exception {
+		AtomicInteger afterwards = new AtomicInteger();
 		TcpServer server = this.engine.lines(this.engine.pool(2, 4), (connection, message) -> {
 			// No reply: its peer does not read.
+			if (connection.isDraining()) {
+				afterwards.addAndGet(message.remaining());
+			}
 		});
 		Peer peer = this.engine.connect(server);
 		CompletableFuture<Void> flood = CompletableFuture.runAsync(() -> {
@@ -259,6 +328,7 @@ class DrainTests {
 		assertThat(System.nanoTime() - start).isLessThan(20_000_000_000L);
 		flood.get(30, TimeUnit.SECONDS);
 		assertThat(server.snapshot().closedConnections()).containsEntry(CloseReason.SHUTDOWN, 1L);
+		assertThat(afterwards).as("no more than a kernel can keep").hasValueLessThan(34_000_000);
 	}
 
 	@Test

@@ -175,7 +175,7 @@ class LoginTests {
 	/** It may pass after the thread has looked and before it releases the connection. */
 	@Test
 	void aTimerRemainsForATimeoutThatPassesWhileAThreadWorks() {
-		ConnectionWatch watch = new ConnectionWatch(new ConnectionTimeouts(0, 0, 0, 0, 0, 0, 1000), 5);
+		ConnectionWatch watch = new ConnectionWatch(new ConnectionTimeouts(0, 0, 0, 0, 0, 0, 1000, 0), 5);
 		assertThat(watch.deadlineFrom(10)).isEqualTo(1005);
 		assertThat(watch.deadlineFrom(2000)).isGreaterThan(2000).isNotEqualTo(EngineEventHandler.NO_DEADLINE);
 		watch.loggedIn();

@@ -1,6 +1,7 @@
 package org.leaderfollowers.simulation;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketAddress;
@@ -157,7 +158,26 @@ final class SimulatedSocketChannel extends SocketChannel implements SimulatedSel
 
 	@Override
 	public Socket socket() {
-		throw new UnsupportedOperationException();
+		return new Socket() {
+
+			@Override
+			public InputStream getInputStream() {
+				return new InputStream() {
+
+					@Override
+					public int read() {
+						throw new UnsupportedOperationException();
+					}
+
+					@Override
+					public int available() {
+						return SimulatedSocketChannel.this.socket.available();
+					}
+
+				};
+			}
+
+		};
 	}
 
 	@Override

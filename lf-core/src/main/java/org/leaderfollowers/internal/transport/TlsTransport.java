@@ -610,6 +610,12 @@ public final class TlsTransport extends Transport {
 	}
 
 	@Override
+	public int undecodedBytes() {
+		return ((this.received != null) ? this.received.remaining() : 0)
+				+ ((this.decrypted != null) ? this.decrypted.remaining() : 0);
+	}
+
+	@Override
 	public boolean holdsPart() {
 		return this.received != null;
 	}

@@ -164,6 +164,15 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
+	 * How many bytes were received from the socket and not returned by a read. Called by
+	 * the owner.
+	 * @return bytes, encrypted or not
+	 */
+	public int undecodedBytes() {
+		return 0;
+	}
+
+	/**
 	 * Whether the transport keeps the beginning of a unit that it can process only as a
 	 * whole. Called by the owner.
 	 * @return whether to call {@link #holdsNewPart()}
