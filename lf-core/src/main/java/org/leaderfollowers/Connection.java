@@ -134,8 +134,9 @@ public interface Connection {
 
 	/**
 	 * Closes the connection after everything that {@link #send} accepted has been
-	 * written. Messages that were received but not handled yet are discarded. Does
-	 * nothing if the connection is closed already.
+	 * written. Messages that were received but not handled yet are discarded, and a
+	 * handler that runs can no longer reply; {@link #close(Duration)} waits for both.
+	 * Does nothing if the connection is closed already.
 	 * <p>
 	 * If messages of the connection are handled
 	 * {@linkplain TcpServer.Builder#maxInFlightPerConnection(int) in parallel}, messages
@@ -156,6 +157,24 @@ public interface Connection {
 	 */
 	default void close(CloseReason reason) {
 		reason.requireOfApplication();
+		close();
+	}
+
+	/**
+	 * Lets the connection drain, and then closes it, for example because an operator
+	 * wants to end it. Messages that have been received are answered, as if the server
+	 * drained: {@link #isDraining()} becomes {@code true}, {@link MessageHandler#onDrain}
+	 * is called, and everything that a drain waits for is waited for. When the grace
+	 * period ends first, the connection is {@linkplain #close() closed}. The close reason
+	 * is {@link CloseReason#LOCAL} in both cases, unless the server is drained meanwhile.
+	 * This method does not wait. For a connection of a {@link TcpClient} and for a
+	 * datagram, it is the same as {@link #close()}.
+	 * @param grace how long the connection may take to answer; if there was a call
+	 * before, the period that ends first counts. 0 is the same as {@link #close()}
+	 * @throws IllegalArgumentException if the period is negative
+	 */
+	default void close(Duration grace) {
+		Arguments.notNegative("grace", grace);
 		close();
 	}
 
@@ -189,10 +208,11 @@ public interface Connection {
 	boolean isOpen();
 
 	/**
-	 * Whether the connection drains: its server accepts nothing new, and closes the
-	 * connection when every message that has been received is answered. If the server is
-	 * being {@linkplain TcpServer#evacuate evacuated}, other connections may drain before
-	 * or after this one. A reply can announce this, for example by
+	 * Whether the connection drains: the server closes the connection when every message
+	 * that has been received is answered. If the server is being
+	 * {@linkplain TcpServer#evacuate evacuated}, or only this connection is being
+	 * {@linkplain #close(Duration) closed}, other connections may drain before or after
+	 * this one, or not. A reply can announce this, for example by
 	 * {@code Connection: close}. {@link MessageHandler#onDrain} is called once when the
 	 * drain begins.
 	 * @return {@code true} as soon as the drain has begun

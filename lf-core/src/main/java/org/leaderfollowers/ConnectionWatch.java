@@ -10,7 +10,7 @@ import org.leaderfollowers.internal.exchange.Exchange;
 
 /**
  * State that a connection has only in some cases: periods of silence that are reported to
- * the handler, a login timeout, and the remaining input while the server drains. It is
+ * the handler, a login timeout, and the remaining input and time while it drains. It is
  * separate so that an idle connection is small.
  * <p>
  * A period begins when something is received or sent, and again when the handler has been
@@ -59,6 +59,9 @@ final class ConnectionWatch {
 
 	/** When the client must have logged in. */
 	private volatile long loginDeadline;
+
+	/** When the grace period of a connection ends that drains alone. */
+	private volatile long drainDeadline = EngineEventHandler.NO_DEADLINE;
 
 	/** Completed when the connection has ended. {@code null} until it is asked for. */
 	@SuppressWarnings("FieldMayBeFinal") // changed through END
@@ -158,6 +161,16 @@ final class ConnectionWatch {
 		return ConnectionTimeouts.isPast(this.loginDeadline, nowNanos);
 	}
 
+	/** Begins a grace period. The one that ends first counts. Any thread. */
+	synchronized void drainsUntil(long deadline) {
+		this.drainDeadline = EngineEventHandler.earlier(this.drainDeadline, deadline);
+	}
+
+	/** Whether the grace period is over. */
+	boolean isDrainLate(long nowNanos) {
+		return ConnectionTimeouts.isPast(this.drainDeadline, nowNanos);
+	}
+
 	/**
 	 * Begins a new period: something was received, or can be received from now on.
 	 * Usually the owner.
@@ -181,11 +194,11 @@ final class ConnectionWatch {
 		return (period != 0) ? since + period : EngineEventHandler.NO_DEADLINE;
 	}
 
-	/** When the next period or the login timeout ends. Any thread. */
+	/** When the next period, the login timeout or the grace period ends. Any thread. */
 	long deadline() {
 		long silence = EngineEventHandler.earlier(readDeadline((long) RECEIVING_SINCE.getOpaque(this)),
 				writeDeadline((long) SENDING_SINCE.getOpaque(this)));
-		return EngineEventHandler.earlier(silence, this.loginDeadline);
+		return EngineEventHandler.earlier(EngineEventHandler.earlier(silence, this.loginDeadline), this.drainDeadline);
 	}
 
 	/**
@@ -196,7 +209,8 @@ final class ConnectionWatch {
 	 */
 	long deadlineFrom(long nowNanos) {
 		long login = this.loginDeadline;
-		return EngineEventHandler.earlier(EngineEventHandler.earlier(readDeadline(nowNanos), writeDeadline(nowNanos)),
+		long silence = EngineEventHandler.earlier(readDeadline(nowNanos), writeDeadline(nowNanos));
+		return EngineEventHandler.earlier(EngineEventHandler.earlier(silence, this.drainDeadline),
 				ConnectionTimeouts.isPast(login, nowNanos) ? nowNanos + LOGIN_RETRY_NANOS : login);
 	}
 

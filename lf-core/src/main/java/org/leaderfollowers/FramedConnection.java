@@ -62,7 +62,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 			if (endsWhenResumed()) {
 				// The connection was suspended, and its last message has been answered
 				// since.
-				endInput(CloseReason.SHUTDOWN, null);
+				endInput(drainReason(), null);
 				return Step.NOTHING;
 			}
 			if (isSkipping()) {
@@ -147,7 +147,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				int room = Math.min(input.remaining(), Participant.BUFFER_SIZE);
 				DrainedInput drained = drained();
 				if (drained != null && !this.postpones && !takesMore(drained)) {
-					endInput(CloseReason.SHUTDOWN, null);
+					endInput(drainReason(), null);
 					return Step.NOTHING;
 				}
 				int count = read(input, room);

@@ -93,17 +93,20 @@ public interface MessageHandler {
 	}
 
 	/**
-	 * The connection has begun to drain: with all others when its server drains, or when
-	 * its turn comes while the server is {@linkplain TcpServer#evacuate evacuated}. This
-	 * method is called once for every open connection, before further messages are read
-	 * from it. If the connection is {@linkplain Connection#suspend() suspended}, the call
-	 * comes after it was resumed; if the peer is slow, the call comes after the peer has
-	 * caught up. The handler can sign off: {@link Connection#send} accepts messages, and
-	 * they are written before the connection is closed.
+	 * The connection has begun to drain: with all others when its server drains, when its
+	 * turn comes while the server is {@linkplain TcpServer#evacuate evacuated}, or alone
+	 * when it is {@linkplain Connection#close(java.time.Duration) closed with a grace
+	 * period}. This method is called once for every open connection, before further
+	 * messages are read from it. If the connection is {@linkplain Connection#suspend()
+	 * suspended}, the call comes after it was resumed; if the peer is slow, the call
+	 * comes after the peer has caught up. The handler can sign off:
+	 * {@link Connection#send} accepts messages, and they are written before the
+	 * connection is closed.
 	 * <p>
 	 * Messages that have been received are still handled, after this call. When there are
-	 * none left, the connection is closed with the reason {@link CloseReason#SHUTDOWN}.
-	 * This method is not called if the server is closed at once, without a grace period.
+	 * none left, the connection is closed with the reason {@link CloseReason#SHUTDOWN},
+	 * or {@link CloseReason#LOCAL} if it drains alone. This method is not called if the
+	 * server is closed at once, without a grace period.
 	 * @param connection the connection, which {@linkplain Connection#isDraining() drains}
 	 * @throws Exception if the connection cannot be served any more: it is closed
 	 */

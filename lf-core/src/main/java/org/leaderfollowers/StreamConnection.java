@@ -251,7 +251,8 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	@Override
 	public void expire(long nowNanos) {
 		// The owner judges idle connections and late messages. It may run a handler for
-		// longer than the write timeout, which is therefore checked here.
+		// longer than the write timeout or a grace period, which are therefore checked
+		// here.
 		ConnectionTimeouts timeouts = this.context.timeouts();
 		if (timeouts.isWriteLate(this.outbound, nowNanos)) {
 			// The peer may have made room while no thread could notice it.
@@ -260,6 +261,10 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 				requestClose(CloseReason.WRITE_TIMEOUT, null);
 				this.outbound.discard();
 			}
+		}
+		ConnectionWatch watched = this.watch;
+		if (watched != null && watched.isDrainLate(nowNanos)) {
+			requestClose(CloseReason.LOCAL, null);
 		}
 	}
 
@@ -297,7 +302,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		if (ConnectionTimeouts.isPast(this.messageDeadline, nowNanos) && !moreToRead) {
 			if (isConnected()) {
 				DrainedInput drained = (watched != null) ? watched.drained : null;
-				endInput((drained != null && drained.isLate(nowNanos)) ? CloseReason.SHUTDOWN
+				endInput((drained != null && drained.isLate(nowNanos)) ? drainReason()
 						: this.opened ? CloseReason.MESSAGE_TIMEOUT : CloseReason.HANDSHAKE_TIMEOUT, null);
 			}
 			else {
@@ -443,8 +448,12 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public final boolean isDraining() {
-		ServerState server = this.context.server();
-		return server.isEnding() && (this.drains || server.isDraining());
+		return this.drains || this.context.server().isDraining();
+	}
+
+	/** Why the connection closes when it has drained. */
+	final CloseReason drainReason() {
+		return this.context.server().isEnding() ? CloseReason.SHUTDOWN : CloseReason.LOCAL;
 	}
 
 	@Override
@@ -473,6 +482,18 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	@Override
 	public void close(CloseReason reason) {
 		requestCloseAndLook(reason.requireOfApplication(), null);
+	}
+
+	@Override
+	public void close(Duration grace) {
+		long nanos = Arguments.nanos(Arguments.notNegative("grace", grace));
+		if (nanos == 0 || this.context.isClient()) {
+			close();
+			return;
+		}
+		watch().drainsUntil(nanoTime() + nanos);
+		this.drains = true;
+		this.handle.request(SelectableHandle.LOOK | SelectableHandle.TIMER);
 	}
 
 	@Override

@@ -367,7 +367,7 @@ class TcpConnection extends FramedConnection {
 			this.stalled = true;
 		}
 		if (isLastMessage() && !isSuspended() && !awaitsReplies()) {
-			endInput(CloseReason.SHUTDOWN, null);
+			endInput(drainReason(), null);
 		}
 		if (more && !this.stalled && (me.turn.isTimeUp(me.handledNanos(), TURN_NANOS) || messages == MAX_MESSAGES)) {
 			this.stalled = true;
@@ -451,7 +451,7 @@ class TcpConnection extends FramedConnection {
 		boolean draining = isDraining();
 		if (draining && !this.opened && !this.step.isFollowed()) {
 			// Nothing more arrives in time: not even the handshake was complete.
-			requestClose(CloseReason.SHUTDOWN, null);
+			requestClose(drainReason(), null);
 			return true;
 		}
 		boolean isTurnOver = this.step == Step.EXCHANGES && this.stalled && hasPostponed();
@@ -482,7 +482,7 @@ class TcpConnection extends FramedConnection {
 				return true;
 			}
 			if (!hasBegun() && unanswered() == 0) {
-				requestClose(CloseReason.SHUTDOWN, null);
+				requestClose(drainReason(), null);
 				return true;
 			}
 		}

@@ -160,7 +160,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		}
 		this.keptWhole = this.partial != null;
 		if (isLastMessage() && !awaitsReplies()) {
-			endInput(CloseReason.SHUTDOWN, null);
+			endInput(drainReason(), null);
 		}
 		if (runs) {
 			giveBack(me, leads);
