@@ -191,24 +191,25 @@ public class LeaderFollowersEndpoint {
 	}
 
 	/**
-	 * Closes a connection when all bytes that were accepted for sending have been
-	 * written.
+	 * Closes a connection when all messages that were received have been answered.
 	 * @param pool the name of the pool
 	 * @param server the name of the server
 	 * @param connection the identifier of the connection
+	 * @param timeout how long this may take, 0 to close the connection at once; the
+	 * timeout of a shutdown phase if not given
 	 * @return always {@code null}
 	 */
 	// Not void: the extension, which returns a body if it refuses, would add another
 	// web operation instead of replacing a void one.
 	@DeleteOperation
 	public @Nullable OperationResponseBody closeConnection(@Selector String pool, @Selector String server,
-			@Selector String connection) {
-		closeConnection(Operator.UNKNOWN, pool, server, connection);
+			@Selector String connection, @Nullable String timeout) {
+		closeConnection(Operator.UNKNOWN, pool, server, connection, timeout);
 		return null;
 	}
 
-	void closeConnection(Operator operator, String pool, String server, String connection) {
-		this.serverOperations.closeConnection(operator, pool, requiredServer(pool, server), connection);
+	void closeConnection(Operator operator, String pool, String server, String connection, @Nullable String timeout) {
+		this.serverOperations.closeConnection(operator, pool, requiredServer(pool, server), connection, timeout);
 	}
 
 	private @Nullable LeaderFollowersPool findPool(String name) {

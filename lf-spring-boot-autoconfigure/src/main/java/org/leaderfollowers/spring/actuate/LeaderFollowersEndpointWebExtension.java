@@ -131,19 +131,20 @@ public class LeaderFollowersEndpointWebExtension {
 	}
 
 	/**
-	 * Closes a connection when all bytes that were accepted for sending have been
-	 * written.
+	 * Closes a connection when all messages that were received have been answered.
 	 * @param securityContext the identity of the caller
 	 * @param pool the name of the pool
 	 * @param server the name of the server
 	 * @param connection the identifier of the connection
+	 * @param timeout how long this may take, 0 to close the connection at once; the
+	 * timeout of a shutdown phase if not given
 	 * @return no body, or the reason of the refusal
 	 */
 	@DeleteOperation
 	public WebEndpointResponse<OperationResponseBody> closeConnection(SecurityContext securityContext,
-			@Selector String pool, @Selector String server, @Selector String connection) {
+			@Selector String pool, @Selector String server, @Selector String connection, @Nullable String timeout) {
 		return RefusedRequestException.answer(() -> {
-			this.delegate.closeConnection(Operator.of(securityContext), pool, server, connection);
+			this.delegate.closeConnection(Operator.of(securityContext), pool, server, connection, timeout);
 			return null;
 		});
 	}

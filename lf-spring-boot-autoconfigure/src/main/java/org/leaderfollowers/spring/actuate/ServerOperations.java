@@ -100,10 +100,7 @@ final class ServerOperations {
 	}
 
 	private ServerDescriptor drain(Operator operator, String pool, String name, Duration within) {
-		if (within.isNegative() || within.compareTo(LONGEST_DRAIN) > 0) {
-			throw RefusedRequestException
-				.invalid("'timeout' must be from 0 to %s, but is %s".formatted(LONGEST_DRAIN, within));
-		}
+		requireTimeout(within);
 		return this.audit.write(() -> {
 			ServerSnapshot.State before = this.servers.get(name).snapshot().state();
 			ServerSnapshot draining;
@@ -118,6 +115,13 @@ final class ServerOperations {
 					Map.of("state", draining.state().name()));
 			return ServerDescriptor.of(draining);
 		});
+	}
+
+	private static void requireTimeout(Duration within) {
+		if (within.isNegative() || within.compareTo(LONGEST_DRAIN) > 0) {
+			throw RefusedRequestException
+				.invalid("'timeout' must be from 0 to %s, but is %s".formatted(LONGEST_DRAIN, within));
+		}
 	}
 
 	private ServerDescriptor evacuate(Operator operator, String pool, String name, @Nullable CloseRate rate) {
@@ -151,8 +155,11 @@ final class ServerOperations {
 				: Map.of("state", server.state().name());
 	}
 
-	void closeConnection(Operator operator, String pool, Server server, String connection) {
+	void closeConnection(Operator operator, String pool, Server server, String connection, @Nullable String timeout) {
 		Long id = OperationArguments.number("connection", connection, 1, Long.MAX_VALUE);
+		Duration given = OperationArguments.duration("timeout", timeout);
+		Duration within = (given != null) ? given : this.drainTimeout;
+		requireTimeout(within);
 		if (!(server instanceof TcpServer tcpServer)) {
 			throw RefusedRequestException.withoutConnections();
 		}
@@ -161,12 +168,11 @@ final class ServerOperations {
 			throw RefusedRequestException.unknown("open connection", List.of());
 		}
 		if (open.isOpen()) {
-			open.close();
-			logger.info(Printable
-				.of("Connection %d of server '%s' is closed%s".formatted(id, server.name(), operator.by())));
-			this.audit.record(operator, WriteAudit.CONNECTION_CLOSED,
-					Map.of("pool", pool, "server", server.name(), "connection", String.valueOf(id)), Map.of(),
-					Map.of());
+			open.close(within);
+			logger.info(Printable.of("Connection %d of server '%s' is closed%s, %s".formatted(id, server.name(),
+					operator.by(), within.isZero() ? "at once" : "within %d ms".formatted(within.toMillis()))));
+			this.audit.record(operator, WriteAudit.CONNECTION_CLOSED, Map.of("pool", pool, "server", server.name(),
+					"connection", String.valueOf(id), "timeout", within.toString()), Map.of(), Map.of());
 		}
 	}
 

@@ -299,8 +299,11 @@ public record LfProperties(@DefaultValue("true") boolean enabled, @Nullable Serv
 	 * @param closeRate Maximum number of connections of a server that are closed in a
 	 * second, a minute or an hour, such as '50/s', '30/m' or '100/h'. All drain at once
 	 * if not set.
+	 * @param messageTimeout Time for the rest of a message that has arrived in part when
+	 * its connection drains.
 	 */
-	public record Shutdown(@DefaultValue("0s") Duration delay, @Nullable CloseRate closeRate) {
+	public record Shutdown(@DefaultValue("0s") Duration delay, @Nullable CloseRate closeRate,
+			@DefaultValue("2s") Duration messageTimeout) {
 	}
 
 	/**

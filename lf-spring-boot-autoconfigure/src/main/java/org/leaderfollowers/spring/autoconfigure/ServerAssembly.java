@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.autoconfigure;
 
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -50,6 +51,8 @@ class ServerAssembly {
 
 	private final Map<String, ConfiguredProperties<Server>> properties;
 
+	private final Duration drainMessageTimeout;
+
 	private final boolean mdc;
 
 	private final HandlerBeans handlerBeans;
@@ -69,6 +72,7 @@ class ServerAssembly {
 		this.environment = beanFactory.getBean(Environment.class);
 		this.pools = pools;
 		this.properties = properties(properties, this.environment);
+		this.drainMessageTimeout = ShutdownPropertiesMapper.messageTimeout(properties.shutdown());
 		this.mdc = properties.logging().mdc();
 		this.handlerBeans = handlerBeans;
 		this.ssl = ssl;
@@ -204,6 +208,7 @@ class ServerAssembly {
 	}
 
 	private TcpServer build(String name, ConfiguredProperties<Server> properties, TcpServer.Builder builder) {
+		builder.drainMessageTimeout(this.drainMessageTimeout);
 		LambdaSafe.callbacks(TcpServerBuilderCustomizer.class, this.customizers, name, builder)
 			.withLogger(ServerAssembly.class)
 			.invoke((customizer) -> customizer.customize(name, builder));

@@ -34,6 +34,16 @@ final class ShutdownPropertiesMapper {
 		return delay;
 	}
 
+	/** How long the rest of a message may take when its connection drains. */
+	static Duration messageTimeout(Shutdown shutdown) {
+		Duration timeout = shutdown.messageTimeout();
+		if (timeout.isNegative()) {
+			throw new ConfiguredProperties<>("lf.shutdown", shutdown).invalid("message-timeout", timeout,
+					"Must not be negative.");
+		}
+		return timeout;
+	}
+
 	/** How long a drain may take during the shutdown. */
 	static Duration phaseTimeout(Environment environment) {
 		return Binder.get(environment).bind(PHASE_TIMEOUT, Duration.class).orElse(Duration.ofSeconds(30));

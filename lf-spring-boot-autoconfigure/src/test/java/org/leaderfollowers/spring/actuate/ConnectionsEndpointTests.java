@@ -245,9 +245,37 @@ class ConnectionsEndpointTests {
 			});
 			assertThat(other.events().audit()).singleElement().satisfies((event) -> {
 				assertThat(event.getType()).isEqualTo("LF_CONNECTION_CLOSED");
-				assertThat(event.getData())
-					.isEqualTo(Map.of("pool", "default", "server", "default", "connection", String.valueOf(id)));
+				assertThat(event.getData()).isEqualTo(Map.of("pool", "default", "server", "default", "connection",
+						String.valueOf(id), "timeout", "PT30S"));
 			});
+		}
+	}
+
+	@Test
+	void closedConnectionAnswersWhatItHasReceived() throws Exception {
+		try (OperatedApplication other = OperatedApplication.run(); LineClient client = new LineClient(other.port())) {
+			client.send("wait for the reply");
+			await().until(() -> other.server().snapshot().receivedMessages() == 1);
+			assertThat(other.delete("/actuator/leaderfollowers/default/default/1").statusCode()).isEqualTo(204);
+			assertThat(other.delete("/actuator/leaderfollowers/default/default/1?timeout=1h").statusCode())
+				.isEqualTo(204);
+			other.gate().open();
+			assertThat(client.read()).isEqualTo("wait for the reply");
+			assertThat(client.read()).isNull();
+		}
+	}
+
+	@Test
+	void connectionIsClosedAtOnceIfTheOperatorSaysSo() throws Exception {
+		try (OperatedApplication other = OperatedApplication.run(); LineClient client = new LineClient(other.port())) {
+			client.send("wait for ever");
+			await().until(() -> other.server().snapshot().receivedMessages() == 1);
+			String path = "/actuator/leaderfollowers/default/default/1?timeout=";
+			assertThat(other.delete(path + "soon").statusCode()).isEqualTo(400);
+			assertThat(other.delete(path + "-1s").statusCode()).isEqualTo(400);
+			assertThat(other.delete(path + "0s").statusCode()).isEqualTo(204);
+			other.gate().open();
+			assertThat(client.read()).isNull();
 		}
 	}
 

@@ -54,7 +54,7 @@ class HostileNameTests {
 				endpoint.changePool(NAME, null, "9", "eager", null);
 				endpoint.changeServer(NAME, NAME, "pause", null, null, null, null, null, null, null, null);
 				endpoint.changeServer(NAME, NAME, "resume", null, null, null, null, null, null, null, null);
-				endpoint.closeConnection(NAME, NAME, "1");
+				endpoint.closeConnection(NAME, NAME, "1", null);
 				assertThat(client.read()).isNull();
 			}
 			handOffs.drainHandOffs((String) null);

@@ -45,7 +45,7 @@ class JmxTests {
 			assertThat(invoke("Lfconnections", "connections", null, null, null, null, null)).asString()
 				.contains("id=1")
 				.doesNotContain("127.0.0.1");
-			invoke("Leaderfollowers", "closeConnection", "default", "default", "1");
+			invoke("Leaderfollowers", "closeConnection", "default", "default", "1", null);
 			assertThat(client.read()).isNull();
 			assertThat(invoke("Lfhandoffs", "drainHandOffs", (Object) null)).isInstanceOf(Map.class);
 			assertThat(application.events().audit()).extracting((event) -> event.getType())

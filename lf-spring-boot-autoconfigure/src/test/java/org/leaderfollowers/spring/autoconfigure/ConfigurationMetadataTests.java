@@ -75,10 +75,10 @@ class ConfigurationMetadataTests {
 				"lf.pools", "lf.sources", "lf.server.ssl.enabled", "lf.server.ssl.bundle", "lf.server.ssl.client-auth",
 				"lf.server.ssl.max-handshakes", "lf.server.ssl.max-handshake-rate", "lf.sessions.max-name-length",
 				"lf.sessions.max-takeovers", "lf.sessions.takeover-period", "lf.sessions.timeout", "lf.shutdown.delay",
-				"lf.shutdown.close-rate", "lf.observation.mode", "lf.logging.mdc", "lf.logging.wire.payload",
-				"lf.logging.wire.max-duration", "lf.logging.wire.max-segment-size", "lf.logging.wire.max-size",
-				"lf.health.saturated-after", "management.endpoint.lfconnections.show-remote-addresses",
-				"management.endpoint.lfconnections.roles");
+				"lf.shutdown.close-rate", "lf.shutdown.message-timeout", "lf.observation.mode", "lf.logging.mdc",
+				"lf.logging.wire.payload", "lf.logging.wire.max-duration", "lf.logging.wire.max-segment-size",
+				"lf.logging.wire.max-size", "lf.health.saturated-after",
+				"management.endpoint.lfconnections.show-remote-addresses", "management.endpoint.lfconnections.roles");
 	}
 
 	@Test

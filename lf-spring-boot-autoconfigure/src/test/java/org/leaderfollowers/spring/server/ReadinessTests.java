@@ -105,6 +105,13 @@ class ReadinessTests {
 		assertThat(output).contains("configuration property 'lf.shutdown.delay'").contains("Must not be negative.");
 	}
 
+	@Test
+	void negativeMessageTimeoutFails(CapturedOutput output) {
+		assertThatExceptionOfType(Exception.class).isThrownBy(() -> run("lf.shutdown.message-timeout=-1s"));
+		assertThat(output).contains("configuration property 'lf.shutdown.message-timeout'")
+			.contains("Must not be negative.");
+	}
+
 	private static @Nullable Thread delay() {
 		return Thread.getAllStackTraces()
 			.keySet()
