@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.PartialMessage;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.transport.Transport;
@@ -549,6 +550,11 @@ class TcpConnection extends FramedConnection {
 				yield this.handle.releaseOrLookAgain();
 			}
 			case WANTS_WRITE -> pauseUntil(0);
+			case WANTS_TIME -> {
+				// The socket is readable, but is not read.
+				requestTimerIfEarlier();
+				yield this.handle.pause() != Release.LOOK_AGAIN;
+			}
 			default -> true;
 		};
 	}

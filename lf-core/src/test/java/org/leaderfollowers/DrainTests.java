@@ -331,6 +331,42 @@ class DrainTests {
 		assertThat(afterwards).as("no more than a kernel can keep").hasValueLessThan(34_000_000);
 	}
 
+	/** A reset would destroy the part of the reply that waits in the kernel. */
+	@Test
+	void aPeerThatContinuesToSendCanStillReadItsReplies() throws Exception {
+		byte[] reply = "r".repeat(200_000).getBytes();
+		TcpServer server = this.engine.lines(this.engine.pool(2, 4), (connection, message) -> {
+			if (message.remaining() == 1) {
+				connection.send(ByteBuffer.wrap(reply));
+			}
+		});
+		Peer peer = this.engine.connect(server, 4096).send("1\n");
+		AtomicInteger sent = new AtomicInteger();
+		CompletableFuture<Void> flood = CompletableFuture.runAsync(() -> {
+			byte[] lines = ("x".repeat(999) + "\n").repeat(64).getBytes();
+			try {
+				for (;;) {
+					peer.send(lines);
+					sent.addAndGet(lines.length);
+				}
+			}
+			catch (UncheckedIOException ex) {
+				// closed at last
+			}
+		});
+		Engine.eventually().until(() -> server.snapshot().receivedMessages() > 1000);
+		CompletableFuture<Boolean> closed = closing(server);
+		Engine.eventually()
+			.until(() -> server.snapshot().closedConnections().get(CloseReason.SHUTDOWN) == 1
+					|| server.connection(1) == null || !server.connection(1).isOpen());
+		int before = sent.get();
+		Engine.eventually().until(() -> flood.isDone() || sent.get() - before > 4_000_000);
+		assertThat(peer.readToEnd()).hasSize(reply.length + 1);
+		peer.close();
+		flood.get(30, TimeUnit.SECONDS);
+		assertThat(closed.get(30, TimeUnit.SECONDS)).isTrue();
+	}
+
 	@Test
 	void whenTheGracePeriodEndsFirstCloseSaysSo() {
 		CountDownLatch gate = this.engine.gate();

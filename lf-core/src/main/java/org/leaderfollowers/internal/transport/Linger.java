@@ -13,18 +13,31 @@ import org.leaderfollowers.internal.transport.Transport.Progress;
  */
 public final class Linger {
 
-	/** How long the peer may take to close its side, after which it is reset. */
-	private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
+	/**
+	 * How long the peer may be silent and not close its side. If nothing is unread then,
+	 * the kernel still delivers replies on their way.
+	 */
+	private static final long SILENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+	/** How long the peer may continue to send, after which it is reset. */
+	private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(5);
 
 	/**
-	 * How many bytes are read and discarded if the peer continues to send. This includes
-	 * what the peer had sent before it was told to stop; the rest of a flood is not read.
+	 * How many bytes are read and discarded if the peer continues to send: what the
+	 * kernels of both sides usually keep. The rest of a flood is not read, but the peer
+	 * still gets the time to read its replies.
 	 */
-	private static final int LINGER_BYTES = 1024 * 1024;
+	private static final int LINGER_BYTES = 16 * 1024 * 1024;
+
+	/** How many of them are discarded in a row, because the caller leads. */
+	private static final int ROUND_BYTES = 256 * 1024;
 
 	private final Transport transport;
 
-	private final long deadlineNanos;
+	private final long lastDeadlineNanos;
+
+	/** Written by the owner. */
+	private volatile long deadlineNanos;
 
 	private boolean outputIsShutDown;
 
@@ -37,7 +50,8 @@ public final class Linger {
 	 */
 	public Linger(Transport transport, long nowNanos) {
 		this.transport = transport;
-		this.deadlineNanos = nowNanos + LINGER_NANOS;
+		this.deadlineNanos = nowNanos + SILENCE_NANOS;
+		this.lastDeadlineNanos = nowNanos + LINGER_NANOS;
 	}
 
 	/**
@@ -64,8 +78,10 @@ public final class Linger {
 				}
 				this.outputIsShutDown = true;
 			}
-			return (!endOfInput && discardInput(scratch) && nowNanos - this.deadlineNanos < 0) ? Progress.WANTS_READ
-					: Progress.DONE;
+			if (endOfInput || !discardInput(scratch, nowNanos) || nowNanos - this.deadlineNanos >= 0) {
+				return Progress.DONE;
+			}
+			return (this.discardedBytes < LINGER_BYTES) ? Progress.WANTS_READ : Progress.WANTS_TIME;
 		}
 		catch (IOException ex) {
 			return Progress.DONE;
@@ -73,14 +89,20 @@ public final class Linger {
 	}
 
 	/** Reads and discards input. Returns whether the peer may send more. */
-	private boolean discardInput(ByteBuffer scratch) throws IOException {
-		int count;
-		do {
+	private boolean discardInput(ByteBuffer scratch, long nowNanos) throws IOException {
+		int most = Math.min(this.discardedBytes + ROUND_BYTES, LINGER_BYTES);
+		int before = this.discardedBytes;
+		int count = 1;
+		while (count > 0 && this.discardedBytes < most) {
 			count = this.transport.discard(scratch.clear());
 			this.discardedBytes += Math.max(0, count);
 		}
-		while (count > 0 && this.discardedBytes < LINGER_BYTES);
-		return count >= 0 && this.discardedBytes < LINGER_BYTES;
+		if (this.discardedBytes > before) {
+			long silentUntil = nowNanos + SILENCE_NANOS;
+			boolean isFlood = this.discardedBytes >= LINGER_BYTES || silentUntil - this.lastDeadlineNanos > 0;
+			this.deadlineNanos = isFlood ? this.lastDeadlineNanos : silentUntil;
+		}
+		return count >= 0;
 	}
 
 }

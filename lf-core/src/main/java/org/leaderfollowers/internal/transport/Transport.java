@@ -54,6 +54,9 @@ public abstract class Transport implements ByteChannel {
 		 */
 		WANTS_FLUSH,
 
+		/** Nothing but time. */
+		WANTS_TIME,
+
 		/** A call of {@link Transport#runTasks()}. */
 		HAS_TASKS,
 
