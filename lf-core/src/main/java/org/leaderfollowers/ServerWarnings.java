@@ -48,6 +48,8 @@ final class ServerWarnings {
 
 	private final RateLimit replies = everyTenSeconds();
 
+	private final RateLimit late = everyTenSeconds();
+
 	private final RateLimit failures = new RateLimit(TimeUnit.SECONDS.toNanos(1));
 
 	ServerWarnings(String server, String handlerName, String pool) {
@@ -124,6 +126,17 @@ final class ServerWarnings {
 							+ "(maxBufferedBytes){}",
 					connection, this.pool, memory.used(), memory.usedTogether(), memory.limit(),
 					RateLimit.heldBack(suppressed));
+		}
+	}
+
+	/** The drain could not wait for this message, because nobody had announced it. */
+	void sentTooLate(Connection connection) {
+		long suppressed = this.late.tryAcquire();
+		if (suppressed >= 0) {
+			logger.warn(
+					"A message for {} was not sent, because the shutdown has closed the connection already. If it "
+							+ "was a reply, announce it before the handler returns: Connection.owe(){}",
+					connection, RateLimit.heldBack(suppressed));
 		}
 	}
 

@@ -410,6 +410,9 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	final void checkSendable() {
 		CloseSequence end = this.closing;
 		if (end != null && !end.allowsLastWords()) {
+			if (end.reason() == CloseReason.SHUTDOWN && !this.context.isClient()) {
+				this.context.warnings().sentTooLate(this);
+			}
 			throw notSendable();
 		}
 	}

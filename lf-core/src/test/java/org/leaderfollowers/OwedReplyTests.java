@@ -14,6 +14,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.leaderfollowers.internal.promotion.Clock;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /**
@@ -62,6 +63,27 @@ class OwedReplyTests {
 		answer(awaitOwed(), "reply");
 		assertThat(peer.readLine()).isEqualTo("reply");
 		assertThat(server.connections().findFirst().orElseThrow().inFlight()).isZero();
+	}
+
+	/** A drain cannot wait for it, so the log must say that it was lost. */
+	@Test
+	void aReplyThatNobodyHasAnnouncedIsReportedIfItComesTooLate() {
+		Recorder recorder = new Recorder() {
+			@Override
+			void message(Connection connection, ByteBuffer message) {
+				// The reply is left to another thread.
+			}
+		};
+		TcpServer server = this.engine.lines(this.engine.pool(1, 4), recorder);
+		Peer peer = this.engine.connect(server).send("request\n");
+		Engine.eventually().until(() -> recorder.of(1).contains("request"));
+		Connection connection = recorder.await(1);
+		assertThat(server.close(Engine.DEADLINE)).isTrue();
+		assertThat(peer.readTextToEnd()).isEmpty();
+		assertThatExceptionOfType(ConnectionClosedException.class)
+			.isThrownBy(() -> connection.send(Engine.bytes("reply")));
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log()).anyMatch((line) -> line.contains("Connection.owe()")));
 	}
 
 	@Test

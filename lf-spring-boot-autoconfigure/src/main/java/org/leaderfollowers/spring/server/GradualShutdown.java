@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.server;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -52,9 +53,10 @@ record GradualShutdown(@Nullable CloseRate rate, Duration timeout) {
 		logger.info("Commencing graceful shutdown. Waiting for the messages received to be answered");
 		AtomicInteger left = new AtomicInteger(servers.size());
 		AtomicBoolean drained = new AtomicBoolean(true);
+		long lossesBefore = losses(servers);
 		Runnable ended = () -> {
 			if (left.decrementAndGet() == 0) {
-				logger.info(drained.get() ? "Graceful shutdown complete"
+				logger.info(drained.get() ? complete(losses(servers) - lossesBefore)
 						: "Graceful shutdown aborted with one or more connections still open");
 				callback.run();
 			}
@@ -69,6 +71,26 @@ record GradualShutdown(@Nullable CloseRate rate, Duration timeout) {
 					});
 		}
 		later.forEach(Runnable::run);
+	}
+
+	/**
+	 * Claims no more than the servers know: they do not know of replies that nobody has
+	 * announced.
+	 */
+	private static String complete(long losses) {
+		return (losses > 0)
+				? "Graceful shutdown complete, but connections have failed meanwhile and may have lost replies: %d"
+					.formatted(losses)
+				: "Graceful shutdown complete: all messages received were handled, and all announced replies were sent";
+	}
+
+	/** How many connections were closed although replies may have waited. */
+	private static long losses(List<ManagedServer> servers) {
+		return servers.stream()
+			.flatMap((server) -> server.current().snapshot().closedConnections().entrySet().stream())
+			.filter((closed) -> !closed.getKey().isGraceful())
+			.mapToLong(Map.Entry::getValue)
+			.sum();
 	}
 
 	private void drain(ManagedServer server, Duration limit, AtomicBoolean drained, Runnable ended) {

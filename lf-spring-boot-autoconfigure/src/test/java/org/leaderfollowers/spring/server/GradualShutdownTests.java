@@ -1,7 +1,9 @@
 package org.leaderfollowers.spring.server;
 
 import java.net.InetAddress;
+import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -122,13 +124,46 @@ class GradualShutdownTests {
 	}
 
 	@Test
+	void shutdownDoesNotClaimThatAFailedConnectionGotItsReplies(CapturedOutput output) throws Exception {
+		CountDownLatch received = new CountDownLatch(1);
+		CountDownLatch gone = new CountDownLatch(1);
+		TcpServer server = TcpServer.builder(this.pool)
+			.address(InetAddress.getLoopbackAddress())
+			.port(0)
+			.framing(Framing.line())
+			.handler((connection, message) -> {
+				received.countDown();
+				gone.await();
+				// The first write may not notice the reset yet.
+				for (int i = 0; i < 1000 && connection.isOpen(); i++) {
+					connection.send(ByteBuffer.wrap(new byte[1000]));
+				}
+			})
+			.build();
+		server.start();
+		CountDownLatch end = new CountDownLatch(1);
+		try (Socket client = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
+			client.getOutputStream().write("request\n".getBytes(StandardCharsets.US_ASCII));
+			received.await();
+			new GradualShutdown(null, Duration.ofHours(1)).drain(List.of(ManagedServer.ofBean("server", server)),
+					end::countDown);
+			client.setSoLinger(true, 0);
+		}
+		gone.countDown();
+		assertThat(end.await(60, TimeUnit.SECONDS)).isTrue();
+		assertThat(output)
+			.contains("Graceful shutdown complete, but connections have failed meanwhile and may have lost replies: 1");
+	}
+
+	@Test
 	void connectionsAreToldGradually(CapturedOutput output) throws Exception {
 		TcpServer server = server(5);
 		drain(server, "20/s", Duration.ofMinutes(10));
 		assertToldAndClosed();
 		assertThat(output)
 			.contains("Server 'default' closes 5 connections gradually, at most 20/s: this takes at least 0 s")
-			.contains("Graceful shutdown complete")
+			.contains(
+					"Graceful shutdown complete: all messages received were handled, and all announced replies were sent")
 			.doesNotContain("at once");
 	}
 
