@@ -13,17 +13,17 @@ import java.time.Duration;
 /**
  * A client that sends datagrams, with the JDK's blocking socket.
  */
-final class DatagramPeer implements AutoCloseable {
+public final class DatagramPeer implements AutoCloseable {
 
 	private final DatagramSocket socket;
 
 	private final InetSocketAddress server;
 
-	DatagramPeer(UdpServer server) {
+	public DatagramPeer(UdpServer server) {
 		this(new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port()));
 	}
 
-	DatagramPeer(InetSocketAddress server) {
+	public DatagramPeer(InetSocketAddress server) {
 		try {
 			this.server = server;
 			this.socket = new DatagramSocket(new InetSocketAddress(server.getAddress(), 0));
@@ -33,15 +33,15 @@ final class DatagramPeer implements AutoCloseable {
 		}
 	}
 
-	int port() {
+	public int port() {
 		return this.socket.getLocalPort();
 	}
 
-	DatagramPeer send(String text) {
+	public DatagramPeer send(String text) {
 		return send(text.getBytes(StandardCharsets.ISO_8859_1));
 	}
 
-	DatagramPeer send(byte[] bytes) {
+	public DatagramPeer send(byte[] bytes) {
 		try {
 			this.socket.send(new DatagramPacket(bytes, bytes.length, this.server));
 			return this;
@@ -52,7 +52,7 @@ final class DatagramPeer implements AutoCloseable {
 	}
 
 	/** Returns the next datagram; waits for it as long as a test may last. */
-	String receive() {
+	public String receive() {
 		String text = receive(Engine.DEADLINE);
 		if (text == null) {
 			throw new AssertionError("No datagram came in time");
@@ -61,7 +61,7 @@ final class DatagramPeer implements AutoCloseable {
 	}
 
 	/** Returns the next datagram, or {@code null} if none comes in time. */
-	String receive(Duration timeout) {
+	public String receive(Duration timeout) {
 		try {
 			this.socket.setSoTimeout((int) Math.max(1, timeout.toMillis()));
 			DatagramPacket packet = new DatagramPacket(new byte[65_536], 65_536);
@@ -80,7 +80,7 @@ final class DatagramPeer implements AutoCloseable {
 	 * Sends the text repeatedly until there is an answer, because datagrams may be lost.
 	 * An answer that is only late would be taken for the answer to the next question.
 	 */
-	String ask(String text) {
+	public String ask(String text) {
 		long end = System.nanoTime() + Engine.DEADLINE.toNanos();
 		while (System.nanoTime() - end < 0) {
 			String answer = send(text).receive(Duration.ofSeconds(10));

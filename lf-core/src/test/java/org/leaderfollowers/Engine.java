@@ -39,10 +39,10 @@ import static org.assertj.core.api.Assertions.assertThat;
  * The pools, servers and peers of a test. After the test, it checks that every pool is in
  * order, closes the pools, and checks that no thread or socket of them is left.
  */
-final class Engine implements BeforeEachCallback, AfterEachCallback {
+public final class Engine implements BeforeEachCallback, AfterEachCallback {
 
 	/** The time after which a test gives up waiting. No test passes because of it. */
-	static final Duration DEADLINE = Duration.ofSeconds(60);
+	public static final Duration DEADLINE = Duration.ofSeconds(60);
 
 	private static final AtomicInteger names = new AtomicInteger();
 
@@ -133,7 +133,7 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 		return gate;
 	}
 
-	static ConditionFactory eventually() {
+	public static ConditionFactory eventually() {
 		return Awaitility.await().atMost(DEADLINE).pollDelay(Duration.ZERO).pollInterval(Duration.ofMillis(5));
 	}
 
@@ -153,7 +153,7 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 	 * Waits for real time to pass: for timeouts that must expire, never for something
 	 * that must happen.
 	 */
-	static void elapse(Duration time) {
+	public static void elapse(Duration time) {
 		long end = System.nanoTime() + time.toNanos();
 		Awaitility.await()
 			.atMost(time.plus(DEADLINE))
@@ -162,11 +162,11 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 			.until(() -> System.nanoTime() - end >= 0);
 	}
 
-	static String text(ByteBuffer message) {
+	public static String text(ByteBuffer message) {
 		return StandardCharsets.ISO_8859_1.decode(message.duplicate()).toString();
 	}
 
-	static ByteBuffer bytes(String text) {
+	public static ByteBuffer bytes(String text) {
 		return ByteBuffer.wrap(text.getBytes(StandardCharsets.ISO_8859_1));
 	}
 
@@ -184,7 +184,8 @@ final class Engine implements BeforeEachCallback, AfterEachCallback {
 		return idle.get();
 	}
 
-	private static void assertIdle(PoolSnapshot snapshot) {
+	/** Checks that a pool is at rest at the moment of the snapshot. */
+	public static void assertIdle(PoolSnapshot snapshot) {
 		Set<String> leaders = new HashSet<>();
 		List<PoolSnapshot.HandleSetSnapshot> led = snapshot.handleSets()
 			.stream()

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * A simple client of a server under test: one blocking socket. All reads end after
  * {@link Engine#DEADLINE}.
  */
-final class Peer implements Closeable {
+public final class Peer implements Closeable {
 
 	private final Socket socket = new Socket();
 
@@ -27,7 +27,7 @@ final class Peer implements Closeable {
 
 	private int end;
 
-	Peer(InetSocketAddress address, int receiveBuffer) throws IOException {
+	public Peer(InetSocketAddress address, int receiveBuffer) throws IOException {
 		if (receiveBuffer > 0) {
 			this.socket.setReceiveBufferSize(receiveBuffer);
 		}
@@ -36,15 +36,15 @@ final class Peer implements Closeable {
 		this.socket.connect(address, (int) Engine.DEADLINE.toMillis());
 	}
 
-	Peer send(String text) {
+	public Peer send(String text) {
 		return send(text.getBytes(StandardCharsets.ISO_8859_1));
 	}
 
-	Peer send(byte[] bytes) {
+	public Peer send(byte[] bytes) {
 		return send(bytes, 0, bytes.length);
 	}
 
-	Peer send(byte[] bytes, int offset, int length) {
+	public Peer send(byte[] bytes, int offset, int length) {
 		try {
 			this.socket.getOutputStream().write(bytes, offset, length);
 			return this;
@@ -69,7 +69,7 @@ final class Peer implements Closeable {
 	/**
 	 * Returns the next line without its end, or {@code null} if the server has closed.
 	 */
-	@Nullable String readLine() {
+	public @Nullable String readLine() {
 		try {
 			StringBuilder line = new StringBuilder();
 			for (int b = read(); b != '\n'; b = read()) {
@@ -85,7 +85,7 @@ final class Peer implements Closeable {
 		}
 	}
 
-	byte[] read(int count) {
+	public byte[] read(int count) {
 		try {
 			byte[] bytes = new byte[count];
 			for (int i = 0; i < count; i++) {
@@ -106,7 +106,7 @@ final class Peer implements Closeable {
 	 * Returns everything up to the regular end, and closes this side as well. A reset is
 	 * a failure.
 	 */
-	byte[] readToEnd() {
+	public byte[] readToEnd() {
 		try {
 			ByteArrayOutputStream all = new ByteArrayOutputStream();
 			for (int b = read(); b >= 0; b = read()) {
@@ -122,7 +122,7 @@ final class Peer implements Closeable {
 		}
 	}
 
-	String readTextToEnd() {
+	public String readTextToEnd() {
 		return new String(readToEnd(), StandardCharsets.ISO_8859_1);
 	}
 
@@ -130,7 +130,7 @@ final class Peer implements Closeable {
 	 * Waits until the server has closed the connection, regularly or by a reset, and
 	 * closes this side as well.
 	 */
-	void awaitClosed() {
+	public void awaitClosed() {
 		try {
 			while (read() >= 0) {
 				// further data does not matter
@@ -147,7 +147,7 @@ final class Peer implements Closeable {
 		}
 	}
 
-	Peer shutdownOutput() {
+	public Peer shutdownOutput() {
 		try {
 			this.socket.shutdownOutput();
 			return this;
@@ -158,7 +158,7 @@ final class Peer implements Closeable {
 	}
 
 	/** Closes the connection with a reset. */
-	void reset() {
+	public void reset() {
 		try {
 			this.socket.setSoLinger(true, 0);
 			this.socket.close();
@@ -168,7 +168,7 @@ final class Peer implements Closeable {
 		}
 	}
 
-	int port() {
+	public int port() {
 		return this.socket.getLocalPort();
 	}
 

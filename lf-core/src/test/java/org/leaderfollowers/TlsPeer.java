@@ -19,19 +19,20 @@ import javax.net.ssl.SSLSocket;
 /**
  * A client that speaks TLS, with a blocking socket of the JDK.
  */
-final class TlsPeer implements Closeable {
+public final class TlsPeer implements Closeable {
 
 	private final SSLSocket socket;
 
-	TlsPeer(SSLContext context, int port, String... protocols) {
+	public TlsPeer(SSLContext context, int port, String... protocols) {
 		this(context, port, 0, null, protocols);
 	}
 
-	TlsPeer(SSLContext context, int port, int receiveBuffer, String serverName, String... protocols) {
+	public TlsPeer(SSLContext context, int port, int receiveBuffer, String serverName, String... protocols) {
 		this(context, new Socket(), port, receiveBuffer, serverName, protocols);
 	}
 
-	TlsPeer(SSLContext context, Socket plain, int port, int receiveBuffer, String serverName, String... protocols) {
+	public TlsPeer(SSLContext context, Socket plain, int port, int receiveBuffer, String serverName,
+			String... protocols) {
 		try {
 			// Otherwise each handshake would wait for a delayed acknowledgement.
 			plain.setTcpNoDelay(true);
@@ -55,20 +56,20 @@ final class TlsPeer implements Closeable {
 		}
 	}
 
-	TlsPeer shakeHands() throws IOException {
+	public TlsPeer shakeHands() throws IOException {
 		this.socket.startHandshake();
 		return this;
 	}
 
-	SSLSession session() {
+	public SSLSession session() {
 		return this.socket.getSession();
 	}
 
-	TlsPeer send(String text) {
+	public TlsPeer send(String text) {
 		return send(text.getBytes(StandardCharsets.ISO_8859_1));
 	}
 
-	TlsPeer send(byte[] bytes) {
+	public TlsPeer send(byte[] bytes) {
 		try {
 			this.socket.getOutputStream().write(bytes);
 			return this;
@@ -78,7 +79,7 @@ final class TlsPeer implements Closeable {
 		}
 	}
 
-	byte[] read(int count) {
+	public byte[] read(int count) {
 		try {
 			byte[] bytes = this.socket.getInputStream().readNBytes(count);
 			if (bytes.length < count) {
@@ -95,7 +96,7 @@ final class TlsPeer implements Closeable {
 	 * Returns the next line without its end, or {@code null} if the server has sent
 	 * close_notify.
 	 */
-	String readLine() {
+	public String readLine() {
 		try {
 			ByteArrayOutputStream line = new ByteArrayOutputStream();
 			for (int b = this.socket.getInputStream().read(); b != '\n'; b = this.socket.getInputStream().read()) {
@@ -111,7 +112,7 @@ final class TlsPeer implements Closeable {
 		}
 	}
 
-	TlsPeer shutdownOutput() {
+	public TlsPeer shutdownOutput() {
 		try {
 			this.socket.shutdownOutput();
 			return this;

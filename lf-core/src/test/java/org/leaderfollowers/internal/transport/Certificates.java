@@ -109,9 +109,25 @@ public final class Certificates {
 		return factory.getKeyManagers();
 	}
 
+	/** Returns the context of a client that trusts an authority of another process. */
+	public static SSLContext trusting(X509Certificate authority) {
+		try {
+			SSLContext context = SSLContext.getInstance("TLS");
+			context.init(null, trustManagers(authority), null);
+			return context;
+		}
+		catch (GeneralSecurityException ex) {
+			throw new IllegalStateException(ex);
+		}
+	}
+
 	public static TrustManager[] trustManagers(X509Bundle trusted) throws GeneralSecurityException {
+		return trustManagers(trusted.getRootCertificate());
+	}
+
+	private static TrustManager[] trustManagers(X509Certificate authority) throws GeneralSecurityException {
 		KeyStore store = emptyStore();
-		store.setCertificateEntry("ca", trusted.getRootCertificate());
+		store.setCertificateEntry("ca", authority);
 		TrustManagerFactory factory = TrustManagerFactory.getInstance("PKIX");
 		factory.init(store);
 		return factory.getTrustManagers();

@@ -1,0 +1,81 @@
+package org.leaderfollowers.process;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.ObjectOutputStream;
+import java.io.Serializable;
+import java.lang.reflect.Constructor;
+import java.net.InetAddress;
+import java.net.Socket;
+
+import org.leaderfollowers.Server;
+import org.leaderfollowers.TcpServer;
+
+/**
+ * The main class of a {@link ServerProcess}: starts the program, and answers the test
+ * over one connection. It opens nothing and starts no thread later, so that it can answer
+ * when the system refuses both. It ends when the test does.
+ */
+final class ProgramMain {
+
+	/** What is told instead of an answer for which there is no memory. */
+	static final int NO_ANSWER = -1;
+
+	private ProgramMain() {
+	}
+
+	public static void main(String[] arguments) {
+		try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), Integer.parseInt(arguments[1]));
+				DataInputStream questions = new DataInputStream(socket.getInputStream());
+				DataOutputStream answers = new DataOutputStream(socket.getOutputStream())) {
+			Constructor<?> constructor = Class.forName(arguments[0]).getDeclaredConstructor();
+			constructor.setAccessible(true);
+			Program program = (Program) constructor.newInstance();
+			Server server = program.start();
+			answers.writeInt(server.port());
+			while (true) {
+				answer(program, server, questions.readUTF(), answers);
+			}
+		}
+		catch (IOException ex) {
+			Runtime.getRuntime().halt(0);
+		}
+		catch (Exception | Error ex) {
+			ex.printStackTrace();
+			Runtime.getRuntime().halt(1);
+		}
+	}
+
+	private static void answer(Program program, Server server, String question, DataOutputStream answers)
+			throws IOException {
+		byte[] bytes;
+		try {
+			ByteArrayOutputStream buffer = new ByteArrayOutputStream();
+			try (ObjectOutputStream output = new ObjectOutputStream(buffer)) {
+				output.writeObject(answer(program, server, question));
+			}
+			bytes = buffer.toByteArray();
+		}
+		catch (Exception | Error ex) {
+			answers.writeInt(NO_ANSWER);
+			ex.printStackTrace();
+			return;
+		}
+		answers.writeInt(bytes.length);
+		answers.write(bytes);
+	}
+
+	private static Serializable answer(Program program, Server server, String question) throws Exception {
+		return switch (question) {
+			case "state" -> ProcessState.of(server);
+			case "transport" -> {
+				boolean tls = server instanceof TcpServer tcp && tcp.snapshot().tls() != null;
+				yield tls ? "TLS" : server.snapshot().transport().name();
+			}
+			default -> program.answer(question);
+		};
+	}
+
+}
