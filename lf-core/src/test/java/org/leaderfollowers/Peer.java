@@ -40,6 +40,17 @@ public final class Peer implements Closeable {
 		return send(text.getBytes(StandardCharsets.ISO_8859_1));
 	}
 
+	/** Sends, or finds the connection closed. */
+	public Peer trySend(String text) {
+		try {
+			send(text);
+		}
+		catch (UncheckedIOException ex) {
+			// closed by the server
+		}
+		return this;
+	}
+
 	public Peer send(byte[] bytes) {
 		return send(bytes, 0, bytes.length);
 	}

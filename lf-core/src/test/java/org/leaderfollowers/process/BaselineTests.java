@@ -99,7 +99,8 @@ class BaselineTests {
 				server.ask(what);
 				assertThat(server.deviations(before)).anyMatch((deviation) -> deviation.startsWith(what));
 			}
-			try (Peer peer = server.connect().send("block\n")) {
+			try (Peer peer = server.connect()) {
+				peer.send("block\n");
 				Engine.eventually()
 					.untilAsserted(() -> assertThat(server.state().disorder()).contains("deactivated handles"));
 				assertThat(server.deviations(before)).contains("open connections: 0 at first, 1 now");

@@ -45,7 +45,8 @@ public record ProcessState(String disorder, int handles, int openConnections, lo
 	static ProcessState of(Server server) {
 		PoolSnapshot pool = server.pool().snapshot();
 		ServerSnapshot snapshot = server.snapshot();
-		Map<CloseReason, Long> closed = new EnumMap<>(snapshot.closedConnections());
+		Map<CloseReason, Long> closed = new EnumMap<>(CloseReason.class);
+		closed.putAll(snapshot.closedConnections());
 		closed.values().removeIf((count) -> count == 0);
 		System.gc();
 		return new ProcessState(describeDisorder(pool),

@@ -12,7 +12,8 @@ public interface Program {
 
 	/**
 	 * Starts the server at a random port of the loopback interface. It sends each message
-	 * that begins with {@code probe} back. A server for streams uses lines.
+	 * that begins with {@code probe} back. A server for streams uses lines, or frames
+	 * with a length of four bytes.
 	 * @return the server
 	 */
 	Server start() throws Exception;

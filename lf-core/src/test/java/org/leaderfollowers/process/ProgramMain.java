@@ -3,15 +3,22 @@ package org.leaderfollowers.process;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
+import java.io.File;
 import java.io.IOException;
 import java.io.ObjectOutputStream;
 import java.io.Serializable;
 import java.lang.reflect.Constructor;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
 
+import org.leaderfollowers.Framing;
 import org.leaderfollowers.Server;
-import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.TransportType;
 
 /**
  * The main class of a {@link ServerProcess}: starts the program, and answers the test
@@ -33,6 +40,7 @@ final class ProgramMain {
 			Constructor<?> constructor = Class.forName(arguments[0]).getDeclaredConstructor();
 			constructor.setAccessible(true);
 			Program program = (Program) constructor.newInstance();
+			loadClassesOfEngine();
 			Server server = program.start();
 			answers.writeInt(server.port());
 			while (true) {
@@ -45,6 +53,22 @@ final class ProgramMain {
 		catch (Exception | Error ex) {
 			ex.printStackTrace();
 			Runtime.getRuntime().halt(1);
+		}
+	}
+
+	/** Classes are files here, and cannot be loaded when descriptors are short. */
+	private static void loadClassesOfEngine() throws Exception {
+		Path root = Path.of(Server.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+		if (Files.isDirectory(root)) {
+			try (Stream<Path> files = Files.walk(root)) {
+				List<String> names = files.map((file) -> root.relativize(file).toString())
+					.filter((file) -> file.endsWith(".class") && !file.endsWith("-info.class"))
+					.map((file) -> file.replace(".class", "").replace(File.separatorChar, '.'))
+					.toList();
+				for (String name : names) {
+					Class.forName(name, false, Server.class.getClassLoader());
+				}
+			}
 		}
 	}
 
@@ -70,12 +94,19 @@ final class ProgramMain {
 	private static Serializable answer(Program program, Server server, String question) throws Exception {
 		return switch (question) {
 			case "state" -> ProcessState.of(server);
-			case "transport" -> {
-				boolean tls = server instanceof TcpServer tcp && tcp.snapshot().tls() != null;
-				yield tls ? "TLS" : server.snapshot().transport().name();
-			}
+			case "protocol" -> protocol(server.snapshot());
 			default -> program.answer(question);
 		};
+	}
+
+	private static String protocol(ServerSnapshot server) {
+		if (server.transport() == TransportType.UDP) {
+			return "UDP";
+		}
+		if (server.tls() != null) {
+			return "TLS";
+		}
+		return server.framing().equals(Framing.line().toString()) ? "LINES" : "FRAMES";
 	}
 
 }

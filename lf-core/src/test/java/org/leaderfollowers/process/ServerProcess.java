@@ -10,6 +10,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.cert.X509Certificate;
@@ -56,7 +58,9 @@ public final class ServerProcess implements AutoCloseable {
 	private static final Duration IDLE_WINDOW = Duration.ofSeconds(1);
 
 	/** A thread that spins takes ten times as much, unless others take the processor. */
-	private static final Duration IDLE_CPU = Duration.ofMillis(100);
+	static final Duration IDLE_CPU = Duration.ofMillis(100);
+
+	private final List<String> prefix;
 
 	private final Process process;
 
@@ -79,7 +83,8 @@ public final class ServerProcess implements AutoCloseable {
 	public record Baseline(ProcessState state, int descriptors) {
 	}
 
-	private ServerProcess(Process process, Path output, ServerSocket listener) throws IOException {
+	private ServerProcess(List<String> prefix, Process process, Path output, ServerSocket listener) throws IOException {
+		this.prefix = prefix;
 		this.process = process;
 		this.output = output;
 		this.control = accept(listener);
@@ -203,8 +208,11 @@ public final class ServerProcess implements AutoCloseable {
 	 * leaves the hard limit
 	 */
 	public void limit(String... limits) {
-		List<String> command = new ArrayList<>(List.of("prlimit", "--pid", Long.toString(this.process.pid())));
+		// By the user of the process: root may not everywhere.
+		List<String> command = new ArrayList<>(this.prefix);
+		command.addAll(List.of("prlimit", "--pid", Long.toString(this.process.pid())));
 		command.addAll(List.of(limits));
+		assumeInstalled("prlimit");
 		run(command.toArray(String[]::new));
 	}
 
@@ -246,7 +254,6 @@ public final class ServerProcess implements AutoCloseable {
 		Engine.eventually().pollInterval(Duration.ofMillis(100)).untilAsserted(() -> {
 			state[0] = state();
 			assertThat(state[0].deviations(state[0])).isEmpty();
-			assertThat(state[0].openConnections()).isZero();
 		});
 		return new Baseline(state[0], descriptors());
 	}
@@ -279,7 +286,7 @@ public final class ServerProcess implements AutoCloseable {
 	/** A new client is served. */
 	public void probe() {
 		String text = "probe " + ThreadLocalRandom.current().nextInt();
-		switch ((String) ask("transport")) {
+		switch ((String) ask("protocol")) {
 			case "UDP" -> {
 				try (DatagramPeer peer = new DatagramPeer(address())) {
 					assertThat(peer.ask(text)).isEqualTo(text);
@@ -288,6 +295,15 @@ public final class ServerProcess implements AutoCloseable {
 			case "TLS" -> {
 				try (TlsPeer peer = new TlsPeer(clientContext(), this.port)) {
 					assertThat(peer.send(text + "\n").readLine()).isEqualTo(text);
+				}
+			}
+			case "FRAMES" -> {
+				byte[] frame = ByteBuffer.allocate(Integer.BYTES + text.length())
+					.putInt(text.length())
+					.put(text.getBytes(StandardCharsets.ISO_8859_1))
+					.array();
+				try (Peer peer = connect()) {
+					assertThat(peer.send(frame).read(frame.length)).isEqualTo(frame);
 				}
 			}
 			default -> {
@@ -388,7 +404,7 @@ public final class ServerProcess implements AutoCloseable {
 				}
 				Process process = builder.start();
 				try {
-					return new ServerProcess(process, output, listener);
+					return new ServerProcess(this.prefix, process, output, listener);
 				}
 				catch (IOException | RuntimeException ex) {
 					process.destroyForcibly();
