@@ -122,10 +122,8 @@ final class PostgresqlServer {
 	private int startOnFreePort() throws IOException {
 		for (int left = STARTS;; left--) {
 			int free = FreePorts.find();
-			String options = "-p %d -F -c autovacuum=off -c listen_addresses=127.0.0.1 -c unix_socket_directories="
-				.formatted(free);
 			try {
-				run("pg_ctl", "-D", path("data"), "-l", path("log"), "-t", "120", "-w", "-o", options, "start");
+				start(free);
 				return free;
 			}
 			catch (IOException ex) {
@@ -134,6 +132,22 @@ final class PostgresqlServer {
 				}
 			}
 		}
+	}
+
+	private void start(int at) throws IOException {
+		String options = "-p %d -F -c autovacuum=off -c listen_addresses=127.0.0.1 -c unix_socket_directories="
+			.formatted(at);
+		run("pg_ctl", "-D", path("data"), "-l", path("log"), "-t", "120", "-w", "-o", options, "start");
+	}
+
+	/** Ends all processes of the server at once, as a crash does. */
+	void crash() throws IOException {
+		run("pg_ctl", "-D", path("data"), "-m", "immediate", "-w", "stop");
+	}
+
+	/** Starts the server again after a crash. It has all that was committed. */
+	void restart() throws IOException {
+		start(this.port);
 	}
 
 	private void run(String program, String... arguments) throws IOException {
@@ -169,7 +183,7 @@ final class PostgresqlServer {
 
 	private void stop() {
 		try {
-			run("pg_ctl", "-D", path("data"), "-m", "immediate", "-w", "stop");
+			crash();
 			delete();
 		}
 		catch (IOException ex) {
