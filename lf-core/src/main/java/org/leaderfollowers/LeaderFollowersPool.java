@@ -98,6 +98,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	private final int leastSets;
 
 	private LeaderFollowersPool(PoolOptions options) {
+		EngineClasses.initialize();
 		this.name = options.name();
 		this.clock = options.clock();
 		this.memory = (options.maxBufferedBytes() > 0) ? new MemoryBudget(options.maxBufferedBytes())

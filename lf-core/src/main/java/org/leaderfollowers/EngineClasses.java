@@ -1,0 +1,54 @@
+package org.leaderfollowers;
+
+import java.util.List;
+
+import org.leaderfollowers.internal.logging.EngineLog;
+
+/**
+ * The classes of the engine that are used for the first time while messages are handled,
+ * such as those that close a connection. They are initialised with the first pool: if
+ * there was no memory or stack left at that moment, the virtual machine would never try
+ * again, and no connection could be closed or served any more.
+ */
+final class EngineClasses {
+
+	/**
+	 * Names, because the tables for {@code switch} statements are classes that only the
+	 * compiler knows.
+	 */
+	private static final List<String> NAMES = List.of("BoundWait", "CloseReason", "CloseSequence",
+			"CloseSequence$Phase", "CloseSequence$Why", "ConnectionClosedException", "ConnectionWatch", "Datagram",
+			"DatagramReceiver", "EventType", "Exchanges", "Exchanges$1", "ExchangeCounters$1", "HandleSet$1",
+			"MessageDecoder", "MessageDecoder$Decoded", "OutboundWriter", "OutboundWriter$1", "Participant",
+			"Participant$1", "SelectableHandle", "SelectableHandle$1", "ServerWarnings", "SlowConsumerException",
+			"StackReserve", "Step", "StreamConnection$1", "TcpConnection", "TcpConnection$1", "WindowedConnection",
+			"internal.buffer.MemoryBudget", "internal.buffer.MemoryShedding", "internal.buffer.OutboundBuffer",
+			"internal.buffer.OutboundBuffer$Sent", "internal.buffer.OutboundBuffer$Waiting",
+			"internal.buffer.PartialMessage", "internal.demultiplexing.HandleState$Claim",
+			"internal.demultiplexing.HandleState$Release", "internal.demultiplexing.PrematureReturns",
+			"internal.exchange.Exchange", "internal.exchange.Exchange$State",
+			"internal.exchange.ExchangeTable$Registration", "internal.lifecycle.RetryBackoff",
+			"internal.logging.RateLimit", "internal.promotion.Followers$Signal", "internal.promotion.HandOffKind",
+			"internal.promotion.HandOffRing", "internal.promotion.HandOffs", "internal.promotion.HandlerProfile",
+			"internal.promotion.LeaseWatch$Cover", "internal.promotion.Leases", "internal.promotion.Member$Role",
+			"internal.promotion.ThreadSupply$Start", "internal.promotion.Vacancies", "internal.promotion.Vacancies$1",
+			"internal.transport.Linger", "internal.transport.TlsTransport", "internal.transport.TlsTransport$1",
+			"internal.transport.Transport$Progress", "internal.window.MessageWindow$Place",
+			"internal.window.MessageWindow$Turn");
+
+	private EngineClasses() {
+	}
+
+	/** Initialises the classes. */
+	static void initialize() {
+		for (String name : NAMES) {
+			try {
+				Class.forName("org.leaderfollowers." + name, true, EngineClasses.class.getClassLoader());
+			}
+			catch (ClassNotFoundException ex) {
+				EngineLog.INSTANCE.debug("The engine has no class {}", name);
+			}
+		}
+	}
+
+}
