@@ -109,6 +109,7 @@ final class ClientLifecycle implements Drainable {
 	// The path of a request
 
 	ByteBuffer exchange(ByteBuffer request, long timeoutNanos) {
+		StackReserve.requireToLead();
 		long deadline = this.pool.clock.nanoTime() + timeoutNanos;
 		ExchangeException lost = null;
 		for (;;) {
@@ -203,6 +204,7 @@ final class ClientLifecycle implements Drainable {
 	}
 
 	CompletableFuture<ByteBuffer> exchangeAsync(ByteBuffer request, long timeoutNanos) {
+		StackReserve.require();
 		Reply reply = new Reply(this.pool.clock.nanoTime() + timeoutNanos, false);
 		try {
 			requireRunning();

@@ -81,6 +81,7 @@ final class Datagram extends EngineConnection {
 
 	@Override
 	public void send(ByteBuffer message) {
+		StackReserve.require();
 		CloseReason why = this.closing;
 		if (why != null) {
 			throw closedException("reply", why, null);
@@ -185,6 +186,7 @@ final class Datagram extends EngineConnection {
 
 	@Override
 	public Suspension suspend() {
+		StackReserve.require();
 		int current;
 		do {
 			current = this.holds;
@@ -199,6 +201,7 @@ final class Datagram extends EngineConnection {
 		AtomicBoolean resumed = new AtomicBoolean();
 		this.receiver.suspended(this);
 		return () -> {
+			StackReserve.require();
 			if (resumed.compareAndSet(false, true)) {
 				resume();
 			}

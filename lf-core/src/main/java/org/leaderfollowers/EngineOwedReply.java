@@ -41,6 +41,7 @@ abstract class EngineOwedReply implements OwedReply {
 
 	@Override
 	public final void send(ByteBuffer reply) {
+		StackReserve.require();
 		checkOpen();
 		sendReply(reply);
 	}
@@ -54,6 +55,7 @@ abstract class EngineOwedReply implements OwedReply {
 
 	@Override
 	public final void fail(Throwable failure) {
+		StackReserve.require();
 		Objects.requireNonNull(failure, "'failure' must not be null");
 		if (this.closed.compareAndSet(false, true)) {
 			try {
@@ -67,6 +69,7 @@ abstract class EngineOwedReply implements OwedReply {
 
 	@Override
 	public final void close() {
+		StackReserve.require();
 		if (this.closed.compareAndSet(false, true)) {
 			settled();
 		}

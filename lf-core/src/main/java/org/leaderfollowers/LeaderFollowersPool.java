@@ -175,8 +175,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 				.formatted(Thread.currentThread().getName()));
 		}
 		Participant me = this.threads.join(Thread.currentThread());
-		me.enter();
 		try {
+			me.enter();
 			if (this.shutdown.state() == PoolSnapshot.State.NEW) {
 				start();
 			}
@@ -199,6 +199,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * @return whether the calling thread was the leader
 	 */
 	public boolean promoteNewLeader() {
+		StackReserve.require();
 		Participant me = Participant.current();
 		return me != null && me.isOf(this.promotion) && this.promotion.promoteNewLeader(me);
 	}
@@ -295,6 +296,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	}
 
 	private SelectableHandle own(Handle handle) {
+		StackReserve.require();
 		if (this.handleSets.contains(handle.handleSet())) {
 			return (SelectableHandle) handle;
 		}

@@ -141,6 +141,7 @@ final class Participant extends Member {
 	 * does not block as the leader of any pool.
 	 */
 	static void promoteBeforeBlocking() {
+		StackReserve.require();
 		Participant me = current();
 		if (me != null) {
 			me.promotion.promoteNewLeader(me);
@@ -152,6 +153,7 @@ final class Participant extends Member {
 	 * other thread can.
 	 */
 	static void await(Exchange exchange, Awaited awaited, Clock clock) {
+		StackReserve.requireToLead();
 		Participant me = current();
 		if (me != null) {
 			Awaited outer = me.awaited;

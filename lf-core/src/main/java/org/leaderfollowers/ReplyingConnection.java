@@ -46,9 +46,11 @@ abstract class ReplyingConnection extends EngineConnection {
 
 	@Override
 	public Suspension suspend() {
+		StackReserve.require();
 		SUSPENSIONS.getAndAdd(this, 1);
 		AtomicBoolean isResumed = new AtomicBoolean();
 		return () -> {
+			StackReserve.require();
 			if (isResumed.compareAndSet(false, true) && (int) SUSPENSIONS.getAndAdd(this, -1) == 1) {
 				resumed();
 			}
@@ -61,6 +63,7 @@ abstract class ReplyingConnection extends EngineConnection {
 
 	@Override
 	public OwedReply owe() {
+		StackReserve.require();
 		OWED_REPLIES.getAndAdd(this, 1);
 		return EngineOwedReply.of(this, () -> {
 			if ((int) OWED_REPLIES.getAndAdd(this, -1) == 1) {

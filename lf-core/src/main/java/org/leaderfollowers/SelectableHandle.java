@@ -321,6 +321,7 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 
 	@Override
 	public void close() {
+		StackReserve.require();
 		this.closeRequested = true;
 		request(LOOK);
 	}

@@ -332,6 +332,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public void idleAfter(EventType type, Duration period) {
+		StackReserve.require();
 		long nanos = Arguments.nanos(Arguments.notNegative("period", period));
 		switch (type) {
 			case READ -> watch().readIdleAfter(nanos, nanoTime());
@@ -398,6 +399,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public void send(ByteBuffer message) {
+		StackReserve.require();
 		checkSendable();
 		Exchanges current = this.exchanges;
 		if (current != null && current.isInOrder() && this.context.isClient()) {
@@ -484,6 +486,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public void close(CloseReason reason) {
+		StackReserve.require();
 		requestCloseAndLook(reason.requireOfApplication(), null);
 	}
 
@@ -506,6 +509,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public void fail(Throwable failure) {
+		StackReserve.require();
 		Objects.requireNonNull(failure, "'failure' must not be null");
 		if (!isClosedException(failure)) {
 			requestCloseAndLook(CloseReason.of(failure), failure);

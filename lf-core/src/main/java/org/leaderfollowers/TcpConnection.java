@@ -55,11 +55,13 @@ class TcpConnection extends FramedConnection {
 
 	@Override
 	public @Nullable Connection name(String name) {
+		StackReserve.require();
 		return this.context.registry().name(this, Arguments.notBlank("name", name));
 	}
 
 	@Override
 	public boolean unname(String name) {
+		StackReserve.require();
 		return this.context.registry().unname(this, name);
 	}
 
@@ -144,6 +146,7 @@ class TcpConnection extends FramedConnection {
 	}
 
 	private Exchanges requireExchanges() {
+		StackReserve.requireToLead();
 		Exchanges current = this.exchanges;
 		if (current == null) {
 			throw new IllegalStateException(
@@ -155,6 +158,7 @@ class TcpConnection extends FramedConnection {
 
 	@Override
 	public ByteBuffer receive(Duration timeout) {
+		StackReserve.requireToLead();
 		long nanos = Arguments.positiveNanos("timeout", timeout);
 		Participant me = Participant.current();
 		if (me == null || !isOwner(me)) {

@@ -433,12 +433,14 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 
 	@Override
 	public Suspension suspend() {
+		StackReserve.require();
 		WindowedMessage message = WindowedMessage.current(this);
 		if (message == null || !message.window.hold(message)) {
 			return super.suspend();
 		}
 		AtomicBoolean resumed = new AtomicBoolean();
 		return () -> {
+			StackReserve.require();
 			if (resumed.compareAndSet(false, true)) {
 				settle(message);
 			}
@@ -447,6 +449,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 
 	@Override
 	public OwedReply owe() {
+		StackReserve.require();
 		WindowedMessage message = WindowedMessage.current(this);
 		return (message != null && message.window.hold(message)) ? new OwedByMessage(message) : super.owe();
 	}
@@ -463,6 +466,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 
 	@Override
 	public void send(ByteBuffer message) {
+		StackReserve.require();
 		WindowedMessage answered = WindowedMessage.current(this);
 		OrderedReplies replies = (answered != null) ? answered.window.replies : null;
 		if (answered != null && replies != null) {
@@ -508,6 +512,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 
 	@Override
 	public void close(CloseReason reason) {
+		StackReserve.require();
 		WindowedMessage answered = WindowedMessage.current(this);
 		if (answered == null || !answered.window.closeBehind(answered, reason.requireOfApplication())) {
 			super.close(reason);
