@@ -66,6 +66,11 @@ public final class LengthFieldFraming implements EngineFraming {
 				this.order);
 	}
 
+	/** The least length of a payload. */
+	int headerLength() {
+		return this.offset;
+	}
+
 	/**
 	 * A number that is added to the value of the field to get the length of the body, for
 	 * protocols that count other bytes.

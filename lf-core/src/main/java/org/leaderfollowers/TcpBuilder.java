@@ -209,6 +209,11 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 					"'maxMessageSize' (%d) must not be less than the length of every message (%d)"
 						.formatted(this.maxMessageSize, fixed.length()));
 		}
+		if (framing instanceof LengthFieldFraming field && field.headerLength() > this.maxMessageSize) {
+			throw new IllegalArgumentException(
+					"'maxMessageSize' (%d) must not be less than the length of the header of every message (%d)"
+						.formatted(this.maxMessageSize, field.headerLength()));
+		}
 		return new ConnectionContext.Limits(this.maxMessageSize, framing.maxFrameLength(this.maxMessageSize),
 				this.maxOutboundSize, skipsOversized, this.minReadRate, this.minWriteRate);
 	}

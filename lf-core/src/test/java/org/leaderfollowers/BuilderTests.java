@@ -56,6 +56,12 @@ class BuilderTests {
 					.handler((connection, message) -> {
 					})
 					.build(), "'maxMessageSize' (9) must not be less than the length of every message (10)"),
+				server((server) -> server.maxMessageSize(3)
+					.framing(Framing.lengthField(2).offset(4))
+					.handler((connection, message) -> {
+					})
+					.build(),
+						"'maxMessageSize' (3) must not be less than the length of the header of every message (4)"),
 				server((server) -> server.maxMessageSize(0), "'maxMessageSize' must be from 1 to 1073741824, but is 0"),
 				server((server) -> server.maxMessageSize(Integer.MAX_VALUE),
 						"'maxMessageSize' must be from 1 to 1073741824, but is 2147483647"),

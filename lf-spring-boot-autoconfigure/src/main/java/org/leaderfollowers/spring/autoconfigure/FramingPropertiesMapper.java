@@ -83,9 +83,16 @@ record FramingPropertiesMapper(ConfiguredProperties<?> properties, FramingProper
 
 	/** Checks that the server or client can receive a message of the framing. */
 	void checkLength(DataSize maxMessageSize) {
-		Integer length = this.framing.length();
+		requireAtMost(LENGTH, this.framing.length(), maxMessageSize);
+		LengthField field = this.framing.lengthField();
+		requireAtMost(LENGTH_FIELD + ".offset", (field != null) ? field.offset() : null, maxMessageSize);
+		DecimalLength digits = this.framing.decimalLength();
+		requireAtMost(DECIMAL_LENGTH + ".offset", (digits != null) ? digits.offset() : null, maxMessageSize);
+	}
+
+	private void requireAtMost(String property, @Nullable Integer length, DataSize maxMessageSize) {
 		if (length != null && length > maxMessageSize.toBytes()) {
-			throw this.properties.invalid(LENGTH, length, "Must not be greater than '%s', which is %d bytes."
+			throw this.properties.invalid(property, length, "Must not be greater than '%s', which is %d bytes."
 				.formatted(this.properties.key("max-message-size"), maxMessageSize.toBytes()));
 		}
 	}

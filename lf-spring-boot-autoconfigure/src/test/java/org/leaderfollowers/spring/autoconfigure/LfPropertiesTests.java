@@ -266,6 +266,16 @@ class LfPropertiesTests {
 	}
 
 	@Test
+	void headerMustFitIntoAMessage(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
+				"lf.server.framing.type=length-field", "lf.server.framing.length-field.bytes=2",
+				"lf.server.framing.length-field.offset=100", "lf.server.max-message-size=99B");
+		assertThat(output).contains(
+				"Invalid value '100' for configuration property 'lf.server.framing.length-field.offset'",
+				"Must not be greater than 'lf.server.max-message-size', which is 99 bytes.");
+	}
+
+	@Test
 	void unusedPoolIsValidatedAsWell(CapturedOutput output) {
 		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, "lf.server.port=0",
 				"lf.pools.slow.threads.min=0");
