@@ -13,7 +13,7 @@ final class EnclosedFraming implements EngineFraming {
 
 	/**
 	 * Limits how often the payload has to be found again if the message arrives in
-	 * pieces.
+	 * pieces, and the memory for a message.
 	 */
 	private static final int MAX_REPETITIONS = 64;
 
@@ -115,7 +115,9 @@ final class EnclosedFraming implements EngineFraming {
 
 	@Override
 	public int maxFrameLength(int payloadLength) {
-		return (int) Math.min(Integer.MAX_VALUE, this.start.length + escapedLength(payloadLength) + this.end.length);
+		// The peer may repeat a shared delimiter before a message.
+		int starts = this.start.length * (this.shared ? MAX_REPETITIONS : 1);
+		return (int) Math.min(Integer.MAX_VALUE, starts + escapedLength(payloadLength) + this.end.length);
 	}
 
 	private long escapedLength(int payloadLength) {
