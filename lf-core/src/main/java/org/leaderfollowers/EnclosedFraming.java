@@ -53,7 +53,10 @@ final class EnclosedFraming implements EngineFraming {
 			boolean isTooLarge = scanned > (payload - first) + escapedLength(frame.maxMessageSize());
 			return isTooLarge ? frame.tooLarge(payload - first, scanned, Frame.UNKNOWN) : frame.incomplete(scanned);
 		}
-		boolean hasEscapes = this.escapes != null && !frame.isContinued();
+		// A message that is too large is rejected before its escapes are checked, because
+		// if it arrives in pieces, it is rejected before it is complete.
+		boolean isTooLarge = found - payload > escapedLength(frame.maxMessageSize());
+		boolean hasEscapes = this.escapes != null && !frame.isContinued() && !isTooLarge;
 		int payloadEnd = hasEscapes ? this.escapes.remove(input, payload, found) : found;
 		return frame.complete(payload - first, payloadEnd - payload, found + this.end.length - first);
 	}

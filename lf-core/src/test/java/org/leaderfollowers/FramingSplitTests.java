@@ -26,4 +26,12 @@ class FramingSplitTests {
 		assertThat(decoded(framing, false, "7e".repeat(64) + "4142437e")).isEqualTo("[414243], open");
 	}
 
+	@Test
+	void escapesOfAMessageThatIsTooLargeAreNotChecked() {
+		FuzzedFraming framing = new FuzzedFraming(EnclosedFramingTests.JT808, 3);
+		String tooLarge = "7d00" + "41".repeat(6) + "7e";
+		assertThat(decoded(framing, false, "7e" + tooLarge)).isEqualTo("[], too large");
+		assertThat(decoded(framing, true, "7e" + tooLarge + "427e")).isEqualTo("[oversized, 42], open");
+	}
+
 }
