@@ -10,6 +10,9 @@ class RespFraming implements EngineFraming {
 
 	static final Framing INSTANCE = new RespFraming();
 
+	/** The length of a type byte, the digits of the greatest int, and a line end. */
+	private static final int MAX_LENGTH_LINE = 13;
+
 	private RespFraming() {
 	}
 
@@ -30,7 +33,8 @@ class RespFraming implements EngineFraming {
 
 	@Override
 	public final int maxFrameLength(int payloadLength) {
-		return payloadLength;
+		// A line with a length counts to the size of a message only when it is complete.
+		return Math.addExact(payloadLength, MAX_LENGTH_LINE);
 	}
 
 	@Override
@@ -59,9 +63,6 @@ class RespFraming implements EngineFraming {
 
 		private static final DelimiterFraming LINE_FEED = new DelimiterFraming("line", new byte[] { '\n' }, false);
 
-		/** The length of a type byte, the digits of the greatest int, and a line end. */
-		private static final int MAX_LENGTH_LINE = 13;
-
 		/**
 		 * The offset of the first byte that has not been read. It may lie behind the
 		 * input.
@@ -80,8 +81,10 @@ class RespFraming implements EngineFraming {
 
 		@Override
 		public boolean decode(ByteBuffer input, Frame frame) {
-			while (this.missing > 0 && read(input)) {
-				// Repeats until the message is complete or the input is used up.
+			while (this.missing > 0 && (this.tooLarge || leastLength() <= frame.maxMessageSize()) && read(input)) {
+				// Repeats until the message is complete, too large, or the input is used
+				// up. What follows in a message that is too large is read later, even if
+				// it has arrived, so that its end does not depend on the pieces.
 			}
 			int scanned = (int) Math.min(this.next, input.remaining());
 			if (this.missing == 0) {
@@ -91,8 +94,7 @@ class RespFraming implements EngineFraming {
 				this.tooLarge = false;
 				return frame.complete(0, scanned, scanned);
 			}
-			// Each missing value has at least one byte.
-			long length = this.next + this.missing;
+			long length = leastLength();
 			if (!this.tooLarge && length <= frame.maxMessageSize()) {
 				return frame.incomplete(scanned, length);
 			}
@@ -101,6 +103,11 @@ class RespFraming implements EngineFraming {
 			// The bytes before this offset are discarded.
 			this.next -= scanned;
 			return reported ? frame.incomplete(scanned) : frame.tooLarge(0, scanned, Frame.UNKNOWN);
+		}
+
+		/** Each missing value has at least one byte. */
+		private long leastLength() {
+			return this.next + this.missing;
 		}
 
 		/**
