@@ -1,0 +1,154 @@
+package org.leaderfollowers.internal.transport;
+
+import java.io.ByteArrayOutputStream;
+import java.net.Socket;
+import java.net.SocketAddress;
+import java.net.SocketOption;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.Set;
+
+/**
+ * A channel without a socket: a test passes the bytes on, and limits the room for them.
+ */
+final class MemoryChannel extends SocketChannel {
+
+	private ByteBuffer input = ByteBuffer.allocate(0);
+
+	private boolean ended;
+
+	private ByteArrayOutputStream output = new ByteArrayOutputStream();
+
+	/** How many more bytes can be written. */
+	int room;
+
+	MemoryChannel() {
+		super(SelectorProvider.provider());
+	}
+
+	/** Adds bytes that the peer has sent. */
+	void receive(byte[] bytes) {
+		ByteBuffer all = ByteBuffer.allocate(this.input.remaining() + bytes.length);
+		this.input = all.put(this.input).put(bytes).flip();
+	}
+
+	/** Ends the input behind the bytes that were received. */
+	void endInput() {
+		this.ended = true;
+	}
+
+	/** Takes the bytes that were written. */
+	byte[] takeOutput() {
+		byte[] bytes = this.output.toByteArray();
+		this.output.reset();
+		return bytes;
+	}
+
+	@Override
+	public int read(ByteBuffer target) {
+		if (!this.input.hasRemaining()) {
+			return this.ended ? -1 : 0;
+		}
+		int count = Math.min(this.input.remaining(), target.remaining());
+		target.put(this.input.slice(this.input.position(), count));
+		this.input.position(this.input.position() + count);
+		return count;
+	}
+
+	@Override
+	public int write(ByteBuffer source) {
+		int count = Math.min(this.room, source.remaining());
+		for (int i = 0; i < count; i++) {
+			this.output.write(source.get());
+		}
+		this.room -= count;
+		return count;
+	}
+
+	@Override
+	public SocketChannel shutdownOutput() {
+		return this;
+	}
+
+	@Override
+	protected void implCloseSelectableChannel() {
+	}
+
+	@Override
+	protected void implConfigureBlocking(boolean block) {
+	}
+
+	// A transport calls none of these
+
+	@Override
+	public long read(ByteBuffer[] targets, int offset, int length) {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public long write(ByteBuffer[] sources, int offset, int length) {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public SocketChannel shutdownInput() {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public SocketChannel bind(SocketAddress local) {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public <T> SocketChannel setOption(SocketOption<T> name, T value) {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public <T> T getOption(SocketOption<T> name) {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public Set<SocketOption<?>> supportedOptions() {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public Socket socket() {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public boolean isConnected() {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public boolean isConnectionPending() {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public boolean connect(SocketAddress remote) {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public boolean finishConnect() {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public SocketAddress getRemoteAddress() {
+		throw new UnsupportedOperationException();
+	}
+
+	@Override
+	public SocketAddress getLocalAddress() {
+		throw new UnsupportedOperationException();
+	}
+
+}
