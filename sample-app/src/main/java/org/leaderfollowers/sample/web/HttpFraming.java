@@ -20,9 +20,9 @@ class HttpFraming implements Framing {
 	@Override
 	public boolean decode(ByteBuffer input, Frame frame) {
 		int start = skipEmptyLines(input, frame);
-		int head = endOfHead(input, Math.max(start, frame.scanned()), start) - start;
+		int head = endOfHead(input, Math.max(start, frame.scanned()), searched(input, frame), start) - start;
 		if (head < 0) {
-			if (input.remaining() >= frame.maxMessageSize()) {
+			if (searched(input, frame) == frame.maxMessageSize()) {
 				throw new HttpException(HttpStatus.HEADER_FIELDS_TOO_LARGE,
 						"The head of a request is larger than %d bytes".formatted(frame.maxMessageSize()));
 			}
@@ -38,9 +38,14 @@ class HttpFraming implements Framing {
 	}
 	// end::framing[]
 
+	/** A head must end within the maximum message size, however much has arrived. */
+	private static int searched(ByteBuffer input, Frame frame) {
+		return Math.min(input.remaining(), frame.maxMessageSize());
+	}
+
 	/** Skips empty lines before the request line, as RFC 9112 recommends. */
 	private static int skipEmptyLines(ByteBuffer input, Frame frame) {
-		int length = Math.min(input.remaining(), frame.maxMessageSize());
+		int length = searched(input, frame);
 		int start = 0;
 		while (start + 1 < length && at(input, start) == '\r' && at(input, start + 1) == '\n') {
 			start += 2;
@@ -52,8 +57,8 @@ class HttpFraming implements Framing {
 	 * Searches for the empty line, starting at a line feed that may end it.
 	 * @return the offset behind it, or -1
 	 */
-	private static int endOfHead(ByteBuffer input, int from, int start) {
-		for (int i = from; i < input.remaining(); i++) {
+	private static int endOfHead(ByteBuffer input, int from, int to, int start) {
+		for (int i = from; i < to; i++) {
 			if (at(input, i) == '\n') {
 				if (i == start || at(input, i - 1) != '\r') {
 					throw new HttpException(HttpStatus.BAD_REQUEST, "A line ends without a carriage return");
