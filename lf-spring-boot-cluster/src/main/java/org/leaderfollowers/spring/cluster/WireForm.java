@@ -214,8 +214,16 @@ final class WireForm {
 			return input.read(new DataInputStream(new ByteArrayInputStream(bytes)));
 		}
 		catch (IOException ex) {
-			throw new UncheckedIOException("%d bytes of another node are damaged".formatted(bytes.length), ex);
+			throw damaged(bytes, ex);
 		}
+		catch (IllegalArgumentException ex) {
+			// Without its message, which may repeat the bytes.
+			throw damaged(bytes, new IOException("A value is not allowed: " + ex.getClass().getSimpleName()));
+		}
+	}
+
+	private static UncheckedIOException damaged(byte[] bytes, IOException cause) {
+		return new UncheckedIOException("%d bytes of another node are damaged".formatted(bytes.length), cause);
 	}
 
 	private interface Output {

@@ -107,4 +107,26 @@ class WireFormTests {
 		assertThat(WireForm.sessionsOfNode(WireForm.ofNode(42))).isEqualTo(42);
 	}
 
+	/** Fuzzing found that these were not reported as damaged. */
+	@Test
+	void valuesThatAreNotAllowedAreDamaged() {
+		byte[] charset = WireForm.of(new Broadcast("north@1", 1, 2, null, messages("UTF-8")));
+		replaceFirst(charset, 'T', '\n');
+		assertThatExceptionOfType(UncheckedIOException.class).isThrownBy(() -> WireForm.message(charset))
+			.withMessage("%d bytes of another node are damaged".formatted(charset.length))
+			.havingCause()
+			.withMessage("A value is not allowed: IllegalCharsetNameException");
+		byte[] epoch = WireForm.of(ENTRY);
+		replaceFirst(epoch, 77, 0);
+		assertThatExceptionOfType(UncheckedIOException.class).isThrownBy(() -> WireForm.entry(epoch));
+	}
+
+	private static void replaceFirst(byte[] bytes, int old, int replacement) {
+		int at = 0;
+		while (bytes[at] != old) {
+			at++;
+		}
+		bytes[at] = (byte) replacement;
+	}
+
 }
