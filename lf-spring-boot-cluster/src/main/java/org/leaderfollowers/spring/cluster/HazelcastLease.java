@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 
 /**
  * What a member knows of a node.
@@ -13,6 +14,11 @@ import java.util.concurrent.TimeUnit;
  * @param endNanos when the lease expires, by {@link System#nanoTime()}
  */
 record HazelcastLease(String id, byte[] description, long endNanos) {
+
+	/** The name of a node, the address of its member, and what tells restarts apart. */
+	private static final Pattern ID = Pattern.compile("[!-~]*@[!-~]*/[!-~]*");
+
+	private static final long MAX_MILLIS = TimeUnit.DAYS.toMillis(365);
 
 	static HazelcastLease of(String id, byte[] description, Duration duration) {
 		return new HazelcastLease(id, description, System.nanoTime() + duration.toNanos());
@@ -33,14 +39,33 @@ record HazelcastLease(String id, byte[] description, long endNanos) {
 			.array();
 	}
 
+	/**
+	 * Reads what another node has encoded.
+	 * @throws IllegalArgumentException if it is damaged
+	 */
 	static HazelcastLease decode(byte[] bytes) {
 		ByteBuffer buffer = ByteBuffer.wrap(bytes);
-		Duration rest = Duration.ofMillis(buffer.getLong());
-		byte[] name = new byte[buffer.getInt()];
+		if (buffer.remaining() < Long.BYTES + Integer.BYTES) {
+			throw damaged(bytes);
+		}
+		long restMillis = buffer.getLong();
+		int length = buffer.getInt();
+		if (restMillis > MAX_MILLIS || restMillis < -MAX_MILLIS || length < 0 || length > buffer.remaining()) {
+			throw damaged(bytes);
+		}
+		byte[] name = new byte[length];
 		buffer.get(name);
+		String id = new String(name, StandardCharsets.ISO_8859_1);
+		if (!ID.matcher(id).matches()) {
+			throw damaged(bytes);
+		}
 		byte[] description = new byte[buffer.remaining()];
 		buffer.get(description);
-		return of(new String(name, StandardCharsets.ISO_8859_1), description, rest);
+		return of(id, description, Duration.ofMillis(restMillis));
+	}
+
+	private static IllegalArgumentException damaged(byte[] bytes) {
+		return new IllegalArgumentException("The lease of another node is damaged: %d bytes".formatted(bytes.length));
 	}
 
 }

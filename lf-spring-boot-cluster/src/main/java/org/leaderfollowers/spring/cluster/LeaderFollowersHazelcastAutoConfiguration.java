@@ -2,9 +2,12 @@ package org.leaderfollowers.spring.cluster;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 
 import com.hazelcast.client.config.ClientConfig;
+import com.hazelcast.config.AliasedDiscoveryConfig;
 import com.hazelcast.config.Config;
+import com.hazelcast.config.JavaSerializationFilterConfig;
 import com.hazelcast.config.JoinConfig;
 import com.hazelcast.config.NetworkConfig;
 import com.hazelcast.core.HazelcastInstance;
@@ -52,6 +55,9 @@ public final class LeaderFollowersHazelcastAutoConfiguration {
 		Config config = config(properties.hazelcast()).setClusterName(properties.nameOrDefault(environment))
 			.setClassLoader(resourceLoader.getClassLoader());
 		customizers.orderedStream().forEach((customizer) -> customizer.customize(config));
+		if (isAlone(config.getNetworkConfig().getJoin())) {
+			listenOnLoopback(config);
+		}
 		return config;
 	}
 
@@ -69,8 +75,21 @@ public final class LeaderFollowersHazelcastAutoConfiguration {
 			.setProperty("hazelcast.max.no.heartbeat.seconds", "15")
 			.setProperty("hazelcast.merge.first.run.delay.seconds", "10")
 			.setProperty("hazelcast.merge.next.run.delay.seconds", "10");
+		config.getSerializationConfig().setJavaSerializationFilterConfig(serializable());
 		connect(config.getNetworkConfig(), properties);
 		return config;
+	}
+
+	/**
+	 * Nodes exchange bytes, and exceptions of Hazelcast and the JDK: nothing else may be
+	 * deserialized. Hazelcast's default would allow all classes.
+	 */
+	private static JavaSerializationFilterConfig serializable() {
+		JavaSerializationFilterConfig filter = new JavaSerializationFilterConfig().setDefaultsDisabled(true);
+		filter.getWhitelist()
+			.addPackages("java.io", "java.lang", "java.nio.channels", "java.util", "java.util.concurrent")
+			.addPrefixes("com.hazelcast.", "[");
+		return filter;
 	}
 
 	private static void connect(NetworkConfig network, Hazelcast properties) {
@@ -92,10 +111,24 @@ public final class LeaderFollowersHazelcastAutoConfiguration {
 		else if (!members.isEmpty()) {
 			join.getTcpIpConfig().setEnabled(true).setMembers(members);
 		}
-		else {
-			logger.info("This node is alone: neither 'lf.cluster.hazelcast.members' nor "
-					+ "'lf.cluster.hazelcast.kubernetes.service-dns' is set");
-		}
+	}
+
+	/** Whether nothing finds other members. */
+	static boolean isAlone(JoinConfig join) {
+		return !join.isAutoDetectionEnabled() && !join.getTcpIpConfig().isEnabled()
+				&& !join.getMulticastConfig().isEnabled() && !join.getDiscoveryConfig().isEnabled()
+				&& Stream
+					.of(join.getAwsConfig(), join.getAzureConfig(), join.getEurekaConfig(), join.getGcpConfig(),
+							join.getKubernetesConfig())
+					.noneMatch(AliasedDiscoveryConfig::isEnabled);
+	}
+
+	/** Whoever reaches the port is a node, so it is open only if others are expected. */
+	private static void listenOnLoopback(Config config) {
+		logger.info("This node is alone: neither 'lf.cluster.hazelcast.members' nor "
+				+ "'lf.cluster.hazelcast.kubernetes.service-dns' is set");
+		config.setProperty("hazelcast.socket.bind.any", "false");
+		config.getNetworkConfig().getInterfaces().setEnabled(true).addInterface("127.0.0.1");
 	}
 
 	/** The application names no file, and has none where Boot looks for one. */

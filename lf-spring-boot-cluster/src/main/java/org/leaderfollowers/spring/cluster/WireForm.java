@@ -138,7 +138,7 @@ final class WireForm {
 		return read(bytes, (in) -> {
 			byte format = in.readByte();
 			int kind = in.readUnsignedByte();
-			String sender = in.readUTF();
+			String sender = readNode(in);
 			long id = in.readLong();
 			if (format != FORMAT || kind >= NodeMessage.Kind.values().length) {
 				// Only a request has a number and is no reply; a reply to a reply could
@@ -155,6 +155,15 @@ final class WireForm {
 				case REPLY -> readReply(sender, id, deadline, in);
 			};
 		});
+	}
+
+	/** Reads the identifier of a node, which the log shows as it is. */
+	private static String readNode(DataInputStream in) throws IOException {
+		String node = in.readUTF();
+		if (!node.chars().allMatch((character) -> character >= '!' && character <= '~')) {
+			throw new IOException("The identifier of a node is not printable ASCII");
+		}
+		return node;
 	}
 
 	private static Broadcast readBroadcast(String sender, long id, long deadline, DataInputStream in)

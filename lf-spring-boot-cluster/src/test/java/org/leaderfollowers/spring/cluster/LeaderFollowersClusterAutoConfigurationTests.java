@@ -1,11 +1,24 @@
 package org.leaderfollowers.spring.cluster;
 
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.Serializable;
+import java.net.Socket;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 
 import com.hazelcast.client.config.ClientConfig;
+import com.hazelcast.cluster.Member;
 import com.hazelcast.config.Config;
+import com.hazelcast.config.DiscoveryStrategyConfig;
+import com.hazelcast.config.JoinConfig;
+import com.hazelcast.core.Hazelcast;
 import com.hazelcast.core.HazelcastInstance;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
@@ -45,7 +58,7 @@ class LeaderFollowersClusterAutoConfigurationTests {
 
 	private static HazelcastInstance member() {
 		HazelcastInstance member = mock();
-		given(member.getLocalEndpoint()).willReturn(mock(com.hazelcast.cluster.Member.class));
+		given(member.getLocalEndpoint()).willReturn(mock(Member.class));
 		return member;
 	}
 
@@ -205,6 +218,125 @@ class LeaderFollowersClusterAutoConfigurationTests {
 			}));
 	}
 
+	/** Otherwise the port would be open to all, although nobody is expected. */
+	@Test
+	void aNodeThatIsAloneListensOnLoopbackOnly() {
+		int port = TcpProxy.freePort();
+		this.application.withPropertyValues("lf.cluster.hazelcast.port=" + port)
+			.withUserConfiguration(QuickAnywhere.class)
+			.run((context) -> {
+				assertThat(context).hasNotFailed();
+				assertThat(isOpen("127.0.0.1", port)).isTrue();
+				assertThat(isOpen("127.0.0.2", port)).isFalse();
+			});
+		this.application
+			.withPropertyValues("lf.cluster.hazelcast.port=" + port, "lf.cluster.hazelcast.members=127.0.0.1:" + port)
+			.withUserConfiguration(QuickAnywhere.class)
+			.run((context) -> assertThat(isOpen("127.0.0.2", port)).isTrue());
+	}
+
+	/** Anyone who finds others in another way is not alone. */
+	@Test
+	void aCustomizerMayAddADiscovery() {
+		for (Consumer<JoinConfig> discovery : List.<Consumer<JoinConfig>>of(
+				(join) -> join.getAwsConfig().setEnabled(true), (join) -> join.getMulticastConfig().setEnabled(true),
+				(join) -> join.getAutoDetectionConfig().setEnabled(true),
+				(join) -> join.getDiscoveryConfig().addDiscoveryStrategyConfig(new DiscoveryStrategyConfig("mine")))) {
+			Config config = new Config();
+			JoinConfig join = config.getNetworkConfig().getJoin();
+			join.getAutoDetectionConfig().setEnabled(false);
+			assertThat(LeaderFollowersHazelcastAutoConfiguration.isAlone(join)).isTrue();
+			discovery.accept(join);
+			assertThat(LeaderFollowersHazelcastAutoConfiguration.isAlone(join)).isFalse();
+		}
+	}
+
+	/** Another member, with a class that runs code when it is deserialized. */
+	@Test
+	void anIntruderCannotHaveItsClassesDeserialized() {
+		int port = TcpProxy.freePort();
+		this.application
+			.withPropertyValues("lf.cluster.hazelcast.port=" + port, "lf.cluster.hazelcast.members=127.0.0.1:" + port)
+			.withUserConfiguration(Quick.class)
+			.run((context) -> {
+				HazelcastInstance node = context.getBean(HazelcastInstance.class);
+				Config config = new Config().setClusterName(node.getConfig().getClusterName());
+				new Quick().quick().customize(config);
+				JoinConfig join = config.getNetworkConfig().setPort(TcpProxy.freePort()).getJoin();
+				join.getAutoDetectionConfig().setEnabled(false);
+				join.getTcpIpConfig().setEnabled(true).addMember("127.0.0.1:" + port);
+				HazelcastInstance intruder = Hazelcast.newHazelcastInstance(config);
+				try {
+					eventually().until(() -> node.getCluster().getMembers().size() == 2);
+					Exploit.deserialized.set(0);
+					assertThat(run(intruder, new Exploit(), intruder.getCluster().getLocalMember()))
+						.as("the intruder's own member")
+						.isNull();
+					assertThat(Exploit.deserialized).hasValue(1);
+					assertThat(run(intruder, new Exploit(), node.getCluster().getLocalMember())).rootCause()
+						.isInstanceOf(SecurityException.class)
+						.hasMessageContaining(Exploit.class.getName());
+					assertThat(Exploit.deserialized).hasValue(1);
+				}
+				finally {
+					intruder.getLifecycleService().terminate();
+				}
+			});
+	}
+
+	private static @Nullable Throwable run(HazelcastInstance from, Callable<String> task, Member member) {
+		try {
+			from.getExecutorService("any").submitToMember(task, member).get();
+			return null;
+		}
+		catch (ExecutionException ex) {
+			return ex.getCause();
+		}
+		catch (InterruptedException ex) {
+			throw new IllegalStateException(ex);
+		}
+	}
+
+	/** Doors that a version of Hazelcast might open by default. */
+	@Test
+	void aMemberRunsNoCodeOfOthers() {
+		Config config = LeaderFollowersHazelcastAutoConfiguration
+			.config(new ClusterProperties.Hazelcast(List.of(), null, new ClusterProperties.Kubernetes(null)));
+		assertThat(config.getJetConfig().isEnabled()).isFalse();
+		assertThat(config.getJetConfig().isResourceUploadEnabled()).isFalse();
+		assertThat(config.getUserCodeDeploymentConfig().isEnabled()).isFalse();
+		assertThat(config.getManagementCenterConfig().isScriptingEnabled()).isFalse();
+		assertThat(config.getManagementCenterConfig().isConsoleEnabled()).isFalse();
+	}
+
+	private static boolean isOpen(String address, int port) {
+		try (Socket socket = new Socket(address, port)) {
+			return socket.isConnected();
+		}
+		catch (IOException ex) {
+			return false;
+		}
+	}
+
+	/** What an attacker would find on the class path of an application. */
+	static class Exploit implements Callable<String>, Serializable {
+
+		private static final long serialVersionUID = 1L;
+
+		static final AtomicInteger deserialized = new AtomicInteger();
+
+		@Override
+		public String call() {
+			return "run";
+		}
+
+		private void readObject(ObjectInputStream in) throws IOException, ClassNotFoundException {
+			in.defaultReadObject();
+			deserialized.incrementAndGet();
+		}
+
+	}
+
 	@Test
 	void theConfigurationOfTheApplicationComesFirst() {
 		int port = TcpProxy.freePort();
@@ -241,15 +373,28 @@ class LeaderFollowersClusterAutoConfigurationTests {
 
 	/** Starts a member in less time. */
 	@Configuration(proxyBeanMethods = false)
-	static class Quick {
+	static class QuickAnywhere {
 
 		@Bean
-		HazelcastConfigCustomizer quick() {
+		HazelcastConfigCustomizer quickAnywhere() {
 			return (config) -> {
 				config.setProperty("hazelcast.logging.type", "none")
 					.setProperty("hazelcast.partition.count", "17")
 					.setProperty("hazelcast.wait.seconds.before.join", "0");
 				config.getMetricsConfig().setEnabled(false);
+			};
+		}
+
+	}
+
+	/** Starts a member in less time, on loopback. */
+	@Configuration(proxyBeanMethods = false)
+	static class Quick {
+
+		@Bean
+		HazelcastConfigCustomizer quick() {
+			return (config) -> {
+				new QuickAnywhere().quickAnywhere().customize(config);
 				config.getNetworkConfig().getInterfaces().setEnabled(true).addInterface("127.0.0.1");
 			};
 		}

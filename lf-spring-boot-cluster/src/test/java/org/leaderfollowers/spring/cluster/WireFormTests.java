@@ -85,6 +85,15 @@ class WireFormTests {
 			.isEqualTo(new NodeMessage.Unknown("north@1", message.id(), message.id() != 0));
 	}
 
+	/** It appears in the log, so it must not forge lines there. */
+	@Test
+	void aSenderThatIsNotPrintableIsRefused() {
+		for (String sender : List.of("north\n@1", "\u001b[2J", "north 1", "n\u00f6rd@1")) {
+			byte[] forged = WireForm.of(new Send(sender, 1, 2, "4711", 3, bytes("hello")));
+			assertThatExceptionOfType(UncheckedIOException.class).isThrownBy(() -> WireForm.message(forged));
+		}
+	}
+
 	@Test
 	void anEntryIsRead() {
 		byte[] written = WireForm.of(ENTRY);
