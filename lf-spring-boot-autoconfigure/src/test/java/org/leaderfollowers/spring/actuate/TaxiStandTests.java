@@ -71,6 +71,43 @@ class TaxiStandTests {
 		}
 	}
 
+	@ParameterizedTest
+	@EnumSource(names = "NONE", mode = EnumSource.Mode.EXCLUDE)
+	void headersProtectThePageAndItsDataInABrowser(WebApplicationType type) throws Exception {
+		String[][] places = { { "server", "/actuator" }, { "server", "/", "management.endpoints.web.base-path=/" },
+				{ "management", "/ops", "management.endpoints.web.base-path=/ops", "management.server.port=0",
+						"management.server.address=127.0.0.1", "management.endpoints.web.path-mapping.lfhandoffs=h" } };
+		for (String[] place : places) {
+			SpringApplication application = new SpringApplicationBuilder(Application.class).web(type)
+				.properties("server.port=0", "server.address=127.0.0.1", "lf.server.port=0",
+						"lf.server.address=127.0.0.1",
+						"management.endpoints.web.exposure.include=leaderfollowers,lfhandoffs,info",
+						"spring.main.banner-mode=off",
+						// The class path has two reactive web servers.
+						"spring.main.allow-bean-definition-overriding=true")
+				.properties(Arrays.copyOfRange(place, 2, place.length))
+				.build();
+			try (ConfigurableApplicationContext context = application.run()) {
+				String base = "http://127.0.0.1:" + context.getEnvironment().getProperty("local." + place[0] + ".port")
+						+ place[1];
+				String handOffs = (place.length == 6) ? "/h" : "/lfhandoffs";
+				for (String path : new String[] { "/leaderfollowers", "/leaderfollowers/default", handOffs,
+						"/%6ceaderfollowers" }) {
+					HttpResponse<String> response = get(URI.create(base.replaceAll("/$", "") + path), "text/html,*/*");
+					assertThat(response.statusCode()).as(path).isEqualTo(200);
+					assertThat(response.headers().allValues("X-Content-Type-Options")).as(path)
+						.containsExactly("nosniff");
+					assertThat(response.headers().allValues("X-Frame-Options")).as(path).containsExactly("DENY");
+					assertThat(response.headers().allValues("Referrer-Policy")).as(path).containsExactly("no-referrer");
+					assertThat(response.headers().allValues("Cache-Control")).as(path).containsExactly("no-store");
+				}
+				HttpResponse<String> info = get(URI.create(base.replaceAll("/$", "") + "/info"), "*/*");
+				assertThat(info.statusCode()).isEqualTo(200);
+				assertThat(info.headers().firstValue("X-Frame-Options")).isEmpty();
+			}
+		}
+	}
+
 	@Test
 	void theContentSecurityPolicyNamesTheOneScriptAndTheOneStyle() throws Exception {
 		String policy = find("<meta http-equiv=\"Content-Security-Policy\" content=\"([^\"]*)\">");
@@ -118,8 +155,11 @@ class TaxiStandTests {
 	}
 
 	private HttpResponse<String> get(ConfigurableApplicationContext context, String accept) throws Exception {
-		URI uri = URI.create("http://127.0.0.1:" + context.getEnvironment().getProperty("local.server.port")
-				+ "/actuator/leaderfollowers");
+		return get(URI.create("http://127.0.0.1:" + context.getEnvironment().getProperty("local.server.port")
+				+ "/actuator/leaderfollowers"), accept);
+	}
+
+	private HttpResponse<String> get(URI uri, String accept) throws Exception {
 		HttpRequest.Builder request = HttpRequest.newBuilder(uri).timeout(Duration.ofSeconds(60));
 		if (accept != null) {
 			request.header("Accept", accept);
