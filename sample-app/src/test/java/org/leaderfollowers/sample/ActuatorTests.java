@@ -81,6 +81,16 @@ class ActuatorTests {
 	}
 
 	@Test
+	void namesTheLibrariesThatItWasBuiltWith() {
+		JsonNode materials = this.mapper.readTree(get("sbom/application"));
+		assertThat(materials.at("/bomFormat").asString()).isEqualTo("CycloneDX");
+		assertThat(materials.at("/metadata/component/name").asString()).isEqualTo("sample-app");
+		assertThat(materials.at("/components")).extracting((component) -> component.at("/name").asString())
+			.contains("lf-core", "hazelcast", "tomcat-embed-core")
+			.doesNotContain("junit-jupiter", "lf-spring-boot-starter-test");
+	}
+
+	@Test
 	void tellsWhatWasBuilt() {
 		JsonNode info = this.mapper.readTree(get("info"));
 		assertThat(info.at("/build/artifact").asString()).isEqualTo("sample-app");
