@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
  * JVM, since both mains end when their standard input does. Its error output goes to a
  * file: some servers write a lot when a connection is closed.
  */
-final class ChildProcess implements AutoCloseable {
+public final class ChildProcess implements AutoCloseable {
 
 	private static final Duration END_TIMEOUT = Duration.ofSeconds(5);
 
@@ -38,7 +38,16 @@ final class ChildProcess implements AutoCloseable {
 
 	private final Writer in;
 
-	ChildProcess(String name, List<String> vmArguments, String mainClass, List<String> arguments, Path log)
+	/**
+	 * Starts a JVM.
+	 * @param name what messages call it
+	 * @param vmArguments the arguments of the JVM
+	 * @param mainClass the class with the main method
+	 * @param arguments the arguments of the main method
+	 * @param log the file to which its error output is appended
+	 * @throws IOException if it cannot be started
+	 */
+	public ChildProcess(String name, List<String> vmArguments, String mainClass, List<String> arguments, Path log)
 			throws IOException {
 		this.name = name;
 		List<String> command = new ArrayList<>();
@@ -70,11 +79,20 @@ final class ChildProcess implements AutoCloseable {
 		this.lines.add(END);
 	}
 
-	long pid() {
+	/**
+	 * The identifier of the process.
+	 * @return the identifier
+	 */
+	public long pid() {
 		return this.process.pid();
 	}
 
-	void say(String line) throws IOException {
+	/**
+	 * Writes a line to its standard input.
+	 * @param line without its end
+	 * @throws IOException if the process has ended
+	 */
+	public void say(String line) throws IOException {
 		this.in.write(line + "\n");
 		this.in.flush();
 	}
@@ -86,7 +104,7 @@ final class ChildProcess implements AutoCloseable {
 	 * @return the line
 	 * @throws IOException if it does not come
 	 */
-	String read(Duration timeout) throws IOException {
+	public String read(Duration timeout) throws IOException {
 		try {
 			String line = this.lines.poll(timeout.toMillis(), TimeUnit.MILLISECONDS);
 			if (line == null) {

@@ -17,9 +17,9 @@ import java.util.Locale;
  */
 record LineChart(String title, Axis x, Axis y, List<Series> series, boolean marked) {
 
-	private static final int WIDTH = 820;
+	static final int WIDTH = 820;
 
-	private static final int HEIGHT = 440;
+	static final int HEIGHT = 440;
 
 	private static final int LEFT = 80;
 
