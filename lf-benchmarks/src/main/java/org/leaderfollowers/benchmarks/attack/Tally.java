@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.LongAdder;
 
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.Recorder;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What honest clients have seen. Any thread may call all methods.
@@ -72,11 +73,12 @@ public final class Tally {
 	}
 
 	/**
-	 * Descriptions of the first failures.
-	 * @return at most a few lines
+	 * Removes the description of a failure. Of many failures, only the first are
+	 * described.
+	 * @return a line, or {@code null} if there is no other
 	 */
-	public Iterable<String> failures() {
-		return this.failures;
+	public @Nullable String nextFailure() {
+		return this.failures.poll();
 	}
 
 	/**

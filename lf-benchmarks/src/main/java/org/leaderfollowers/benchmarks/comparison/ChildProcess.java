@@ -49,7 +49,27 @@ public final class ChildProcess implements AutoCloseable {
 	 */
 	public ChildProcess(String name, List<String> vmArguments, String mainClass, List<String> arguments, Path log)
 			throws IOException {
+		this(name, java(vmArguments, mainClass, arguments), log);
+	}
+
+	/**
+	 * Starts any program that ends when its standard input does.
+	 * @param name what messages call it
+	 * @param command the program and its arguments
+	 * @param log the file to which its error output is appended
+	 * @throws IOException if it cannot be started
+	 */
+	public ChildProcess(String name, List<String> command, Path log) throws IOException {
 		this.name = name;
+		this.process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
+			.start();
+		this.in = this.process.outputWriter(StandardCharsets.UTF_8);
+		Thread reader = new Thread(this::readLines, "output of " + name);
+		reader.setDaemon(true);
+		reader.start();
+	}
+
+	private static List<String> java(List<String> vmArguments, String mainClass, List<String> arguments) {
 		List<String> command = new ArrayList<>();
 		command.add(System.getProperty("java.home") + "/bin/java");
 		command.addAll(vmArguments);
@@ -58,12 +78,7 @@ public final class ChildProcess implements AutoCloseable {
 		}
 		command.addAll(List.of("-cp", System.getProperty("java.class.path"), mainClass));
 		command.addAll(arguments);
-		this.process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
-			.start();
-		this.in = this.process.outputWriter(StandardCharsets.UTF_8);
-		Thread reader = new Thread(this::readLines, "output of " + name);
-		reader.setDaemon(true);
-		reader.start();
+		return command;
 	}
 
 	private void readLines() {
@@ -85,6 +100,14 @@ public final class ChildProcess implements AutoCloseable {
 	 */
 	public long pid() {
 		return this.process.pid();
+	}
+
+	/**
+	 * Whether it has not ended.
+	 * @return {@code false} if it has
+	 */
+	public boolean isAlive() {
+		return this.process.isAlive();
 	}
 
 	/**

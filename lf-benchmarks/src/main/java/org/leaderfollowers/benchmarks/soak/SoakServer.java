@@ -125,8 +125,7 @@ final class SoakServer {
 			TimeUnit.MILLISECONDS.sleep(1 + this.random.nextInt(5));
 			echo(connection, message);
 		}));
-		start(tcp(RELAY, Framing.line())
-			.handler((connection, message) -> connection.send(this.client.exchange(message))));
+		start(tcp(RELAY, Framing.line()).handler(this::forward));
 		UdpServer udp = UdpServer.builder(this.pool)
 			.name(UDP)
 			.address(InetAddress.getLoopbackAddress())
@@ -164,6 +163,18 @@ final class SoakServer {
 			case 'E' -> throw new AssertionError("The client asked for an error");
 			case 'L' -> connection.send(ByteBuffer.allocate(LARGE_REPLY));
 			default -> connection.send(message);
+		}
+	}
+
+	/**
+	 * All clients share the connections of the forwarding one, so it asks for no error.
+	 */
+	private void forward(Connection connection, ByteBuffer message) throws IOException {
+		if (message.hasRemaining() && "TEL".indexOf(message.get(message.position())) >= 0) {
+			echo(connection, message);
+		}
+		else {
+			connection.send(this.client.exchange(message));
 		}
 	}
 

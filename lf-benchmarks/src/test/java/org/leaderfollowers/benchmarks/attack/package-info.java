@@ -1,0 +1,7 @@
+/**
+ * Tests of the attacks.
+ */
+@NullMarked
+package org.leaderfollowers.benchmarks.attack;
+
+import org.jspecify.annotations.NullMarked;

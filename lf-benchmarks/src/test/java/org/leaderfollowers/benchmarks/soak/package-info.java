@@ -1,0 +1,7 @@
+/**
+ * Tests of the soak.
+ */
+@NullMarked
+package org.leaderfollowers.benchmarks.soak;
+
+import org.jspecify.annotations.NullMarked;
