@@ -5,6 +5,7 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
 
 import javax.net.ssl.SSLException;
 
@@ -22,6 +23,12 @@ import org.leaderfollowers.internal.transport.Transport.Progress;
  * the messages and calls the handler.
  */
 abstract class InboundConnection extends StreamConnection {
+
+	/**
+	 * A thread that looks so long after the deadline of a message could not look earlier,
+	 * because every thread was busy.
+	 */
+	private static final long LATE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
 	/**
 	 * Whether no messages are taken now: until the peer has read pending bytes, other
@@ -405,6 +412,26 @@ abstract class InboundConnection extends StreamConnection {
 			messageDeadline(EngineEventHandler.earlier(this.messageDeadline,
 					drained.deadline(nanoTime(), this.context.timeouts().drainNanos())));
 		}
+	}
+
+	/**
+	 * Gives the peer the full time again if the deadline of its message has passed while
+	 * no thread was free to read. The socket takes only a part of a large message
+	 * meanwhile, and the peer can send the rest only now.
+	 */
+	final void restartIfReadLate(long nowNanos) {
+		long deadline = this.messageDeadline;
+		if (!this.active || !this.opened || deadline == NO_DEADLINE || nowNanos - deadline < LATE_NANOS) {
+			return;
+		}
+		PartialMessage begun = this.partial;
+		if (begun != null) {
+			begun.restart(nowNanos);
+		}
+		if (isSkipping()) {
+			beginToSkip(watch().skipped);
+		}
+		keep(begun);
 	}
 
 	/**

@@ -433,6 +433,7 @@ class TcpConnection extends FramedConnection {
 		long handled = me.takeHandledNanos();
 		long now = (handled != 0) ? handled : nanoTime();
 		if (this.closing == null) {
+			restartIfReadLate(now);
 			timeRest();
 			checkTimeouts(now, this.active || isWorkedOn(), this.moreToRead);
 			this.active = false;

@@ -244,6 +244,35 @@ class TimeoutTests {
 	}
 
 	@Test
+	void aMessageThatIsReadLateBecauseEveryThreadWasBusyGetsTheFullTimeForItsRest() {
+		CountDownLatch gate = this.engine.gate();
+		Recorder recorder = new Recorder() {
+			@Override
+			void message(Connection connection, ByteBuffer message) {
+				if (Engine.text(message).equals("block")) {
+					Engine.pass(gate);
+				}
+				connection.send(message);
+			}
+		};
+		Duration timeout = Duration.ofSeconds(5);
+		TcpServer server = this.engine.start(builder(this.engine.pool(1, 1), recorder).messageTimeout(timeout));
+		Peer silent = this.engine.connect(server).send("s");
+		Peer begun = this.engine.connect(server).send("be");
+		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 3);
+		Peer blocks = this.engine.connect(server).send("block\n");
+		Engine.eventually().until(() -> recorder.of(3).contains("block"));
+		// The socket is full: the peer can send the rest only when the server has read.
+		begun.send("gu");
+		Engine.elapse(timeout.plusSeconds(1));
+		gate.countDown();
+		assertThat(blocks.readLine()).isEqualTo("block");
+		assertThat(silent.readLine()).as("the one that has sent nothing meanwhile").isNull();
+		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 11);
+		assertThat(begun.send("n\n").readLine()).isEqualTo("begun");
+	}
+
+	@Test
 	void aPeerThatReadsIsNotClosedBecauseNobodyWasThereToWrite() {
 		CountDownLatch gate = this.engine.gate();
 		Recorder recorder = new Recorder() {
@@ -289,8 +318,9 @@ class TimeoutTests {
 		fast.send("1".repeat(100));
 		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 104);
 		Engine.awaitIdle(server.pool());
-		// The slow message may take 30 s and 2 s for its bytes, the other one 80 s.
-		clock.advance(Duration.ofSeconds(40));
+		// The slow message may take 30 s and 2.5 s for its bytes, the other one 80 s. If
+		// it were read later, its peer would get more time.
+		clock.advance(Duration.ofMillis(32_550));
 		slow.send("5");
 		fast.send("1");
 		assertThat(slow.readLine()).isNull();
