@@ -368,12 +368,15 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	/**
 	 * Starts the minimum number of threads, unless this has been done. Servers and
 	 * registered handles start the pool by themselves.
-	 * @throws IllegalStateException if the pool was closed
+	 * @throws IllegalStateException if the pool was closed, or if no thread could be
+	 * started; a later call tries again
 	 */
 	public void start() {
-		if (!this.shutdown.begin()) {
+		boolean isNew = this.shutdown.begin();
+		if (!isNew && this.threads.count() > 0) {
 			return;
 		}
+		// Again if no thread could be started before: nothing else would start one.
 		this.threads.startMinimum();
 		if (this.threads.count() == 0) {
 			throw new IllegalStateException("No thread of pool '%s' could be started".formatted(this.name));

@@ -30,6 +30,8 @@ import static org.assertj.core.api.Assertions.fail;
  */
 class EngineSimulationTests {
 
+	private static final String WORKLOAD = "org.leaderfollowers.EngineWorkload";
+
 	private static final int SEEDS = 400;
 
 	private static final int SEEDS_OF_CI = 10_000;
@@ -54,7 +56,7 @@ class EngineSimulationTests {
 	@Test
 	void seedIsTraced() throws Exception {
 		Long seed = Long.getLong("simulation.seed");
-		Result result = new Simulation().run((seed != null) ? seed : 1, true);
+		Result result = new Simulation(WORKLOAD).run((seed != null) ? seed : 1, true);
 		if (seed != null) {
 			System.out.println(result.trace());
 		}
@@ -64,8 +66,8 @@ class EngineSimulationTests {
 
 	@Test
 	void seedIsReplayedExactly() throws Exception {
-		Simulation first = new Simulation();
-		Simulation second = new Simulation();
+		Simulation first = new Simulation(WORKLOAD);
+		Simulation second = new Simulation(WORKLOAD);
 		for (long seed = 1; seed <= 50; seed++) {
 			Result once = first.run(seed, false);
 			Result again = second.run(seed, true);
@@ -74,6 +76,14 @@ class EngineSimulationTests {
 		}
 		assertThat(LongStream.rangeClosed(1, 50).map((seed) -> signature(first, seed)).distinct().count())
 			.isEqualTo(50);
+	}
+
+	@Test
+	void aPoolThatCouldNotBeStartedIsStartedByTheNextAttempt() throws Exception {
+		Simulation simulation = new Simulation("org.leaderfollowers.LateStartWorkload");
+		for (long seed = 1; seed <= 20; seed++) {
+			assertThat(simulation.run(seed, false).violation()).as("seed %d", seed).isNull();
+		}
 	}
 
 	private static long signature(Simulation simulation, long seed) {
@@ -99,7 +109,7 @@ class EngineSimulationTests {
 	}
 
 	private static void requireNoticed(Mutation mutation) throws Exception {
-		Simulation simulation = new Simulation(mutation);
+		Simulation simulation = new Simulation(WORKLOAD, mutation);
 		for (long seed = 1; seed <= SEEDS_OF_MUTATION; seed++) {
 			Result result = simulation.run(seed, false);
 			if (result.violation() != null) {
@@ -164,7 +174,7 @@ class EngineSimulationTests {
 		AtomicLong next = new AtomicLong(from);
 		AtomicLong steps = new AtomicLong();
 		Callable<@Nullable Result> worker = () -> {
-			Simulation simulation = new Simulation();
+			Simulation simulation = new Simulation(WORKLOAD);
 			for (long seed = next.getAndIncrement(); seed < from + count; seed = next.getAndIncrement()) {
 				Result result = simulation.run(seed, false);
 				steps.addAndGet(result.steps());

@@ -12,15 +12,15 @@ import org.leaderfollowers.interleavings.Mutation;
 /** Runs seeds with one copy of the engine, one after the other. */
 public final class Simulation {
 
-	private static final String WORKLOAD = "org.leaderfollowers.EngineWorkload";
-
 	private final Class<?> workload;
 
 	/**
 	 * Loads the engine.
-	 * @param mutations what to change in it
+	 * @param workload the name of the workload, which has a constructor for its
+	 * {@link Simulator}
+	 * @param mutations what to change in the engine
 	 */
-	public Simulation(Mutation... mutations) throws ReflectiveOperationException, IOException {
+	public Simulation(String workload, Mutation... mutations) throws ReflectiveOperationException, IOException {
 		SimulatedClasses classes = new SimulatedClasses(List.of(mutations));
 		// A class must not be initialised during a run: the threads would block for real.
 		Path root = Path.of("target/classes");
@@ -33,7 +33,7 @@ public final class Simulation {
 			}
 		}
 		classes.requireMutations();
-		this.workload = Class.forName(WORKLOAD, true, classes);
+		this.workload = Class.forName(workload, true, classes);
 	}
 
 	/**

@@ -99,6 +99,8 @@ public final class Simulator {
 
 	private boolean faults;
 
+	private boolean threadsFail;
+
 	/** Something that happens without a thread. */
 	private record Event(long nanos, long number, String what, Runnable action) {
 	}
@@ -193,6 +195,11 @@ public final class Simulator {
 	/** Ends the faults: what was owed must be done from now on. */
 	public void endFaults() {
 		this.faults = false;
+	}
+
+	/** Lets no thread be started, or ends this. */
+	public void failThreads(boolean fail) {
+		this.threadsFail = fail;
 	}
 
 	/** Executes an action after a time, without a thread. */
@@ -326,7 +333,7 @@ public final class Simulator {
 	}
 
 	void start(SimulatedThread thread) {
-		if (fault(10)) {
+		if (this.threadsFail || fault(10)) {
 			throw new OutOfMemoryError("unable to create native thread (simulated)");
 		}
 		note("starts " + thread.getName());
