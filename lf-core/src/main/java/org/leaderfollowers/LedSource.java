@@ -1,5 +1,7 @@
 package org.leaderfollowers;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
@@ -35,6 +37,17 @@ final class LedSource {
 
 	/** A call that returns earlier without an event counts as having returned at once. */
 	private static final long AT_ONCE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+	private static final VarHandle AWAITING;
+
+	static {
+		try {
+			AWAITING = MethodHandles.lookup().findVarHandle(Registration.class, "awaiting", Thread.class);
+		}
+		catch (ReflectiveOperationException ex) {
+			throw new ExceptionInInitializerError(ex);
+		}
+	}
 
 	private final String name;
 
@@ -119,13 +132,13 @@ final class LedSource {
 	}
 
 	/**
-	 * Ends the wait of the leader: it has received no event, or the event already counts
-	 * as being handled. Called by the leader.
+	 * Ends the wait of the calling thread: it has received no event, or the event already
+	 * counts as being handled. Since then, another thread may lead and wait.
 	 */
 	void endAwait() {
 		Registration<?> current = this.registration;
 		if (current != null) {
-			current.awaiting = false;
+			AWAITING.compareAndSet(current, Thread.currentThread(), null);
 			changedIfClosed();
 		}
 	}
@@ -148,7 +161,7 @@ final class LedSource {
 		if (current == null) {
 			return true;
 		}
-		if (!current.left && current.closed && !current.awaiting) {
+		if (!current.left && current.closed && current.awaiting == null) {
 			// This is final: a leader that is about to wait sees that the source is
 			// closed.
 			current.left = true;
@@ -208,7 +221,7 @@ final class LedSource {
 		// field afterwards.
 		this.pausing = (pause > 0) ? Thread.currentThread() : null;
 		this.longWait = true;
-		current.awaiting = true;
+		current.awaiting = Thread.currentThread();
 		this.announcement.beginWait();
 		try {
 			if (current.closed || promotion.isStopping()) {
@@ -283,10 +296,10 @@ final class LedSource {
 		private volatile boolean closed;
 
 		/**
-		 * Whether the leader waits, or has received an event that is not counted as being
+		 * The thread that waits, or has received an event that is not counted as being
 		 * handled yet.
 		 */
-		private volatile boolean awaiting;
+		private volatile @Nullable Thread awaiting;
 
 		/** Whether the source is closed and no thread can wait on it any more. */
 		private volatile boolean left;
