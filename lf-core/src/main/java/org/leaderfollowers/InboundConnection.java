@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
@@ -386,6 +387,42 @@ abstract class InboundConnection extends StreamConnection {
 			}
 		}
 		messageDeadline(deadline);
+	}
+
+	/**
+	 * Checks whether the connection is idle or its message late. Called by the owner
+	 * after it has read, because bytes may have arrived before a leader that is late
+	 * itself.
+	 * @param active whether anything was received
+	 * @param moreToRead whether the socket may hold the rest of the message
+	 */
+	final void checkTimeouts(long nowNanos, boolean active, boolean moreToRead) {
+		ConnectionWatch watched = this.watch;
+		if (watched != null) {
+			if (watched.isLoginLate(nowNanos)) {
+				requestClose(CloseReason.LOGIN_TIMEOUT, null);
+			}
+			if (active) {
+				// The peer could not know that it was waited for while a handler ran.
+				watched.received(nowNanos);
+			}
+		}
+		if (active) {
+			noteActivity(nowNanos);
+		}
+		else if (this.context.timeouts().isIdle(this.outbound, lastActivity(), nowNanos)) {
+			requestClose(CloseReason.IDLE_TIMEOUT, null);
+		}
+		if (ConnectionTimeouts.isPast(this.messageDeadline, nowNanos) && !moreToRead) {
+			if (isConnected()) {
+				DrainedInput drained = drained();
+				endInput((drained != null && drained.isLate(nowNanos)) ? drainReason()
+						: this.opened ? CloseReason.MESSAGE_TIMEOUT : CloseReason.HANDSHAKE_TIMEOUT, null);
+			}
+			else {
+				requestClose(CloseReason.CONNECT_FAILED, new ConnectException("The peer did not answer in time"));
+			}
+		}
 	}
 
 	final void discardPartial(@Nullable Participant me) {

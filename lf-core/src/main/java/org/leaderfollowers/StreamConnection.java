@@ -2,7 +2,6 @@ package org.leaderfollowers;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
@@ -13,6 +12,7 @@ import java.util.concurrent.CompletableFuture;
 import javax.net.ssl.SSLSession;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.proxy.ProxyHeader;
 import org.leaderfollowers.internal.proxy.ProxyHeaderDecoder;
@@ -138,7 +138,11 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	/** Passes the new connection to its handle set, whose leader opens it. */
 	final void open() {
-		this.handle.pause();
+		// A look that was requested meanwhile, for example to close the connection,
+		// follows.
+		while (this.handle.pause() == Release.LOOK_AGAIN) {
+			Thread.onSpinWait();
+		}
 		this.handle.request(SelectableHandle.REGISTER | SelectableHandle.LOOK);
 	}
 
@@ -275,42 +279,6 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		}
 	}
 
-	/**
-	 * Checks whether the connection is idle or its message late. Called by the owner
-	 * after it has read, because bytes may have arrived before a leader that is late
-	 * itself.
-	 * @param active whether anything was received
-	 * @param moreToRead whether the socket may hold the rest of the message
-	 */
-	final void checkTimeouts(long nowNanos, boolean active, boolean moreToRead) {
-		ConnectionWatch watched = this.watch;
-		if (watched != null) {
-			if (watched.isLoginLate(nowNanos)) {
-				requestClose(CloseReason.LOGIN_TIMEOUT, null);
-			}
-			if (active) {
-				// The peer could not know that it was waited for while a handler ran.
-				watched.received(nowNanos);
-			}
-		}
-		if (active) {
-			noteActivity(nowNanos);
-		}
-		else if (this.context.timeouts().isIdle(this.outbound, (long) LAST_ACTIVITY.getOpaque(this), nowNanos)) {
-			requestClose(CloseReason.IDLE_TIMEOUT, null);
-		}
-		if (ConnectionTimeouts.isPast(this.messageDeadline, nowNanos) && !moreToRead) {
-			if (isConnected()) {
-				DrainedInput drained = (watched != null) ? watched.drained : null;
-				endInput((drained != null && drained.isLate(nowNanos)) ? drainReason()
-						: this.opened ? CloseReason.MESSAGE_TIMEOUT : CloseReason.HANDSHAKE_TIMEOUT, null);
-			}
-			else {
-				requestClose(CloseReason.CONNECT_FAILED, new ConnectException("The peer did not answer in time"));
-			}
-		}
-	}
-
 	/** State that only some connections have, created when it is needed. Any thread. */
 	final ConnectionWatch watch() {
 		ConnectionWatch current = this.watch;
@@ -388,6 +356,11 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	final void noteMessage() {
 		RECEIVED_MESSAGES.setOpaque(this, this.receivedMessages + 1);
 		this.context.counters().messageReceived();
+	}
+
+	/** The time of the latest activity. */
+	final long lastActivity() {
+		return (long) LAST_ACTIVITY.getOpaque(this);
 	}
 
 	/** Records the time of the latest activity. Any thread. */

@@ -34,4 +34,18 @@ record TcpOptions(int backlog, TcpSocketOptions sockets, ConnectionContext.Limit
 		return this.directClients || this.trustedNetworks.isEmpty();
 	}
 
+	/** The options that a builder has collected. */
+	static TcpOptions of(TcpServer.Builder builder, Framing framing) {
+		ConnectionTimeouts timeouts = new ConnectionTimeouts(Arguments.nanos(builder.idleTimeout),
+				Arguments.nanos(builder.messageTimeout), Arguments.nanos(builder.writeTimeout),
+				Arguments.nanos(builder.handshakeTimeout), Arguments.nanos(builder.readIdle),
+				Arguments.nanos(builder.writeIdle), Arguments.nanos(builder.loginTimeout),
+				Arguments.nanos(builder.drainMessageTimeout));
+		return new TcpOptions(builder.backlog, builder.socketOptions(), builder.limits(framing, builder.skipsOversized),
+				timeouts, builder.maxConnections, builder.trustedNetworks, builder.directClients, builder.tls,
+				(builder.correlation != null) ? new ServerExchanges(builder.correlation, builder.maxExchanges) : null,
+				WindowOptions.of(builder.maxInFlight, builder.messageOrder, builder.replyOrder), builder.classes,
+				builder.guard);
+	}
+
 }

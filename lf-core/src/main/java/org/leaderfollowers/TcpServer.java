@@ -234,48 +234,48 @@ public final class TcpServer implements Server {
 
 		private int port = 7070;
 
-		private int backlog = 1024;
+		int backlog = 1024;
 
 		private @Nullable MessageHandler handler;
 
 		private @Nullable String handlerName;
 
-		private int maxConnections = 10_000;
+		int maxConnections = 10_000;
 
-		private Duration idleTimeout = Duration.ofMinutes(10);
+		Duration idleTimeout = Duration.ofMinutes(10);
 
-		private Duration handshakeTimeout = Duration.ofSeconds(10);
+		Duration handshakeTimeout = Duration.ofSeconds(10);
 
-		private Duration loginTimeout = Duration.ZERO;
+		Duration loginTimeout = Duration.ZERO;
 
-		private Duration drainMessageTimeout = Duration.ofSeconds(2);
+		Duration drainMessageTimeout = Duration.ofSeconds(2);
 
-		private Duration readIdle = Duration.ZERO;
+		Duration readIdle = Duration.ZERO;
 
-		private Duration writeIdle = Duration.ZERO;
+		Duration writeIdle = Duration.ZERO;
 
-		private TrustedNetworks trustedNetworks = TrustedNetworks.none();
+		TrustedNetworks trustedNetworks = TrustedNetworks.none();
 
-		private boolean directClients;
+		boolean directClients;
 
-		private @Nullable Correlation correlation;
+		@Nullable Correlation correlation;
 
-		private int maxExchanges = 64;
+		int maxExchanges = 64;
 
-		private @Nullable ServerTls tls;
+		@Nullable ServerTls tls;
 
 		/** 0 if it was not set. */
-		private int maxInFlight;
+		int maxInFlight;
 
-		private boolean skipsOversized;
+		boolean skipsOversized;
 
-		private @Nullable MessageOrder messageOrder;
+		@Nullable MessageOrder messageOrder;
 
-		private ReplyOrder replyOrder = ReplyOrder.COMPLETION;
+		ReplyOrder replyOrder = ReplyOrder.COMPLETION;
 
-		private ServicePools.@Nullable Options classes;
+		ServicePools.@Nullable Options classes;
 
-		private @Nullable ConnectionGuard guard;
+		@Nullable ConnectionGuard guard;
 
 		private Builder(LeaderFollowersPool pool) {
 			super(pool);
@@ -485,13 +485,8 @@ public final class TcpServer implements Server {
 		}
 
 		/**
-		 * How long the rest of a message may take if only a part of it has been received
-		 * when its connection drains. The time begins when the messages before it have
-		 * been read. If it ends first, the connection is closed with the reason
-		 * {@link CloseReason#SHUTDOWN}: the message was not received. The message timeout
-		 * and the grace period still apply.
-		 * @param drainMessageTimeout the timeout, 0 to give the rest no time; the default
-		 * is 2 seconds
+		 * How long the rest of a partial message may take when its connection drains.
+		 * @param drainMessageTimeout 0 for no time; the default is 2 seconds
 		 * @return this builder
 		 */
 		public Builder drainMessageTimeout(Duration drainMessageTimeout) {
@@ -597,20 +592,7 @@ public final class TcpServer implements Server {
 					: new InetSocketAddress(this.port);
 			String shownName = (this.handlerName != null) ? this.handlerName : this.handler.getClass().getName();
 			return new TcpServer(new TcpLifecycle(this.pool, this.name, requested, this.framing, this.handler,
-					shownName, options(this.framing)));
-		}
-
-		private TcpOptions options(Framing framing) {
-			ConnectionContext.Limits limits = limits(framing, this.skipsOversized);
-			ConnectionTimeouts timeouts = new ConnectionTimeouts(Arguments.nanos(this.idleTimeout),
-					Arguments.nanos(this.messageTimeout), Arguments.nanos(this.writeTimeout),
-					Arguments.nanos(this.handshakeTimeout), Arguments.nanos(this.readIdle),
-					Arguments.nanos(this.writeIdle), Arguments.nanos(this.loginTimeout),
-					Arguments.nanos(this.drainMessageTimeout));
-			return new TcpOptions(this.backlog, socketOptions(), limits, timeouts, this.maxConnections,
-					this.trustedNetworks, this.directClients, this.tls,
-					(this.correlation != null) ? new ServerExchanges(this.correlation, this.maxExchanges) : null,
-					WindowOptions.of(this.maxInFlight, this.messageOrder, this.replyOrder), this.classes, this.guard);
+					shownName, TcpOptions.of(this, this.framing)));
 		}
 
 	}
