@@ -62,7 +62,9 @@ public final class EngineWorkload implements Runnable {
 
 		private int running;
 
-		private boolean replies;
+		private int taken;
+
+		private boolean closedByOperator;
 
 		private @Nullable CloseReason end;
 
@@ -171,6 +173,7 @@ public final class EngineWorkload implements Runnable {
 			.maxMessageSize(4000)
 			.idleTimeout(Duration.ofSeconds(this.nests ? 5 : 2))
 			.messageTimeout(Duration.ofSeconds((this.nests || this.fails) ? 8 : 1))
+			.drainMessageTimeout(Duration.ofMillis(choose(3) * 250))
 			.handler(new Handler());
 		if (this.parallel) {
 			builder.maxInFlightPerConnection(2 + choose(4)).replyOrder(ReplyOrder.ARRIVAL);
@@ -285,9 +288,25 @@ public final class EngineWorkload implements Runnable {
 			case 3 -> pool.promotionLease(Duration.ofNanos(100_000 + choose(2_000_000)));
 			case 4 -> pool.snapshot();
 			case 5 -> server.snapshot();
+			case 6 -> closeOne(server);
 			default -> {
 			}
 		}
+	}
+
+	/** Closes a connection as an operator does. */
+	private void closeOne(TcpServer server) {
+		List<ConnectionSnapshot> open = server.connections().toList();
+		Connection chosen = open.isEmpty() ? null : server.connection(open.get(choose(open.size())).id());
+		if (chosen != null) {
+			note("closes " + chosen.remoteAddress().getPort());
+			of(chosen).closedByOperator = true;
+			chosen.close(Duration.ofSeconds(30));
+		}
+	}
+
+	private Conversation of(Connection connection) {
+		return this.conversations.computeIfAbsent(connection.remoteAddress().getPort(), (port) -> new Conversation());
 	}
 
 	private void awaitPeers() {
@@ -334,7 +353,7 @@ public final class EngineWorkload implements Runnable {
 		require(server.snapshot().openConnections() == 0, "the server counts connections");
 		require(pool.memory().used() == 0, pool.memory().used() + " bytes are still reserved");
 		this.conversations.forEach((port, conversation) -> {
-			require(conversation.end != null, "onClose was not called for " + port);
+			require(conversation.end != null || conversation.opened == 0, "onClose was not called for " + port);
 			require(conversation.running == 0, "an event of " + port + " has not ended");
 		});
 		this.peers.forEach(this::check);
@@ -357,22 +376,24 @@ public final class EngineWorkload implements Runnable {
 			return;
 		}
 		boolean right = switch (reason) {
-			case HANDLER_ERROR, LOCAL, IO_ERROR, OVERLOADED -> this.fails;
+			case LOCAL -> this.fails || conversation.closedByOperator;
+			case HANDLER_ERROR, IO_ERROR, OVERLOADED -> this.fails;
 			case SHUTDOWN -> this.closing;
 			case IDLE_TIMEOUT -> peer.fallsSilent() && peer.isAnswered();
 			case MESSAGE_TIMEOUT -> peer.fallsSilent();
 			default -> false;
 		};
 		require(right, "wrong reason " + reason + ": " + peer);
+		if (!this.fails && !peer.hasReset() && (reason == CloseReason.SHUTDOWN || reason == CloseReason.LOCAL)) {
+			require(peer.replies() == conversation.taken,
+					"replies are lost, %d messages were handled: %s".formatted(conversation.taken, peer));
+			require(peer.replies() >= peer.arrivedBeforeDrain(),
+					"%d requests had been received: %s".formatted(peer.arrivedBeforeDrain(), peer));
+		}
 	}
 
 	/** Does what a request says, and checks that events do not overlap. */
 	private final class Handler implements MessageHandler {
-
-		private Conversation of(Connection connection) {
-			return EngineWorkload.this.conversations.computeIfAbsent(connection.remoteAddress().getPort(),
-					(port) -> new Conversation());
-		}
 
 		private Conversation begin(Connection connection) {
 			Conversation conversation = of(connection);
@@ -392,6 +413,7 @@ public final class EngineWorkload implements Runnable {
 		@Override
 		public void onMessage(Connection connection, ByteBuffer message) {
 			Conversation conversation = begin(connection);
+			conversation.taken++;
 			note("onMessage " + connection.remoteAddress().getPort() + " " + (char) message.get(message.position())
 					+ SimulatedPeer.number(message));
 			try {

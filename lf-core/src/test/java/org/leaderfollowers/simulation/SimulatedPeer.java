@@ -4,7 +4,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
@@ -65,6 +67,11 @@ public final class SimulatedPeer {
 	private final boolean halfCloses;
 
 	private final Silence silence;
+
+	/** Where each request ends in the stream of bytes. */
+	private final List<Long> ends = new ArrayList<>();
+
+	private long framedBytes;
 
 	private final ByteArrayOutputStream received = new ByteArrayOutputStream();
 
@@ -164,6 +171,20 @@ public final class SimulatedPeer {
 		return this.ending;
 	}
 
+	/** Returns the number of replies. */
+	public int replies() {
+		return this.replies;
+	}
+
+	/**
+	 * Returns how many requests had arrived as a whole when the server determined what it
+	 * had received because it drains the connection, or -1 if it did not.
+	 */
+	public long arrivedBeforeDrain() {
+		long bytes = this.socket.arrivedAtOtherWhenAsked();
+		return (bytes >= 0) ? this.ends.stream().filter((end) -> end <= bytes).count() : -1;
+	}
+
 	/** Returns the actions that were sent in full and not answered. */
 	public String unanswered() {
 		return this.actions.substring(this.replies, this.sent);
@@ -247,6 +268,8 @@ public final class SimulatedPeer {
 				ByteBuffer message = message(this.simulator, this.frames, this.actions.charAt(this.begun), this.begun);
 				this.begun++;
 				this.unsent = framed(message);
+				this.framedBytes += this.unsent.remaining();
+				this.ends.add(this.framedBytes);
 			}
 			progress = this.unsent.hasRemaining() && this.socket.write(this.unsent) > 0;
 			if (progress) {

@@ -30,6 +30,12 @@ public final class SimulatedSocket {
 	/** When the latest segment to this end arrives: segments do not overtake. */
 	private long latestNanos;
 
+	/** How many bytes were read by this end. */
+	private long readInAll;
+
+	/** How many bytes had arrived when this end asked, or -1. */
+	private long arrivedWhenAsked = -1;
+
 	private @Nullable SimulatedSocket other;
 
 	private boolean connected;
@@ -128,6 +134,17 @@ public final class SimulatedSocket {
 		return this.arrived.size() - this.read;
 	}
 
+	/** Returns the number of bytes that can be read, as the engine asks for it. */
+	int ask() {
+		this.arrivedWhenAsked = this.readInAll + available();
+		return available();
+	}
+
+	/** Returns how many bytes had arrived at the other end when it asked, or -1. */
+	long arrivedAtOtherWhenAsked() {
+		return (this.other != null) ? this.other.arrivedWhenAsked : -1;
+	}
+
 	boolean isReadable() {
 		return available() > 0 || this.endArrived || this.reset;
 	}
@@ -156,6 +173,7 @@ public final class SimulatedSocket {
 		int count = (this.simulator.choose(3) == 0) ? 1 + this.simulator.choose(available) : available;
 		target.put(this.arrived.toByteArray(), this.read, count);
 		this.read += count;
+		this.readInAll += count;
 		this.outstanding -= count;
 		if (available() == 0) {
 			this.arrived.reset();

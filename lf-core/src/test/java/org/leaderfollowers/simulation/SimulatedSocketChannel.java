@@ -171,7 +171,7 @@ final class SimulatedSocketChannel extends SocketChannel implements SimulatedSel
 
 					@Override
 					public int available() {
-						return SimulatedSocketChannel.this.socket.available();
+						return SimulatedSocketChannel.this.socket.ask();
 					}
 
 				};
