@@ -27,7 +27,7 @@ class BlockedOutputTests {
 	private static final int MAX_CONNECTIONS = 20;
 
 	/** Its output is blocked before the server starts. */
-	private static final class Program extends LineProgram {
+	private static final class Mute extends LineProgram {
 
 		private final Thread writer = new Thread(() -> {
 			while (true) {
@@ -65,7 +65,7 @@ class BlockedOutputTests {
 	@Test
 	void leadersServeAllTheSame() {
 		List<Peer> peers = new ArrayList<>();
-		try (ServerProcess server = ServerProcess.of(Program.class).blockOutput().start()) {
+		try (ServerProcess server = ServerProcess.of(Mute.class).blockOutput().start()) {
 			Baseline before = server.baseline();
 			// Leaders log that connections are rejected.
 			for (int i = 0; i < MAX_CONNECTIONS; i++) {

@@ -91,7 +91,7 @@ class CallbackErrorTests {
 			builder.framing(new Lines(null)).correlation(Correlation.byKey((message) -> {
 				fail(Place.KEY);
 				return null;
-			})).connectionGuard(this).sendBufferSize(16_384).readIdle(Duration.ofMillis(300));
+			})).connectionGuard(this).readIdle(Duration.ofMillis(300));
 		}
 
 		@Override

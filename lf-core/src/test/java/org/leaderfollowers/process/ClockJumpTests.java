@@ -34,7 +34,7 @@ class ClockJumpTests {
 	@TempDir
 	private Path directory;
 
-	private static final class Program extends LineProgram {
+	private static final class Timed extends LineProgram {
 
 		@Override
 		void configure(TcpServer.Builder builder) {
@@ -67,7 +67,7 @@ class ClockJumpTests {
 	@Test
 	void timersDoNotCare() throws IOException {
 		Path time = Files.writeString(this.directory.resolve("time"), "+0h\n");
-		ServerProcess.Builder builder = ServerProcess.of(Program.class)
+		ServerProcess.Builder builder = ServerProcess.of(Timed.class)
 			.environment("LD_PRELOAD", library().toString())
 			.environment("FAKETIME_TIMESTAMP_FILE", time.toString())
 			.environment("FAKETIME_CACHE_DURATION", "1")

@@ -35,7 +35,7 @@ class DatagramFaultTests {
 	private static final Duration FLOOD = Duration.ofSeconds(4);
 
 	/** Sends each datagram back, and fails for some. */
-	private static final class Program implements org.leaderfollowers.process.Program, MessageHandler {
+	private static final class Datagrams implements Program, MessageHandler {
 
 		private UdpServer server;
 
@@ -83,7 +83,7 @@ class DatagramFaultTests {
 	@Test
 	void othersAreServedDuringAFlood() throws Exception {
 		ExecutorService floods = Executors.newCachedThreadPool();
-		try (ServerProcess server = ServerProcess.of(Program.class).start()) {
+		try (ServerProcess server = ServerProcess.of(Datagrams.class).start()) {
 			Baseline before = server.baseline();
 			List<Future<Void>> all = new ArrayList<>();
 			for (byte[] datagram : List.of(new byte[0], new byte[1], new byte[1001], new byte[60_000],

@@ -32,8 +32,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 @EnabledOnOs(OS.LINUX)
 class FloodTests {
 
-	/** The memory of a connection is released after it has ended, in any case. */
-	private static final class Program extends LineProgram {
+	/** Has room for all connections of a flood. */
+	private static final class Roomy extends LineProgram {
 
 		@Override
 		void configure(TcpServer.Builder builder) {
@@ -42,7 +42,7 @@ class FloodTests {
 
 	}
 
-	private final ServerProcess server = ServerProcess.of(Program.class).start();
+	private final ServerProcess server = ServerProcess.of(Roomy.class).start();
 
 	private final Baseline before = this.server.baseline();
 

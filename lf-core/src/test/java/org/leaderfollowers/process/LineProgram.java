@@ -59,7 +59,11 @@ class LineProgram implements Program, MessageHandler {
 			.threads(2, MAX_THREADS)
 			.keepAlive(Duration.ofSeconds(1));
 		configure(pool);
-		TcpServer.Builder builder = TcpServer.builder(pool.build()).framing(Framing.line()).handler(this);
+		// Otherwise the system takes megabytes for peers that do not read.
+		TcpServer.Builder builder = TcpServer.builder(pool.build())
+			.framing(Framing.line())
+			.handler(this)
+			.sendBufferSize(16_384);
 		configure(builder);
 		TcpServer server = builder.address(InetAddress.getLoopbackAddress()).port(0).build();
 		server.start();

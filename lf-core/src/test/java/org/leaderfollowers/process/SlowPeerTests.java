@@ -36,10 +36,8 @@ class SlowPeerTests {
 
 		@Override
 		void configure(TcpServer.Builder builder) {
-			// The system takes no more than this, and there are no minimum rates: only
-			// timeouts end slow peers.
-			builder.sendBufferSize(16_384)
-				.messageTimeout(Duration.ofSeconds(4))
+			// No minimum rates: only timeouts end slow peers.
+			builder.messageTimeout(Duration.ofSeconds(4))
 				.writeTimeout(Duration.ofSeconds(4))
 				.idleTimeout(Duration.ofSeconds(4))
 				.minReadRate(0)
