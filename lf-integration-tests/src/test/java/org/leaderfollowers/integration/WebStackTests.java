@@ -95,6 +95,13 @@ class WebStackTests {
 				.header("Content-Type", "text/plain")
 				.POST(HttpRequest.BodyPublishers.ofString("{\"maxThreads\":11}"));
 			assertThat(application.send(POOL + "?maxThreads=11", form).statusCode()).isEqualTo(415);
+			// A browser can send these to another site without asking it.
+			HttpRequest.Builder untyped = HttpRequest.newBuilder()
+				.POST(HttpRequest.BodyPublishers.ofString("{\"maxThreads\":11}"));
+			assertThat(application.send(POOL, untyped).statusCode()).isEqualTo(415);
+			HttpRequest.Builder empty = HttpRequest.newBuilder().POST(HttpRequest.BodyPublishers.noBody());
+			assertThat(application.send(POOL + "?maxThreads=11", empty).statusCode()).isEqualTo(415);
+			assertThat(application.get(POOL).body()).contains("\"max\":9");
 			assertThat(application.audit()).hasSize(7);
 		}
 	}
