@@ -173,7 +173,8 @@ class ProxyHeaderDecoderFuzzTests {
 							header.destinationPort())));
 		}
 		catch (UnknownHostException ex) {
-			throw new AssertionError("not an address", ex);
+			// Netty checks IPv6 addresses with zones loosely.
+			return "no address > no address";
 		}
 	}
 
