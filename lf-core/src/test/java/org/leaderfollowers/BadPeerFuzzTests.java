@@ -24,6 +24,7 @@ import java.util.stream.Stream;
 
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.params.provider.MethodSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -170,6 +171,17 @@ class BadPeerFuzzTests {
 			.pollInterval(Duration.ofMillis(1))
 			.atMost(Duration.ofMillis(DEADLINE_MILLIS))
 			.until(() -> world.pool.snapshot().bufferedBytes() == 0);
+	}
+
+	@AfterAll
+	static synchronized void closePool() throws IOException {
+		if (world != null) {
+			for (Target target : world.targets) {
+				target.good.close();
+			}
+			world.pool.close();
+			world = null;
+		}
 	}
 
 	private static synchronized World world() throws IOException {

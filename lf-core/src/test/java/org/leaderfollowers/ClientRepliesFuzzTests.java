@@ -19,6 +19,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
 
 import com.code_intelligence.jazzer.junit.FuzzTest;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.params.provider.MethodSource;
 
 import static org.assertj.core.api.Assertions.assertThat;

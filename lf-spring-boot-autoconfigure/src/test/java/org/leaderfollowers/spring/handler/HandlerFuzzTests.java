@@ -26,6 +26,7 @@ import jakarta.validation.Valid;
 import jakarta.validation.constraints.Min;
 import jakarta.validation.constraints.NotBlank;
 import jakarta.validation.constraints.Pattern;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnError;
@@ -62,9 +63,11 @@ class HandlerFuzzTests {
 
 	private static List<Socket> sockets;
 
+	private static AnnotationConfigApplicationContext context;
+
 	private static synchronized List<Socket> sockets() {
 		if (sockets == null) {
-			AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext();
+			context = new AnnotationConfigApplicationContext();
 			context.getBeanFactory().setConversionService(CONVERSION);
 			for (String server : SERVERS) {
 				String prefix = "lf.servers." + server;
@@ -81,6 +84,17 @@ class HandlerFuzzTests {
 			sockets = SERVERS.stream().map((server) -> connect(servers.get(server).port())).toList();
 		}
 		return sockets;
+	}
+
+	@AfterAll
+	static synchronized void closeContext() throws IOException {
+		if (sockets != null) {
+			for (Socket socket : sockets) {
+				socket.close();
+			}
+			context.close();
+			sockets = null;
+		}
 	}
 
 	private static Socket connect(int port) {
