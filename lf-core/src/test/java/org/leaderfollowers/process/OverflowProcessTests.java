@@ -6,6 +6,7 @@ import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.ThreadLocalRandom;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -33,14 +34,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 @EnabledOnOs(OS.LINUX)
 class OverflowProcessTests {
 
-	private static final int ROUNDS = 60;
+	private static final int ROUNDS = 20;
 
 	/** Calls the engine from ever deeper frames. */
 	private static final class Deep implements Program, MessageHandler {
 
 		@Override
 		public Server start() {
-			LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(2, 8).build();
+			LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(4, 4).build();
 			TcpServer server = TcpServer.builder(pool)
 				.address(InetAddress.getLoopbackAddress())
 				.port(0)
@@ -107,6 +108,7 @@ class OverflowProcessTests {
 
 	}
 
+	@Tag("stress")
 	@ParameterizedTest
 	@ValueSource(strings = { "sends", "swallows", "owes", "suspends", "closes", "other thread" })
 	void theEngineIsNotCutOffByAnOverflow(String how) {
