@@ -26,6 +26,9 @@ final class CloseSequence {
 	/** After so many failures, the handler cannot be told of the end. */
 	private static final int MAX_FAILURES = 3;
 
+	/** The same if memory is short: after about a minute. */
+	private static final int MAX_SHORTAGES = 10_000;
+
 	private static final VarHandle WHY;
 
 	static {
@@ -149,9 +152,11 @@ final class CloseSequence {
 	 * Called when the engine has failed. The next round skips all waiting. If that fails
 	 * too, the socket is closed at once, and the round after it only reports the end to
 	 * the handler: no code of the application runs here, because the caller may lead.
+	 * @param failure the failure
 	 * @return whether to run another round; if {@code false}, that has failed as well
+	 * @throws OutOfMemoryError if memory was short again. A later round may succeed
 	 */
-	boolean failed() {
+	boolean failed(Throwable failure) {
 		cutShort();
 		this.failures++;
 		if (this.phase != Phase.CLOSED && this.failures > 1) {
@@ -161,6 +166,13 @@ final class CloseSequence {
 			catch (Throwable ex) {
 				EngineLog.INSTANCE.debug("Closing {} failed", this.connection, ex);
 			}
+		}
+		if (failure instanceof OutOfMemoryError shortage && this.failures < MAX_SHORTAGES) {
+			if (this.failures % 2 == 0) {
+				// The next owner begins with the same failure, after a pause.
+				throw shortage;
+			}
+			return true;
 		}
 		return this.failures < MAX_FAILURES;
 	}
@@ -272,17 +284,14 @@ final class CloseSequence {
 			return;
 		}
 		CloseReason reason = reason();
-		try {
-			account(reason);
-		}
-		finally {
-			// First the flag and then the look: whoever asks for the end looks at the
-			// flag after it has left its future, so one of the two completes it.
-			this.closeReported = true;
-			ConnectionWatch watched = this.connection.watch;
-			if (watched != null) {
-				watched.ended(reason);
-			}
+		// If memory is too short, the caller or the next owner repeats it.
+		account(reason);
+		// First the flag and then the look: whoever asks for the end looks at the flag
+		// after it has left its future, so one of the two completes it.
+		this.closeReported = true;
+		ConnectionWatch watched = this.connection.watch;
+		if (watched != null) {
+			watched.ended(reason);
 		}
 	}
 

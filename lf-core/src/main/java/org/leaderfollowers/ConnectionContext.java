@@ -121,10 +121,14 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 	/** Removes and counts a connection that is closed. */
 	void closed(StreamConnection connection, CloseReason reason) {
 		if (this.registry.remove(connection)) {
-			transportClosed(connection.transport, reason);
-			this.registry.closed(reason);
-			if (connection.origin instanceof Permitted permitted) {
-				permitted.permit().closed();
+			try {
+				transportClosed(connection.transport, reason);
+			}
+			finally {
+				this.registry.closed(reason);
+				if (connection.origin instanceof Permitted permitted) {
+					permitted.permit().closed();
+				}
 			}
 		}
 	}

@@ -138,12 +138,17 @@ final class ConnectionRegistry {
 
 	/** Counts a connection that has been removed. */
 	void closed(CloseReason reason) {
-		LongAdder counter = this.closed.get(reason);
-		if (counter != null) {
-			counter.increment();
-		}
+		// First, because a counter may need memory, and the place must be free again.
 		this.open.decrementAndGet();
-		this.onClose.run();
+		try {
+			LongAdder counter = this.closed.get(reason);
+			if (counter != null) {
+				counter.increment();
+			}
+		}
+		finally {
+			this.onClose.run();
+		}
 	}
 
 	void rejected() {

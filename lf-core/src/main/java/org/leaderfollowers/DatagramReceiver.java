@@ -453,7 +453,12 @@ final class DatagramReceiver extends BoundSocket {
 		if (me.turn.datagram instanceof Datagram datagram) {
 			// Another thread may own the handle by now.
 			me.turn.datagram = null;
-			datagram.handled();
+			try {
+				datagram.handled();
+			}
+			catch (Throwable ex) {
+				EngineLog.INSTANCE.error("{} failed, and was not ended", datagram, ex);
+			}
 			return false;
 		}
 		return super.failed(me, failure);

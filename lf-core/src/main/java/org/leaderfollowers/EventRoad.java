@@ -214,6 +214,7 @@ final class EventRoad {
 	private boolean runRound(Participant me, SelectableHandle handle) {
 		EngineEventHandler handler = handle.handler;
 		try {
+			handle.failIfPending();
 			if (prepare(me, handler)) {
 				HandlerProfile profile = handler.profile();
 				try {

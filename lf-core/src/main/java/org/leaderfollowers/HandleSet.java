@@ -67,6 +67,9 @@ public final class HandleSet {
 
 	private volatile Selector selector;
 
+	/** Whether the selector may have lost a change of a key. */
+	private volatile boolean keysInDoubt;
+
 	/** Whether no request will be applied any more. */
 	volatile boolean closed;
 
@@ -236,6 +239,7 @@ public final class HandleSet {
 			this.ready.clear();
 		}
 		this.anyReady = !holds && !this.ready.isEmpty();
+		checkKeys();
 		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
 		long now = this.clock.nanoTime();
 		this.nowNanos = now;
@@ -274,6 +278,53 @@ public final class HandleSet {
 		catch (IOException | RuntimeException ex) {
 			this.updates.endWait();
 			rebuild("waiting failed", ex, promotion);
+		}
+		catch (Error ex) {
+			this.updates.endWait();
+			this.keysInDoubt = true;
+			throw ex;
+		}
+	}
+
+	/**
+	 * Makes the leader check all keys, because memory was short when one was changed. Any
+	 * thread. Allocates nothing.
+	 */
+	void doubtKeys() {
+		this.keysInDoubt = true;
+		wakeLeader();
+	}
+
+	/**
+	 * Repeats changes that the selector may have lost because memory was short: the JDK
+	 * takes a change of interest off its list before it executes it, and marks a channel
+	 * as closed before it cancels the key.
+	 */
+	private void checkKeys() {
+		if (!this.keysInDoubt) {
+			return;
+		}
+		this.keysInDoubt = false;
+		try {
+			for (SelectionKey key : this.selector.keys()) {
+				checkKey(key);
+			}
+		}
+		catch (Error ex) {
+			this.keysInDoubt = true;
+			throw ex;
+		}
+	}
+
+	private static void checkKey(SelectionKey key) {
+		if (!key.channel().isOpen()) {
+			key.cancel();
+		}
+		try {
+			key.interestOps(key.interestOps());
+		}
+		catch (CancelledKeyException ex) {
+			// The next select removes the key.
 		}
 	}
 
@@ -479,7 +530,7 @@ public final class HandleSet {
 		// Cleared before the handler is asked. An owner that sets a deadline too late for
 		// this call sees that there is no timer, and requests one.
 		handle.timerDeadline = EngineEventHandler.NO_DEADLINE;
-		long deadline = handle.handler.deadline(this.nowNanos);
+		long deadline = handle.deadline(this.nowNanos);
 		if (deadline != EngineEventHandler.NO_DEADLINE) {
 			this.deadlines.schedule(handle, deadline);
 			handle.timerDeadline = deadline;
@@ -491,6 +542,10 @@ public final class HandleSet {
 			return;
 		}
 		handle.timerDeadline = EngineEventHandler.NO_DEADLINE;
+		if (handle.isFailurePending()) {
+			demultiplex(handle, SelectableHandle.LOOK);
+			return;
+		}
 		long deadline = handle.handler.deadline(this.nowNanos);
 		if (deadline != EngineEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
 			handle.handler.expire(this.nowNanos);

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.demultiplexing.HandleState;
@@ -54,6 +55,9 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	 */
 	static final int MOVE = 1 << 7;
 
+	/** After this time, a failure that could not be handled is handled once more. */
+	private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
 	/** {@code null} if the handle only has a timer and looks. */
 	private final @Nullable SelectableChannel channel;
 
@@ -86,6 +90,12 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 
 	/** Whether the selector watches the handle, apart from write events. */
 	boolean active;
+
+	/**
+	 * Whether memory was too short to handle a failure of the handler, so that the next
+	 * owner does it. Written by the owner, read by the leader.
+	 */
+	private volatile boolean failurePending;
 
 	/** The operations that are registered with the selector. */
 	byte registeredOperations;
@@ -250,9 +260,13 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	/** Closes the handle permanently. Called by its owner. */
 	void closeByOwner() {
 		markClosed();
-		closeChannel();
-		// The next select frees the descriptor of a registered channel.
-		request(GONE);
+		try {
+			closeChannel();
+		}
+		finally {
+			// The next select frees the descriptor of a registered channel.
+			request(GONE);
+		}
 	}
 
 	/**
@@ -264,9 +278,16 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 		try {
 			return !this.handler.failed(me, failure);
 		}
+		catch (OutOfMemoryError ex) {
+			// The handle must neither stay claimed nor be left half closed.
+			this.failurePending = true;
+			leaveToNextOwner();
+			request(TIMER);
+			return true;
+		}
 		catch (Throwable ex) {
-			// Even the handling of the failure has failed, because memory is short or a
-			// class cannot be loaded. The handle must not stay claimed.
+			// Even the handling of the failure has failed, for example because a class
+			// cannot be loaded. The handle must not stay claimed.
 			if (ex != failure) {
 				failure.addSuppressed(ex);
 			}
@@ -275,6 +296,27 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 			}
 			return true;
 		}
+	}
+
+	/**
+	 * Fails if an earlier owner could not handle a failure of the handler, so that it is
+	 * handled now. Called by the owner before it uses the handler.
+	 */
+	void failIfPending() {
+		if (this.failurePending) {
+			this.failurePending = false;
+			throw new OutOfMemoryError("An earlier failure could not be handled");
+		}
+	}
+
+	/** Whether a failure of the handler is still to be handled. Any thread. */
+	boolean isFailurePending() {
+		return this.failurePending;
+	}
+
+	/** When the leader has to act on the handle. Called by the leader. */
+	long deadline(long nowNanos) {
+		return this.failurePending ? nowNanos + RETRY_NANOS : this.handler.deadline(nowNanos);
 	}
 
 	/** Closes the channel even if another thread works on it. Any thread. */
@@ -286,6 +328,11 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 		}
 		catch (IOException ex) {
 			EngineLog.INSTANCE.debug("Closing {} failed", this, ex);
+		}
+		catch (Error ex) {
+			// The channel counts as closed, but its key may not be cancelled.
+			this.handleSet.doubtKeys();
+			throw ex;
 		}
 	}
 

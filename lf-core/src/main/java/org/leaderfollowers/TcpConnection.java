@@ -560,7 +560,11 @@ class TcpConnection extends FramedConnection {
 				requestTimerIfEarlier();
 				yield this.handle.pause() != Release.LOOK_AGAIN;
 			}
-			default -> true;
+			default -> {
+				// An earlier owner that could not finish may have left it open.
+				this.handle.markClosed();
+				yield true;
+			}
 		};
 	}
 
@@ -568,7 +572,7 @@ class TcpConnection extends FramedConnection {
 	public boolean failed(Participant me, Throwable failure) {
 		me.decoder.forget();
 		requestClose(CloseReason.IO_ERROR, failure);
-		if (closing().failed()) {
+		if (closing().failed(failure)) {
 			return true;
 		}
 		try {
@@ -577,6 +581,7 @@ class TcpConnection extends FramedConnection {
 		finally {
 			closing().noteClosed();
 		}
+		this.handle.markClosed();
 		return false;
 	}
 

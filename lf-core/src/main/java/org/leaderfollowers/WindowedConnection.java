@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.transport.Transport;
 import org.leaderfollowers.internal.window.MessageWindow;
@@ -543,13 +544,22 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	@Override
 	public boolean failed(Participant me, Throwable failure) {
 		boolean released = me.turn.released;
-		if (me.turn.message instanceof WindowedMessage message) {
-			me.turn.message = null;
-			message.discardCopy(this.context.memory());
-			me.decoder.endDetached(me.spareBuffers);
-			requestClose(CloseReason.IO_ERROR, failure);
-			message.window.letGo(message, false);
-			depart(message.window);
+		try {
+			if (me.turn.message instanceof WindowedMessage message) {
+				me.turn.message = null;
+				message.discardCopy(this.context.memory());
+				me.decoder.endDetached(me.spareBuffers);
+				requestClose(CloseReason.IO_ERROR, failure);
+				message.window.letGo(message, false);
+				depart(message.window);
+			}
+		}
+		catch (Throwable ex) {
+			if (!released) {
+				throw ex;
+			}
+			// Another thread may own the handle by now, so this one must not close it.
+			EngineLog.INSTANCE.error("{} failed, and its message was not ended", this, ex);
 		}
 		if (released) {
 			this.handle.request(SelectableHandle.LOOK);

@@ -106,6 +106,13 @@ import org.jspecify.annotations.Nullable;
  * <td>final. Only an owner closes the handle, so no thread works on a closed handle, and
  * no outdated request can arm it again</td>
  * </tr>
+ * <tr>
+ * <td>CLAIMED, CLAIMED_FIRED, CLAIMED_DISARMED, CLOSED</td>
+ * <td>PAUSED</td>
+ * <td>O</td>
+ * <td>memory is too short to close the handle, or to report that it is closed: the next
+ * owner continues, and closes it again</td>
+ * </tr>
  * </table>
  * A new handle is CLAIMED_DISARMED: owned by the thread that creates it, not yet active.
  * <p>
@@ -377,8 +384,19 @@ public abstract class HandleState {
 	}
 
 	/**
-	 * Whether the handle is closed permanently.
-	 * @return {@code true} if no thread will ever own it again
+	 * Leaves a handle, closed or not, to its next owner, and pauses its events. Called by
+	 * its owner, which then requests a timer. Allocates nothing.
+	 */
+	public final void leaveToNextOwner() {
+		// Only the owner leaves these states. A look that the leader has just requested
+		// would be of no use before the timer expires.
+		this.claim = PAUSED;
+	}
+
+	/**
+	 * Whether the handle is closed.
+	 * @return {@code true} if no thread will ever own it again, unless its owner
+	 * {@linkplain #leaveToNextOwner() could not finish}
 	 */
 	public final boolean isMarkedClosed() {
 		return this.claim == CLOSED;

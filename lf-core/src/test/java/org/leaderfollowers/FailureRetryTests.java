@@ -1,0 +1,131 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.nio.channels.Pipe;
+import java.nio.channels.SelectionKey;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.internal.promotion.HandledWork;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Memory stays so short that not even a failure can be handled. The handle is neither
+ * lost nor left half closed: later owners try again until they succeed.
+ */
+@Timeout(120)
+class FailureRetryTests {
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	/** Fails, and cannot handle the failure a few times. */
+	private static final class Failing implements EngineEventHandler {
+
+		private final HandledWork work = new HandledWork("a failing handle", null, null);
+
+		private final AtomicInteger attempts = new AtomicInteger();
+
+		private final int shortages;
+
+		/** Whether the socket was closed before memory was short. */
+		private final boolean halfClosed;
+
+		private volatile @Nullable SelectableHandle handle;
+
+		Failing(int shortages, boolean halfClosed) {
+			this.shortages = shortages;
+			this.halfClosed = halfClosed;
+		}
+
+		private SelectableHandle handle() {
+			SelectableHandle current = this.handle;
+			assertThat(current).isNotNull();
+			return current;
+		}
+
+		@Override
+		public boolean prepare(Participant me) {
+			throw new OutOfMemoryError("made for the test");
+		}
+
+		@Override
+		public boolean failed(Participant me, Throwable failure) {
+			boolean isShort = this.attempts.incrementAndGet() <= this.shortages;
+			if (!isShort || this.halfClosed) {
+				handle().closeByOwner();
+			}
+			if (isShort) {
+				throw new OutOfMemoryError("made for the test");
+			}
+			return false;
+		}
+
+		@Override
+		public void dispatch(Participant me) {
+			throw new IllegalStateException("nothing was prepared");
+		}
+
+		@Override
+		public boolean release(Participant me) {
+			throw new IllegalStateException("the handle was not processed");
+		}
+
+		@Override
+		public HandlerProfile profile() {
+			return handle().profile();
+		}
+
+		@Override
+		public void abandon() {
+		}
+
+		@Override
+		public HandledWork work() {
+			return this.work;
+		}
+
+	}
+
+	@Test
+	void aHandleIsClosedAsSoonAsThereIsMemoryForIt() throws Exception {
+		assertClosed(new Failing(7, false));
+	}
+
+	@Test
+	void theEndOfAClosedHandleIsReachedAsSoonAsThereIsMemoryForIt() throws Exception {
+		assertClosed(new Failing(7, true));
+	}
+
+	private void assertClosed(Failing handler) throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		pool.start();
+		int handles = handles(pool);
+		Pipe pipe = Pipe.open();
+		try (Pipe.SinkChannel sink = pipe.sink()) {
+			pipe.source().configureBlocking(false);
+			SelectableHandle handle = pool.handleSets()
+				.newHandle(pipe.source(), handler, SelectionKey.OP_READ, new HandlerProfile());
+			handler.handle = handle;
+			handle.release();
+			handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+			sink.write(ByteBuffer.allocate(1));
+			Engine.eventually().until(() -> handler.attempts.get() == handler.shortages + 1);
+			Engine.eventually().until(handle::isMarkedClosed);
+			assertThat(pipe.source().isOpen()).isFalse();
+			Engine.eventually().until(() -> handles(pool) == handles);
+			Engine.awaitIdle(pool);
+			assertThat(handler.attempts).hasValue(handler.shortages + 1);
+		}
+	}
+
+	private static int handles(LeaderFollowersPool pool) {
+		return pool.snapshot().handleSets().stream().mapToInt(PoolSnapshot.HandleSetSnapshot::handles).sum();
+	}
+
+}
