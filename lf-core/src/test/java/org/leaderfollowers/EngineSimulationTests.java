@@ -142,6 +142,14 @@ class EngineSimulationTests {
 				Mutation.withoutCall(type("internal.promotion.PromotionProtocol"), "promote", "signalFollower"),
 				Mutation.callReturns(type("internal.promotion.PromotionProtocol"), "promote", "giveUp", 0),
 				Mutation.withoutCall(type("internal.promotion.Vacancies"), "signalFollower", "startUnderWay"),
+				Mutation.withoutCall(type("internal.promotion.Vacancies"), "startUnderWay", "arrive"),
+				Mutation.withoutCall(type("internal.promotion.PromotionProtocol"), "arrive", "signalIfVacant"),
+				Mutation.withoutCall(type("internal.promotion.LifoFollowers"), "leave", "arrive"),
+				Mutation.withoutCall(type("internal.promotion.OrderedFollowers"), "leave", "arrive"),
+				Mutation.withoutCall(type("internal.promotion.Unfolding"), "open", "signalIfVacant"),
+				// Moves between handle sets and pools
+				Mutation.withoutCall(SelectableHandle.class, "moveTo", "cancel"),
+				Mutation.withoutCall(FramedConnection.class, "passOn", "request"),
 				// Handles that are armed, claimed and released
 				Mutation.withoutCall(HandleSet.class, "grant", "applyInterest"),
 				Mutation.withoutCall(HandleSet.class, "deactivate", "applyInterest"),

@@ -2,29 +2,47 @@ package org.leaderfollowers;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.ProcessorTime;
 import org.leaderfollowers.simulation.SimulatedPeer;
 import org.leaderfollowers.simulation.SimulatedPeer.Frames;
 import org.leaderfollowers.simulation.Simulator;
 
 /**
- * The workload of one simulated run: a pool with a server and a client, peers, threads of
- * the application, and an operator. The seed chooses all options, requests and failures.
- * At the end everything must be done, accounted for, and closed.
+ * The workload of one simulated run: a pool with a server, a client and an event source,
+ * sometimes a second pool that connections move to, peers, threads of the application,
+ * and an operator. The seed chooses all options, requests and failures. At the end
+ * everything must be done, accounted for, and closed.
  */
 public final class EngineWorkload implements Runnable {
 
 	/** How long a run may take, in virtual time, once nothing fails any more. */
 	private static final long PATIENCE_NANOS = Duration.ofSeconds(20).toNanos();
 
+	/**
+	 * Handlers that wait for replies can keep every thread busy for two seconds, again
+	 * and again. The socket then takes only a part of a large message. With a message
+	 * timeout of the same length, the peer would have no time left for the rest.
+	 */
+	private static final Duration LONG_MESSAGE = Duration.ofSeconds(8);
+
 	/** How long the engine may keep a peer waiting if nothing fails. */
 	private static final long LONGEST_PAUSE_NANOS = Duration.ofMillis(400).toNanos();
+
+	/** The memory of a pool in which memory is scarce, in bytes. */
+	private static final int LEAST_MEMORY = 65_536;
+
+	/** The longest lease, and some time for the thread that takes over. */
+	private static final long LONGEST_LEASE_NANOS = Duration.ofMillis(50).toNanos();
 
 	private static final long LONGEST_EXCHANGE_NANOS = Duration.ofMillis(1500).toNanos();
 
@@ -40,6 +58,15 @@ public final class EngineWorkload implements Runnable {
 	/** Whether handlers send requests and wait for the replies. */
 	private final boolean nests;
 
+	/** Whether memory is so short that connections are closed. */
+	private final boolean scarce;
+
+	/** Whether there is an event source. */
+	private final @Nullable SourceWorkload source;
+
+	/** The memory of the pools that the workload itself has reserved, in bytes. */
+	private final Map<LeaderFollowersPool, Long> reserved = new LinkedHashMap<>();
+
 	private final Map<Integer, Conversation> conversations = new TreeMap<>();
 
 	private final List<SimulatedPeer> peers = new ArrayList<>();
@@ -53,6 +80,9 @@ public final class EngineWorkload implements Runnable {
 
 	private boolean closing;
 
+	/** Whether the server was closed and another one was started in its place. */
+	private boolean restarted;
+
 	private @Nullable TcpClient client;
 
 	/** The events of a connection. */
@@ -64,7 +94,11 @@ public final class EngineWorkload implements Runnable {
 
 		private int taken;
 
+		/** Whether the operator has closed the connection. */
 		private boolean closedByOperator;
+
+		/** Whether it has not waited for replies. */
+		private boolean closedAtOnce;
 
 		private @Nullable CloseReason end;
 
@@ -77,6 +111,13 @@ public final class EngineWorkload implements Runnable {
 		this.parallel = choose(4) == 0;
 		this.fails = choose(2) == 0;
 		this.nests = choose(2) == 0;
+		this.scarce = choose(8) == 0;
+		this.source = (choose(3) == 0) ? new SourceWorkload(simulator) : null;
+	}
+
+	/** Whether an exchange may fail or take long. */
+	private boolean mayTakeLong() {
+		return this.fails || this.nests || this.scarce || this.closing || this.restarted;
 	}
 
 	private int choose(int bound) {
@@ -89,9 +130,14 @@ public final class EngineWorkload implements Runnable {
 
 	@Override
 	public void run() {
-		LeaderFollowersPool pool = pool();
-		TcpServer server = server(pool);
+		LeaderFollowersPool pool = pool("own");
+		LeaderFollowersPool guest = (choose(3) == 0) ? pool("guest") : null;
+		TcpServer server = server(pool, guest, 0);
+		this.simulator.whenAllWait(this::requireLeaders);
 		server.start();
+		if (this.source != null) {
+			this.source.begin(pool);
+		}
 		TcpClient started = client(pool, server.port());
 		started.start();
 		this.client = started;
@@ -105,7 +151,7 @@ public final class EngineWorkload implements Runnable {
 		for (int i = choose(6); i >= 0; i--) {
 			SimulatedPeer peer = new SimulatedPeer(this.simulator, server.port(), this.frames, actions());
 			// An exchange within a handler may have to wait until it times out.
-			peer.expectProgress((this.fails || this.nests) ? PATIENCE_NANOS : LONGEST_PAUSE_NANOS);
+			peer.expectProgress(mayTakeLong() ? PATIENCE_NANOS : LONGEST_PAUSE_NANOS);
 			this.peers.add(peer);
 			if (choose(3) == 0) {
 				startThread("requester-" + i, this::request);
@@ -117,15 +163,22 @@ public final class EngineWorkload implements Runnable {
 		boolean early = choose(4) == 0;
 		if (!early) {
 			awaitPeers();
+			if (this.source != null) {
+				this.source.awaitEvents(PATIENCE_NANOS);
+			}
+			if (choose(4) == 0) {
+				server = restart(pool, guest, server);
+			}
 		}
-		end(pool, server, started, early);
+		end(pool, guest, server, early);
 	}
 
 	// The parts
 
-	private LeaderFollowersPool pool() {
+	private LeaderFollowersPool pool(String name) {
 		int sets = 1 + choose(3);
-		int min = sets + choose(3);
+		boolean hasSource = this.source != null && name.equals("own");
+		int min = sets + choose(3) + (hasSource ? 1 : 0);
 		int lease = 1 + choose(20);
 		ProcessorTime time = new ProcessorTime() {
 
@@ -141,6 +194,7 @@ public final class EngineWorkload implements Runnable {
 
 		};
 		LeaderFollowersPool.Builder builder = LeaderFollowersPool.builder()
+			.name(name)
 			.selectorProvider(this.simulator.network())
 			.processorTime(time)
 			.threads(min, min + choose(5))
@@ -150,11 +204,19 @@ public final class EngineWorkload implements Runnable {
 			.promotionOrder(PromotionOrder.values()[choose(3)])
 			.promotionLease(Duration.ofNanos(lease * 100_000L))
 			.nestedDispatch(NestedDispatch.values()[choose(2)])
-			.maxBufferedBytes(8_000_000);
+			.maxBufferedBytes(this.scarce ? LEAST_MEMORY : 8_000_000);
+		if (hasSource) {
+			builder.eventSources(SourceWorkload.NAME);
+		}
 		if (choose(2) == 0) {
 			builder.handleSets(sets);
 		}
-		return builder.build();
+		LeaderFollowersPool pool = builder.build();
+		if (this.scarce) {
+			pool.memory().reserve(30_000 + choose(18_000));
+		}
+		this.reserved.put(pool, pool.memory().used());
+		return pool;
 	}
 
 	private Framing framing() {
@@ -165,16 +227,19 @@ public final class EngineWorkload implements Runnable {
 		};
 	}
 
-	private TcpServer server(LeaderFollowersPool pool) {
+	private TcpServer server(LeaderFollowersPool pool, @Nullable LeaderFollowersPool guest, int port) {
 		TcpServer.Builder builder = TcpServer.builder(pool)
-			.port(0)
+			.port(port)
 			.backlog(2 + choose(20))
 			.framing(framing())
 			.maxMessageSize(4000)
 			.idleTimeout(Duration.ofSeconds(this.nests ? 5 : 2))
-			.messageTimeout(Duration.ofSeconds((this.nests || this.fails) ? 8 : 1))
+			.messageTimeout(this.nests ? LONG_MESSAGE : Duration.ofSeconds(1))
 			.drainMessageTimeout(Duration.ofMillis(choose(3) * 250))
 			.handler(new Handler());
+		if (guest != null) {
+			builder.serviceClass(new Classes(pool, guest), pool, guest);
+		}
 		if (this.parallel) {
 			builder.maxInFlightPerConnection(2 + choose(4)).replyOrder(ReplyOrder.ARRIVAL);
 		}
@@ -261,18 +326,17 @@ public final class EngineWorkload implements Runnable {
 		catch (ExchangeException | IllegalStateException | OutOfMemoryError ex) {
 			note("exchange failed: " + ex);
 		}
-		boolean mayTakeLong = this.fails || this.nests || this.closing;
 		long nanos = this.simulator.nanoTime() - began;
 		// Refused connections are retried with pauses, but no reply may wait for the
 		// timeout.
-		if (nanos > (mayTakeLong ? PATIENCE_NANOS : LONGEST_EXCHANGE_NANOS)) {
+		if (nanos > (mayTakeLong() ? PATIENCE_NANOS : LONGEST_EXCHANGE_NANOS)) {
 			this.simulator.fail("an exchange took " + nanos / 1_000_000 + " ms" + this.simulator.describeThreads());
 		}
 	}
 
 	private void operate(LeaderFollowersPool pool, TcpServer server) {
 		this.simulator.sleep(choose(4_000_000));
-		switch (choose(8)) {
+		switch (choose(9)) {
 			case 0 -> {
 				note("pauses");
 				server.pause();
@@ -280,7 +344,7 @@ public final class EngineWorkload implements Runnable {
 				server.resume();
 			}
 			case 1 -> {
-				int min = 3 + choose(4);
+				int min = 4 + choose(4);
 				note("resizes to " + min);
 				pool.resize(min, min + choose(5));
 			}
@@ -288,25 +352,47 @@ public final class EngineWorkload implements Runnable {
 			case 3 -> pool.promotionLease(Duration.ofNanos(100_000 + choose(2_000_000)));
 			case 4 -> pool.snapshot();
 			case 5 -> server.snapshot();
-			case 6 -> closeOne(server);
+			case 6 -> closeConnection(server);
 			default -> {
 			}
 		}
 	}
 
-	/** Closes a connection as an operator does. */
-	private void closeOne(TcpServer server) {
-		List<ConnectionSnapshot> open = server.connections().toList();
-		Connection chosen = open.isEmpty() ? null : server.connection(open.get(choose(open.size())).id());
-		if (chosen != null) {
-			note("closes " + chosen.remoteAddress().getPort());
-			of(chosen).closedByOperator = true;
-			chosen.close(Duration.ofSeconds(30));
+	/** Closes a connection as an operator does, gracefully or at once. */
+	private void closeConnection(TcpServer server) {
+		List<Connection> open = server.openConnections().sorted(Comparator.comparingLong(Connection::id)).toList();
+		if (!open.isEmpty() && choose(3) == 0) {
+			Connection chosen = open.get(choose(open.size()));
+			note("closes " + chosen);
+			Conversation conversation = of(chosen);
+			conversation.closedByOperator = true;
+			if (choose(2) == 0) {
+				conversation.closedAtOnce = true;
+				chosen.close();
+			}
+			else {
+				chosen.close(Duration.ofSeconds(30));
+			}
 		}
 	}
 
 	private Conversation of(Connection connection) {
 		return this.conversations.computeIfAbsent(connection.remoteAddress().getPort(), (port) -> new Conversation());
+	}
+
+	/**
+	 * Closes the server, and starts another one at the same port, which serves a peer.
+	 */
+	private TcpServer restart(LeaderFollowersPool pool, @Nullable LeaderFollowersPool guest, TcpServer server) {
+		note("restarts");
+		this.restarted = true;
+		require(server.close(Duration.ofSeconds(30)), "the server was not drained before the restart");
+		require(server.snapshot().openConnections() == 0, "the closed server counts connections");
+		TcpServer next = server(pool, guest, server.port());
+		next.start();
+		this.peers.add(new SimulatedPeer(this.simulator, next.port(), this.frames, actions()));
+		awaitPeers();
+		return next;
 	}
 
 	private void awaitPeers() {
@@ -322,10 +408,24 @@ public final class EngineWorkload implements Runnable {
 
 	// The end
 
-	private void end(LeaderFollowersPool pool, TcpServer server, TcpClient started, boolean early) {
+	private void end(LeaderFollowersPool pool, @Nullable LeaderFollowersPool guest, TcpServer server, boolean early) {
 		this.closing = early;
+		if (choose(4) == 0) {
+			note("evacuates");
+			require(server.evacuate(new CloseRate(1 + choose(100), ChronoUnit.SECONDS)),
+					"the server does not evacuate");
+			this.simulator.sleep(choose(2_000_000_000));
+		}
 		long began = this.simulator.nanoTime();
 		note("closes");
+		if (guest != null && choose(2) == 0) {
+			// Closes the connections that have moved there. Others cannot follow.
+			require(guest.close(Duration.ofSeconds(30)), "the second pool was not closed");
+		}
+		if (this.source != null && choose(2) == 0) {
+			require(pool.deregister(SourceWorkload.NAME, Duration.ofSeconds(30)), "the source was not deregistered");
+			this.source.check();
+		}
 		if (choose(2) == 0 && !server.close(Duration.ofSeconds(30))) {
 			this.simulator.fail("the server was not drained");
 		}
@@ -334,6 +434,9 @@ public final class EngineWorkload implements Runnable {
 		}
 		long millis = (this.simulator.nanoTime() - began) / 1_000_000;
 		note("closed in " + millis + " ms");
+		if (guest != null && !guest.close(Duration.ofSeconds(30))) {
+			this.simulator.fail("the second pool was not closed:" + this.simulator.describeThreads());
+		}
 		if (millis > 31_000) {
 			this.simulator.fail("closing took " + millis + " ms");
 		}
@@ -341,22 +444,49 @@ public final class EngineWorkload implements Runnable {
 		this.simulator.await("awaits the application", () -> this.applicationThreads == 0,
 				this.simulator.nanoTime() + PATIENCE_NANOS);
 		awaitPeers();
-		check(pool, server, started);
+		check(server);
 	}
 
-	private void check(LeaderFollowersPool pool, TcpServer server, TcpClient started) {
+	private void check(TcpServer server) {
 		if (!this.simulator.await("awaits the threads", () -> this.simulator.living() == 1,
 				this.simulator.nanoTime() + PATIENCE_NANOS)) {
 			this.simulator.fail("threads are left:" + this.simulator.describeThreads());
 		}
 		require(this.simulator.network().open().isEmpty(), "not closed: " + this.simulator.network().open());
 		require(server.snapshot().openConnections() == 0, "the server counts connections");
-		require(pool.memory().used() == 0, pool.memory().used() + " bytes are still reserved");
+		this.reserved.forEach((pool, held) -> require(pool.memory().used() == held,
+				pool.memory().used() - held + " bytes are still reserved in " + pool));
+		if (this.source != null) {
+			this.source.check();
+		}
 		this.conversations.forEach((port, conversation) -> {
 			require(conversation.end != null || conversation.opened == 0, "onClose was not called for " + port);
 			require(conversation.running == 0, "an event of " + port + " has not ended");
 		});
 		this.peers.forEach(this::check);
+	}
+
+	/**
+	 * While a follower waits, each handle set has a leader, and no leader keeps its
+	 * leadership for long after its lease.
+	 */
+	private void requireLeaders() {
+		for (LeaderFollowersPool pool : this.reserved.keySet()) {
+			for (Leadership leadership : pool.handleSets().leaderships()) {
+				boolean isLeft = leadership.isVacant() || (leadership.isLeased()
+						&& this.simulator.nanoTime() - leadership.leasedNanos() > LONGEST_LEASE_NANOS);
+				if (isLeft && hasFollower(pool)) {
+					this.simulator.fail("nobody leads handle set " + leadership.index() + " of " + pool
+							+ " although a follower waits" + this.simulator.describeThreads());
+				}
+			}
+		}
+	}
+
+	private static boolean hasFollower(LeaderFollowersPool pool) {
+		PoolSnapshot snapshot = pool.snapshot();
+		return snapshot.state() == PoolSnapshot.State.RUNNING
+				&& snapshot.threads().stream().anyMatch((thread) -> thread.role() == ThreadRole.FOLLOWER);
 	}
 
 	private void require(boolean holds, String rule) {
@@ -372,24 +502,54 @@ public final class EngineWorkload implements Runnable {
 		Conversation conversation = this.conversations.get(peer.port());
 		CloseReason reason = (conversation != null) ? conversation.end : null;
 		if (reason == null) {
-			require(this.fails || this.closing || !peer.wasConnected(), "no reason: " + peer);
+			require(this.fails || this.scarce || this.closing || !peer.wasConnected(), "no reason: " + peer);
 			return;
 		}
 		boolean right = switch (reason) {
+			case HANDLER_ERROR, IO_ERROR -> this.fails;
 			case LOCAL -> this.fails || conversation.closedByOperator;
-			case HANDLER_ERROR, IO_ERROR, OVERLOADED -> this.fails;
-			case SHUTDOWN -> this.closing;
+			case OVERLOADED -> this.fails || this.scarce;
+			// A second pool that cannot start any thread takes no connections.
+			case SHUTDOWN -> this.closing || (this.fails && this.reserved.size() > 1);
 			case IDLE_TIMEOUT -> peer.fallsSilent() && peer.isAnswered();
 			case MESSAGE_TIMEOUT -> peer.fallsSilent();
 			default -> false;
 		};
 		require(right, "wrong reason " + reason + ": " + peer);
-		if (!this.fails && !peer.hasReset() && (reason == CloseReason.SHUTDOWN || reason == CloseReason.LOCAL)) {
+		if (!this.fails && !peer.hasReset() && !conversation.closedAtOnce
+				&& (reason == CloseReason.SHUTDOWN || reason == CloseReason.LOCAL)) {
 			require(peer.replies() == conversation.taken,
 					"replies are lost, %d messages were handled: %s".formatted(conversation.taken, peer));
 			require(peer.replies() >= peer.arrivedBeforeDrain(),
 					"%d requests had been received: %s".formatted(peer.arrivedBeforeDrain(), peer));
 		}
+	}
+
+	/**
+	 * Chooses one of two pools, before a connection is opened or by its first message.
+	 */
+	private final class Classes implements ServiceClass {
+
+		private final LeaderFollowersPool[] pools;
+
+		Classes(LeaderFollowersPool... pools) {
+			this.pools = pools;
+		}
+
+		private String any() {
+			return this.pools[choose(2)].name();
+		}
+
+		@Override
+		public @Nullable String poolOf(Connection connection) {
+			return (choose(3) == 0) ? any() : null;
+		}
+
+		@Override
+		public @Nullable String poolOf(Connection connection, ByteBuffer firstMessage) {
+			return any();
+		}
+
 	}
 
 	/** Does what a request says, and checks that events do not overlap. */

@@ -59,6 +59,9 @@ final class SimulatedClasses extends ClassLoader {
 			Map.of("allocateDirect", "allocateDirect", "allocate", "allocate"), "java/nio/channels/SocketChannel",
 			Map.of("open", "openSocket"), "java/nio/channels/ServerSocketChannel", Map.of("open", "openServerSocket"));
 
+	/** Decides how many handle sets a pool uses. */
+	private static final String UNFOLDING = "org/leaderfollowers/internal/promotion/Unfolding";
+
 	static {
 		registerAsParallelCapable();
 	}
@@ -177,6 +180,10 @@ final class SimulatedClasses extends ClassLoader {
 		}
 		else if (call.owner.equals("java/util/concurrent/CompletableFuture") && call.name.equals("get")) {
 			replace(code, call, "get");
+		}
+		else if (call.owner.equals(UNFOLDING) && call.name.equals("wanted")) {
+			// A virtual clock measures no load, so the seed chooses it.
+			replace(code, call, "wanted");
 		}
 		else if ((call.name.equals("notify") || call.name.equals("notifyAll")) && call.desc.equals("()V")) {
 			code.set(call, hook(call.name, "(Ljava/lang/Object;)V"));

@@ -79,6 +79,12 @@ public final class SimulatedJdk {
 				: random.nextLong(bound);
 	}
 
+	/** Chooses how many handle sets a pool should use. */
+	public static int wanted(int inUse, double leaders, double processors, double spare) {
+		SimulatedThread self = self();
+		return (self != null) ? self.simulator().load() : inUse;
+	}
+
 	// Threads
 
 	public static void parkNanos(Object blocker, long nanos) {

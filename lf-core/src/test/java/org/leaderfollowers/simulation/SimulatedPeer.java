@@ -62,6 +62,9 @@ public final class SimulatedPeer {
 
 	private final int slowNanos;
 
+	/** How long it thinks between two requests, at most. */
+	private final int thinkNanos;
+
 	private final int resetsAfter;
 
 	private final boolean halfCloses;
@@ -94,6 +97,10 @@ public final class SimulatedPeer {
 
 	private boolean pumpIsDue;
 
+	private long nextRequestNanos;
+
+	private boolean thinks;
+
 	/** When bytes were last received or sent. */
 	private long progressNanos;
 
@@ -108,6 +115,7 @@ public final class SimulatedPeer {
 		this.actions = actions;
 		this.pipeline = 1 + simulator.choose(simulator.choose(3) * 3 + 1);
 		this.slowNanos = (simulator.choose(4) == 0) ? 1 + simulator.choose(20_000_000) : 20_000;
+		this.thinkNanos = (simulator.choose(6) == 0) ? 200_000_000 : 0;
 		this.resetsAfter = simulator.chance(60) ? simulator.choose(actions.length() + 1) : -1;
 		this.halfCloses = simulator.choose(3) == 0;
 		this.silence = simulator.chance(80) ? Silence.values()[1 + simulator.choose(2)] : Silence.NEVER;
@@ -264,9 +272,11 @@ public final class SimulatedPeer {
 		boolean progress = true;
 		while (progress) {
 			if (!this.unsent.hasRemaining() && this.begun < this.actions.length()
-					&& this.begun - this.replies < this.pipeline) {
+					&& this.begun - this.replies < this.pipeline && !isThinking()) {
 				ByteBuffer message = message(this.simulator, this.frames, this.actions.charAt(this.begun), this.begun);
 				this.begun++;
+				this.nextRequestNanos = this.simulator.nanoTime()
+						+ ((this.thinkNanos > 0) ? this.simulator.choose(this.thinkNanos) : 0);
 				this.unsent = framed(message);
 				this.framedBytes += this.unsent.remaining();
 				this.ends.add(this.framedBytes);
@@ -284,6 +294,18 @@ public final class SimulatedPeer {
 		else if (this.halfCloses && this.sent == this.actions.length() && !fallsSilent()) {
 			this.socket.shutdownOutput();
 		}
+	}
+
+	private boolean isThinking() {
+		boolean waits = this.simulator.nanoTime() < this.nextRequestNanos;
+		if (waits && !this.thinks) {
+			this.thinks = true;
+			this.simulator.at(this.nextRequestNanos, "peer " + port() + " has thought", () -> {
+				this.thinks = false;
+				soon();
+			});
+		}
+		return waits;
 	}
 
 	private ByteBuffer framed(ByteBuffer message) {

@@ -128,6 +128,10 @@ public final class SimulatedThread extends Thread {
 		this.stalledUntil = nanos;
 	}
 
+	boolean isStalled(long now) {
+		return this.stalledUntil > now;
+	}
+
 	boolean hasEnded() {
 		return this.ended;
 	}

@@ -31,8 +31,9 @@ import org.jspecify.annotations.Nullable;
  * which the thread with the baton executes when they are due.</li>
  * <li>The steps only depend on the seed. To replay a failure, run its seed again.</li>
  * </ul>
- * Not simulated: the reordering of plain memory accesses, which jcstress covers; TLS and
- * UDP; work inside the JDK's own classes, which counts as one step.
+ * Not simulated: the reordering of plain memory accesses, which jcstress covers; TLS, UDP
+ * and PROXY headers; the load, which the seed chooses; work inside the JDK's own classes,
+ * which counts as one step.
  */
 public final class Simulator {
 
@@ -99,7 +100,13 @@ public final class Simulator {
 
 	private boolean faults;
 
+	private @Nullable Runnable invariant;
+
 	private boolean threadsFail;
+
+	private int load = 1;
+
+	private long nextLoadNanos;
 
 	/** Something that happens without a thread. */
 	private record Event(long nanos, long number, String what, Runnable action) {
@@ -195,6 +202,15 @@ public final class Simulator {
 	/** Ends the faults: what was owed must be done from now on. */
 	public void endFaults() {
 		this.faults = false;
+	}
+
+	/**
+	 * Checks an invariant whenever every thread waits for something that has not happened
+	 * yet. A signal that is lost shows here at once, although a later event would put it
+	 * right.
+	 */
+	public void whenAllWait(Runnable check) {
+		this.invariant = check;
 	}
 
 	/** Lets no thread be started, or ends this. */
@@ -326,6 +342,15 @@ public final class Simulator {
 			this.now += this.random.nextInt(200);
 		}
 		return this.now;
+	}
+
+	/** How many leaders would be busy. Changes from time to time. */
+	int load() {
+		if (this.now >= this.nextLoadNanos) {
+			this.load = 1 + this.random.nextInt(4);
+			this.nextLoadNanos = this.now + this.random.nextInt(2_000_000_000);
+		}
+		return this.load;
 	}
 
 	int nextHash() {
@@ -543,6 +568,9 @@ public final class Simulator {
 			if (next == NEVER || next > LONGEST_NANOS) {
 				fail("nothing goes on:" + describeThreads());
 				return null;
+			}
+			if (this.invariant != null && this.threads.stream().noneMatch((thread) -> thread.isStalled(this.now))) {
+				this.invariant.run();
 			}
 			this.now = Math.max(this.now, next);
 		}
