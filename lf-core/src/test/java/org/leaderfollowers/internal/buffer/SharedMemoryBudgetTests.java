@@ -3,6 +3,7 @@ package org.leaderfollowers.internal.buffer;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /** Tests for a shared {@link MemoryBudget}. */
 class SharedMemoryBudgetTests {
@@ -51,6 +52,14 @@ class SharedMemoryBudgetTests {
 		assertThat(this.one.transfer(50, small)).isTrue();
 		assertThat(this.one.usedTogether()).isEqualTo(10);
 		assertThat(small.used()).isEqualTo(50);
+	}
+
+	@Test
+	void memoryThatCannotBeAllocatedIsNotCharged() {
+		MemoryBudget large = new MemoryBudget(Long.MAX_VALUE);
+		// No virtual machine has arrays of this length.
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> large.allocate(Integer.MAX_VALUE));
+		assertThat(large.used()).isZero();
 	}
 
 }
