@@ -242,6 +242,9 @@ public final class EngineWorkload implements Runnable {
 		}
 		if (this.parallel) {
 			builder.maxInFlightPerConnection(2 + choose(4)).replyOrder(ReplyOrder.ARRIVAL);
+			if (choose(2) == 0) {
+				builder.messageOrder((message) -> SimulatedPeer.number(message) % 2);
+			}
 		}
 		return builder.build();
 	}
