@@ -192,6 +192,9 @@ public final class AttackComparison {
 			}
 			opened = attacker.opened();
 			closed = attacker.closedByServer();
+			for (String failure = tally.nextFailure(); failure != null; failure = tally.nextFailure()) {
+				this.out.println("# " + target.id() + ", " + failure);
+			}
 			awaitDescriptors(process, before);
 			boolean alive = isServed(target, address, tls);
 			boolean exists = server.process().isAlive();
