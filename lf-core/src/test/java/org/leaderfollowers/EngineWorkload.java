@@ -485,8 +485,9 @@ public final class EngineWorkload implements Runnable {
 				boolean isLeft = leadership.isVacant() || (leadership.isLeased()
 						&& this.simulator.nanoTime() - leadership.leasedNanos() > LONGEST_LEASE_NANOS);
 				if (isLeft && hasFollower(pool)) {
-					this.simulator.fail("nobody leads handle set " + leadership.index() + " of " + pool
-							+ " although a follower waits" + this.simulator.describeThreads());
+					this.simulator
+						.fail("handle set %d of %s is %s although a follower waits%s".formatted(leadership.index(),
+								pool, leadership.isVacant() ? "vacant" : "leased", this.simulator.describeThreads()));
 				}
 			}
 		}

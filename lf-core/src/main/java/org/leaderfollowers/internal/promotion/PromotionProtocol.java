@@ -170,8 +170,10 @@ public final class PromotionProtocol {
 	 */
 	private void giveWay(Member me) {
 		this.leases.endUnwatched(me);
-		if (this.vacancies.isAny() && !this.vacancies.signalFollower()) {
-			giveUp(me, this.clock.nanoTime());
+		if (this.vacancies.isAny() && !this.vacancies.signalFollower() && giveUp(me, this.clock.nanoTime())
+				&& !this.followers.isEmpty()) {
+			// A thread has begun to wait since, and may have seen the own set still led.
+			this.vacancies.signalFollower();
 		}
 	}
 
