@@ -17,7 +17,8 @@ import org.apache.tomcat.util.net.SSLHostConfigCertificate;
 
 /**
  * Tomcat with its defaults, and the timeout of 20 seconds that its own configuration file
- * has. Its protocol is HTTP/1.1, and a message is a body.
+ * has. It does not limit the number of requests of a connection, as the others do not.
+ * Its protocol is HTTP/1.1, and a message is a body.
  */
 final class TomcatTarget {
 
@@ -57,6 +58,8 @@ final class TomcatTarget {
 		connector.setPort(0);
 		connector.setProperty("address", "127.0.0.1");
 		connector.setProperty("connectionTimeout", CONNECTION_TIMEOUT_MS);
+		// By default it closes a connection after 100 requests, which is no failure
+		connector.setProperty("maxKeepAliveRequests", "-1");
 		return connector;
 	}
 
