@@ -215,12 +215,10 @@ final class PoolThreads extends ThreadSupply {
 		}
 		me.restoreInterrupt();
 		pool().threadEnded();
-		if (!isStopping()) {
-			// Another thread may have left a vacancy because it relied on this thread, or
-			// because the maximum number of threads was reached; or this thread itself
-			// has left the vacancy.
-			pool().promotion().signalIfVacant();
-		}
+		// Another thread may have left a vacancy because it relied on this thread, or
+		// because the maximum number of threads was reached; or this thread itself has
+		// left the vacancy.
+		startIfWanted();
 	}
 
 	/**
@@ -250,6 +248,13 @@ final class PoolThreads extends ThreadSupply {
 			if (joins) {
 				leave(me);
 			}
+		}
+	}
+
+	/** Starts or wakes a thread if a handle set needs one. Any thread. */
+	void startIfWanted() {
+		if (!isStopping()) {
+			pool().promotion().signalIfVacant();
 		}
 	}
 

@@ -36,6 +36,8 @@ import org.slf4j.event.Level;
  * leader that waits for events changes no value. After half of the time, the watchdog
  * therefore wakes it once. If the whole process was stopped meanwhile, the threads get a
  * few more looks to come back.
+ * <p>
+ * It also tries again to start a thread that the system has refused.
  */
 final class PoolWatchdog {
 
@@ -78,6 +80,9 @@ final class PoolWatchdog {
 	private final List<PoolAlarm> news = new ArrayList<>();
 
 	private Set<Long> deadlocked = Set.of();
+
+	/** How many threads could not be started until the last look. */
+	private long startFailures;
 
 	private long deadlocksNanos;
 
@@ -152,6 +157,7 @@ final class PoolWatchdog {
 
 	/** Looks once. Called by one thread at a time. */
 	void look() {
+		retryStart();
 		long now = this.clock.nanoTime();
 		List<PoolAlarm> found = new ArrayList<>();
 		this.news.clear();
@@ -164,6 +170,18 @@ final class PoolWatchdog {
 		this.alarms = List.copyOf(found);
 		for (PoolAlarm alarm : this.news) {
 			tell(alarm);
+		}
+	}
+
+	/**
+	 * Starts a thread that the system refused before the last look. If all threads of the
+	 * pool are blocked in handlers, no other thread would try again.
+	 */
+	private void retryStart() {
+		long failures = this.threads.startFailures();
+		if (failures != this.startFailures) {
+			this.startFailures = failures;
+			this.threads.startIfWanted();
 		}
 	}
 

@@ -30,10 +30,7 @@ class LineProgram implements Program, MessageHandler {
 
 	static final int MAX_THREADS = 8;
 
-	/**
-	 * Passed by {@code wait}: by one with {@code release one}, by all with
-	 * {@code release}.
-	 */
+	/** Passed by {@code wait}, by all with {@code release}. */
 	private final Semaphore gate = new Semaphore(0);
 
 	private final AtomicInteger waiting = new AtomicInteger();
@@ -108,10 +105,6 @@ class LineProgram implements Program, MessageHandler {
 		switch (question) {
 			case "release" -> {
 				this.gate.release(1_000_000);
-				return true;
-			}
-			case "release one" -> {
-				this.gate.release();
 				return true;
 			}
 			case "waiting" -> {
