@@ -76,7 +76,9 @@ final class Admission {
 			return;
 		}
 		catch (Error ex) {
+			// Usually memory is short.
 			drop(channel, transport, permit);
+			this.context.registry().rejected();
 			throw ex;
 		}
 		connection.open();
@@ -109,9 +111,13 @@ final class Admission {
 
 	private void drop(SocketChannel channel, @Nullable Transport transport, ConnectionGuard.@Nullable Permit permit) {
 		closeQuietly(channel);
-		this.context.transportClosed(transport, null);
-		if (permit != null) {
-			permit.closed();
+		try {
+			this.context.transportClosed(transport, null);
+		}
+		finally {
+			if (permit != null) {
+				permit.closed();
+			}
 		}
 	}
 

@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.nio.channels.SelectableChannel;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
@@ -84,7 +85,13 @@ abstract class BoundSocket implements EngineEventHandler {
 		// if there are no descriptors left.
 		Claim claim = this.handle.claimForLook();
 		if (claim == Claim.CLAIMED) {
-			workAlone();
+			try {
+				workAlone();
+			}
+			catch (Throwable ex) {
+				// Otherwise the handle would stay claimed.
+				this.handle.closeAfterFailure(Objects.requireNonNull(Participant.current()), ex);
+			}
 		}
 		else if (claim == Claim.OWNER_LOOKS_AGAIN) {
 			this.handle.handleSet().deactivate(this.handle);

@@ -75,9 +75,20 @@ final class ConnectionRegistry {
 		return this.latestId.incrementAndGet();
 	}
 
+	/**
+	 * Adds a connection.
+	 * @throws Error if memory is short. The connection is not registered then
+	 */
 	void add(TcpConnection connection) {
-		this.connections.put(connection, connection);
-		this.accepted.increment();
+		try {
+			this.connections.put(connection, connection);
+			this.accepted.increment();
+		}
+		catch (Error ex) {
+			// A map may fail after it has added the connection.
+			this.connections.remove(connection);
+			throw ex;
+		}
 		this.open.incrementAndGet();
 	}
 

@@ -1,8 +1,15 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 
 import org.leaderfollowers.internal.logging.EngineLog;
+import org.slf4j.event.Level;
+import org.slf4j.helpers.MessageFormatter;
 
 /**
  * The classes of the engine that are used for the first time while messages are handled,
@@ -39,8 +46,9 @@ final class EngineClasses {
 	private EngineClasses() {
 	}
 
-	/** Initialises the classes. */
+	/** Initialises the classes, and those of the JDK and of the log that they need. */
 	static void initialize() {
+		useLibraries();
 		for (String name : NAMES) {
 			try {
 				Class.forName("org.leaderfollowers." + name, true, EngineClasses.class.getClassLoader());
@@ -48,6 +56,21 @@ final class EngineClasses {
 			catch (ClassNotFoundException ex) {
 				EngineLog.INSTANCE.debug("The engine has no class {}", name);
 			}
+		}
+	}
+
+	/**
+	 * Does what the first connection, the first collision and the first line would do.
+	 */
+	private static void useLibraries() {
+		ThreadLocalRandom.current();
+		ByteBuffer.allocateDirect(1);
+		MessageFormatter.arrayFormat("%s {}".formatted(Level.WARN), new Object[] { "", new Throwable() });
+		try (SocketChannel channel = SocketChannel.open()) {
+			channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+		}
+		catch (IOException ex) {
+			EngineLog.INSTANCE.debug("No socket could be opened to initialise its classes", ex);
 		}
 	}
 

@@ -40,7 +40,8 @@ public final class HandleSet {
 
 	private static final EngineLog logger = EngineLog.INSTANCE;
 
-	private static final long REBUILD_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
+	private static final Consumer<SelectionKey> IGNORE = (key) -> {
+	};
 
 	private static final long BROKEN_SELECTOR_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
@@ -49,8 +50,6 @@ public final class HandleSet {
 	private final HandleSets siblings;
 
 	private final Clock clock;
-
-	private final SelectorProvider selectorProvider;
 
 	private final FailureLog failureLog;
 
@@ -66,9 +65,6 @@ public final class HandleSet {
 	private final EventCounters events = new EventCounters();
 
 	private volatile Selector selector;
-
-	/** Whether the selector may have lost a change of a key. */
-	private volatile boolean keysInDoubt;
 
 	/** Whether no request will be applied any more. */
 	volatile boolean closed;
@@ -97,18 +93,17 @@ public final class HandleSet {
 
 	private final PrematureReturns prematureReturns = new PrematureReturns();
 
-	private long rebuiltNanos;
+	private final SelectorRepair repair;
 
 	HandleSet(String name, int index, HandleSets siblings, Clock clock, SelectorProvider selectorProvider,
 			FailureLog failureLog) {
 		this.name = name;
 		this.siblings = siblings;
 		this.clock = clock;
-		this.selectorProvider = selectorProvider;
 		this.failureLog = failureLog;
 		this.nowNanos = clock.nanoTime();
 		this.leadership = new WaitingLeadership(index, this.nowNanos, !siblings.deal().isInUse(index));
-		this.rebuiltNanos = this.nowNanos - REBUILD_INTERVAL_NANOS;
+		this.repair = new SelectorRepair(this, selectorProvider, this.nowNanos);
 		try {
 			this.selector = selectorProvider.openSelector();
 			// The JDK initialises the closing of sockets when the first socket is closed,
@@ -239,17 +234,14 @@ public final class HandleSet {
 			this.ready.clear();
 		}
 		this.anyReady = !holds && !this.ready.isEmpty();
-		checkKeys();
-		this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
-		long now = this.clock.nanoTime();
-		this.nowNanos = now;
-		this.deadlines.poll(now, this.onExpiry);
+		Error failure = applyChanges(promotion);
+		long now = this.nowNanos;
 		long wait = Math.min(this.deadlines.maxWaitNanos(now), deadlineNanos - now);
 		try {
 			if (!this.longWait) {
 				this.longWait = true;
 			}
-			if (this.anyReady || wait <= 0 || !this.updates.beginWait() || promotion.isStopping()) {
+			if (failure != null || this.anyReady || wait <= 0 || !this.updates.beginWait() || promotion.isStopping()) {
 				// There is work already; the kernel may report more.
 				this.updates.endWait();
 				this.selector.selectNow(this.onReady);
@@ -281,8 +273,34 @@ public final class HandleSet {
 		}
 		catch (Error ex) {
 			this.updates.endWait();
-			this.keysInDoubt = true;
+			this.repair.doubtKeys();
 			throw ex;
+		}
+		if (failure != null) {
+			throw failure;
+		}
+	}
+
+	/**
+	 * Applies the requested updates and calls the handles whose deadlines have passed.
+	 * @return an error, usually because memory is short: the leader takes the events of
+	 * the other handles nevertheless, before it fails
+	 */
+	private @Nullable Error applyChanges(PromotionProtocol promotion) {
+		try {
+			this.repair.checkKeys(this.selector);
+			if (this.repair.hasLostKey() && this.repair.isAllowed(this.nowNanos)) {
+				rebuild("it has lost a closed channel, because memory was short", null, promotion);
+			}
+			this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
+			this.nowNanos = this.clock.nanoTime();
+			this.deadlines.poll(this.nowNanos, this.onExpiry);
+			return null;
+		}
+		catch (Error ex) {
+			this.repair.doubtKeys();
+			this.nowNanos = this.clock.nanoTime();
+			return ex;
 		}
 	}
 
@@ -291,41 +309,8 @@ public final class HandleSet {
 	 * thread. Allocates nothing.
 	 */
 	void doubtKeys() {
-		this.keysInDoubt = true;
+		this.repair.doubtKeys();
 		wakeLeader();
-	}
-
-	/**
-	 * Repeats changes that the selector may have lost because memory was short: the JDK
-	 * takes a change of interest off its list before it executes it, and marks a channel
-	 * as closed before it cancels the key.
-	 */
-	private void checkKeys() {
-		if (!this.keysInDoubt) {
-			return;
-		}
-		this.keysInDoubt = false;
-		try {
-			for (SelectionKey key : this.selector.keys()) {
-				checkKey(key);
-			}
-		}
-		catch (Error ex) {
-			this.keysInDoubt = true;
-			throw ex;
-		}
-	}
-
-	private static void checkKey(SelectionKey key) {
-		if (!key.channel().isOpen()) {
-			key.cancel();
-		}
-		try {
-			key.interestOps(key.interestOps());
-		}
-		catch (CancelledKeyException ex) {
-			// The next select removes the key.
-		}
 	}
 
 	private long maxWaitNanos(PromotionProtocol promotion) {
@@ -347,8 +332,7 @@ public final class HandleSet {
 	/** Makes the selector free closed channels. Only the leader does not block here. */
 	void freeClosedChannels() {
 		try {
-			this.selector.selectNow((key) -> {
-			});
+			this.selector.selectNow(IGNORE);
 		}
 		catch (IOException | ClosedSelectorException ex) {
 			logger.debug("Handle set '{}' could not free closed channels", this.name, ex);
@@ -369,6 +353,7 @@ public final class HandleSet {
 		}
 		catch (Throwable ex) {
 			// For example because memory is short. The handle is reported again.
+			this.repair.doubtKeys();
 			this.failureLog.error("Leading handle set '%s' failed", this, ex);
 		}
 	}
@@ -446,6 +431,7 @@ public final class HandleSet {
 		}
 		catch (Error ex) {
 			// Usually because memory is short. No other thread repeats the requests.
+			this.repair.doubtKeys();
 			request(handle, requests);
 			throw ex;
 		}
@@ -561,42 +547,20 @@ public final class HandleSet {
 	}
 
 	/**
-	 * Replaces a selector that no longer waits: the usual remedy for defects of kernels
-	 * and runtimes (Netty has had it since 2012). At most once in ten seconds. In
-	 * between, the leader pauses, so that a broken selector does not occupy a processor.
+	 * Replaces a selector that no longer waits, but not too often: in between, the leader
+	 * pauses, so that a broken selector does not occupy a processor.
 	 */
 	private void rebuild(String reason, @Nullable Exception cause, PromotionProtocol promotion) {
 		this.prematureReturns.clear();
 		if (promotion.isStopping()) {
 			return;
 		}
-		if (this.nowNanos - this.rebuiltNanos < REBUILD_INTERVAL_NANOS) {
+		if (!this.repair.isAllowed(this.nowNanos)) {
 			this.clock.parkNanos(this, BROKEN_SELECTOR_PAUSE_NANOS);
 			this.nowNanos = this.clock.nanoTime();
 			return;
 		}
-		this.rebuiltNanos = this.nowNanos;
-		logger.warn("The selector of handle set '{}' is replaced: {}", this.name, reason, cause);
-		Selector broken = this.selector;
-		try {
-			Selector replacement = this.selectorProvider.openSelector();
-			for (SelectionKey key : broken.keys()) {
-				SelectableHandle handle = (SelectableHandle) key.attachment();
-				if (key.isValid()) {
-					try {
-						handle.key = handle.channel().register(replacement, handle.registeredOperations, handle);
-					}
-					catch (ClosedChannelException ex) {
-						demultiplex(handle, SelectableHandle.LOOK);
-					}
-				}
-			}
-			this.selector = replacement;
-			broken.close();
-		}
-		catch (IOException ex) {
-			logger.error("The selector of handle set '{}' could not be replaced; the leader retries", this.name, ex);
-		}
+		this.selector = this.repair.replace(this.selector, this.nowNanos, reason, cause);
 	}
 
 	/** Closes the remaining handles. Called by the last thread of the pool. */

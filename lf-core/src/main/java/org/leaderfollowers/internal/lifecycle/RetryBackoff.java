@@ -74,12 +74,14 @@ public final class RetryBackoff {
 			// An attempt during the pause does not make the pause longer.
 			return;
 		}
-		if (this.pauseNanos == FIRST_PAUSE_NANOS && this.log.tryAcquire() >= 0) {
+		boolean isFirst = this.pauseNanos == FIRST_PAUSE_NANOS;
+		// Before the line, for which memory may be too short.
+		this.retryNanos = System.nanoTime() + this.pauseNanos;
+		this.pauseNanos = Math.min(this.pauseNanos * 2, LONGEST_PAUSE_NANOS);
+		if (isFirst && this.log.tryAcquire() >= 0) {
 			this.announced = true;
 			EngineLog.INSTANCE.withoutBlocking(Level.WARN, this.warning, this.server, cause.toString());
 		}
-		this.retryNanos = System.nanoTime() + this.pauseNanos;
-		this.pauseNanos = Math.min(this.pauseNanos * 2, LONGEST_PAUSE_NANOS);
 	}
 
 	/** Records a success. */

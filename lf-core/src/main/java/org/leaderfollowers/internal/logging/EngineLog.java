@@ -117,10 +117,10 @@ public final class EngineLog {
 	}
 
 	private void pass(Level level, String format, boolean mayBlock, @Nullable Object... arguments) {
-		if (!logger.isEnabledForLevel(level)) {
-			return;
-		}
 		try {
+			if (!logger.isEnabledForLevel(level)) {
+				return;
+			}
 			// Formatted by the caller: the arguments may change later.
 			FormattingTuple tuple = MessageFormatter.arrayFormat(format, arguments);
 			String line = RateLimit.printable(tuple.getMessage());
