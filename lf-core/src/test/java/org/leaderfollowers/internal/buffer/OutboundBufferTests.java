@@ -89,6 +89,35 @@ class OutboundBufferTests {
 	}
 
 	@Test
+	void aFrameIsWrittenAtOnceAfterTheLastByteThatWaitedWasWritten() throws Exception {
+		this.socket.room = 0;
+		assertThat(send("a", 100)).isEqualTo(Sent.BEGAN_TO_WAIT);
+		this.socket.room = 100;
+		assertThat(this.outbound.flush(this.socket, 100)).isZero();
+		assertThat(send("b", 100)).isEqualTo(Sent.WRITTEN);
+		assertThat(hold("c")).isEqualTo(Sent.WAITS);
+		assertThat(this.outbound.uncork(this.socket)).isEqualTo(Sent.WRITTEN);
+		assertThat(this.socket.text()).isEqualTo("abc");
+	}
+
+	@Test
+	void bytesThatWaitAreReleasedFromTheBudgetThatTheyWereTransferredTo() throws Exception {
+		MemoryBudget next = new MemoryBudget(1000);
+		this.socket.room = 0;
+		send("abc", 100);
+		assertThat(this.outbound.transfer(next)).isTrue();
+		assertThat(this.budget.used()).isZero();
+		assertThat(next.used()).isEqualTo(3);
+		send("defghij", 100);
+		assertThat(this.budget.used()).isZero();
+		assertThat(next.used()).isGreaterThanOrEqualTo(10);
+		this.socket.room = 100;
+		assertThat(this.outbound.flush(this.socket, 100)).isZero();
+		assertThat(this.budget.used()).isZero();
+		assertThat(next.used()).isZero();
+	}
+
+	@Test
 	void theFirstThatWaitsIsToldWhenAHeldOneComesBefore() throws Exception {
 		this.socket.room = 0;
 		hold("a");
