@@ -1,0 +1,84 @@
+package org.leaderfollowers.internal.buffer;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests which bytes are kept of messages that arrive in parts, and how much memory is
+ * reserved for them.
+ */
+class PartialMessageTests {
+
+	private static final int LIMIT = 100_000;
+
+	private final MemoryBudget budget = new MemoryBudget(1_000_000);
+
+	private final SpareBuffers buffers = new SpareBuffers(this.budget);
+
+	private PartialMessage keep(@Nullable PartialMessage previous, String text) {
+		PartialMessage kept = PartialMessage.keep(previous, ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)),
+				0, 0, LIMIT, this.buffers);
+		assertThat(kept).isNotNull();
+		return kept;
+	}
+
+	private static String text(PartialMessage kept) {
+		ByteBuffer copy = ByteBuffer.allocate(kept.size());
+		kept.restore(copy);
+		return new String(copy.array(), StandardCharsets.US_ASCII);
+	}
+
+	@Test
+	void memoryThatIsTooSmallIsReleasedWhenItIsReplaced() {
+		PartialMessage kept = keep(keep(null, "a".repeat(100)), "b".repeat(10_000));
+		assertThat(this.budget.used()).isEqualTo(kept.capacity());
+		ByteBuffer appendable = kept.appendable(20_000, LIMIT, this.buffers);
+		assertThat(appendable).isNotNull();
+		assertThat(appendable.remaining()).isGreaterThanOrEqualTo(20_000);
+		assertThat(this.budget.used()).isEqualTo(kept.capacity());
+		assertThat(text(kept)).isEqualTo("b".repeat(10_000));
+		kept.discard(this.buffers);
+		assertThat(this.budget.used()).isZero();
+	}
+
+	@Test
+	void nextInputReplacesTheRestOfAnEarlierOne() {
+		PartialMessage kept = keep(null, "handled rest");
+		kept.content();
+		kept.keepFrom(8, 12, 0, 0);
+		assertThat(text(kept)).isEqualTo("rest");
+		assertThat(text(keep(kept, "next"))).isEqualTo("next");
+	}
+
+	@Test
+	void bytesAreAppendedToTheRestOfAnEarlierInput() {
+		PartialMessage kept = keep(null, "handled rest");
+		kept.content();
+		kept.keepFrom(8, 12, 0, 0);
+		ByteBuffer appendable = kept.appendable(4, LIMIT, this.buffers);
+		assertThat(appendable).isNotNull();
+		appendable.put("more".getBytes(StandardCharsets.US_ASCII)).flip();
+		kept.keepAll(7);
+		assertThat(text(kept)).isEqualTo("restmore");
+		assertThat(kept.scanned()).isEqualTo(7);
+	}
+
+	@Test
+	void spareBufferIsHandedOutOnce() {
+		ByteBuffer first = this.buffers.take(100);
+		assertThat(first).isNotNull();
+		this.buffers.giveBack(first);
+		assertThat(this.budget.used()).isZero();
+		ByteBuffer second = this.buffers.take(100);
+		ByteBuffer third = this.buffers.take(100);
+		assertThat(second).isSameAs(first);
+		assertThat(third).isNotNull().isNotSameAs(second);
+		assertThat(this.budget.used()).isEqualTo(200);
+	}
+
+}
