@@ -1,0 +1,84 @@
+package org.leaderfollowers.internal.exchange;
+
+import java.nio.ByteBuffer;
+import java.util.concurrent.CompletableFuture;
+
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.exchange.Exchange.State;
+import org.leaderfollowers.internal.exchange.ExchangeTable.Registration;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Tests the places of exchanges, and when futures time out. */
+class ExchangeTableTests {
+
+	private final ExchangeTable table = new KeyedExchanges(2);
+
+	private static Exchange until(long deadlineNanos) {
+		return Exchange.ofFuture(deadlineNanos, new CompletableFuture<ByteBuffer>());
+	}
+
+	private Exchange registered(String key, long deadlineNanos) {
+		Exchange exchange = until(deadlineNanos);
+		assertThat(this.table.register(exchange, key)).isEqualTo(Registration.REGISTERED);
+		return exchange;
+	}
+
+	@Test
+	void exchangeThatEndsFreesItsPlace() {
+		Exchange first = registered("a", 10);
+		Exchange second = registered("b", 10);
+		assertThat(this.table.hasPlace()).isFalse();
+		assertThat(this.table.register(until(10), "c")).isEqualTo(Registration.FULL);
+		assertThat(this.table.take("a")).isSameAs(first);
+		assertThat(this.table.taken()).isOne();
+		registered("c", 10);
+		this.table.withdraw(second);
+		assertThat(this.table.taken()).isOne();
+		registered("d", 10);
+	}
+
+	@Test
+	void nextFutureTimesOutAfterTheEarliest() {
+		Exchange first = registered("a", 10);
+		Exchange second = registered("b", 20);
+		assertThat(this.table.deadlineNanos()).isEqualTo(10);
+		assertThat(this.table.expire(9)).isEmpty();
+		assertThat(this.table.deadlineNanos()).isEqualTo(10);
+		assertThat(this.table.expire(10)).containsExactly(first);
+		assertThat(this.table.deadlineNanos()).isEqualTo(20);
+		assertThat(this.table.expire(20)).containsExactly(second);
+		assertThat(this.table.deadlineNanos()).isEqualTo(ExchangeTable.NO_DEADLINE);
+	}
+
+	@Test
+	void tableThatIsClosedHasNoExchangesAndTakesNone() {
+		Exchange lost = registered("a", 10);
+		registered("b", 10).end(State.CANCELLED);
+		this.table.overdue();
+		assertThat(this.table.pending()).isOne();
+		assertThat(this.table.close()).containsExactly(lost);
+		assertThat(lost.state()).isEqualTo(State.LOST);
+		assertThat(this.table.taken()).isZero();
+		assertThat(this.table.pending()).isZero();
+		assertThat(this.table.deadlineNanos()).isEqualTo(ExchangeTable.NO_DEADLINE);
+		assertThat(this.table.register(until(10), "c")).isEqualTo(Registration.CLOSED);
+		assertThat(this.table.overdue()).isZero();
+	}
+
+	@Test
+	void replyThatComesLateIsNotOverdueAnyMore() {
+		registered("a", 10);
+		registered("b", 10);
+		assertThat(this.table.expire(10)).hasSize(2);
+		assertThat(this.table.overdue()).isOne();
+		assertThat(this.table.overdue()).isEqualTo(2);
+		assertThat(this.table.pending()).isZero();
+		assertThat(this.table.take("a")).isNotNull();
+		this.table.late();
+		assertThat(this.table.taken()).isOne();
+		assertThat(this.table.pending()).isZero();
+		assertThat(this.table.overdue()).isEqualTo(2);
+	}
+
+}
