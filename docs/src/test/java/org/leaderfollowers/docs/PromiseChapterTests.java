@@ -31,7 +31,7 @@ class PromiseChapterTests {
 			.results()
 			.map((test) -> test.group(1))
 			.collect(Collectors.toCollection(TreeSet::new));
-		assertThat(named).hasSizeGreaterThan(30);
+		assertThat(named).hasSizeGreaterThan(60);
 		assertThat(tests()).containsAll(named);
 	}
 
