@@ -7,8 +7,11 @@ package org.leaderfollowers;
 public enum CloseReason {
 
 	/**
-	 * The application called {@link Connection#close()}; all replies were written, except
-	 * those that were kept for {@link ReplyOrder#ARRIVAL}.
+	 * The application, or an operator, closed the connection by
+	 * {@link Connection#close()} or {@link Connection#close(java.time.Duration)}; all
+	 * replies were written, except those that were kept for {@link ReplyOrder#ARRIVAL}.
+	 * With a grace period, every message received was answered as well, unless the period
+	 * ended first.
 	 */
 	LOCAL(true),
 
@@ -100,9 +103,11 @@ public enum CloseReason {
 	IO_ERROR(false),
 
 	/**
-	 * The server stopped, or the pool of the connection; every message received was
-	 * answered, except a first message that has {@linkplain ServiceClass chosen} a pool
-	 * that is closing.
+	 * The server stopped or was {@linkplain TcpServer#evacuate evacuated}, or the pool of
+	 * the connection stopped; every message received was answered, except a first message
+	 * that has {@linkplain ServiceClass chosen} a pool that is closing. A message that
+	 * had arrived in part, and was not completed in a
+	 * {@linkplain TcpServer.Builder#drainMessageTimeout short time}, was not received.
 	 */
 	SHUTDOWN(true),
 
