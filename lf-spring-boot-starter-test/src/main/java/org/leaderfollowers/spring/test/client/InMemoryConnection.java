@@ -118,6 +118,9 @@ final class InMemoryConnection implements Connection {
 
 	private boolean draining;
 
+	/** The reason to close the connection at the end of the drain. */
+	private CloseReason drainReason = CloseReason.SHUTDOWN;
+
 	/** Whether the drain was reported to the handler. */
 	private boolean toldToDrain;
 
@@ -231,7 +234,10 @@ final class InMemoryConnection implements Connection {
 	}
 
 	void drain() {
-		locked(() -> this.draining = true);
+		locked(() -> {
+			this.draining = true;
+			this.drainReason = CloseReason.SHUTDOWN;
+		});
 		work();
 	}
 
@@ -417,7 +423,7 @@ final class InMemoryConnection implements Connection {
 		}
 		else if (this.draining && !this.congested && this.requests.peek().length == 0) {
 			// A message that has begun may be completed.
-			requestClose(CloseReason.SHUTDOWN, null);
+			requestClose(this.drainReason, null);
 		}
 		return null;
 	}
@@ -592,6 +598,23 @@ final class InMemoryConnection implements Connection {
 	@Override
 	public void close() {
 		end(CloseReason.LOCAL, null);
+	}
+
+	/** The grace period does not end, because no time passes in memory. */
+	@Override
+	public void close(Duration grace) {
+		Assert.isTrue(!grace.isNegative(), () -> "'grace' must not be negative: " + grace);
+		if (grace.isZero()) {
+			close();
+			return;
+		}
+		locked(() -> {
+			if (!this.draining) {
+				this.draining = true;
+				this.drainReason = CloseReason.LOCAL;
+			}
+		});
+		work();
 	}
 
 	@Override

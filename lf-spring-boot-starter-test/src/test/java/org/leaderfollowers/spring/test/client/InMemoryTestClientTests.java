@@ -406,6 +406,41 @@ class InMemoryTestClientTests {
 	}
 
 	@Test
+	void messagesReceivedBeforeAGracefulCloseAreAnswered() {
+		this.script.message = (connection, text) -> {
+			if (text.equals("last")) {
+				connection.close(Duration.ofSeconds(1));
+				assertThat(connection.isDraining()).isTrue();
+				assertThat(connection.isOpen()).isTrue();
+			}
+			reply(connection, text);
+		};
+		this.script.drain = (connection) -> reply(connection, "bye");
+		InMemoryTestClient client = open();
+		client.send("last", "received");
+		assertThat(client).receives("last", "bye", "received").isClosedByServer();
+		assertThat(this.script.calls).containsExactly("open", "last", "drain", "received", "close LOCAL");
+	}
+
+	@Test
+	void drainOfTheServerGivesAGracefulCloseItsReason() {
+		this.script.message = (connection, text) -> connection.close(Duration.ofSeconds(1));
+		InMemoryTestClient client = open();
+		client.sendRaw("close\nbeg");
+		client.simulateDrain();
+		client.sendRaw("un\n");
+		assertThat(this.script.calls).containsExactly("open", "close", "drain", "begun", "close SHUTDOWN");
+	}
+
+	@Test
+	void closeWithoutGraceIsAtOnce() {
+		this.script.message = (connection, text) -> connection.close(Duration.ZERO);
+		InMemoryTestClient client = open();
+		client.send("last", "late");
+		assertThat(this.script.calls).containsExactly("open", "last", "close LOCAL");
+	}
+
+	@Test
 	void messageSentWithinAHandlerIsHandledAfterIt() {
 		AtomicReference<@Nullable InMemoryTestClient> self = new AtomicReference<>();
 		this.script.message = (connection, text) -> {
