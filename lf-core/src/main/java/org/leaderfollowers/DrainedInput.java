@@ -66,7 +66,14 @@ final class DrainedInput {
 
 	/** Records that nothing more could be read. */
 	void end() {
-		this.left = 0;
+		if (this.left != UNKNOWN) {
+			this.left = 0;
+		}
+	}
+
+	/** Whether the received bytes have been determined. */
+	boolean isMeasured() {
+		return this.left != UNKNOWN;
 	}
 
 	/** Whether some of the received bytes have not been read. */

@@ -181,9 +181,12 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 
 	/**
 	 * Whether to read again although the connection drains. A reply to a request of this
-	 * side may come after any number of messages.
+	 * side may come after any number of messages, and so may the answer to a sign-off.
 	 */
 	private boolean takesMore(DrainedInput drained) {
+		if (awaitsAnswer(drained)) {
+			return true;
+		}
 		drained.measure((SocketChannel) this.handle.channel(), this.transport);
 		return drained.allowsRead(hasBegun()) || awaitsReplies();
 	}

@@ -146,6 +146,14 @@ abstract class InboundConnection extends StreamConnection {
 		return isDraining() && drained() == null && !isSuspended() && unanswered() == 0 && !this.outbound.isCongested();
 	}
 
+	/**
+	 * Whether the handler has owed a reply since it was called for the drain: it waits
+	 * for the peer's answer to its sign-off.
+	 */
+	final boolean awaitsAnswer(DrainedInput drained) {
+		return !drained.isMeasured() && owes();
+	}
+
 	/** The remaining input, if the drain was reported to the handler. */
 	final @Nullable DrainedInput drained() {
 		ConnectionWatch watched = this.watch;

@@ -72,6 +72,11 @@ abstract class ReplyingConnection extends EngineConnection {
 		});
 	}
 
+	/** Whether the application owes a reply that belongs to no message in flight. */
+	final boolean owes() {
+		return this.owedReplies != 0;
+	}
+
 	/** The number of received messages, or groups of them, that are not answered. */
 	int unanswered() {
 		return this.owedReplies;

@@ -483,6 +483,9 @@ class TcpConnection extends FramedConnection {
 		}
 		if (draining && !this.outbound.isCongested() && !awaitsReplies()) {
 			DrainedInput drained = drained();
+			if (drained != null && awaitsAnswer(drained)) {
+				return false;
+			}
 			if (this.moreToRead || ((drained != null) ? drained.isLeft() : unanswered() == 0)) {
 				// The socket still holds input that arrived while a handler was running.
 				return true;

@@ -210,6 +210,48 @@ class SignOffTests {
 		assertDrained(closed);
 	}
 
+	/** Messages of the peer may cross the sign-off. */
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 4 })
+	void aHandlerMayOweAReplyUntilItsSignOffIsAnswered(int inFlight) throws Exception {
+		AtomicReference<OwedReply> owed = new AtomicReference<>();
+		Polite handler = new Polite() {
+			@Override
+			void drain(Connection connection) {
+				owed.set(connection.owe());
+				connection.send(Engine.bytes("bye"));
+			}
+
+			@Override
+			void message(Connection connection, ByteBuffer message) {
+				if (Engine.text(message).equals("bye")) {
+					owed.get().close();
+				}
+				else {
+					connection.send(message);
+				}
+			}
+		};
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.maxInFlightPerConnection(inFlight)
+			.drainMessageTimeout(Duration.ZERO)
+			.handler(handler));
+		Peer peer = this.engine.connect(server);
+		handler.await(1);
+		CompletableFuture<Boolean> closed = closing(server);
+		assertThat(peer.readLine()).isEqualTo("bye");
+		for (int i = 0; i < 3; i++) {
+			assertThat(peer.send("request " + i + "\n").readLine()).isEqualTo("request " + i);
+		}
+		peer.send("ha");
+		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 32);
+		assertThat(closed).isNotDone();
+		assertThat(peer.send("lf\n").readLine()).isEqualTo("half");
+		assertThat(peer.send("bye\n").readTextToEnd()).isEmpty();
+		assertDrained(closed);
+	}
+
 	@Test
 	void aHandlerThatWaitsForAnAnswerToItsSignOffSuspendsTheDrain() throws Exception {
 		Polite handler = new Polite() {
