@@ -227,7 +227,7 @@ class ArchitectureTests {
 				"PoolWatchdog", "PoolShutdown", "StarvationMonitor", "HandOffJournal", "RawEventHandler", "Drainable",
 				"EventRoad", "EventSources", "BoundWait", "NestedUpcalls", "DatagramShare"),
 
-		HANDLE_SETS("Handle", "HandleSet", "HandleSets", "EventCounters", "SelectableHandle", "HandleFactory",
+		HANDLE_SETS("Handle", "HandleSet", "SelectorRepair", "HandleSets", "EventCounters", "SelectableHandle", "HandleFactory",
 				"EventHandler", "EngineEventHandler", "Participant", "BoundInput", "MessageDecoder", "Turn",
 				"LedSource"),
 

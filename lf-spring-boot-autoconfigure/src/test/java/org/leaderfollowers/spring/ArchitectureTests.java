@@ -88,11 +88,11 @@ class ArchitectureTests {
 				publicTypes.add(type.getName());
 			}
 		}
-		assertThat(lines.keySet()).as("source files").isNotEmpty().hasSizeLessThanOrEqualTo(216);
+		assertThat(lines.keySet()).as("source files").isNotEmpty().hasSizeLessThanOrEqualTo(217);
 		assertThat(lines).as("lines of a source file")
 			.allSatisfy((source, count) -> assertThat(count).as(source.toString()).isLessThanOrEqualTo(400));
 		assertThat(packages).as("packages").hasSizeLessThanOrEqualTo(13);
-		assertThat(publicTypes).as("public top-level types").hasSizeLessThanOrEqualTo(111);
+		assertThat(publicTypes).as("public top-level types").hasSizeLessThanOrEqualTo(112);
 	}
 
 	private static Map<Path, Long> linesOfSources() throws IOException {
