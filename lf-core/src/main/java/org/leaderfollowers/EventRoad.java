@@ -64,9 +64,19 @@ final class EventRoad {
 			catch (Throwable ex) {
 				// Usually because memory is short. The thread continues, and keeps its
 				// leadership.
-				this.failureLog.error("A thread of pool '%s' failed", this.pool, ex);
-				this.clock.parkNanos(this, FAILURE_PAUSE_NANOS);
+				survive(ex);
 			}
+		}
+	}
+
+	/** Never fails: the pool would lose a thread, and in the end all of them. */
+	private void survive(Throwable failure) {
+		try {
+			this.failureLog.error("A thread of pool '%s' failed", this.pool, failure);
+			this.clock.parkNanos(this, FAILURE_PAUSE_NANOS);
+		}
+		catch (Throwable ex) {
+			// Even the constant above needs memory when it is used for the first time.
 		}
 	}
 

@@ -132,23 +132,37 @@ final class PoolThreads extends ThreadSupply {
 			this.failureLog.error("A new thread of pool '%s' could not join it", this.poolName, ex);
 			return;
 		}
-		if (underWay) {
-			pool().promotion().started();
-		}
-		this.started.increment();
 		try {
+			if (underWay) {
+				pool().promotion().started();
+			}
+			arrive(me, underWay);
+			pool().participate(me);
+		}
+		finally {
+			leave(me);
+		}
+	}
+
+	/** Never fails, because the thread can work nevertheless. */
+	private void arrive(Participant me, boolean underWay) {
+		try {
+			this.started.increment();
 			if (underWay) {
 				pool().promotion().arrive(me);
 			}
 		}
 		catch (Throwable ex) {
-			this.failureLog.error("A thread of pool '%s' failed", this.poolName, ex);
+			logFailure(ex);
 		}
+	}
+
+	private void logFailure(Throwable failure) {
 		try {
-			pool().participate(me);
+			this.failureLog.error("A thread of pool '%s' failed", this.poolName, failure);
 		}
-		finally {
-			leave(me);
+		catch (Throwable ex) {
+			// Even the constant above needs memory when it is used for the first time.
 		}
 	}
 

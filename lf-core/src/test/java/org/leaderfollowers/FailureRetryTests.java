@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
@@ -122,6 +123,39 @@ class FailureRetryTests {
 			Engine.awaitIdle(pool);
 			assertThat(handler.attempts).hasValue(handler.shortages + 1);
 		}
+	}
+
+	/** Fails whenever a thread is about to wait, and cannot even wait for more memory. */
+	private static final class FailingClock extends Clock {
+
+		private final AtomicInteger failures = new AtomicInteger();
+
+		private volatile boolean isShort;
+
+		@Override
+		public void parkNanos(Object blocker, long nanos) {
+			if (this.isShort) {
+				this.failures.incrementAndGet();
+				throw new OutOfMemoryError("made for the test");
+			}
+			super.parkNanos(blocker, nanos);
+		}
+
+	}
+
+	@Test
+	void noThreadIsLostIfNotEvenItsFailureCanBeHandled() {
+		FailingClock clock = new FailingClock();
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder().threads(3, 3).clock(clock));
+		clock.isShort = true;
+		try {
+			pool.start();
+			Engine.eventually().until(() -> clock.failures.get() > 10);
+		}
+		finally {
+			clock.isShort = false;
+		}
+		assertThat(Engine.awaitIdle(pool).threadsStarted()).isEqualTo(3);
 	}
 
 	private static int handles(LeaderFollowersPool pool) {
