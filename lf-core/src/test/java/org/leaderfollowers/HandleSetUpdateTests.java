@@ -1,0 +1,338 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.Pipe;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.spi.SelectorProvider;
+import java.time.Duration;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.HandledWork;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * Tests what a leader does for its handles, step by step: the test is the leader of two
+ * handle sets and the owner of their handles.
+ */
+class HandleSetUpdateTests {
+
+	private final TestClock clock = new TestClock();
+
+	private final HandleSets sets = new HandleSets("test", 2, 2, this.clock, SelectorProvider.provider(),
+			new FailureLog());
+
+	private final TestHandler handler = new TestHandler();
+
+	private Pipe pipe;
+
+	private SelectableHandle handle;
+
+	private HandleSet set;
+
+	private HandleSet other;
+
+	@BeforeEach
+	void register() throws IOException {
+		this.pipe = Pipe.open();
+		this.pipe.source().configureBlocking(false);
+		this.handle = this.sets.newHandle(this.pipe.source(), this.handler, SelectionKey.OP_READ, new HandlerProfile());
+		this.set = this.handle.handleSet();
+		this.other = this.sets.get(1 - this.set.leadership.index());
+		this.handle.release();
+		request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+		assertThat(this.handle.isArmed()).isTrue();
+		assertThat(interest()).isEqualTo(SelectionKey.OP_READ);
+	}
+
+	@AfterEach
+	void close() throws IOException {
+		for (HandleSet each : this.sets) {
+			if (!each.closed) {
+				each.close();
+			}
+		}
+		this.pipe.source().close();
+		this.pipe.sink().close();
+	}
+
+	private void request(int requests) {
+		this.handle.request(requests);
+		this.set.applyUpdates();
+	}
+
+	private int interest() {
+		SelectionKey key = this.handle.key;
+		return (key != null) ? key.interestOps() : -1;
+	}
+
+	/** Lets deadlines expire, without waiting for events. */
+	private void advance(Duration duration) {
+		this.clock.advance(duration);
+		this.set.await(this.clock.nanoTime(), null, false);
+	}
+
+	private long in(Duration duration) {
+		return this.clock.nanoTime() + duration.toNanos();
+	}
+
+	@Test
+	void handleThatFiresWhileItIsOwnedIsDeactivatedUntilItsOwnerWaitsForAnEvent() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.set.demultiplex(this.handle, SelectionKey.OP_READ);
+		assertThat(this.handler.looks).isOne();
+		assertThat(interest()).isZero();
+		assertThat(this.set.ready.isEmpty()).isTrue();
+		assertThat(this.handle.takeLook()).isTrue();
+		request(SelectableHandle.ARM_OWNED);
+		assertThat(interest()).isEqualTo(SelectionKey.OP_READ);
+	}
+
+	@Test
+	void handleWhoseConnectionIsMadeIsDeactivated() {
+		this.set.demultiplex(this.handle, SelectionKey.OP_CONNECT);
+		assertThat(interest()).isZero();
+		assertThat(this.set.ready.take()).isSameAs(this.handle);
+	}
+
+	@Test
+	void manyHandlesMayBeReady() {
+		for (int i = 0; i < 1000; i++) {
+			SelectableHandle timer = this.sets.newTimer(this.handler);
+			timer.giveBack();
+			timer.handleSet().demultiplex(timer, SelectableHandle.LOOK);
+		}
+		assertThat(this.sets.get(0).ready.size()).isEqualTo(1000);
+	}
+
+	@Test
+	void timerThatHasExpiredIsNotScheduledAnyMore() {
+		this.handler.deadline = in(Duration.ofSeconds(1));
+		request(SelectableHandle.TIMER);
+		assertThat(this.handle.timerDeadline).isEqualTo(this.handler.deadline);
+		advance(Duration.ofSeconds(2));
+		assertThat(this.handler.expired).isOne();
+		assertThat(this.set.ready.take()).isSameAs(this.handle);
+		// The owner sets a later deadline, and requests a timer only if there is none.
+		assertThat(this.handle.timerDeadline).isEqualTo(EngineEventHandler.NO_DEADLINE);
+	}
+
+	@Test
+	void timerEndsWithTheDeadlineOfItsHandler() {
+		this.handler.deadline = in(Duration.ofSeconds(1));
+		request(SelectableHandle.TIMER);
+		this.handler.deadline = EngineEventHandler.NO_DEADLINE;
+		request(SelectableHandle.TIMER);
+		assertThat(this.handle.timerDeadline).isEqualTo(EngineEventHandler.NO_DEADLINE);
+		int asked = this.handler.asked;
+		advance(Duration.ofSeconds(2));
+		assertThat(this.handler.asked).isEqualTo(asked);
+	}
+
+	@Test
+	void handleThatPausesUntilItsDeadlineHasATimer() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handler.deadline = in(Duration.ofSeconds(1));
+		this.handle.pauseUntilDeadline();
+		this.set.applyUpdates();
+		assertThat(this.handle.timerDeadline).isEqualTo(this.handler.deadline);
+	}
+
+	@Test
+	void requestsThatFailForLackOfMemoryAreRepeated() {
+		this.handler.deadline = in(Duration.ofSeconds(1));
+		this.handler.lacksMemory = true;
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> request(SelectableHandle.TIMER));
+		this.handler.lacksMemory = false;
+		this.set.applyUpdates();
+		assertThat(this.handle.timerDeadline).isEqualTo(this.handler.deadline);
+	}
+
+	@Test
+	void handleTakesItsTimerAndItsRequestsToAnotherSet() {
+		this.handler.deadline = in(Duration.ofSeconds(1));
+		this.handle.request(SelectableHandle.LOOK);
+		assertThat(this.handle.disarm()).isTrue();
+		this.handle.moveTo(this.other);
+		this.set.applyUpdates();
+		this.other.applyUpdates();
+		assertThat(this.handle.timerDeadline).isEqualTo(this.handler.deadline);
+		assertThat(this.other.ready.take()).isSameAs(this.handle);
+	}
+
+	@Test
+	void timerOfAHandleThatMovesIsCancelled() throws IOException {
+		// The first set is always in use.
+		if (this.set.leadership.index() == 0) {
+			register();
+		}
+		this.handler.isMovable = true;
+		this.handler.deadline = in(Duration.ofSeconds(2));
+		request(SelectableHandle.TIMER);
+		this.sets.deal().use(1);
+		this.pipe.sink().write(ByteBuffer.wrap(new byte[1]));
+		advance(Duration.ofSeconds(1));
+		assertThat(this.handle.handleSet()).isSameAs(this.other);
+		this.other.applyUpdates();
+		int asked = this.handler.asked;
+		advance(Duration.ofSeconds(2));
+		assertThat(this.handler.asked).isEqualTo(asked);
+	}
+
+	@Test
+	void handleThatMovesToAnotherPoolIsInactiveUntilItWasLookedAt() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handle.moveTo(this.other, (short) this.other.leadership.index(),
+				new HandlerProfile[] { new HandlerProfile() });
+		this.other.applyUpdates();
+		assertThat(interest()).isZero();
+		assertThat(this.other.ready.take()).isSameAs(this.handle);
+		assertThat(this.handle.releaseOrLookAgain()).isTrue();
+		this.other.applyUpdates();
+		assertThat(interest()).isEqualTo(SelectionKey.OP_READ);
+	}
+
+	@Test
+	void handleReturnsFromASetThatIsClosed() {
+		assertThat(this.handle.disarm()).isTrue();
+		this.other.close();
+		this.handle.moveTo(this.other);
+		assertThat(this.handle.handleSet()).isSameAs(this.set);
+		assertThat(this.handler.aborted).isOne();
+		assertThat(this.set.ready.take()).isSameAs(this.handle);
+	}
+
+	@Test
+	void handleThatIsClosedIsLookedAt() {
+		this.handle.close();
+		this.set.applyUpdates();
+		assertThat(this.set.ready.take()).isSameAs(this.handle);
+	}
+
+	@Test
+	void channelOfAHandleThatIsGoneIsFreed() {
+		Selector selector = this.handle.key.selector();
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handle.closeByOwner();
+		this.set.applyUpdates();
+		assertThat(this.handler.gone).isOne();
+		assertThat(selector.keys()).isEmpty();
+	}
+
+	@Test
+	void handlesOfASetThatClosesAreGivenBackAndAbandoned() {
+		this.set.demultiplex(this.handle, SelectionKey.OP_READ);
+		assertThat(this.handle.isOwned()).isTrue();
+		this.set.close();
+		assertThat(this.handle.isOwned()).isFalse();
+		assertThat(this.handler.abandoned).isPositive();
+	}
+
+	@Test
+	void handleThatWouldHaveMovedIsGivenBackWhenItsSetIsClosed() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handle.abandon(SelectableHandle.MOVE);
+		assertThat(this.handle.isOwned()).isFalse();
+		assertThat(this.handler.abandoned).isOne();
+	}
+
+	private static final class TestHandler implements EngineEventHandler {
+
+		private long deadline = NO_DEADLINE;
+
+		private boolean lacksMemory;
+
+		private boolean isMovable;
+
+		private int asked;
+
+		private int expired;
+
+		private int looks;
+
+		private int gone;
+
+		private int aborted;
+
+		private int abandoned;
+
+		@Override
+		public boolean prepare(Participant me) {
+			return false;
+		}
+
+		@Override
+		public void dispatch(Participant me) {
+		}
+
+		@Override
+		public boolean release(Participant me) {
+			return true;
+		}
+
+		@Override
+		public HandlerProfile profile() {
+			return HandlerProfile.BLOCKING;
+		}
+
+		@Override
+		public boolean failed(@Nullable Participant me, Throwable failure) {
+			return false;
+		}
+
+		@Override
+		public boolean isMovable() {
+			return this.isMovable;
+		}
+
+		@Override
+		public long deadline(long nowNanos) {
+			this.asked++;
+			if (this.lacksMemory) {
+				throw new OutOfMemoryError("made for the test");
+			}
+			return this.deadline;
+		}
+
+		@Override
+		public void expire(long nowNanos) {
+			this.expired++;
+		}
+
+		@Override
+		public void ownerLooksAgain() {
+			this.looks++;
+		}
+
+		@Override
+		public void gone() {
+			this.gone++;
+		}
+
+		@Override
+		public void abort() {
+			this.aborted++;
+		}
+
+		@Override
+		public void abandon() {
+			this.abandoned++;
+		}
+
+		@Override
+		public HandledWork work() {
+			return new HandledWork("a handle", null, null);
+		}
+
+	}
+
+}
