@@ -1,0 +1,183 @@
+package org.leaderfollowers;
+
+import java.nio.channels.Pipe;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.Follower;
+import org.leaderfollowers.internal.promotion.HandledWork;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests how a thread that waits in a handler learns that the connection of this handler
+ * has input, and how it reads it.
+ */
+class BoundInputTests {
+
+	private final HandleSets sets = new HandleSets("test", 1, 1, Clock.SYSTEM, SelectorProvider.provider(),
+			new FailureLog());
+
+	private final TestConnection connection = new TestConnection();
+
+	private static Participant participant(Thread thread) {
+		return new Participant(1, new Follower(1, thread), thread, true, null,
+				(participant, exchange) -> Exchange.State.REPLIED, new MemoryBudget(1000), 0);
+	}
+
+	@Test
+	void inputWakesTheThreadAndTheSelectorThatItMayWaitAt() throws Exception {
+		CompletableFuture<BoundInput> waiting = new CompletableFuture<>();
+		CountDownLatch woken = new CountDownLatch(1);
+		Thread thread = new Thread(() -> {
+			BoundInput input = participant(Thread.currentThread()).boundInput;
+			waiting.complete(input);
+			while (!input.isWanted()) {
+				LockSupport.park();
+			}
+			woken.countDown();
+		});
+		thread.setDaemon(true);
+		thread.start();
+		BoundInput input = waiting.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+		AtomicInteger wakeUps = new AtomicInteger();
+		assertThat(input.wakeBy(wakeUps::incrementAndGet)).isNull();
+		Engine.eventually().until(() -> thread.getState() == Thread.State.WAITING);
+		input.look();
+		assertThat(woken.await(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+		assertThat(wakeUps).hasValue(1);
+		assertThat(input.wakeBy(null)).isNotNull();
+	}
+
+	@Test
+	void handleIsReadOnceForEachLookAndArmedAgainWhileItsOwnerWaits() throws Exception {
+		Pipe pipe = Pipe.open();
+		try (Pipe.SourceChannel source = pipe.source(); Pipe.SinkChannel sink = pipe.sink()) {
+			source.configureBlocking(false);
+			SelectableHandle handle = this.sets.newHandle(source, this.connection, SelectionKey.OP_READ,
+					new HandlerProfile());
+			this.connection.handle = handle;
+			HandleSet set = handle.handleSet();
+			handle.release();
+			handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+			set.applyUpdates();
+			assertThat(handle.claimFired()).isEqualTo(Claim.CLAIMED);
+			Participant me = participant(Thread.currentThread());
+			me.begin(handle);
+			assertThat(me.boundInput.bind()).isTrue();
+			assertThat(me.boundInput.isWanted()).isTrue();
+			assertThat(this.connection.reader).isSameAs(me.boundInput);
+			set.demultiplex(handle, SelectionKey.OP_READ);
+			assertThat(handle.key.interestOps()).isZero();
+			me.boundInput.read();
+			assertThat(me.boundInput.isWanted()).isFalse();
+			assertThat(this.connection.reads).isOne();
+			set.applyUpdates();
+			assertThat(handle.key.interestOps()).isEqualTo(SelectionKey.OP_READ);
+			me.boundInput.read();
+			assertThat(this.connection.reads).isOne();
+			me.boundInput.unbind();
+			assertThat(this.connection.reader).isNull();
+		}
+		finally {
+			this.sets.forEach(HandleSet::close);
+		}
+	}
+
+	private static final class TestConnection implements EngineEventHandler, BoundInput.BoundConnection {
+
+		private SelectableHandle handle;
+
+		private @Nullable BoundInput reader;
+
+		private int reads;
+
+		@Override
+		public SelectableHandle handle() {
+			return this.handle;
+		}
+
+		@Override
+		public void readBy(@Nullable BoundInput reads) {
+			this.reader = reads;
+		}
+
+		@Override
+		public boolean keepsInput(Participant me) {
+			return false;
+		}
+
+		@Override
+		public boolean readBound(Participant me) {
+			this.reads++;
+			return false;
+		}
+
+		@Override
+		public void runTasks() {
+		}
+
+		@Override
+		public boolean hasMoreToRead() {
+			return false;
+		}
+
+		@Override
+		public boolean mayReadOn() {
+			return true;
+		}
+
+		@Override
+		public BoundInput.BoundConnection boundConnection() {
+			return this;
+		}
+
+		@Override
+		public boolean prepare(Participant me) {
+			return false;
+		}
+
+		@Override
+		public void dispatch(Participant me) {
+		}
+
+		@Override
+		public boolean release(Participant me) {
+			return true;
+		}
+
+		@Override
+		public HandlerProfile profile() {
+			return HandlerProfile.BLOCKING;
+		}
+
+		@Override
+		public boolean failed(@Nullable Participant me, Throwable failure) {
+			return false;
+		}
+
+		@Override
+		public void abandon() {
+		}
+
+		@Override
+		public HandledWork work() {
+			return new HandledWork("a handle", null, null);
+		}
+
+	}
+
+}
