@@ -48,6 +48,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	final Step receive(Participant me) {
 		if (isHeldUp() || ending() != null || (!this.postpones && comesSomethingFirst())) {
 			this.stalled = true;
+			this.stalledByPeer = false;
 			messageDeadline(NO_DEADLINE);
 			return readsReplies() ? receiveReplies(me) : Step.NOTHING;
 		}
@@ -65,15 +66,11 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				endInput(drainReason(), null);
 				return Step.NOTHING;
 			}
-			if (isSkipping()) {
-				beginToSkip(watch().skipped);
+			if (!this.stalledByPeer) {
+				restartMessage(nanoTime());
 			}
-			if (this.partial != null) {
-				// The message was incomplete because the server did not read, so the peer
-				// gets the full time again.
-				this.partial.restart(nanoTime());
-				keptFirst = true;
-			}
+			this.stalledByPeer = false;
+			keptFirst |= this.partial != null;
 		}
 		return receive(me, !keptFirst);
 	}

@@ -37,6 +37,12 @@ abstract class InboundConnection extends StreamConnection {
 	 */
 	boolean stalled;
 
+	/**
+	 * Whether no messages are taken because the peer has to read first. Its own message
+	 * then gets no more time.
+	 */
+	boolean stalledByPeer;
+
 	boolean endOfInput;
 
 	/** Whether the socket may hold more than was read. */
@@ -328,7 +334,8 @@ abstract class InboundConnection extends StreamConnection {
 		if (needs == Progress.HAS_TASKS) {
 			return Step.TASKS;
 		}
-		this.stalled |= needs == Progress.WANTS_FLUSH || needs == Progress.WANTS_WRITE || this.transport.hasMoreInput();
+		this.stalledByPeer = needs == Progress.WANTS_FLUSH || needs == Progress.WANTS_WRITE;
+		this.stalled |= this.stalledByPeer || this.transport.hasMoreInput();
 		return Step.NOTHING;
 	}
 
@@ -469,6 +476,15 @@ abstract class InboundConnection extends StreamConnection {
 		if (!this.active || !this.opened || deadline == NO_DEADLINE || nowNanos - deadline < LATE_NANOS) {
 			return;
 		}
+		restartMessage(nowNanos);
+		keep(this.partial);
+	}
+
+	/**
+	 * Gives the peer the full time for the rest of its message, because the server did
+	 * not read it.
+	 */
+	final void restartMessage(long nowNanos) {
 		PartialMessage begun = this.partial;
 		if (begun != null) {
 			begun.restart(nowNanos);
@@ -476,7 +492,6 @@ abstract class InboundConnection extends StreamConnection {
 		if (isSkipping()) {
 			beginToSkip(watch().skipped);
 		}
-		keep(begun);
 	}
 
 	/**
@@ -487,7 +502,7 @@ abstract class InboundConnection extends StreamConnection {
 		if (!this.opened || this.partial != null || isSkipping() || this.context.timeouts().messageNanos() == 0) {
 			return;
 		}
-		if (this.stalled || !this.transport.holdsPart()) {
+		if ((this.stalled && !this.stalledByPeer) || !this.transport.holdsPart()) {
 			messageDeadline(NO_DEADLINE);
 		}
 		else if (this.transport.holdsNewPart() || this.messageDeadline == NO_DEADLINE) {
