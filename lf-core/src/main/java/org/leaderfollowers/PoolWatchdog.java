@@ -115,9 +115,13 @@ final class PoolWatchdog {
 		return this.alarms;
 	}
 
-	/** Begins to watch. If the clock belongs to a test, the test calls {@link #look}. */
-	void start() {
-		if (this.clock != Clock.SYSTEM || (this.options.stuckNanos() == 0 && this.options.slowNanos() == 0)) {
+	/**
+	 * Begins to watch, unless this has been done. If the clock belongs to a test, the
+	 * test calls {@link #look}. Any thread.
+	 */
+	synchronized void start() {
+		if (this.thread != null || this.clock != Clock.SYSTEM
+				|| (this.options.stuckNanos() == 0 && this.options.slowNanos() == 0)) {
 			return;
 		}
 		try {
@@ -125,8 +129,8 @@ final class PoolWatchdog {
 					false);
 			watching.setDaemon(true);
 			watching.setContextClassLoader(null);
-			this.thread = watching;
 			watching.start();
+			this.thread = watching;
 		}
 		catch (Throwable ex) {
 			EngineLog.INSTANCE.warn("Pool '{}' has no watchdog, because no thread could be started for it",

@@ -274,6 +274,17 @@ class PoolWatchdogTests {
 		Engine.eventually().until(() -> !isWatched(pool));
 	}
 
+	/** Two threads that start the pool at the same time may both begin the watch. */
+	@Test
+	void poolHasOneWatchdog() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		pool.start();
+		pool.watchdog.start();
+		String name = "lf-watchdog-" + pool.name();
+		assertThat(Thread.getAllStackTraces().keySet()).filteredOn((thread) -> thread.getName().equals(name))
+			.hasSize(1);
+	}
+
 	@Test
 	void withoutTimesThereIsNoWatchdog() {
 		LeaderFollowersPool pool = this.engine
