@@ -218,9 +218,10 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 			return earliestDeadline((long) LAST_ACTIVITY.getOpaque(this), this.messageDeadline, silence, nowNanos);
 		}
 		// While a thread works on the connection, it is neither idle nor late. If the
-		// owner needs an earlier timer, it requests one before it releases the handle.
-		long message = NO_DEADLINE;
-		if (this.messageDeadline != NO_DEADLINE) {
+		// owner needs an earlier timer, it sets the deadline and requests the timer
+		// before it releases the handle, so a deadline that has not passed counts.
+		long message = this.messageDeadline;
+		if (ConnectionTimeouts.isPast(message, nowNanos)) {
 			ConnectionTimeouts timeouts = this.context.timeouts();
 			message = this.opened ? timeouts.messageDeadline(nowNanos) : timeouts.handshakeDeadline(nowNanos);
 		}

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -361,6 +362,29 @@ class TimeoutTests {
 		Engine.eventually().until(() -> server.snapshot().openConnections() == 0);
 		assertThat(closed.get()).isLessThanOrEqualTo(count);
 		assertThat(server.snapshot().acceptedConnections()).isEqualTo(count);
+	}
+
+	/**
+	 * The owner requests a timer and then releases the connection. The leader may set the
+	 * timer in between, and no other request would follow.
+	 */
+	@Test
+	void aTimerThatIsSetBeforeTheReleaseKnowsTheDeadlineOfTheOwner() {
+		AtomicLong tooLate = new AtomicLong(Long.MAX_VALUE);
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.idleTimeout(Duration.ZERO)
+			.messageTimeout(Duration.ofHours(1))
+			.minReadRate(0)
+			.handler((connection, message) -> {
+				StreamConnection own = (StreamConnection) connection;
+				tooLate.set(own.deadline(own.nanoTime()) - own.messageDeadline);
+				connection.send(message);
+			}));
+		Peer peer = this.engine.connect(server).send("in two ");
+		Engine.eventually().until(() -> server.snapshot().receivedBytes() > 0);
+		assertThat(peer.send("parts\n").readLine()).isEqualTo("in two parts");
+		assertThat(tooLate.get()).isNotPositive();
 	}
 
 }
