@@ -516,7 +516,9 @@ public final class EngineWorkload implements Runnable {
 			return;
 		}
 		boolean right = switch (reason) {
-			case HANDLER_ERROR, IO_ERROR -> this.fails;
+			// MALFORMED if a key or a message could not be found because memory was
+			// short.
+			case HANDLER_ERROR, IO_ERROR, MALFORMED -> this.fails;
 			case LOCAL -> this.fails || conversation.closedByOperator;
 			case OVERLOADED -> this.fails || this.scarce;
 			// A second pool that cannot start any thread takes no connections.
