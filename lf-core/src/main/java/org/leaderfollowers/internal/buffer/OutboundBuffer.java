@@ -191,16 +191,18 @@ public class OutboundBuffer {
 
 	private Sent writeOrKeep(WritableByteChannel channel, ByteBuffer frame) throws IOException {
 		Waiting current = this.waiting;
-		if (current == null) {
-			write(channel, frame, Long.MAX_VALUE);
-			if (!frame.hasRemaining()) {
-				return Sent.WRITTEN;
-			}
-		}
-		// If a part was written and the rest cannot be kept, no further bytes may be
-		// written.
+		// If the write fails, or a part was written and the rest cannot be kept, no
+		// further
+		// bytes may be written: they would take the place of those that are lost.
 		boolean kept = false;
 		try {
+			if (current == null) {
+				write(channel, frame, Long.MAX_VALUE);
+				if (!frame.hasRemaining()) {
+					kept = true;
+					return Sent.WRITTEN;
+				}
+			}
 			Waiting behind = (current != null) ? current : new Waiting();
 			kept = keep(frame, behind);
 			if (!kept) {

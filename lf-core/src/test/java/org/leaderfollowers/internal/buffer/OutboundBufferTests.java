@@ -5,6 +5,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.WritableByteChannel;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
@@ -14,6 +17,39 @@ import static org.assertj.core.api.Assertions.assertThatIOException;
 
 /** Tests which bytes reach a socket, in how many writes, and how they are counted. */
 class OutboundBufferTests {
+
+	/** Otherwise it would take the place of the lost frame. */
+	@Test
+	void noFrameFollowsOneThatCouldNotBeWritten() throws IOException {
+		OutboundBuffer buffer = new OutboundBuffer(new MemoryBudget(1000));
+		List<String> written = new ArrayList<>();
+		AtomicBoolean fails = new AtomicBoolean(true);
+		WritableByteChannel channel = new WritableByteChannel() {
+
+			@Override
+			public int write(ByteBuffer source) throws IOException {
+				if (fails.get()) {
+					throw new IOException("for the test");
+				}
+				written.add(StandardCharsets.US_ASCII.decode(source).toString());
+				return written.get(written.size() - 1).length();
+			}
+
+			@Override
+			public boolean isOpen() {
+				return true;
+			}
+
+			@Override
+			public void close() {
+			}
+
+		};
+		assertThatIOException().isThrownBy(() -> buffer.send(channel, ByteBuffer.wrap(new byte[3]), 100, null));
+		fails.set(false);
+		assertThat(buffer.send(channel, ByteBuffer.wrap(new byte[2]), 100, null)).isEqualTo(Sent.CLOSED);
+		assertThat(written).isEmpty();
+	}
 
 	private final MemoryBudget budget = new MemoryBudget(1000);
 
