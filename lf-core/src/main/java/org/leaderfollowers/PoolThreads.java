@@ -265,6 +265,13 @@ final class PoolThreads extends ThreadSupply {
 		}
 	}
 
+	/** Starts threads if there are fewer than the minimum. Any thread. */
+	void startMissing() {
+		if (!isStopping()) {
+			startMinimum();
+		}
+	}
+
 	/** Starts or wakes a thread if a handle set needs one. Any thread. */
 	void startIfWanted() {
 		if (!isStopping()) {

@@ -178,10 +178,12 @@ final class PoolWatchdog {
 	}
 
 	/**
-	 * Starts a thread that the system refused before the last look. If all threads of the
-	 * pool are blocked in handlers, no other thread would try again.
+	 * Starts a thread that the system refused before the last look, or replaces one that
+	 * has ended because memory was short. If all threads of the pool are blocked in
+	 * handlers, or none is left, no other thread would try again.
 	 */
 	private void retryStart() {
+		this.threads.startMissing();
 		long failures = this.threads.startFailures();
 		if (failures != this.startFailures) {
 			this.startFailures = failures;

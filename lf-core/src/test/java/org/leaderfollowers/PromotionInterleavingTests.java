@@ -219,7 +219,7 @@ class PromotionInterleavingTests {
 				Mutation.callReturns(vacancies(), "signalFollower", "isBelowMaximum", 0)),
 
 		A_THREAD_THAT_ENDS_SIGNALS_FOR_A_VACANCY(Case.ONE_TO_TWO_THREADS,
-				Mutation.withoutCall(PoolThreads.class, "leave", "signalIfVacant")),
+				Mutation.withoutCall(PoolThreads.class, "leave", "startIfWanted")),
 
 		A_POOL_STOPS_BEFORE_IT_WAKES_ITS_THREADS(Case.CLOSED,
 				Mutation.movedBehind(Pool.class, "close", "stop", "unpark")),
