@@ -128,7 +128,7 @@ class HandshakeGateTests {
 		try (Socket first = silent(server); Socket second = silent(server)) {
 			Engine.eventually().until(() -> snapshot(server).limitReached() > 0);
 			assertThat(second.isConnected()).isTrue();
-			server.drain(Duration.ofMillis(1));
+			server.drain(Engine.DEADLINE);
 			Engine.eventually().until(() -> server.snapshot().acceptedConnections() == 2);
 			assertThat(first.isConnected()).isTrue();
 		}
