@@ -214,7 +214,7 @@ class OutOfMemoryProcessTests {
 	}
 
 	/** Nothing has been used before: classes are initialised now. */
-	/** Fails in about a third of the runs, so it runs on demand only. */
+	// Fails in about a third of the runs, so it runs on demand only.
 	@Tag("stress")
 	@EnabledIfSystemProperty(named = "storm", matches = "true")
 	@ParameterizedTest
