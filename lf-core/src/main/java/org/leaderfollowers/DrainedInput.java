@@ -13,9 +13,10 @@ import org.leaderfollowers.internal.transport.Transport;
  * <p>
  * If the connection took input until nothing is left, a peer that sends fast enough would
  * be served without end. The number of bytes is therefore determined once, after the
- * handler was called for the drain. It is exact for plain connections. With TLS it counts
- * the encrypted bytes, which are more than the decrypted ones, so a read that finds
- * nothing ends it as well. Only the owner of the handle touches it.
+ * handler was called for the drain and has received the answer to its sign-off, if it
+ * owes a reply until then. It is exact for plain connections. With TLS it counts the
+ * encrypted bytes, which are more than the decrypted ones, so a read that finds nothing
+ * ends it as well. Only the owner of the handle touches it.
  */
 final class DrainedInput {
 
