@@ -92,12 +92,15 @@ final class Acceptor extends BoundSocket {
 			this.handle.closeByOwner();
 			return;
 		}
-		boolean more = !this.server.isPaused() && accept();
-		if (this.closeRequested) {
+		// Read once: a request that comes while this accepts is followed by another look,
+		// and that look must not find the socket closed and the backlog lost.
+		boolean last = this.closeRequested;
+		boolean more = !this.server.isPaused() && accept(last);
+		if (last) {
 			// The kernel has already established the connections in the backlog. Their
 			// clients are still served.
 			for (int i = this.backlog / MAX_ACCEPTS; more && i > 0 && !this.backoff.isBackingOff(); i--) {
-				more = accept();
+				more = accept(last);
 			}
 			this.handle.closeByOwner();
 		}
@@ -107,15 +110,20 @@ final class Acceptor extends BoundSocket {
 		return this.handle.isMarkedClosed() || (wantsInput() ? this.handle.releaseOrLookAgain() : pause());
 	}
 
-	/** Accepts the connections that are waiting. Returns whether there may be more. */
-	private boolean accept() {
+	/**
+	 * Accepts connections that are waiting.
+	 * @param last whether the socket is closed afterwards, so nothing may be left in its
+	 * backlog
+	 * @return whether there may be more
+	 */
+	private boolean accept(boolean last) {
 		try {
 			if (!this.admission.hasMemory()) {
 				this.backoff.failed(new MemoryBudget.ExhaustedException());
 				return false;
 			}
 			for (int i = 0; i < MAX_ACCEPTS; i++) {
-				if (this.gate != null && !this.closeRequested && !this.gate.tryPass()) {
+				if (this.gate != null && !last && !this.gate.tryPass()) {
 					return false;
 				}
 				SocketChannel accepted = this.channel.accept();
