@@ -298,6 +298,9 @@ class PromotionInterleavingTests {
 		A_THREAD_THAT_SHARES_PASSES_ON_WHAT_IT_IS_COUNTED_ON_FOR(Case.READY_HANDLES_OF_TWO_HANDLE_SETS,
 				Mutation.withoutCall(DispatchPolicy.class, "letOthersLead", "passOn")),
 
+		A_THREAD_THAT_FINDS_NOBODY_TO_SHARE_WITH_LOOKS_FOR_VACANCIES(Case.READY_HANDLES_SHARED_BY_THREE_THREADS,
+				Mutation.callReturns(vacancies(), "relieve", "isAnythingWanted", 0)),
+
 		A_THREAD_THAT_LEADS_IS_NEVER_SUPERFLUOUS(Case.READY_HANDLES_THAT_ARE_LEFT_TO_THE_LEADER,
 				Mutation.callReturns(Pool.class, "participate", "isSuperfluous", 1)),
 
