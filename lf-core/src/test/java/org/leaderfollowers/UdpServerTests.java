@@ -12,6 +12,7 @@ import java.nio.channels.DatagramChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -30,6 +31,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -394,6 +396,27 @@ class UdpServerTests {
 				for (int i = 0; i < 20; i++) {
 					assertThat(peer.receive()).isEqualTo("x");
 				}
+			}
+		}
+	}
+
+	@Test
+	void readingResumesWhenASuspendedDatagramIsResumed() throws Exception {
+		BlockingQueue<Suspension> suspensions = new LinkedBlockingQueue<>();
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		UdpServer server = this.engine.start(UdpServer.builder(pool)
+			.maxInFlight(1)
+			.handler((datagram, message) -> suspensions.add(datagram.suspend())));
+		try (DatagramPeer peer = new DatagramPeer(server)) {
+			for (int i = 0; i < 3; i++) {
+				peer.send("x").send("x");
+				Suspension first = suspensions.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+				// The second datagram stays in the socket, which is not read any more.
+				Engine.eventually().until(() -> pool.snapshot().handleSets().get(0).deactivated() == 1);
+				first.resume();
+				Suspension second = suspensions.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+				assertThat(second).as("the second datagram is read").isNotNull();
+				second.resume();
 			}
 		}
 	}
@@ -794,6 +817,38 @@ class UdpServerTests {
 			Engine.eventually().until(() -> datagrams(server).inFlight() == 0);
 			suspensions.take().resume();
 			assertThat(datagrams(server).inFlight()).isZero();
+		}
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aSuspensionThatWasResumedDoesNotTimeOut(boolean resumesInHandler) throws Exception {
+		BlockingQueue<Connection> suspended = new LinkedBlockingQueue<>();
+		BlockingQueue<Suspension> suspensions = new LinkedBlockingQueue<>();
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		UdpServer server = this.engine
+			.start(UdpServer.builder(pool).suspensionTimeout(Duration.ofHours(1)).handler((datagram, message) -> {
+				suspensions.add(datagram.suspend());
+				if (resumesInHandler && datagram.id() == 1) {
+					suspensions.element().resume();
+				}
+				suspended.add(datagram);
+			}));
+		try (DatagramPeer peer = new DatagramPeer(server)) {
+			peer.send("1");
+			Connection first = suspended.take();
+			Engine.awaitIdle(pool);
+			suspensions.take().resume();
+			assertThat(datagrams(server).inFlight()).isZero();
+			peer.send("2");
+			Connection second = suspended.take();
+			Engine.awaitIdle(pool);
+			DatagramReceiver receiver = Objects.requireNonNull(server.life.socket());
+			receiver.expire(System.nanoTime() + Duration.ofHours(2).toNanos());
+			assertThat(second.isOpen()).as("its suspension has timed out").isFalse();
+			first.send(Engine.bytes("late"));
+			assertThat(peer.receive()).isEqualTo("late");
+			suspensions.take().resume();
 		}
 	}
 
