@@ -340,6 +340,38 @@ class ServerExchangeTests {
 	}
 
 	@Test
+	void aDrainDoesNotWaitForAReplyThatNobodyWantsAnyMore() throws Exception {
+		CountDownLatch drains = new CountDownLatch(1);
+		TcpServer server = start(2, new MessageHandler() {
+
+			@Override
+			public void onOpen(Connection connection) {
+				ServerExchangeTests.this.opened.add(connection);
+			}
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+			}
+
+			@Override
+			public void onDrain(Connection connection) {
+				drains.countDown();
+			}
+
+		});
+		Peer peer = this.engine.connect(server);
+		CompletableFuture<ByteBuffer> reply = connection().exchangeAsync(Engine.bytes("a:?"), LONG.multipliedBy(4));
+		assertThat(peer.readLine()).isEqualTo("a:?");
+		CompletableFuture<Boolean> closed = CompletableFuture.supplyAsync(() -> server.close(LONG),
+				(task) -> new Thread(task).start());
+		Engine.pass(drains);
+		// The connection has seen the drain, and waits for the reply.
+		Engine.awaitIdle(server.pool());
+		reply.cancel(true);
+		assertThat(closed.get(LONG.toSeconds() * 2, TimeUnit.SECONDS)).isTrue();
+	}
+
+	@Test
 	void noMoreExchangesThanMayBe() throws Exception {
 		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 4))
 			.framing(Framing.line())

@@ -532,6 +532,22 @@ class TcpClientTests {
 	}
 
 	@Test
+	void aReplyThatCameLateIsNotOwedAnyMore() throws Exception {
+		TcpClient client = start(builder(BY_KEY).maxInFlight(4));
+		Session session = acceptAndAwait(client);
+		for (int i = 0; i < 5; i++) {
+			assertThat(client.exchangeAsync(Engine.bytes("a:?")).cancel(true)).isTrue();
+			assertThat(session.readLine()).isEqualTo("a:?");
+			session.send("a:late\n");
+			assertThat(this.unexpected.poll(30, TimeUnit.SECONDS)).isEqualTo("a:late");
+		}
+		Future<String> reply = call(client, "a:again");
+		assertThat(session.readLine()).isEqualTo("a:again");
+		session.send("a:!\n");
+		assertThat(get(reply)).isEqualTo("a:!");
+	}
+
+	@Test
 	void withoutKeysATimeoutClosesTheConnection() throws Exception {
 		TcpClient client = start(builder(Correlation.inOrder()));
 		Session first = this.peer.accept();
