@@ -249,7 +249,14 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	@Override
 	public void changed() {
-		this.places.freed();
+		if (this.ending) {
+			// Threads that close the client wait for different conditions, so it does not
+			// suffice to wake one of them.
+			this.places.changed();
+		}
+		else {
+			this.places.freed();
+		}
 	}
 
 	@Override

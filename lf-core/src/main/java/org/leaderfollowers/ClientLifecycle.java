@@ -98,8 +98,12 @@ final class ClientLifecycle implements Drainable {
 
 	boolean awaitConnected(Duration timeout) {
 		Participant.promoteBeforeBlocking();
-		return this.places.await(this.connections::hasPlace, this.pool.clock.nanoTime() + Arguments.nanos(timeout))
-				&& isRunning();
+		boolean hasPlace = this.places.await(this.connections::hasPlace,
+				this.pool.clock.nanoTime() + Arguments.nanos(timeout));
+		// This thread may have been notified of a free place that it does not use, so
+		// another one is notified.
+		this.places.freed();
+		return hasPlace && isRunning();
 	}
 
 	private boolean isRunning() {

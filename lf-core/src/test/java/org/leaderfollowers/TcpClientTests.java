@@ -700,6 +700,25 @@ class TcpClientTests {
 		assertThat(get(one)).isEqualTo("a:!");
 	}
 
+	/** Such a thread takes no place, so it passes the notification of a free one on. */
+	@Test
+	void aThreadThatWaitsUntilConnectedHoldsUpNoCaller() throws Exception {
+		TcpClient client = start(builder(BY_KEY).maxInFlight(1).requestTimeout(LONG.multipliedBy(4)));
+		Session session = this.peer.accept();
+		Future<String> one = call(client, "a:?");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		Future<Boolean> connected = this.callers.submit(() -> client.awaitConnected(LONG.multipliedBy(4)));
+		Engine.eventually().until(() -> client.snapshot().waiting() == 1);
+		Future<String> two = call(client, "b:?");
+		Engine.eventually().until(() -> client.snapshot().waiting() == 2);
+		session.send("a:!\n");
+		assertThat(get(one)).isEqualTo("a:!");
+		assertThat(session.readLine()).isEqualTo("b:?");
+		session.send("b:!\n");
+		assertThat(get(two)).isEqualTo("b:!");
+		assertThat(get(connected)).isEqualTo("true");
+	}
+
 	@Test
 	void callersDoNotWaitForLongerThanThePlaceTimeout() throws Exception {
 		TcpClient client = start(builder(BY_KEY).maxInFlight(1).placeTimeout(Duration.ofMillis(30)));
@@ -915,6 +934,33 @@ class TcpClientTests {
 		session.close();
 		assertThat(get(closed)).isEqualTo("true");
 		assertThat(client.snapshot().state()).isEqualTo(ClientSnapshot.State.CLOSED);
+	}
+
+	@Test
+	void theLastReplyEndsTheWaitOfAllThreadsThatClose() throws Exception {
+		TcpClient client = start(builder(BY_KEY).requestTimeout(LONG.multipliedBy(4)));
+		Session session = this.peer.accept();
+		Future<String> one = call(client, "a:?");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		Future<String> two = call(client, "b:?");
+		assertThat(session.readLine()).isEqualTo("b:?");
+		List<Future<Boolean>> closed = new ArrayList<>();
+		for (int i = 1; i <= 2; i++) {
+			int waiting = i;
+			closed.add(this.callers.submit(() -> client.close(LONG.multipliedBy(4))));
+			Engine.eventually().until(() -> client.snapshot().waiting() == waiting);
+		}
+		session.send("a:!\n");
+		assertThat(get(one)).isEqualTo("a:!");
+		// A thread that was woken by the first reply waits again.
+		Engine.awaitIdle(client.pool());
+		session.send("b:!\n");
+		assertThat(get(two)).isEqualTo("b:!");
+		assertThat(session.readLine()).isNull();
+		session.close();
+		for (Future<Boolean> each : closed) {
+			assertThat(get(each)).isEqualTo("true");
+		}
 	}
 
 	@Test
