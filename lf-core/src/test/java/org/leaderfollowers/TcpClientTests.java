@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -916,6 +917,18 @@ class TcpClientTests {
 	}
 
 	// The end
+
+	/** The system rejects a multicast address before it sends anything. */
+	@Test
+	void anAttemptThatFailsAtOnceIsRepeatedAndCountsNoConnection() {
+		TcpClient client = start(TcpClient.builder(this.engine.pool(2, 4))
+			.address(new InetSocketAddress("224.0.0.1", 9))
+			.framing(Framing.line())
+			.correlation(BY_KEY)
+			.backoff(Duration.ofMillis(1), Duration.ofMillis(20)));
+		Engine.eventually().until(() -> client.snapshot().addresses().get(0).failures() >= 3);
+		assertThat(client.snapshot().addresses().get(0).connections()).isLessThanOrEqualTo(1);
+	}
 
 	@Test
 	void closingWaitsForReplies() throws Exception {
