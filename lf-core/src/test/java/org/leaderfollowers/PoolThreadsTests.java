@@ -1,0 +1,141 @@
+package org.leaderfollowers;
+
+import java.nio.channels.spi.SelectorProvider;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.Leadership;
+import org.leaderfollowers.internal.promotion.PoolSettings;
+import org.leaderfollowers.internal.promotion.ProcessorTime;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.Starvation;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * A new thread that cannot join its pool, for example because memory is short, leaves no
+ * trace: another one can be started in its place.
+ */
+class PoolThreadsTests {
+
+	private final Pool pool = new Pool();
+
+	@Test
+	void aThreadThatCannotJoinIsNotCounted() {
+		this.pool.threads.startMinimum();
+		Engine.eventually().until(() -> this.pool.ended.get() == 1);
+		assertThat(this.pool.threads.count()).isZero();
+		this.pool.isShort = false;
+		this.pool.threads.startMinimum();
+		Engine.pass(this.pool.participates);
+	}
+
+	@Test
+	void aThreadThatCannotJoinIsNotExpectedToLead() {
+		this.pool.promotion.signalIfVacant();
+		Engine.eventually().until(() -> this.pool.ended.get() == 1);
+		this.pool.isShort = false;
+		this.pool.promotion.signalIfVacant();
+		Engine.pass(this.pool.participates);
+	}
+
+	/** A pool of one thread and one handle set that has no leader. */
+	private static final class Pool implements PoolThreads.Pool {
+
+		private final PoolThreads threads;
+
+		private final PromotionProtocol promotion;
+
+		private final AtomicInteger ended = new AtomicInteger();
+
+		private final CountDownLatch participates = new CountDownLatch(1);
+
+		private volatile boolean isShort = true;
+
+		Pool() {
+			PoolOptions options = new PoolOptions("test", new PoolSettings(1, 1, false, 1, 0), Duration.ofHours(1),
+					Thread.NORM_PRIORITY, 1, false, List.of(), 1, PromotionOrder.LIFO, 1L << 20,
+					new NestedUpcalls.Options(NestedDispatch.NEVER, 1, new NestingGuard() {
+					}), List.of(), Clock.SYSTEM, SelectorProvider.provider(), ProcessorTime.SYSTEM,
+					new PoolWatchdog.Options(0, 0));
+			this.threads = new PoolThreads(options, new MemoryBudget(1L << 20), new FailureLog());
+			this.threads.of(this);
+			this.promotion = new PromotionProtocol(new Leadership[] { new VacantLeadership() },
+					PromotionOrder.LIFO.followers(), this.threads.members(), this.threads,
+					new Starvation(1, new Unheard()), (kind, vacancyNanos) -> {
+					}, Duration.ofHours(1).toNanos(), Clock.SYSTEM);
+		}
+
+		@Override
+		public PromotionProtocol promotion() {
+			return this.promotion;
+		}
+
+		@Override
+		public Participant.@Nullable ReplyWait replyWait() {
+			if (this.isShort) {
+				throw new OutOfMemoryError("made for the test");
+			}
+			return null;
+		}
+
+		@Override
+		public void participate(Participant me) {
+			this.participates.countDown();
+			this.promotion.stop();
+		}
+
+		@Override
+		public void threadEnded() {
+			this.ended.incrementAndGet();
+		}
+
+	}
+
+	private static final class VacantLeadership extends Leadership {
+
+		VacantLeadership() {
+			super(0, Clock.SYSTEM.nanoTime());
+		}
+
+		@Override
+		protected int readyHandles() {
+			return 0;
+		}
+
+		@Override
+		protected boolean isWanted() {
+			return true;
+		}
+
+		@Override
+		protected boolean isWaitedOn() {
+			return false;
+		}
+
+		@Override
+		protected void endLongWait() {
+		}
+
+	}
+
+	private static final class Unheard implements Starvation.Listener {
+
+		@Override
+		public void began() {
+		}
+
+		@Override
+		public void ended(long nanos) {
+		}
+
+	}
+
+}
