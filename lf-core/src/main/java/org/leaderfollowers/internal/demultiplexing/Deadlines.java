@@ -30,7 +30,9 @@ public final class Deadlines<H extends HandleState> {
 	/** When a handle is called again that has failed. */
 	static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-	private @Nullable HandleState[] heap = new HandleState[64];
+	private static final int INITIAL_CAPACITY = 64;
+
+	private @Nullable HandleState[] heap = new HandleState[INITIAL_CAPACITY];
 
 	private int size;
 
@@ -42,7 +44,9 @@ public final class Deadlines<H extends HandleState> {
 
 	/** Creates an empty heap. */
 	public Deadlines() {
-		this(new ArrayList<>());
+		// With a capacity: the list would otherwise ignore ensureCapacity, and allocate
+		// when the first handle is added.
+		this(new ArrayList<>(INITIAL_CAPACITY));
 	}
 
 	/** For tests: collects due handles in a list that may fail. */

@@ -1,5 +1,6 @@
 package org.leaderfollowers.internal.demultiplexing;
 
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -7,7 +8,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 
+import com.sun.management.ThreadMXBean;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -100,6 +103,24 @@ class DeadlinesTests {
 		left.set(Integer.MAX_VALUE);
 		scarce.poll(10, expired::add);
 		assertThat(expired).isEqualTo(handles);
+	}
+
+	/** What allocates after an entry was removed loses it when memory is short. */
+	@Test
+	void firstTimersAreCollectedWithoutMemory() {
+		ThreadMXBean threads = ManagementFactory.getPlatformMXBean(ThreadMXBean.class);
+		long allocated = Long.MAX_VALUE;
+		for (int i = 0; i < 10; i++) {
+			Deadlines<TestHandle> fresh = new Deadlines<>();
+			scheduled(fresh, 5);
+			Consumer<TestHandle> expired = TestHandle::stateName;
+			long before = threads.getCurrentThreadAllocatedBytes();
+			fresh.poll(10, expired);
+			// The first rounds load classes.
+			allocated = Math.min(allocated, threads.getCurrentThreadAllocatedBytes() - before);
+			assertThat(fresh.size()).isZero();
+		}
+		assertThat(allocated).isZero();
 	}
 
 	@Test
