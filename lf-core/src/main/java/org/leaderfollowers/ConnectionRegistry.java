@@ -6,7 +6,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
@@ -22,7 +21,7 @@ final class ConnectionRegistry {
 	 * have returned. Each connection is its own key and is found by a
 	 * {@link ConnectionId}, which saves one object for each connection.
 	 */
-	private final Map<Object, TcpConnection> connections = new ConcurrentHashMap<>();
+	private final Map<Object, TcpConnection> connections;
 
 	/**
 	 * Changed only with its monitor held, but read without. Contains only open
@@ -34,11 +33,13 @@ final class ConnectionRegistry {
 
 	private final AtomicLong latestId = new AtomicLong();
 
-	private final LongAdder accepted = new LongAdder();
+	// No LongAdder: it allocates at times, and a count would be lost
 
-	private final LongAdder rejected = new LongAdder();
+	private final AtomicLong accepted = new AtomicLong();
 
-	private final Map<CloseReason, LongAdder> closed = new EnumMap<>(CloseReason.class);
+	private final AtomicLong rejected = new AtomicLong();
+
+	private final Map<CloseReason, AtomicLong> closed = new EnumMap<>(CloseReason.class);
 
 	private final Runnable onClose;
 
@@ -65,9 +66,15 @@ final class ConnectionRegistry {
 	 * @param onClose runs when a connection has been closed
 	 */
 	ConnectionRegistry(Runnable onClose) {
+		this(onClose, new ConcurrentHashMap<>());
+	}
+
+	/** For tests: keeps the connections in a map that may fail. */
+	ConnectionRegistry(Runnable onClose, Map<Object, TcpConnection> connections) {
 		this.onClose = onClose;
+		this.connections = connections;
 		for (CloseReason reason : CloseReason.values()) {
-			this.closed.put(reason, new LongAdder());
+			this.closed.put(reason, new AtomicLong());
 		}
 	}
 
@@ -82,30 +89,46 @@ final class ConnectionRegistry {
 	void add(TcpConnection connection) {
 		try {
 			this.connections.put(connection, connection);
-			this.accepted.increment();
 		}
 		catch (Error ex) {
 			// A map may fail after it has added the connection.
 			this.connections.remove(connection);
 			throw ex;
 		}
+		this.accepted.incrementAndGet();
 		this.open.incrementAndGet();
 	}
 
 	/**
 	 * Removes a connection. The caller then counts it as closed.
 	 * @return {@code false} if it was removed before
+	 * @throws Error if memory is short. The connection is still registered then
 	 */
 	boolean remove(StreamConnection connection) {
-		TcpConnection removed = this.connections.remove(connection);
-		if (removed != null) {
-			// After the removal: a name that is set concurrently is either removed here,
-			// or not set because the connection is not found any more.
-			synchronized (this.named) {
-				unname(removed);
-			}
+		TcpConnection registered = this.connections.get(connection);
+		if (registered == null || !take(registered)) {
+			return false;
 		}
-		return removed != null;
+		// After the removal: a name that is set concurrently is either removed here, or
+		// not set because the connection is not found any more.
+		synchronized (this.named) {
+			unname(registered);
+		}
+		return true;
+	}
+
+	private boolean take(TcpConnection registered) {
+		try {
+			return this.connections.remove(registered) != null;
+		}
+		catch (Error ex) {
+			if (this.connections.containsKey(registered)) {
+				throw ex;
+			}
+			// A map counts after it has removed the connection, which needs memory at
+			// times.
+			return true;
+		}
 	}
 
 	/** See {@link Connection#name(String)}. */
@@ -149,21 +172,16 @@ final class ConnectionRegistry {
 
 	/** Counts a connection that has been removed. */
 	void closed(CloseReason reason) {
-		// First, because a counter may need memory, and the place must be free again.
 		this.open.decrementAndGet();
-		try {
-			LongAdder counter = this.closed.get(reason);
-			if (counter != null) {
-				counter.increment();
-			}
+		AtomicLong counter = this.closed.get(reason);
+		if (counter != null) {
+			counter.incrementAndGet();
 		}
-		finally {
-			this.onClose.run();
-		}
+		this.onClose.run();
 	}
 
 	void rejected() {
-		this.rejected.increment();
+		this.rejected.incrementAndGet();
 	}
 
 	int open() {
@@ -184,16 +202,16 @@ final class ConnectionRegistry {
 	}
 
 	long acceptedConnections() {
-		return this.accepted.sum();
+		return this.accepted.get();
 	}
 
 	long rejectedConnections() {
-		return this.rejected.sum();
+		return this.rejected.get();
 	}
 
 	Map<CloseReason, Long> closedConnections() {
 		Map<CloseReason, Long> counts = new EnumMap<>(CloseReason.class);
-		this.closed.forEach((reason, counter) -> counts.put(reason, counter.sum()));
+		this.closed.forEach((reason, counter) -> counts.put(reason, counter.get()));
 		return Map.copyOf(counts);
 	}
 
