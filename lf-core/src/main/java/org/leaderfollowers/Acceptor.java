@@ -126,6 +126,7 @@ final class Acceptor extends BoundSocket {
 				if (this.gate != null && !last && !this.gate.tryPass()) {
 					return false;
 				}
+				HeapReserve.require();
 				SocketChannel accepted = this.channel.accept();
 				if (accepted == null) {
 					this.backoff.succeeded();

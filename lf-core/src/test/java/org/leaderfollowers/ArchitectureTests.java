@@ -231,9 +231,9 @@ class ArchitectureTests {
 				"EventHandler", "EngineEventHandler", "SelectorRepair", "Participant", "BoundInput", "MessageDecoder",
 				"Turn", "LedSource"),
 
-		VALUES("StackReserve", "EngineClasses", "EventType", "ThreadRole", "NestedDispatch", "NestingGuard",
-				"PromotionKind", "PromotionOrder", "PromotionPolicy", "PoolListener", "PoolAlarm", "PoolSnapshot",
-				"HandOff", "LatencySnapshot", "Connection", "EngineConnection", "ConnectionSnapshot",
+		VALUES("StackReserve", "HeapReserve", "EngineClasses", "EventType", "ThreadRole", "NestedDispatch",
+				"NestingGuard", "PromotionKind", "PromotionOrder", "PromotionPolicy", "PoolListener", "PoolAlarm",
+				"PoolSnapshot", "HandOff", "LatencySnapshot", "Connection", "EngineConnection", "ConnectionSnapshot",
 				"ConnectionClosedException", "CloseReason", "Suspension", "OwedReply", "MessageHandler", "Framing",
 				"RawFraming", "DelimiterFraming", "FixedLengthFraming", "LengthFieldFraming", "EnclosedFraming",
 				"EngineFraming", "Escapes", "RespFraming", "FramingException", "SlowConsumerException",
