@@ -105,22 +105,35 @@ final class StarvationMonitor implements Starvation.Listener {
 			inVain = (starvedNanos > 0) ? 0 : inVain + 1;
 			if (starvedNanos > worthALine()) {
 				tell(starvedNanos);
-				if (!told) {
-					this.listeners.tell((listener) -> {
-						listener.starved(starvedNanos);
-						// With the interrupt status of a listener, this thread would not
-						// park.
-						Thread.interrupted();
-					});
-				}
+				told = told || tellListeners(starvedNanos);
 			}
-			told = starvedNanos > 0 && (told || starvedNanos > worthALine());
+			else if (starvedNanos == 0) {
+				told = false;
+			}
 		}
 		this.herald.set(null);
 		if (longestNanos() > 0 && !this.threads.isStopping()) {
 			// The starvation began after the last check, and the thread that noticed it
 			// still saw this herald.
 			startHerald();
+		}
+	}
+
+	/**
+	 * Returns whether the listeners were told. Otherwise memory is usually short, and the
+	 * next look tells them: the herald must not end, because none would follow it.
+	 */
+	private boolean tellListeners(long starvedNanos) {
+		try {
+			this.listeners.tell((listener) -> {
+				listener.starved(starvedNanos);
+				// With the interrupt status of a listener, this thread would not park.
+				Thread.interrupted();
+			});
+			return true;
+		}
+		catch (Throwable ex) {
+			return false;
 		}
 	}
 
