@@ -5,6 +5,7 @@ import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.ThreadLocalRandom;
 
 import org.leaderfollowers.internal.logging.EngineLog;
@@ -23,25 +24,30 @@ final class EngineClasses {
 	 * Names, because the tables for {@code switch} statements are classes that only the
 	 * compiler knows.
 	 */
-	private static final List<String> NAMES = List.of("BoundWait", "CloseReason", "CloseSequence",
-			"CloseSequence$Phase", "CloseSequence$Why", "ConnectionClosedException", "ConnectionWatch", "Datagram",
-			"DatagramReceiver", "EventType", "Exchanges", "Exchanges$1", "ExchangeCounters$1", "HandleSet$1",
-			"MessageDecoder", "MessageDecoder$Decoded", "OutboundWriter", "OutboundWriter$1", "Participant",
-			"Participant$1", "SelectableHandle", "SelectableHandle$1", "ServerWarnings", "SlowConsumerException",
-			"StackReserve", "Step", "StreamConnection$1", "TcpConnection", "TcpConnection$1", "WindowedConnection",
-			"internal.buffer.MemoryBudget", "internal.buffer.MemoryShedding", "internal.buffer.OutboundBuffer",
-			"internal.buffer.OutboundBuffer$Sent", "internal.buffer.OutboundBuffer$Waiting",
-			"internal.buffer.PartialMessage", "internal.demultiplexing.HandleState$Claim",
-			"internal.demultiplexing.HandleState$Release", "internal.demultiplexing.PrematureReturns",
-			"internal.exchange.Exchange", "internal.exchange.Exchange$State",
-			"internal.exchange.ExchangeTable$Registration", "internal.lifecycle.RetryBackoff",
-			"internal.logging.RateLimit", "internal.promotion.Followers$Signal", "internal.promotion.HandOffKind",
-			"internal.promotion.HandOffRing", "internal.promotion.HandOffs", "internal.promotion.HandlerProfile",
-			"internal.promotion.LeaseWatch$Cover", "internal.promotion.Leases", "internal.promotion.Member$Role",
-			"internal.promotion.ThreadSupply$Start", "internal.promotion.Vacancies", "internal.promotion.Vacancies$1",
-			"internal.transport.Linger", "internal.transport.TlsTransport", "internal.transport.TlsTransport$1",
-			"internal.transport.Transport$Progress", "internal.window.MessageWindow$Place",
-			"internal.window.MessageWindow$Turn");
+	static final List<String> NAMES = List.of("BoundWait", "CloseRate", "CloseRate$1", "CloseReason", "CloseSequence",
+			"CloseSequence$Phase", "CloseSequence$Why", "ConnectionClosedException", "ConnectionContext$Limits",
+			"ConnectionSnapshot$State", "ConnectionWatch", "Datagram", "DatagramReceiver", "DatagramTransfer",
+			"Evacuation", "Evacuation$Phase", "EventType", "ExchangeCounters$1", "Exchanges", "Exchanges$1",
+			"HandleSet$1", "HandshakeGate", "HeapReserve", "MessageDecoder", "MessageDecoder$Decoded", "OutboundWriter",
+			"OutboundWriter$1", "Participant", "Participant$1", "PoolAlarm$1", "PoolAlarm$Kind", "PoolSnapshot$State",
+			"ReplyOrder", "ReplyRate", "SelectableHandle", "SelectableHandle$1", "ServerSnapshot$State",
+			"ServerWarnings", "SlowConsumerException", "StackReserve", "Step", "StreamConnection", "StreamConnection$1",
+			"TcpConnection", "TcpConnection$1", "ThreadRole", "WindowedConnection", "internal.buffer.MemoryBudget",
+			"internal.buffer.MemoryShedding", "internal.buffer.OutboundBuffer", "internal.buffer.OutboundBuffer$Sent",
+			"internal.buffer.OutboundBuffer$Waiting", "internal.buffer.PartialMessage",
+			"internal.demultiplexing.HandleState$Claim", "internal.demultiplexing.HandleState$Release",
+			"internal.demultiplexing.PrematureReturns", "internal.exchange.Exchange",
+			"internal.exchange.Exchange$State", "internal.exchange.ExchangeTable$Registration",
+			"internal.lifecycle.RetryBackoff", "internal.logging.RateLimit", "internal.promotion.Followers$Signal",
+			"internal.promotion.HandOffKind", "internal.promotion.HandOffRing", "internal.promotion.HandOffs",
+			"internal.promotion.HandlerProfile", "internal.promotion.LeaseWatch$Cover", "internal.promotion.Leases",
+			"internal.promotion.Member$Role", "internal.promotion.SystemProcessorTime",
+			"internal.promotion.SystemProcessorTime$Management", "internal.promotion.ThreadSupply$Start",
+			"internal.promotion.Vacancies", "internal.promotion.Vacancies$1", "internal.proxy.IpLiteral",
+			"internal.proxy.ProxyHeader", "internal.proxy.ProxyHeaderDecoder", "internal.proxy.ProxyHeaderDecoder$1",
+			"internal.proxy.ProxyHeaderDecoder$Step", "internal.transport.Linger", "internal.transport.TlsTransport",
+			"internal.transport.TlsTransport$1", "internal.transport.Transport$Progress",
+			"internal.window.MessageWindow$Place", "internal.window.MessageWindow$Turn");
 
 	private EngineClasses() {
 	}
@@ -66,6 +72,9 @@ final class EngineClasses {
 		ThreadLocalRandom.current();
 		ByteBuffer.allocateDirect(1);
 		MessageFormatter.arrayFormat("%s {}".formatted(Level.WARN), new Object[] { "", new Throwable() });
+		new Throwable().getStackTrace();
+		// The digits of the locale, which snapshots need as well.
+		String.format(Locale.ROOT, "%.1f", 1.0);
 		try (SocketChannel channel = SocketChannel.open()) {
 			channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
 		}
