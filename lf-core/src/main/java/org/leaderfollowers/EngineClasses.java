@@ -73,6 +73,8 @@ final class EngineClasses {
 		ByteBuffer.allocateDirect(1);
 		MessageFormatter.arrayFormat("%s {}".formatted(Level.WARN), new Object[] { "", new Throwable() });
 		new Throwable().getStackTrace();
+		// Records are compared when a server closes.
+		new PoolWatchdog.Options(0, 0).hashCode();
 		// The digits of the locale, which snapshots need as well.
 		String.format(Locale.ROOT, "%.1f", 1.0);
 		try (SocketChannel channel = SocketChannel.open()) {
