@@ -188,7 +188,7 @@ class OutOfMemoryProcessTests {
 			.flatMap((place) -> Stream.of(Arguments.of(place, "SerialGC"), Arguments.of(place, "G1GC")));
 	}
 
-	/** Fails in about a third of the runs, so it runs on demand only. */
+	/** Some runs still fail, so it runs on demand only. */
 	@Tag("stress")
 	@EnabledIfSystemProperty(named = "storm", matches = "true")
 	@ParameterizedTest
@@ -201,7 +201,7 @@ class OutOfMemoryProcessTests {
 		}
 	}
 
-	/** Fails in about a third of the runs, so it runs on demand only. */
+	/** Some runs still fail, so it runs on demand only. */
 	@Tag("stress")
 	@EnabledIfSystemProperty(named = "storm", matches = "true")
 	@ParameterizedTest
@@ -216,7 +216,7 @@ class OutOfMemoryProcessTests {
 	}
 
 	/** Nothing has been used before: classes are initialised now. */
-	// Fails in about a third of the runs, so it runs on demand only.
+	// Some runs still fail, so it runs on demand only.
 	@Tag("stress")
 	@EnabledIfSystemProperty(named = "storm", matches = "true")
 	@ParameterizedTest
