@@ -127,6 +127,11 @@ final class Exchanges implements Participant.Awaited {
 				// it must look again: see pauseUntil.
 				this.connection.handle.request(SelectableHandle.LOOK);
 			}
+			if (sent && this.connection.isDraining()) {
+				// A thread that waits in a handler may not read, because no reply was
+				// awaited until now.
+				this.connection.ownerLooksAgain();
+			}
 		}
 		finally {
 			if (!sent && !inOrder) {

@@ -167,7 +167,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				return Step.NOTHING;
 			}
 			keepRest(me);
-			if (this.closing != null || me.turn.reads() >= MAX_READS || !mayTakeMore()) {
+			if (this.closing != null || me.turn.reads() >= MAX_READS || this.keptWhole || !mayTakeMore()) {
 				this.keptWhole |= this.postpones && this.partial != null;
 				this.moreToRead = more;
 				return Step.NOTHING;
@@ -197,9 +197,21 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		boolean decoded = true;
 		while (decoded && !decoder.isOversized() && isTaken(decoder.message())) {
 			noteMessage();
-			decoded = decoder.consume() && mayTakeMore() && decode(decoder);
+			decoded = decoder.consume() && decodeNext(decoder);
 		}
 		return !decoded;
+	}
+
+	/**
+	 * Decodes another message, unless it must stay in the input. This is decided once:
+	 * the answer can change at any time, and a message that stays must count as kept.
+	 */
+	private boolean decodeNext(MessageDecoder decoder) {
+		if (!mayTakeMore()) {
+			this.keptWhole = true;
+			return false;
+		}
+		return decode(decoder);
 	}
 
 	/** Whether another message may be decoded while no handlers can be run. */
@@ -208,7 +220,26 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 			return true;
 		}
 		Exchanges current = this.exchanges;
-		return (current != null) ? current.mayPostpone() : isReceiving();
+		return (current != null) ? mayPutAside(current) : isReceiving();
+	}
+
+	/**
+	 * Whether another message for the handler may be kept. If the connection drains, only
+	 * a reply that may follow is a reason to do so. Otherwise a peer that continues to
+	 * send could delay the drain, because it begins when no message is kept.
+	 */
+	private boolean mayPutAside(Exchanges current) {
+		return current.mayPostpone() && (!isDraining() || current.pending() > 0);
+	}
+
+	/**
+	 * Whether a thread that waits in a handler reads. If the connection drains, it reads
+	 * only for a reply or a message that a thread waits for. All other input stays in the
+	 * socket until the handler has returned, as if the server had no correlation.
+	 */
+	private boolean readsWhileWaiting() {
+		Exchanges current = this.exchanges;
+		return isReceiving() || (current != null && (!isDraining() || current.pending() > 0));
 	}
 
 	private boolean isTaken(ByteBuffer message) {
@@ -217,8 +248,8 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		if (current != null && current.resume(message)) {
 			return true;
 		}
-		return this.postpones
-				&& ((!isReply && isReceived(message)) || (current != null && current.postpone(message, !putsAside())));
+		return this.postpones && ((!isReply && isReceived(message))
+				|| (current != null && current.postpone(message, !putsAside() || !mayPutAside(current))));
 	}
 
 	/** Decodes the next message. Returns whether there is a message to handle. */
@@ -431,11 +462,16 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 
 	@Override
 	public final boolean mayReadOn() {
-		return !takesNothingMore() && !this.keptWhole && (this.exchanges != null || isReceiving());
+		return !takesNothingMore() && !this.keptWhole && readsWhileWaiting();
 	}
 
 	@Override
 	public final boolean readBound(Participant me) {
+		if (!takesNothingMore() && !readsWhileWaiting()) {
+			// The next round reads this input. Exchanges.send calls this method again.
+			this.readBetween = true;
+			return false;
+		}
 		Exchanges current = this.exchanges;
 		boolean holds = current != null && current.holdRequests();
 		boolean first = !this.keptWhole;

@@ -1,9 +1,11 @@
 package org.leaderfollowers;
 
+import java.io.Closeable;
 import java.io.UncheckedIOException;
 import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
@@ -12,10 +14,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -23,7 +27,9 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -331,6 +337,108 @@ class DrainTests {
 		flood.get(30, TimeUnit.SECONDS);
 		assertThat(server.snapshot().closedConnections()).containsEntry(CloseReason.SHUTDOWN, 1L);
 		assertThat(afterwards).as("no more than a kernel can keep").hasValueLessThan(34_000_000);
+	}
+
+	/**
+	 * A server with a correlation reads while its handlers wait. Each waits until the
+	 * peer has sent one more request.
+	 */
+	@ParameterizedTest
+	@CsvSource({ "false, 1", "false, 4", "true, 1", "true, 4" })
+	void aPeerThatSendsOnForEachReplyDoesNotDelayTheEndAlthoughHandlersWait(boolean tls, int inFlight)
+			throws Exception {
+		Semaphore permits = new Semaphore(0);
+		TcpServer backEnd = this.engine.lines(this.engine.pool(2, 8), (connection, message) -> {
+			permits.acquire();
+			connection.send(message);
+		});
+		try (TcpClient client = client(backEnd)) {
+			TcpServer.Builder builder = TcpServer.builder(this.engine.pool(2, 16))
+				.framing(Framing.line())
+				.correlation(Correlation.inOrder())
+				.maxInFlightPerConnection(inFlight)
+				.handler((connection, message) -> connection.send(client.exchange(message)));
+			TcpServer server = this.engine.start(tls ? builder.tls(ServerTls.of(Certificates.server())) : builder);
+			List<String> requests = IntStream.range(0, 300).mapToObj(Integer::toString).toList();
+			try (Closeable peer = tls ? new TlsPeer(Certificates.client(), server.port())
+					: this.engine.connect(server)) {
+				send(peer, String.join("\n", requests) + "\n");
+				int read = (inFlight == 1) ? 200 : inFlight;
+				Engine.eventually().until(() -> server.snapshot().receivedMessages() >= read);
+				CompletableFuture<Boolean> closed = closing(server);
+				permits.release();
+				List<String> replies = new ArrayList<>();
+				for (String reply = readLine(peer); reply != null; reply = readLine(peer)) {
+					replies.add(reply);
+					try {
+						send(peer, "late\n");
+					}
+					catch (UncheckedIOException ex) {
+						// closed at last
+					}
+					permits.release();
+				}
+				assertThat(closed.get(30, TimeUnit.SECONDS)).isTrue();
+				assertThat(replies).containsAll(requests);
+				if (inFlight == 1) {
+					assertThat(replies).startsWith(requests.toArray(String[]::new));
+				}
+			}
+			assertThat(server.snapshot().closedConnections()).containsEntry(CloseReason.SHUTDOWN, 1L);
+		}
+	}
+
+	private static void send(Closeable peer, String text) {
+		if (peer instanceof TlsPeer encrypted) {
+			encrypted.send(text);
+		}
+		else {
+			((Peer) peer).send(text);
+		}
+	}
+
+	private static String readLine(Closeable peer) {
+		return (peer instanceof TlsPeer encrypted) ? encrypted.readLine() : ((Peer) peer).readLine();
+	}
+
+	private TcpClient client(TcpServer server) {
+		TcpClient client = TcpClient.builder(this.engine.pool(2, 4))
+			.address(new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port()))
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder())
+			.connections(1)
+			.requestTimeout(Engine.DEADLINE)
+			.build();
+		client.start();
+		return client;
+	}
+
+	/** While nothing is expected of the peer, the thread of the handler does not read. */
+	@Test
+	void aPeerIsStillAskedWhileAHandlerWaitsDuringTheDrain() throws Exception {
+		CountDownLatch gate = this.engine.gate();
+		AtomicReference<Connection> asked = new AtomicReference<>();
+		try (TcpClient client = client(this.engine.lines(this.engine.pool(2, 8), blocking(gate)))) {
+			TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 4))
+				.framing(Framing.line())
+				.correlation(Correlation.inOrder())
+				.handler((connection, message) -> {
+					asked.set(connection);
+					connection.send(client.exchange(message));
+				}));
+			Peer peer = this.engine.connect(server).send("block\n");
+			Engine.eventually().until(() -> asked.get() != null);
+			CompletableFuture<Boolean> closed = closing(server);
+			CompletableFuture<String> answer = CompletableFuture.supplyAsync(
+					() -> Engine.text(asked.get().exchange(Engine.bytes("sure?"), Engine.DEADLINE)),
+					(task) -> new Thread(task).start());
+			assertThat(peer.readLine()).isEqualTo("sure?");
+			peer.send("yes\n");
+			assertThat(answer.get(30, TimeUnit.SECONDS)).isEqualTo("yes");
+			gate.countDown();
+			assertThat(peer.readTextToEnd()).isEqualTo("block\n");
+			assertThat(closed.get(30, TimeUnit.SECONDS)).isTrue();
+		}
 	}
 
 	/** A reset would destroy the part of the reply that waits in the kernel. */

@@ -249,6 +249,10 @@ public final class EngineWorkload implements Runnable {
 				builder.messageOrder((message) -> SimulatedPeer.number(message) % 2);
 			}
 		}
+		if (this.nests && choose(2) == 0) {
+			// The server sends no request, but threads read while their handlers wait.
+			builder.correlation(Correlation.inOrder());
+		}
 		return builder.build();
 	}
 
