@@ -288,11 +288,12 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 		catch (Throwable ex) {
 			// Even the handling of the failure has failed, for example because a class
 			// cannot be loaded. The handle must not stay claimed.
-			if (ex != failure) {
-				failure.addSuppressed(ex);
-			}
 			if (!isMarkedClosed()) {
 				closeByOwner();
+			}
+			// Last, because it needs memory.
+			if (ex != failure) {
+				failure.addSuppressed(ex);
 			}
 			return true;
 		}
