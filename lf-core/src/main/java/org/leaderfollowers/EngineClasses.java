@@ -52,6 +52,9 @@ final class EngineClasses {
 	private EngineClasses() {
 	}
 
+	private record Sample(long value) {
+	}
+
 	/** Initialises the classes, and those of the JDK and of the log that they need. */
 	static void initialize() {
 		useLibraries();
@@ -74,7 +77,7 @@ final class EngineClasses {
 		MessageFormatter.arrayFormat("%s {}".formatted(Level.WARN), new Object[] { "", new Throwable() });
 		new Throwable().getStackTrace();
 		// Records are compared when a server closes.
-		new PoolWatchdog.Options(0, 0).hashCode();
+		new Sample(0).hashCode();
 		// The digits of the locale, which snapshots need as well.
 		String.format(Locale.ROOT, "%.1f", 1.0);
 		try (SocketChannel channel = SocketChannel.open()) {

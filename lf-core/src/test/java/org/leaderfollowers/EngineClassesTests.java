@@ -12,11 +12,15 @@ import static org.assertj.core.api.Assertions.assertThat;
  */
 class EngineClassesTests {
 
-	/** At run time, a class that does not exist any more is only a line of the log. */
+	/**
+	 * At run time, a class that does not exist any more is only a line of the log. The
+	 * tables for {@code switch} statements differ between compilers.
+	 */
 	@Test
 	void allExist() {
 		List<String> missing = new ArrayList<>();
-		for (String name : EngineClasses.NAMES) {
+		List<String> names = EngineClasses.NAMES.stream().filter((name) -> !name.matches(".*\\$\\d+")).toList();
+		for (String name : names) {
 			try {
 				Class.forName("org.leaderfollowers." + name, false, EngineClasses.class.getClassLoader());
 			}
