@@ -15,8 +15,7 @@ import org.jspecify.annotations.Nullable;
  * room becomes garbage at once, and a collection serves the thread that causes it first.
  * While another thread used up a heap of 64 MB again and again, 74 of 5,500 accepted
  * sockets were lost without the check, and 2 of 23,500 with it (JDK 17, serial
- * collector). With G1, hardly any were lost either way. The check takes 0.4 microseconds,
- * and an accept some 20.
+ * collector). With G1, hardly any were lost either way. The check takes 0.4 microseconds.
  */
 final class HeapReserve {
 
