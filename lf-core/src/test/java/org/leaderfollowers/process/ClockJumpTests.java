@@ -72,9 +72,7 @@ class ClockJumpTests {
 			.environment("FAKETIME_TIMESTAMP_FILE", time.toString())
 			.environment("FAKETIME_CACHE_DURATION", "1")
 			.environment("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-			// Otherwise the library sometimes ends every timed wait at once, also those
-			// of
-			// the JVM itself, until the process ends.
+			// Without this, the library at times ends every timed wait at once.
 			.environment("FAKETIME_FORCE_MONOTONIC_FIX", "0")
 			.environment("NO_FAKE_STAT", "1");
 		try (ServerProcess server = builder.start(); Peer patient = server.connect(); Peer blocked = server.connect()) {
