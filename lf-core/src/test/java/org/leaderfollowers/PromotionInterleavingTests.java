@@ -54,8 +54,9 @@ class PromotionInterleavingTests {
 	 * handler runs; handlers that <em>pause</em>, take as <em>long</em> as a lease, are
 	 * <em>endless</em>, <em>promote</em> or <em>reply</em>, or <em>call</em> and are
 	 * bound until an event of their own comes, after which none returns if one
-	 * <em>lasts</em>; events that come <em>often</em> or <em>late</em>; threads that
-	 * <em>expire</em>; a pool that <em>closes, grows, shrinks</em> or changes its
+	 * <em>lasts</em>; a <em>first</em> handler that returns before the other events come,
+	 * whose handlers do not; events that come <em>often</em> or <em>late</em>; threads
+	 * that <em>expire</em>; a pool that <em>closes, grows, shrinks</em> or changes its
 	 * <em>policy</em>; leases of an <em>hour</em>; a second handle set that
 	 * <em>rests</em> from some moment on, and is <em>used</em> from some moment on;
 	 * something that is <em>requested</em> of it.
@@ -77,6 +78,8 @@ class PromotionInterleavingTests {
 		TWO_HANDLE_SETS(2, 2, 3, "eager, endless", 0),
 
 		TWO_HANDLE_SETS_TWO_THREADS(2, 2, 2, "eager, endless", 0),
+
+		TWO_HANDLE_SETS_AFTER_THE_FIRST_EVENT(2, 4, 4, "eager, endless, first", 0),
 
 		TWO_HANDLE_SETS_FOUR_THREADS(2, 4, 4, "eager, endless", 0),
 
@@ -204,7 +207,7 @@ class PromotionInterleavingTests {
 		A_FOLLOWER_LOOKS_ONCE_MORE_AFTER_IT_HAS_PUBLISHED_ITSELF(Case.THREE_THREADS,
 				Mutation.callReturns(PromotionProtocol.class, "await", "takeVacancy", 0)),
 
-		THE_MARK_IS_CLEARED_BEFORE_THE_LOOK(Case.TWO_HANDLE_SETS_FOUR_THREADS,
+		THE_MARK_IS_CLEARED_BEFORE_THE_LOOK(Case.TWO_HANDLE_SETS_AFTER_THE_FIRST_EVENT,
 				Mutation.withoutCall(Followers.class, "await", "arrive"),
 				Mutation.callAdded(PromotionProtocol.class, "arrive", "takeVacancy", "followers", Followers.class,
 						"arrive")),
@@ -464,6 +467,8 @@ class PromotionInterleavingTests {
 
 		private boolean isAnyIdle;
 
+		private boolean isFirstHandled;
+
 		private final Work[] works = new Work[16];
 
 		Pool(int sets, int min, int max, String options) {
@@ -494,7 +499,7 @@ class PromotionInterleavingTests {
 		}
 
 		private boolean isOn(String option) {
-			return option.equals("returns") ? !isOn("lasts") : this.options.contains(option);
+			return option.equals("returns") ? !isOn("lasts") && !isOn("first") : this.options.contains(option);
 		}
 
 		@Override
@@ -532,12 +537,16 @@ class PromotionInterleavingTests {
 		}
 
 		private void events(Set set) {
-			int count = isOn("often") ? 4 : isOn("lasts") ? 3 : isOn("hourly") ? 1 : 2;
+			boolean one = isOn("hourly") || (isOn("first") && set.index() > 0);
+			int count = isOn("often") ? 4 : isOn("lasts") ? 3 : one ? 1 : 2;
 			for (int i = 0; i < count; i++) {
 				if (isOn("late") || (isOn("expire") && i > 0)) {
 					// The moment in which the watcher falls asleep, or a thread expires.
 					Interleaving.await("it is late", () -> false,
 							1 + (isOn("late") ? 9 * LEASE_NANOS : KEEP_ALIVE_NANOS));
+				}
+				if (isOn("first") && i + set.index() > 0) {
+					Interleaving.await("the first event was handled", () -> this.isFirstHandled);
 				}
 				if (isOn("late")) {
 					Interleaving.pause("an event comes");
@@ -642,6 +651,10 @@ class PromotionInterleavingTests {
 			}
 			if (isOn("pauses")) {
 				Interleaving.pause("handles");
+			}
+			if (isOn("first") && !this.isFirstHandled) {
+				this.isFirstHandled = true;
+				return;
 			}
 			switch (this.handling.get(Interleaving.choose(this.handling.size()))) {
 				case "long" -> Interleaving.await("takes long", () -> false, Clock.SYSTEM.nanoTime() + LEASE_NANOS);

@@ -89,10 +89,15 @@ public abstract class ThreadSupply {
 	 */
 	protected abstract boolean isStopping();
 
-	/** Starts threads until there is the minimum number. */
+	/**
+	 * Starts as many threads as the minimum lacks now. A new thread that cannot join
+	 * counts itself out, perhaps before this method looks again, and is not replaced
+	 * here: while memory is short, the caller would start threads without an end.
+	 */
 	public final void startMinimum() {
-		while (this.count.get() < this.settings.minThreads() && start(false) == Start.STARTED) {
-			// Repeats until there are enough threads.
+		int missing = this.settings.minThreads() - this.count.get();
+		while (missing > 0 && start(false) == Start.STARTED) {
+			missing--;
 		}
 	}
 
