@@ -149,7 +149,7 @@ abstract class InboundConnection extends StreamConnection {
 	 * Whether the drain can be reported to the handler now, and was not reported before.
 	 */
 	final boolean mayBeginToDrain() {
-		return isDraining() && drained() == null && !isSuspended() && unanswered() == 0 && !this.outbound.isCongested();
+		return isDraining() && drained() == null && isAnswered() && !this.outbound.isCongested();
 	}
 
 	/**
@@ -166,9 +166,17 @@ abstract class InboundConnection extends StreamConnection {
 		return (watched != null) ? watched.drained : null;
 	}
 
+	/**
+	 * Whether no reply can come any more. While the connection is suspended, another
+	 * thread is about to send one.
+	 */
+	private boolean isAnswered() {
+		return unanswered() == 0 && !isSuspended();
+	}
+
 	@Override
 	final void endInput(CloseReason reason, @Nullable Throwable cause) {
-		if (unanswered() == 0) {
+		if (isAnswered()) {
 			requestClose(reason, cause);
 		}
 		else if (ending() == null) {
@@ -210,7 +218,7 @@ abstract class InboundConnection extends StreamConnection {
 	 */
 	final void closeIfAnswered() {
 		CloseSequence end = ending();
-		if (end != null && this.closing == null && unanswered() == 0) {
+		if (end != null && this.closing == null && isAnswered()) {
 			requestClose(end.reason(), end.cause());
 		}
 	}

@@ -138,6 +138,55 @@ class ServerExchangeTests {
 		assertThat(take()).isEqualTo(rest.isEmpty() ? CloseReason.PEER : CloseReason.MESSAGE_TOO_LARGE);
 	}
 
+	/**
+	 * The end of the input is read while a thread waits for a reply. It must not end the
+	 * connection while another thread is about to send the reply to a message: to the one
+	 * that suspends the connection and asks, or to one that follows that which asks.
+	 */
+	@ParameterizedTest
+	@ValueSource(strings = { "late ask\n", "ask\nlate\n" })
+	void aSuspendedConnectionIsAnsweredAfterTheEndOfItsInput(String requests) throws InterruptedException {
+		BlockingQueue<Runnable> later = new LinkedBlockingQueue<>();
+		TcpServer server = start(2, (connection, message) -> {
+			String text = Engine.text(message);
+			Suspension suspension = text.startsWith("late") ? connection.suspend() : () -> {
+			};
+			Runnable reply = () -> {
+				connection.send(Engine.bytes("answer to " + text));
+				suspension.resume();
+			};
+			if (text.equals("ask")) {
+				assertThatExceptionOfType(ExchangeLostException.class)
+					.isThrownBy(() -> connection.exchange(Engine.bytes("a:?"), LONG));
+				reply.run();
+			}
+			else if (text.endsWith("ask")) {
+				connection.exchangeAsync(Engine.bytes("a:?"), LONG).whenComplete((answer, ex) -> later.add(reply));
+			}
+			else {
+				later.add(reply);
+			}
+		});
+		int first = requests.indexOf('\n') + 1;
+		Peer peer = this.engine.connect(server).send(requests.substring(0, first));
+		assertThat(peer.readLine()).isEqualTo("a:?");
+		peer.send(requests.substring(first)).shutdownOutput();
+		Runnable reply = later.poll(LONG.toSeconds(), TimeUnit.SECONDS);
+		assertThat(reply).isNotNull();
+		// Only when the engine has done what it does after the handler.
+		Engine.eventually()
+			.until(() -> server.pool()
+				.snapshot()
+				.threads()
+				.stream()
+				.noneMatch((thread) -> thread.role() == ThreadRole.PROCESSING));
+		reply.run();
+		for (String request : requests.split("\n")) {
+			assertThat(peer.readLine()).isEqualTo("answer to " + request);
+		}
+		assertThat(peer.readLine()).isNull();
+	}
+
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 8 })
 	void messagesBeforeTheReplyAreHandledAfterwardsInOrder(int threads) {
