@@ -318,7 +318,12 @@ class TcpConnection extends FramedConnection {
 		me.handled(nanoTime());
 		ServiceClasses classes = this.context.classes();
 		ByteBuffer first = (classes != null && takesPostponed()) ? current.peekPostponed() : null;
-		if (classes != null && first != null && leavesPool(me, classes, first, false)) {
+		// If the connection has failed, it cannot move any more, and the messages are
+		// handled here.
+		if (this.closing == null && classes != null && first != null && leavesPool(me, classes, first, false)) {
+			if (this.closing != null) {
+				current.discardPostponed();
+			}
 			return;
 		}
 		int messages = 0;

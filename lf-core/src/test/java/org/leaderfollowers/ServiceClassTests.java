@@ -376,15 +376,25 @@ class ServiceClassTests {
 			.withCauseInstanceOf(ExchangeTimeoutException.class);
 	}
 
-	@Test
-	void messagesThatWerePutAsideMoveInOrder() {
-		Recorder asking = new Placed() {
-			@Override
-			void open(Connection connection) {
+	/** Asks for something before it handles the first message, which is put aside. */
+	private final class Asking extends Placed {
+
+		@Override
+		void open(Connection connection) {
+			try {
 				ByteBuffer reply = connection.exchange(Engine.bytes("key:?"), Engine.DEADLINE);
 				of(connection.id()).add("reply " + Engine.text(reply));
 			}
-		};
+			catch (ExchangeLostException ex) {
+				of(connection.id()).add("no reply");
+			}
+		}
+
+	}
+
+	@Test
+	void messagesThatWerePutAsideMoveInOrder() {
+		Recorder asking = new Asking();
 		TcpServer server = this.engine.start(builder(asking, this.byMessage).correlation(BY_KEY));
 		Peer peer = this.engine.connect(server);
 		assertThat(peer.readLine()).isEqualTo("key:?");
@@ -394,6 +404,31 @@ class ServiceClassTests {
 				"in other");
 		awaitBufferedBytes(this.own, 0);
 		awaitBufferedBytes(this.other, 0);
+	}
+
+	@Test
+	void aMessageThatWasPutAsideCannotFollowToAPoolThatIsClosed() {
+		Recorder asking = new Asking();
+		TcpServer server = this.engine.start(builder(asking, this.byMessage).correlation(BY_KEY));
+		this.other.close(Engine.DEADLINE);
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.readLine()).isEqualTo("key:?");
+		assertThat(peer.send("other 1\nkey:!\n").readTextToEnd()).isEmpty();
+		assertThat(asking.awaitClose(1)).containsExactly("open", "reply key:!", "close SHUTDOWN", "in own");
+		awaitBufferedBytes(this.own, 0);
+	}
+
+	@Test
+	void aMessageThatWasPutAsideIsHandledWhereItIsIfItsConnectionFails() {
+		Recorder asking = new Asking();
+		TcpServer server = this.engine.start(builder(asking, this.byMessage).correlation(BY_KEY));
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.readLine()).isEqualTo("key:?");
+		peer.send("other 1\n");
+		Engine.eventually().until(() -> this.own.snapshot().bufferedBytes() > 0);
+		peer.reset();
+		assertThat(asking.awaitClose(1)).startsWith("open", "no reply", "other 1", "in own");
+		awaitBufferedBytes(this.own, 0);
 	}
 
 	/** Blocks while it chooses the other pool. */
