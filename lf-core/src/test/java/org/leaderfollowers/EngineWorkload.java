@@ -58,6 +58,12 @@ public final class EngineWorkload implements Runnable {
 	/** Whether handlers send requests and wait for the replies. */
 	private final boolean nests;
 
+	/** Whether handlers send requests to their own clients. */
+	private final boolean asks;
+
+	/** Whether some clients are behind a proxy. */
+	private final boolean hasProxy;
+
 	/** Whether memory is so short that connections are closed. */
 	private final boolean scarce;
 
@@ -114,6 +120,8 @@ public final class EngineWorkload implements Runnable {
 		this.parallel = choose(4) == 0;
 		this.fails = choose(2) == 0;
 		this.nests = choose(2) == 0;
+		this.asks = this.nests && choose(2) == 0;
+		this.hasProxy = choose(4) == 0;
 		this.scarce = choose(8) == 0;
 		this.source = (choose(3) == 0) ? new SourceWorkload(simulator) : null;
 	}
@@ -152,7 +160,7 @@ public final class EngineWorkload implements Runnable {
 			this.simulator.network().failures(choose(4) * 3, choose(3) * 10);
 		}
 		for (int i = choose(6); i >= 0; i--) {
-			SimulatedPeer peer = new SimulatedPeer(this.simulator, server.port(), this.frames, actions());
+			SimulatedPeer peer = peer(server);
 			// An exchange within a handler may have to wait until it times out.
 			peer.expectProgress(mayTakeLong() ? PATIENCE_NANOS : LONGEST_PAUSE_NANOS);
 			this.peers.add(peer);
@@ -249,11 +257,23 @@ public final class EngineWorkload implements Runnable {
 				builder.messageOrder((message) -> SimulatedPeer.number(message) % 2);
 			}
 		}
-		if (this.nests && choose(2) == 0) {
+		if (this.hasProxy) {
+			builder.proxyProtocol(TrustedNetworks.of(this.simulator.network().proxy())).directClients(true);
+		}
+		if (this.asks) {
+			builder.correlation(Correlation.byKey(EngineWorkload::key));
+		}
+		else if (this.nests && choose(2) == 0) {
 			// The server sends no request, but threads read while their handlers wait.
 			builder.correlation(Correlation.inOrder());
 		}
 		return builder.build();
+	}
+
+	/** The key of a question and its answer; no other message has one. */
+	private static @Nullable Integer key(ByteBuffer message) {
+		char kind = (char) message.get(message.position());
+		return (kind == SimulatedPeer.QUESTION || kind == SimulatedPeer.ANSWER) ? SimulatedPeer.number(message) : null;
 	}
 
 	private TcpClient client(LeaderFollowersPool pool, int port) {
@@ -269,8 +289,14 @@ public final class EngineWorkload implements Runnable {
 			.build();
 	}
 
+	private SimulatedPeer peer(TcpServer server) {
+		return new SimulatedPeer(this.simulator, server.port(), this.frames, actions(),
+				this.hasProxy && choose(2) == 0);
+	}
+
 	private String actions() {
-		String possible = "rrrrrrbbsoo" + (this.nests ? "x" : "") + (this.fails ? "tec" : "");
+		String possible = "rrrrrrbbsoo" + (this.nests ? "x" : "") + (this.asks ? SimulatedPeer.ASKS : "")
+				+ (this.fails ? "tec" : "");
 		StringBuilder actions = new StringBuilder();
 		for (int i = choose((choose(10) == 0) ? 60 : 8); i >= 0; i--) {
 			actions.append(possible.charAt(choose(possible.length())));
@@ -400,7 +426,7 @@ public final class EngineWorkload implements Runnable {
 		require(server.snapshot().openConnections() == 0, "the closed server counts connections");
 		TcpServer next = server(pool, guest, server.port());
 		next.start();
-		this.peers.add(new SimulatedPeer(this.simulator, next.port(), this.frames, actions()));
+		this.peers.add(peer(next));
 		awaitPeers();
 		return next;
 	}
@@ -588,6 +614,10 @@ public final class EngineWorkload implements Runnable {
 
 		@Override
 		public void onMessage(Connection connection, ByteBuffer message) {
+			if (message.get(message.position()) == SimulatedPeer.ANSWER) {
+				// It came too late for the handler that asked.
+				return;
+			}
 			Conversation conversation = begin(connection);
 			conversation.taken++;
 			note("onMessage " + connection.remoteAddress().getPort() + " " + (char) message.get(message.position())
@@ -640,6 +670,10 @@ public final class EngineWorkload implements Runnable {
 					exchange('r', number);
 					reply(connection, number);
 				}
+				case SimulatedPeer.ASKS -> {
+					ask(connection, number);
+					reply(connection, number);
+				}
 				case 't' -> throw new IllegalArgumentException("simulated");
 				case 'e' -> throw new org.leaderfollowers.simulation.SimulatedFailure();
 				case 'c' -> {
@@ -647,6 +681,18 @@ public final class EngineWorkload implements Runnable {
 					connection.close();
 				}
 				default -> reply(connection, number);
+			}
+		}
+
+		private void ask(Connection connection, int number) {
+			try {
+				ByteBuffer answer = connection.exchange(SimulatedPeer.message(EngineWorkload.this.simulator,
+						EngineWorkload.this.frames, SimulatedPeer.QUESTION, number), Duration.ofSeconds(1));
+				require(answer.get(answer.position()) == SimulatedPeer.ANSWER && SimulatedPeer.number(answer) == number,
+						"a question got the answer to another one");
+			}
+			catch (ExchangeException | OutOfMemoryError ex) {
+				note("a question was not answered: " + ex);
 			}
 		}
 

@@ -45,7 +45,7 @@ public final class LateStartWorkload implements Runnable {
 				.send(SimulatedPeer.message(this.simulator, Frames.LINE, 'R', SimulatedPeer.number(message))))
 			.build();
 		server.start();
-		SimulatedPeer peer = new SimulatedPeer(this.simulator, server.port(), Frames.LINE, "rr");
+		SimulatedPeer peer = new SimulatedPeer(this.simulator, server.port(), Frames.LINE, "rr", false);
 		boolean done = this.simulator.await("awaits the peer", () -> peer.isFinished() || peer.isAnswered(),
 				this.simulator.nanoTime() + PATIENCE_NANOS);
 		if (!done) {

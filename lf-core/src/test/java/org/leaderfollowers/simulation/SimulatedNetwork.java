@@ -13,6 +13,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.AbstractSelector;
 import java.nio.channels.spi.SelectorProvider;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
@@ -31,7 +32,12 @@ public final class SimulatedNetwork extends SelectorProvider {
 
 	private final Simulator simulator;
 
-	private final InetAddress host;
+	private final InetAddress host = host(1);
+
+	private final InetAddress proxy = host(2);
+
+	/** The ports of the connections that come from a proxy. */
+	private final Set<Integer> proxied = new HashSet<>();
 
 	private final Map<Integer, SimulatedListener> listeners = new HashMap<>();
 
@@ -47,8 +53,11 @@ public final class SimulatedNetwork extends SelectorProvider {
 
 	SimulatedNetwork(Simulator simulator) {
 		this.simulator = simulator;
+	}
+
+	private static InetAddress host(int number) {
 		try {
-			this.host = InetAddress.getByAddress(new byte[] { 10, 0, 0, 1 });
+			return InetAddress.getByAddress(new byte[] { 10, 0, 0, (byte) number });
 		}
 		catch (UnknownHostException ex) {
 			throw new IllegalStateException(ex);
@@ -87,9 +96,19 @@ public final class SimulatedNetwork extends SelectorProvider {
 			.choose((kind == 0) ? (int) TimeUnit.MILLISECONDS.toNanos(20) : (kind < 10) ? 200_000 : 10_000);
 	}
 
-	/** Returns the address of a port. */
+	/** Returns the address of a port: that of the proxy, or of the host of all others. */
 	public InetSocketAddress address(int port) {
-		return new InetSocketAddress(this.host, port);
+		return new InetSocketAddress(this.proxied.contains(port) ? this.proxy : this.host, port);
+	}
+
+	/** Returns the host from which the connections of the proxy come. */
+	public String proxy() {
+		return this.proxy.getHostAddress();
+	}
+
+	/** Lets the connection from a port come from the proxy. */
+	void comesFromProxy(int port) {
+		this.proxied.add(port);
 	}
 
 	int nextPort() {

@@ -4,8 +4,10 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.List;
 
 import org.jspecify.annotations.Nullable;
@@ -16,12 +18,24 @@ import org.jspecify.annotations.Nullable;
  * slowly, half-closes, or resets the connection.
  * <p>
  * A request is an action of the handler, its number and padding; the reply repeats the
- * number. Its framing is a length, a delimiter, or a fixed length.
+ * number. Its framing is a length, a delimiter, or a fixed length. The handler may ask
+ * for something ({@link #QUESTION}) before it replies, which the client answers
+ * ({@link #ANSWER}), as soon as it has sent the request that it is about to send. A
+ * client behind a proxy begins with the header of the PROXY protocol.
  */
 public final class SimulatedPeer {
 
 	/** The length of each message with the framing of a fixed length. */
 	public static final int FIXED_LENGTH = 16;
+
+	/** The first character of a request that the engine sends to the client. */
+	public static final char QUESTION = 'Q';
+
+	/** The first character of the reply to it. */
+	public static final char ANSWER = 'A';
+
+	/** The action whose handler asks a question. */
+	public static final char ASKS = 'q';
 
 	/** How messages are framed. */
 	public enum Frames {
@@ -78,7 +92,12 @@ public final class SimulatedPeer {
 
 	private final ByteArrayOutputStream received = new ByteArrayOutputStream();
 
+	private final Deque<ByteBuffer> answers = new ArrayDeque<>();
+
 	private ByteBuffer unsent = ByteBuffer.allocate(0);
+
+	/** Whether what is not sent is a request. */
+	private boolean sendsRequest;
 
 	private int begun;
 
@@ -107,8 +126,9 @@ public final class SimulatedPeer {
 	/**
 	 * Creates a client and connects it.
 	 * @param actions the actions of its requests
+	 * @param proxied whether it is behind a proxy
 	 */
-	public SimulatedPeer(Simulator simulator, int port, Frames frames, String actions) {
+	public SimulatedPeer(Simulator simulator, int port, Frames frames, String actions, boolean proxied) {
 		this.simulator = simulator;
 		this.socket = new SimulatedSocket(simulator.network(), simulator.network().nextPort());
 		this.frames = frames;
@@ -117,9 +137,16 @@ public final class SimulatedPeer {
 		this.slowNanos = (simulator.choose(4) == 0) ? 1 + simulator.choose(20_000_000) : 20_000;
 		this.thinkNanos = (simulator.choose(6) == 0) ? 200_000_000 : 0;
 		this.resetsAfter = simulator.chance(60) ? simulator.choose(actions.length() + 1) : -1;
-		this.halfCloses = simulator.choose(3) == 0;
-		this.silence = simulator.chance(80) ? Silence.values()[1 + simulator.choose(2)] : Silence.NEVER;
+		boolean answers = actions.indexOf(ASKS) >= 0;
+		this.halfCloses = simulator.choose(3) == 0 && !answers;
+		this.silence = simulator.chance(80) ? Silence.values()[1 + simulator.choose(answers ? 1 : 2)] : Silence.NEVER;
 		this.progressNanos = simulator.nanoTime();
+		if (proxied) {
+			simulator.network().comesFromProxy(port());
+			this.unsent = ByteBuffer.wrap("PROXY TCP4 192.0.2.1 10.0.0.1 %d %d\r\n".formatted(port(), port)
+				.getBytes(StandardCharsets.US_ASCII));
+			this.framedBytes = this.unsent.remaining();
+		}
 		this.socket.onChange(this::soon);
 		simulator.network().connect(this.socket, port);
 	}
@@ -271,10 +298,16 @@ public final class SimulatedPeer {
 	private void send() throws IOException {
 		boolean progress = true;
 		while (progress) {
-			if (!this.unsent.hasRemaining() && this.begun < this.actions.length()
+			if (!this.unsent.hasRemaining() && !this.answers.isEmpty()) {
+				this.unsent = this.answers.remove();
+				this.framedBytes += this.unsent.remaining();
+				this.sendsRequest = false;
+			}
+			else if (!this.unsent.hasRemaining() && this.begun < this.actions.length()
 					&& this.begun - this.replies < this.pipeline && !isThinking()) {
 				ByteBuffer message = message(this.simulator, this.frames, this.actions.charAt(this.begun), this.begun);
 				this.begun++;
+				this.sendsRequest = true;
 				this.nextRequestNanos = this.simulator.nanoTime()
 						+ ((this.thinkNanos > 0) ? this.simulator.choose(this.thinkNanos) : 0);
 				this.unsent = framed(message);
@@ -285,7 +318,7 @@ public final class SimulatedPeer {
 			if (progress) {
 				progress();
 			}
-			this.sent = this.unsent.hasRemaining() ? this.begun - 1 : this.begun;
+			this.sent = (this.sendsRequest && this.unsent.hasRemaining()) ? this.begun - 1 : this.begun;
 		}
 		if (this.silence == Silence.IN_MESSAGE && this.sent == this.actions.length() && !this.partSent) {
 			ByteBuffer message = framed(message(this.simulator, this.frames, 'r', this.sent));
@@ -373,6 +406,10 @@ public final class SimulatedPeer {
 
 	private void check(ByteBuffer reply) {
 		int number = number(reply);
+		if (reply.get(reply.position()) == QUESTION) {
+			answer(number);
+			return;
+		}
 		if (number != this.replies) {
 			this.simulator.fail("peer %d got reply %d instead of reply %d".formatted(port(), number, this.replies));
 		}
@@ -380,6 +417,18 @@ public final class SimulatedPeer {
 			this.simulator.fail("peer %d got reply %d to a request that it has not sent".formatted(port(), number));
 		}
 		this.replies++;
+	}
+
+	/** Answers a question, but sometimes not. */
+	private void answer(int number) {
+		if (number < this.replies || number >= this.sent) {
+			this.simulator
+				.fail("peer %d is asked for request %d, which is not being handled".formatted(port(), number));
+		}
+		if (!this.simulator.chance(30)) {
+			this.answers.add(framed(message(this.simulator, this.frames, ANSWER, number)));
+			soon();
+		}
 	}
 
 	@Override
