@@ -311,7 +311,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	 * then the connection closes.
 	 * @param payload the message, or {@code null} if it is no longer available
 	 */
-	private void messageFailed(WindowedMessage message, @Nullable ByteBuffer payload, Throwable failure) {
+	void messageFailed(WindowedMessage message, @Nullable ByteBuffer payload, Throwable failure) {
 		if (isClosedException(failure)) {
 			return;
 		}
@@ -452,10 +452,14 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	public OwedReply owe() {
 		StackReserve.require();
 		WindowedMessage message = WindowedMessage.current(this);
-		return (message != null && message.window.hold(message)) ? new OwedByMessage(message) : super.owe();
+		return (message != null && message.window.hold(message)) ? new OwedByMessage(this, message) : super.owe();
 	}
 
-	private void settle(WindowedMessage message) {
+	/**
+	 * Ends a message that another thread has answered: a suspension was resumed, or an
+	 * owed reply was settled. Any thread.
+	 */
+	void settle(WindowedMessage message) {
 		message.window.letGo(message, false);
 		giveUpIfIdle(message.window);
 		if (isWaitedFor()) {
@@ -570,46 +574,6 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			endHandling();
 		}
 		return goesOn;
-	}
-
-	/**
-	 * A reply that is owed for a message. The message stays in flight until the reply is
-	 * settled.
-	 */
-	private final class OwedByMessage extends EngineOwedReply {
-
-		private final WindowedMessage message;
-
-		OwedByMessage(WindowedMessage message) {
-			this.message = message;
-		}
-
-		@Override
-		void answer(Runnable action) {
-			MessageWindow.Place before = WindowedMessage.answer(this.message);
-			try {
-				action.run();
-			}
-			finally {
-				WindowedMessage.answer(before);
-			}
-		}
-
-		@Override
-		void sendReply(ByteBuffer reply) {
-			answer(() -> WindowedConnection.this.send(reply));
-		}
-
-		@Override
-		void messageFailed(Throwable failure) {
-			answer(() -> WindowedConnection.this.messageFailed(this.message, null, failure));
-		}
-
-		@Override
-		void settled() {
-			settle(this.message);
-		}
-
 	}
 
 }
