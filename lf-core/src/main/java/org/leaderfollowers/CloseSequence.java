@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.linkage.Linkage;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.transport.Linger;
 import org.leaderfollowers.internal.transport.Transport.Progress;
@@ -38,6 +39,7 @@ final class CloseSequence {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> WHY.compareAndSet((CloseSequence) null, (Why) null, (Why) null));
 	}
 
 	private final StreamConnection connection;

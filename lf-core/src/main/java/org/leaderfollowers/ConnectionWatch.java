@@ -7,6 +7,7 @@ import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.linkage.Linkage;
 
 /**
  * State that a connection has only in some cases: periods of silence that are reported to
@@ -41,6 +42,10 @@ final class ConnectionWatch {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> {
+			long ignored = (long) SENDING_SINCE.getOpaque((ConnectionWatch) null);
+		}, () -> SENDING_SINCE.setOpaque((ConnectionWatch) null, 0L),
+				() -> END.compareAndSet((ConnectionWatch) null, null, (CompletableFuture<?>) null));
 	}
 
 	/** After how long without input the handler is called, or 0 for never. */

@@ -10,6 +10,7 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.linkage.Linkage;
 
 /**
  * A received datagram in the role of a connection to its sender.
@@ -48,6 +49,12 @@ final class Datagram extends EngineConnection {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> HOLDS.compareAndSet((Datagram) null, 0, 0), () -> {
+			int ignored = (int) HOLDS.getAndAdd((Datagram) null, 0);
+		}, () -> {
+			int ignored = (int) HOLDS.getAndBitwiseAnd((Datagram) null, 0);
+		}, () -> REPLIED.compareAndSet((Datagram) null, 0L, 0L),
+				() -> CLOSING.compareAndSet((Datagram) null, null, (CloseReason) null));
 	}
 
 	private final DatagramReceiver receiver;

@@ -3,11 +3,24 @@ package org.leaderfollowers;
 import java.io.IOException;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
 import java.util.List;
 import java.util.Locale;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.atomic.LongAdder;
 
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.linkage.Linkage;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.slf4j.event.Level;
 import org.slf4j.helpers.MessageFormatter;
@@ -28,19 +41,21 @@ final class EngineClasses {
 			"CloseSequence$Phase", "CloseSequence$Why", "ConnectionClosedException", "ConnectionContext$Limits",
 			"ConnectionSnapshot$State", "ConnectionWatch", "Datagram", "DatagramReceiver", "DatagramTransfer",
 			"Evacuation", "Evacuation$Phase", "EventType", "ExchangeCounters$1", "Exchanges", "Exchanges$1",
-			"HandleSet$1", "HandshakeGate", "HeapReserve", "MessageDecoder", "MessageDecoder$Decoded", "OutboundWriter",
-			"OutboundWriter$1", "Participant", "Participant$1", "PoolAlarm$1", "PoolAlarm$Kind", "PoolSnapshot$State",
-			"ReplyOrder", "ReplyRate", "SelectableHandle", "SelectableHandle$1", "ServerSnapshot$State",
-			"ServerWarnings", "SlowConsumerException", "StackReserve", "Step", "StreamConnection", "StreamConnection$1",
-			"TcpConnection", "TcpConnection$1", "ThreadRole", "WindowedConnection", "internal.buffer.MemoryBudget",
-			"internal.buffer.MemoryShedding", "internal.buffer.OutboundBuffer", "internal.buffer.OutboundBuffer$Sent",
+			"HandleSet$1", "HandshakeGate", "HeapReserve", "LedSource", "MessageDecoder", "MessageDecoder$Decoded",
+			"OutboundWriter", "OutboundWriter$1", "Participant", "Participant$1", "PoolAlarm$1", "PoolAlarm$Kind",
+			"PoolSnapshot$State", "ReplyOrder", "ReplyRate", "SelectableHandle", "SelectableHandle$1",
+			"ServerSnapshot$State", "ServerWarnings", "SlowConsumerException", "StackReserve", "Step",
+			"StreamConnection", "StreamConnection$1", "TcpConnection", "TcpConnection$1", "ThreadRole",
+			"WindowedConnection", "internal.buffer.MemoryBudget", "internal.buffer.MemoryShedding",
+			"internal.buffer.OutboundBuffer", "internal.buffer.OutboundBuffer$Sent",
 			"internal.buffer.OutboundBuffer$Waiting", "internal.buffer.PartialMessage",
 			"internal.demultiplexing.HandleState$Claim", "internal.demultiplexing.HandleState$Release",
-			"internal.demultiplexing.PrematureReturns", "internal.exchange.Exchange",
-			"internal.exchange.Exchange$State", "internal.exchange.ExchangeTable$Registration",
-			"internal.lifecycle.RetryBackoff", "internal.logging.RateLimit", "internal.promotion.Followers$Signal",
-			"internal.promotion.HandOffKind", "internal.promotion.HandOffRing", "internal.promotion.HandOffs",
-			"internal.promotion.HandlerProfile", "internal.promotion.LeaseWatch$Cover", "internal.promotion.Leases",
+			"internal.demultiplexing.PrematureReturns", "internal.demultiplexing.ReadyQueue",
+			"internal.exchange.Exchange", "internal.exchange.Exchange$State",
+			"internal.exchange.ExchangeTable$Registration", "internal.lifecycle.RetryBackoff",
+			"internal.logging.RateLimit", "internal.promotion.Followers$Signal", "internal.promotion.HandOffKind",
+			"internal.promotion.HandOffRing", "internal.promotion.HandOffs", "internal.promotion.HandlerProfile",
+			"internal.promotion.Leadership", "internal.promotion.LeaseWatch$Cover", "internal.promotion.Leases",
 			"internal.promotion.Member$Role", "internal.promotion.SystemProcessorTime",
 			"internal.promotion.SystemProcessorTime$Management", "internal.promotion.ThreadSupply$Start",
 			"internal.promotion.Vacancies", "internal.promotion.Vacancies$1", "internal.proxy.IpLiteral",
@@ -80,12 +95,51 @@ final class EngineClasses {
 		new Sample(0).hashCode();
 		// The digits of the locale, which snapshots need as well.
 		String.format(Locale.ROOT, "%.1f", 1.0);
-		try (SocketChannel channel = SocketChannel.open()) {
+		useConcurrency();
+		SelectorProvider provider = SelectorProvider.provider();
+		try (SocketChannel channel = provider.openSocketChannel(); Selector selector = provider.openSelector()) {
 			channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+			channel.configureBlocking(false);
+			SelectionKey key = channel.register(selector, 0);
+			key.interestOps(SelectionKey.OP_CONNECT).interestOps(0);
+			key.cancel();
+			selector.selectNow();
 		}
 		catch (IOException ex) {
 			EngineLog.INSTANCE.debug("No socket could be opened to initialise its classes", ex);
 		}
+	}
+
+	/**
+	 * Links the accesses through variable handles in classes of the JDK; see
+	 * {@link Linkage}.
+	 */
+	private static void useConcurrency() {
+		AtomicBoolean flag = new AtomicBoolean();
+		flag.compareAndSet(false, flag.getAndSet(false));
+		AtomicReference<@Nullable Object> reference = new AtomicReference<>();
+		reference.compareAndSet(reference.getOpaque(), reference.getAndSet(null));
+		AtomicReferenceArray<@Nullable Object> references = new AtomicReferenceArray<>(1);
+		references.set(0, references.get(0));
+		references.setOpaque(0, references.getOpaque(0));
+		references.setPlain(0, references.getPlain(0));
+		references.compareAndSet(0, null, references.getAndSet(0, null));
+		AtomicLongArray numbers = new AtomicLongArray(1);
+		numbers.set(0, numbers.get(0));
+		numbers.setOpaque(0, numbers.getOpaque(0));
+		numbers.setRelease(0, numbers.getPlain(0));
+		numbers.compareAndSet(0, 0, numbers.getAndIncrement(0));
+		LongAdder sum = new LongAdder();
+		sum.increment();
+		sum.sum();
+		CompletableFuture<Object> future = new CompletableFuture<>();
+		CompletableFuture<Object> copy = future.copy();
+		future.complete("");
+		copy.join();
+		Queue<Object> queue = new ConcurrentLinkedQueue<>(List.of(""));
+		queue.add("");
+		queue.poll();
+		queue.poll();
 	}
 
 }

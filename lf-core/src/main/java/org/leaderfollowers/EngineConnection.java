@@ -6,6 +6,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.linkage.Linkage;
 import org.leaderfollowers.internal.logging.EngineLog;
 
 /** The code that the connections of all transports share. */
@@ -21,6 +22,7 @@ abstract class EngineConnection implements Connection {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> ATTRIBUTES.compareAndSet((EngineConnection) null, null, (ConcurrentMap<?, ?>) null));
 	}
 
 	private final long id;

@@ -12,6 +12,7 @@ import org.leaderfollowers.internal.demultiplexing.PrematureReturns;
 import org.leaderfollowers.internal.demultiplexing.UpdateQueue;
 import org.leaderfollowers.internal.lifecycle.Quiescence;
 import org.leaderfollowers.internal.lifecycle.RetryBackoff;
+import org.leaderfollowers.internal.linkage.Linkage;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.HandledWork;
@@ -47,6 +48,7 @@ final class LedSource {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> AWAITING.compareAndSet((Registration) null, (Thread) null, null));
 	}
 
 	private final String name;

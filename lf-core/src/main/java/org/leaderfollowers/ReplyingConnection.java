@@ -4,6 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
 
+import org.leaderfollowers.internal.linkage.Linkage;
+
 /**
  * The part of a TCP connection that counts what the application still has to do:
  * suspensions, which delay further messages, and owed replies, which delay the end. Any
@@ -24,6 +26,11 @@ abstract class ReplyingConnection extends EngineConnection {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> {
+			SUSPENSIONS.getAndAdd((ReplyingConnection) null, 0);
+		}, () -> {
+			int ignored = (int) SUSPENSIONS.getAndAdd((ReplyingConnection) null, 0);
+		});
 	}
 
 	/** The number of suspensions that have not been resumed. */

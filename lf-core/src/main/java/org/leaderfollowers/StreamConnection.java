@@ -13,6 +13,7 @@ import javax.net.ssl.SSLSession;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
+import org.leaderfollowers.internal.linkage.Linkage;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.proxy.ProxyHeader;
 import org.leaderfollowers.internal.proxy.ProxyHeaderDecoder;
@@ -50,6 +51,12 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> CLOSING.compareAndSet((StreamConnection) null, null, (CloseSequence) null), () -> {
+			ConnectionWatch ignored = (ConnectionWatch) WATCH.compareAndExchange((StreamConnection) null, null,
+					(ConnectionWatch) null);
+		}, () -> {
+			long ignored = (long) LAST_ACTIVITY.getOpaque((StreamConnection) null);
+		}, () -> LAST_ACTIVITY.setOpaque((StreamConnection) null, 0L));
 	}
 
 	private static final InetSocketAddress UNBOUND = new InetSocketAddress(0);

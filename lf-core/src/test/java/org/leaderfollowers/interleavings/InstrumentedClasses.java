@@ -121,7 +121,10 @@ final class InstrumentedClasses extends ClassLoader {
 			}
 		}
 		for (MethodNode method : type.methods) {
-			if ((method.access & (Opcodes.ACC_ABSTRACT | Opcodes.ACC_NATIVE)) == 0) {
+			// The initialiser of a class links accesses to no object, before they are
+			// shared.
+			if ((method.access & (Opcodes.ACC_ABSTRACT | Opcodes.ACC_NATIVE)) == 0
+					&& !method.name.startsWith("lambda$static$")) {
 				new Instrumentation(type, method).run();
 			}
 		}

@@ -118,7 +118,10 @@ final class SimulatedClasses extends ClassLoader {
 			}
 		}
 		for (MethodNode method : type.methods) {
-			if ((method.access & (Opcodes.ACC_ABSTRACT | Opcodes.ACC_NATIVE)) == 0) {
+			// No other thread is let in while a class is initialised: it may need the
+			// class.
+			if ((method.access & (Opcodes.ACC_ABSTRACT | Opcodes.ACC_NATIVE)) == 0
+					&& !method.name.startsWith("lambda$static$")) {
 				rewrite(type, method);
 			}
 		}

@@ -9,6 +9,7 @@ import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.linkage.Linkage;
 
 /**
  * Writes the bytes of a connection to its socket: at once while the socket accepts them,
@@ -39,6 +40,9 @@ public class OutboundBuffer {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> {
+			long ignored = (long) ACCEPTED.getOpaque((OutboundBuffer) null);
+		}, () -> ACCEPTED.setOpaque((OutboundBuffer) null, 0L));
 	}
 
 	/** Changed under the monitor. */

@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.linkage.Linkage;
 
 /**
  * The state word of a handle: whether a thread owns it, and whether the demultiplexer
@@ -148,6 +149,11 @@ public abstract class HandleState {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> CLAIM.compareAndSet((HandleState) null, 0, 0), () -> {
+			int ignored = (int) REQUESTS.getAndBitwiseOr((HandleState) null, 0);
+		}, () -> {
+			int ignored = (int) REQUESTS.getAndSet((HandleState) null, 0);
+		});
 	}
 
 	@SuppressWarnings("FieldMayBeFinal") // changed through CLAIM

@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.linkage.Linkage;
 
 /**
  * The handles that the leader has claimed because they fired, and that no thread has
@@ -42,6 +43,9 @@ public final class ReadyQueue<H> {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> NEXT.compareAndSet((ReadyQueue<?>) null, 0L, 0L), () -> {
+			long ignored = (long) END.get((ReadyQueue<?>) null);
+		}, () -> END.setRelease((ReadyQueue<?>) null, 0L));
 	}
 
 	/** The length is a power of two. Replaced by the leader only. */

@@ -7,6 +7,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.linkage.Linkage;
 import org.leaderfollowers.internal.promotion.Clock;
 
 /**
@@ -66,6 +67,7 @@ public final class Exchange {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> STATE.compareAndSet((Exchange) null, (State) null, (State) null));
 	}
 
 	private final long deadlineNanos;

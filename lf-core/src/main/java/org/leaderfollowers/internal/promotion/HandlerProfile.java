@@ -4,6 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;
 
+import org.leaderfollowers.internal.linkage.Linkage;
+
 /**
  * The learned duration of a handler, which decides whether a leader runs it itself or
  * promotes another leader first.
@@ -78,6 +80,9 @@ public final class HandlerProfile {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> {
+			long ignored = (long) MEAN.getOpaque((HandlerProfile) null);
+		}, () -> MEAN.setOpaque((HandlerProfile) null, 0L));
 	}
 
 	/** The profile of work that is known to block. Nothing is recorded in it. */

@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.linkage.Linkage;
 
 /**
  * The leadership of one handle set: a single atomic word that holds the current leader,
@@ -124,6 +125,9 @@ public class Leadership {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> WORD.compareAndSet((Leadership) null, 0L, 0L), () -> {
+			long ignored = (long) VACATED_NANOS.getOpaque((Leadership) null);
+		}, () -> VACATED_NANOS.setOpaque((Leadership) null, 0L));
 	}
 
 	/** {@code stamp << 17 | leased << 16 | holder}. */

@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.linkage.Linkage;
 
 /**
  * A thread's part in the promotion protocol: its number in the words of the protocol, its
@@ -29,6 +30,13 @@ public class Member {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> {
+			Role ignored = (Role) ROLE.getOpaque((Member) null);
+		}, () -> ROLE.setOpaque((Member) null, (Role) null), () -> {
+			long ignored = (long) SINCE.getOpaque((Member) null);
+		}, () -> SINCE.setOpaque((Member) null, 0L), () -> {
+			HandledWork.Source ignored = (HandledWork.Source) WORK.getAcquire((Member) null);
+		}, () -> WORK.setRelease((Member) null, (HandledWork.Source) null));
 	}
 
 	/**

@@ -5,6 +5,8 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 
+import org.leaderfollowers.internal.linkage.Linkage;
+
 /**
  * Finds threads for the vacancies of a pool: a waiting follower is woken; otherwise a
  * thread is started; otherwise one of the {@link BoundThreads} is woken. If none of these
@@ -30,6 +32,9 @@ final class Vacancies {
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
+		Linkage.link(() -> {
+			long ignored = (long) WAKE_UP.getOpaque((Vacancies) null);
+		}, () -> WAKE_UP.setOpaque((Vacancies) null, 0L));
 	}
 
 	private final Leadership[] leaderships;
