@@ -8,10 +8,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
@@ -58,8 +58,8 @@ class OutOfMemoryProcessTests {
 	/** Uses up the heap at the place that a line names. */
 	private static final class Hungry extends LineProgram {
 
-		/** Passed once for each storm in a thread of the application. */
-		private final Semaphore storms = new Semaphore(0);
+		/** Begins the storm in a thread of the application. */
+		private final CountDownLatch begun = new CountDownLatch(1);
 
 		@Override
 		public Server start() {
@@ -81,21 +81,25 @@ class OutOfMemoryProcessTests {
 
 		@Override
 		public Serializable answer(String question) {
-			this.storms.release();
+			// Asked again if the storm leaves no memory for the answer.
+			this.begun.countDown();
 			return true;
 		}
 
 		private void storm() {
-			while (true) {
-				this.storms.acquireUninterruptibly();
-				long end = System.nanoTime() + STORM.toNanos();
-				while (System.nanoTime() - end < 0) {
-					try {
-						useUp(end);
-					}
-					catch (OutOfMemoryError ex) {
-						// And again.
-					}
+			try {
+				this.begun.await();
+			}
+			catch (InterruptedException ex) {
+				return;
+			}
+			long end = System.nanoTime() + STORM.toNanos();
+			while (System.nanoTime() - end < 0) {
+				try {
+					useUp(end);
+				}
+				catch (OutOfMemoryError ex) {
+					// And again.
 				}
 			}
 		}

@@ -10,6 +10,7 @@ import java.io.Serializable;
 import java.lang.reflect.Constructor;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -27,8 +28,13 @@ import org.leaderfollowers.TransportType;
  */
 final class ProgramMain {
 
-	/** What is told instead of an answer for which there is no memory. */
+	/** What is told instead of an answer if the program has failed. */
 	static final int NO_ANSWER = -1;
+
+	/** What is told instead of an answer for which there is no memory. */
+	static final int NO_MEMORY = -2;
+
+	private static final int LONGEST_QUESTION = 1000;
 
 	private ProgramMain() {
 	}
@@ -43,8 +49,12 @@ final class ProgramMain {
 			loadClassesOfEngine();
 			Server server = program.start();
 			answers.writeInt(server.port());
+			// Allocated now: a question may come while memory is short.
+			byte[] question = new byte[LONGEST_QUESTION];
 			while (true) {
-				answer(program, server, questions.readUTF(), answers);
+				int length = questions.readUnsignedShort();
+				questions.readFully(question, 0, length);
+				answer(program, server, question, length, answers);
 			}
 		}
 		catch (IOException ex) {
@@ -72,19 +82,23 @@ final class ProgramMain {
 		}
 	}
 
-	private static void answer(Program program, Server server, String question, DataOutputStream answers)
+	private static void answer(Program program, Server server, byte[] question, int length, DataOutputStream answers)
 			throws IOException {
 		byte[] bytes;
 		try {
 			ByteArrayOutputStream buffer = new ByteArrayOutputStream();
 			try (ObjectOutputStream output = new ObjectOutputStream(buffer)) {
-				output.writeObject(answer(program, server, question));
+				output.writeObject(answer(program, server, new String(question, 0, length, StandardCharsets.US_ASCII)));
 			}
 			bytes = buffer.toByteArray();
 		}
+		catch (OutOfMemoryError ex) {
+			answers.writeInt(NO_MEMORY);
+			return;
+		}
 		catch (Exception | Error ex) {
-			answers.writeInt(NO_ANSWER);
 			ex.printStackTrace();
+			answers.writeInt(NO_ANSWER);
 			return;
 		}
 		answers.writeInt(bytes.length);

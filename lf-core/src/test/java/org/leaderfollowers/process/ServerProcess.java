@@ -57,6 +57,8 @@ public final class ServerProcess implements AutoCloseable {
 
 	private static final Duration IDLE_WINDOW = Duration.ofSeconds(1);
 
+	private static final Duration ASK_AGAIN = Duration.ofMillis(100);
+
 	/** A thread that spins takes ten times as much, unless others take the processor. */
 	static final Duration IDLE_CPU = Duration.ofMillis(100);
 
@@ -146,14 +148,20 @@ public final class ServerProcess implements AutoCloseable {
 	}
 
 	/**
-	 * Asks the {@link Program}.
-	 * @throws AssertionError if it cannot answer, perhaps for want of memory
+	 * Asks the {@link Program}, again while its memory is short.
+	 * @throws AssertionError if it cannot answer
 	 */
 	public synchronized Object ask(String question) {
+		long end = System.nanoTime() + Engine.DEADLINE.toNanos();
 		try {
 			this.questions.writeUTF(question);
 			int length = this.answers.readInt();
-			if (length == ProgramMain.NO_ANSWER) {
+			while (length == ProgramMain.NO_MEMORY && System.nanoTime() - end < 0) {
+				Engine.elapse(ASK_AGAIN);
+				this.questions.writeUTF(question);
+				length = this.answers.readInt();
+			}
+			if (length < 0) {
 				throw new AssertionError("'%s' was not answered:%n%s".formatted(question, output()));
 			}
 			try (ObjectInputStream input = new ObjectInputStream(
