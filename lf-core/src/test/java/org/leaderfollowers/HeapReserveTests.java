@@ -26,4 +26,10 @@ class HeapReserveTests {
 		assertThat(threads.getCurrentThreadAllocatedBytes() - before).isGreaterThan(1000L * HeapReserve.BYTES);
 	}
 
+	@Test
+	void needsMoreRoomIfLittleIsFree() {
+		assertThat(HeapReserve.bytes(HeapReserve.BYTES_IF_SCARCE)).isEqualTo(HeapReserve.BYTES);
+		assertThat(HeapReserve.bytes(HeapReserve.BYTES_IF_SCARCE - 1)).isEqualTo(HeapReserve.BYTES_IF_SCARCE);
+	}
+
 }
