@@ -48,9 +48,10 @@ final class ProgramMain {
 			Program program = (Program) constructor.newInstance();
 			loadClassesOfEngine();
 			Server server = program.start();
-			answers.writeInt(server.port());
-			// Allocated now: a question may come while memory is short.
+			// Done now: a question may come while memory is short.
+			serialize(true);
 			byte[] question = new byte[LONGEST_QUESTION];
+			answers.writeInt(server.port());
 			while (true) {
 				int length = questions.readUnsignedShort();
 				questions.readFully(question, 0, length);
@@ -86,13 +87,10 @@ final class ProgramMain {
 			throws IOException {
 		byte[] bytes;
 		try {
-			ByteArrayOutputStream buffer = new ByteArrayOutputStream();
-			try (ObjectOutputStream output = new ObjectOutputStream(buffer)) {
-				output.writeObject(answer(program, server, new String(question, 0, length, StandardCharsets.US_ASCII)));
-			}
-			bytes = buffer.toByteArray();
+			bytes = serialize(answer(program, server, new String(question, 0, length, StandardCharsets.US_ASCII)));
 		}
-		catch (OutOfMemoryError ex) {
+		catch (VirtualMachineError ex) {
+			// The JDK wraps some errors in an InternalError.
 			answers.writeInt(NO_MEMORY);
 			return;
 		}
@@ -103,6 +101,14 @@ final class ProgramMain {
 		}
 		answers.writeInt(bytes.length);
 		answers.write(bytes);
+	}
+
+	private static byte[] serialize(Serializable answer) throws IOException {
+		ByteArrayOutputStream buffer = new ByteArrayOutputStream();
+		try (ObjectOutputStream output = new ObjectOutputStream(buffer)) {
+			output.writeObject(answer);
+		}
+		return buffer.toByteArray();
 	}
 
 	private static Serializable answer(Program program, Server server, String question) throws Exception {
