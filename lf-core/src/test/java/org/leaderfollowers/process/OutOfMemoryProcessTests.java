@@ -20,7 +20,6 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -192,9 +191,7 @@ class OutOfMemoryProcessTests {
 			.flatMap((place) -> Stream.of(Arguments.of(place, "SerialGC"), Arguments.of(place, "G1GC")));
 	}
 
-	/** Some runs still fail, so it runs on demand only. */
 	@Tag("stress")
-	@EnabledIfSystemProperty(named = "storm", matches = "true")
 	@ParameterizedTest
 	@MethodSource("storms")
 	void manyUseUpTheHeapAgainAndAgain(String place, String collector) throws Exception {
@@ -205,9 +202,7 @@ class OutOfMemoryProcessTests {
 		}
 	}
 
-	/** Some runs still fail, so it runs on demand only. */
 	@Tag("stress")
-	@EnabledIfSystemProperty(named = "storm", matches = "true")
 	@ParameterizedTest
 	@ValueSource(strings = { "SerialGC", "G1GC" })
 	void messagesComeWhileAnotherThreadUsesUpTheHeap(String collector) throws Exception {
@@ -220,9 +215,7 @@ class OutOfMemoryProcessTests {
 	}
 
 	/** Nothing has been used before: classes are initialised now. */
-	// Some runs still fail, so it runs on demand only.
 	@Tag("stress")
-	@EnabledIfSystemProperty(named = "storm", matches = "true")
 	@ParameterizedTest
 	@ValueSource(strings = { "SerialGC", "G1GC" })
 	void theFirstClientsComeWhileAnotherThreadUsesUpTheHeap(String collector) throws Exception {
