@@ -64,14 +64,23 @@ final class EngineClasses {
 			"internal.transport.TlsTransport$1", "internal.transport.Transport$Progress",
 			"internal.window.MessageWindow$Place", "internal.window.MessageWindow$Turn");
 
+	/** Set when it is done; two pools that are built at the same time may both do it. */
+	private static volatile boolean initialized;
+
 	private EngineClasses() {
 	}
 
 	private record Sample(long value) {
 	}
 
-	/** Initialises the classes, and those of the JDK and of the log that they need. */
+	/**
+	 * Initialises the classes, and those of the JDK and of the log that they need, when
+	 * the first pool is built.
+	 */
 	static void initialize() {
+		if (initialized) {
+			return;
+		}
 		useLibraries();
 		for (String name : NAMES) {
 			try {
@@ -81,6 +90,7 @@ final class EngineClasses {
 				EngineLog.INSTANCE.debug("The engine has no class {}", name);
 			}
 		}
+		initialized = true;
 	}
 
 	/**
