@@ -258,6 +258,56 @@ class TlsTransportTests {
 	}
 
 	@Test
+	void moreInputIsReportedUntilItWasRead() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		this.sockets.send(this.client.say("0123456789"));
+		assertThat(this.transport.read(ByteBuffer.allocate(4))).isEqualTo(4);
+		assertThat(this.transport.hasMoreInput()).isTrue();
+		assertThat(this.transport.read(ByteBuffer.allocate(100))).isEqualTo(6);
+		assertThat(this.transport.hasMoreInput()).isFalse();
+	}
+
+	/** The budget is checked after each test. */
+	@Test
+	void bytesThatWereNotReadAreReleasedWithTheTransport() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		this.sockets.send(this.client.say("0123456789"));
+		assertThat(this.transport.read(ByteBuffer.allocate(4))).isEqualTo(4);
+		assertThat(this.budget.used()).isPositive();
+	}
+
+	@Test
+	void eachPartialRecordIsNewOnce() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		byte[] first = this.client.say("first");
+		byte[] second = this.client.say("second");
+		this.sockets.send(Arrays.copyOf(first, 7));
+		assertThat(read()).isEmpty();
+		this.transport.holdsNewPart();
+		this.sockets.send(Arrays.copyOfRange(first, 7, 9));
+		assertThat(read()).isEmpty();
+		assertThat(this.transport.holdsNewPart()).as("the same record").isFalse();
+		byte[] both = Arrays.copyOfRange(first, 9, first.length + 3);
+		System.arraycopy(second, 0, both, first.length - 9, 3);
+		this.sockets.send(both);
+		assertThat(read()).isEqualTo("first");
+		assertThat(this.transport.holdsNewPart()).as("the next record").isTrue();
+	}
+
+	@Test
+	void aHandshakeUsesTheSameBuffersInEachRound() throws IOException {
+		connect("TLSv1.3");
+		ByteBuffer first = this.buffers.take();
+		this.buffers.giveBack(first);
+		assertThat(establish()).isEqualTo(Progress.WANTS_READ);
+		assertThat(this.buffers.take()).isSameAs(first);
+		this.buffers.giveBack(first);
+	}
+
+	@Test
 	void aPeerThatDoesNotReadGetsEverythingInTheEnd() throws IOException {
 		connect("TLSv1.3");
 		shakeHands();
