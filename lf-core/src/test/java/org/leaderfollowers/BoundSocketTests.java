@@ -11,7 +11,10 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.promotion.Follower;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -62,6 +65,31 @@ class BoundSocketTests {
 			assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
 		}
 		assertThat(server.snapshot().state()).isEqualTo(ServerSnapshot.State.RUNNING);
+	}
+
+	/** A thread fails between reading a datagram and calling its handler. */
+	@Test
+	void aDatagramThatIsNotHandledIsNoLongerUnderWay() throws Exception {
+		UdpServer server = this.engine
+			.start(UdpServer.builder(this.engine.pool(2, 2)).handler((datagram, message) -> datagram.send(message)));
+		DatagramReceiver receiver = (DatagramReceiver) claim(server.life);
+		Participant me = new Participant(99, new Follower(99, Thread.currentThread()), Thread.currentThread(), false,
+				null, (participant, exchange) -> Exchange.State.LOST, new MemoryBudget(1), 0);
+		try (DatagramChannel peer = DatagramChannel.open()) {
+			peer.send(Engine.bytes("x"), server.address());
+			Engine.eventually().until(() -> {
+				// If the datagram has not arrived yet, prepare has released the handle.
+				boolean prepared = receiver.prepare(me);
+				if (!prepared) {
+					claim(server.life);
+				}
+				return prepared;
+			});
+		}
+		assertThat(receiver.inFlight()).isOne();
+		assertThat(receiver.handle.closeAfterFailure(me, new OutOfMemoryError("made for the test"))).isTrue();
+		assertThat(receiver.inFlight()).isZero();
+		assertThat(server.close(Engine.DEADLINE)).isTrue();
 	}
 
 	private static BoundSocket claim(ServerLifecycle<?> life) {
