@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.lang.ref.WeakReference;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -29,6 +30,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.ClientSnapshot.Outcome;
 import org.leaderfollowers.ScriptedPeer.Session;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -39,7 +41,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 class TcpClientTests {
 
 	/** So long that it never ends in a test that does not wait for it. */
-	private static final Duration LONG = Duration.ofSeconds(60);
+	/** Longer than a test waits: no test passes because a request has timed out. */
+	private static final Duration LONG = Engine.DEADLINE.multipliedBy(10);
 
 	/**
 	 * The key of a line is the text before the colon; a line without a colon is not a
@@ -644,6 +647,62 @@ class TcpClientTests {
 		assertThat(count(client, Outcome.TIMED_OUT)).isEqualTo(1);
 		session.close();
 		assertThat(failureOf(never)).isInstanceOf(ExchangeLostException.class);
+	}
+
+	/** A thread fails between reading the reply and running code of the application. */
+	@Test
+	void aFutureWhoseReplyWasReadIsCompletedIfItCannotBeDelivered() {
+		CompletableFuture<TcpConnection> opened = new CompletableFuture<>();
+		TcpClient client = start(builder(BY_KEY).handler(new MessageHandler() {
+
+			@Override
+			public void onOpen(Connection connection) {
+				opened.complete((TcpConnection) connection);
+			}
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+			}
+
+		}));
+		acceptAndAwait(client);
+		CompletableFuture<ByteBuffer> reply = client.exchangeAsync(Engine.bytes("a:?"));
+		TcpConnection connection = opened.join();
+		Engine.eventually().until(connection.handle::isArmed);
+		assertThat(connection.handle.claimForLook()).isEqualTo(Claim.CLAIMED);
+		connection.exchanges.find(Engine.bytes("a:!"));
+		connection.endExchanges();
+		assertThat(connection.handle.releaseOrLookAgain()).isTrue();
+		assertThat(failureOf(reply)).isInstanceOf(ExchangeLostException.class);
+	}
+
+	@Test
+	void aClientThatWasClosedWhileItWasNotConnectedIsGarbage() {
+		this.peer.close();
+		WeakReference<MessageHandler> handler = closedUnconnected(this.engine.pool(1, 1));
+		Engine.eventually().until(() -> {
+			System.gc();
+			return handler.refersTo(null);
+		});
+	}
+
+	private WeakReference<MessageHandler> closedUnconnected(LeaderFollowersPool pool) {
+		MessageHandler handler = new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+			}
+
+		};
+		Duration backoff = Duration.ofHours(1);
+		TcpClient client = builder(pool, BY_KEY).handler(handler).backoff(backoff, backoff).build();
+		client.start();
+		Engine.eventually().until(() -> client.snapshot().failedConnects() == 1);
+		// The only thread answers after it has set the timer of the next attempt.
+		TcpServer server = this.engine.lines(pool, Connection::send);
+		assertThat(this.engine.connect(server).send("hello\n").readLine()).isEqualTo("hello");
+		assertThat(client.close(Engine.DEADLINE)).isTrue();
+		return new WeakReference<>(handler);
 	}
 
 	@Test
