@@ -40,7 +40,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 @Timeout(120)
 class TcpClientTests {
 
-	/** So long that it never ends in a test that does not wait for it. */
 	/** Longer than a test waits: no test passes because a request has timed out. */
 	private static final Duration LONG = Engine.DEADLINE.multipliedBy(10);
 
