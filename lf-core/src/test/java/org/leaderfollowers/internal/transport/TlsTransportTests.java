@@ -478,6 +478,46 @@ class TlsTransportTests {
 			.withMessageContaining("more than 32 records in a row");
 	}
 
+	/**
+	 * Data between the updates must not hide them: the engine keeps each as long as it
+	 * lives.
+	 */
+	@Test
+	void aPeerThatUpdatesItsKeysAllTheTimeIsAFailure() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		updateKeys(1024);
+		this.sockets.send(keyUpdate());
+		assertThatExceptionOfType(SSLException.class).isThrownBy(this::read)
+			.withMessageContaining("more than 1024 records without data");
+	}
+
+	@Test
+	void aPeerThatSendsMuchMayUpdateItsKeysMoreOften() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		for (int left = 10 * 65_536; left > 0;) {
+			this.sockets.send(this.client.say("x".repeat(8192)));
+			for (int inRecord = 8192; inRecord > 0;) {
+				int count = read().length();
+				inRecord -= count;
+				left -= count;
+			}
+		}
+		updateKeys(1034);
+	}
+
+	private void updateKeys(int count) throws IOException {
+		for (int i = 1; i <= count; i++) {
+			this.sockets.send(keyUpdate());
+			assertThat(read()).isEmpty();
+			if (i % 20 == 0) {
+				this.sockets.send(this.client.say("x"));
+				assertThat(read()).isEqualTo("x");
+			}
+		}
+	}
+
 	@Test
 	void aPeerThatListensMayUpdateItsKeys() throws IOException {
 		connect("TLSv1.3");
