@@ -286,7 +286,7 @@ class TlsTransportTests {
 		byte[] second = this.client.say("second");
 		this.sockets.send(Arrays.copyOf(first, 7));
 		assertThat(read()).isEmpty();
-		this.transport.holdsNewPart();
+		assertThat(this.transport.holdsNewPart()).as("the first record").isTrue();
 		this.sockets.send(Arrays.copyOfRange(first, 7, 9));
 		assertThat(read()).isEmpty();
 		assertThat(this.transport.holdsNewPart()).as("the same record").isFalse();
