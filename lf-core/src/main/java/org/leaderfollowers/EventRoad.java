@@ -140,9 +140,7 @@ final class EventRoad {
 					set.rest(me, this.unfolding);
 				}
 				else {
-					// With the interrupt status of its last handler, the thread would not
-					// wait.
-					Thread.interrupted();
+					me.deferInterrupt();
 					set.await(deadlineNanos, this.promotion, false);
 				}
 			}
@@ -163,7 +161,10 @@ final class EventRoad {
 		}
 		LedSource.SourceEvent<?> event = null;
 		try {
+			me.deferInterrupt();
 			event = source.await(deadlineNanos, this.promotion);
+			// The interrupt came before the handler, so it is not meant for it.
+			me.deferInterrupt();
 		}
 		finally {
 			if (event == null) {

@@ -215,9 +215,6 @@ final class LedSource {
 
 	private <E> @Nullable SourceEvent<E> await(Registration<E> current, long deadlineNanos,
 			PromotionProtocol promotion) {
-		// If its last handler had left the interrupt status set, the thread would not
-		// wait.
-		Thread.interrupted();
 		long pause = current.pauseNanos();
 		// Before the announcement, because a thread that wakes the leader reads this
 		// field afterwards.

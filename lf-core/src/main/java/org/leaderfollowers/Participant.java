@@ -70,9 +70,6 @@ final class Participant extends Member {
 	/** The connections that the thread reads while it waits. */
 	final BoundInput boundInput = new BoundInput(this);
 
-	/** Whether the thread was interrupted while it participated. */
-	private boolean interrupted;
-
 	/**
 	 * Whether the thread was interrupted in a handler that runs on top of a waiting one.
 	 */
@@ -230,16 +227,6 @@ final class Participant extends Member {
 	}
 
 	/**
-	 * Clears the interrupt status, which would turn every wait into a busy loop. It is
-	 * restored when the thread leaves the pool.
-	 */
-	void deferInterrupt() {
-		if (Thread.interrupted()) {
-			this.interrupted = true;
-		}
-	}
-
-	/**
 	 * Called when a handler has ended: an interrupt that was meant for it must not reach
 	 * the next handler. If it ran on top of a waiting handler, the interrupt may be meant
 	 * for that one, which receives it when no more handlers run on top of it.
@@ -258,12 +245,6 @@ final class Participant extends Member {
 		this.nestedUpcalls--;
 		if (this.interruptedNested) {
 			this.interruptedNested = false;
-			thread().interrupt();
-		}
-	}
-
-	void restoreInterrupt() {
-		if (this.interrupted && !isOwned()) {
 			thread().interrupt();
 		}
 	}

@@ -216,6 +216,8 @@ final class PoolThreads extends ThreadSupply {
 
 	/** Ends the participation of the calling thread. */
 	void leave(Participant me) {
+		// Read first, because another thread may get the place of this one.
+		boolean interrupted = me.isInterruptDeferred() && !me.isOwned();
 		try {
 			pool().promotion().leave(me);
 		}
@@ -227,7 +229,9 @@ final class PoolThreads extends ThreadSupply {
 				ended();
 			}
 		}
-		me.restoreInterrupt();
+		if (interrupted) {
+			me.thread().interrupt();
+		}
 		pool().threadEnded();
 		// Another thread may have left a vacancy because it relied on this thread, or
 		// because the maximum number of threads was reached; or this thread itself has

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -613,6 +614,55 @@ class EventSourceTests {
 		awaitHandled("event");
 		assertThat(pool.close(Engine.DEADLINE)).isTrue();
 		assertThat(source(pool).sourceFailures()).isZero();
+	}
+
+	@Test
+	void anInterruptThatComesWithAnEventIsRestoredAndDoesNotReachTheHandler() throws Exception {
+		LeaderFollowersPool pool = pool(2, 3);
+		CountDownLatch gate = this.engine.gate();
+		EventSource<String> source = EventSource.of(this.queue);
+		pool.register("events", new EventSource<String>() {
+
+			@Override
+			public @Nullable String await(Duration timeout) throws Exception {
+				if (Thread.currentThread().getName().equals("joined") && EventSourceTests.this.handled.isEmpty()) {
+					Thread.currentThread().interrupt();
+					return "event";
+				}
+				return source.await(timeout);
+			}
+
+			@Override
+			public void wakeup() {
+				source.wakeup();
+			}
+
+		}, 2, (event) -> {
+			if (event.equals("block")) {
+				Engine.pass(gate);
+			}
+			else {
+				this.handled.add(event + " " + Thread.currentThread().isInterrupted());
+			}
+		});
+		// Each of the two threads leads, so that the joined one has to follow.
+		Engine.eventually()
+			.until(() -> source(pool).leader() != null && pool.snapshot().handleSets().get(0).leader() != null);
+		CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+		new Thread(() -> {
+			pool.join(Engine.DEADLINE);
+			interrupted.complete(Thread.currentThread().isInterrupted());
+		}, "joined").start();
+		Engine.eventually()
+			.until(() -> pool.snapshot()
+				.threads()
+				.stream()
+				.anyMatch((thread) -> thread.name().equals("joined") && thread.role() == ThreadRole.FOLLOWER));
+		this.queue.add("block");
+		awaitHandled("event false");
+		gate.countDown();
+		assertThat(pool.close(Engine.DEADLINE)).isTrue();
+		assertThat(interrupted.get(30, TimeUnit.SECONDS)).isTrue();
 	}
 
 	// Mistakes

@@ -277,4 +277,27 @@ class JoinTests {
 		assertThat(interrupted.get(30, TimeUnit.SECONDS)).isTrue();
 	}
 
+	@Test
+	void anInterruptOfAJoinedThreadThatFollowsIsRestored() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		pool.start();
+		Engine.awaitIdle(pool);
+		CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+		Thread thread = new Thread(() -> {
+			pool.join(Engine.DEADLINE);
+			interrupted.complete(Thread.currentThread().isInterrupted());
+		}, "joined");
+		thread.start();
+		Engine.eventually()
+			.until(() -> pool.snapshot()
+				.threads()
+				.stream()
+				.anyMatch((t) -> t.name().equals("joined") && t.role() == ThreadRole.FOLLOWER));
+		thread.interrupt();
+		// The thread has noticed it, and follows again
+		Engine.eventually().until(() -> !thread.isInterrupted());
+		pool.close(Engine.DEADLINE);
+		assertThat(interrupted.get(30, TimeUnit.SECONDS)).isTrue();
+	}
+
 }

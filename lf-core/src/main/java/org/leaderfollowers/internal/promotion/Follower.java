@@ -107,6 +107,9 @@ public final class Follower {
 
 	@Nullable Follower newer;
 
+	/** Whether the owner was interrupted. Used by the owner only. */
+	private boolean interrupted;
+
 	/**
 	 * Creates a follower that is not waiting.
 	 * @param slot its slot, from 1 to {@link #MAX_SLOT}, which no other follower has
@@ -146,7 +149,18 @@ public final class Follower {
 		// The thread that pops or unlinks the place reads this field only after the
 		// successor has begun to wait.
 		this.thread = successor;
+		this.interrupted = false;
 		return true;
+	}
+
+	void deferInterrupt() {
+		if (Thread.interrupted()) {
+			this.interrupted = true;
+		}
+	}
+
+	boolean isInterruptDeferred() {
+		return this.interrupted;
 	}
 
 	Thread thread() {

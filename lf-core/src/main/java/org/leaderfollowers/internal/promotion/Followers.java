@@ -159,7 +159,7 @@ public abstract sealed class Followers permits LifoFollowers, OrderedFollowers {
 					return false;
 				}
 				// The interrupt status would turn the wait into a busy loop.
-				Thread.interrupted();
+				follower.deferInterrupt();
 			}
 		}
 		follower.consumeSignal();

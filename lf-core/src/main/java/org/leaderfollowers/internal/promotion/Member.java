@@ -163,6 +163,22 @@ public class Member {
 	}
 
 	/**
+	 * Clears the interrupt status, which would turn every wait into a busy loop. It is
+	 * restored when the thread leaves the pool. Called by the thread itself.
+	 */
+	public final void deferInterrupt() {
+		this.follower.deferInterrupt();
+	}
+
+	/**
+	 * Whether an interrupt was deferred. Called by the thread itself.
+	 * @return whether the interrupt status has to be restored
+	 */
+	public final boolean isInterruptDeferred() {
+		return this.follower.isInterruptDeferred();
+	}
+
+	/**
 	 * The leadership of the thread. Called by the thread itself.
 	 * @return {@code null} if it has none; another thread may have taken it over
 	 */
