@@ -260,10 +260,18 @@ final class PoolThreads extends ThreadSupply {
 			return;
 		}
 		try {
+			if (joins) {
+				// Handlers of the engine that fail need the participant.
+				me.enter();
+			}
 			promotion.standIn().lead(me, set.leadership, set::applyUpdates);
 		}
 		finally {
 			if (joins) {
+				if (current != null) {
+					// Allocates nothing, because the thread still participates.
+					current.enter();
+				}
 				leave(me);
 			}
 		}

@@ -245,7 +245,7 @@ class HandleSetUpdateTests {
 		assertThat(this.handler.abandoned).isOne();
 	}
 
-	private static final class TestHandler implements EngineEventHandler {
+	static class TestHandler implements EngineEventHandler {
 
 		private long deadline = NO_DEADLINE;
 

@@ -3,6 +3,7 @@ package org.leaderfollowers;
 import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -46,6 +47,35 @@ class PoolThreadsTests {
 		Engine.pass(this.pool.participates);
 	}
 
+	/** If a handler of the engine fails, it needs the participant. */
+	@Test
+	void aThreadThatStandsInForALeaderParticipatesMeanwhile() {
+		this.pool.isShort = false;
+		this.pool.threads.applyUpdatesIfVacant(this.pool.requestedLook());
+		assertThat(this.pool.looking).hasValueSatisfying((me) -> {
+			assertThat(me.isOf(this.pool.promotion)).isTrue();
+			assertThat(me.thread()).isSameAs(Thread.currentThread());
+		});
+		assertThat(Participant.current()).isNull();
+	}
+
+	@Test
+	void aThreadOfAnotherPoolThatStandsInForALeaderParticipatesInItsOwnPoolAfterwards() {
+		this.pool.isShort = false;
+		Pool other = new Pool();
+		other.isShort = false;
+		Participant own = other.threads.join(Thread.currentThread());
+		own.enter();
+		try {
+			this.pool.threads.applyUpdatesIfVacant(this.pool.requestedLook());
+			assertThat(this.pool.looking).hasValueSatisfying((me) -> assertThat(me.isOf(this.pool.promotion)).isTrue());
+			assertThat(Participant.current()).isSameAs(own);
+		}
+		finally {
+			other.threads.leave(own);
+		}
+	}
+
 	/** A pool of one thread and one handle set that has no leader. */
 	private static final class Pool implements PoolThreads.Pool {
 
@@ -57,7 +87,12 @@ class PoolThreadsTests {
 
 		private final CountDownLatch participates = new CountDownLatch(1);
 
+		private final HandleSets sets = new HandleSets("test", 1, 1, Clock.SYSTEM, SelectorProvider.provider(),
+				new FailureLog());
+
 		private volatile boolean isShort = true;
+
+		private Optional<Participant> looking = Optional.empty();
 
 		Pool() {
 			PoolOptions options = new PoolOptions("test", new PoolSettings(1, 1, false, 1, 0), Duration.ofHours(1),
@@ -67,10 +102,25 @@ class PoolThreadsTests {
 					new PoolWatchdog.Options(0, 0));
 			this.threads = new PoolThreads(options, new MemoryBudget(1L << 20), new FailureLog());
 			this.threads.of(this);
-			this.promotion = new PromotionProtocol(new Leadership[] { new VacantLeadership() },
+			this.promotion = new PromotionProtocol(new Leadership[] { this.sets.get(0).leadership },
 					PromotionOrder.LIFO.followers(), this.threads.members(), this.threads,
 					new Starvation(1, new Unheard()), (kind, vacancyNanos) -> {
 					}, Duration.ofHours(1).toNanos(), Clock.SYSTEM);
+		}
+
+		/** Requests a look at a handle, and returns its set. */
+		HandleSet requestedLook() {
+			SelectableHandle handle = this.sets.newTimer(new HandleSetUpdateTests.TestHandler() {
+
+				@Override
+				public boolean lookAtOnce() {
+					Pool.this.looking = Optional.ofNullable(Participant.current());
+					return true;
+				}
+
+			});
+			handle.request(SelectableHandle.LOOK);
+			return handle.handleSet();
 		}
 
 		@Override
@@ -95,33 +145,6 @@ class PoolThreadsTests {
 		@Override
 		public void threadEnded() {
 			this.ended.incrementAndGet();
-		}
-
-	}
-
-	private static final class VacantLeadership extends Leadership {
-
-		VacantLeadership() {
-			super(0, Clock.SYSTEM.nanoTime());
-		}
-
-		@Override
-		protected int readyHandles() {
-			return 0;
-		}
-
-		@Override
-		protected boolean isWanted() {
-			return true;
-		}
-
-		@Override
-		protected boolean isWaitedOn() {
-			return false;
-		}
-
-		@Override
-		protected void endLongWait() {
 		}
 
 	}
