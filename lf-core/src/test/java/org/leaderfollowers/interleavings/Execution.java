@@ -574,13 +574,8 @@ final class Execution {
 		}
 
 		private void suspend() {
-			for (int i = 0; !this.runs; i++) {
-				if (i > Worker.SPINS) {
-					LockSupport.park(this);
-				}
-				else {
-					Thread.onSpinWait();
-				}
+			while (!this.runs) {
+				LockSupport.park(this);
 			}
 			this.runs = false;
 			if (this.execution.abandoned) {
@@ -802,8 +797,6 @@ final class Execution {
 	 * A thread that runs the tasks of one execution after another.
 	 */
 	static final class Worker extends Thread {
-
-		private static final int SPINS = 100;
 
 		private static final Deque<Worker> IDLE = new ArrayDeque<>();
 
