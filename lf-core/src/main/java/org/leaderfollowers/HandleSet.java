@@ -15,7 +15,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
-import org.leaderfollowers.internal.demultiplexing.Deadlines;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.demultiplexing.HandleState;
 import org.leaderfollowers.internal.demultiplexing.PrematureReturns;
@@ -60,7 +59,7 @@ public final class HandleSet {
 
 	private final UpdateQueue updates = new UpdateQueue(this::wakeUp);
 
-	private final Deadlines<SelectableHandle> deadlines = new Deadlines<>();
+	private final HandleTimers timers = new HandleTimers(this);
 
 	private final EventCounters events = new EventCounters();
 
@@ -80,8 +79,6 @@ public final class HandleSet {
 	private final Consumer<SelectionKey> onReady = this::ready;
 
 	private final UpdateQueue.Consumer<SelectableHandle> onUpdate = this::applyUpdate;
-
-	private final Consumer<SelectableHandle> onExpiry = this::expired;
 
 	private long nowNanos;
 
@@ -236,7 +233,7 @@ public final class HandleSet {
 		this.anyReady = !holds && !this.ready.isEmpty();
 		Error failure = applyChanges(promotion);
 		long now = this.nowNanos;
-		long wait = Math.min(this.deadlines.maxWaitNanos(now), deadlineNanos - now);
+		long wait = Math.min(this.timers.maxWaitNanos(now), deadlineNanos - now);
 		try {
 			if (!this.longWait) {
 				this.longWait = true;
@@ -294,7 +291,7 @@ public final class HandleSet {
 			}
 			this.updates.applyUpdates(SelectableHandle.class, this.onUpdate);
 			this.nowNanos = this.clock.nanoTime();
-			this.deadlines.poll(this.nowNanos, this.onExpiry);
+			this.timers.poll();
 			return null;
 		}
 		catch (Error ex) {
@@ -352,7 +349,8 @@ public final class HandleSet {
 			// The owner has closed the handle after the wait; its GONE request follows.
 		}
 		catch (Throwable ex) {
-			// For example because memory is short. The handle is reported again.
+			// For example because memory is short. Unless it was claimed, the handle is
+			// reported again.
 			this.repair.doubtKeys();
 			this.failureLog.error("Leading handle set '%s' failed", this, ex);
 		}
@@ -367,7 +365,7 @@ public final class HandleSet {
 		if (other == this || fired != SelectionKey.OP_READ || !handle.handler.isMovable() || !handle.disarm()) {
 			return false;
 		}
-		this.deadlines.cancel(handle);
+		this.timers.cancel(handle);
 		handle.moveTo(other);
 		return true;
 	}
@@ -415,14 +413,14 @@ public final class HandleSet {
 			return;
 		}
 		if (handle.isMarkedClosed()) {
-			this.deadlines.cancel(handle);
+			this.timers.cancel(handle);
 			if ((requests & SelectableHandle.GONE) != 0) {
 				handle.handler.gone();
 			}
 			return;
 		}
 		if ((requests & SelectableHandle.MOVE) != 0) {
-			this.deadlines.cancel(handle);
+			this.timers.cancel(handle);
 			handle.handler.moveOut();
 			return;
 		}
@@ -448,7 +446,7 @@ public final class HandleSet {
 		}
 		applyInterest(handle);
 		if ((requests & SelectableHandle.TIMER) != 0) {
-			schedule(handle);
+			this.timers.schedule(handle);
 		}
 		if ((requests & SelectableHandle.LOOK) != 0) {
 			look(handle);
@@ -509,41 +507,6 @@ public final class HandleSet {
 		catch (CancelledKeyException ex) {
 			// The handle was closed meanwhile, and its GONE request will follow.
 		}
-	}
-
-	private void schedule(SelectableHandle handle) {
-		this.deadlines.cancel(handle);
-		// Cleared before the handler is asked. An owner that sets a deadline too late for
-		// this call sees that there is no timer, and requests one.
-		handle.timerDeadline = EngineEventHandler.NO_DEADLINE;
-		long deadline = handle.deadline(this.nowNanos);
-		if (deadline != EngineEventHandler.NO_DEADLINE) {
-			this.deadlines.schedule(handle, deadline);
-			handle.timerDeadline = deadline;
-		}
-	}
-
-	private void expired(SelectableHandle handle) {
-		if (handle.isMarkedClosed()) {
-			return;
-		}
-		handle.timerDeadline = EngineEventHandler.NO_DEADLINE;
-		if (handle.isFailurePending()) {
-			demultiplex(handle, SelectableHandle.LOOK);
-			return;
-		}
-		long deadline = handle.handler.deadline(this.nowNanos);
-		if (deadline != EngineEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
-			handle.handler.expire(this.nowNanos);
-			demultiplex(handle, SelectableHandle.LOOK);
-			deadline = handle.handler.deadline(this.nowNanos);
-			if (deadline != EngineEventHandler.NO_DEADLINE && deadline - this.nowNanos <= 0) {
-				// The thread that looks decides, and requests a timer if there is a later
-				// deadline.
-				return;
-			}
-		}
-		schedule(handle);
 	}
 
 	/**
