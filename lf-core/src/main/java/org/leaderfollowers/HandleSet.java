@@ -385,15 +385,20 @@ public final class HandleSet {
 		switch (claim) {
 			case CLAIMED -> {
 				handle.claimedEvents = (byte) events;
-				if ((events & SelectionKey.OP_CONNECT) != 0) {
-					// After the connection is finished, the JDK hides the event but the
-					// kernel still reports it, so the next leader would spin. The handle
-					// is therefore deactivated now, as if it had fired again.
-					handle.claimFired();
-					deactivate(handle);
+				try {
+					if ((events & SelectionKey.OP_CONNECT) != 0) {
+						// After the connection is finished, the JDK hides the event but
+						// the kernel still reports it, so the next leader would spin. The
+						// handle is therefore deactivated now, as if it had fired again.
+						handle.claimFired();
+						deactivate(handle);
+					}
 				}
-				this.ready.add(handle);
-				this.anyReady = true;
+				finally {
+					// Even if memory is short: a handle that is claimed must not be lost.
+					this.ready.add(handle);
+					this.anyReady = true;
+				}
 			}
 			case OWNER_LOOKS_AGAIN, UNWANTED -> {
 				deactivate(handle);

@@ -105,6 +105,14 @@ class HandleSetUpdateTests {
 	}
 
 	@Test
+	void handleThatCannotBeDeactivatedIsReadyNevertheless() {
+		this.handler.failsToSelect = true;
+		assertThatExceptionOfType(OutOfMemoryError.class)
+			.isThrownBy(() -> this.set.demultiplex(this.handle, SelectionKey.OP_CONNECT));
+		assertThat(this.set.ready.take()).isSameAs(this.handle);
+	}
+
+	@Test
 	void manyHandlesMayBeReady() {
 		for (int i = 0; i < 1000; i++) {
 			SelectableHandle timer = this.sets.newTimer(this.handler);
@@ -253,6 +261,8 @@ class HandleSetUpdateTests {
 
 		private boolean isMovable;
 
+		private boolean failsToSelect;
+
 		private int asked;
 
 		private int expired;
@@ -306,6 +316,14 @@ class HandleSetUpdateTests {
 		@Override
 		public void expire(long nowNanos) {
 			this.expired++;
+		}
+
+		@Override
+		public boolean hasPendingBytes() {
+			if (this.failsToSelect) {
+				throw new OutOfMemoryError("made for the test");
+			}
+			return false;
 		}
 
 		@Override
