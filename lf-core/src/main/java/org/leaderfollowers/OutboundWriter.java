@@ -237,7 +237,7 @@ final class OutboundWriter extends OutboundBuffer {
 					CloseReason.IO_ERROR, ex)
 				.of(this.connection);
 		}
-		catch (Error ex) {
+		catch (RuntimeException | Error ex) {
 			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
 			throw ex;
 		}
@@ -291,6 +291,10 @@ final class OutboundWriter extends OutboundBuffer {
 		}
 		catch (IOException ex) {
 			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
+		}
+		catch (RuntimeException | Error ex) {
+			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
+			throw ex;
 		}
 	}
 
