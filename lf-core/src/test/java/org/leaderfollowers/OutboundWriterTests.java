@@ -19,7 +19,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
-import org.leaderfollowers.internal.transport.Transport;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -56,7 +55,7 @@ class OutboundWriterTests {
 
 	private SocketChannel channel;
 
-	private TestTransport transport;
+	private ScriptedTransport transport;
 
 	private TcpConnection connection;
 
@@ -68,7 +67,7 @@ class OutboundWriterTests {
 	void open() throws IOException {
 		this.channel = SocketChannel.open();
 		this.channel.configureBlocking(false);
-		this.transport = new TestTransport(this.channel);
+		this.transport = new ScriptedTransport(this.channel);
 		InetSocketAddress address = new InetSocketAddress(1);
 		this.connection = new TcpConnection(this.server.life.context(), this.channel, this.transport, address, address);
 		this.outbound = this.connection.outbound;
@@ -389,56 +388,6 @@ class OutboundWriterTests {
 		this.connection.handle.request(SelectableHandle.LOOK);
 		this.set.await(this.clock.nanoTime(), null, false);
 		assertThat(this.set.nowNanos()).isEqualTo(this.clock.nanoTime());
-	}
-
-	private static final class TestTransport extends Transport {
-
-		/** How many bytes the socket accepts. */
-		private int room = Integer.MAX_VALUE;
-
-		private @Nullable Throwable failure;
-
-		private int written;
-
-		private boolean wantsWrite;
-
-		TestTransport(SocketChannel socket) {
-			super(socket);
-		}
-
-		@Override
-		public int read(ByteBuffer destination) {
-			return 0;
-		}
-
-		@Override
-		public int write(ByteBuffer source) throws IOException {
-			if (this.failure instanceof IOException ex) {
-				throw ex;
-			}
-			if (this.failure instanceof RuntimeException ex) {
-				throw ex;
-			}
-			if (this.failure instanceof Error ex) {
-				throw ex;
-			}
-			int count = Math.min(source.remaining(), this.room);
-			source.position(source.position() + count);
-			this.room -= count;
-			this.written += count;
-			return count;
-		}
-
-		@Override
-		public boolean wantsWrite() {
-			return this.wantsWrite;
-		}
-
-		@Override
-		public void flush() {
-			this.wantsWrite = false;
-		}
-
 	}
 
 }

@@ -1,0 +1,108 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.transport.Transport;
+
+/** A transport without a peer: the test decides what it accepts and returns. */
+final class ScriptedTransport extends Transport {
+
+	/** How many bytes it accepts. */
+	int room = Integer.MAX_VALUE;
+
+	/** Thrown by each write. */
+	@Nullable Throwable failure;
+
+	/** How many bytes it has accepted. */
+	int written;
+
+	/** Whether it has bytes of its own to write. */
+	boolean wantsWrite;
+
+	/** The input that the next reads return. */
+	ByteBuffer input = ByteBuffer.allocate(0);
+
+	/** Whether it keeps input that no event will report. */
+	boolean keepsInput;
+
+	/** Whether the peer closes its side as soon as it is told that nothing follows. */
+	boolean closes = true;
+
+	/** The result of the handshake. */
+	Progress handshake = Progress.DONE;
+
+	/** Thrown by the handshake. */
+	@Nullable IOException rejection;
+
+	ScriptedTransport(SocketChannel socket) {
+		super(socket);
+	}
+
+	/** The peer sends lines. */
+	void receive(String lines) {
+		this.input = Engine.bytes(lines);
+	}
+
+	@Override
+	protected Progress handshake() throws IOException {
+		if (this.rejection != null) {
+			throw this.rejection;
+		}
+		return this.handshake;
+	}
+
+	@Override
+	public int read(ByteBuffer destination) {
+		int count = Math.min(destination.remaining(), this.input.remaining());
+		destination.put(this.input.slice().limit(count));
+		this.input.position(this.input.position() + count);
+		return count;
+	}
+
+	@Override
+	public boolean hasMoreInput() {
+		return this.keepsInput;
+	}
+
+	@Override
+	public int write(ByteBuffer source) throws IOException {
+		if (this.failure instanceof IOException ex) {
+			throw ex;
+		}
+		if (this.failure instanceof RuntimeException ex) {
+			throw ex;
+		}
+		if (this.failure instanceof Error ex) {
+			throw ex;
+		}
+		int count = Math.min(source.remaining(), this.room);
+		source.position(source.position() + count);
+		this.room -= count;
+		this.written += count;
+		return count;
+	}
+
+	@Override
+	public Progress shutdownOutput(boolean closesNext) {
+		return Progress.DONE;
+	}
+
+	@Override
+	public int discard(ByteBuffer scratch) {
+		return this.closes ? -1 : 0;
+	}
+
+	@Override
+	public boolean wantsWrite() {
+		return this.wantsWrite;
+	}
+
+	@Override
+	public void flush() {
+		this.wantsWrite = false;
+	}
+
+}
