@@ -75,8 +75,7 @@ class ConnectionRoundTests {
 	private Runnable onMessage = () -> {
 	};
 
-	private final Participant me = new Participant(1, new Follower(1, Thread.currentThread()), Thread.currentThread(),
-			true, null, (participant, exchange) -> Exchange.State.REPLIED, this.memory, 0);
+	private final Participant me = participant(1);
 
 	private SocketChannel channel;
 
@@ -86,6 +85,13 @@ class ConnectionRoundTests {
 
 	private HandleSet set;
 
+	/** A thread of the pool, in whose place the test acts. */
+	private Participant participant(int number) {
+		Thread thread = Thread.currentThread();
+		return new Participant(number, new Follower(number, thread), thread, true, null,
+				(participant, exchange) -> Exchange.State.REPLIED, this.memory, 0);
+	}
+
 	/** Accepts a connection that the test owns. */
 	private void accept() throws IOException {
 		this.channel = SocketChannel.open();
@@ -93,7 +99,9 @@ class ConnectionRoundTests {
 		this.transport = new ScriptedTransport(this.channel);
 		InetSocketAddress address = new InetSocketAddress(1);
 		ConnectionContext context = this.builder.build().life.context();
-		this.connection = new TcpConnection(context, this.channel, this.transport, address, address);
+		this.connection = (context.window() != null)
+				? new WindowedConnection(context, this.channel, this.transport, address, address)
+				: new TcpConnection(context, this.channel, this.transport, address, address);
 		new ServerExchanges(Correlation.byKey((message) -> {
 			String text = Engine.text(message);
 			return text.contains(":") ? text.substring(0, text.indexOf(':')) : null;
@@ -121,15 +129,25 @@ class ConnectionRoundTests {
 
 	/** Works on the connection until it is released. */
 	private void round() {
-		this.me.begin(this.connection.handle);
-		boolean released = false;
-		while (!released) {
-			if (this.connection.prepare(this.me)) {
-				this.connection.dispatch(this.me);
-			}
-			released = this.connection.release(this.me);
+		round(this.me);
+	}
+
+	private void round(Participant thread) {
+		thread.enter();
+		thread.begin(this.connection.handle);
+		if (this.connection.prepare(thread)) {
+			this.connection.dispatch(thread);
 		}
-		this.me.worksOn(null);
+		rest(thread);
+	}
+
+	private void rest(Participant thread) {
+		while (!this.connection.release(thread)) {
+			if (this.connection.prepare(thread)) {
+				this.connection.dispatch(thread);
+			}
+		}
+		thread.worksOn(null);
 	}
 
 	/** Leads. Returns whether there is work for an owner of the connection. */
@@ -331,6 +349,254 @@ class ConnectionRoundTests {
 			}
 		}
 		assertThat(reply).isCompletedExceptionally();
+		assertThat(this.memory.used()).isZero();
+	}
+
+	// Messages of a window
+
+	/** Reads a message. Its handler has not run, and the handle was released. */
+	private void prepare(Participant thread) {
+		thread.enter();
+		thread.begin(this.connection.handle);
+		assertThat(this.connection.prepare(thread)).isTrue();
+		assertThat(thread.turn.released).isTrue();
+	}
+
+	/** Runs the handler of the message, and continues if the connection waits for it. */
+	private void finish(Participant thread) {
+		thread.enter();
+		this.connection.dispatch(thread);
+		rest(thread);
+	}
+
+	@Test
+	void inputThatTheTransportKeepsIsReadWhileAHandlerRuns() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		this.transport.keepsInput = true;
+		this.transport.receive("1\n");
+		own();
+		prepare(this.me);
+		assertThat(lead()).isTrue();
+		this.transport.keepsInput = false;
+		this.transport.receive("2\n");
+		Participant other = participant(2);
+		prepare(other);
+		finish(other);
+		finish(this.me);
+		assertThat(this.seen).containsExactly("2", "1");
+	}
+
+	@Test
+	void messageIsHandledAlthoughThereIsNoMemoryForTheNextOne() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		receive("1");
+		assertThat(this.memory.used()).isPositive();
+		exhaustMemory();
+		long used = this.memory.used();
+		long partial = this.connection.partial.capacity();
+		this.transport.receive("2\n" + "3".repeat(100));
+		own();
+		prepare(this.me);
+		assertThat(reason()).isEqualTo(CloseReason.OVERLOADED);
+		finish(this.me);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("close OVERLOADED");
+		assertThat(this.memory.used()).isEqualTo(used - partial);
+	}
+
+	private void exhaustMemory() {
+		for (long bytes = this.memory.limit(); bytes > 0; bytes /= 2) {
+			while (this.memory.reserve(bytes)) {
+				assertThat(this.memory.used()).isLessThanOrEqualTo(this.memory.limit());
+			}
+		}
+	}
+
+	/** Code of the application may fail at any time. */
+	@Test
+	void copyOfAMessageWhoseKeyFailsIsReleased() throws IOException {
+		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> new Key());
+		open();
+		this.transport.receive("1\n2\n");
+		own();
+		prepare(this.me);
+		assertThat(lead()).isTrue();
+		round(participant(2));
+		finish(this.me);
+		assertThat(this.seen).containsExactly("1", "error", "close MALFORMED");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	/** Its first comparison succeeds. */
+	private static final class Key {
+
+		private boolean compared;
+
+		@Override
+		public boolean equals(@Nullable Object other) {
+			if (this.compared) {
+				throw new IllegalStateException("made for the test");
+			}
+			this.compared = true;
+			return true;
+		}
+
+		@Override
+		public int hashCode() {
+			return 0;
+		}
+
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void messageWhoseThreadFailsIsNoLongerInFlight(boolean waits) throws IOException {
+		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> "same");
+		open();
+		this.transport.receive(waits ? "1\n2\n3\n" : "1\n3");
+		own();
+		prepare(this.me);
+		if (waits) {
+			// The next thread lets the others wait.
+			assertThat(lead()).isTrue();
+			round(participant(2));
+		}
+		assertThat(this.memory.used()).isPositive();
+		assertThat(this.connection.unanswered()).isEqualTo(waits ? 3 : 1);
+		assertThat(this.connection.failed(this.me, new IllegalStateException("made for the test"))).isFalse();
+		this.me.worksOn(null);
+		assertThat(this.connection.isWorkedOn()).isFalse();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.connection.unanswered()).isZero();
+		assertThat(this.seen).containsExactly("error", "close IO_ERROR");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	/** Another thread has answered a message that another one waits for. */
+	@Test
+	void messageThatIsDueIsHandledWhileTheConnectionIsArmed() throws IOException {
+		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> "same");
+		open();
+		OwedReply[] owed = new OwedReply[1];
+		this.onMessage = () -> owed[0] = (owed[0] != null) ? owed[0] : this.connection.owe();
+		receive("1\n");
+		receive("2\n");
+		assertThat(this.seen).containsExactly("1");
+		owed[0].close();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "2");
+		assertThat(this.connection.unanswered()).isZero();
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void messageThatWasDueIsReleasedIfItsThreadFails() throws IOException {
+		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> "same");
+		open();
+		OwedReply[] owed = new OwedReply[1];
+		this.onMessage = () -> owed[0] = this.connection.owe();
+		receive("1\n");
+		receive("2\n");
+		owed[0].close();
+		assertThat(lead()).isTrue();
+		prepare(this.me);
+		assertThat(this.connection.failed(this.me, new IllegalStateException("made for the test"))).isFalse();
+		assertThat(this.memory.used()).isZero();
+		assertThat(this.connection.unanswered()).isZero();
+	}
+
+	@Test
+	void drainWaitsForNoMessageThatWasAnsweredByAnotherThread() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		OwedReply[] owed = new OwedReply[1];
+		this.onMessage = () -> owed[0] = this.connection.owe();
+		receive("1\n");
+		assertThat(this.connection.handle.isPaused()).isFalse();
+		this.connection.drains = true;
+		owed[0].close();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "close LOCAL");
+	}
+
+	@Test
+	void suspensionOfAMessageEndsOnce() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		List<Suspension> suspensions = new ArrayList<>();
+		this.onMessage = () -> suspensions.add(this.connection.suspend());
+		receive("1\n");
+		receive("2\n");
+		assertThat(this.connection.unanswered()).isEqualTo(2);
+		suspensions.get(0).resume();
+		suspensions.get(0).resume();
+		assertThat(this.connection.unanswered()).isOne();
+		suspensions.get(1).resume();
+		assertThat(this.connection.unanswered()).isZero();
+	}
+
+	/** The owner has looked already, so nothing else would end the drain. */
+	@Test
+	void drainFollowsTheLastHandler() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		this.transport.receive("1\n");
+		own();
+		prepare(this.me);
+		assertThat(lead()).isFalse();
+		this.connection.drains = true;
+		finish(this.me);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "close LOCAL");
+	}
+
+	@Test
+	void nothingIsReadAfterAMessageThatClosesBehindItsReply() throws IOException {
+		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL);
+		open();
+		this.transport.receive("1\n2\n3\n");
+		own();
+		prepare(this.me);
+		this.onMessage = () -> {
+			if (this.seen.size() == 1) {
+				this.connection.send(Engine.bytes("bye"));
+				this.connection.close();
+			}
+		};
+		assertThat(lead()).isTrue();
+		round(participant(2));
+		assertThat(lead()).isTrue();
+		round(participant(3));
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		finish(this.me);
+		assertThat(this.seen).containsExactly("2", "1", "close LOCAL");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void nothingIsReadWhileManyRepliesAreHeld() throws IOException {
+		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL).maxOutboundSize(1024);
+		open();
+		this.transport.receive("1\n2\n3\n");
+		own();
+		prepare(this.me);
+		this.onMessage = () -> this.connection.send(ByteBuffer.allocate(512));
+		assertThat(lead()).isTrue();
+		round(participant(2));
+		assertThat(this.connection.pendingBytes()).isGreaterThanOrEqualTo(512);
+		assertThat(this.transport.written).isZero();
+		assertThat(lead()).isTrue();
+		round(participant(3));
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		finish(this.me);
+		assertThat(this.seen).containsExactly("2", "1", "3");
 		assertThat(this.memory.used()).isZero();
 	}
 
