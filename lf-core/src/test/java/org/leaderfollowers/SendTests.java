@@ -519,4 +519,48 @@ class SendTests {
 		assertThat(recorder.of(1)).doesNotContain("error ConnectionClosedException");
 	}
 
+	/** Replies to messages that arrive together are written together. */
+	@Test
+	void replyThatCannotBeEncodedLeavesNothingBetweenTheOthers() {
+		Framing line = Framing.line();
+		Framing failing = new Framing() {
+
+			@Override
+			public boolean decode(ByteBuffer input, Frame frame) {
+				return line.decode(input, frame);
+			}
+
+			@Override
+			public int maxFrameLength(int payloadLength) {
+				return line.maxFrameLength(payloadLength);
+			}
+
+			@Override
+			public void encode(ByteBuffer payload, ByteBuffer output) {
+				boolean fails = payload.get(payload.position()) == '!';
+				line.encode(payload, output);
+				if (fails) {
+					throw new IllegalStateException("made for the test");
+				}
+			}
+
+		};
+		TcpServer server = this.engine
+			.start(TcpServer.builder(this.engine.pool(1, 1)).framing(failing).handler((connection, message) -> {
+				try {
+					connection.send(message);
+				}
+				catch (IllegalStateException ex) {
+					connection.send(Engine.bytes("sorry"));
+				}
+			}));
+		Peer peer = this.engine.connect(server);
+		for (int i = 0; i < 200; i++) {
+			peer.send("1\n!\n2\n!\n3\n");
+			for (String reply : List.of("1", "sorry", "2", "sorry", "3")) {
+				assertThat(peer.readLine()).isEqualTo(reply);
+			}
+		}
+	}
+
 }

@@ -469,4 +469,26 @@ class ServerExchangeTests {
 		}
 	}
 
+	/** More input follows the reply, but its end does not arrive. */
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 4 })
+	void messageThatFollowsAReplyIsSentAtOnce(int window) {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 1))
+			.framing(Framing.line())
+			.correlation(BY_KEY)
+			.maxInFlightPerConnection(window)
+			.handler((connection, message) -> {
+				if (Engine.text(message).startsWith("ask")) {
+					connection.exchangeAsync(Engine.bytes("a:?"), LONG)
+						.thenAccept((reply) -> connection.send(Engine.bytes("got")));
+				}
+			}));
+		Peer peer = this.engine.connect(server);
+		for (int i = 0; i < 200; i++) {
+			assertThat(peer.send("ask\n").readLine()).isEqualTo("a:?");
+			assertThat(peer.send("a:yes\nmo").readLine()).isEqualTo("got");
+			peer.send("re\n");
+		}
+	}
+
 }

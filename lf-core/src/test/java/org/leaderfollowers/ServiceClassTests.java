@@ -703,4 +703,24 @@ class ServiceClassTests {
 		assertThat(this.recorder.of(1)).containsSubsequence("error FramingException", "other", "in other");
 	}
 
+	@Test
+	void connectionInAnotherPoolIsClosedIfThatPoolIsShortOfMemory() {
+		this.other = this.engine.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(BUDGET));
+		TcpServer server = this.engine
+			.start(builder(this.recorder, this.byMessage).messageTimeout(Duration.ofHours(1)));
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("other\n").readLine()).isEqualTo("other");
+		peer.send("x".repeat(60_000));
+		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 60_006);
+		Engine.eventually().until(() -> this.other.memory().used() >= 60_000);
+		while (this.other.memory().reserve(1024)) {
+			assertThat(this.other.memory().used()).isLessThanOrEqualTo(BUDGET);
+		}
+		Engine.eventually().until(() -> {
+			this.other.memory().isScarce();
+			return server.snapshot().closedConnections().get(CloseReason.OVERLOADED) == 1;
+		});
+		assertThat(peer.readLine()).isNull();
+	}
+
 }
