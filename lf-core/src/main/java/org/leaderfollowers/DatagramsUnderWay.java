@@ -82,8 +82,14 @@ final class DatagramsUnderWay {
 	void begin() {
 		if ((int) this.underWay.addAndGet(HANDLER + 1) >= this.maxInFlight) {
 			this.throttled = true;
-			this.counters.limitReached.increment();
-			this.warnings.tooManyInFlight(this.maxInFlight);
+			try {
+				this.counters.limitReached.increment();
+				this.warnings.tooManyInFlight(this.maxInFlight);
+			}
+			catch (Throwable ex) {
+				// Usually because memory is short. The datagram counts already, so it
+				// must be handled.
+			}
 		}
 		else if (this.throttled) {
 			this.throttled = false;
