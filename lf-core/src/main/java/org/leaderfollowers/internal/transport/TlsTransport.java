@@ -53,8 +53,8 @@ public final class TlsTransport extends Transport {
 	private static final int MAX_BARREN_RECORDS = 32;
 
 	/**
-	 * The maximum number of records without data over the life of a connection, in
-	 * addition to one for each {@value #BYTES_PER_BARREN_RECORD} bytes of data. The
+	 * The maximum number of records without data over the life of a TLS 1.3 connection,
+	 * in addition to one for each {@value #BYTES_PER_BARREN_RECORD} bytes of data. The
 	 * engine of the JDK keeps each key update as long as it lives, so a peer could
 	 * otherwise use up the heap: 3.1 million updates over 20 connections took 39 MB.
 	 * Peers update their keys after gigabytes.
@@ -525,7 +525,12 @@ public final class TlsTransport extends Transport {
 			this.barrenCredit += result.bytesProduced();
 			return;
 		}
-		this.barrenCredit -= BYTES_PER_BARREN_RECORD;
+		// Earlier versions have no key updates, but peers that send an empty record
+		// before
+		// each message.
+		if (this.tls13) {
+			this.barrenCredit -= BYTES_PER_BARREN_RECORD;
+		}
 		if (this.barrenCredit < 0) {
 			throw new SSLException("The peer sent more than %d records without data, and one for each %d bytes of data"
 				.formatted(MAX_BARREN_RECORDS_IN_ALL, BYTES_PER_BARREN_RECORD));

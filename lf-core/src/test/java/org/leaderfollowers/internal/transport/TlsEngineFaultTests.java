@@ -200,6 +200,33 @@ class TlsEngineFaultTests {
 			.withMessageContaining("more than 32 records in a row");
 	}
 
+	/**
+	 * A countermeasure against attacks on old cipher suites. The JDK's own client never
+	 * sends such records.
+	 */
+	@Test
+	void anEmptyRecordMayPrecedeEachMessageBeforeTls13() throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NOT_HANDSHAKING, (input, output) -> {
+			byte[] record = new byte[6];
+			input.get(record);
+			if (record[5] != 0) {
+				output.put(record[5]);
+			}
+			return Status.OK;
+		});
+		engine.calls = -100_000;
+		TlsTransport transport = transport(engine);
+		transport.establish();
+		for (int i = 0; i < 3000; i++) {
+			this.sockets.send(new byte[] { 23, 3, 3, 0, 1, 0, 23, 3, 3, 0, 1, 'x' });
+			ByteBuffer message = ByteBuffer.allocate(1);
+			while (message.hasRemaining()) {
+				assertThat(transport.read(message)).isNotNegative();
+			}
+			assertThat(message.get(0)).isEqualTo((byte) 'x');
+		}
+	}
+
 	/** Returns the results that the test sets, and counts the calls. */
 	private static final class FakeEngine extends SSLEngine {
 
@@ -223,8 +250,9 @@ class TlsEngineFaultTests {
 				throw new AssertionError("The transport goes round in circles");
 			}
 			int before = input.position();
+			int written = output.position();
 			Status status = this.answer.apply(input, output);
-			return new SSLEngineResult(status, this.handshake, input.position() - before, 0);
+			return new SSLEngineResult(status, this.handshake, input.position() - before, output.position() - written);
 		}
 
 		@Override
