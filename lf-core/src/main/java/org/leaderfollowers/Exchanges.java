@@ -589,6 +589,9 @@ final class Exchanges implements Participant.Awaited {
 
 	private ExchangeLostException lost() {
 		CloseSequence end = this.connection.closing;
+		if (end == null) {
+			end = this.connection.ending();
+		}
 		return new ExchangeLostException(
 				"%s to %s ended (%s) before the reply came. The peer may have executed the request".formatted(
 						this.connection, this.connection.remoteAddress(),

@@ -189,10 +189,7 @@ abstract class InboundConnection extends StreamConnection {
 		}
 	}
 
-	/**
-	 * The close that follows when all messages have been answered, if the input has
-	 * ended.
-	 */
+	@Override
 	final @Nullable CloseSequence ending() {
 		ConnectionWatch watched = this.watch;
 		return (watched != null) ? watched.ending : null;

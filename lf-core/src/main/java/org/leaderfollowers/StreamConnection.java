@@ -210,6 +210,12 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	 */
 	abstract void endInput(CloseReason reason, @Nullable Throwable cause);
 
+	/**
+	 * The close that follows when all messages have been answered, if the input has
+	 * ended.
+	 */
+	abstract @Nullable CloseSequence ending();
+
 	/** Whether a thread owns the handle because it runs code of the application. */
 	boolean isOwner(@Nullable Participant thread) {
 		return thread != null && thread.handle() == this.handle;

@@ -105,6 +105,7 @@ class ServerExchangeTests {
 					ServerExchangeTests.this.asking.onMessage(connection, message);
 				}
 				catch (ExchangeLostException ex) {
+					ServerExchangeTests.this.seen.add(ex.getMessage());
 					connection.send(Engine.bytes("lost"));
 				}
 				catch (Exception ex) {
@@ -135,7 +136,9 @@ class ServerExchangeTests {
 		if (!rest.isEmpty()) {
 			assertThat(peer.readLine()).isEqualTo("error");
 		}
-		assertThat(take()).isEqualTo(rest.isEmpty() ? CloseReason.PEER : CloseReason.MESSAGE_TOO_LARGE);
+		CloseReason reason = rest.isEmpty() ? CloseReason.PEER : CloseReason.MESSAGE_TOO_LARGE;
+		assertThat(take()).asString().contains("ended (%s) before the reply came".formatted(reason));
+		assertThat(take()).isEqualTo(reason);
 	}
 
 	/**
