@@ -16,6 +16,7 @@ import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.util.Assert;
+import org.springframework.util.StringUtils;
 
 /**
  * {@link Endpoint @Endpoint} that shows which nodes there are, and who holds which
@@ -64,6 +65,9 @@ public class SessionsEndpoint {
 	 */
 	@ReadOperation
 	public @Nullable SessionDescriptor session(@Selector String name) {
+		if (!StringUtils.hasText(name)) {
+			return null;
+		}
 		try {
 			return this.sessions.get(name).map(SessionDescriptor::of).orElse(null);
 		}

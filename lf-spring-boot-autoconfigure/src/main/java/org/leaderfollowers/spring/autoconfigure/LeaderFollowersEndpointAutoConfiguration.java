@@ -12,6 +12,7 @@ import org.leaderfollowers.spring.actuate.HandOffsEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.SessionsEndpoint;
+import org.leaderfollowers.spring.actuate.SessionsEndpointWebExtension;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.WireLogging;
 import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.handler.HandlerBeans;
@@ -97,6 +98,14 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	@ConditionalOnAvailableEndpoint
 	SessionsEndpoint leaderFollowersSessionsEndpoint(LfSessions sessions) {
 		return new SessionsEndpoint(sessions);
+	}
+
+	@Bean
+	@ConditionalOnMissingBean
+	@ConditionalOnBean(SessionsEndpoint.class)
+	@ConditionalOnAvailableEndpoint(exposure = EndpointExposure.WEB)
+	SessionsEndpointWebExtension leaderFollowersSessionsEndpointWebExtension(SessionsEndpoint endpoint) {
+		return new SessionsEndpointWebExtension(endpoint);
 	}
 
 	@Bean
