@@ -4,9 +4,11 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.logging.RateLimit;
 
 /**
  * One of the addresses that a client connects to: whether it can be reached and, if not,
@@ -39,6 +41,12 @@ final class PeerAddress {
 	 * again.
 	 */
 	private boolean probed;
+
+	/** Limits the lines: a peer can fail and recover as often as it likes. */
+	private final RateLimit log = new RateLimit(TimeUnit.SECONDS.toNanos(10));
+
+	/** Whether the log says that the address fails. */
+	private boolean reported;
 
 	/** The index of the address to use next, among those that the name resolves to. */
 	private int next;
@@ -99,8 +107,11 @@ final class PeerAddress {
 	void succeeded() {
 		this.probed = false;
 		if (this.failures > 0) {
-			EngineLog.INSTANCE.info("Client '{}' is connected to {} again, after {} failed attempts", this.client, this,
-					this.failures);
+			if (this.reported) {
+				EngineLog.INSTANCE.info("Client '{}' is connected to {} again, after {} failed attempts", this.client,
+						this, this.failures);
+			}
+			this.reported = false;
 			this.failures = 0;
 			this.failure = null;
 		}
@@ -117,9 +128,11 @@ final class PeerAddress {
 		int exponent = Math.min(this.failures, Long.numberOfLeadingZeros(this.minBackoffNanos) - 2);
 		long pause = Math.min(this.maxBackoffNanos, this.minBackoffNanos << Math.max(0, exponent));
 		this.retryNanos = nowNanos + pause / 2 + ThreadLocalRandom.current().nextLong(pause / 2 + 1);
-		if (this.failures == 0) {
-			EngineLog.INSTANCE.warn("Client '{}' cannot connect to {}: {}. It retries until it succeeds", this.client,
-					this, why);
+		long suppressed = this.reported ? -1 : this.log.tryAcquire();
+		if (suppressed >= 0) {
+			this.reported = true;
+			EngineLog.INSTANCE.warn("Client '{}' cannot connect to {}: {}. It retries until it succeeds{}", this.client,
+					this, why, RateLimit.heldBack(suppressed));
 		}
 		this.failures++;
 	}
