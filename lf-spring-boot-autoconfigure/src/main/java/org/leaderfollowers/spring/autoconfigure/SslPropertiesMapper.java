@@ -39,6 +39,8 @@ record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload 
 
 	private static final String MAX_HANDSHAKES = "ssl.max-handshakes";
 
+	private static final int DEFAULT_MAX_HANDSHAKES = 1000;
+
 	private static final String MAX_HANDSHAKE_RATE = "ssl.max-handshake-rate";
 
 	static SslPropertiesMapper of(@Nullable SslBundles bundles) {
@@ -62,6 +64,10 @@ record SslPropertiesMapper(@Nullable SslBundles bundles, @Nullable BundleReload 
 			}
 			if (ssl.clientAuth() != ClientAuth.NONE) {
 				throw properties.invalid(CLIENT_AUTH, ssl.clientAuth(),
+						"Is used only if '%s' is set.".formatted(properties.key(BUNDLE)));
+			}
+			if (ssl.maxHandshakes() != DEFAULT_MAX_HANDSHAKES) {
+				throw properties.invalid(MAX_HANDSHAKES, ssl.maxHandshakes(),
 						"Is used only if '%s' is set.".formatted(properties.key(BUNDLE)));
 			}
 			if (ssl.maxHandshakeRate() != null) {

@@ -237,6 +237,8 @@ class SslBundleTests {
 		fails("lf.server.ssl.client-auth=need");
 		assertThat(output).contains("'lf.server.ssl.client-auth'")
 			.contains("Is used only if 'lf.server.ssl.bundle' is set.");
+		fails("lf.server.ssl.max-handshakes=-1");
+		assertThat(output).contains("'lf.server.ssl.max-handshakes'");
 		fails("lf.server.ssl.max-handshake-rate=5");
 		assertThat(output).contains("'lf.server.ssl.max-handshake-rate'");
 		fails("lf.server.ssl.enabled=true");
