@@ -525,8 +525,7 @@ public final class TlsTransport extends Transport {
 			this.barrenCredit += result.bytesProduced();
 			return;
 		}
-		// Earlier versions have no key updates, but peers that send an empty record
-		// before
+		// Earlier versions have no key updates, but peers that send an empty record with
 		// each message.
 		if (this.tls13) {
 			this.barrenCredit -= BYTES_PER_BARREN_RECORD;
