@@ -162,8 +162,8 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 * Joins the pool: the calling thread takes part in detecting and processing events,
 	 * as a leader, processing thread or follower, until the pool is closed or the time is
 	 * up (the paper, activity 4). The pool's own threads do nothing else. An interrupt
-	 * does not end this method; the interrupt status is restored when it returns, unless
-	 * a handler ran on the thread: that handler receives the interrupt.
+	 * does not end this method; the interrupt status is restored when it returns. If the
+	 * thread runs a handler when the interrupt comes, the handler receives it instead.
 	 * @param timeout how long to wait for an event; a handler that runs is not
 	 * interrupted
 	 * @return {@code true} if the pool was closed, {@code false} if the time is up
