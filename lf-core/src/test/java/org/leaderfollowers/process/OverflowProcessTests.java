@@ -1,10 +1,15 @@
 package org.leaderfollowers.process;
 
+import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
+import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.Stream;
+
+import javax.net.ssl.SSLContext;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
@@ -14,6 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.DatagramPeer;
 import org.leaderfollowers.Engine;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
@@ -21,7 +27,11 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.Peer;
 import org.leaderfollowers.Server;
+import org.leaderfollowers.ServerTls;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.TlsPeer;
+import org.leaderfollowers.UdpServer;
+import org.leaderfollowers.internal.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -37,19 +47,26 @@ class OverflowProcessTests {
 	private static final int ROUNDS = 20;
 
 	/** Calls the engine from ever deeper frames. */
-	private static final class Deep implements Program, MessageHandler {
+	private static class Deep implements Program, MessageHandler {
 
 		@Override
 		public Server start() {
 			LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(4, 4).build();
-			TcpServer server = TcpServer.builder(pool)
+			Server server = server(pool);
+			server.start();
+			return server;
+		}
+
+		Server server(LeaderFollowersPool pool) {
+			return builder(pool).build();
+		}
+
+		final TcpServer.Builder builder(LeaderFollowersPool pool) {
+			return TcpServer.builder(pool)
 				.address(InetAddress.getLoopbackAddress())
 				.port(0)
 				.framing(Framing.line())
-				.handler(this)
-				.build();
-			server.start();
-			return server;
+				.handler(this);
 		}
 
 		@Override
@@ -85,7 +102,7 @@ class OverflowProcessTests {
 			}
 		}
 
-		private static void swallow(Runnable action) {
+		static void swallow(Runnable action) {
 			try {
 				descend(action, ThreadLocalRandom.current().nextInt(8));
 			}
@@ -106,6 +123,77 @@ class OverflowProcessTests {
 			return descend(action, a + 1) + b + c + d;
 		}
 
+	}
+
+	/** The same with TLS, which calls more methods to write. */
+	private static final class DeepTls extends Deep {
+
+		@Override
+		Server server(LeaderFollowersPool pool) {
+			return builder(pool).tls(ServerTls.of(Certificates.server())).build();
+		}
+
+		@Override
+		public Serializable answer(String question) {
+			return Certificates.CA.getRootCertificate();
+		}
+
+	}
+
+	/** The same with datagrams. */
+	private static final class DeepDatagrams extends Deep {
+
+		@Override
+		Server server(LeaderFollowersPool pool) {
+			return UdpServer.builder(pool)
+				.address(InetAddress.getLoopbackAddress())
+				.port(0)
+				.maxReplyRate(0)
+				.handler(this)
+				.build();
+		}
+
+	}
+
+	@Tag("stress")
+	@ParameterizedTest
+	@ValueSource(strings = { "sends", "swallows", "owes", "suspends", "closes", "other thread" })
+	void theEngineIsNotCutOffByAnOverflowWithTls(String how) {
+		try (ServerProcess server = ServerProcess.of(DeepTls.class).jvm("-Xmx128m").start()) {
+			ServerProcess.Baseline before = server.baseline();
+			SSLContext context = server.clientContext();
+			for (int i = 0; i < ROUNDS; i++) {
+				try (TlsPeer peer = new TlsPeer(context, server.port()).send(how + "\n")) {
+					peer.shutdownOutput();
+					assertThat(Stream.generate(peer::readLine).takeWhile(Objects::nonNull)).allMatch("x"::equals);
+				}
+				catch (UncheckedIOException ex) {
+					assertThat(ex).as("neither served nor closed")
+						.cause()
+						.isNotInstanceOf(SocketTimeoutException.class);
+				}
+				server.probe();
+			}
+			server.assertReturnedTo(before);
+			if (how.equals("sends")) {
+				assertThat(server.state().closedConnections()).containsEntry(CloseReason.HANDLER_ERROR, (long) ROUNDS);
+			}
+		}
+	}
+
+	@Tag("stress")
+	@ParameterizedTest
+	@ValueSource(strings = { "sends", "swallows", "owes", "suspends", "closes", "other thread" })
+	void theEngineIsNotCutOffByAnOverflowWithDatagrams(String how) {
+		try (ServerProcess server = ServerProcess.of(DeepDatagrams.class).jvm("-Xmx128m").start();
+				DatagramPeer peer = new DatagramPeer(server.address())) {
+			ServerProcess.Baseline before = server.baseline();
+			for (int i = 0; i < ROUNDS; i++) {
+				peer.send(how);
+				server.probe();
+			}
+			server.assertReturnedTo(before);
+		}
 	}
 
 	@Tag("stress")
