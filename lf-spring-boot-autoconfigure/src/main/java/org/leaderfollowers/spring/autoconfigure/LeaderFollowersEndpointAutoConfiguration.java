@@ -12,7 +12,6 @@ import org.leaderfollowers.spring.actuate.HandOffsEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.SessionsEndpoint;
-import org.leaderfollowers.spring.actuate.SessionsEndpointWebExtension;
 import org.leaderfollowers.spring.autoconfigure.LfProperties.WireLogging;
 import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.handler.HandlerBeans;
@@ -104,8 +103,8 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	@ConditionalOnMissingBean
 	@ConditionalOnBean(SessionsEndpoint.class)
 	@ConditionalOnAvailableEndpoint(exposure = EndpointExposure.WEB)
-	SessionsEndpointWebExtension leaderFollowersSessionsEndpointWebExtension(SessionsEndpoint endpoint) {
-		return new SessionsEndpointWebExtension(endpoint);
+	SessionsEndpoint.WebExtension leaderFollowersSessionsEndpointWebExtension(SessionsEndpoint endpoint) {
+		return new SessionsEndpoint.WebExtension(endpoint);
 	}
 
 	@Bean
