@@ -230,9 +230,7 @@ final class Exchanges implements Participant.Awaited {
 	 * message takes a place among the requests.
 	 */
 	void sendForHandler(ByteBuffer message) {
-		Exchange exchange = Exchange.ofFuture(ExchangeTable.NO_DEADLINE, new CompletableFuture<>());
-		exchange.end(State.CANCELLED);
-		Registration registration = write(exchange, message, true);
+		Registration registration = write(Exchange.ofHandler(), message, true);
 		switch (registration) {
 			case REGISTERED -> this.table.overdue();
 			case CLOSED -> throw this.connection.notSendable();
@@ -385,7 +383,9 @@ final class Exchanges implements Participant.Awaited {
 		}
 		else if (!inTime) {
 			this.table.late();
-			this.listener.late();
+			if (!exchange.isOfHandler()) {
+				this.listener.late();
+			}
 		}
 		// Last, so that threads that wait for a place or for the end see correct counts.
 		changed();

@@ -142,6 +142,24 @@ public final class Exchange {
 	}
 
 	/**
+	 * Creates an exchange that has ended already: the reply goes to the handler.
+	 * @return a new exchange
+	 */
+	public static Exchange ofHandler() {
+		Exchange exchange = new Exchange(ExchangeTable.NO_DEADLINE, null, null);
+		exchange.end(State.CANCELLED);
+		return exchange;
+	}
+
+	/**
+	 * Whether the reply goes to the handler. Any thread.
+	 * @return {@code true} if neither a thread nor a future waits
+	 */
+	public boolean isOfHandler() {
+		return this.waiter == null && this.future == null;
+	}
+
+	/**
 	 * Whether a thread waits for the exchange, not a future. Any thread.
 	 * @return {@code true} if the end of the exchange only has to wake this thread
 	 */

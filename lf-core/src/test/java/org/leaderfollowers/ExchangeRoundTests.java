@@ -1,0 +1,438 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.exchange.Exchange.State;
+import org.leaderfollowers.internal.promotion.Follower;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+/**
+ * Tests how the requests of a connection end, and that everybody concerned is told. The
+ * pool has no threads: the test is the leader of its handle set and the owner of the
+ * connection, and decides what the peer sends.
+ */
+class ExchangeRoundTests {
+
+	private static final Duration TIMEOUT = Duration.ofSeconds(10);
+
+	private static final int PLACES = 4;
+
+	private static final int MAX_OUTBOUND = 1024;
+
+	private final TestClock clock = new TestClock();
+
+	private final LeaderFollowersPool pool = LeaderFollowersPool.builder()
+		.name("test")
+		.threads(1, 1)
+		.maxBufferedBytes(1 << 20)
+		.clock(this.clock)
+		.build();
+
+	private final MemoryBudget memory = this.pool.memory();
+
+	private final List<String> seen = new ArrayList<>();
+
+	private final TcpServer server = TcpServer.builder(this.pool)
+		.framing(Framing.line())
+		.maxMessageSize(100)
+		.maxOutboundSize(MAX_OUTBOUND)
+		.handler((connection, message) -> this.seen.add(Engine.text(message)))
+		.build();
+
+	private final Told told = new Told();
+
+	private Consumer<Exchange> onWait = (exchange) -> {
+	};
+
+	private final Participant me = new Participant(1, new Follower(1, Thread.currentThread()), Thread.currentThread(),
+			true, null, (participant, exchange) -> {
+				this.onWait.accept(exchange);
+				return exchange.state();
+			}, this.memory, 0);
+
+	private SocketChannel channel;
+
+	private ScriptedTransport transport;
+
+	private TcpConnection connection;
+
+	private Exchanges exchanges;
+
+	private HandleSet set;
+
+	/** What the client or server is told about its exchanges. */
+	private static final class Told implements Exchanges.ExchangeListener {
+
+		private final List<State> ended = new ArrayList<>();
+
+		private int late;
+
+		private int changes;
+
+		private int maxOverdue = PLACES;
+
+		@Override
+		public void ended(State state) {
+			this.ended.add(state);
+		}
+
+		@Override
+		public void late() {
+			this.late++;
+		}
+
+		@Override
+		public void changed() {
+			this.changes++;
+		}
+
+		@Override
+		public int maxOverdue() {
+			return this.maxOverdue;
+		}
+
+	}
+
+	private void open() throws IOException {
+		open(Correlation.byKey((message) -> {
+			String text = Engine.text(message);
+			if (text.startsWith("!")) {
+				throw new IllegalStateException("made for the test");
+			}
+			return text.contains(":") ? text.substring(0, text.indexOf(':')) : null;
+		}));
+	}
+
+	private void open(Correlation correlation) throws IOException {
+		this.channel = SocketChannel.open();
+		this.channel.configureBlocking(false);
+		this.transport = new ScriptedTransport(this.channel);
+		InetSocketAddress address = new InetSocketAddress(1);
+		ConnectionContext context = this.server.life.context();
+		this.connection = new TcpConnection(context, this.channel, this.transport, address, address);
+		this.exchanges = new Exchanges(correlation, PLACES, this.connection, this.told);
+		this.connection.exchanges = this.exchanges;
+		context.server().started();
+		context.registry().add(this.connection);
+		this.set = this.connection.handle.handleSet();
+		this.connection.handle.request(SelectableHandle.REGISTER);
+		this.set.applyUpdates();
+		this.me.enter();
+		round();
+		assertThat(this.connection.opened).isTrue();
+	}
+
+	@AfterEach
+	void close() throws IOException {
+		this.me.withdraw();
+		this.channel.close();
+		this.pool.close();
+	}
+
+	private void round() {
+		this.me.begin(this.connection.handle);
+		int rounds = 0;
+		do {
+			assertThat(rounds++).isLessThan(100);
+			if (this.connection.prepare(this.me)) {
+				this.connection.dispatch(this.me);
+			}
+		}
+		while (!this.connection.release(this.me));
+		this.me.worksOn(null);
+	}
+
+	private boolean lead() {
+		this.set.applyUpdates();
+		return this.set.ready.take() != null;
+	}
+
+	private void receive(String lines) {
+		this.transport.receive(lines);
+		this.set.applyUpdates();
+		this.set.demultiplex(this.connection.handle, SelectionKey.OP_READ);
+		assertThat(lead()).isTrue();
+		round();
+	}
+
+	private CompletableFuture<ByteBuffer> ask(String request) {
+		return this.connection.exchangeAsync(Engine.bytes(request), TIMEOUT);
+	}
+
+	private @Nullable CloseReason reason() {
+		CloseSequence end = this.connection.closing;
+		return (end != null) ? end.reason() : null;
+	}
+
+	/** Expects that threads that wait for a place or for the end are told. */
+	private void assertChanged(Runnable action) {
+		int before = this.told.changes;
+		action.run();
+		assertThat(this.told.changes).isGreaterThan(before);
+	}
+
+	@Test
+	void replyFreesAPlaceAndIsCounted() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		assertThat(this.exchanges.taken()).isOne();
+		assertChanged(() -> receive("a:!\n"));
+		assertThat(reply).isCompletedWithValueMatching((message) -> Engine.text(message).equals("a:!"));
+		assertThat(this.told.ended).containsExactly(State.REPLIED);
+		assertThat(this.exchanges.taken()).isZero();
+		assertThat(this.exchanges.hasEnded()).isFalse();
+		assertThat(this.seen).isEmpty();
+	}
+
+	/** The owner may have paused the handle before a reply was awaited. */
+	@Test
+	void ownerOfAPausedConnectionLooksWhenAReplyIsAwaited() throws IOException {
+		open();
+		this.connection.suspend();
+		receive("");
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		assertThat(lead()).isFalse();
+		ask("a:?");
+		assertThat(lead()).isTrue();
+	}
+
+	@Test
+	void requestThatTimesOutBeforeTheTimerGetsATimer() throws IOException {
+		open();
+		assertThat(lead()).isFalse();
+		ask("a:?");
+		this.set.applyUpdates();
+		assertThat(this.connection.handle.timerDeadline - this.clock.nanoTime()).isLessThanOrEqualTo(TIMEOUT.toNanos());
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void requestThatThePeerDoesNotReadLeavesItsPlace(boolean waits) throws IOException {
+		open();
+		this.transport.room = 0;
+		this.connection.outbound.send(ByteBuffer.allocate(MAX_OUTBOUND));
+		assertChanged(() -> {
+			if (waits) {
+				assertThatExceptionOfType(ExchangeRejectedException.class)
+					.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT))
+					.withMessageContaining("maxOutboundSize");
+			}
+			else {
+				assertThat(ask("a:?")).isCompletedExceptionally();
+			}
+		});
+		assertThat(this.exchanges.taken()).isZero();
+		assertThat(this.told.ended).containsExactly(State.REFUSED);
+	}
+
+	@Test
+	void requestThatCannotBeEncodedLeavesItsPlace() throws IOException {
+		open();
+		assertChanged(() -> assertThatExceptionOfType(RuntimeException.class)
+			.isThrownBy(() -> ask("a:" + "x".repeat(10) + "\n")));
+		assertThat(this.exchanges.taken()).isZero();
+	}
+
+	/** A place may have been taken for a moment. */
+	@Test
+	void waitingCallersAreToldIfTheCorrelationFails() throws IOException {
+		open();
+		assertChanged(() -> assertThatIllegalStateException().isThrownBy(() -> ask("!")));
+		assertThat(this.exchanges.taken()).isZero();
+	}
+
+	@Test
+	void requestBeyondTheLimitIsRejected() throws IOException {
+		open();
+		for (int i = 0; i < PLACES; i++) {
+			assertThat(this.exchanges.hasPlace()).isTrue();
+			assertThat(ask(i + ":?")).isNotDone();
+		}
+		assertThat(this.exchanges.hasPlace()).isFalse();
+		assertThat(ask("x:?")).isCompletedExceptionally();
+		assertThat(this.told.ended).containsExactly(State.REFUSED);
+	}
+
+	@Test
+	void callerIsToldTheOutcomeThatIsCounted() throws IOException {
+		open();
+		this.onWait = (exchange) -> exchange.end(State.LOST);
+		assertThatExceptionOfType(ExchangeLostException.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT));
+		this.onWait = (exchange) -> exchange.end(State.TIMED_OUT);
+		assertThatExceptionOfType(ExchangeTimeoutException.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes("b:?"), TIMEOUT));
+		this.onWait = (exchange) -> receive("c:!\n");
+		assertThat(Engine.text(this.connection.exchange(Engine.bytes("c:?"), TIMEOUT))).isEqualTo("c:!");
+		assertThat(this.told.ended).containsExactly(State.LOST, State.TIMED_OUT, State.REPLIED);
+	}
+
+	@Test
+	void lateReplyIsCountedAndGoesToTheHandler() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		assertChanged(() -> reply.cancel(false));
+		assertThat(this.told.ended).containsExactly(State.CANCELLED);
+		assertThat(this.exchanges.pending()).isZero();
+		assertThat(this.exchanges.taken()).isOne();
+		assertChanged(() -> receive("a:!\n"));
+		assertThat(this.told.late).isOne();
+		assertThat(this.told.ended).hasSize(1);
+		assertThat(this.seen).containsExactly("a:!");
+		ask("b:?");
+		assertThat(this.exchanges.pending()).isOne();
+	}
+
+	@Test
+	void peerMayOweAsManyRepliesAsAllowed() throws IOException {
+		open();
+		this.told.maxOverdue = 1;
+		ask("a:?").cancel(false);
+		receive("a:!\n");
+		ask("b:?").cancel(false);
+		assertThat(reason()).isNull();
+		ask("c:?").cancel(false);
+		assertThat(reason()).isEqualTo(CloseReason.EXCHANGE_TIMEOUT);
+		assertThat(lead()).isTrue();
+	}
+
+	@Test
+	void futureTimesOutAtItsDeadline() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		this.clock.advance(TIMEOUT.minusNanos(1));
+		receive("");
+		assertThat(reply).isNotDone();
+		this.clock.advance(Duration.ofNanos(1));
+		assertChanged(() -> receive(""));
+		assertThat(reply).isCompletedExceptionally();
+		assertThat(this.told.ended).containsExactly(State.TIMED_OUT);
+		assertThat(reason()).isNull();
+	}
+
+	/** The next reply could be matched with the wrong request. */
+	@Test
+	void requestThatTimesOutEndsAConnectionWhoseRepliesComeInOrder() throws IOException {
+		open(Correlation.inOrder());
+		ask("a");
+		this.clock.advance(TIMEOUT);
+		receive("");
+		assertThat(this.told.ended).containsExactly(State.TIMED_OUT);
+		assertThat(reason()).isEqualTo(CloseReason.EXCHANGE_TIMEOUT);
+	}
+
+	@Test
+	void replyToAMessageOfTheHandlerIsNotLate() throws IOException {
+		open(Correlation.inOrder());
+		this.exchanges.sendForHandler(Engine.bytes("login"));
+		assertThat(this.exchanges.taken()).isOne();
+		assertThat(this.exchanges.pending()).isZero();
+		CompletableFuture<ByteBuffer> reply = ask("a");
+		assertThat(this.exchanges.pending()).isOne();
+		receive("welcome\nb\n");
+		assertThat(this.seen).containsExactly("welcome");
+		assertThat(reply).isCompletedWithValueMatching((message) -> Engine.text(message).equals("b"));
+		assertThat(this.exchanges.taken()).isZero();
+		assertThat(this.told.ended).containsExactly(State.REPLIED);
+		assertThat(this.told.late).isZero();
+	}
+
+	@Test
+	void requestsOfAConnectionThatEndsAreLostAndCounted() throws IOException {
+		open();
+		List<CompletableFuture<ByteBuffer>> replies = List.of(ask("a:?"), ask("b:?"), ask("c:?"));
+		replies.get(0).cancel(false);
+		assertChanged(() -> assertThat(this.exchanges.close()).isTrue());
+		assertThat(this.told.ended).containsExactly(State.CANCELLED, State.LOST, State.LOST);
+		assertThat(replies.get(1)).isNotDone();
+		this.exchanges.completeEnded();
+		assertThat(replies).allMatch(CompletableFuture::isCompletedExceptionally);
+		assertThat(this.exchanges.hasEnded()).isFalse();
+		assertThat(this.exchanges.pending()).isZero();
+		assertThat(this.exchanges.taken()).isZero();
+	}
+
+	@Test
+	void replyThatWasReadAndNotDeliveredIsLost() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		this.exchanges.find(Engine.bytes("a:!"));
+		assertThat(this.exchanges.hasFound()).isTrue();
+		assertThat(this.exchanges.close()).isTrue();
+		this.exchanges.completeEnded();
+		assertThat(reply).isCompletedExceptionally();
+		assertThat(this.told.ended).containsExactly(State.LOST);
+	}
+
+	@Test
+	void keptMessagesAreLimitedAndTheirMemoryIsReleased() throws IOException {
+		open();
+		int count = 0;
+		while (this.exchanges.mayPostpone()) {
+			assertThat(this.exchanges.postpone(Engine.bytes((count % 2 == 0) ? "" : "x"), false)).isTrue();
+			count++;
+		}
+		assertThat(count).isEqualTo(256);
+		assertThat(this.exchanges.postpone(Engine.bytes("x"), false)).isFalse();
+		assertThat(this.memory.used()).isEqualTo(256);
+		assertThat(this.exchanges.postponedBytes()).isEqualTo(256);
+		assertThat(this.exchanges.takePostponed()).isEqualTo(Engine.bytes(""));
+		assertThat(this.memory.used()).isEqualTo(255);
+		assertThat(this.exchanges.postpone(Engine.bytes("x"), true)).isFalse();
+		this.exchanges.discardPostponed();
+		assertThat(this.memory.used()).isZero();
+		assertThat(this.exchanges.hasPostponed()).isFalse();
+	}
+
+	@Test
+	void replyIsTakenAlthoughNoMessageMayBeKept() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		this.exchanges.find(Engine.bytes("a:!"));
+		assertThat(this.exchanges.postpone(Engine.bytes("a:!"), true)).isTrue();
+		assertThat(reply).isNotDone();
+		assertThat(this.exchanges.hasEnded()).isTrue();
+		this.exchanges.completeEnded();
+		assertThat(reply).isCompletedWithValueMatching((message) -> Engine.text(message).equals("a:!"));
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void drainFollowsTheLastReply(boolean isCancelled) throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		this.connection.drains = true;
+		receive("");
+		assertThat(reason()).isNull();
+		assertThat(lead()).isFalse();
+		if (isCancelled) {
+			reply.cancel(false);
+			assertThat(lead()).isTrue();
+			round();
+		}
+		else {
+			receive("a:!\n");
+		}
+		assertThat(reason()).isEqualTo(CloseReason.LOCAL);
+	}
+
+}
