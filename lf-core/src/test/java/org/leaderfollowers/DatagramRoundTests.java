@@ -1,0 +1,616 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
+import java.nio.channels.SelectionKey;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.promotion.Follower;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests how a UDP socket is released after each datagram, so that it misses nothing. The
+ * pool has no threads: the test is the leader of its handle set and the owner of the
+ * socket, and decides which datagrams arrive.
+ */
+class DatagramRoundTests {
+
+	private static final int THREADS = 4;
+
+	private static final int MAX_SIZE = 100;
+
+	private static final InetSocketAddress PEER = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
+
+	private final LeaderFollowersPool pool = LeaderFollowersPool.builder()
+		.name("test")
+		.threads(1, THREADS)
+		.clock(new TestClock())
+		.build();
+
+	private final List<String> seen = new ArrayList<>();
+
+	private final ScriptedTransfer transfer = new ScriptedTransfer();
+
+	private final UdpServer.Builder builder = UdpServer.builder(this.pool)
+		.transfer(this.transfer)
+		.maxMessageSize(MAX_SIZE)
+		.handler((datagram, message) -> {
+			this.seen.add(Engine.text(message));
+			this.onMessage.handle(datagram);
+		});
+
+	private Handler onMessage = (datagram) -> {
+	};
+
+	private final Participant me = participant(1);
+
+	private UdpLifecycle life;
+
+	private DatagramReceiver receiver;
+
+	private HandleSet set;
+
+	private interface Handler {
+
+		void handle(Connection datagram) throws Exception;
+
+	}
+
+	/** A network without peers: the test decides what arrives. */
+	private static final class ScriptedTransfer implements DatagramTransfer {
+
+		private final Deque<String> waiting = new ArrayDeque<>();
+
+		private InetSocketAddress sender = PEER;
+
+		private @Nullable IOException failure;
+
+		private int reads;
+
+		@Override
+		public @Nullable SocketAddress receive(DatagramChannel channel, ByteBuffer target) throws IOException {
+			this.reads++;
+			if (this.failure != null) {
+				throw this.failure;
+			}
+			String next = this.waiting.poll();
+			if (next == null) {
+				return null;
+			}
+			ByteBuffer bytes = Engine.bytes(next);
+			target.put(bytes.limit(Math.min(bytes.limit(), target.remaining())));
+			return this.sender;
+		}
+
+	}
+
+	/** A thread of the pool, in whose place the test acts. */
+	private Participant participant(int number) {
+		Thread thread = Thread.currentThread();
+		return new Participant(number, new Follower(number, thread), thread, true, null,
+				(participant, exchange) -> Exchange.State.REPLIED, this.pool.memory(), 0);
+	}
+
+	private void open() throws IOException {
+		this.life = this.builder.build().life;
+		this.receiver = newReceiver(this.life);
+		this.life.state().started();
+		this.receiver.open();
+		this.set = this.receiver.handle.handleSet();
+		this.set.applyUpdates();
+		this.me.enter();
+		assertThat(isArmed()).isTrue();
+	}
+
+	private static DatagramReceiver newReceiver(UdpLifecycle life) throws IOException {
+		DatagramChannel channel = DatagramChannel.open();
+		channel.configureBlocking(false);
+		channel.setOption(StandardSocketOptions.SO_RCVBUF, 8192);
+		channel.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+		return (DatagramReceiver) life.newSocket(channel);
+	}
+
+	@AfterEach
+	void close() {
+		this.me.enter();
+		this.me.withdraw();
+		this.receiver.abandon();
+		this.set.applyUpdates();
+		this.pool.close();
+	}
+
+	private boolean isArmed() {
+		this.set.applyUpdates();
+		SelectionKey key = this.receiver.handle.key;
+		return this.receiver.handle.isArmed() && key != null && key.interestOps() == SelectionKey.OP_READ;
+	}
+
+	/** Leads. Returns whether there is work for an owner of the socket. */
+	private boolean lead() {
+		this.set.applyUpdates();
+		return this.set.ready.take() != null;
+	}
+
+	/** Claims the socket, because it fires. */
+	private void own() {
+		this.set.applyUpdates();
+		this.set.demultiplex(this.receiver.handle, SelectionKey.OP_READ);
+		assertThat(lead()).isTrue();
+	}
+
+	/** Reads a datagram. Its handler has not run, and the handle was released. */
+	private boolean prepare(Participant thread) {
+		thread.enter();
+		thread.begin(this.receiver.handle);
+		return this.receiver.prepare(thread);
+	}
+
+	/** Runs the handler of the datagram that was read. */
+	private void finish(Participant thread) {
+		thread.enter();
+		this.receiver.dispatch(thread);
+		assertThat(this.receiver.release(thread)).isTrue();
+		thread.worksOn(null);
+	}
+
+	private void round() {
+		if (prepare(this.me)) {
+			finish(this.me);
+		}
+	}
+
+	private void receive(String... datagrams) {
+		this.transfer.waiting.addAll(List.of(datagrams));
+		own();
+		round();
+	}
+
+	/** Receives a datagram whose handler runs until the thread finishes it. */
+	private Participant begin(int number) {
+		this.transfer.waiting.add("x" + number);
+		own();
+		Participant thread = participant(number);
+		assertThat(prepare(thread)).isTrue();
+		return thread;
+	}
+
+	private void drain() {
+		this.life.state().drain();
+		this.life.drainInput(0);
+	}
+
+	private ServerSnapshot.Datagrams counts() {
+		ServerSnapshot.Datagrams counts = this.life.snapshot().datagrams();
+		assertThat(counts).isNotNull();
+		return counts;
+	}
+
+	/** Waits for the end of the server in a handler, which does not count itself. */
+	private CompletableFuture<Boolean> awaitDrainedInHandler() {
+		CountDownLatch waits = new CountDownLatch(1);
+		CompletableFuture<Boolean> drained = CompletableFuture
+			.supplyAsync(() -> this.life.state().awaitRest((exceptHandlers) -> {
+				// Under the monitor, which every change needs from now on.
+				waits.countDown();
+				return this.life.isDrained(exceptHandlers);
+			}, true, System.nanoTime() + Engine.DEADLINE.toNanos()), (task) -> new Thread(task).start());
+		Engine.pass(waits);
+		return drained;
+	}
+
+	private static void assertEnds(CompletableFuture<Boolean> drained) throws Exception {
+		assertThat(drained.get(Engine.DEADLINE.toSeconds() / 2, TimeUnit.SECONDS)).isTrue();
+	}
+
+	private void breakDown() {
+		this.transfer.failure = new IOException("made for the test");
+		while (!this.receiver.backoff.isBackingOff()) {
+			assertThat(this.transfer.reads).isLessThan(100);
+			own();
+			round();
+		}
+	}
+
+	@Test
+	void socketIsArmedBeforeTheHandlerRuns() throws IOException {
+		open();
+		Participant thread = begin(2);
+		assertThat(isArmed()).isTrue();
+		receive("y");
+		assertThat(this.seen).containsExactly("y");
+		finish(thread);
+		assertThat(this.seen).containsExactly("y", "x2");
+		assertThat(counts().inFlight()).isZero();
+	}
+
+	/** No event would report that there is room again. */
+	@Test
+	void readingResumesWhenAHandlerReturnsBelowTheLimit() throws IOException {
+		this.builder.maxInFlight(1);
+		open();
+		Participant thread = begin(2);
+		assertThat(isArmed()).isFalse();
+		assertThat(this.receiver.handle.isPaused()).isTrue();
+		finish(thread);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(isArmed()).isTrue();
+	}
+
+	@Test
+	void readingResumesWhenASuspensionEndsBelowTheLimit() throws IOException {
+		this.builder.maxInFlight(1);
+		List<Suspension> suspensions = new ArrayList<>();
+		this.onMessage = (datagram) -> suspensions.add(datagram.suspend());
+		open();
+		receive("x");
+		assertThat(lead()).isFalse();
+		suspensions.get(0).resume();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(isArmed()).isTrue();
+		// The second time has no effect.
+		suspensions.get(0).resume();
+		assertThat(counts().inFlight()).isZero();
+	}
+
+	@Test
+	void readingResumesWhenHandlersOccupyFewerThreads() throws IOException {
+		open();
+		List<Participant> threads = new ArrayList<>();
+		for (int i = 0; i < THREADS; i++) {
+			threads.add(begin(i + 2));
+		}
+		own();
+		assertThat(prepare(this.me)).isFalse();
+		this.me.worksOn(null);
+		assertThat(isArmed()).isFalse();
+		assertThat(counts().limitReached()).isOne();
+		finish(threads.get(0));
+		assertThat(lead()).isFalse();
+		finish(threads.get(1));
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(isArmed()).isTrue();
+		finish(threads.get(2));
+		finish(threads.get(3));
+	}
+
+	@Test
+	void threadReadsALimitedNumberOfDatagramsThatAreDropped() throws IOException {
+		open();
+		this.transfer.sender = this.receiver.localAddress();
+		for (int i = 0; i < 1000; i++) {
+			this.transfer.waiting.add("x");
+		}
+		receive();
+		assertThat(this.transfer.reads).isEqualTo(64);
+		assertThat(counts().rejected()).isEqualTo(64);
+		assertThat(isArmed()).isTrue();
+	}
+
+	@Test
+	void datagramsOfImpossibleSendersAreRejected() throws IOException {
+		open();
+		this.transfer.sender = new InetSocketAddress("224.0.0.1", 1);
+		receive("x");
+		this.transfer.sender = new InetSocketAddress(1);
+		receive("x");
+		assertThat(counts().rejected()).isEqualTo(2);
+		assertThat(this.seen).isEmpty();
+	}
+
+	/** The port may belong to another program. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void senderAtThePortOfAServerThatHasEndedIsGenuine(boolean isAbandoned) throws IOException {
+		open();
+		DatagramReceiver other = newReceiver(this.builder.build().life);
+		other.open();
+		this.transfer.sender = other.localAddress();
+		receive("x");
+		assertThat(counts().rejected()).isOne();
+		if (isAbandoned) {
+			other.abandon();
+		}
+		else {
+			other.abort();
+		}
+		for (HandleSet each : this.pool.handleSets()) {
+			each.applyUpdates();
+		}
+		assertThat(other.isClosed()).isTrue();
+		receive("y");
+		assertThat(this.seen).containsExactly("y");
+	}
+
+	@Test
+	void datagramOfTheMaximumSizeIsHandledAndALargerOneIsCounted() throws IOException {
+		open();
+		receive("x".repeat(MAX_SIZE), "y".repeat(MAX_SIZE + 1));
+		receive();
+		assertThat(this.seen).containsExactly("x".repeat(MAX_SIZE));
+		assertThat(counts().truncated()).isOne();
+	}
+
+	// Failures
+
+	@Test
+	void datagramWhoseThreadFailsIsNoLongerUnderWay() throws IOException {
+		open();
+		Participant thread = begin(2);
+		assertThat(this.receiver.failed(thread, new IllegalStateException("made for the test"))).isFalse();
+		assertThat(thread.turn.datagram).isNull();
+		assertThat(counts().inFlight()).isZero();
+		assertThat(isArmed()).isTrue();
+	}
+
+	@Test
+	void receivingIsTriedAgainAfterAPause() throws IOException {
+		open();
+		breakDown();
+		assertThat(counts().receiveFailures()).isEqualTo(16);
+		assertThat(isArmed()).isFalse();
+		long retry = this.receiver.backoff.retryNanos();
+		assertThat(this.receiver.handle.timerDeadline).isEqualTo(retry);
+		this.transfer.failure = null;
+		this.receiver.expire(retry - 1);
+		assertThat(this.receiver.wantsInput()).isFalse();
+		this.receiver.expire(retry);
+		this.set.demultiplex(this.receiver.handle, SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(isArmed()).isTrue();
+	}
+
+	@Test
+	void failuresThatAreTooFewInARowLeadToNoPause() throws IOException {
+		open();
+		for (int i = 0; i < 20; i++) {
+			this.transfer.failure = new IOException("made for the test");
+			receive();
+			this.transfer.failure = null;
+			receive();
+		}
+		assertThat(this.receiver.backoff.isBackingOff()).isFalse();
+	}
+
+	@Test
+	void serverWhoseSocketIsClosedByOthersHasFailed() throws IOException {
+		open();
+		this.receiver.channel().close();
+		this.receiver.look();
+		this.set.applyUpdates();
+		assertThat(this.life.state().listeningFailure()).isNotNull();
+		this.set.applyUpdates();
+		assertThat(this.receiver.isClosed()).isTrue();
+	}
+
+	@Test
+	void socketOfAPoolThatEndsIsClosedAlthoughAThreadOwnsIt() throws IOException {
+		open();
+		own();
+		this.receiver.abandon();
+		assertThat(this.receiver.isOpen()).isFalse();
+		assertThat(this.receiver.isClosed()).isTrue();
+	}
+
+	// Suspensions
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void suspensionThatHasEndedIsForgotten(boolean inHandler) throws IOException {
+		this.builder.suspensionTimeout(Duration.ofHours(1));
+		List<Suspension> suspensions = new ArrayList<>();
+		this.onMessage = (datagram) -> {
+			suspensions.add(datagram.suspend());
+			if (inHandler) {
+				suspensions.get(0).resume();
+			}
+		};
+		open();
+		receive("x");
+		suspensions.get(0).resume();
+		assertThat(counts().inFlight()).isZero();
+		assertThat(this.receiver.deadline(0)).isEqualTo(EngineEventHandler.NO_DEADLINE);
+	}
+
+	@Test
+	void suspensionThatTimesOutEarlierThanTheTimerGetsATimer() throws IOException {
+		this.builder.suspensionTimeout(Duration.ofHours(1));
+		this.onMessage = Connection::suspend;
+		open();
+		long later = System.nanoTime() + TimeUnit.HOURS.toNanos(3);
+		this.receiver.handle.timerDeadline = later;
+		receive("x");
+		this.set.applyUpdates();
+		assertThat(this.receiver.handle.timerDeadline - later).isNegative();
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void suspensionThatTimesOutEndsTheDatagramWhenItsHandlerHasReturned(boolean returns) throws IOException {
+		this.builder.suspensionTimeout(Duration.ofHours(1)).maxInFlight(1);
+		this.onMessage = (datagram) -> {
+			datagram.suspend();
+			if (!returns) {
+				this.receiver.expire(this.receiver.deadline(0));
+				assertThat(datagram.isOpen()).isFalse();
+				assertThat(counts().inFlight()).isOne();
+			}
+		};
+		open();
+		receive("x");
+		if (returns) {
+			long deadline = this.receiver.deadline(0);
+			this.receiver.expire(deadline - 1);
+			assertThat(counts().inFlight()).isOne();
+			this.receiver.expire(deadline);
+		}
+		assertThat(counts().inFlight()).isZero();
+		assertThat(this.receiver.deadline(0)).isEqualTo(EngineEventHandler.NO_DEADLINE);
+		assertThat(lead()).isTrue();
+	}
+
+	// Drain
+
+	@Test
+	void drainReadsWhatHasArrivedAndThenCloses() throws IOException {
+		open();
+		this.transfer.waiting.addAll(List.of("x", "y"));
+		drain();
+		assertThat(lead()).isTrue();
+		round();
+		// No event reports that nothing follows.
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.receiver.hasInputEnded()).isFalse();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("x", "y");
+		this.set.applyUpdates();
+		assertThat(this.receiver.isClosed()).isTrue();
+		assertThat(this.life.isDrained(0)).isTrue();
+	}
+
+	@Test
+	void drainOfAServerThatCannotReceiveEndsAtOnce() throws IOException {
+		open();
+		breakDown();
+		drain();
+		assertThat(lead()).isTrue();
+		round();
+		this.set.applyUpdates();
+		assertThat(this.receiver.isClosed()).isTrue();
+	}
+
+	@Test
+	void drainEndsWithAFailure() throws IOException {
+		open();
+		this.transfer.failure = new IOException("made for the test");
+		drain();
+		assertThat(lead()).isTrue();
+		round();
+		this.set.applyUpdates();
+		assertThat(this.receiver.isClosed()).isTrue();
+	}
+
+	@Test
+	void drainOfAPausedServerReadsNothing() throws IOException {
+		open();
+		this.life.state().paused(true);
+		this.transfer.waiting.add("x");
+		drain();
+		assertThat(lead()).isTrue();
+		round();
+		this.set.applyUpdates();
+		assertThat(this.receiver.isClosed()).isTrue();
+		assertThat(this.seen).isEmpty();
+	}
+
+	/** Otherwise a peer that goes on sending could prevent the end of the server. */
+	@Test
+	void drainReadsNoMoreThanTheSystemKeeps() throws IOException {
+		open();
+		int most = 2 * this.receiver.channel().getOption(StandardSocketOptions.SO_RCVBUF) / 512;
+		for (int i = 0; i <= most; i++) {
+			this.transfer.waiting.add("");
+		}
+		drain();
+		while (!this.receiver.hasInputEnded()) {
+			assertThat(this.transfer.reads).isLessThan(2 * most);
+			assertThat(lead()).isTrue();
+			round();
+		}
+		assertThat(this.seen).hasSize(most);
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void drainWaitsForTheLastDatagram(boolean suspends) throws IOException {
+		open();
+		List<Suspension> suspensions = new ArrayList<>();
+		this.onMessage = (datagram) -> {
+			if (suspends) {
+				suspensions.add(datagram.suspend());
+			}
+		};
+		Participant thread = begin(2);
+		drain();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.receiver.hasInputEnded()).isTrue();
+		assertThat(this.receiver.isOpen()).isTrue();
+		finish(thread);
+		if (suspends) {
+			assertThat(lead()).isFalse();
+			assertThat(this.receiver.isOpen()).isTrue();
+			suspensions.get(0).resume();
+		}
+		this.set.applyUpdates();
+		assertThat(this.receiver.isClosed()).isTrue();
+	}
+
+	@Test
+	void handlerThatWaitsForTheEndIsToldWhenEverythingHasBeenRead() throws Exception {
+		open();
+		Participant thread = begin(2);
+		this.life.state().drain();
+		CompletableFuture<Boolean> drained = awaitDrainedInHandler();
+		this.receiver.look();
+		assertThat(lead()).isTrue();
+		round();
+		assertEnds(drained);
+		finish(thread);
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void handlerThatWaitsForTheEndIsToldWhenTheOthersHaveEnded(boolean suspends) throws Exception {
+		open();
+		List<Suspension> suspensions = new ArrayList<>();
+		this.onMessage = (datagram) -> {
+			if (suspends) {
+				suspensions.add(datagram.suspend());
+			}
+		};
+		Participant waiting = begin(2);
+		Participant other = begin(3);
+		drain();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.receiver.hasInputEnded()).isTrue();
+		if (suspends) {
+			finish(other);
+		}
+		CompletableFuture<Boolean> drained = awaitDrainedInHandler();
+		if (suspends) {
+			suspensions.get(0).resume();
+		}
+		else {
+			finish(other);
+		}
+		assertEnds(drained);
+		finish(waiting);
+	}
+
+}
