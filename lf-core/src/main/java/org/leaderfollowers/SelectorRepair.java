@@ -110,7 +110,7 @@ final class SelectorRepair {
 			try {
 				register(broken, replacement);
 			}
-			catch (Error ex) {
+			catch (RuntimeException | Error ex) {
 				replacement.close();
 				throw ex;
 			}

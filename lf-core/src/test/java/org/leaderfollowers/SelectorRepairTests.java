@@ -1,0 +1,171 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.Pipe;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.spi.AbstractSelector;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * Tests how a leader repairs its selector, step by step: the test is the leader of a
+ * handle set.
+ */
+class SelectorRepairTests {
+
+	private static final Duration INTERVAL = Duration.ofSeconds(10);
+
+	private final TestClock clock = new TestClock();
+
+	private final Selectors selectors = new Selectors();
+
+	private final HandleSets sets = new HandleSets("test", 1, 1, this.clock, this.selectors, new FailureLog());
+
+	private final HandleSet set = this.sets.get(0);
+
+	private final SelectorRepair repair = new SelectorRepair(this.set, this.selectors, this.clock.nanoTime());
+
+	private Pipe pipe;
+
+	private SelectableHandle handle;
+
+	/** The system's selectors, unless they fail. */
+	private static final class Selectors extends TestSelectors {
+
+		private @Nullable IOException failure;
+
+		private final Deque<AbstractSelector> opened = new ArrayDeque<>();
+
+		@Override
+		public AbstractSelector openSelector() throws IOException {
+			if (this.failure != null) {
+				throw this.failure;
+			}
+			this.opened.add(provider().openSelector());
+			return this.opened.getLast();
+		}
+
+	}
+
+	@BeforeEach
+	void register() throws IOException {
+		this.pipe = Pipe.open();
+		this.pipe.source().configureBlocking(false);
+		this.handle = this.sets.newHandle(this.pipe.source(), new HandleSetUpdateTests.TestHandler(),
+				SelectionKey.OP_READ, new HandlerProfile());
+		this.handle.release();
+		this.handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+		this.set.applyUpdates();
+		assertThat(key().interestOps()).isEqualTo(SelectionKey.OP_READ);
+	}
+
+	@AfterEach
+	void close() throws IOException {
+		for (Selector each : this.selectors.opened) {
+			each.close();
+		}
+		this.pipe.source().close();
+		this.pipe.sink().close();
+	}
+
+	private SelectionKey key() {
+		SelectionKey key = this.handle.key;
+		assertThat(key).isNotNull();
+		return key;
+	}
+
+	private Selector replace(Selector broken) {
+		return this.repair.replace(broken, this.clock.nanoTime(), "made for the test", null);
+	}
+
+	@Test
+	void handlesAreRegisteredWithTheReplacement() throws IOException {
+		Selector broken = key().selector();
+		Selector replacement = replace(broken);
+		assertThat(broken.isOpen()).isFalse();
+		assertThat(key().selector()).isSameAs(replacement);
+		assertThat(key().attachment()).isSameAs(this.handle);
+		assertThat(key().interestOps()).isEqualTo(SelectionKey.OP_READ);
+		this.pipe.sink().write(ByteBuffer.wrap(new byte[1]));
+		assertThat(replacement.select(Engine.DEADLINE.toMillis())).isOne();
+	}
+
+	@Test
+	void selectorIsReplacedAtMostOnceInTenSeconds() {
+		assertThat(this.repair.isAllowed(this.clock.nanoTime())).isTrue();
+		replace(key().selector());
+		this.clock.advance(INTERVAL.minusNanos(1));
+		assertThat(this.repair.isAllowed(this.clock.nanoTime())).isFalse();
+		this.clock.advance(Duration.ofNanos(1));
+		assertThat(this.repair.isAllowed(this.clock.nanoTime())).isTrue();
+	}
+
+	/** Each attempt logs a line. */
+	@Test
+	void selectorThatCannotBeReplacedIsKept() {
+		Selector broken = key().selector();
+		this.selectors.failure = new IOException("made for the test");
+		assertThat(replace(broken)).isSameAs(broken);
+		assertThat(broken.isOpen()).isTrue();
+		assertThat(key().selector()).isSameAs(broken);
+		assertThat(this.repair.isAllowed(this.clock.nanoTime())).isFalse();
+	}
+
+	@Test
+	void replacementThatCannotTakeTheHandlesIsClosed() {
+		Selector broken = key().selector();
+		key().attach(new Object());
+		assertThatExceptionOfType(ClassCastException.class).isThrownBy(() -> replace(broken));
+		key().attach(this.handle);
+		assertThat(broken.isOpen()).isTrue();
+		assertThat(this.selectors.opened).hasSize(2);
+		assertThat(this.selectors.opened.getLast().isOpen()).isFalse();
+	}
+
+	@Test
+	void interestThatTheSelectorHasLostIsRepeated() {
+		key().interestOps(0);
+		this.repair.checkKeys(key().selector());
+		assertThat(key().interestOps()).isZero();
+		this.repair.doubtKeys();
+		this.repair.checkKeys(key().selector());
+		assertThat(key().interestOps()).isEqualTo(SelectionKey.OP_READ);
+		assertThat(this.repair.hasLostKey()).isFalse();
+		key().interestOps(0);
+		this.repair.checkKeys(key().selector());
+		assertThat(key().interestOps()).isZero();
+	}
+
+	/** A channel whose registration fails may leave a key behind. */
+	@Test
+	void keyThatBelongsToNoHandleIsRemoved() {
+		SelectionKey former = key();
+		this.handle.key = null;
+		this.repair.doubtKeys();
+		this.repair.checkKeys(former.selector());
+		assertThat(former.isValid()).isFalse();
+		assertThat(former.selector().keys()).isEmpty();
+	}
+
+	@Test
+	void leaderChecksTheKeysWhenAnotherThreadDoubtsThem() {
+		key().interestOps(0);
+		this.set.doubtKeys();
+		this.set.await(this.clock.nanoTime(), null, false);
+		assertThat(key().interestOps()).isEqualTo(SelectionKey.OP_READ);
+	}
+
+}
