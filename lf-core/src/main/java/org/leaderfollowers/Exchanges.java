@@ -454,9 +454,12 @@ final class Exchanges implements Participant.Awaited {
 		if (message == null) {
 			return null;
 		}
-		ByteBuffer copied = copy(message);
-		handled(message);
-		return copied;
+		try {
+			return copy(message);
+		}
+		finally {
+			handled(message);
+		}
 	}
 
 	/** Discards the messages that were kept. */

@@ -54,14 +54,16 @@ abstract class ReplyingConnection extends EngineConnection {
 	@Override
 	public Suspension suspend() {
 		StackReserve.require();
-		SUSPENSIONS.getAndAdd(this, 1);
 		AtomicBoolean isResumed = new AtomicBoolean();
-		return () -> {
+		Suspension suspension = () -> {
 			StackReserve.require();
 			if (isResumed.compareAndSet(false, true) && (int) SUSPENSIONS.getAndAdd(this, -1) == 1) {
 				resumed();
 			}
 		};
+		// Last, because nobody could end it if there were no memory for the object.
+		SUSPENSIONS.getAndAdd(this, 1);
+		return suspension;
 	}
 
 	final boolean isSuspended() {
@@ -71,12 +73,14 @@ abstract class ReplyingConnection extends EngineConnection {
 	@Override
 	public OwedReply owe() {
 		StackReserve.require();
-		OWED_REPLIES.getAndAdd(this, 1);
-		return EngineOwedReply.of(this, () -> {
+		OwedReply owed = EngineOwedReply.of(this, () -> {
 			if ((int) OWED_REPLIES.getAndAdd(this, -1) == 1) {
 				settled();
 			}
 		});
+		// Last, as above.
+		OWED_REPLIES.getAndAdd(this, 1);
+		return owed;
 	}
 
 	/** Whether the application owes a reply that belongs to no message in flight. */

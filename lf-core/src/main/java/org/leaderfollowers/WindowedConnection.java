@@ -436,23 +436,29 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	public Suspension suspend() {
 		StackReserve.require();
 		WindowedMessage message = WindowedMessage.current(this);
-		if (message == null || !message.window.hold(message)) {
+		if (message == null) {
 			return super.suspend();
 		}
 		AtomicBoolean resumed = new AtomicBoolean();
-		return () -> {
+		Suspension suspension = () -> {
 			StackReserve.require();
 			if (resumed.compareAndSet(false, true)) {
 				settle(message);
 			}
 		};
+		// Last, because nobody could end it if there were no memory for the object.
+		return message.window.hold(message) ? suspension : super.suspend();
 	}
 
 	@Override
 	public OwedReply owe() {
 		StackReserve.require();
 		WindowedMessage message = WindowedMessage.current(this);
-		return (message != null && message.window.hold(message)) ? new OwedByMessage(this, message) : super.owe();
+		if (message == null) {
+			return super.owe();
+		}
+		OwedReply owed = new OwedByMessage(this, message);
+		return message.window.hold(message) ? owed : super.owe();
 	}
 
 	/**

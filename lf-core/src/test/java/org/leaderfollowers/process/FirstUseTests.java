@@ -62,14 +62,21 @@ class FirstUseTests {
 			steps.put("give up", () -> this.leadership.giveUp(PARTICIPANT, 0));
 			steps.put("take", this.ready::take);
 			steps.put("release the armed handle", this.handle::release);
-			ArrayList<String> failed = failures(List.copyOf(steps.keySet()), steps.values().toArray(Runnable[]::new));
+			List<String> names = List.copyOf(steps.keySet());
+			ArrayList<String> failed = new ArrayList<>();
+			withoutMemory(steps.values().toArray(Runnable[]::new))
+				.forEach((step, failure) -> failed.add(names.get(step) + ": " + failure));
 			if (!this.woken || this.applied != 1 || !this.handle.isArmed() || !this.leadership.isVacant()) {
 				failed.add("not done");
 			}
 			return failed;
 		}
 
-		private static ArrayList<String> failures(List<String> names, Runnable[] steps) {
+		/**
+		 * Takes steps while no object can be created.
+		 * @return the indices of those that fail, and their failures
+		 */
+		static Map<Integer, Throwable> withoutMemory(Runnable... steps) {
 			Throwable[] failures = new Throwable[steps.length];
 			Object[] kept = new Object[0];
 			for (int size = 1 << 20; size >= 0; size = (size > 0) ? size / 2 : -1) {
@@ -86,10 +93,10 @@ class FirstUseTests {
 				failures[i] = run(steps[i]);
 			}
 			kept[0] = null;
-			ArrayList<String> failed = new ArrayList<>();
+			Map<Integer, Throwable> failed = new LinkedHashMap<>();
 			for (int i = 0; i < steps.length; i++) {
 				if (failures[i] != null) {
-					failed.add(names.get(i) + ": " + failures[i]);
+					failed.put(i, failures[i]);
 				}
 			}
 			return failed;

@@ -1,0 +1,71 @@
+package org.leaderfollowers.process;
+
+import java.nio.ByteBuffer;
+
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.Engine;
+import org.leaderfollowers.Peer;
+import org.leaderfollowers.TcpServer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * A handler whose heap is used up can neither suspend a connection nor owe it a reply.
+ * What it has not got, it cannot end, so nothing may wait for it.
+ */
+@Timeout(300)
+@EnabledOnOs(OS.LINUX)
+class FullHeapTests {
+
+	private static void hold(Connection connection, ByteBuffer message) {
+		if (!Engine.text(message).equals("hold")) {
+			connection.send(message.reset());
+			return;
+		}
+		// Each step has been used before.
+		connection.suspend().resume();
+		connection.owe().close();
+		int failures = FirstUseTests.Full.withoutMemory(connection::suspend, connection::owe).size();
+		connection.send(Engine.bytes("failures: " + failures));
+	}
+
+	/** One message at a time. */
+	private static class Lines extends LineProgram {
+
+		@Override
+		public void onMessage(Connection connection, ByteBuffer message) {
+			hold(connection, message);
+		}
+
+	}
+
+	/** Several messages of a connection at a time. */
+	private static final class Window extends Lines {
+
+		@Override
+		void configure(TcpServer.Builder builder) {
+			builder.maxInFlightPerConnection(4);
+		}
+
+	}
+
+	@ParameterizedTest
+	@ValueSource(classes = { Lines.class, Window.class })
+	void aConnectionDoesNotWaitForWhatWasNotCreated(Class<? extends Program> program) {
+		try (ServerProcess server = ServerProcess.of(program).jvm("-Xmx64m").start()) {
+			ServerProcess.Baseline before = server.baseline();
+			try (Peer peer = server.connect().send("hold\n")) {
+				assertThat(peer.readLine()).isEqualTo("failures: 2");
+				// The server closes the connection as soon as nothing is owed.
+				assertThat(peer.shutdownOutput().readLine()).isNull();
+			}
+			server.assertReturnedTo(before);
+		}
+	}
+
+}
