@@ -450,7 +450,8 @@ class DrainTests {
 				connection.send(ByteBuffer.wrap(reply));
 			}
 		});
-		Peer peer = this.engine.connect(server, 4096).send("1\n");
+		// Smaller than the reply, but not so small that the peer reads it for seconds.
+		Peer peer = this.engine.connect(server, 32_768).send("1\n");
 		AtomicInteger sent = new AtomicInteger();
 		CompletableFuture<Void> flood = CompletableFuture.runAsync(() -> {
 			byte[] lines = ("x".repeat(999) + "\n").repeat(64).getBytes();
