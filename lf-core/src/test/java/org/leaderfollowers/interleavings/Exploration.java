@@ -50,6 +50,12 @@ public final class Exploration {
 
 	private static final int RANDOM_EXECUTIONS = 50_000;
 
+	/**
+	 * The classes without a dropped rule that were loaded latest. The virtual machine has
+	 * compiled them, which takes it as long as some explorations.
+	 */
+	private static @Nullable Loaded latest;
+
 	private final Class<? extends Scenario> type;
 
 	private final Object[] arguments;
@@ -63,6 +69,8 @@ public final class Exploration {
 	private boolean spuriousWakeUps;
 
 	private boolean prunes = true;
+
+	private @Nullable Loaded loaded;
 
 	private Exploration(Class<? extends Scenario> type, Object... arguments) {
 		this.type = type;
@@ -210,17 +218,25 @@ public final class Exploration {
 
 	private Constructor<?> load() {
 		try {
-			List<Mutation> all = new ArrayList<>(this.adaptations);
-			all.addAll(this.mutations);
-			InstrumentedClasses classes = new InstrumentedClasses(all);
-			classes.requireMutations();
-			Constructor<?> constructor = classes.loadClass(this.type.getName()).getDeclaredConstructors()[0];
+			Constructor<?> constructor = classes().loadClass(this.type.getName()).getDeclaredConstructors()[0];
 			constructor.setAccessible(true);
 			return constructor;
 		}
 		catch (ClassNotFoundException ex) {
 			throw new IllegalStateException(ex);
 		}
+	}
+
+	private InstrumentedClasses classes() throws ClassNotFoundException {
+		List<Mutation> all = new ArrayList<>(this.adaptations);
+		all.addAll(this.mutations);
+		if (this.loaded == null || !this.loaded.mutations.equals(all)) {
+			this.loaded = (latest != null && latest.mutations.equals(all)) ? latest : Loaded.with(all);
+		}
+		if (this.mutations.isEmpty()) {
+			latest = this.loaded;
+		}
+		return this.loaded.classes;
 	}
 
 	private Scenario create(Constructor<?> constructor) {
@@ -446,6 +462,22 @@ public final class Exploration {
 		@Override
 		public int states() {
 			return 0;
+		}
+
+	}
+
+	/**
+	 * Instrumented classes.
+	 *
+	 * @param mutations what has been changed in them
+	 * @param classes where they are loaded
+	 */
+	private record Loaded(List<Mutation> mutations, InstrumentedClasses classes) {
+
+		static Loaded with(List<Mutation> mutations) throws ClassNotFoundException {
+			InstrumentedClasses classes = new InstrumentedClasses(mutations);
+			classes.requireMutations();
+			return new Loaded(mutations, classes);
 		}
 
 	}

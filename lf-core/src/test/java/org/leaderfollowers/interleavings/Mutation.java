@@ -3,6 +3,7 @@ package org.leaderfollowers.interleavings;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
@@ -29,7 +30,8 @@ import org.objectweb.asm.tree.VarInsnNode;
  *
  * @param type the class
  * @param method the name of the method; lambda expressions in it count as part of it
- * @param description what is changed there
+ * @param description what is changed there; two mutations of a method that have equal
+ * descriptions are equal
  * @param edit changes a method; returns whether there was anything to change
  */
 public record Mutation(Class<?> type, String method, String description, Predicate<MethodNode> edit) {
@@ -190,15 +192,16 @@ public record Mutation(Class<?> type, String method, String description, Predica
 	 */
 	public static Mutation callAdded(Class<?> type, String method, String callee, String field, Class<?> called,
 			String added) {
-		return new Mutation(type, method, added + "() behind " + callee, (code) -> forEach(code, callee, (call) -> {
-			InsnList instructions = new InsnList();
-			instructions.add(new VarInsnNode(Opcodes.ALOAD, 0));
-			instructions.add(
-					new FieldInsnNode(Opcodes.GETFIELD, Type.getInternalName(type), field, Type.getDescriptor(called)));
-			instructions
-				.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, Type.getInternalName(called), added, "()V", false));
-			code.instructions.insert(call, instructions);
-		}));
+		return new Mutation(type, method, field + "." + added + "() behind " + callee,
+				(code) -> forEach(code, callee, (call) -> {
+					InsnList instructions = new InsnList();
+					instructions.add(new VarInsnNode(Opcodes.ALOAD, 0));
+					instructions.add(new FieldInsnNode(Opcodes.GETFIELD, Type.getInternalName(type), field,
+							Type.getDescriptor(called)));
+					instructions.add(new MethodInsnNode(Opcodes.INVOKEVIRTUAL, Type.getInternalName(called), added,
+							"()V", false));
+					code.instructions.insert(call, instructions);
+				}));
 	}
 
 	/**
@@ -208,7 +211,7 @@ public record Mutation(Class<?> type, String method, String description, Predica
 	 * @param parameter the number of the parameter with the failure, from 1
 	 */
 	public static Mutation failsWith(Class<?> type, String method, int parameter) {
-		return new Mutation(type, method, "ends the execution", (code) -> {
+		return new Mutation(type, method, "parameter " + parameter + " ends the execution", (code) -> {
 			InsnList instructions = new InsnList();
 			instructions.add(new VarInsnNode(Opcodes.ALOAD, parameter));
 			instructions.add(new MethodInsnNode(Opcodes.INVOKESTATIC, Type.getInternalName(Interleaving.class),
@@ -419,6 +422,17 @@ public record Mutation(Class<?> type, String method, String description, Predica
 	private static void replace(MethodNode code, AbstractInsnNode instruction, InsnList instead) {
 		code.instructions.insert(instruction, instead);
 		code.instructions.remove(instruction);
+	}
+
+	@Override
+	public boolean equals(Object other) {
+		return other instanceof Mutation mutation && this.type == mutation.type && this.method.equals(mutation.method)
+				&& this.description.equals(mutation.description);
+	}
+
+	@Override
+	public int hashCode() {
+		return Objects.hash(this.type, this.method, this.description);
 	}
 
 	@Override

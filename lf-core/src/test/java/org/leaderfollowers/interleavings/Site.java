@@ -2,10 +2,9 @@ package org.leaderfollowers.interleavings;
 
 import java.lang.invoke.VarHandle;
 import java.lang.reflect.Field;
-import java.util.List;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
  * A place in an instrumented class where shared memory is accessed.
@@ -19,7 +18,10 @@ import java.util.concurrent.CopyOnWriteArrayList;
  */
 record Site(String where, String what, String field, Kind kind, boolean shared, int hash) {
 
-	private static final List<Site> SITES = new CopyOnWriteArrayList<>();
+	/** Grows by doubling: each class that is loaded adds some. */
+	private static volatile Site[] sites = new Site[1 << 12];
+
+	private static int count;
 
 	private static final Map<VarHandle, String> FIELDS = new ConcurrentHashMap<>();
 
@@ -43,14 +45,16 @@ record Site(String where, String what, String field, Kind kind, boolean shared, 
 
 	/** The site as a number, which instrumented code can pass on. */
 	int number() {
-		synchronized (SITES) {
-			SITES.add(this);
-			return SITES.size() - 1;
+		synchronized (Site.class) {
+			Site[] grown = (count == sites.length) ? Arrays.copyOf(sites, count * 2) : sites;
+			grown[count] = this;
+			sites = grown;
+			return count++;
 		}
 	}
 
 	static Site of(int number) {
-		return SITES.get(number);
+		return sites[number];
 	}
 
 	/** Returns the name of a field; the same name for all kinds of access. */
