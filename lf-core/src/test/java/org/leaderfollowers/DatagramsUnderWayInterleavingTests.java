@@ -18,7 +18,6 @@ import org.leaderfollowers.internal.promotion.ThreadSupply;
  * the threads that end datagrams: no limit is exceeded, no datagram stays in the socket
  * although it may be read, and a drained socket is closed.
  */
-@Tag("exploration")
 class DatagramsUnderWayInterleavingTests {
 
 	/**

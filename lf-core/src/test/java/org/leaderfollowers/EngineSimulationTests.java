@@ -28,7 +28,6 @@ import static org.assertj.core.api.Assertions.fail;
  * {@link EngineWorkload} with other options, requests, interleavings, delays and
  * failures. CONTRIBUTING.md tells how to run more seeds and how to replay one.
  */
-@Tag("exploration")
 class EngineSimulationTests {
 
 	private static final String WORKLOAD = "org.leaderfollowers.EngineWorkload";

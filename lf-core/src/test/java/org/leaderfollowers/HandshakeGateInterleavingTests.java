@@ -21,7 +21,6 @@ import org.leaderfollowers.internal.transport.TlsTransport;
  * the threads that end handshakes: no limit is exceeded, and no connection waits in the
  * backlog although a handshake may begin.
  */
-@Tag("exploration")
 class HandshakeGateInterleavingTests {
 
 	/**

@@ -17,7 +17,6 @@ import org.leaderfollowers.internal.buffer.MemoryBudget;
  * and in its place, none remains or outlives the connection, and a connection that is to
  * be closed after a reply is closed there.
  */
-@Tag("exploration")
 class OrderedRepliesInterleavingTests {
 
 	/**

@@ -36,7 +36,6 @@ import static org.leaderfollowers.interleavings.Interleaving.step;
  * never wait on one source, there are never more handlers than allowed, no event or
  * wake-up is lost, and handlers of events never leave a handle set without a thread.
  */
-@Tag("exploration")
 class SourceInterleavingTests {
 
 	/**

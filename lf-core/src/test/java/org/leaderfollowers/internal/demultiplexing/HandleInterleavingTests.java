@@ -15,7 +15,6 @@ import static org.leaderfollowers.interleavings.Interleaving.step;
  * Explores the interleavings in the life of a connection's handle: it has one owner at a
  * time, and no event, request, close or drain is lost.
  */
-@Tag("exploration")
 class HandleInterleavingTests {
 
 	private enum Life {

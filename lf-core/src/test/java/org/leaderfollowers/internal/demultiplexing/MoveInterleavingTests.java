@@ -15,7 +15,6 @@ import static org.leaderfollowers.interleavings.Interleaving.step;
  * Explores the interleavings when a handle moves from one handle set to another: in the
  * end it is active in one of them, it has one owner at a time, and no request is lost.
  */
-@Tag("exploration")
 class MoveInterleavingTests {
 
 	/**

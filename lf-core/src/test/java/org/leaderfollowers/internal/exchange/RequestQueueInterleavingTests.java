@@ -17,7 +17,6 @@ import org.leaderfollowers.interleavings.Scenario;
  * The interleavings of threads that add requests and of one that reads: each request is
  * written once, by one thread at a time.
  */
-@Tag("exploration")
 class RequestQueueInterleavingTests {
 
 	private enum Rule {

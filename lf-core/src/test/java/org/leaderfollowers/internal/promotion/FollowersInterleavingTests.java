@@ -17,7 +17,6 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Explores the interleavings of followers in each order, without the rest of the
  * protocol: no vacancy remains while a follower waits.
  */
-@Tag("exploration")
 class FollowersInterleavingTests {
 
 	private enum Order {

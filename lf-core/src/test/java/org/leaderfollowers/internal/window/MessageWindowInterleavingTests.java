@@ -22,7 +22,6 @@ import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
  * flight than allowed, no message is left behind while there is room, and exactly one
  * thread finds that everything has ended.
  */
-@Tag("exploration")
 class MessageWindowInterleavingTests {
 
 	/**
