@@ -176,7 +176,7 @@ class ConnectionFramingTests {
 
 			@Override
 			public void onError(Connection connection, ByteBuffer message, Throwable failure) {
-				beginnings.add(Engine.text(message).substring(0, 5));
+				beginnings.add(Engine.text(message).substring(0, Math.min(5, message.remaining())));
 				assertThat(failure).isInstanceOf(FramingException.class).hasMessageContaining("skipped");
 				connection.send(Engine.bytes("too large"));
 			}
@@ -259,12 +259,14 @@ class ConnectionFramingTests {
 		String expected = fits + reply + fits;
 		Peer peer = this.engine.connect(server).send(fits + oversized + fits);
 		assertThat(new String(peer.read(expected.length()), StandardCharsets.US_ASCII)).isEqualTo(expected);
+		assertThat(beginnings.poll()).isEqualTo(beginning);
 		for (char c : (oversized + fits).toCharArray()) {
 			peer.send(String.valueOf(c));
 		}
 		assertThat(new String(peer.read(reply.length() + fits.length()), StandardCharsets.US_ASCII))
 			.isEqualTo(reply + fits);
-		assertThat(beginnings).containsExactly(beginning, beginning);
+		// If there is a length, nothing else may have arrived yet.
+		assertThat(beginnings).singleElement().satisfies((arrived) -> assertThat(beginning).startsWith(arrived));
 		Engine.eventually().until(() -> server.pool().snapshot().bufferedBytes() == 0);
 	}
 
