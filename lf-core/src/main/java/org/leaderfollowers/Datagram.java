@@ -33,6 +33,9 @@ final class Datagram extends EngineConnection {
 
 	private static final int HANDLER = 1 << 30;
 
+	private static final Suspension NOTHING_WAITS = () -> {
+	};
+
 	private static final VarHandle HOLDS;
 
 	private static final VarHandle REPLIED;
@@ -194,31 +197,46 @@ final class Datagram extends EngineConnection {
 	@Override
 	public Suspension suspend() {
 		StackReserve.require();
-		int current;
-		do {
-			current = this.holds;
-			if (current == 0 || this.closing != null) {
-				// The handler has returned or nothing can be sent any more, so nothing
-				// waits for this suspension.
-				return () -> {
-				};
-			}
-		}
-		while (!HOLDS.compareAndSet(this, current, current + 1));
 		AtomicBoolean resumed = new AtomicBoolean();
-		this.receiver.suspended(this);
-		return () -> {
+		Suspension suspension = () -> {
 			StackReserve.require();
 			if (resumed.compareAndSet(false, true)) {
 				resume();
 			}
 		};
+		return hold() ? suspension : NOTHING_WAITS;
 	}
 
 	@Override
 	public OwedReply owe() {
-		Suspension suspension = suspend();
-		return EngineOwedReply.of(this, suspension::resume);
+		StackReserve.require();
+		OwedReply owed = EngineOwedReply.of(this, this::resume);
+		return hold() ? owed : EngineOwedReply.of(this, NOTHING_WAITS::resume);
+	}
+
+	/**
+	 * Makes the datagram wait for a suspension that exists: nobody could end it if there
+	 * were no memory for the object.
+	 * @return {@code false} if the handler has returned or nothing can be sent any more
+	 */
+	private boolean hold() {
+		int current;
+		do {
+			current = this.holds;
+			if (current == 0 || this.closing != null) {
+				return false;
+			}
+		}
+		while (!HOLDS.compareAndSet(this, current, current + 1));
+		try {
+			this.receiver.suspended(this);
+			return true;
+		}
+		catch (Throwable ex) {
+			// Usually because memory is short, and the caller gets no suspension.
+			resume();
+			throw ex;
+		}
 	}
 
 	private void resume() {

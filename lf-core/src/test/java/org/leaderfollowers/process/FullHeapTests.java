@@ -1,19 +1,26 @@
 package org.leaderfollowers.process;
 
+import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.util.Map;
 
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.DatagramPeer;
 import org.leaderfollowers.Engine;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.Peer;
+import org.leaderfollowers.Server;
 import org.leaderfollowers.Suspension;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.UdpServer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -26,13 +33,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 class FullHeapTests {
 
 	private static void hold(Connection connection, ByteBuffer message) {
-		if (!Engine.text(message).equals("hold")) {
-			connection.send(message.reset());
-			return;
+		switch (Engine.text(message)) {
+			case "use" -> {
+				connection.suspend().resume();
+				connection.owe().close();
+				connection.send(Engine.bytes("used"));
+			}
+			case "hold" -> holdWithoutMemory(connection);
+			default -> connection.send(message.reset());
 		}
-		// Each step has been used before.
-		connection.suspend().resume();
-		connection.owe().close();
+	}
+
+	private static void holdWithoutMemory(Connection connection) {
 		while (!isRefusedWithoutMemory(connection)) {
 			// The collector found memory after the heap had been filled.
 		}
@@ -77,12 +89,56 @@ class FullHeapTests {
 
 	}
 
+	/** Datagrams. */
+	private static final class Datagrams implements Program, MessageHandler {
+
+		private UdpServer server;
+
+		@Override
+		public Server start() {
+			this.server = UdpServer.builder(LeaderFollowersPool.builder().threads(2, 4).build())
+				.address(InetAddress.getLoopbackAddress())
+				.port(0)
+				.handler(this)
+				.build();
+			this.server.start();
+			return this.server;
+		}
+
+		@Override
+		public void onMessage(Connection datagram, ByteBuffer message) {
+			hold(datagram, message);
+		}
+
+		@Override
+		public Integer answer(String question) {
+			return this.server.snapshot().datagrams().inFlight();
+		}
+
+	}
+
+	@Test
+	void aServerDoesNotWaitForDatagramsThatWereNotSuspended() {
+		try (ServerProcess server = ServerProcess.of(Datagrams.class).jvm("-Xmx64m").start()) {
+			ServerProcess.Baseline before = server.baseline();
+			try (DatagramPeer peer = new DatagramPeer(server.address())) {
+				// Of another datagram: one that was suspended before would time out.
+				assertThat(peer.send("use").receive()).isEqualTo("used");
+				assertThat(peer.send("hold").receive()).isEqualTo("refused");
+			}
+			Engine.eventually().untilAsserted(() -> assertThat(server.ask("in flight")).isEqualTo(0));
+			server.assertReturnedTo(before);
+		}
+	}
+
 	@ParameterizedTest
 	@ValueSource(classes = { Lines.class, Window.class })
 	void aConnectionDoesNotWaitForWhatWasNotCreated(Class<? extends Program> program) {
 		try (ServerProcess server = ServerProcess.of(program).jvm("-Xmx64m").start()) {
 			ServerProcess.Baseline before = server.baseline();
-			try (Peer peer = server.connect().send("hold\n")) {
+			try (Peer peer = server.connect().send("use\n")) {
+				assertThat(peer.readLine()).isEqualTo("used");
+				peer.send("hold\n");
 				assertThat(peer.readLine()).isEqualTo("refused");
 				// The server closes the connection as soon as nothing is owed.
 				assertThat(peer.shutdownOutput().readLine()).isNull();
