@@ -2,13 +2,11 @@ package org.leaderfollowers.spring.actuate;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.ServerSocket;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
@@ -24,6 +22,7 @@ import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.IdleMachine;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.FreePort;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
@@ -344,7 +343,7 @@ class TaxiStandBrowserTests {
 
 	@Test
 	void findsTheServerAgainAfterItWasStartedAnew() throws IOException {
-		int port = freePort();
+		int port = FreePort.find();
 		try (Stand stand = new Stand("server.port=" + port)) {
 			stand.open();
 			await(() -> {
@@ -555,22 +554,6 @@ class TaxiStandBrowserTests {
 	private static Stand withSessions(SessionDirectory directory, String exposed) throws IOException {
 		return new Stand((context) -> context.registerBean(SessionDirectory.class, () -> directory),
 				"management.endpoints.web.exposure.include=" + exposed);
-	}
-
-	/**
-	 * Below the range that systems take the ports of clients from: nobody takes it while
-	 * the server is down.
-	 */
-	private static int freePort() {
-		for (;;) {
-			int port = ThreadLocalRandom.current().nextInt(20_000, 32_000);
-			try (ServerSocket socket = new ServerSocket(port)) {
-				return socket.getLocalPort();
-			}
-			catch (IOException ex) {
-				// In use: the next one may be free.
-			}
-		}
 	}
 
 	private static Stand withClients(String exposed) throws IOException {

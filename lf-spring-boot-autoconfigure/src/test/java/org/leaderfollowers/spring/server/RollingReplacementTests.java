@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -35,6 +34,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.OwedReply;
+import org.leaderfollowers.spring.FreePort;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnDrain;
 import org.leaderfollowers.spring.annotation.OnMessage;
@@ -96,8 +96,8 @@ class RollingReplacementTests {
 		private ConfigurableApplicationContext context;
 
 		Node() throws IOException {
-			this.port = freePort();
-			this.httpPort = freePort();
+			this.port = FreePort.find();
+			this.httpPort = FreePort.find();
 			this.context = start();
 		}
 
@@ -156,8 +156,8 @@ class RollingReplacementTests {
 		received.clear();
 		this.nodes[0] = new Node();
 		this.nodes[1] = new Node();
-		this.port = freePort();
-		this.statistics = freePort();
+		this.port = FreePort.find();
+		this.statistics = FreePort.find();
 		List<String> lines = new ArrayList<>(List.of("global", "  maxconn 100", "defaults", "  timeout connect 60s",
 				"  timeout client 300s", "  timeout server 300s", "listen statistics", "  mode http", "  stats enable",
 				"  stats uri /", "  bind 127.0.0.1:" + this.statistics, "listen nodes", "  mode tcp",
@@ -192,12 +192,6 @@ class RollingReplacementTests {
 				close(node, () -> {
 				});
 			}
-		}
-	}
-
-	private static int freePort() throws IOException {
-		try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-			return socket.getLocalPort();
 		}
 	}
 

@@ -9,6 +9,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadLocalRandom;
 
 /** A link that can be cut. */
 final class TcpProxy implements AutoCloseable {
@@ -36,12 +37,19 @@ final class TcpProxy implements AutoCloseable {
 		start(this::accept);
 	}
 
+	/**
+	 * Below the range that systems take the ports of clients from: nobody takes it before
+	 * it is used.
+	 */
 	static int freePort() {
-		try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-			return socket.getLocalPort();
-		}
-		catch (IOException ex) {
-			throw new UncheckedIOException(ex);
+		for (;;) {
+			int port = ThreadLocalRandom.current().nextInt(20_000, 32_000);
+			try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+				return socket.getLocalPort();
+			}
+			catch (IOException ex) {
+				// In use: the next one may be free.
+			}
 		}
 	}
 
