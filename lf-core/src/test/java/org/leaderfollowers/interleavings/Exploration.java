@@ -51,10 +51,10 @@ public final class Exploration {
 	private static final int RANDOM_EXECUTIONS = 50_000;
 
 	/**
-	 * The classes without a dropped rule that were loaded latest. The virtual machine has
-	 * compiled them, which takes it as long as some explorations.
+	 * Kept for the next exploration. The virtual machine has compiled them, which takes
+	 * it as long as some explorations.
 	 */
-	private static @Nullable Loaded latest;
+	private static @Nullable InstrumentedClasses latest;
 
 	private final Class<? extends Scenario> type;
 
@@ -69,8 +69,6 @@ public final class Exploration {
 	private boolean spuriousWakeUps;
 
 	private boolean prunes = true;
-
-	private @Nullable Loaded loaded;
 
 	private Exploration(Class<? extends Scenario> type, Object... arguments) {
 		this.type = type;
@@ -230,13 +228,11 @@ public final class Exploration {
 	private InstrumentedClasses classes() throws ClassNotFoundException {
 		List<Mutation> all = new ArrayList<>(this.adaptations);
 		all.addAll(this.mutations);
-		if (this.loaded == null || !this.loaded.mutations.equals(all)) {
-			this.loaded = (latest != null && latest.mutations.equals(all)) ? latest : Loaded.with(all);
+		if (latest == null || !latest.haveExactly(all)) {
+			latest = new InstrumentedClasses(all);
+			latest.requireMutations();
 		}
-		if (this.mutations.isEmpty()) {
-			latest = this.loaded;
-		}
-		return this.loaded.classes;
+		return latest;
 	}
 
 	private Scenario create(Constructor<?> constructor) {
@@ -462,22 +458,6 @@ public final class Exploration {
 		@Override
 		public int states() {
 			return 0;
-		}
-
-	}
-
-	/**
-	 * Instrumented classes.
-	 *
-	 * @param mutations what has been changed in them
-	 * @param classes where they are loaded
-	 */
-	private record Loaded(List<Mutation> mutations, InstrumentedClasses classes) {
-
-		static Loaded with(List<Mutation> mutations) throws ClassNotFoundException {
-			InstrumentedClasses classes = new InstrumentedClasses(mutations);
-			classes.requireMutations();
-			return new Loaded(mutations, classes);
 		}
 
 	}

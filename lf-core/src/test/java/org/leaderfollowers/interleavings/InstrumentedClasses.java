@@ -84,6 +84,10 @@ final class InstrumentedClasses extends ClassLoader {
 		this.mutations = mutations;
 	}
 
+	boolean haveExactly(List<Mutation> mutations) {
+		return this.mutations.equals(mutations);
+	}
+
 	/** Loads the classes that are mutated, so that a mutation without an effect fails. */
 	void requireMutations() throws ClassNotFoundException {
 		for (Mutation mutation : this.mutations) {
