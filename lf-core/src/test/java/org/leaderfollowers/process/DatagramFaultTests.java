@@ -1,6 +1,5 @@
 package org.leaderfollowers.process;
 
-import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -18,10 +17,6 @@ import org.junit.jupiter.api.condition.OS;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.DatagramPeer;
 import org.leaderfollowers.Engine;
-import org.leaderfollowers.LeaderFollowersPool;
-import org.leaderfollowers.MessageHandler;
-import org.leaderfollowers.Server;
-import org.leaderfollowers.UdpServer;
 import org.leaderfollowers.process.ServerProcess.Baseline;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -35,37 +30,14 @@ class DatagramFaultTests {
 	private static final Duration FLOOD = Duration.ofSeconds(4);
 
 	/** Sends each datagram back, and fails for some. */
-	private static final class Datagrams implements Program, MessageHandler {
-
-		private UdpServer server;
-
-		@Override
-		public Server start() {
-			LeaderFollowersPool pool = LeaderFollowersPool.builder()
-				.threads(2, 8)
-				.keepAlive(Duration.ofSeconds(1))
-				.build();
-			this.server = UdpServer.builder(pool)
-				.address(InetAddress.getLoopbackAddress())
-				.port(0)
-				.maxMessageSize(1000)
-				.handler(this)
-				.build();
-			this.server.start();
-			return this.server;
-		}
+	private static final class Datagrams extends DatagramProgram {
 
 		@Override
 		public void onMessage(Connection datagram, ByteBuffer message) {
 			if (Engine.text(message).startsWith("fail")) {
 				throw new NoClassDefFoundError("made for the test");
 			}
-			datagram.send(message);
-		}
-
-		@Override
-		public Long answer(String question) {
-			return this.server.snapshot().datagrams().truncated();
+			super.onMessage(datagram, message);
 		}
 
 	}

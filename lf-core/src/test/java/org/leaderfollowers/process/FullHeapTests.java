@@ -1,6 +1,5 @@
 package org.leaderfollowers.process;
 
-import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.util.Map;
 
@@ -13,14 +12,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.DatagramPeer;
 import org.leaderfollowers.Engine;
-import org.leaderfollowers.LeaderFollowersPool;
-import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.Peer;
-import org.leaderfollowers.Server;
 import org.leaderfollowers.Suspension;
 import org.leaderfollowers.TcpServer;
-import org.leaderfollowers.UdpServer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -90,29 +85,11 @@ class FullHeapTests {
 	}
 
 	/** Datagrams. */
-	private static final class Datagrams implements Program, MessageHandler {
-
-		private UdpServer server;
-
-		@Override
-		public Server start() {
-			this.server = UdpServer.builder(LeaderFollowersPool.builder().threads(2, 4).build())
-				.address(InetAddress.getLoopbackAddress())
-				.port(0)
-				.handler(this)
-				.build();
-			this.server.start();
-			return this.server;
-		}
+	private static final class Datagrams extends DatagramProgram {
 
 		@Override
 		public void onMessage(Connection datagram, ByteBuffer message) {
 			hold(datagram, message);
-		}
-
-		@Override
-		public Integer answer(String question) {
-			return this.server.snapshot().datagrams().inFlight();
 		}
 
 	}
