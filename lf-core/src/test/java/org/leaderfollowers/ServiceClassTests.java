@@ -325,8 +325,10 @@ class ServiceClassTests {
 		this.engine.connect(server).send("other, and a few bytes\n").awaitClosed();
 		assertThat(this.recorder.awaitClose(1)).contains("close OVERLOADED")
 			.noneMatch((call) -> call.startsWith("other"));
-		assertThat(this.engine.log())
-			.anyMatch((line) -> line.contains("maxBufferedBytes") && line.contains("'" + this.other.name() + "'"));
+		// The line follows the handler's onClose.
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log())
+				.anyMatch((line) -> line.contains("maxBufferedBytes") && line.contains("'" + this.other.name() + "'")));
 		assertThat(this.engine.connect(server).send("stays\n").readLine()).isEqualTo("stays");
 		awaitBufferedBytes(this.own, 0);
 		awaitBufferedBytes(this.other, BUDGET);
