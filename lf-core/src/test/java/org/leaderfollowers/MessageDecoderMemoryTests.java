@@ -103,6 +103,27 @@ class MessageDecoderMemoryTests {
 	}
 
 	@Test
+	void anIncompleteMessageKeepsAtMostTwiceTheLargestFrame() throws Exception {
+		// Whole messages and then the beginning of one, kept behind a longer message.
+		String whole = "m".repeat(850) + "\n";
+		byte[] behind = (whole + whole + "b".repeat(800)).getBytes(StandardCharsets.US_ASCII);
+		PartialMessage kept = PartialMessage.keep(null, ByteBuffer.wrap(behind), 0, 0, FRAME_LIMIT, this.buffers);
+		assertThat(kept).isNotNull();
+		assertThat(kept.capacity()).isEqualTo(behind.length);
+		this.decoder.begin(kept);
+		assertThat(message()).hasSize(850);
+		assertThat(this.decoder.consume()).isTrue();
+		assertThat(message()).hasSize(850);
+		assertThat(this.decoder.consume()).isTrue();
+		assertThat(next()).isEqualTo(MessageDecoder.Decoded.INCOMPLETE);
+		PartialMessage rest = keepRest();
+		assertThat(rest).isNotNull();
+		assertThat(rest.size()).isEqualTo(800);
+		assertThat(rest.scanned()).isEqualTo(800);
+		assertThat(this.budget.used()).isEqualTo(rest.capacity()).isLessThanOrEqualTo(2 * FRAME_LIMIT);
+	}
+
+	@Test
 	void inputThatReachesTheLargestFrameWithoutAMessageIsTooLarge() {
 		read(null, "m".repeat(99));
 		assertThat(this.decoder.next(Framing.line(), FRAME_LIMIT, 100, false))

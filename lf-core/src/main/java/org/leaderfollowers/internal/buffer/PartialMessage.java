@@ -167,12 +167,14 @@ public final class PartialMessage {
 	}
 
 	/**
-	 * Whether keeping the rest of an input in this memory wastes little of it.
+	 * Whether the rest of an input uses at least half of this memory. A rest is shorter
+	 * than the largest frame, so what is kept for it is at most twice that frame, as if
+	 * it had been copied.
 	 * @param size the length of the rest, in bytes
 	 * @return {@code false} if the rest should be copied, so that this memory is released
 	 */
 	public boolean isWorthKeepingFor(int size) {
-		return size >= this.bytes.capacity() / 4;
+		return size >= this.bytes.capacity() - size;
 	}
 
 	/**
