@@ -233,7 +233,12 @@ class DrainTests {
 		gate.countDown();
 		assertThat(peer.readLine()).isEqualTo("block");
 		assertThat(peer.readLine()).isEqualTo("second");
-		Engine.eventually().until(() -> server.snapshot().receivedBytes() == 17);
+		// What arrives before this moment has arrived before the drain.
+		InboundConnection connection = (InboundConnection) recorder.await(1);
+		Engine.eventually().until(() -> {
+			DrainedInput drained = connection.drained();
+			return drained != null && drained.isMeasured();
+		});
 		assertThat(closed).isNotDone();
 		peer.send(" message\nafter it\nand half of an");
 		assertThat(peer.readTextToEnd()).isEqualTo("last message\n");

@@ -47,8 +47,7 @@ class MemoryBudgetTests {
 		assertThat(pool.snapshot().maxBufferedBytes()).isEqualTo(BUDGET);
 		// The first of the closes writes the line, and others may be counted before.
 		Engine.eventually()
-			.untilAsserted(
-					() -> assertThat(this.engine.log()).anyMatch((line) -> line.contains("maxBufferedBytes")));
+			.untilAsserted(() -> assertThat(this.engine.log()).anyMatch((line) -> line.contains("maxBufferedBytes")));
 		// Connections that need no memory are served meanwhile.
 		assertThat(this.engine.connect(server).send("hello\n").readLine()).isEqualTo("hello");
 		flood.forEach(Peer::close);
