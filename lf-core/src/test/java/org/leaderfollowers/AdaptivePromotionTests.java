@@ -165,6 +165,54 @@ class AdaptivePromotionTests {
 		assertThat(peer.readLine()).isEqualTo("a3");
 	}
 
+	/** The next leader has looked before there was anything to write. */
+	@Test
+	void replyThatIsEncodedWhileTheLeaseEndsIsSentAlthoughItsHandlerBlocks() {
+		LeaderFollowersPool pool = pool(FOR_EVER);
+		CountDownLatch gate = this.engine.gate();
+		AtomicBoolean promoted = new AtomicBoolean();
+		Framing lines = Framing.line();
+		Framing promoting = new Framing() {
+
+			@Override
+			public boolean decode(ByteBuffer input, Frame frame) {
+				return lines.decode(input, frame);
+			}
+
+			@Override
+			public int maxFrameLength(int payloadLength) {
+				return lines.maxFrameLength(payloadLength);
+			}
+
+			@Override
+			public void encode(ByteBuffer payload, ByteBuffer output) {
+				if (payload.get(payload.position()) == 'b' && pool.promoteNewLeader()) {
+					promoted.set(true);
+				}
+				lines.encode(payload, output);
+			}
+
+		};
+		TcpServer server = this.engine
+			.start(TcpServer.builder(pool).framing(promoting).handler((connection, message) -> {
+				connection.send(message);
+				if (message.get(message.position()) == 'b') {
+					Engine.pass(gate);
+				}
+			}));
+		Peer other = this.engine.connect(server);
+		List<Peer> blocked = new ArrayList<>();
+		while (!promoted.get() && blocked.size() < 7) {
+			learn(pool, other);
+			Peer peer = this.engine.connect(server).send("b\na\n");
+			assertThat(peer.readLine()).isEqualTo("b");
+			blocked.add(peer);
+		}
+		assertThat(promoted).isTrue();
+		gate.countDown();
+		blocked.forEach((peer) -> assertThat(peer.readLine()).isEqualTo("a"));
+	}
+
 	@Test
 	void repliesThatAreGatheredKeepTheirOrderAmongThoseOfOtherThreads() {
 		LeaderFollowersPool pool = pool(FOR_EVER);
