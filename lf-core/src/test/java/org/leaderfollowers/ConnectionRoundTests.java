@@ -476,6 +476,29 @@ class ConnectionRoundTests {
 		assertThat(this.memory.used()).isZero();
 	}
 
+	@Test
+	void waitingMessagesOfAConnectionThatCannotEndAreReleased() throws IOException {
+		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> "same");
+		open();
+		this.transport.receive("1\n2\n3\n");
+		own();
+		prepare(this.me);
+		assertThat(lead()).isTrue();
+		Participant other = participant(2);
+		round(other);
+		assertThat(this.connection.unanswered()).isEqualTo(3);
+		own();
+		other.begin(this.connection.handle);
+		while (this.connection.failed(other, new IllegalStateException("made for the test"))) {
+			assertThat(this.connection.unanswered()).isEqualTo(3);
+		}
+		other.worksOn(null);
+		assertThat(this.memory.used()).isZero();
+		finish(this.me);
+		assertThat(this.connection.unanswered()).isZero();
+		assertThat(this.seen).containsExactly("close IO_ERROR");
+	}
+
 	/** Another thread has answered a message that another one waits for. */
 	@Test
 	void messageThatIsDueIsHandledWhileTheConnectionIsArmed() throws IOException {
