@@ -3,6 +3,7 @@ package org.leaderfollowers.internal.buffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -170,6 +171,7 @@ class MemorySheddingTests {
 		new Holder("stuck", 650 * KB, LONG);
 		this.budget.add(this.source);
 		this.budget.remove(this.source);
+		awaitPause();
 		assertThat(this.budget.isScarce()).isTrue();
 		assertThat(this.shed).isEmpty();
 	}
@@ -185,6 +187,23 @@ class MemorySheddingTests {
 		assertThat(this.shed).startsWith("first");
 		assertThat(isScarce()).isTrue();
 		assertThat(next.closing).isTrue();
+	}
+
+	/** A round visits all connections. */
+	@Test
+	void roundsAreRareHoweverOftenMemoryIsNeeded() {
+		new Holder("fresh", 650 * KB, 0);
+		AtomicInteger rounds = new AtomicInteger();
+		this.budget.add(() -> {
+			rounds.incrementAndGet();
+			return this.holders.stream();
+		});
+		long began = System.nanoTime();
+		for (int i = 0; i < 1000; i++) {
+			assertThat(this.budget.isScarce()).isTrue();
+		}
+		long intervals = (System.nanoTime() - began) / MemoryShedding.INTERVAL_NANOS;
+		assertThat((long) rounds.get()).isLessThanOrEqualTo(intervals + 1);
 	}
 
 }

@@ -55,6 +55,15 @@ class SharedMemoryBudgetTests {
 	}
 
 	@Test
+	void budgetsWithLimitsOfTheirOwnShareNone() {
+		MemoryBudget small = new MemoryBudget(50);
+		assertThat(this.shared.reserve(60)).isTrue();
+		assertThat(this.shared.transfer(60, small)).isFalse();
+		assertThat(small.used()).isZero();
+		assertThat(this.shared.used()).isEqualTo(60);
+	}
+
+	@Test
 	void memoryThatCannotBeAllocatedIsNotCharged() {
 		MemoryBudget large = new MemoryBudget(Long.MAX_VALUE);
 		// No virtual machine has arrays of this length.
