@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
@@ -12,6 +13,9 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.HandledWork;
@@ -26,7 +30,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
  */
 class HandleSetUpdateTests {
 
-	private final TestClock clock = new TestClock();
+	private final ScarceClock clock = new ScarceClock();
 
 	private final HandleSets sets = new HandleSets("test", 2, 2, this.clock, SelectorProvider.provider(),
 			new FailureLog());
@@ -122,6 +126,26 @@ class HandleSetUpdateTests {
 		assertThat(this.sets.get(0).ready.size()).isEqualTo(1000);
 	}
 
+	/** The connection may be closed long before its place in the queue is used again. */
+	@Test
+	void readyQueueKeepsNoHandleThatWasTaken() {
+		HandleSet first = this.sets.get(0);
+		WeakReference<SelectableHandle> taken = new WeakReference<>(taken(first));
+		first.await(this.clock.nanoTime(), null, false);
+		Engine.eventually().until(() -> {
+			System.gc();
+			return taken.refersTo(null);
+		});
+	}
+
+	private SelectableHandle taken(HandleSet first) {
+		SelectableHandle timer = this.sets.newTimer(this.handler);
+		timer.giveBack();
+		first.demultiplex(timer, SelectableHandle.LOOK);
+		assertThat(first.ready.take()).isSameAs(timer);
+		return timer;
+	}
+
 	@Test
 	void timerThatHasExpiredIsNotScheduledAnyMore() {
 		this.handler.deadline = in(Duration.ofSeconds(1));
@@ -165,6 +189,77 @@ class HandleSetUpdateTests {
 		assertThat(this.handle.timerDeadline).isEqualTo(this.handler.deadline);
 	}
 
+	/** Ways in which memory is too short for the leader, once. */
+	private enum Shortage {
+
+		REQUEST {
+			@Override
+			void hit(HandleSetUpdateTests test) {
+				test.handler.lacksMemory = true;
+				assertThatExceptionOfType(OutOfMemoryError.class)
+					.isThrownBy(() -> test.request(SelectableHandle.TIMER));
+			}
+		},
+
+		TIMER {
+			@Override
+			void hit(HandleSetUpdateTests test) {
+				test.handler.deadline = test.in(Duration.ofSeconds(1));
+				test.request(SelectableHandle.TIMER);
+				test.handler.lacksMemory = true;
+				assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> test.advance(Duration.ofSeconds(2)));
+			}
+		},
+
+		EVENT {
+			@Override
+			void hit(HandleSetUpdateTests test) throws IOException {
+				assertThat(test.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+				test.handle.active = true;
+				test.handler.failsToSelect = true;
+				test.pipe.sink().write(ByteBuffer.wrap(new byte[1]));
+				test.advance(Duration.ZERO);
+				assertThat(test.handle.takeLook()).isTrue();
+				test.handle.giveBack();
+			}
+		},
+
+		WAIT {
+			@Override
+			void hit(HandleSetUpdateTests test) {
+				long now = test.clock.nanoTime();
+				// The leader reads it before and after it looks for events.
+				test.clock.reads = 2;
+				assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> test.set.await(now, null, false));
+			}
+		};
+
+		abstract void hit(HandleSetUpdateTests test) throws IOException;
+
+	}
+
+	/** It may have been too short for the changes of a key. */
+	@ParameterizedTest
+	@EnumSource
+	void leaderChecksItsKeysAfterMemoryWasShort(Shortage shortage) throws IOException {
+		shortage.hit(this);
+		this.handler.lacksMemory = false;
+		this.handler.failsToSelect = false;
+		assertThat(interest()).isEqualTo(SelectionKey.OP_READ);
+		this.handle.key.interestOps(0);
+		advance(Duration.ZERO);
+		assertThat(interest()).isEqualTo(SelectionKey.OP_READ);
+	}
+
+	@Test
+	void channelOfAHandleThatIsClosedByALookIsFreed() {
+		Selector selector = this.handle.key.selector();
+		this.handler.closes = this.handle;
+		request(SelectableHandle.LOOK);
+		assertThat(this.handler.gone).isOne();
+		assertThat(selector.keys()).isEmpty();
+	}
+
 	@Test
 	void handleTakesItsTimerAndItsRequestsToAnotherSet() {
 		this.handler.deadline = in(Duration.ofSeconds(1));
@@ -194,6 +289,43 @@ class HandleSetUpdateTests {
 		int asked = this.handler.asked;
 		advance(Duration.ofSeconds(2));
 		assertThat(this.handler.asked).isEqualTo(asked);
+	}
+
+	@Test
+	void timerOfAHandleThatMovesToAnotherPoolIsCancelled() {
+		this.handler.deadline = in(Duration.ofSeconds(1));
+		request(SelectableHandle.TIMER);
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handler.moves = () -> this.handle.moveTo(this.other, (short) this.other.leadership.index(),
+				new HandlerProfile[] { new HandlerProfile() });
+		request(SelectableHandle.MOVE);
+		this.other.applyUpdates();
+		assertThat(this.handle.timerDeadline).isEqualTo(this.handler.deadline);
+		advance(Duration.ofSeconds(2));
+		assertThat(this.handler.expired).isZero();
+	}
+
+	@Test
+	void handleThatIsNotMovableStays() throws IOException {
+		// The first set is always in use.
+		if (this.set.leadership.index() == 0) {
+			register();
+		}
+		this.sets.deal().use(1);
+		this.pipe.sink().write(ByteBuffer.wrap(new byte[1]));
+		advance(Duration.ZERO);
+		assertThat(this.handle.handleSet()).isSameAs(this.set);
+		assertThat(this.set.ready.take()).isSameAs(this.handle);
+	}
+
+	/** The selector would report it without end. */
+	@Test
+	void handleThatFiresWhileItIsPausedIsDeactivated() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handle.pause();
+		this.set.demultiplex(this.handle, SelectionKey.OP_READ);
+		assertThat(interest()).isZero();
+		assertThat(this.set.ready.isEmpty()).isTrue();
 	}
 
 	@Test
@@ -246,6 +378,43 @@ class HandleSetUpdateTests {
 	}
 
 	@Test
+	void selectorOfASetThatClosesIsClosed() {
+		Selector selector = this.handle.key.selector();
+		this.set.close();
+		assertThat(selector.isOpen()).isFalse();
+	}
+
+	@Test
+	void handleThatWasNotRegisteredYetIsAbandonedWhenItsSetIsClosed() {
+		TestHandler late = new TestHandler();
+		SelectableHandle timer = this.sets.newTimer(late);
+		timer.request(SelectableHandle.TIMER);
+		timer.handleSet().close();
+		assertThat(late.abandoned).isOne();
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void ownerLooksAtAHandleThatCannotBeRegistered(boolean isClosed) throws IOException {
+		Pipe late = Pipe.open();
+		TestHandler lateHandler = new TestHandler();
+		try (Pipe.SourceChannel source = late.source(); Pipe.SinkChannel sink = late.sink()) {
+			if (isClosed) {
+				source.configureBlocking(false);
+				source.close();
+			}
+			SelectableHandle unregistered = this.sets.newHandle(source, lateHandler, SelectionKey.OP_READ,
+					new HandlerProfile());
+			unregistered.release();
+			unregistered.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+			unregistered.handleSet().applyUpdates();
+			assertThat(unregistered.handleSet().ready.take()).isSameAs(unregistered);
+			assertThat(lateHandler.unregistered).isEqualTo(isClosed ? 0 : 1);
+			assertThat(source.isOpen()).isFalse();
+		}
+	}
+
+	@Test
 	void handleThatWouldHaveMovedIsGivenBackWhenItsSetIsClosed() {
 		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
 		this.handle.abandon(SelectableHandle.MOVE);
@@ -253,7 +422,30 @@ class HandleSetUpdateTests {
 		assertThat(this.handler.abandoned).isOne();
 	}
 
+	/** A clock that lacks memory once. */
+	private static final class ScarceClock extends TestClock {
+
+		/** The number of calls, of which the last one fails. */
+		private int reads;
+
+		@Override
+		public long nanoTime() {
+			if (this.reads > 0 && --this.reads == 0) {
+				throw new OutOfMemoryError("made for the test");
+			}
+			return super.nanoTime();
+		}
+
+	}
+
 	static class TestHandler implements EngineEventHandler {
+
+		/** Moves the handle. */
+		private Runnable moves = () -> {
+		};
+
+		/** Closed by a look. */
+		private @Nullable SelectableHandle closes;
 
 		private long deadline = NO_DEADLINE;
 
@@ -274,6 +466,8 @@ class HandleSetUpdateTests {
 		private int aborted;
 
 		private int abandoned;
+
+		private int unregistered;
 
 		@Override
 		public boolean prepare(Participant me) {
@@ -314,6 +508,16 @@ class HandleSetUpdateTests {
 		}
 
 		@Override
+		public boolean lookAtOnce() {
+			SelectableHandle closed = this.closes;
+			if (closed != null) {
+				assertThat(closed.claimForLook()).isEqualTo(Claim.CLAIMED);
+				closed.closeByOwner();
+			}
+			return closed != null;
+		}
+
+		@Override
 		public void expire(long nowNanos) {
 			this.expired++;
 		}
@@ -334,6 +538,16 @@ class HandleSetUpdateTests {
 		@Override
 		public void gone() {
 			this.gone++;
+		}
+
+		@Override
+		public void registrationFailed(Throwable cause) {
+			this.unregistered++;
+		}
+
+		@Override
+		public void moveOut() {
+			this.moves.run();
 		}
 
 		@Override

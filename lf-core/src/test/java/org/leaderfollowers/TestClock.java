@@ -12,7 +12,7 @@ import org.leaderfollowers.internal.promotion.Clock;
  * until when. While no thread waits for a time that has come, and nothing else happens,
  * nothing will happen.
  */
-final class TestClock extends Clock {
+class TestClock extends Clock {
 
 	private final Map<Thread, Long> waiting = new ConcurrentHashMap<>();
 
