@@ -388,6 +388,65 @@ class ConnectionRoundTests {
 	}
 
 	@Test
+	void connectionIsActiveWhenAMessageArrivesThatIsHandledForLong() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		this.clock.advance(TIMEOUT);
+		this.transport.receive("1\n");
+		own();
+		prepare(this.me);
+		assertThat(this.connection.lastActivity()).isEqualTo(this.clock.nanoTime());
+		this.clock.advance(TIMEOUT);
+		finish(this.me);
+		assertThat(this.connection.lastActivity()).isEqualTo(this.clock.nanoTime());
+	}
+
+	@Test
+	void messageThatIsCompleteHasNoDeadlineWhileItsHandlerRuns() throws IOException {
+		this.builder.maxInFlightPerConnection(4).messageTimeout(TIMEOUT);
+		open();
+		receive("1");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+		this.transport.receive("\n");
+		own();
+		prepare(this.me);
+		assertThat(untilDeadline()).isGreaterThan(TIMEOUT);
+		finish(this.me);
+	}
+
+	/** The peer cannot complete it, because nothing is read. */
+	@Test
+	void messageThatHasBegunHasNoDeadlineWhileTheWindowIsFull() throws IOException {
+		this.builder.maxInFlightPerConnection(2).messageTimeout(TIMEOUT);
+		open();
+		receive("1");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+		this.transport.receive("\n2\n3");
+		own();
+		prepare(this.me);
+		assertThat(lead()).isTrue();
+		Participant other = participant(2);
+		prepare(other);
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		assertThat(untilDeadline()).isGreaterThan(TIMEOUT);
+		finish(other);
+		finish(this.me);
+	}
+
+	private Duration untilDeadline() {
+		long now = this.clock.nanoTime();
+		return Duration.ofNanos(this.connection.deadline(now) - now);
+	}
+
+	@Test
+	void messageOrderMayReadTheMessage() throws IOException {
+		this.builder.maxInFlightPerConnection(4).messageOrder(ByteBuffer::get);
+		open();
+		receive("key\n");
+		assertThat(this.seen).containsExactly("key");
+	}
+
+	@Test
 	void messageIsHandledAlthoughThereIsNoMemoryForTheNextOne() throws IOException {
 		this.builder.maxInFlightPerConnection(4);
 		open();
