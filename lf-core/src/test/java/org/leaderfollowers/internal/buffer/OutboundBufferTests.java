@@ -10,6 +10,8 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -153,6 +155,85 @@ class OutboundBufferTests {
 		assertThat(next.used()).isZero();
 	}
 
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void spareRoomOfSharedBuffersIsAccountedFor(boolean discards) throws Exception {
+		MemoryBudget next = new MemoryBudget(1000);
+		this.socket.room = 0;
+		send("x".repeat(100), 1000);
+		for (int i = 0; i < 10; i++) {
+			send("y", 1000);
+		}
+		assertThat(this.budget.used()).isEqualTo(200);
+		assertThat(this.outbound.transfer(next)).isTrue();
+		assertThat(this.budget.used()).isZero();
+		assertThat(next.used()).isEqualTo(200);
+		if (discards) {
+			assertThat(this.outbound.discard()).isEqualTo(110);
+		}
+		else {
+			this.socket.room = 1000;
+			this.socket.writes = 0;
+			assertThat(this.outbound.flush(this.socket, 1000)).isZero();
+			assertThat(this.socket.writes).isEqualTo(2);
+		}
+		assertThat(next.used()).isZero();
+	}
+
+	@Test
+	void flushEndsWithItsBudget() throws Exception {
+		OutboundBuffer large = new OutboundBuffer(new MemoryBudget(1 << 20));
+		this.socket.room = 0;
+		large.send(this.socket, ByteBuffer.allocate(400_000), Integer.MAX_VALUE, null);
+		large.send(this.socket, ByteBuffer.allocate(1000), Integer.MAX_VALUE, null);
+		this.socket.room = Integer.MAX_VALUE;
+		assertThat(large.flush(this.socket, 100_000)).isEqualTo(401_000 - 128 * 1024);
+		assertThat(large.flush(this.socket, 300_000 - 32 * 1024)).isEqualTo(1000);
+		assertThat(large.flush(this.socket, 1)).isZero();
+	}
+
+	/** A frame would take the place of those that are lost. */
+	@Test
+	void noFrameFollowsCorkedFramesThatCannotBeKept() throws Exception {
+		OutboundBuffer scarce = new OutboundBuffer(new MemoryBudget(1));
+		this.gathered.put("abc".getBytes(StandardCharsets.US_ASCII));
+		scarce.cork(this.view, 0, 3);
+		this.socket.room = 1;
+		assertThat(scarce.send(this.socket, ByteBuffer.wrap(new byte[1]), 100, null)).isEqualTo(Sent.OVERLOADED);
+		this.socket.room = 100;
+		assertThat(scarce.flush(this.socket, 100)).isZero();
+		assertThat(this.socket.text()).isEqualTo("a");
+	}
+
+	@Test
+	void acceptedBytesAreCountedWhetherTheyWaitOrNot() throws Exception {
+		hold("a");
+		assertThat(this.outbound.acceptedBytes()).isOne();
+		this.outbound.uncork(this.socket);
+		send("bc", 100);
+		assertThat(this.outbound.acceptedBytes()).isEqualTo(3);
+		this.socket.room = 0;
+		assertThat(send("d", 100)).isEqualTo(Sent.BEGAN_TO_WAIT);
+		assertThat(send("e", 100)).isEqualTo(Sent.WAITS);
+		assertThat(send("f", 2)).isEqualTo(Sent.REFUSED);
+		this.outbound.close();
+		this.outbound.discard();
+		assertThat(send("g", 100)).isEqualTo(Sent.CLOSED);
+		assertThat(this.outbound.acceptedBytes()).isEqualTo(5);
+	}
+
+	@Test
+	void nobodyIsAskedAboutAFrameThatIsRefusedAnyway() throws Exception {
+		this.socket.room = 0;
+		send("a", 100);
+		AtomicBoolean asked = new AtomicBoolean();
+		assertThat(this.outbound.send(this.socket, ByteBuffer.wrap(new byte[1]), 1, () -> {
+			asked.set(true);
+			return true;
+		})).isEqualTo(Sent.REFUSED);
+		assertThat(asked).isFalse();
+	}
+
 	@Test
 	void theFirstThatWaitsIsToldWhenAHeldOneComesBefore() throws Exception {
 		this.socket.room = 0;
@@ -219,6 +300,8 @@ class OutboundBufferTests {
 			else {
 				// Any byte is enough, or three bytes are worth three seconds.
 				assertThat(limited.progressNanos(0) - taken).isNotNegative();
+				// A fast socket gains no time for later.
+				assertThat(limited.progressNanos(0) - System.nanoTime()).isNotPositive();
 			}
 			assertThat(limited.waitingBytes()).isEqualTo(7);
 		}
