@@ -69,6 +69,28 @@ class PartialMessageTests {
 	}
 
 	@Test
+	void restHasItsOwnTimeAndIsScannedFromItsBeginning() {
+		PartialMessage kept = keep(null, "handled rest");
+		kept.content();
+		kept.keepFrom(8, 12, 3, 7);
+		assertThat(kept.scanned()).isEqualTo(3);
+		assertThat(kept.startedNanos()).isEqualTo(7);
+		kept.restart(9);
+		assertThat(kept.startedNanos()).isEqualTo(9);
+	}
+
+	@Test
+	void largestMessageHasRoomAfterTheRestOfAnEarlierInput() {
+		PartialMessage kept = keep(null, "handled rest");
+		kept.content();
+		kept.keepFrom(8, 12, 0, 0);
+		ByteBuffer appendable = kept.appendable(LIMIT - 4, LIMIT, this.buffers);
+		assertThat(appendable).isNotNull();
+		assertThat(appendable.remaining()).isEqualTo(LIMIT - 4);
+		assertThat(text(kept)).isEqualTo("rest");
+	}
+
+	@Test
 	void spareBufferIsHandedOutOnce() {
 		ByteBuffer first = this.buffers.take(100);
 		assertThat(first).isNotNull();
@@ -79,6 +101,42 @@ class PartialMessageTests {
 		assertThat(second).isSameAs(first);
 		assertThat(third).isNotNull().isNotSameAs(second);
 		assertThat(this.budget.used()).isEqualTo(200);
+	}
+
+	private ByteBuffer take(int capacity) {
+		ByteBuffer taken = this.buffers.take(capacity);
+		assertThat(taken).isNotNull();
+		return taken;
+	}
+
+	@Test
+	void twoSpareBuffersAreKeptUntilTheyAreDiscarded() {
+		ByteBuffer first = take(100);
+		ByteBuffer second = take(100);
+		this.buffers.giveBack(first.putInt(1).flip());
+		this.buffers.giveBack(second);
+		assertThat(take(100)).isSameAs(first);
+		assertThat(take(100)).isSameAs(second);
+		assertThat(first.remaining()).isEqualTo(100);
+		this.buffers.giveBack(first);
+		this.buffers.discard();
+		assertThat(take(100)).isNotSameAs(first);
+	}
+
+	@Test
+	void spareBufferIsAtMostTwiceAsLargeAsNeeded() {
+		ByteBuffer spare = take(100);
+		this.buffers.giveBack(spare);
+		assertThat(take(49)).isNotSameAs(spare);
+		assertThat(take(50)).isSameAs(spare);
+	}
+
+	/** The budget does not account for spare buffers. */
+	@Test
+	void largeBuffersAreNotKept() {
+		ByteBuffer large = take(200_000);
+		this.buffers.giveBack(large);
+		assertThat(take(200_000)).isNotSameAs(large);
 	}
 
 }
