@@ -23,6 +23,7 @@ import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatNoException;
 
 /**
  * Tests what a leader does for its handles, step by step: the test is the leader of two
@@ -341,6 +342,53 @@ class HandleSetUpdateTests {
 		assertThat(interest()).isEqualTo(SelectionKey.OP_READ);
 	}
 
+	/** The leader or the owner of the other set would wait for it without end. */
+	@Test
+	void handleThatHasFiredAgainIsReleasedNevertheless() {
+		fireTwice();
+		this.handle.giveBack();
+		assertThat(this.handle.isOwned()).isFalse();
+		request(SelectableHandle.REARM);
+		fireTwice();
+		this.handle.pauseUntilDeadline();
+		assertThat(this.handle.isPaused()).isTrue();
+		assertThat(this.handle.claimPaused()).isTrue();
+		assertThat(this.handle.claimForLook()).isEqualTo(Claim.OWNER_LOOKS_AGAIN);
+		HandlerProfile[] profiles = { new HandlerProfile() };
+		short number = (short) (this.handle.number + 2);
+		this.handle.moveTo(this.other, number, profiles);
+		assertThat(this.handle.isPaused()).isTrue();
+		assertThat(this.handle.profile()).isSameAs(profiles[0]);
+		assertThat(this.handle.number).isEqualTo(number);
+	}
+
+	private void fireTwice() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.OWNER_LOOKS_AGAIN);
+	}
+
+	@Test
+	void handleWhoseFailureCannotBeHandledIsClosed() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handler.failure = new IllegalStateException("made for the test");
+		assertThat(this.handle.closeAfterFailure(null, new IllegalStateException("made for the test"))).isTrue();
+		assertThat(this.handle.isMarkedClosed()).isTrue();
+		this.set.applyUpdates();
+		assertThat(this.handler.gone).isOne();
+	}
+
+	@Test
+	void failureThatIsLeftToTheNextOwnerIsHandledOnce() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handler.failure = new OutOfMemoryError("made for the test");
+		assertThat(this.handle.closeAfterFailure(null, new IllegalStateException("made for the test"))).isTrue();
+		assertThat(this.handle.isPaused()).isTrue();
+		this.set.applyUpdates();
+		assertThat(this.handle.timerDeadline).isNotEqualTo(EngineEventHandler.NO_DEADLINE);
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.handle::failIfPending);
+		assertThatNoException().isThrownBy(this.handle::failIfPending);
+	}
+
 	@Test
 	void handleReturnsFromASetThatIsClosed() {
 		assertThat(this.handle.disarm()).isTrue();
@@ -354,6 +402,7 @@ class HandleSetUpdateTests {
 	@Test
 	void handleThatIsClosedIsLookedAt() {
 		this.handle.close();
+		assertThat(this.handle.isOpen()).isFalse();
 		this.set.applyUpdates();
 		assertThat(this.set.ready.take()).isSameAs(this.handle);
 	}
@@ -444,6 +493,9 @@ class HandleSetUpdateTests {
 		private Runnable moves = () -> {
 		};
 
+		/** Thrown when a failure is to be handled. */
+		private @Nullable Throwable failure;
+
 		/** Closed by a look. */
 		private @Nullable SelectableHandle closes;
 
@@ -489,7 +541,13 @@ class HandleSetUpdateTests {
 		}
 
 		@Override
-		public boolean failed(@Nullable Participant me, Throwable failure) {
+		public boolean failed(@Nullable Participant me, Throwable cause) {
+			if (this.failure instanceof RuntimeException ex) {
+				throw ex;
+			}
+			if (this.failure instanceof Error ex) {
+				throw ex;
+			}
 			return false;
 		}
 
