@@ -21,6 +21,7 @@ import org.leaderfollowers.internal.promotion.Follower;
 import org.leaderfollowers.internal.transport.Transport.Progress;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
  * Tests how a connection is released after each round, so that it misses nothing. The
@@ -58,6 +59,11 @@ class ConnectionRoundTests {
 			@Override
 			public void onIdle(Connection connection, EventType type) {
 				ConnectionRoundTests.this.seen.add("idle " + type);
+			}
+
+			@Override
+			public void onWritable(Connection connection) {
+				ConnectionRoundTests.this.seen.add("writable");
 			}
 
 			@Override
@@ -679,6 +685,177 @@ class ConnectionRoundTests {
 		assertThat(this.connection.handle.isPaused()).isTrue();
 		finish(this.me);
 		assertThat(this.seen).containsExactly("2", "1", "3");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	/** Its message is not complete, so there is nothing to ask for. */
+	@Test
+	void messageThatIsSkippedHasNoKey() throws IOException {
+		this.builder.maxInFlightPerConnection(4)
+			.skipOversizedMessages(true)
+			.messageOrder((message) -> this.seen.add("key"));
+		open();
+		receive("x".repeat(200) + "\n");
+		assertThat(this.seen).containsExactly("error");
+		assertThat(reason()).isNull();
+	}
+
+	@Test
+	void connectionThatHasNoMemoryForAMessageThatWaitsCloses() throws IOException {
+		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> "same");
+		open();
+		this.transport.receive("1\n");
+		own();
+		prepare(this.me);
+		exhaustMemory();
+		this.transport.receive("2\n");
+		own();
+		round(participant(2));
+		assertThat(reason()).isEqualTo(CloseReason.OVERLOADED);
+		finish(this.me);
+		assertThat(this.seen).containsExactly("close OVERLOADED");
+	}
+
+	@Test
+	void emptyMessageThatWaitsIsReleased() throws IOException {
+		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> "same");
+		open();
+		this.transport.receive("\n\n");
+		own();
+		prepare(this.me);
+		assertThat(lead()).isTrue();
+		round(participant(2));
+		finish(this.me);
+		assertThat(this.seen).containsExactly("", "");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void connectionThatDrainsReadsARequestedReplyBesideItsMessages() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		CompletableFuture<ByteBuffer> reply = ask();
+		this.connection.drains = true;
+		receive("1\n");
+		assertThat(reason()).isNull();
+		receive("a:!\n");
+		assertThat(reply).isCompletedWithValueMatching((message) -> Engine.text(message).equals("a:!"));
+		assertThat(this.connection.context.counters().receivedMessages()).isEqualTo(2);
+	}
+
+	@Test
+	void messageBehindARequestedReplyIsHandled() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		CompletableFuture<ByteBuffer> reply = ask();
+		receive("a:!\n1\n");
+		while (lead()) {
+			round();
+		}
+		assertThat(reply).isCompleted();
+		assertThat(this.seen).containsExactly("1");
+	}
+
+	/** The thread that has made room may be busy for long. */
+	@Test
+	void connectionIsReadAsSoonAsThereIsRoomInItsWindow() throws IOException {
+		this.builder.maxInFlightPerConnection(2).messageOrder((message) -> "same");
+		open();
+		this.transport.receive("1\n2\n");
+		own();
+		prepare(this.me);
+		assertThat(lead()).isTrue();
+		round(participant(2));
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		List<Boolean> looks = new ArrayList<>();
+		this.onMessage = () -> looks.add(lead());
+		finish(this.me);
+		assertThat(this.seen).containsExactly("1", "2");
+		assertThat(looks).containsExactly(false, true);
+	}
+
+	@Test
+	void threadAnswersNoMessageAfterItsHandler() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		WindowedConnection windowed = (WindowedConnection) this.connection;
+		this.onMessage = () -> assertThat(WindowedMessage.current(windowed)).isNotNull();
+		receive("1\n");
+		assertThat(reason()).isNull();
+		assertThat(WindowedMessage.current(windowed)).isNull();
+		assertThat(windowed.context.counters().handling().count()).isOne();
+	}
+
+	@Test
+	void handlerThatFailsAfterItsReplyClosesNothing() throws IOException {
+		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL);
+		open();
+		this.onMessage = () -> {
+			this.connection.send(Engine.bytes("reply"));
+			throw new IllegalStateException("made for the test");
+		};
+		receive("1\n");
+		assertThat(this.seen).containsExactly("1", "error");
+		assertThat(reason()).isNull();
+	}
+
+	@Test
+	void repliesThatAreHeldWhenTheConnectionClosesAreReleased() throws IOException {
+		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL);
+		open();
+		List<OwedReply> owed = new ArrayList<>();
+		this.onMessage = () -> owed.add(this.connection.owe());
+		receive("1\n");
+		receive("2\n");
+		owed.get(1).send(Engine.bytes("held"));
+		assertThat(this.memory.used()).isPositive();
+		own();
+		this.connection.requestClose(CloseReason.IO_ERROR, null);
+		round();
+		assertThat(this.seen).endsWith("close IO_ERROR");
+		assertThat(this.memory.used()).isZero();
+		assertThatExceptionOfType(ConnectionClosedException.class)
+			.isThrownBy(() -> owed.get(1).send(Engine.bytes("late")));
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void handlerIsCalledWhenItsRepliesAreNotHeldAnyMore() throws IOException {
+		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL).maxOutboundSize(1024);
+		open();
+		this.transport.receive("1\n2\n");
+		own();
+		prepare(this.me);
+		List<Boolean> writable = new ArrayList<>();
+		this.onMessage = () -> {
+			this.connection.send(ByteBuffer.allocate(512));
+			writable.add(this.connection.isWritable());
+		};
+		assertThat(lead()).isTrue();
+		round(participant(2));
+		assertThat(writable).containsExactly(false);
+		finish(this.me);
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen).containsExactly("2", "1", "writable");
+		assertThat(writable).containsExactly(false, true);
+	}
+
+	/** A message that exceeds the buffer of a thread is handled in kept memory. */
+	@Test
+	void largeMessageIsReleasedIfItsThreadFails() throws IOException {
+		this.builder.maxInFlightPerConnection(4).maxMessageSize(200_000);
+		open();
+		receive("x".repeat(100_000));
+		this.transport.receive("\n");
+		own();
+		prepare(this.me);
+		assertThat(this.memory.used()).isGreaterThanOrEqualTo(100_000);
+		assertThat(this.connection.failed(this.me, new IllegalStateException("made for the test"))).isFalse();
+		this.me.worksOn(null);
+		assertThat(lead()).isTrue();
+		round();
 		assertThat(this.memory.used()).isZero();
 	}
 
