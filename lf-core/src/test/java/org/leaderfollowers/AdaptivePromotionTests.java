@@ -8,6 +8,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -16,6 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 /**
  * Tests the adaptive promotion: short handlers run on a leased leadership, and no event
@@ -211,6 +213,66 @@ class AdaptivePromotionTests {
 		assertThat(promoted).isTrue();
 		gate.countDown();
 		blocked.forEach((peer) -> assertThat(peer.readLine()).isEqualTo("a"));
+	}
+
+	/** Nobody would write it when the handler of the other connection has returned. */
+	@Test
+	void messageToAnotherConnectionIsNotGathered() {
+		LeaderFollowersPool pool = pool(FOR_EVER);
+		AtomicReference<Connection> other = new AtomicReference<>();
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			if (message.get(message.position()) == 'o') {
+				other.set(connection);
+			}
+			boolean passesOn = message.get(message.position()) == 'p';
+			(passesOn ? other.get() : connection).send(message);
+		});
+		Peer receiver = this.engine.connect(server);
+		assertThat(receiver.send("other\n").readLine()).isEqualTo("other");
+		Peer peer = this.engine.connect(server);
+		learn(pool, peer);
+		peer.send("p1\np2\n");
+		assertThat(List.of(receiver.readLine(), receiver.readLine())).containsExactly("p1", "p2");
+	}
+
+	/** A framing may fail when it has written a part of its frame. */
+	@Test
+	void replyThatCannotBeEncodedLeavesNothingAmongTheOthers() {
+		LeaderFollowersPool pool = pool(FOR_EVER);
+		AtomicInteger failures = new AtomicInteger();
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			if (Engine.text(message).equals("f")) {
+				assertThatIllegalArgumentException().isThrownBy(() -> connection.send(Engine.bytes("one\ntwo")));
+				failures.incrementAndGet();
+			}
+			else {
+				connection.send(message);
+			}
+		});
+		Peer peer = this.engine.connect(server);
+		learn(pool, peer);
+		peer.send("a\nf\nb\nf\nc\n");
+		assertThat(List.of(peer.readLine(), peer.readLine(), peer.readLine())).containsExactly("a", "b", "c");
+		assertThat(failures).hasValue(2);
+	}
+
+	@Test
+	void moreRepliesThanOneThreadGathersArriveAndAreCounted() {
+		LeaderFollowersPool pool = pool(FOR_EVER);
+		String large = "y".repeat(10_000);
+		TcpServer server = this.engine.lines(pool, (connection, message) -> connection
+			.send(Engine.text(message).equals("y") ? Engine.bytes(large) : message));
+		Peer peer = this.engine.connect(server);
+		learn(pool, peer);
+		peer.send("y\n".repeat(30));
+		for (int i = 0; i < 30; i++) {
+			assertThat(peer.readLine()).isEqualTo(large);
+		}
+		// All other replies are as long as their messages.
+		Engine.eventually().until(() -> {
+			ServerSnapshot snapshot = server.snapshot();
+			return snapshot.sentBytes() - 30 * 10_001 == snapshot.receivedBytes() - 30 * 2;
+		});
 	}
 
 	@Test
