@@ -22,6 +22,7 @@ import org.leaderfollowers.internal.transport.Transport.Progress;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 /**
  * Tests how a connection is released after each round, so that it misses nothing. The
@@ -797,6 +798,27 @@ class ConnectionRoundTests {
 		receive("1\n");
 		assertThat(this.seen).containsExactly("1", "error");
 		assertThat(reason()).isNull();
+	}
+
+	@Test
+	void replyIsHeldUntilItsTurnUnlessItCannotBeEncoded() throws IOException {
+		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL);
+		open();
+		List<OwedReply> owed = new ArrayList<>();
+		this.onMessage = () -> owed.add(this.connection.owe());
+		receive("1\n");
+		receive("2\n");
+		assertThatIllegalArgumentException().isThrownBy(() -> owed.get(1).send(Engine.bytes("one\ntwo")));
+		assertThat(this.memory.used()).isZero();
+		owed.get(1).send(Engine.bytes("reply"));
+		owed.get(1).close();
+		assertThat(this.transport.written).isZero();
+		assertThat(this.connection.pendingBytes()).isPositive();
+		receive("3\n");
+		owed.get(0).close();
+		assertThat(this.transport.written).isEqualTo("reply\n".length());
+		assertThat(this.connection.pendingBytes()).isZero();
+		assertThat(this.memory.used()).isZero();
 	}
 
 	@Test
