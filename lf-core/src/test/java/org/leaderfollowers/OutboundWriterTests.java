@@ -194,6 +194,53 @@ class OutboundWriterTests {
 	}
 
 	@Test
+	void heldReplyIsSentAlthoughTheMaximumWaits() {
+		this.transport.room = 0;
+		ByteBuffer reply = held(3);
+		this.outbound.send(frame(MAX_OUTBOUND - 3));
+		assertThatExceptionOfType(SlowConsumerException.class).isThrownBy(() -> this.outbound.hold(frame(1), 3));
+		this.outbound.send(frame(3));
+		this.outbound.sendHeld(reply);
+		assertThat(this.outbound.waitingBytes()).isEqualTo(MAX_OUTBOUND + 3);
+	}
+
+	@Test
+	void messageIsCountedUnlessItIsRefused() {
+		this.transport.room = 3;
+		ByteBuffer message = frame(3);
+		this.outbound.send(message);
+		assertThat(message.remaining()).isEqualTo(3);
+		assertThat(this.server.snapshot().sentBytes()).isEqualTo(3);
+		this.outbound.send(frame(MAX_OUTBOUND));
+		assertThatExceptionOfType(SlowConsumerException.class).isThrownBy(() -> this.outbound.send(frame(1)));
+		assertThat(this.server.snapshot().sentBytes()).isEqualTo(MAX_OUTBOUND + 3);
+	}
+
+	@Test
+	void corkedRepliesWaitForRoom() {
+		this.transport.room = 0;
+		cork(2);
+		this.outbound.uncork();
+		assertThat(waitsForRoom()).isTrue();
+	}
+
+	/** Messages that are sent when their peer reads too slowly, one or several. */
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 2 })
+	void ownerLooksWhenThePeerHasCaughtUp(int messages) {
+		this.transport.room = 0;
+		for (int i = 0; i < messages; i++) {
+			this.outbound.send(frame(MAX_OUTBOUND / 2 / messages));
+		}
+		assertThat(this.connection.isWritable()).isFalse();
+		assertThat(this.outbound.takeRelief()).isFalse();
+		this.transport.room = MAX_OUTBOUND;
+		assertThat(this.outbound.flush(SelectionKey.OP_WRITE)).isEqualTo(SelectableHandle.LOOK);
+		assertThat(this.outbound.takeRelief()).isTrue();
+		assertThat(this.outbound.takeRelief()).isFalse();
+	}
+
+	@Test
 	void heldReplyThatIsSentIsCountedAndReleased() {
 		this.outbound.sendHeld(held(3));
 		assertThat(this.transport.written).isEqualTo(3);
