@@ -10,14 +10,12 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.AtomicReferenceArray;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 import org.jspecify.annotations.Nullable;
@@ -50,6 +48,8 @@ final class Execution {
 	private static final int TIME_PASSES = -1;
 
 	private final Schedule schedule;
+
+	private final TaskThreads threads;
 
 	private final List<Task> tasks = new ArrayList<>();
 
@@ -102,8 +102,9 @@ final class Execution {
 
 	private Scenario scenario;
 
-	Execution(Schedule schedule) {
+	Execution(Schedule schedule, TaskThreads threads) {
 		this.schedule = schedule;
+		this.threads = threads;
 	}
 
 	/**
@@ -163,14 +164,8 @@ final class Execution {
 		this.scenario = scenario;
 		Task first = start("setup", scenario::begin);
 		first.resume();
-		try {
-			if (!this.end.await(1, TimeUnit.MINUTES)) {
-				throw new IllegalStateException("A thread blocks where the exploration cannot see it:\n" + trace());
-			}
-		}
-		catch (InterruptedException ex) {
-			Thread.currentThread().interrupt();
-			throw new IllegalStateException("interrupted", ex);
+		if (!this.threads.runUntil(this.end)) {
+			throw new IllegalStateException("A thread blocks where the exploration cannot see it:\n" + trace());
 		}
 		return this.violation;
 	}
@@ -192,15 +187,14 @@ final class Execution {
 		if (this.abandoned) {
 			throw new Abandoned();
 		}
-		Worker worker = Worker.take();
-		Task parent = Worker.taskOf(Thread.currentThread());
+		Task parent = TaskThreads.currentTask();
 		boolean first = parent == null || parent.execution != this;
-		Task task = new Task(this, this.tasks.size(), name, body, worker, first ? 1 : mix(parent.id, ++parent.created));
+		Task task = new Task(this, this.tasks.size(), name, body, first ? 1 : mix(parent.id, ++parent.created));
 		if (!first) {
 			parent.learn(4);
 		}
 		this.tasks.add(task);
-		this.byThread.put(worker, task);
+		this.byThread.put(task.thread(), task);
 		return task;
 	}
 
@@ -378,7 +372,7 @@ final class Execution {
 		this.abandoned = true;
 		for (Task task : this.tasks) {
 			if (!task.begun) {
-				task.worker.release();
+				task.thread.release();
 			}
 			else if (!task.ended) {
 				task.resume();
@@ -506,7 +500,7 @@ final class Execution {
 
 		final Execution execution;
 
-		final Worker worker;
+		private final TaskThreads.TaskThread thread;
 
 		private final int number;
 
@@ -526,9 +520,6 @@ final class Execution {
 
 		/** The location that the latest step wrote to. */
 		private @Nullable Location written;
-
-		/** Guards against the reordering of resume and suspend. */
-		private volatile boolean runs;
 
 		private boolean begun;
 
@@ -552,38 +543,39 @@ final class Execution {
 
 		private final Deque<Object> entered = new ArrayDeque<>();
 
-		private Task(Execution execution, int number, String name, Runnable body, Worker worker, long id) {
+		private Task(Execution execution, int number, String name, Runnable body, long id) {
 			this.execution = execution;
 			this.number = number;
 			this.name = name;
 			this.body = body;
-			this.worker = worker;
 			this.id = id;
 			this.history = id;
+			this.thread = execution.threads.create(this);
+		}
+
+		Thread thread() {
+			return this.thread.asThread();
 		}
 
 		private void resume() {
 			if (this.begun) {
-				this.runs = true;
-				LockSupport.unpark(this.worker);
+				this.thread.resume();
 			}
 			else {
 				this.begun = true;
-				this.worker.begin(this);
+				this.thread.begin();
 			}
 		}
 
 		private void suspend() {
-			while (!this.runs) {
-				LockSupport.park(this);
-			}
-			this.runs = false;
+			this.thread.suspend();
 			if (this.execution.abandoned) {
 				throw new Abandoned();
 			}
 		}
 
-		private void run() {
+		/** All that the thread does for this task. */
+		void run() {
 			try {
 				this.body.run();
 			}
@@ -789,68 +781,6 @@ final class Execution {
 		public String toString() {
 			return this.name + ": " + this.doing
 					+ ((this.condition != null && this.deadline < NEVER) ? " until " + this.deadline : "");
-		}
-
-	}
-
-	/**
-	 * A thread that runs the tasks of one execution after another.
-	 */
-	static final class Worker extends Thread {
-
-		private static final Deque<Worker> IDLE = new ArrayDeque<>();
-
-		private volatile @Nullable Task task;
-
-		private Worker() {
-			super("worker");
-			setDaemon(true);
-		}
-
-		static Worker take() {
-			Worker worker;
-			synchronized (IDLE) {
-				worker = IDLE.poll();
-			}
-			if (worker == null) {
-				worker = new Worker();
-				worker.start();
-			}
-			return worker;
-		}
-
-		static @Nullable Task taskOf(Thread thread) {
-			return (thread instanceof Worker worker) ? worker.task : null;
-		}
-
-		Task task() {
-			return this.task;
-		}
-
-		private void begin(Task task) {
-			this.task = task;
-			LockSupport.unpark(this);
-		}
-
-		@Override
-		public void run() {
-			for (;;) {
-				Task next = this.task;
-				if (next == null) {
-					LockSupport.park(this);
-					continue;
-				}
-				setPriority(NORM_PRIORITY);
-				next.run();
-				this.task = null;
-				release();
-			}
-		}
-
-		private void release() {
-			synchronized (IDLE) {
-				IDLE.push(this);
-			}
 		}
 
 	}

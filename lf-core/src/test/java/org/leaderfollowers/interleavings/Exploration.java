@@ -196,11 +196,12 @@ public final class Exploration {
 		long steps = 0;
 		String violation = null;
 		String trace = "";
-		// The first execution initializes classes, which later ones find initialized.
-		new Execution(strategy.begin()).run(create(constructor));
+		// The first execution initializes classes, which later ones find initialized. A
+		// virtual thread cannot be suspended while it does so.
+		new Execution(strategy.begin(), TaskThreads.PLATFORM).run(create(constructor));
 		strategy.forget();
 		do {
-			Execution execution = new Execution(strategy.begin());
+			Execution execution = new Execution(strategy.begin(), TaskThreads.FASTEST);
 			violation = execution.run(create(constructor));
 			steps += execution.steps();
 			if (execution.rest() != 0) {

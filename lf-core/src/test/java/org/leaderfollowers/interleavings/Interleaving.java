@@ -1,5 +1,6 @@
 package org.leaderfollowers.interleavings;
 
+import java.util.Objects;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -21,7 +22,7 @@ public final class Interleaving {
 	 * @return the thread
 	 */
 	public static Thread start(String name, Runnable body) {
-		return task().execution.start(name, body).worker;
+		return task().execution.start(name, body).thread();
 	}
 
 	/**
@@ -107,7 +108,7 @@ public final class Interleaving {
 
 	/** Before an access to a field or an object of {@code java.util.concurrent}. */
 	public static void access(Object target, int site) {
-		Execution.Task task = taskOrNull();
+		Execution.Task task = TaskThreads.currentTask();
 		if (task != null) {
 			task.access(target, Site.of(site).field(), Site.of(site));
 		}
@@ -115,7 +116,7 @@ public final class Interleaving {
 
 	/** Before an access through a variable handle. */
 	public static void access(Object handle, Object target, int site) {
-		Execution.Task task = taskOrNull();
+		Execution.Task task = TaskThreads.currentTask();
 		if (task != null) {
 			task.access(target, Site.fieldOf((java.lang.invoke.VarHandle) handle), Site.of(site));
 		}
@@ -123,7 +124,7 @@ public final class Interleaving {
 
 	/** After the creation of an object. */
 	public static void created(Object object) {
-		Execution.Task task = taskOrNull();
+		Execution.Task task = TaskThreads.currentTask();
 		if (task != null) {
 			task.created(object);
 		}
@@ -131,7 +132,7 @@ public final class Interleaving {
 
 	/** Before a monitor is entered. */
 	public static void enter(Object monitor, int site) {
-		Execution.Task task = taskOrNull();
+		Execution.Task task = TaskThreads.currentTask();
 		if (task != null) {
 			task.enter(monitor, Site.of(site));
 		}
@@ -139,7 +140,7 @@ public final class Interleaving {
 
 	/** After a monitor was left. */
 	public static void exit(Object monitor) {
-		Execution.Task task = taskOrNull();
+		Execution.Task task = TaskThreads.currentTask();
 		if (task != null) {
 			task.exit(monitor);
 		}
@@ -147,7 +148,7 @@ public final class Interleaving {
 
 	/** For a synchronized method that ends with an exception. */
 	public static void exitLatest() {
-		Execution.Task task = taskOrNull();
+		Execution.Task task = TaskThreads.currentTask();
 		if (task != null) {
 			task.exitLatest();
 		}
@@ -192,16 +193,12 @@ public final class Interleaving {
 	}
 
 	public static long nanoTime() {
-		Execution.Task task = taskOrNull();
+		Execution.Task task = TaskThreads.currentTask();
 		return (task != null) ? task.nanoTime() : System.nanoTime();
 	}
 
 	private static Execution.Task task() {
-		return ((Execution.Worker) Thread.currentThread()).task();
-	}
-
-	private static Execution.Task taskOrNull() {
-		return (Thread.currentThread() instanceof Execution.Worker worker) ? worker.task() : null;
+		return Objects.requireNonNull(TaskThreads.currentTask(), "not a thread of an exploration");
 	}
 
 }
