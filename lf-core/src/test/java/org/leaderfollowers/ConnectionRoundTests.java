@@ -408,19 +408,6 @@ class ConnectionRoundTests {
 		assertThat(this.connection.lastActivity()).isEqualTo(this.clock.nanoTime());
 	}
 
-	@Test
-	void messageThatIsCompleteHasNoDeadlineWhileItsHandlerRuns() throws IOException {
-		this.builder.maxInFlightPerConnection(4).messageTimeout(TIMEOUT);
-		open();
-		receive("1");
-		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
-		this.transport.receive("\n");
-		own();
-		prepare(this.me);
-		assertThat(untilDeadline()).isGreaterThan(TIMEOUT);
-		finish(this.me);
-	}
-
 	/** The peer cannot complete it, because nothing is read. */
 	@Test
 	void messageThatHasBegunHasNoDeadlineWhileTheWindowIsFull() throws IOException {
