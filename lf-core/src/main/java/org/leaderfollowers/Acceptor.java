@@ -37,14 +37,14 @@ final class Acceptor extends BoundSocket {
 	private volatile boolean closeRequested;
 
 	Acceptor(ServerState server, ServerSocketChannel channel, int backlog, HandleFactory handles, Admission admission) {
-		super(server, channel, handles, new HandledWork("acceptor of server '" + server.name() + "'", server
-			.name(), null), new RetryBackoff(
-					server.name(), 0,
-					"Server '{}' cannot accept connections now ({}). It serves open connections, and retries "
-							+ "with growing pauses. If descriptors are short, raise the limit of the process or lower "
-							+ "the maximum number of connections (maxConnections). If memory is short, see "
-							+ "maxBufferedBytes",
-					"Server '{}' accepts connections again"));
+		super(server, channel, handles,
+				new HandledWork("acceptor of server '" + server.name() + "'", server.name(), null),
+				new RetryBackoff(server.name(), 0,
+						"Server '{}' cannot accept connections now ({}). It serves open connections, and retries "
+								+ "after pauses. If descriptors are short, raise the limit of the process or lower "
+								+ "the maximum number of connections (maxConnections). If memory is short, see "
+								+ "maxBufferedBytes",
+						"Server '{}' accepts connections again"));
 		this.channel = channel;
 		this.backlog = backlog;
 		this.admission = admission;
@@ -119,7 +119,9 @@ final class Acceptor extends BoundSocket {
 	private boolean accept(boolean last) {
 		try {
 			if (!this.admission.hasMemory()) {
-				this.backoff.failed(new MemoryBudget.ExhaustedException());
+				// Connections of any server, and of other pools, may release memory, also
+				// without being closed, and do not tell this acceptor.
+				this.backoff.postponed(new MemoryBudget.ExhaustedException());
 				return false;
 			}
 			for (int i = 0; i < MAX_ACCEPTS; i++) {

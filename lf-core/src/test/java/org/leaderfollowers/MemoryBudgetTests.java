@@ -9,6 +9,8 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -54,6 +56,31 @@ class MemoryBudgetTests {
 		flood.forEach(Peer::close);
 		Engine.eventually().untilAsserted(() -> assertThat(pool.snapshot().bufferedBytes()).isZero());
 		assertThat(this.engine.connect(server).send("y".repeat(60_000) + "\n").readLine()).hasSize(60_000);
+	}
+
+	/**
+	 * Otherwise the clients of a server would wait for seconds although the connections
+	 * of another server have released the memory. With pauses that grow, the looks of the
+	 * test would take minutes.
+	 */
+	@Test
+	void aServerLooksForMemoryAgainAndAgainWhileItAcceptsNobody() {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(BUDGET));
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.handler((connection, message) -> connection.send(message)));
+		AtomicInteger looks = new AtomicInteger();
+		pool.memory().add(() -> {
+			looks.incrementAndGet();
+			return Stream.empty();
+		});
+		assertThat(pool.memory().reserve(BUDGET - 1)).isTrue();
+		Peer client = this.engine.connect(server).send("hello\n");
+		Engine.eventually().until(() -> looks.get() > 20);
+		assertThat(server.snapshot().acceptedConnections()).isZero();
+		pool.memory().release(BUDGET - 1);
+		assertThat(client.readLine()).isEqualTo("hello");
 	}
 
 	@Test

@@ -7,9 +7,10 @@ import org.leaderfollowers.internal.logging.RateLimit;
 import org.slf4j.event.Level;
 
 /**
- * Pauses an operation that fails, for a longer time after each failure. A socket that
- * cannot accept or receive stays ready, so an immediate retry would spin. One line is
- * logged when the first pause begins and one when the operation succeeds again.
+ * Pauses an operation that fails, for a longer time after each failure, or that has to be
+ * postponed. A socket that cannot accept or receive stays ready, so an immediate retry
+ * would spin. One line is logged when the first pause begins and one when the operation
+ * succeeds again.
  * <p>
  * The owner of the socket reports the results; any thread may ask whether the operation
  * pauses.
@@ -41,6 +42,9 @@ public final class RetryBackoff {
 
 	private int failures;
 
+	/** Whether it has paused since it succeeded last. */
+	private boolean paused;
+
 	/** Whether the failure was logged. */
 	private boolean announced;
 
@@ -67,17 +71,31 @@ public final class RetryBackoff {
 	 * @param cause the failure
 	 */
 	public void failed(Throwable cause) {
-		if (++this.failures <= this.toleratedFailures) {
-			return;
+		if (++this.failures > this.toleratedFailures) {
+			pause(cause, Math.min(this.pauseNanos * 2, LONGEST_PAUSE_NANOS));
 		}
+	}
+
+	/**
+	 * Records that the operation was not tried, because it lacks something that may be
+	 * there at any moment. It costs little to look again, so the pauses do not grow.
+	 * @param cause what it lacks
+	 */
+	public void postponed(Throwable cause) {
+		this.pauseNanos = FIRST_PAUSE_NANOS;
+		pause(cause, FIRST_PAUSE_NANOS);
+	}
+
+	private void pause(Throwable cause, long nextPauseNanos) {
 		if (isBackingOff() && System.nanoTime() - this.retryNanos < 0) {
 			// An attempt during the pause does not make the pause longer.
 			return;
 		}
-		boolean isFirst = this.pauseNanos == FIRST_PAUSE_NANOS;
+		boolean isFirst = !this.paused;
+		this.paused = true;
 		// Before the line, for which memory may be too short.
 		this.retryNanos = System.nanoTime() + this.pauseNanos;
-		this.pauseNanos = Math.min(this.pauseNanos * 2, LONGEST_PAUSE_NANOS);
+		this.pauseNanos = nextPauseNanos;
 		if (isFirst && this.log.tryAcquire() >= 0) {
 			this.announced = true;
 			EngineLog.INSTANCE.withoutBlocking(Level.WARN, this.warning, this.server, cause.toString());
@@ -87,6 +105,7 @@ public final class RetryBackoff {
 	/** Records a success. */
 	public void succeeded() {
 		this.failures = 0;
+		this.paused = false;
 		if (this.announced) {
 			this.announced = false;
 			EngineLog.INSTANCE.withoutBlocking(Level.INFO, this.allClear, this.server);

@@ -67,6 +67,20 @@ class RetryBackoffTests {
 	}
 
 	@Test
+	void whatIsPostponedIsTriedAgainAfterTheShortestPause() {
+		for (int i = 0; i < 5; i++) {
+			fail();
+		}
+		endPause();
+		for (int i = 0; i < 3; i++) {
+			long before = System.nanoTime();
+			this.backoff.postponed(new IOException("made for the test"));
+			assertThat(this.backoff.retryNanos()).isBetween(before + FIRST, System.nanoTime() + FIRST);
+			endPause();
+		}
+	}
+
+	@Test
 	void successEndsThePauseAndIsForgiving() {
 		for (int i = 0; i < 2; i++) {
 			fail();
