@@ -57,11 +57,12 @@ record HttpRequest(String method, String target, boolean persistentByDefault, Ma
 			if (colon < 0 || colon > end || !isToken(head.substring(at, colon))) {
 				throw invalid("A header field is not a name, a colon and a value");
 			}
-			String value = head.substring(colon + 1, end).strip();
+			String value = head.substring(colon + 1, end);
+			// Before stripping, which would also remove most control characters.
 			if (!value.chars().allMatch((c) -> c >= ' ' && c != 0x7f || c == '\t')) {
 				throw invalid("A header field contains a control character");
 			}
-			headers.merge(head.substring(at, colon).toLowerCase(Locale.ROOT), value,
+			headers.merge(head.substring(at, colon).toLowerCase(Locale.ROOT), value.strip(),
 					(first, second) -> first + ", " + second);
 			at = end + 2;
 		}

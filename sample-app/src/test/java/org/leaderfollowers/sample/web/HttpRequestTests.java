@@ -32,7 +32,8 @@ class HttpRequestTests {
 			"GET /\u00e9 HTTP/1.1~Host: a~~", "GET /\t HTTP/1.1~Host: a~~", "GET / HTTP/1.1~~",
 			"GET / HTTP/1.1~Host: a~Host: b~~", "GET / HTTP/1.0~Host: a~Host: a~~", "GET / HTTP/1.0~Host~~",
 			"GET / HTTP/1.0~Host : a~~", "GET / HTTP/1.0~: a~~", "GET / HTTP/1.0~X: a~ b~~", "GET / HTTP/1.0~X: a\0b~~",
-			"GET / HTTP/1.0~X: a\rb~~" })
+			"GET / HTTP/1.0~X: a\rb~~", "GET / HTTP/1.0~X: \013a~~", "GET / HTTP/1.0~X: a\f~~",
+			"GET / HTTP/1.0~X: a\r~~", "GET / HTTP/1.0~X: a\037~~" })
 	void refusesWhatIsNoRequest(String head) {
 		assertInvalid(() -> parse(head));
 	}
