@@ -14,8 +14,9 @@ import org.slf4j.event.Level;
 
 /**
  * The log lines that the peers and the handler of a server cause. Each kind has a rate
- * limit, so that it cannot fill a disk. A thread that accepts or reads never waits for
- * the log: it may lead, and it owns the socket. Any thread.
+ * limit, so that it cannot fill a disk. No thread of the pool waits for the log: it may
+ * lead, or own a socket, and if nobody reads the log, a line a second would soon keep all
+ * threads. Any thread.
  */
 final class ServerWarnings {
 
@@ -133,7 +134,7 @@ final class ServerWarnings {
 	void sentTooLate(Connection connection) {
 		long suppressed = this.late.tryAcquire();
 		if (suppressed >= 0) {
-			logger.warn(
+			logger.withoutBlocking(Level.WARN,
 					"A message for {} was not sent, because the shutdown has closed the connection already. If it "
 							+ "was a reply, announce it before the handler returns: Connection.owe(){}",
 					connection, RateLimit.heldBack(suppressed));
@@ -152,11 +153,12 @@ final class ServerWarnings {
 			return;
 		}
 		if (failure instanceof FramingException || failure instanceof ClientLimitException) {
-			logger.warn("{} is closed: {}{}", connection, failure.getMessage(), RateLimit.heldBack(suppressed));
+			logger.withoutBlocking(Level.WARN, "{} is closed: {}{}", connection, failure.getMessage(),
+					RateLimit.heldBack(suppressed));
 		}
 		else {
-			logger.error("{} is closed because its handler {} failed{}", connection, this.handlerName,
-					RateLimit.heldBack(suppressed), failure);
+			logger.withoutBlocking(Level.ERROR, "{} is closed because its handler {} failed{}", connection,
+					this.handlerName, RateLimit.heldBack(suppressed), failure);
 		}
 	}
 
@@ -218,12 +220,12 @@ final class ServerWarnings {
 			return;
 		}
 		if (failure instanceof FramingException || failure instanceof ClientLimitException) {
-			logger.warn("A message of {} was not handled: {}{}", connection, failure.getMessage(),
-					RateLimit.heldBack(suppressed));
+			logger.withoutBlocking(Level.WARN, "A message of {} was not handled: {}{}", connection,
+					failure.getMessage(), RateLimit.heldBack(suppressed));
 		}
 		else {
-			logger.error("A message of {} was not handled because its handler {} failed{}", connection,
-					this.handlerName, RateLimit.heldBack(suppressed), failure);
+			logger.withoutBlocking(Level.ERROR, "A message of {} was not handled because its handler {} failed{}",
+					connection, this.handlerName, RateLimit.heldBack(suppressed), failure);
 		}
 	}
 
@@ -233,11 +235,11 @@ final class ServerWarnings {
 			return;
 		}
 		if (failure instanceof ReplyRatioException) {
-			logger.warn("{}{}", failure.getMessage(), RateLimit.heldBack(suppressed));
+			logger.withoutBlocking(Level.WARN, "{}{}", failure.getMessage(), RateLimit.heldBack(suppressed));
 		}
 		else {
-			logger.error("{} was not handled because its handler {} failed{}", datagram, this.handlerName,
-					RateLimit.heldBack(suppressed), failure);
+			logger.withoutBlocking(Level.ERROR, "{} was not handled because its handler {} failed{}", datagram,
+					this.handlerName, RateLimit.heldBack(suppressed), failure);
 		}
 	}
 

@@ -11,6 +11,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -18,6 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -477,6 +481,38 @@ class HandlerFaultTests {
 			.asString()
 			.contains("NumberFormatException: For input string: \"1?2026-01-01 ERROR forged ?[2J\"")
 			.doesNotContain("\r", "\u001b");
+	}
+
+	/**
+	 * If nobody reads the output, each line would keep its thread, and a client that
+	 * causes one a second would soon have kept all of them.
+	 */
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 100_000 })
+	void noThreadOfThePoolWaitsForTheLog(int length) {
+		List<String> threads = new CopyOnWriteArrayList<>();
+		AppenderBase<ILoggingEvent> appender = new AppenderBase<>() {
+			@Override
+			protected void append(ILoggingEvent event) {
+				threads.add(event.getThreadName());
+			}
+		};
+		appender.start();
+		Logger logger = (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
+		logger.addAppender(appender);
+		try {
+			// A message that the handler does not handle, or that is too large.
+			TcpServer server = this.engine.lines(this.engine.pool(1, 2), (connection, message) -> {
+				throw new IllegalStateException("made for the test");
+			});
+			this.engine.connect(server).trySend("x".repeat(length) + "\n").awaitClosed();
+			Engine.eventually()
+				.untilAsserted(() -> assertThat(this.engine.log()).anyMatch((line) -> line.contains("is closed")));
+			Engine.eventually().untilAsserted(() -> assertThat(threads).containsOnly("lf-log"));
+		}
+		finally {
+			logger.detachAppender(appender);
+		}
 	}
 
 }
