@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.lang.ref.WeakReference;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -14,6 +15,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 
@@ -26,6 +28,7 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.promotion.Clock;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -327,6 +330,137 @@ class EvacuationTests {
 		server.evacuate(ONE);
 		leave(peer, "reply\nbye\n");
 		assertThat(server.awaitDrained(Engine.DEADLINE)).isTrue();
+	}
+
+	/**
+	 * Nothing but its timer makes the evacuation continue, also after a change of the
+	 * rate.
+	 */
+	@Test
+	void groupsFollowEachOtherByThemselves() {
+		TcpServer server = this.engine.lines(this.engine.pool(1, 1), this.guest);
+		List<Peer> peers = connect(server, 6);
+		server.evacuate(CloseRate.of("1/h"));
+		Engine.eventually().until(() -> this.guest.told(6) == 1);
+		server.evacuate(CloseRate.of("100/s"));
+		peers.forEach((peer) -> leave(peer, "bye\n"));
+		assertThat(server.awaitDrained(Engine.DEADLINE)).isTrue();
+	}
+
+	@Test
+	void groupsFollowEachOtherWhileEveryThreadWaitsForAMessage() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		TcpServer server = this.engine.lines(pool,
+				(connection, message) -> connection.send(connection.receive(Duration.ofHours(1))));
+		Peer waiting = this.engine.connect(server).send("wait\n");
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().anyMatch((thread) -> thread.waitsFor() != null));
+		List<Peer> idle = List.of(this.engine.connect(server), this.engine.connect(server));
+		Engine.eventually().until(() -> server.snapshot().openConnections() == 3);
+		server.evacuate(CloseRate.of("100/s"));
+		Engine.eventually().until(() -> server.snapshot().evacuation() == null);
+		assertThat(waiting.send("message\n").readTextToEnd()).isEqualTo("message\n");
+		idle.forEach((peer) -> leave(peer, ""));
+		assertThat(server.awaitDrained(Engine.DEADLINE)).isTrue();
+	}
+
+	@Test
+	void aConnectionThatWasToldIsNotLeftAlthoughItsHandlerRuns() {
+		TcpServer server = server(4);
+		List<Peer> peers = connect(server, 2);
+		peers.forEach((peer) -> peer.send("block\n"));
+		Engine.eventually().until(() -> this.guest.of(1).contains("block") && this.guest.of(2).contains("block"));
+		server.evacuate(ONE);
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(server.snapshot().evacuation()).isNotNull()
+				.extracting(ServerSnapshot.Evacuation::left)
+				.isEqualTo(1));
+		assertThat(server.snapshot().openConnections()).isEqualTo(2);
+	}
+
+	/**
+	 * The port is closed by force while the guard decides about a connection, so the
+	 * evacuation does not know of it.
+	 */
+	@ParameterizedTest
+	@ValueSource(booleans = { true, false })
+	void aConnectionThatIsAdmittedAfterTheEndOfTheEvacuationDrains(boolean drained) {
+		CountDownLatch admits = new CountDownLatch(1);
+		CountDownLatch gate = this.engine.gate();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.handler(this.guest)
+			.connectionGuard((client) -> {
+				admits.countDown();
+				Engine.pass(gate);
+				return () -> {
+				};
+			}));
+		Peer peer = this.engine.connect(server);
+		Engine.pass(admits);
+		CompletableFuture<Boolean> begun = CompletableFuture.supplyAsync(() -> server.evacuate(ONE),
+				(task) -> new Thread(task).start());
+		Engine.eventually().until(() -> server.snapshot().state() == ServerSnapshot.State.DRAINING);
+		if (drained) {
+			// Before the evacuation has begun, because it waits for the port.
+			server.drain(Duration.ZERO);
+		}
+		assertThat(begun.join()).isTrue();
+		Engine.eventually().until(() -> server.snapshot().evacuation() == null);
+		assertThat(server.evacuate(ONE)).isFalse();
+		gate.countDown();
+		leave(peer, "bye\n");
+		assertThat(server.awaitDrained(Engine.DEADLINE)).isTrue();
+	}
+
+	@Test
+	void anEvacuationThatFailsContinuesLater() {
+		AtomicBoolean fails = new AtomicBoolean(true);
+		Clock failing = new Clock() {
+
+			@Override
+			public long nanoTime() {
+				if (fails.get() && StackWalker.getInstance()
+					.walk((frames) -> frames
+						.anyMatch((frame) -> frame.getClassName().equals(Evacuation.class.getName())))) {
+					fails.set(false);
+					throw new OutOfMemoryError("made for the test");
+				}
+				return super.nanoTime();
+			}
+
+		};
+		TcpServer server = this.engine
+			.lines(this.engine.pool(LeaderFollowersPool.builder().threads(1, 1).clock(failing)), this.guest);
+		List<Peer> peers = connect(server, 3);
+		server.evacuate(CloseRate.of("100/s"));
+		peers.forEach((peer) -> leave(peer, "bye\n"));
+		assertThat(server.awaitDrained(Engine.DEADLINE)).isTrue();
+		assertThat(fails).isFalse();
+		assertThat(this.engine.log())
+			.anyMatch((line) -> line.startsWith("ERROR The evacuation of server 'default' failed; it continues later"));
+	}
+
+	@Test
+	void theTimerOfAnEvacuationThatADrainHasEndedKeepsNothing() {
+		WeakReference<MessageHandler> handler = drainedInAnEvacuation();
+		Engine.eventually().until(() -> {
+			System.gc();
+			return handler.refersTo(null);
+		});
+	}
+
+	private WeakReference<MessageHandler> drainedInAnEvacuation() {
+		Guest handler = new Guest();
+		TcpServer server = this.engine.lines(this.engine.pool(1, 1), handler);
+		List<Peer> peers = List.of(this.engine.connect(server), this.engine.connect(server));
+		handler.await(2);
+		server.evacuate(CloseRate.of("1/h"));
+		Engine.eventually().until(() -> handler.told(2) == 1);
+		server.drain(Duration.ZERO);
+		peers.forEach((peer) -> leave(peer, "bye\n"));
+		assertThat(server.close(Engine.DEADLINE)).isTrue();
+		return new WeakReference<>(handler);
 	}
 
 	/**
