@@ -47,6 +47,37 @@ class PoolThreadsTests {
 		Engine.pass(this.pool.participates);
 	}
 
+	@Test
+	void aNewThreadHasNothingOfTheThreadThatStartsIt() {
+		this.pool.isShort = false;
+		Thread starter = Thread.currentThread();
+		ClassLoader loader = starter.getContextClassLoader();
+		starter.setContextClassLoader(null);
+		this.pool.inherited.set("of the request that is being handled");
+		try {
+			this.pool.threads.startMinimum();
+			Engine.pass(this.pool.participates);
+		}
+		finally {
+			starter.setContextClassLoader(loader);
+			this.pool.inherited.remove();
+		}
+		assertThat(this.pool.inheritance).hasValueSatisfying((inheritance) -> {
+			assertThat(inheritance.loader()).as("that of the thread that built the pool").isSameAs(loader);
+			assertThat(inheritance.local()).isNull();
+			assertThat(inheritance.daemon()).isFalse();
+		});
+	}
+
+	@Test
+	void theWatchdogReplacesAThreadThatHasEnded() {
+		this.pool.threads.startMinimum();
+		Engine.eventually().until(() -> this.pool.ended.get() == 1);
+		this.pool.isShort = false;
+		new PoolWatchdog(this.pool.options, this.pool.sets, this.pool.threads, new PoolListeners(List.of())).look();
+		Engine.pass(this.pool.participates);
+	}
+
 	/** If a handler of the engine fails, it needs the participant. */
 	@Test
 	void aThreadThatStandsInForALeaderParticipatesMeanwhile() {
@@ -76,8 +107,14 @@ class PoolThreadsTests {
 		}
 	}
 
+	/** The attributes of a new thread that may depend on the thread that starts it. */
+	private record Inheritance(@Nullable ClassLoader loader, @Nullable String local, boolean daemon) {
+	}
+
 	/** A pool of one thread and one handle set that has no leader. */
 	private static final class Pool implements PoolThreads.Pool {
+
+		private final PoolOptions options;
 
 		private final PoolThreads threads;
 
@@ -92,15 +129,19 @@ class PoolThreadsTests {
 
 		private volatile boolean isShort = true;
 
+		private final InheritableThreadLocal<@Nullable String> inherited = new InheritableThreadLocal<>();
+
+		private volatile Optional<Inheritance> inheritance = Optional.empty();
+
 		private Optional<Participant> looking = Optional.empty();
 
 		Pool() {
-			PoolOptions options = new PoolOptions("test", new PoolSettings(1, 1, false, 1, 0), Duration.ofHours(1),
+			this.options = new PoolOptions("test", new PoolSettings(1, 1, false, 1, 0), Duration.ofHours(1),
 					Thread.NORM_PRIORITY, 1, false, List.of(), 1, PromotionOrder.LIFO, 1L << 20,
 					new NestedUpcalls.Options(NestedDispatch.NEVER, 1, new NestingGuard() {
 					}), List.of(), Clock.SYSTEM, SelectorProvider.provider(), ProcessorTime.SYSTEM,
 					new PoolWatchdog.Options(0, 0));
-			this.threads = new PoolThreads(options, new MemoryBudget(1L << 20), new FailureLog());
+			this.threads = new PoolThreads(this.options, new MemoryBudget(1L << 20), new FailureLog());
 			this.threads.of(this);
 			this.promotion = new PromotionProtocol(new Leadership[] { this.sets.get(0).leadership },
 					PromotionOrder.LIFO.followers(), this.threads.members(), this.threads,
@@ -138,6 +179,9 @@ class PoolThreadsTests {
 
 		@Override
 		public void participate(Participant me) {
+			Thread thread = Thread.currentThread();
+			this.inheritance = Optional
+				.of(new Inheritance(thread.getContextClassLoader(), this.inherited.get(), thread.isDaemon()));
 			this.participates.countDown();
 			this.promotion.stop();
 		}

@@ -7,8 +7,10 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 
 import org.junit.jupiter.api.Test;
@@ -163,7 +165,14 @@ class PoolWatchdogTests {
 			pool.watchdog.look();
 			assertThat(pool.snapshot().alarms()).isEmpty();
 		});
+		HandleSet set = pool.handleSets().iterator().next();
+		long returned = set.nowNanos();
+		clock.advance(SECOND);
+		set.wakeLeader();
+		Engine.eventually().until(() -> set.nowNanos() != returned);
+		pool.watchdog.look();
 		assertThat(this.told).hasSize(1);
+		assertThat(this.engine.log()).filteredOn((line) -> line.endsWith("is served again")).hasSize(1);
 	}
 
 	@Test
@@ -233,6 +242,7 @@ class PoolWatchdogTests {
 		assertThat(pool.snapshot().alarms()).isEmpty();
 		clock.advance(SECOND);
 		pool.watchdog.look();
+		assertThat(pool.snapshot().alarms()).hasSize(1);
 		clock.advance(SECOND);
 		pool.watchdog.look();
 		assertThat(pool.snapshot().alarms()).singleElement().satisfies((alarm) -> {
@@ -246,6 +256,96 @@ class PoolWatchdogTests {
 			pool.watchdog.look();
 			assertThat(pool.snapshot().alarms()).isEmpty();
 		});
+	}
+
+	/**
+	 * A server whose handlers wait until the test lets them go on, one after the other.
+	 */
+	private TcpServer stepping(LeaderFollowersPool pool, Semaphore inside, Semaphore steps) {
+		CountDownLatch end = this.engine.gate();
+		return this.engine.lines(pool, (connection, message) -> {
+			inside.release();
+			Engine.eventually().until(() -> steps.tryAcquire() || end.getCount() == 0);
+			connection.send(message);
+		});
+	}
+
+	@Test
+	void handlersOfOneConnectionAreNotOneSlowHandler() throws Exception {
+		TestClock clock = new TestClock();
+		Semaphore inside = new Semaphore(0);
+		Semaphore steps = new Semaphore(0);
+		LeaderFollowersPool pool = this.engine
+			.pool(builder(1, 1).clock(clock).slowHandlerAfter(Duration.ofSeconds(60)));
+		Peer peer = this.engine.connect(stepping(pool, inside, steps)).send("1\n");
+		inside.acquire();
+		pool.watchdog.look();
+		clock.advance(Duration.ofSeconds(40));
+		steps.release();
+		assertThat(peer.readLine()).isEqualTo("1");
+		peer.send("2\n");
+		inside.acquire();
+		pool.watchdog.look();
+		clock.advance(Duration.ofSeconds(40));
+		pool.watchdog.look();
+		assertThat(pool.snapshot().alarms()).isEmpty();
+		clock.advance(Duration.ofSeconds(20));
+		pool.watchdog.look();
+		assertThat(pool.snapshot().alarms()).hasSize(1);
+		steps.release();
+		assertThat(peer.readLine()).isEqualTo("2");
+		peer.close();
+		assertThat(pool.close(Engine.DEADLINE)).isTrue();
+		assertThat(pool.snapshot().alarms()).isEmpty();
+	}
+
+	@Test
+	void threadThatHasLeftIsNotSlow() throws Exception {
+		TestClock clock = new TestClock();
+		Semaphore inside = new Semaphore(0);
+		Semaphore steps = new Semaphore(0);
+		LeaderFollowersPool pool = this.engine
+			.pool(builder(1, 1).clock(clock).slowHandlerAfter(Duration.ofSeconds(60)));
+		TcpServer server = stepping(pool, inside, steps);
+		Thread joined = new Thread(() -> pool.join(SECOND), "joined");
+		joined.start();
+		Engine.eventually().until(() -> pool.snapshot().threads().size() == 2);
+		List<Peer> peers = List.of(this.engine.connect(server).send("1\n"), this.engine.connect(server).send("2\n"));
+		inside.acquire(2);
+		pool.watchdog.look();
+		clock.advance(SECOND);
+		steps.release(2);
+		peers.forEach(Peer::readLine);
+		joined.join();
+		Engine.awaitIdle(pool);
+		clock.advance(Duration.ofSeconds(60));
+		pool.watchdog.look();
+		assertThat(pool.snapshot().alarms()).isEmpty();
+	}
+
+	@Test
+	void interruptOfAListenerDoesNotStay() {
+		AtomicReference<Thread> watching = new AtomicReference<>();
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 2).slowHandlerAfter(SECOND).listener(new PoolListener() {
+
+				@Override
+				public void handedOff(PromotionKind kind, long vacancyNanos) {
+				}
+
+				@Override
+				public void alarmed(PoolAlarm alarm) {
+					Thread.currentThread().interrupt();
+					watching.set(Thread.currentThread());
+				}
+
+			}));
+		CountDownLatch gate = this.engine.gate();
+		TcpServer server = this.engine.lines(pool, (connection, message) -> Engine.pass(gate));
+		this.engine.connect(server).send("x\n");
+		Engine.eventually().until(() -> watching.get() != null);
+		// With its interrupt status, the thread would not park.
+		Engine.eventually().until(() -> !watching.get().isInterrupted());
 	}
 
 	@Test

@@ -1,5 +1,7 @@
 package org.leaderfollowers.internal.lifecycle;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -7,6 +9,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Engine;
 import org.leaderfollowers.internal.promotion.Clock;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -49,6 +52,13 @@ class QuiescenceTests {
 	}
 
 	@Test
+	void aHandlerThatHasGivenUpCountsAgain() {
+		this.running.set(2);
+		assertThat(await(true, 0)).isFalse();
+		assertThat(await(true, 0)).isFalse();
+	}
+
+	@Test
 	void otherCallersWaitForHandlersThatWait() throws Exception {
 		this.running.set(1);
 		CompletableFuture<Boolean> other = inItsOwnThread(() -> await(false, 30));
@@ -57,6 +67,25 @@ class QuiescenceTests {
 		this.running.set(0);
 		this.quiescence.changed();
 		assertThat(other.get(30, TimeUnit.SECONDS)).isTrue();
+	}
+
+	@Test
+	void allThreadsThatWaitNoticeAChange() throws Exception {
+		this.running.set(1);
+		List<CompletableFuture<Boolean>> rests = new ArrayList<>();
+		for (int i = 0; i < 2; i++) {
+			CompletableFuture<Boolean> rest = new CompletableFuture<>();
+			Thread waiting = new Thread(() -> rest.complete(await(false, 3600)));
+			waiting.setDaemon(true);
+			waiting.start();
+			Engine.eventually().until(() -> waiting.getState() == Thread.State.TIMED_WAITING);
+			rests.add(rest);
+		}
+		this.running.set(0);
+		this.quiescence.changed();
+		for (CompletableFuture<Boolean> rest : rests) {
+			assertThat(rest.get(60, TimeUnit.SECONDS)).isTrue();
+		}
 	}
 
 	@Test

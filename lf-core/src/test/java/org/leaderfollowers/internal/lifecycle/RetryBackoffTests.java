@@ -3,7 +3,13 @@ package org.leaderfollowers.internal.lifecycle;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.logging.EngineLog;
+import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -91,6 +97,31 @@ class RetryBackoffTests {
 			assertThat(this.backoff.isBackingOff()).isFalse();
 			assertThat(this.backoff.retryNanos()).isEqualTo(RetryBackoff.NOT_BACKING_OFF);
 		}
+	}
+
+	@Test
+	void oneLineSaysThatItFailsAndOneThatItWorksAgain() {
+		Logger logger = (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
+		ListAppender<ILoggingEvent> lines = new ListAppender<>();
+		lines.start();
+		// Another thread writes the lines, so some of an earlier test may be left.
+		EngineLog.INSTANCE.flush(60_000);
+		logger.setLevel(Level.INFO);
+		logger.addAppender(lines);
+		try {
+			for (int i = 0; i < 4; i++) {
+				fail();
+			}
+			this.backoff.succeeded();
+			this.backoff.succeeded();
+			EngineLog.INSTANCE.flush(60_000);
+		}
+		finally {
+			logger.detachAppender(lines);
+			logger.setLevel(null);
+		}
+		assertThat(lines.list).extracting(ILoggingEvent::getFormattedMessage)
+			.containsExactly("Server 'test' fails: java.io.IOException: made for the test", "Server 'test' works");
 	}
 
 }
