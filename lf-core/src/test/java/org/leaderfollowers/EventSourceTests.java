@@ -14,15 +14,24 @@ import java.util.concurrent.Delayed;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Function;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
+import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
@@ -41,6 +50,20 @@ class EventSourceTests {
 	private final BlockingQueue<String> queue = new LinkedBlockingQueue<>();
 
 	private final List<String> handled = new CopyOnWriteArrayList<>();
+
+	@BeforeEach
+	void logInformation() {
+		engineLogger().setLevel(Level.INFO);
+	}
+
+	@AfterEach
+	void logWarnings() {
+		engineLogger().setLevel(null);
+	}
+
+	private static Logger engineLogger() {
+		return (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
+	}
 
 	private LeaderFollowersPool pool(int min, int max) {
 		return this.engine.pool(LeaderFollowersPool.builder().threads(min, max).handleSets(1).eventSources("events"));
@@ -381,6 +404,7 @@ class EventSourceTests {
 		this.queue.add("event");
 		failure.set(null);
 		awaitHandled("event");
+		assertThat(this.engine.log()).contains("INFO Event source 'events' works again");
 	}
 
 	private static EventSource<String> source(EventSource<String> inner, AtomicInteger attempts,
@@ -653,16 +677,237 @@ class EventSourceTests {
 			pool.join(Engine.DEADLINE);
 			interrupted.complete(Thread.currentThread().isInterrupted());
 		}, "joined").start();
-		Engine.eventually()
-			.until(() -> pool.snapshot()
-				.threads()
-				.stream()
-				.anyMatch((thread) -> thread.name().equals("joined") && thread.role() == ThreadRole.FOLLOWER));
+		awaitJoined(pool);
 		this.queue.add("block");
 		awaitHandled("event false");
 		gate.countDown();
 		assertThat(pool.close(Engine.DEADLINE)).isTrue();
 		assertThat(interrupted.get(30, TimeUnit.SECONDS)).isTrue();
+	}
+
+	/** A source that calls the given code in each wait, and knows no wake-up. */
+	private static EventSource<String> awaiting(Function<Duration, @Nullable String> wait) {
+		return new EventSource<>() {
+
+			@Override
+			public @Nullable String await(Duration timeout) {
+				return wait.apply(timeout);
+			}
+
+			@Override
+			public void wakeup() {
+			}
+
+		};
+	}
+
+	private static @Nullable String waitShortly() {
+		LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
+		return null;
+	}
+
+	/** Each second return comes with an event, or after a wait. */
+	@ParameterizedTest
+	@ValueSource(booleans = { true, false })
+	void aSourceThatSometimesReturnsAtOnceWorks(boolean withEvents) {
+		LeaderFollowersPool pool = pool(2, 4);
+		AtomicInteger returns = new AtomicInteger();
+		AtomicLong since = new AtomicLong();
+		pool.register("events", awaiting((timeout) -> {
+			if (returns.getAndIncrement() == 0) {
+				since.set(System.nanoTime());
+			}
+			boolean atOnce = returns.get() % 2 == 0;
+			return atOnce ? null : withEvents ? "event" : waitShortly();
+		}), (event) -> {
+		});
+		Engine.eventually()
+			.until(() -> returns.get() > 1200 && System.nanoTime() - since.get() > TimeUnit.MILLISECONDS.toNanos(600));
+		assertThat(source(pool).sourceFailures()).isZero();
+	}
+
+	@Test
+	void aSourceThatWaitsAgainWorks() {
+		LeaderFollowersPool pool = pool(2, 4);
+		AtomicInteger attempts = new AtomicInteger();
+		pool.register("events", awaiting((timeout) -> {
+			if (attempts.getAndIncrement() == 0) {
+				throw new IllegalStateException("made for the test");
+			}
+			return waitShortly();
+		}), this.handled::add);
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log()).contains("INFO Event source 'events' works again"));
+	}
+
+	@Test
+	void aPauseOfAFailedSourceEndsWithTheSource() throws Exception {
+		TestClock clock = new TestClock();
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(1).eventSources("events").clock(clock));
+		pool.register("events", awaiting((timeout) -> {
+			throw new IllegalStateException("made for the test");
+		}), this.handled::add);
+		Engine.eventually().until(() -> {
+			Thread leader = thread(source(pool).leader());
+			return leader != null && clock.waits(leader) > 0;
+		});
+		CompletableFuture<Boolean> ended = CompletableFuture
+			.supplyAsync(() -> pool.deregister("events", Engine.DEADLINE), (task) -> new Thread(task).start());
+		try {
+			assertThat(ended.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+		}
+		finally {
+			clock.advance(Duration.ofDays(1));
+		}
+	}
+
+	private static @Nullable Thread thread(@Nullable String name) {
+		return Thread.getAllStackTraces()
+			.keySet()
+			.stream()
+			.filter((thread) -> thread.getName().equals(name))
+			.findFirst()
+			.orElse(null);
+	}
+
+	@Test
+	void aSourceWhoseWakeupFailsCanEnd() {
+		LeaderFollowersPool pool = pool(2, 4);
+		EventSource<String> inner = EventSource.of(this.queue);
+		pool.register("events", new EventSource<String>() {
+
+			@Override
+			public @Nullable String await(Duration timeout) throws Exception {
+				return inner.await(timeout);
+			}
+
+			@Override
+			public void wakeup() {
+				inner.wakeup();
+				throw new IllegalStateException("made for the test");
+			}
+
+		}, this.handled::add);
+		Engine.awaitIdle(pool);
+		assertThat(pool.deregister("events", Engine.DEADLINE)).isTrue();
+		assertThat(this.engine.log())
+			.anyMatch((line) -> line.startsWith("ERROR Waking the leader of event source 'events' failed"));
+	}
+
+	// Other threads
+
+	/**
+	 * Both threads of the pool lead, so the joined one follows. Then it leads the source.
+	 */
+	private Thread joinToLead(LeaderFollowersPool pool, Duration time, CompletableFuture<Boolean> interrupted) {
+		Engine.awaitIdle(pool);
+		Thread joined = new Thread(() -> {
+			pool.join(time);
+			interrupted.complete(Thread.currentThread().isInterrupted());
+		}, "joined");
+		joined.start();
+		awaitJoined(pool);
+		this.queue.add("block");
+		return joined;
+	}
+
+	private static void awaitJoined(LeaderFollowersPool pool) {
+		Engine.eventually()
+			.until(() -> pool.snapshot()
+				.threads()
+				.stream()
+				.anyMatch((thread) -> thread.name().equals("joined") && thread.role() == ThreadRole.FOLLOWER));
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { true, false })
+	void anInterruptOfTheApplicationIsRestoredButNotThatOfAWakeUp(boolean ofApplication) throws Exception {
+		LeaderFollowersPool pool = pool(2, 3);
+		CountDownLatch gate = this.engine.gate();
+		pool.register("events", EventSource.of(this.queue), 2, (event) -> Engine.pass(gate));
+		CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+		Thread joined = joinToLead(pool, Engine.DEADLINE.multipliedBy(2), interrupted);
+		// Usually the joined thread leads the source; the result is the same if it does
+		// not.
+		Engine.eventually().until(() -> {
+			PoolSnapshot snapshot = pool.snapshot();
+			EventSourceSnapshot source = snapshot.eventSources().get(0);
+			return source.handling() == 1 && snapshot.threads()
+				.stream()
+				.anyMatch((thread) -> thread.name().equals(source.leader()) && thread.handle() == null);
+		});
+		boolean leads = joined.getName().equals(source(pool).leader());
+		Engine.eventually().until(() -> !leads || joined.getState() == Thread.State.TIMED_WAITING);
+		if (ofApplication) {
+			joined.interrupt();
+			Engine.eventually().until(() -> !leads || !joined.isInterrupted());
+		}
+		gate.countDown();
+		assertThat(pool.close(Engine.DEADLINE)).isTrue();
+		assertThat(interrupted.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isEqualTo(ofApplication);
+	}
+
+	@Test
+	void aSourceWaitsForTenSecondsAtMostAndNotLongerThanItsLeader() throws Exception {
+		LeaderFollowersPool pool = pool(2, 3);
+		CountDownLatch gate = this.engine.gate();
+		List<Duration> ofPool = new CopyOnWriteArrayList<>();
+		List<Duration> ofJoined = new CopyOnWriteArrayList<>();
+		EventSource<String> inner = EventSource.of(this.queue);
+		pool.register("events", new EventSource<String>() {
+
+			@Override
+			public @Nullable String await(Duration timeout) throws Exception {
+				(Thread.currentThread().getName().equals("joined") ? ofJoined : ofPool).add(timeout);
+				return inner.await(timeout);
+			}
+
+			@Override
+			public void wakeup() {
+				inner.wakeup();
+			}
+
+		}, 2, (event) -> Engine.pass(gate));
+		CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+		joinToLead(pool, Duration.ofSeconds(9), interrupted);
+		Engine.eventually().until(() -> !ofJoined.isEmpty() || interrupted.isDone());
+		gate.countDown();
+		assertThat(pool.close(Engine.DEADLINE)).isTrue();
+		assertThat(ofPool).allSatisfy((time) -> assertThat(time).isBetween(Duration.ZERO, Duration.ofSeconds(10)));
+		assertThat(ofJoined).allSatisfy((time) -> assertThat(time).isBetween(Duration.ZERO, Duration.ofSeconds(9)));
+	}
+
+	@Test
+	void threadsThatWaitForMessagesDoNotLeadASource() {
+		LeaderFollowersPool pool = pool(3, 3);
+		CountDownLatch gate = this.engine.gate();
+		TcpServer server = this.engine.lines(pool,
+				(connection, message) -> connection.send(connection.receive(Duration.ofHours(1))));
+		pool.register("events", EventSource.of(this.queue), (event) -> Engine.pass(gate));
+		List<Peer> peers = List.of(this.engine.connect(server).send("wait\n"),
+				this.engine.connect(server).send("wait\n"));
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().filter((thread) -> thread.waitsFor() != null).count() == 2);
+		this.queue.add("block");
+		Engine.eventually().until(() -> source(pool).handling() == 1);
+		assertThat(peers.get(0).send("first\n").readLine()).isEqualTo("first");
+		assertThat(peers.get(1).send("second\n").readLine()).isEqualTo("second");
+		gate.countDown();
+	}
+
+	@Test
+	void aHandlerThatEndsAnotherSourceWaitsForItsHandlers() {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(4, 4).handleSets(1).eventSources("events", "others"));
+		CountDownLatch gate = this.engine.gate();
+		pool.register("others", EventSource.of(this.queue), (event) -> Engine.pass(gate));
+		this.queue.add("block");
+		Engine.eventually().until(() -> pool.snapshot().eventSources().get(1).handling() == 1);
+		AtomicReference<@Nullable Boolean> ended = new AtomicReference<>();
+		pool.register("events", EventSource.of(new LinkedBlockingQueue<>(List.of("end"))),
+				(event) -> ended.set(pool.deregister("others", Duration.ofMillis(20))));
+		Engine.eventually().untilAsserted(() -> assertThat(ended.get()).isFalse());
 	}
 
 	// Mistakes
