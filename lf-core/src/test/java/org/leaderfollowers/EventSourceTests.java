@@ -642,8 +642,8 @@ class EventSourceTests {
 
 	@Test
 	void anInterruptThatComesWithAnEventIsRestoredAndDoesNotReachTheHandler() throws Exception {
-		LeaderFollowersPool pool = pool(2, 3);
 		CountDownLatch gate = this.engine.gate();
+		LeaderFollowersPool pool = poolWithBlockedThread(gate);
 		EventSource<String> source = EventSource.of(this.queue);
 		pool.register("events", new EventSource<String>() {
 
@@ -669,16 +669,8 @@ class EventSourceTests {
 				this.handled.add(event + " " + Thread.currentThread().isInterrupted());
 			}
 		});
-		// Each of the two threads leads, so that the joined one has to follow.
-		Engine.eventually()
-			.until(() -> source(pool).leader() != null && pool.snapshot().handleSets().get(0).leader() != null);
 		CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
-		new Thread(() -> {
-			pool.join(Engine.DEADLINE);
-			interrupted.complete(Thread.currentThread().isInterrupted());
-		}, "joined").start();
-		awaitJoined(pool);
-		this.queue.add("block");
+		joinToLead(pool, Engine.DEADLINE, interrupted);
 		awaitHandled("event false");
 		gate.countDown();
 		assertThat(pool.close(Engine.DEADLINE)).isTrue();
@@ -797,11 +789,30 @@ class EventSourceTests {
 
 	// Other threads
 
+	/** A pool of three threads, of which one waits at a gate. */
+	private LeaderFollowersPool poolWithBlockedThread(CountDownLatch gate) {
+		LeaderFollowersPool pool = pool(3, 3);
+		CountDownLatch blocks = new CountDownLatch(1);
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			blocks.countDown();
+			Engine.pass(gate);
+		});
+		this.engine.connect(server).send("block\n");
+		Engine.pass(blocks);
+		return pool;
+	}
+
 	/**
-	 * Both threads of the pool lead, so the joined one follows. Then it leads the source.
+	 * Joins a pool whose other two threads lead, so the joined one follows. Then it leads
+	 * the source.
 	 */
 	private Thread joinToLead(LeaderFollowersPool pool, Duration time, CompletableFuture<Boolean> interrupted) {
-		Engine.awaitIdle(pool);
+		Engine.eventually()
+			.until(() -> pool.snapshot()
+				.threads()
+				.stream()
+				.filter((thread) -> thread.role() == ThreadRole.LEADER && thread.handle() == null)
+				.count() == 2);
 		Thread joined = new Thread(() -> {
 			pool.join(time);
 			interrupted.complete(Thread.currentThread().isInterrupted());
@@ -823,25 +834,17 @@ class EventSourceTests {
 	@ParameterizedTest
 	@ValueSource(booleans = { true, false })
 	void anInterruptOfTheApplicationIsRestoredButNotThatOfAWakeUp(boolean ofApplication) throws Exception {
-		LeaderFollowersPool pool = pool(2, 3);
 		CountDownLatch gate = this.engine.gate();
+		LeaderFollowersPool pool = poolWithBlockedThread(gate);
 		pool.register("events", EventSource.of(this.queue), 2, (event) -> Engine.pass(gate));
 		CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
 		Thread joined = joinToLead(pool, Engine.DEADLINE.multipliedBy(2), interrupted);
-		// Usually the joined thread leads the source; the result is the same if it does
-		// not.
-		Engine.eventually().until(() -> {
-			PoolSnapshot snapshot = pool.snapshot();
-			EventSourceSnapshot source = snapshot.eventSources().get(0);
-			return source.handling() == 1 && snapshot.threads()
-				.stream()
-				.anyMatch((thread) -> thread.name().equals(source.leader()) && thread.handle() == null);
-		});
-		boolean leads = joined.getName().equals(source(pool).leader());
-		Engine.eventually().until(() -> !leads || joined.getState() == Thread.State.TIMED_WAITING);
+		Engine.eventually()
+			.until(() -> joined.getName().equals(source(pool).leader())
+					&& joined.getState() == Thread.State.TIMED_WAITING);
 		if (ofApplication) {
 			joined.interrupt();
-			Engine.eventually().until(() -> !leads || !joined.isInterrupted());
+			Engine.eventually().until(() -> !joined.isInterrupted());
 		}
 		gate.countDown();
 		assertThat(pool.close(Engine.DEADLINE)).isTrue();
@@ -850,8 +853,8 @@ class EventSourceTests {
 
 	@Test
 	void aSourceWaitsForTenSecondsAtMostAndNotLongerThanItsLeader() throws Exception {
-		LeaderFollowersPool pool = pool(2, 3);
 		CountDownLatch gate = this.engine.gate();
+		LeaderFollowersPool pool = poolWithBlockedThread(gate);
 		List<Duration> ofPool = new CopyOnWriteArrayList<>();
 		List<Duration> ofJoined = new CopyOnWriteArrayList<>();
 		EventSource<String> inner = EventSource.of(this.queue);
