@@ -2,7 +2,9 @@ package org.leaderfollowers.spring.handler;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
@@ -34,10 +36,14 @@ import org.springframework.validation.method.MethodValidationResult;
  * type of exception that is thrown at one place in the code. Each kind is logged at once,
  * and then at most once in ten seconds. Therefore neither a hostile peer nor a broken
  * handler can fill a disk, and frequent failures do not hide a rare one.
+ * <p>
+ * If nobody reads the log, at most one thread waits for it; see {@link Output}.
  */
 final class FailureLog {
 
 	private static final Log logger = LogFactory.getLog(FailureLog.class);
+
+	private static final Output OUTPUT = new Output();
 
 	/** Bounds the memory: all further kinds count as one. */
 	private static final int MAX_KINDS = 100;
@@ -67,7 +73,8 @@ final class FailureLog {
 	void log(Connection connection, Throwable failure) {
 		if (failure instanceof IOException) {
 			// Broken connections are normal, so they are not logged in production.
-			logger.debug("%s failed".formatted(connection), Printable.of(failure));
+			String line = "%s failed".formatted(connection);
+			OUTPUT.write(() -> logger.debug(line, Printable.of(failure)));
 			return;
 		}
 		String more = next(failure);
@@ -79,11 +86,13 @@ final class FailureLog {
 				: "%s is closed".formatted(connection);
 		if (isOfThePeer(failure)) {
 			// The causes are left out, because they may quote the message.
-			logger.warn("%s, since '%s' did not handle %s: %s%s".formatted(consequence, this.handler,
-					failure.getClass().getSimpleName(), describe(failure), more));
+			String line = "%s, since '%s' did not handle %s: %s%s".formatted(consequence, this.handler,
+					failure.getClass().getSimpleName(), describe(failure), more);
+			OUTPUT.write(() -> logger.warn(line));
 		}
 		else {
-			logger.error("%s, since '%s' failed%s".formatted(consequence, this.handler, more), Printable.of(failure));
+			String line = "%s, since '%s' failed%s".formatted(consequence, this.handler, more);
+			OUTPUT.write(() -> logger.error(line, Printable.of(failure)));
 		}
 	}
 
@@ -103,10 +112,12 @@ final class FailureLog {
 		String line = "The handling of %s of %s by '%s' failed".formatted(failure.getClass().getSimpleName(),
 				connection, this.handler);
 		if (isOfThePeer(second)) {
-			logger.warn("%s with %s: %s%s".formatted(line, second.getClass().getSimpleName(), describe(second), more));
+			String whole = "%s with %s: %s%s".formatted(line, second.getClass().getSimpleName(), describe(second),
+					more);
+			OUTPUT.write(() -> logger.warn(whole));
 		}
 		else {
-			logger.error(line + more, Printable.of(second));
+			OUTPUT.write(() -> logger.error(line + more, Printable.of(second)));
 		}
 	}
 
@@ -142,6 +153,66 @@ final class FailureLog {
 	private static String kind(Throwable failure) {
 		StackTraceElement[] trace = failure.getStackTrace();
 		return failure.getClass().getName() + ((trace.length > 0) ? trace[0].toString() : "");
+	}
+
+	/**
+	 * Lets one thread write at a time. The log may block for ever, and each thread that
+	 * waits for it is one less that serves. Lines of other threads are therefore left to
+	 * the one that writes.
+	 */
+	private static final class Output {
+
+		/** The maximum number of lines that wait. Further ones are dropped. */
+		private static final int CAPACITY = 1000;
+
+		private final Queue<Runnable> waiting = new ArrayDeque<>();
+
+		private boolean writing;
+
+		private long dropped;
+
+		void write(Runnable line) {
+			if (!beginOrLeave(line)) {
+				return;
+			}
+			for (Runnable next = line; next != null; next = nextOrEnd()) {
+				try {
+					next.run();
+				}
+				catch (Throwable ex) {
+					// The line is lost. The others must not be, nor the right to write.
+				}
+			}
+		}
+
+		private synchronized boolean beginOrLeave(Runnable line) {
+			if (!this.writing) {
+				this.writing = true;
+				return true;
+			}
+			if (this.waiting.size() < CAPACITY) {
+				this.waiting.add(line);
+			}
+			else {
+				this.dropped++;
+			}
+			return false;
+		}
+
+		/** A thread that comes later either leaves its line here in time, or writes. */
+		private synchronized @Nullable Runnable nextOrEnd() {
+			long lost = this.dropped;
+			Runnable next = this.waiting.poll();
+			if (next == null && lost > 0) {
+				this.dropped = 0;
+				return () -> logger
+					.warn("%d lines about failures were dropped, because the log accepted none for a while"
+						.formatted(lost));
+			}
+			this.writing = next != null;
+			return next;
+		}
+
 	}
 
 	/**

@@ -11,11 +11,15 @@ import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
 import jakarta.validation.ConstraintViolation;
 import jakarta.validation.ConstraintViolationException;
 import jakarta.validation.Valid;
@@ -36,6 +40,7 @@ import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.interceptor.HandlerCallInterceptor;
 import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
+import org.slf4j.LoggerFactory;
 
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -266,6 +271,53 @@ class FailureTests {
 			assertThat(client.ask("fail")).isEqualTo("good bye");
 			assertThat(client.read()).isNull();
 		});
+	}
+
+	@Test
+	void onlyOneThreadWaitsForALogThatBlocks() throws Exception {
+		CountDownLatch blocks = new CountDownLatch(1);
+		CountDownLatch gate = new CountDownLatch(1);
+		List<String> lines = new CopyOnWriteArrayList<>();
+		AppenderBase<ILoggingEvent> appender = new AppenderBase<>() {
+			@Override
+			protected void append(ILoggingEvent event) {
+				lines.add(event.getFormattedMessage());
+				blocks.countDown();
+				try {
+					gate.await(60, TimeUnit.SECONDS);
+				}
+				catch (InterruptedException ex) {
+					Thread.currentThread().interrupt();
+				}
+			}
+		};
+		appender.start();
+		Logger logger = (Logger) LoggerFactory.getLogger(FailureLog.class);
+		logger.addAppender(appender);
+		try {
+			Connection connection = mock();
+			Thread waiting = new Thread(
+					() -> new FailureLog("first").log(connection, new FramingException("made for the test")));
+			waiting.start();
+			assertThat(blocks.await(60, TimeUnit.SECONDS)).isTrue();
+			CompletableFuture.runAsync(() -> {
+				for (int i = 0; i < 1002; i++) {
+					new FailureLog("handler " + i).log(connection, new FramingException("made for the test"));
+				}
+			}, (task) -> new Thread(task).start()).get(60, TimeUnit.SECONDS);
+			assertThat(lines).hasSize(1);
+			gate.countDown();
+			waiting.join(60_000);
+		}
+		finally {
+			gate.countDown();
+			logger.detachAppender(appender);
+		}
+		assertThat(lines).hasSize(1002);
+		assertThat(lines.get(0)).contains("'first'");
+		assertThat(lines.get(1)).contains("'handler 0'");
+		assertThat(lines.get(1000)).contains("'handler 999'");
+		assertThat(lines.get(1001)).startsWith("2 lines about failures were dropped");
 	}
 
 	@Test
