@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.logging.RateLimit;
+import org.slf4j.event.Level;
 
 /**
  * One of the addresses that a client connects to: whether it can be reached and, if not,
@@ -108,8 +109,9 @@ final class PeerAddress {
 		this.probed = false;
 		if (this.failures > 0) {
 			if (this.reported) {
-				EngineLog.INSTANCE.info("Client '{}' is connected to {} again, after {} failed attempts", this.client,
-						this, this.failures);
+				EngineLog.INSTANCE.withoutBlocking(Level.INFO,
+						"Client '{}' is connected to {} again, after {} failed attempts", this.client, this,
+						this.failures);
 			}
 			this.reported = false;
 			this.failures = 0;
@@ -131,8 +133,9 @@ final class PeerAddress {
 		long suppressed = this.reported ? -1 : this.log.tryAcquire();
 		if (suppressed >= 0) {
 			this.reported = true;
-			EngineLog.INSTANCE.warn("Client '{}' cannot connect to {}: {}. It retries until it succeeds{}", this.client,
-					this, why, RateLimit.heldBack(suppressed));
+			EngineLog.INSTANCE.withoutBlocking(Level.WARN,
+					"Client '{}' cannot connect to {}: {}. It retries until it succeeds{}", this.client, this, why,
+					RateLimit.heldBack(suppressed));
 		}
 		this.failures++;
 	}
