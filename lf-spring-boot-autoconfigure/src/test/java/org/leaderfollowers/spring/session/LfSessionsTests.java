@@ -145,8 +145,12 @@ class LfSessionsTests {
 			assertThatIllegalArgumentException()
 				.isThrownBy(() -> sessions.exchangeAsync("4711", "?", String.class, Duration.ZERO));
 			try (LineClient device = device(context, "4711")) {
-				assertThatExceptionOfType(ExchangeTimeoutException.class)
-					.isThrownBy(() -> sessions.exchange("4711", "?", String.class, Duration.ofMillis(20)));
+				// It is rejected if a slow machine needs all of the time to find the
+				// client.
+				Awaitility.await()
+					.atMost(TIMEOUT)
+					.untilAsserted(() -> assertThatExceptionOfType(ExchangeTimeoutException.class)
+						.isThrownBy(() -> sessions.exchange("4711", "?", String.class, Duration.ofMillis(20))));
 				assertThat(device.read()).isEqualTo("?");
 			}
 		});
