@@ -431,7 +431,13 @@ abstract class InboundConnection extends StreamConnection {
 			noteActivity(nowNanos);
 		}
 		else if (this.context.timeouts().isIdle(this.outbound, lastActivity(), nowNanos)) {
-			requestClose(CloseReason.IDLE_TIMEOUT, null);
+			if (takesPostponed()) {
+				// A thread that waited has put a message aside, and was free only now.
+				noteActivity(nanoTime());
+			}
+			else {
+				requestClose(CloseReason.IDLE_TIMEOUT, null);
+			}
 		}
 		if (ConnectionTimeouts.isPast(this.messageDeadline, nowNanos) && !moreToRead) {
 			if (isConnected()) {

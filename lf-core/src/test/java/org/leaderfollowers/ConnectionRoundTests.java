@@ -318,6 +318,25 @@ class ConnectionRoundTests {
 		assertThat(this.memory.used()).isZero();
 	}
 
+	/** The thread that has read the message waited for longer than the idle timeout. */
+	@Test
+	void connectionWithAKeptMessageIsNotIdle() throws IOException {
+		this.builder.idleTimeout(TIMEOUT);
+		open();
+		own();
+		this.me.enter();
+		this.me.begin(this.connection.handle);
+		assertThat(this.connection.prepare(this.me)).isFalse();
+		postpone("x");
+		this.clock.advance(TIMEOUT);
+		rest(this.me);
+		assertThat(reason()).isNull();
+		assertThat(this.connection.lastActivity()).isEqualTo(this.clock.nanoTime());
+		own();
+		round();
+		assertThat(this.seen).containsExactly("x");
+	}
+
 	@Test
 	void keptMessagesAreNotHandledAfterTheHandlerHasFailed() throws IOException {
 		open();
