@@ -74,6 +74,11 @@ class EngineSimulationTests {
 			assertThat(again.steps()).as("steps of seed %d", seed).isEqualTo(once.steps());
 			assertThat(again.signature()).as("signature of seed %d", seed).isEqualTo(once.signature());
 		}
+		for (long seed = 41; seed <= 44; seed++) {
+			Result alone = new Simulation(WORKLOAD).run(seed, true);
+			assertThat(alone.signature()).as("signature of seed %d alone", seed)
+				.isEqualTo(first.run(seed, false).signature());
+		}
 		assertThat(LongStream.rangeClosed(1, 50).map((seed) -> signature(first, seed)).distinct().count())
 			.isEqualTo(50);
 	}
