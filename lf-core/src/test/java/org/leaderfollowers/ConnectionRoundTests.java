@@ -388,6 +388,13 @@ class ConnectionRoundTests {
 		assertThat(thread.turn.released).isTrue();
 	}
 
+	/** Receives messages and begins to handle the first one. */
+	private void begin(String lines) {
+		this.transport.receive(lines);
+		own();
+		prepare(this.me);
+	}
+
 	/** Runs the handler of the message, and continues if the connection waits for it. */
 	private void finish(Participant thread) {
 		thread.enter();
@@ -400,9 +407,7 @@ class ConnectionRoundTests {
 		this.builder.maxInFlightPerConnection(4);
 		open();
 		this.transport.keepsInput = true;
-		this.transport.receive("1\n");
-		own();
-		prepare(this.me);
+		begin("1\n");
 		assertThat(lead()).isTrue();
 		this.transport.keepsInput = false;
 		this.transport.receive("2\n");
@@ -418,9 +423,7 @@ class ConnectionRoundTests {
 		this.builder.maxInFlightPerConnection(4);
 		open();
 		this.clock.advance(TIMEOUT);
-		this.transport.receive("1\n");
-		own();
-		prepare(this.me);
+		begin("1\n");
 		assertThat(this.connection.lastActivity()).isEqualTo(this.clock.nanoTime());
 		this.clock.advance(TIMEOUT);
 		finish(this.me);
@@ -434,9 +437,7 @@ class ConnectionRoundTests {
 		open();
 		receive("1");
 		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
-		this.transport.receive("\n2\n3");
-		own();
-		prepare(this.me);
+		begin("\n2\n3");
 		assertThat(lead()).isTrue();
 		Participant other = participant(2);
 		prepare(other);
@@ -468,9 +469,7 @@ class ConnectionRoundTests {
 		exhaustMemory();
 		long used = this.memory.used();
 		long partial = this.connection.partial.capacity();
-		this.transport.receive("2\n" + "3".repeat(100));
-		own();
-		prepare(this.me);
+		begin("2\n" + "3".repeat(100));
 		assertThat(reason()).isEqualTo(CloseReason.OVERLOADED);
 		finish(this.me);
 		assertThat(lead()).isTrue();
@@ -492,9 +491,7 @@ class ConnectionRoundTests {
 	void copyOfAMessageWhoseKeyFailsIsReleased() throws IOException {
 		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> new Key());
 		open();
-		this.transport.receive("1\n2\n");
-		own();
-		prepare(this.me);
+		begin("1\n2\n");
 		assertThat(lead()).isTrue();
 		round(participant(2));
 		finish(this.me);
@@ -528,9 +525,7 @@ class ConnectionRoundTests {
 	void messageWhoseThreadFailsIsNoLongerInFlight(boolean waits) throws IOException {
 		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> "same");
 		open();
-		this.transport.receive(waits ? "1\n2\n3\n" : "1\n3");
-		own();
-		prepare(this.me);
+		begin(waits ? "1\n2\n3\n" : "1\n3");
 		if (waits) {
 			// The next thread lets the others wait.
 			assertThat(lead()).isTrue();
@@ -552,9 +547,7 @@ class ConnectionRoundTests {
 	void waitingMessagesOfAConnectionThatCannotEndAreReleased() throws IOException {
 		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> "same");
 		open();
-		this.transport.receive("1\n2\n3\n");
-		own();
-		prepare(this.me);
+		begin("1\n2\n3\n");
 		assertThat(lead()).isTrue();
 		Participant other = participant(2);
 		round(other);
@@ -641,9 +634,7 @@ class ConnectionRoundTests {
 	void drainFollowsTheLastHandler() throws IOException {
 		this.builder.maxInFlightPerConnection(4);
 		open();
-		this.transport.receive("1\n");
-		own();
-		prepare(this.me);
+		begin("1\n");
 		assertThat(lead()).isFalse();
 		this.connection.drains = true;
 		finish(this.me);
@@ -656,9 +647,7 @@ class ConnectionRoundTests {
 	void nothingIsReadAfterAMessageThatClosesBehindItsReply() throws IOException {
 		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL);
 		open();
-		this.transport.receive("1\n2\n3\n");
-		own();
-		prepare(this.me);
+		begin("1\n2\n3\n");
 		this.onMessage = () -> {
 			if (this.seen.size() == 1) {
 				this.connection.send(Engine.bytes("bye"));
@@ -679,9 +668,7 @@ class ConnectionRoundTests {
 	void nothingIsReadWhileManyRepliesAreHeld() throws IOException {
 		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL).maxOutboundSize(1024);
 		open();
-		this.transport.receive("1\n2\n3\n");
-		own();
-		prepare(this.me);
+		begin("1\n2\n3\n");
 		this.onMessage = () -> this.connection.send(ByteBuffer.allocate(512));
 		assertThat(lead()).isTrue();
 		round(participant(2));
@@ -711,9 +698,7 @@ class ConnectionRoundTests {
 	void connectionThatHasNoMemoryForAMessageThatWaitsCloses() throws IOException {
 		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> "same");
 		open();
-		this.transport.receive("1\n");
-		own();
-		prepare(this.me);
+		begin("1\n");
 		exhaustMemory();
 		this.transport.receive("2\n");
 		own();
@@ -727,9 +712,7 @@ class ConnectionRoundTests {
 	void emptyMessageThatWaitsIsReleased() throws IOException {
 		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> "same");
 		open();
-		this.transport.receive("\n\n");
-		own();
-		prepare(this.me);
+		begin("\n\n");
 		assertThat(lead()).isTrue();
 		round(participant(2));
 		finish(this.me);
@@ -768,9 +751,7 @@ class ConnectionRoundTests {
 	void connectionIsReadAsSoonAsThereIsRoomInItsWindow() throws IOException {
 		this.builder.maxInFlightPerConnection(2).messageOrder((message) -> "same");
 		open();
-		this.transport.receive("1\n2\n");
-		own();
-		prepare(this.me);
+		begin("1\n2\n");
 		assertThat(lead()).isTrue();
 		round(participant(2));
 		assertThat(this.connection.handle.isPaused()).isTrue();
@@ -851,9 +832,7 @@ class ConnectionRoundTests {
 	void handlerIsCalledWhenItsRepliesAreNotHeldAnyMore() throws IOException {
 		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL).maxOutboundSize(1024);
 		open();
-		this.transport.receive("1\n2\n");
-		own();
-		prepare(this.me);
+		begin("1\n2\n");
 		List<Boolean> writable = new ArrayList<>();
 		this.onMessage = () -> {
 			this.connection.send(ByteBuffer.allocate(512));
@@ -876,9 +855,7 @@ class ConnectionRoundTests {
 		this.builder.maxInFlightPerConnection(4).maxMessageSize(200_000);
 		open();
 		receive("x".repeat(100_000));
-		this.transport.receive("\n");
-		own();
-		prepare(this.me);
+		begin("\n");
 		assertThat(this.memory.used()).isGreaterThanOrEqualTo(100_000);
 		assertThat(this.connection.failed(this.me, new IllegalStateException("made for the test"))).isFalse();
 		this.me.worksOn(null);
