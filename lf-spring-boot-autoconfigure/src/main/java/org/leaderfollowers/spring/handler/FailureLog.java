@@ -73,8 +73,10 @@ final class FailureLog {
 	void log(Connection connection, Throwable failure) {
 		if (failure instanceof IOException) {
 			// Broken connections are normal, so they are not logged in production.
-			String line = "%s failed".formatted(connection);
-			OUTPUT.write(() -> logger.debug(line, Printable.of(failure)));
+			if (logger.isDebugEnabled()) {
+				String line = "%s failed".formatted(connection);
+				OUTPUT.write(() -> logger.debug(line, Printable.of(failure)));
+			}
 			return;
 		}
 		String more = next(failure);
@@ -167,6 +169,8 @@ final class FailureLog {
 
 		private final Queue<Runnable> waiting = new ArrayDeque<>();
 
+		private final Runnable lossLine = this::writeLoss;
+
 		private boolean writing;
 
 		private long dropped;
@@ -199,18 +203,27 @@ final class FailureLog {
 			return false;
 		}
 
-		/** A thread that comes later either leaves its line here in time, or writes. */
+		/**
+		 * A thread that comes later either leaves its line here in time, or writes.
+		 * Allocates nothing: if it failed, nobody could write any more.
+		 */
 		private synchronized @Nullable Runnable nextOrEnd() {
-			long lost = this.dropped;
 			Runnable next = this.waiting.poll();
-			if (next == null && lost > 0) {
-				this.dropped = 0;
-				return () -> logger
-					.warn("%d lines about failures were dropped, because the log accepted none for a while"
-						.formatted(lost));
+			if (next == null && this.dropped > 0) {
+				return this.lossLine;
 			}
 			this.writing = next != null;
 			return next;
+		}
+
+		private void writeLoss() {
+			long lost;
+			synchronized (this) {
+				lost = this.dropped;
+				this.dropped = 0;
+			}
+			logger.warn(
+					"%d lines about failures were dropped, because the log accepted none for a while".formatted(lost));
 		}
 
 	}
