@@ -109,7 +109,7 @@ final class BoundWait implements Participant.ReplyWait {
 					break;
 				}
 				boolean holds = !set.ready.isEmpty() || !postponed.isEmpty();
-				if (holds && this.promotion.isAnybodyElse()) {
+				if (this.bound.leavesToOthers(me, holds)) {
 					leads = false;
 				}
 				else if (nests && !set.ready.isEmpty()) {

@@ -147,9 +147,14 @@ public final class HandleSet {
 		}
 
 		@Override
+		protected void endWait() {
+			HandleSet.this.updates.wakeLeader();
+		}
+
+		@Override
 		protected void endLongWait() {
 			if (HandleSet.this.longWait) {
-				HandleSet.this.updates.wakeLeader();
+				endWait();
 			}
 		}
 
@@ -312,7 +317,7 @@ public final class HandleSet {
 
 	private long maxWaitNanos(PromotionProtocol promotion) {
 		boolean isDeserted = !isInUse() && this.selector.keys().isEmpty();
-		return isDeserted ? PromotionProtocol.ROTATION_NANOS : promotion.maxWaitNanos();
+		return isDeserted ? PromotionProtocol.ROTATION_NANOS : promotion.maxWaitNanos(this.leadership);
 	}
 
 	/**

@@ -228,7 +228,7 @@ final class LedSource {
 			}
 			// After the announcement: a thread that leaves a leadership without a leader
 			// does so before it checks whether this leader waits for long.
-			long wait = promotion.maxWaitNanos();
+			long wait = promotion.maxWaitNanos(this.leadership);
 			this.longWait = wait > PromotionProtocol.ROTATION_NANOS;
 			wait = Math.min(Math.min(wait, LONGEST_WAIT_NANOS), deadlineNanos - this.clock.nanoTime());
 			if (pause > 0) {

@@ -54,9 +54,10 @@ class PromotionInterleavingTests {
 	 * handler runs; handlers that <em>pause</em>, take as <em>long</em> as a lease, are
 	 * <em>endless</em>, <em>promote</em> or <em>reply</em>, or <em>call</em> and are
 	 * bound until an event of their own comes, after which none returns if one
-	 * <em>lasts</em>; a <em>first</em> handler that returns before the other events come,
-	 * whose handlers do not; events that come <em>often</em> or <em>late</em>; threads
-	 * that <em>expire</em>; a pool that <em>closes, grows, shrinks</em> or changes its
+	 * <em>lasts</em>, and the first is bound for ever if it is <em>unanswered</em>; a
+	 * <em>first</em> handler that returns before the other events come, whose handlers do
+	 * not; events that come <em>often</em> or <em>late</em>; threads that
+	 * <em>expire</em>; a pool that <em>closes, grows, shrinks</em> or changes its
 	 * <em>policy</em>; leases of an <em>hour</em>; a second handle set that
 	 * <em>rests</em> from some moment on, and is <em>used</em> from some moment on;
 	 * something that is <em>requested</em> of it.
@@ -140,6 +141,14 @@ class PromotionInterleavingTests {
 		CALLS_AND_LEASES(1, 2, 2, "calls, endless", 1),
 
 		CALLS_AND_TWO_HANDLE_SETS(2, 2, 2, "eager, calls", 0),
+
+		CALLS_WITHOUT_A_REPLY_AND_TWO_HANDLE_SETS(2, 2, 2, "eager, calls, unanswered", 0),
+
+		CALLS_WITHOUT_A_REPLY_AND_LEASES_OF_TWO_HANDLE_SETS(2, 2, 2, "calls, unanswered", 0),
+
+		CALLS_WITHOUT_A_REPLY_AND_HANDLERS_THAT_DO_NOT_RETURN(2, 2, 2, "eager, calls, unanswered, endless", 0),
+
+		CALLS_WITHOUT_A_REPLY_AND_LEASES_OF_HANDLERS_THAT_DO_NOT_RETURN(2, 2, 2, "calls, unanswered, endless", 0),
 
 		A_HANDLE_SET_THAT_RESTS(2, 2, 2, "eager, rests", 1),
 
@@ -340,6 +349,32 @@ class PromotionInterleavingTests {
 		A_LEASE_THAT_NOBODY_WATCHES_IS_NO_LEASE_WHILE_THREADS_ARE_BOUND(Case.CALLS_AND_LEASES,
 				Mutation.callReturns(leases(), "lease", "isAny", 0)),
 
+		A_BOUND_LEADER_LEAVES_ITS_EVENTS_TO_A_LEADER_THAT_WAITS(Case.CALLS_WITHOUT_A_REPLY_AND_TWO_HANDLE_SETS,
+				Mutation.callReturns(BoundThreads.class, "leavesToOthers", "isAnyLeaderIdle", 0)),
+
+		A_BOUND_LEADER_LOOKS_FOR_SUCH_A_LEADER_AFTER_IT_HAS_ANNOUNCED_ITS_WAIT(
+				Case.CALLS_WITHOUT_A_REPLY_AND_TWO_HANDLE_SETS,
+				Mutation.callReturns(BoundThreads.class, "looksAgain", "isAnyLeaderIdle", 0)),
+
+		A_LEADER_THAT_WAITS_WAKES_A_BOUND_LEADER_THAT_HOLDS_EVENTS(Case.CALLS_WITHOUT_A_REPLY_AND_TWO_HANDLE_SETS,
+				Mutation.withoutCall(BoundThreads.class, "looksAgain", "endWait")),
+
+		A_LEADER_TAKES_WHAT_WAS_LEFT_TO_IT(Case.CALLS_WITHOUT_A_REPLY_AND_TWO_HANDLE_SETS,
+				Mutation.callReturns(PromotionProtocol.class, "giveWay", "isLeftFor", 0)),
+
+		A_BOUND_THREAD_DOES_NOT_TAKE_WHAT_WAS_LEFT_TO_A_LEADER(Case.CALLS_WITHOUT_A_REPLY_AND_TWO_HANDLE_SETS,
+				Mutation.callReturns(PromotionProtocol.class, "takeVacancy", "mayTake", 1)),
+
+		A_LEADER_THAT_BECOMES_BUSY_LEAVES_IT_TO_ANYBODY(Case.CALLS_WITHOUT_A_REPLY_AND_HANDLERS_THAT_DO_NOT_RETURN,
+				Mutation.withoutCall(BoundThreads.class, "signal", "leaveToAnybody")),
+
+		A_LEADER_THAT_LEASES_LEAVES_IT_TO_ANYBODY(Case.CALLS_WITHOUT_A_REPLY_AND_LEASES_OF_HANDLERS_THAT_DO_NOT_RETURN,
+				Mutation.withoutCall(BoundThreads.class, "isAny", "leaveToAnybody")),
+
+		A_LEADER_LEAVES_IT_TO_ANYBODY_BEFORE_IT_LOOKS_FOR_BOUND_THREADS(
+				Case.CALLS_WITHOUT_A_REPLY_AND_HANDLERS_THAT_DO_NOT_RETURN,
+				Mutation.movedBehind(BoundThreads.class, "signal", "leaveToAnybody", "signal#1")),
+
 		A_LEADER_LOOKS_ONCE_MORE_AFTER_IT_HAS_PUBLISHED_THAT_ITS_SET_RESTS(Case.A_HANDLE_SET_THAT_RESTS_AND_IS_USED,
 				Mutation.callReturns(Unfolding.class, "rest", "isWanted", 0)),
 
@@ -468,6 +503,9 @@ class PromotionInterleavingTests {
 		private boolean isAnyIdle;
 
 		private boolean isFirstHandled;
+
+		/** Whether there is a call without a reply. */
+		private boolean isUnanswered;
 
 		private final Work[] works = new Work[16];
 
@@ -678,21 +716,23 @@ class PromotionInterleavingTests {
 		private void call(Participant me, Set set) {
 			Call call = new Call(Thread.currentThread());
 			this.works[me.number()].call = call;
-			set.calls.add(call);
-			Interleaving.start("peer", () -> {
-				step("the peer replies");
-				set.replies++;
-			});
+			if (isOn("unanswered") && !this.isUnanswered) {
+				this.isUnanswered = true;
+			}
+			else {
+				set.calls.add(call);
+				Interleaving.start("peer", () -> {
+					step("the peer replies");
+					set.replies++;
+				});
+			}
 			this.promotion.promoteNewLeader(me);
 			while (!call.over) {
 				Leadership leadership = this.promotion.bound()
 					.await(me, () -> call.over, PromotionProtocol.FOREVER_NANOS);
 				while (leadership != null && !call.over && me.leading() != null) {
+					leadBound(me, this.sets[leadership.index()], call);
 					this.promotion.takeTurns(me);
-					Leadership own = me.leading();
-					if (own != null) {
-						leadBound(me, this.sets[own.index()], call);
-					}
 				}
 				this.promotion.promoteNewLeader(me);
 			}
@@ -703,12 +743,12 @@ class PromotionInterleavingTests {
 			if (set.leader != null) {
 				Interleaving.fail("two leaders");
 			}
-			if (!set.ready.isEmpty() && this.promotion.isAnybodyElse()) {
-				this.promotion.promoteNewLeader(me);
-				return;
-			}
 			call.leads = set;
-			if (!call.over) {
+			boolean leaves = this.promotion.bound().leavesToOthers(me, !set.ready.isEmpty());
+			if (leaves) {
+				this.promotion.promoteNewLeader(me);
+			}
+			else if (!call.over) {
 				set.leader = me;
 				set.await(this.promotion);
 				set.leader = null;
@@ -763,16 +803,18 @@ class PromotionInterleavingTests {
 		 * The time of a lease, or of a few turns of a leader with two handle sets. A
 		 * follower that looks at one set after the other can miss that the leader leaves
 		 * the first set and takes the second one. It is then woken at the next turn.
+		 * Bound threads change places with leaders in such turns.
 		 */
 		@Override
 		public long delayNanos() {
-			return (this.isAnyIdle && !isOn("slowly") && this.unfolding == null) ? 4 * LEASE_NANOS
-					: 4 * PromotionProtocol.ROTATION_NANOS;
+			boolean atOnce = this.isAnyIdle && !isOn("slowly") && !isOn("unanswered") && this.unfolding == null;
+			return atOnce ? 4 * LEASE_NANOS : 4 * PromotionProtocol.ROTATION_NANOS;
 		}
 
 		@Override
 		public @Nullable String violationAtRest() {
 			int endless = 0;
+			boolean isAnyUnbound = false;
 			Member idle = null;
 			for (Participant member : this.threads.living()) {
 				Work work = this.works[member.number()];
@@ -783,6 +825,7 @@ class PromotionInterleavingTests {
 					return "a thread waits for a reply that has come";
 				}
 				endless += (work != null && work.endless) ? 1 : 0;
+				isAnyUnbound |= work == null || !this.isUnanswered;
 				if (work == null && (member.role() == Member.Role.FOLLOWER || isWaitingForLong(member))) {
 					idle = member;
 				}
@@ -814,7 +857,7 @@ class PromotionInterleavingTests {
 						return "set %d is never taken in turn with the other one".formatted(set.index());
 					}
 				}
-				else if (set.arrived > 0 || set.replies > 0 || !set.ready.isEmpty()) {
+				else if (set.arrived > 0 || set.replies > 0 || (!set.ready.isEmpty() && isAnyUnbound)) {
 					return "an event is lost";
 				}
 				if (set.isResting() ? set.isInUse() : (!set.isInUse() && !set.isVacant())) {
@@ -900,7 +943,7 @@ class PromotionInterleavingTests {
 
 			private long maxWaitNanos(PromotionProtocol promotion) {
 				boolean deserted = this.unfolding != null && !isInUse();
-				return deserted ? PromotionProtocol.ROTATION_NANOS : promotion.maxWaitNanos();
+				return deserted ? PromotionProtocol.ROTATION_NANOS : promotion.maxWaitNanos(this);
 			}
 
 			private void await(PromotionProtocol promotion) {
@@ -951,9 +994,14 @@ class PromotionInterleavingTests {
 			}
 
 			@Override
+			protected void endWait() {
+				this.updates.wakeLeader();
+			}
+
+			@Override
 			protected void endLongWait() {
 				if (this.longWait) {
-					this.updates.wakeLeader();
+					endWait();
 				}
 			}
 

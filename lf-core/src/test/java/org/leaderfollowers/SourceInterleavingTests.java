@@ -561,7 +561,7 @@ class SourceInterleavingTests {
 			private void await(PromotionProtocol promotion) {
 				this.longWait = true;
 				if (this.updates.beginWait()) {
-					long wait = promotion.maxWaitNanos();
+					long wait = promotion.maxWaitNanos(this);
 					this.longWait = wait > PromotionProtocol.ROTATION_NANOS;
 					this.waits = true;
 					Interleaving.await("waits for events", () -> this.woken || this.arrived > 0,

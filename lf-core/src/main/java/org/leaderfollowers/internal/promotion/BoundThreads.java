@@ -22,6 +22,25 @@ import org.jspecify.annotations.Nullable;
  * <li>a bound thread that was woken although its wait is over passes the signal on.</li>
  * </ol>
  * A bound thread also ends leases that no follower watches.
+ * <p>
+ * A bound leader may get events that need an unbound thread. If there is neither a
+ * follower nor a thread to start, perhaps an unbound thread leads elsewhere and waits.
+ * Then the two change places. The rules, with the states of {@link BoundLead}:
+ * <ol>
+ * <li>the bound leader publishes that it holds events and announces its wait
+ * <em>before</em> it looks for such a leader; a leader announces its wait <em>before</em>
+ * it looks for events that are held, and then ends the wait of the bound leader
+ * ({@link #looksAgain});</li>
+ * <li>the bound leader gives up, which ends the wait of the other leader. No bound thread
+ * takes this leadership while it is LEFT;</li>
+ * <li>a leader that becomes busy instead ends its wait <em>before</em> it looks whether
+ * any leadership is LEFT and no leader waits. It changes this state <em>before</em> it
+ * looks for bound threads ({@link #leaveToAnybody}); a bound thread publishes itself as
+ * waiting <em>before</em> it looks at the state. Either the bound thread therefore takes
+ * the leadership again, or the other leader wakes it;</li>
+ * <li>the other leader gives up its own leadership, takes the one that was left to it,
+ * and signals for its own.</li>
+ * </ol>
  */
 public final class BoundThreads {
 
@@ -30,29 +49,39 @@ public final class BoundThreads {
 
 	private final PromotionProtocol promotion;
 
+	private final Leadership[] leaderships;
+
 	private final Followers followers;
 
 	private final ThreadSupply threads;
 
 	private final Clock clock;
 
-	BoundThreads(PromotionProtocol promotion, Followers followers, ThreadSupply threads, Clock clock) {
+	BoundThreads(PromotionProtocol promotion, Leadership[] leaderships, Followers followers, ThreadSupply threads,
+			Clock clock) {
 		this.promotion = promotion;
+		this.leaderships = leaderships;
 		this.followers = followers;
 		this.threads = threads;
 		this.clock = clock;
 	}
 
-	/** Whether any thread waits. */
+	/** Whether any thread waits. Called by a thread that is or becomes busy. */
 	boolean isAny() {
+		leaveToAnybody();
 		return !this.waiting.isEmpty();
 	}
 
 	/**
-	 * Wakes a bound thread for a vacancy.
+	 * If there is a vacancy that a bound thread may take, wakes one for it. Called by a
+	 * thread that is or becomes busy.
 	 * @return whether a bound thread is under way
 	 */
 	boolean signal() {
+		leaveToAnybody();
+		if (!isAnyVacant(false)) {
+			return false;
+		}
 		while (this.waiting.signal() == Followers.Signal.NOBODY_WAITS) {
 			this.waiting.arrive();
 			// Since then, a thread may have begun to wait, and another one may have left
@@ -130,6 +159,101 @@ public final class BoundThreads {
 		}
 		long end = this.clock.nanoTime() + this.threads.settings().leaseNanos();
 		return (end - deadlineNanos < 0) ? end : deadlineNanos;
+	}
+
+	// Changing places with an unbound leader
+
+	/**
+	 * Called by a bound leader before it waits for events.
+	 * @param me the calling thread, which leads
+	 * @param holds whether it has events that need an unbound thread
+	 * @return whether another thread can take these events, so that the caller must give
+	 * its leadership up
+	 */
+	public boolean leavesToOthers(Member me, boolean holds) {
+		Leadership leadership = me.leading;
+		if (leadership == null) {
+			return true;
+		}
+		// Before the look for other threads
+		leadership.boundLead(holds ? BoundLead.HOLDS : BoundLead.LEADS);
+		if (!holds) {
+			return false;
+		}
+		if (this.promotion.isAnybodyElse()) {
+			return true;
+		}
+		boolean leaves = isAnyLeaderIdle();
+		if (leaves) {
+			leadership.boundLead(BoundLead.LEFT);
+		}
+		return leaves;
+	}
+
+	/**
+	 * Called by a leader that has announced a long wait. If it is unbound, bound leaders
+	 * that hold events look again.
+	 * @param leadership the leadership of the caller
+	 * @return whether the caller holds events that a thread can take now
+	 */
+	boolean looksAgain(Leadership leadership) {
+		BoundLead own = leadership.boundLead();
+		if (own == BoundLead.NONE) {
+			for (Leadership other : this.leaderships) {
+				if (other.boundLead() == BoundLead.HOLDS) {
+					other.endWait();
+				}
+			}
+		}
+		return own == BoundLead.HOLDS && isAnyLeaderIdle();
+	}
+
+	/** Whether a leadership was left to the calling thread, which leads another one. */
+	boolean isLeftFor(Member me) {
+		Leadership own = me.leading;
+		return own != null && own.boundLead() == BoundLead.NONE && isAnyVacant(true);
+	}
+
+	/**
+	 * Whether any leadership is vacant.
+	 * @param left whether it is one that was left for an unbound thread, or one that a
+	 * bound thread may take
+	 */
+	private boolean isAnyVacant(boolean left) {
+		for (Leadership leadership : this.leaderships) {
+			if (leadership.isVacant() && (left ? leadership.boundLead() == BoundLead.LEFT : isForBound(leadership))) {
+				return true;
+			}
+		}
+		return false;
+	}
+
+	/** Whether the calling thread may take the leadership if it is vacant. */
+	static boolean mayTake(Member me, Leadership leadership) {
+		return !me.isBound || isForBound(leadership);
+	}
+
+	private static boolean isForBound(Leadership leadership) {
+		return leadership.mayBeLedByBound() && leadership.boundLead() != BoundLead.LEFT;
+	}
+
+	/** If no unbound leader waits, lets bound threads take what was left for one. */
+	private void leaveToAnybody() {
+		for (Leadership leadership : this.leaderships) {
+			if (leadership.boundLead() == BoundLead.LEFT && !isAnyLeaderIdle()) {
+				leadership.leaveToAnybody();
+			}
+		}
+	}
+
+	/** Whether an unbound leader waits for events. */
+	private boolean isAnyLeaderIdle() {
+		for (Leadership leadership : this.leaderships) {
+			if (leadership.isWaitedOn() && leadership.boundLead() == BoundLead.NONE) {
+				return true;
+			}
+		}
+		return false;
 	}
 
 }

@@ -115,19 +115,23 @@ public class Leadership {
 
 	private static final VarHandle VACATED_NANOS;
 
+	private static final VarHandle BOUND_LEAD;
+
 	static {
 		try {
 			MethodHandles.Lookup lookup = MethodHandles.lookup();
 			WORD = lookup.findVarHandle(Leadership.class, "word", long.class);
 			LEASED_NANOS = lookup.findVarHandle(Leadership.class, "leasedNanos", long.class);
 			VACATED_NANOS = lookup.findVarHandle(Leadership.class, "vacatedNanos", long.class);
+			BOUND_LEAD = lookup.findVarHandle(Leadership.class, "boundLead", BoundLead.class);
 		}
 		catch (ReflectiveOperationException ex) {
 			throw new ExceptionInInitializerError(ex);
 		}
 		Linkage.link(() -> WORD.compareAndSet((Leadership) null, 0L, 0L), () -> {
 			long ignored = (long) VACATED_NANOS.getOpaque((Leadership) null);
-		}, () -> VACATED_NANOS.setOpaque((Leadership) null, 0L));
+		}, () -> VACATED_NANOS.setOpaque((Leadership) null, 0L),
+				() -> BOUND_LEAD.compareAndSet((Leadership) null, (BoundLead) null, (BoundLead) null));
 	}
 
 	/** {@code stamp << 17 | leased << 16 | holder}. */
@@ -161,6 +165,9 @@ public class Leadership {
 	 * that look for a leadership need not have seen the lease.
 	 */
 	private volatile boolean worthAProcessor;
+
+	/** Any thread reads it. {@link BoundLead} says which thread writes it. */
+	private volatile BoundLead boundLead = BoundLead.NONE;
 
 	// Used by the leader only; passed on with the leadership
 
@@ -256,6 +263,10 @@ public class Leadership {
 		return true;
 	}
 
+	/** Ends the wait of the leader, if it waits. Any thread. */
+	protected void endWait() {
+	}
+
 	/** Makes a waiting leader compute again how long it may wait. Any thread. */
 	protected void endLongWait() {
 	}
@@ -275,6 +286,24 @@ public class Leadership {
 			// The value is nearly always unchanged, so this saves a volatile store.
 			this.worthAProcessor = isWorthIt;
 		}
+	}
+
+	/** What a bound thread has to do with this leadership. Any thread. */
+	final BoundLead boundLead() {
+		return this.boundLead;
+	}
+
+	/** Changes this state. Called by the leader, while it does not wait. */
+	final void boundLead(BoundLead next) {
+		if (next != this.boundLead) {
+			// It is nearly always unchanged, so this saves a volatile store.
+			this.boundLead = next;
+		}
+	}
+
+	/** Lets any thread take a leadership that was left for an unbound one. Any thread. */
+	final void leaveToAnybody() {
+		BOUND_LEAD.compareAndSet(this, BoundLead.LEFT, BoundLead.NONE);
 	}
 
 	/**

@@ -205,10 +205,6 @@ public class Member {
 		return this.leading != null && !this.leased;
 	}
 
-	boolean mayLead(Leadership leadership) {
-		return !this.isBound || leadership.mayBeLedByBound();
-	}
-
 	void become(Role next, long nowNanos) {
 		SINCE.setOpaque(this, nowNanos);
 		ROLE.setOpaque(this, next);

@@ -125,7 +125,7 @@ public final class PromotionProtocol {
 		this.keepAliveNanos = keepAliveNanos;
 		this.clock = clock;
 		this.leases = new Leases(this, this.leaderships, followers, members, threads, starvation, clock);
-		this.bound = new BoundThreads(this, followers, threads, clock);
+		this.bound = new BoundThreads(this, this.leaderships, followers, threads, clock);
 		this.vacancies = new Vacancies(this.leaderships, followers, this.bound, this.leases, threads, starvation,
 				clock);
 		this.standIn = new StandIn(this, clock);
@@ -166,11 +166,17 @@ public final class PromotionProtocol {
 
 	/**
 	 * If no other thread can lead a vacant handle set, the calling leader gives up its
-	 * own, to take turns.
+	 * own, to take turns. If a bound leader has left the vacancy to it, the caller takes
+	 * it, and the bound thread may lead here.
 	 */
 	private void giveWay(Member me) {
 		this.leases.endUnwatched(me);
-		if (this.vacancies.isAny() && !this.vacancies.signalFollower() && giveUp(me, this.clock.nanoTime())
+		if (this.bound.isLeftFor(me) && giveUp(me, this.clock.nanoTime())) {
+			if (takeVacancy(me, HandOffKind.RECLAIMED, true) != null) {
+				signalIfVacant();
+			}
+		}
+		else if (this.vacancies.isAny() && !this.vacancies.signalFollower() && giveUp(me, this.clock.nanoTime())
 				&& !this.followers.isEmpty()) {
 			// A thread has begun to wait since, and may have seen the own set still led.
 			this.vacancies.signalFollower();
@@ -179,12 +185,17 @@ public final class PromotionProtocol {
 
 	/** Takes the leadership of any handle set that has no leader. */
 	@Nullable Leadership takeVacancy(Member me, HandOffKind kind) {
+		return takeVacancy(me, kind, false);
+	}
+
+	private @Nullable Leadership takeVacancy(Member me, HandOffKind kind, boolean left) {
 		int count = this.leaderships.length;
 		for (int i = 1; i <= count; i++) {
 			// Not always from the first set, or the last ones would starve if every
 			// thread is busy.
 			Leadership leadership = this.leaderships[(me.latestIndex + i) % count];
-			if (me.mayLead(leadership) && leadership.take(me.number)) {
+			boolean may = left ? leadership.boundLead() == BoundLead.LEFT : BoundThreads.mayTake(me, leadership);
+			if (may && leadership.take(me.number)) {
 				long now = this.clock.nanoTime();
 				beginToLead(me, leadership, now);
 				handedOff(me, leadership, kind, leadership.vacancyNanos(now), now);
@@ -229,6 +240,7 @@ public final class PromotionProtocol {
 
 	private static void beginToLead(Member me, Leadership leadership, long nowNanos) {
 		me.leading = leadership;
+		leadership.boundLead(me.isBound ? BoundLead.LEADS : BoundLead.NONE);
 		me.latestIndex = leadership.index();
 		me.become(Member.Role.LEADER, nowNanos);
 	}
@@ -526,11 +538,8 @@ public final class PromotionProtocol {
 		}
 	}
 
-	/**
-	 * Whether a bound thread that leads can leave handlers to another thread. Any thread.
-	 * @return whether there is a follower or a thread may be started
-	 */
-	public boolean isAnybodyElse() {
+	/** Whether there is a follower, or a thread may be started. Any thread. */
+	boolean isAnybodyElse() {
 		return !this.followers.isEmpty() || this.followers.isUnderWay() || this.threads.isBelowMaximum();
 	}
 
@@ -551,10 +560,13 @@ public final class PromotionProtocol {
 	 * How long a leader may wait for events of its handle set. Called after the leader
 	 * has announced its wait: a thread that leaves a vacancy does so before it looks for
 	 * long waits.
+	 * @param leadership the leadership of the caller
 	 * @return nanoseconds
 	 */
-	public long maxWaitNanos() {
-		return (this.leaderships.length > 1 && this.vacancies.isAnythingWanted()) ? ROTATION_NANOS : FOREVER_NANOS;
+	public long maxWaitNanos(Leadership leadership) {
+		boolean looks = this.leaderships.length > 1
+				&& (this.vacancies.isAnythingWanted() || this.bound.looksAgain(leadership));
+		return looks ? ROTATION_NANOS : FOREVER_NANOS;
 	}
 
 	/**

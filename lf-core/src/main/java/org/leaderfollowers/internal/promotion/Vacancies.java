@@ -95,7 +95,7 @@ final class Vacancies {
 					boolean anyone = !this.followers.isEmpty()
 							|| (start == ThreadSupply.Start.AT_LIMIT && this.threads.isBelowMaximum());
 					boolean wanted = isAnythingWanted();
-					if (!anyone && isAnyForBound() && this.bound.signal()) {
+					if (!anyone && this.bound.signal()) {
 						return true;
 					}
 					if (!anyone || !wanted) {
@@ -181,16 +181,6 @@ final class Vacancies {
 	/** Whether a thread is needed, to lead or to watch a lease. */
 	boolean isAnythingWanted() {
 		return isAny() || this.leases.isAnyUnwatched();
-	}
-
-	/** Whether a leadership is vacant that a bound thread may take. */
-	private boolean isAnyForBound() {
-		for (Leadership leadership : this.leaderships) {
-			if (leadership.mayBeLedByBound() && leadership.isVacant()) {
-				return true;
-			}
-		}
-		return false;
 	}
 
 	/** Whether any leadership is vacant. */

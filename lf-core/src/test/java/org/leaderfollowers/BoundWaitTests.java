@@ -1,0 +1,123 @@
+package org.leaderfollowers;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * A thread that waits in a handler, and leads meanwhile, keeps no event from a thread
+ * that has nothing to do, even if that thread leads something else.
+ */
+class BoundWaitTests {
+
+	private static final Duration LONG = Duration.ofHours(1);
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private final CountDownLatch blocked = new CountDownLatch(1);
+
+	private TcpServer server(LeaderFollowersPool pool) {
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			switch (Engine.text(message)) {
+				case "wait" -> connection.send(connection.receive(LONG));
+				case "block" -> {
+					this.blocked.await();
+					connection.send(message);
+				}
+				default -> connection.send(message);
+			}
+		});
+		Engine.awaitIdle(pool);
+		return server;
+	}
+
+	private Peer waiting(TcpServer server, int waiting) {
+		Peer peer = this.engine.connect(server).send("wait\n");
+		Engine.eventually()
+			.until(() -> server.pool()
+				.snapshot()
+				.threads()
+				.stream()
+				.filter((thread) -> thread.waitsFor() != null)
+				.count() == waiting);
+		return peer;
+	}
+
+	private void areServed(TcpServer server) {
+		for (int i = 0; i < 8; i++) {
+			Peer peer = this.engine.connect(server);
+			for (int j = 0; j < 20; j++) {
+				assertThat(peer.send("hello\n").readLine()).isEqualTo("hello");
+			}
+		}
+	}
+
+	@ParameterizedTest
+	@EnumSource
+	void leavesEventsToALeaderOfAnEventSource(PromotionPolicy policy) throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(2, 2)
+			.handleSets(1)
+			.promotionPolicy(policy)
+			.eventSources("events"));
+		LinkedBlockingQueue<String> events = new LinkedBlockingQueue<>();
+		LinkedBlockingQueue<String> handled = new LinkedBlockingQueue<>();
+		pool.register("events", EventSource.of(events), handled::add);
+		TcpServer server = server(pool);
+		Peer waiting = waiting(server, 1);
+		for (int i = 0; i < 20; i++) {
+			areServed(server);
+			events.add("event");
+			assertThat(handled.take()).isEqualTo("event");
+		}
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 2, 3 })
+	void leaveEventsToALeaderOfAnotherHandleSet(int waiting) {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(waiting + 1, waiting + 1).handleSets(waiting + 1));
+		TcpServer server = server(pool);
+		List<Peer> peers = new ArrayList<>();
+		for (int i = 1; i <= waiting; i++) {
+			peers.add(waiting(server, i));
+		}
+		areServed(server);
+		for (Peer peer : peers) {
+			assertThat(peer.send("go\n").readLine()).isEqualTo("go");
+		}
+	}
+
+	@Test
+	void leavesEventsToALeaderThatWasBusy() {
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(2));
+		TcpServer server = server(pool);
+		Peer waiting = waiting(server, 1);
+		Peer blocked = this.engine.connect(server).send("block\n");
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().noneMatch((thread) -> thread.handle() == null));
+		List<Peer> peers = new ArrayList<>();
+		for (int i = 0; i < 8; i++) {
+			peers.add(this.engine.connect(server).send("hello\n"));
+		}
+		this.blocked.countDown();
+		assertThat(blocked.readLine()).isEqualTo("block");
+		for (Peer peer : peers) {
+			assertThat(peer.readLine()).isEqualTo("hello");
+		}
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+	}
+
+}
