@@ -26,7 +26,7 @@ import java.util.stream.Stream;
  * closed</td>
  * </tr>
  * <tr>
- * <td>more than 7/8: short</td>
+ * <td>more than 3/4 for ten seconds, or more than 7/8: short</td>
  * <td>connections are closed, however long they have held their memory; a connection that
  * needs more than a {@linkplain #SHARE share} at once is closed</td>
  * </tr>
@@ -51,6 +51,12 @@ final class MemoryShedding {
 	static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
 	/**
+	 * How long memory may be scarce before it counts as short. Otherwise peers that make
+	 * a little progress each second could keep out all new clients.
+	 */
+	static final long MOST_SCARCE_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+	/**
 	 * The least time between two rounds. A round visits all connections, and those that
 	 * it closes need some time to release their memory.
 	 */
@@ -61,6 +67,9 @@ final class MemoryShedding {
 	private final Set<Supplier<? extends Stream<? extends MemoryHolder>>> sources = new CopyOnWriteArraySet<>();
 
 	private final AtomicLong nextNanos = new AtomicLong(System.nanoTime());
+
+	/** Used by the thread that begins a round. */
+	private long scarceSinceNanos;
 
 	private record Candidate(MemoryHolder holder, long bytes, long sinceNanos) {
 
@@ -73,6 +82,7 @@ final class MemoryShedding {
 
 	MemoryShedding(long limit) {
 		this.limit = limit;
+		this.scarceSinceNanos = this.nextNanos.get();
 	}
 
 	void add(Supplier<? extends Stream<? extends MemoryHolder>> holders) {
@@ -116,16 +126,24 @@ final class MemoryShedding {
 	 */
 	void relieve(long used) {
 		if (isScarce(used)) {
-			long now = System.nanoTime();
-			long due = this.nextNanos.get();
-			if (now - due >= 0 && this.nextNanos.compareAndSet(due, now + INTERVAL_NANOS)) {
-				shed(used, now);
+			relieve(used, System.nanoTime());
+		}
+	}
+
+	void relieve(long used, long nowNanos) {
+		long due = this.nextNanos.get();
+		if (nowNanos - due >= 0 && this.nextNanos.compareAndSet(due, nowNanos + INTERVAL_NANOS)) {
+			if (nowNanos - due >= PATIENCE_NANOS) {
+				// Acceptors look several times a second while memory is scarce.
+				this.scarceSinceNanos = nowNanos;
 			}
+			shed(used, nowNanos);
 		}
 	}
 
 	private void shed(long used, long nowNanos) {
-		long patience = isShort(used) ? 0 : PATIENCE_NANOS;
+		boolean isShort = isShort(used) || nowNanos - this.scarceSinceNanos >= MOST_SCARCE_NANOS;
+		long patience = isShort ? 0 : PATIENCE_NANOS;
 		long excess = used - this.limit / 2;
 		List<Candidate> candidates = new ArrayList<>();
 		for (Supplier<? extends Stream<? extends MemoryHolder>> source : this.sources) {

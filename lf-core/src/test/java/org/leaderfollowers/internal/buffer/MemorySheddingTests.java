@@ -36,7 +36,7 @@ class MemorySheddingTests {
 
 		private final long bytes;
 
-		private final long sinceNanos;
+		private long sinceNanos;
 
 		private boolean closing;
 
@@ -99,6 +99,34 @@ class MemorySheddingTests {
 		new Holder("stuck", 250 * KB, LONG);
 		assertThat(isScarce()).isTrue();
 		assertThat(this.shed).containsExactly("stuck");
+	}
+
+	@Test
+	void everybodyMayPayWhenMemoryHasBeenScarceForLong() {
+		MemoryShedding shedding = new MemoryShedding(LIMIT);
+		shedding.add(this.source);
+		Holder fresh = new Holder("fresh", 650 * KB, 0);
+		long begin = System.nanoTime() + MemoryShedding.PATIENCE_NANOS;
+		for (long after = 0; after < MemoryShedding.MOST_SCARCE_NANOS; after += MemoryShedding.PATIENCE_NANOS / 2) {
+			fresh.sinceNanos = begin + after;
+			shedding.relieve(650 * KB, begin + after);
+			assertThat(this.shed).isEmpty();
+		}
+		shedding.relieve(650 * KB, begin + MemoryShedding.MOST_SCARCE_NANOS);
+		assertThat(this.shed).containsExactly("fresh");
+	}
+
+	@Test
+	void aPauseBetweenTwoScarcitiesIsNoScarcity() {
+		MemoryShedding shedding = new MemoryShedding(LIMIT);
+		shedding.add(this.source);
+		Holder fresh = new Holder("fresh", 650 * KB, 0);
+		long begin = System.nanoTime() + MemoryShedding.PATIENCE_NANOS;
+		for (int i = 0; i < 3; i++) {
+			fresh.sinceNanos = begin + i * MemoryShedding.MOST_SCARCE_NANOS;
+			shedding.relieve(650 * KB, fresh.sinceNanos);
+		}
+		assertThat(this.shed).isEmpty();
 	}
 
 	@Test
