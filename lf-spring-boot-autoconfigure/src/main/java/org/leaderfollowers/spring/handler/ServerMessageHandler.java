@@ -143,11 +143,11 @@ final class ServerMessageHandler implements MessageHandler {
 				return true;
 			}
 		}
-		catch (ConnectionClosedException ex) {
-			// The failure is handled, but the peer of the reply has closed.
-			return !connection.isOpen();
-		}
 		catch (Throwable ex) {
+			if (ex instanceof ConnectionClosedException && !connection.isOpen()) {
+				// The failure is handled, but the peer of the reply has closed.
+				return true;
+			}
 			if (ex != failure) {
 				failure.addSuppressed(ex);
 				this.failureLog.logHandling(connection, failure, ex);

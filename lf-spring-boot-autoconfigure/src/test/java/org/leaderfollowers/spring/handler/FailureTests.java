@@ -7,9 +7,11 @@ import java.nio.charset.StandardCharsets;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -26,6 +28,7 @@ import jakarta.validation.Valid;
 import jakarta.validation.constraints.Min;
 import jakarta.validation.constraints.NotBlank;
 import jakarta.validation.constraints.Size;
+import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -34,6 +37,7 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.FramingException;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.EchoHandler;
+import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnClose;
 import org.leaderfollowers.spring.annotation.OnError;
@@ -41,6 +45,7 @@ import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.interceptor.HandlerCallInterceptor;
 import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
 import org.slf4j.LoggerFactory;
+import reactor.core.publisher.Mono;
 
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -50,7 +55,11 @@ import org.springframework.validation.BindException;
 import org.springframework.validation.annotation.Validated;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatException;
+import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.then;
+import static org.mockito.BDDMockito.willThrow;
 import static org.mockito.Mockito.mock;
 
 /**
@@ -180,6 +189,10 @@ class FailureTests {
 					assertThat(client.ask("several 5")).isEqualTo("first");
 					assertThat(client.read()).isEqualTo("text: several 5 (IllegalStateException)");
 					assertThat(client.ask("text 6")).isEqualTo("text: text 6 (IllegalStateException)");
+					for (String kind : List.of("optional", "stream", "mono")) {
+						assertThat(client.ask("kind " + kind))
+							.isEqualTo("text: kind %s (IllegalStateException)".formatted(kind));
+					}
 					assertThat(client.ask("x".repeat(200))).as("there is no message").isEqualTo("framing: none");
 					assertThat(client.read()).isNull();
 				});
@@ -212,6 +225,8 @@ class FailureTests {
 					assertThat(client.ask("fail")).isEqualTo("quoted: fail");
 					assertThat(context.getBean(First.class).asked).containsExactly("As asked for");
 				});
+		HandlerRunner.talk(HandlerRunner.of(FailingBehindPrefix.class, Reading.class, Quoting.class),
+				(client, context) -> assertThat(client.ask("FAIL now")).isEqualTo("quoted: FAIL now"));
 	}
 
 	@Test
@@ -244,6 +259,70 @@ class FailureTests {
 			assertThat(context.getBean(First.class).asked).containsExactly("unhandled");
 			assertThat(client.ask("not found")).isEqualTo("io: not found");
 		});
+	}
+
+	@Test
+	void errorHandlersGetTheFailureOfAFutureItself() {
+		LfErrorHandler naming = (connection, failure) -> ErrorReply.of(failure.getClass().getSimpleName());
+		HandlerRunner.talk(HandlerRunner.of(FailingFuture.class).withBean(LfErrorHandler.class, () -> naming),
+				(client, context) -> {
+					assertThat(client.ask("done")).isEqualTo("ArithmeticException");
+					assertThat(client.ask("later")).isEqualTo("ArithmeticException");
+				});
+	}
+
+	@Test
+	void causesThatFormACycleAreNotFollowedForEver() {
+		HandlerRunner.talk(HandlerRunner.of(Circular.class, Last.class),
+				(client, context) -> assertThat(client.ask("go")).isEqualTo("{\"by\":\"last\",\"what\":\"circular\"}"));
+	}
+
+	@Test
+	void aPeerThatHasLeftIsNoFailureButAnotherConnectionThatIsClosedIsOne(CapturedOutput output) {
+		HandlerRunner.talk(HandlerRunner.of(Forwarding.class), (client, context) -> {
+			Forwarding handler = context.getBean(Forwarding.class);
+			try (LineClient gone = HandlerRunner.connect(context)) {
+				assertThat(gone.ask("leave and send")).isEqualTo("<closed>");
+			}
+			try (LineClient gone = HandlerRunner.connect(context)) {
+				assertThat(gone.ask("leave and fail")).isEqualTo("<closed>");
+			}
+			Awaitility.await().until(() -> handler.closed.size() == 2);
+			assertThat(handler.failures).hasSize(1).first().isInstanceOf(IllegalStateException.class);
+			assertThat(output).doesNotContain("'failureTests.Forwarding' failed");
+			assertThat(client.ask("forward")).isEqualTo("not forwarded");
+			assertThat(client.ask("forward the failure")).isEqualTo("<closed>");
+			assertThat(handler.failures).as("each is handled once").hasSize(3);
+		});
+		assertThat(output).containsOnlyOnce("UnsupportedOperationException: forward the failure")
+			.contains("Suppressed: org.leaderfollowers.ConnectionClosedException");
+	}
+
+	@Test
+	void methodMayThrowTheFailureAgain(CapturedOutput output) {
+		HandlerRunner.talk(HandlerRunner.of(Rethrowing.class),
+				(client, context) -> assertThat(client.ask("go")).isEqualTo("<closed>"));
+		assertThat(output).containsOnlyOnce("java.lang.IllegalStateException: go").doesNotContain("Self-suppression");
+	}
+
+	@Test
+	void eachOfTheFailuresOfAConnectionIsHandledOnce() throws Exception {
+		First asked = new First();
+		MessageHandler handler = mock();
+		List<Throwable> failures = List.of(new IllegalStateException("first"), new IllegalStateException("second"));
+		willThrow(failures.toArray(Throwable[]::new)).given(handler).onMessage(any(), any());
+		ServerMessageHandler outermost = new ServerMessageHandler(handler, mock(Replies.class), List.of(),
+				List.of(asked), new FailureLog("mine"));
+		Connection connection = mock();
+		for (Throwable failure : failures) {
+			assertThatException().isThrownBy(() -> outermost.onMessage(connection, ByteBuffer.allocate(1)))
+				.isSameAs(failure);
+		}
+		for (Throwable failure : failures) {
+			outermost.onError(connection, failure);
+			then(handler).should().onError(connection, failure);
+		}
+		assertThat(asked.asked).containsExactly("first", "second");
 	}
 
 	@Test
@@ -620,6 +699,18 @@ class FailureTests {
 			}, CompletableFuture.delayedExecutor(20, TimeUnit.MILLISECONDS));
 		}
 
+		@OnMessage(prefix = "kind ")
+		Object failInAnyKindOfReply(String kind) {
+			CompletableFuture<String> future = CompletableFuture.supplyAsync(() -> {
+				throw new IllegalStateException();
+			});
+			return switch (kind) {
+				case "optional" -> Optional.of(future);
+				case "mono" -> Mono.fromFuture(future);
+				default -> Stream.of(future).map(CompletableFuture::join);
+			};
+		}
+
 		@OnMessage(prefix = "several ")
 		Iterator<String> failInTheMiddle(String message) {
 			return Stream.of("first", "second").map((element) -> {
@@ -715,6 +806,116 @@ class FailureTests {
 		@Override
 		public ErrorReply handle(Connection connection, ByteBuffer message, Throwable failure) {
 			return ErrorReply.of("quoted: " + new Text(StandardCharsets.UTF_8).decode(message));
+		}
+
+	}
+
+	@LfHandler
+	static class FailingBehindPrefix {
+
+		@OnMessage(prefix = "FAIL ")
+		void fail(String when) {
+			throw new IllegalStateException(when);
+		}
+
+	}
+
+	@Order(1)
+	static class Reading implements LfErrorHandler {
+
+		@Override
+		public @Nullable ErrorReply handle(Connection connection, Throwable failure) {
+			return null;
+		}
+
+		@Override
+		public @Nullable ErrorReply handle(Connection connection, ByteBuffer message, Throwable failure) {
+			message.position(message.limit());
+			return null;
+		}
+
+	}
+
+	@LfHandler
+	static class Forwarding {
+
+		private final Queue<Connection> closed = new ConcurrentLinkedQueue<>();
+
+		private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+
+		@OnMessage
+		void handle(String message, Connection connection) {
+			if (message.startsWith("leave")) {
+				connection.close();
+			}
+			switch (message) {
+				case "leave and send" -> send(connection);
+				case "forward" -> send(this.closed.element());
+				case "leave and fail" -> throw new IllegalStateException();
+				default -> throw new UnsupportedOperationException(message);
+			}
+		}
+
+		private static void send(Connection connection) {
+			connection.send(ByteBuffer.wrap(new byte[] { 'x' }));
+		}
+
+		@OnError(Exception.class)
+		String failed(Exception ex) {
+			this.failures.add(ex);
+			if (ex instanceof UnsupportedOperationException) {
+				send(this.closed.element());
+			}
+			return "not forwarded";
+		}
+
+		@OnClose
+		void closed(Connection connection) {
+			this.closed.add(connection);
+		}
+
+	}
+
+	@LfHandler
+	static class Rethrowing {
+
+		@OnMessage
+		void fail(String message) {
+			throw new IllegalStateException(message);
+		}
+
+		@OnError
+		void again(IllegalStateException ex) {
+			throw ex;
+		}
+
+	}
+
+	@LfHandler
+	static class FailingFuture {
+
+		@OnMessage
+		CompletableFuture<Integer> fail(String when) {
+			CompletableFuture<Integer> zero = when.equals("done") ? CompletableFuture.completedFuture(0)
+					: CompletableFuture.supplyAsync(() -> 0,
+							CompletableFuture.delayedExecutor(20, TimeUnit.MILLISECONDS));
+			return zero.thenApply((divisor) -> 1 / divisor);
+		}
+
+	}
+
+	@LfHandler
+	static class Circular {
+
+		@OnMessage
+		void fail() {
+			RuntimeException first = new RuntimeException("circular");
+			first.initCause(new RuntimeException(first));
+			throw first;
+		}
+
+		@OnError
+		void never(IllegalStateException ex) {
 		}
 
 	}
