@@ -1,14 +1,17 @@
 package org.leaderfollowers.spring.handler;
 
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
@@ -111,6 +114,26 @@ class ConnectionLifeTests {
 	}
 
 	@Test
+	void messageHandlerWithAnnotatedMethodsGetsAllOtherEventsItself() {
+		HandlerRunner.of(OwnLife.class).withPropertyValues("lf.server.max-outbound-size=64KB").run((context) -> {
+			try (LineClient client = HandlerRunner.connect(context)) {
+				assertThat(client.read()).isEqualTo("welcome");
+				client.send("push");
+				assertThat(context.getBean(OwnLife.class).fellBehind.await(60, TimeUnit.SECONDS)).isTrue();
+				String line = client.read();
+				while (OwnLife.LINE.equals(line)) {
+					line = client.read();
+				}
+				assertThat(line).isEqualTo("caught up");
+				assertThat(client.ask("fail")).isEqualTo("failed: fail");
+				assertThat(client.read()).isNull();
+			}
+			assertThat(context.getBean(OwnLife.class).closed.get(60, TimeUnit.SECONDS))
+				.isEqualTo(CloseReason.HANDLER_ERROR);
+		});
+	}
+
+	@Test
 	void interceptorsSurroundTheSignOff() {
 		List<String> calls = new CopyOnWriteArrayList<>();
 		HandlerCallInterceptor interceptor = (connection, call) -> {
@@ -198,6 +221,48 @@ class ConnectionLifeTests {
 		@Override
 		public void onIdle(Connection connection, EventType type) {
 			connection.send(ByteBuffer.wrap("own beat".getBytes()));
+		}
+
+	}
+
+	@LfHandler
+	static class OwnLife implements MessageHandler {
+
+		private static final String LINE = "x".repeat(8000);
+
+		private final CountDownLatch fellBehind = new CountDownLatch(1);
+
+		private final CompletableFuture<CloseReason> closed = new CompletableFuture<>();
+
+		@OnOpen
+		String welcome() {
+			return "welcome";
+		}
+
+		@Override
+		public void onMessage(Connection connection, ByteBuffer message) {
+			if (StandardCharsets.UTF_8.decode(message).charAt(0) == 'f') {
+				throw new IllegalStateException("as asked for");
+			}
+			while (connection.isWritable()) {
+				connection.send(StandardCharsets.UTF_8.encode(LINE));
+			}
+			this.fellBehind.countDown();
+		}
+
+		@Override
+		public void onWritable(Connection connection) {
+			connection.send(StandardCharsets.UTF_8.encode("caught up"));
+		}
+
+		@Override
+		public void onError(Connection connection, ByteBuffer message, Throwable failure) {
+			connection.send(StandardCharsets.UTF_8.encode("failed: " + StandardCharsets.UTF_8.decode(message)));
+		}
+
+		@Override
+		public void onClose(Connection connection, CloseReason reason) {
+			this.closed.complete(reason);
 		}
 
 	}

@@ -1,5 +1,8 @@
 package org.leaderfollowers.spring.handler;
 
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import org.junit.jupiter.api.Test;
@@ -27,6 +30,30 @@ class DispatchTests {
 					"UnmatchedMessageException: A message begins with none of the prefixes of the @OnMessage methods: "
 							+ "0200, 0210, PUT , PUTX, QUIT");
 			assertThat(client.ask("PU")).startsWith("UnmatchedMessageException");
+		});
+	}
+
+	@Test
+	void longerPrefixWinsWhicheverMethodHasIt() {
+		HandlerRunner.talk(HandlerRunner.of(NestedPrefixes.class), (client, context) -> {
+			assertThat(client.ask("A1")).isEqualTo("one:1");
+			assertThat(client.ask("AA2")).isEqualTo("two:2");
+			assertThat(client.ask("B2")).isEqualTo("two:2");
+			assertThat(client.ask("BB1")).isEqualTo("one:1");
+		});
+	}
+
+	@Test
+	void resetReturnsToThePayloadBehindThePrefix() {
+		HandlerRunner.talk(HandlerRunner.of(Twice.class),
+				(client, context) -> assertThat(client.ask("TWICE abc")).isEqualTo("abcabc"));
+	}
+
+	@Test
+	void unmatchedTypeIsKnown() {
+		HandlerRunner.talk(HandlerRunner.of(Untyped.class), (client, context) -> {
+			assertThat(client.ask("{\"type\":\"other\"}")).isEqualTo("no other");
+			assertThat(client.ask("{}")).isEqualTo("no null");
 		});
 	}
 
@@ -78,6 +105,16 @@ class DispatchTests {
 		});
 	}
 
+	@Test
+	void methodForTheMostSpecificClassIsCalled() {
+		HandlerRunner.talk(HandlerRunner.of(BySpecificClass.class), (client, context) -> {
+			assertThat(client.ask("{\"@type\":\"line\"}")).isEqualTo("shape");
+			assertThat(client.ask("{\"@type\":\"circle\",\"radius\":2}")).isEqualTo("circle");
+			assertThat(client.ask("{\"@type\":\"square\",\"side\":3}")).isEqualTo("square");
+			assertThat(client.ask("{\"@type\":\"cube\",\"side\":3}")).isEqualTo("cube");
+		});
+	}
+
 	@LfHandler
 	static class ByPrefix {
 
@@ -104,6 +141,47 @@ class DispatchTests {
 		@OnError
 		String failed(Exception ex) {
 			return PayloadTests.failure(ex);
+		}
+
+	}
+
+	@LfHandler
+	static class NestedPrefixes {
+
+		@OnMessage(prefix = { "A", "BB" })
+		String one(String rest) {
+			return "one:" + rest;
+		}
+
+		@OnMessage(prefix = { "AA", "B" })
+		String two(String rest) {
+			return "two:" + rest;
+		}
+
+	}
+
+	@LfHandler
+	static class Twice {
+
+		@OnMessage(prefix = "TWICE ")
+		String twice(ByteBuffer rest) {
+			String first = StandardCharsets.UTF_8.decode(rest).toString();
+			return first + StandardCharsets.UTF_8.decode(rest.reset());
+		}
+
+	}
+
+	@LfHandler
+	static class Untyped {
+
+		@OnMessage("place")
+		String place() {
+			return "placed";
+		}
+
+		@OnError
+		String unmatched(UnmatchedMessageException ex) {
+			return "no " + ex.getType();
 		}
 
 	}
@@ -204,6 +282,31 @@ class DispatchTests {
 		@OnError
 		String failed(Exception ex) {
 			return PayloadTests.failure(ex);
+		}
+
+	}
+
+	@LfHandler
+	static class BySpecificClass {
+
+		@OnMessage
+		String shape(Shape shape) {
+			return "shape";
+		}
+
+		@OnMessage
+		String circle(Circle circle) {
+			return "circle";
+		}
+
+		@OnMessage
+		String square(Square square) {
+			return "square";
+		}
+
+		@OnMessage
+		String cube(Cube cube) {
+			return "cube";
 		}
 
 	}

@@ -85,8 +85,10 @@ class ReplyTests {
 			assertThat(client.ask("mono")).isEqualTo("later");
 			assertThat(client.ask("flux")).isEqualTo("later");
 			assertThat(client.read()).isEqualTo("and later");
+			assertThat(client.read()).isEqualTo("later still");
+			assertThat(client.read()).isEqualTo("last");
 			assertThat(client.ask("stage of mono")).isEqualTo("later");
-			for (String request : List.of("callable", "future", "list of mono", "list of stage")) {
+			for (String request : List.of("callable", "future", "list of mono", "list of stage", "late future")) {
 				assertThat(client.ask(request)).as(request).startsWith("refused: A ").doesNotContain("never");
 			}
 			assertThat(client.ask("list of mono"))
@@ -259,9 +261,11 @@ class ReplyTests {
 				case "stage" -> CompletableFuture.completedStage("later");
 				case "optional" -> Optional.of(CompletableFuture.completedFuture("later"));
 				case "mono" -> Mono.just("later");
-				case "flux" -> Flux.just("later", "and later");
+				case "flux" -> Flux.just("later", "and later", "later still", "last");
 				case "callable" -> (Callable<String>) () -> "never";
 				case "future" -> new FutureTask<>(() -> "never");
+				case "late future" -> CompletableFuture.supplyAsync(() -> new FutureTask<>(() -> "never"),
+						CompletableFuture.delayedExecutor(20, TimeUnit.MILLISECONDS));
 				case "stage of mono" -> CompletableFuture.completedFuture(Mono.just("later"));
 				case "list of mono" -> List.of(Mono.just("never"));
 				case "list of stage" -> List.of(CompletableFuture.completedFuture("never"));

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.spring.annotation.Discriminator;
 import org.leaderfollowers.spring.annotation.LfAdvice;
@@ -18,6 +19,8 @@ import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.core.annotation.Order;
 import org.springframework.messaging.handler.annotation.Payload;
 
@@ -26,6 +29,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 /**
  * Several handler classes for one server, and advices for all of them.
  */
+@ExtendWith(OutputCaptureExtension.class)
 class SeveralHandlersTests {
 
 	private static final List<String> CALLS = new CopyOnWriteArrayList<>();
@@ -67,6 +71,14 @@ class SeveralHandlersTests {
 			client.close();
 			Awaitility.await().untilAsserted(() -> assertThat(CALLS).containsExactly("first PEER", "second PEER"));
 		});
+	}
+
+	@Test
+	void allFailuresOfTheEndAreLoggedWithTheFirst(CapturedOutput output) {
+		HandlerRunner.talk(HandlerRunner.of(FailingEnd.class, SameFailingEnd.class, OtherFailingEnd.class),
+				(client, context) -> client.close());
+		assertThat(output).containsSubsequence("IllegalStateException: the first to fail",
+				"Suppressed: java.lang.UnsupportedOperationException: the last to fail");
 	}
 
 	@Test
@@ -294,6 +306,45 @@ class SeveralHandlersTests {
 		@OnClose
 		void closed(CloseReason reason) {
 			CALLS.add("second " + reason);
+		}
+
+	}
+
+	@LfHandler
+	@Order(1)
+	static class FailingEnd {
+
+		private static final IllegalStateException FAILURE = new IllegalStateException("the first to fail");
+
+		@OnMessage
+		void message(String payload) {
+		}
+
+		@OnClose
+		void closed() {
+			throw FAILURE;
+		}
+
+	}
+
+	@LfHandler
+	@Order(2)
+	static class SameFailingEnd {
+
+		@OnClose
+		void closed() {
+			throw FailingEnd.FAILURE;
+		}
+
+	}
+
+	@LfHandler
+	@Order(3)
+	static class OtherFailingEnd {
+
+		@OnClose
+		void closed() {
+			throw new UnsupportedOperationException("the last to fail");
 		}
 
 	}

@@ -1,0 +1,253 @@
+package org.leaderfollowers.spring.handler;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.OwedReply;
+import org.leaderfollowers.SlowConsumerException;
+import org.leaderfollowers.Suspension;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+import reactor.core.publisher.Flux;
+
+import org.springframework.boot.convert.ApplicationConversionService;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.ArgumentMatchers.any;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.then;
+import static org.mockito.BDDMockito.willAnswer;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.times;
+
+/**
+ * Tests for {@link Replies} of several messages on a connection that does as it is told.
+ */
+class RepliesTests {
+
+	private final List<String> sent = new ArrayList<>();
+
+	private final List<Throwable> failures = new ArrayList<>();
+
+	private final Connection connection = mock();
+
+	private final Suspension suspension = mock();
+
+	private final OwedReply owed = mock();
+
+	private final Replies replies = new Replies(
+			new PayloadWriter(new PayloadConverters(List.of(), null, new ApplicationConversionService()),
+					new Text(StandardCharsets.UTF_8)),
+			false, (connection, reply, message, failure) -> this.failures.add(failure));
+
+	private int refusals;
+
+	private boolean replying;
+
+	@BeforeEach
+	void open() {
+		given(this.connection.isOpen()).willReturn(true);
+		given(this.connection.isWritable()).willReturn(true);
+		given(this.connection.suspend()).willReturn(this.suspension);
+		given(this.connection.owe()).willReturn(this.owed);
+		willAnswer((run) -> {
+			this.replying = true;
+			run.<Runnable>getArgument(0).run();
+			this.replying = false;
+			return null;
+		}).given(this.owed).run(any());
+		willAnswer((send) -> {
+			assertThat(this.replying).as("it keeps its place in the order").isTrue();
+			if (this.refusals-- > 0) {
+				throw new SlowConsumerException("Made for the test");
+			}
+			this.sent.add(StandardCharsets.UTF_8.decode(send.<ByteBuffer>getArgument(0)).toString());
+			return null;
+		}).given(this.connection).send(any());
+	}
+
+	@Test
+	void aRefusedMessageIsSentWhenThePeerHasCaughtUp() {
+		this.refusals = 1;
+		this.replies.send(this.connection, List.of("one", "two"));
+		assertThat(this.sent).as("a second attempt at once would keep a thread busy").isEmpty();
+		this.replies.writable(this.connection);
+		assertThat(this.sent).containsExactly("one", "two");
+	}
+
+	@Test
+	void aReplyThatHasEndedIsForgotten() {
+		this.replies.send(this.connection, List.of("one", "two"));
+		then(this.suspension).should().resume();
+		then(this.owed).should().close();
+		assertThat(this.replies).hasFieldOrPropertyWithValue("sequences", Map.of());
+	}
+
+	@Test
+	void elementsMayBeOptional() {
+		this.replies.send(this.connection, List.of(Optional.of("one"), Optional.empty(), Optional.of(2)));
+		assertThat(this.sent).containsExactly("one", "2");
+	}
+
+	@Test
+	void whateverYieldsMessagesIsClosed() {
+		Rows iterable = new Rows(Stream.of("one").iterator());
+		this.replies.send(this.connection, iterable);
+		this.replies.send(this.connection, new RowIterator(iterable));
+		assertThat(iterable.closed).isEqualTo(2);
+	}
+
+	@Test
+	void noFailureOfTheCloseIsLost() {
+		Rows failing = new Rows(Stream.of("one").iterator());
+		failing.failure = new IllegalStateException("close");
+		this.replies.send(this.connection, failing);
+		assertThat(this.failures).containsExactly(failing.failure);
+		IllegalStateException first = new IllegalStateException("row");
+		failing.rows = Stream.of("one").map((row) -> {
+			if (!row.isEmpty()) {
+				throw first;
+			}
+			return row;
+		}).iterator();
+		this.replies.send(this.connection, failing);
+		assertThat(this.failures).containsExactly(failing.failure, first);
+		assertThat(first).hasSuppressedException(failing.failure);
+	}
+
+	@Test
+	void publishedMessagesAreRequestedOneByOne() {
+		Source source = new Source();
+		Subscription subscription = mock();
+		this.replies.send(this.connection, source);
+		source.subscriber.onSubscribe(subscription);
+		this.replies.writable(this.connection);
+		then(subscription).should().request(1);
+		source.subscriber.onNext("one");
+		then(subscription).should(times(2)).request(1);
+		assertThat(this.sent).containsExactly("one");
+		source.subscriber.onComplete();
+		then(this.suspension).should().resume();
+	}
+
+	@Test
+	void aCallWhileMessagesAreSentIsNotLost() {
+		Iterator<Object> polled = List.of("one", ReplySequence.Source.NOT_YET, "two", ReplySequence.Source.END)
+			.iterator();
+		AtomicReference<ReplySequence> sequence = new AtomicReference<>();
+		sequence.set(new ReplySequence(this.replies, this.connection, null, new ReplySequence.Source() {
+
+			@Override
+			public Object poll() {
+				Object next = polled.next();
+				if (next == NOT_YET) {
+					// As a thread would that publishes a message at this moment.
+					sequence.get().proceed();
+				}
+				return next;
+			}
+
+			@Override
+			public void close() {
+			}
+
+		}));
+		sequence.get().proceed();
+		assertThat(this.sent).containsExactly("one", "two");
+		then(this.suspension).should().resume();
+	}
+
+	@Test
+	void aConnectionThatIsClosedCancelsItsSubscription() {
+		Source source = new Source();
+		Source slow = new Source();
+		Subscription subscription = mock();
+		Subscription late = mock();
+		this.replies.send(this.connection, source);
+		this.replies.send(this.connection, slow);
+		source.subscriber.onSubscribe(subscription);
+		given(this.connection.isOpen()).willReturn(false);
+		given(this.connection.isWritable()).willReturn(false);
+		this.replies.closed(this.connection);
+		then(subscription).should().cancel();
+		slow.subscriber.onSubscribe(late);
+		then(late).should().cancel();
+	}
+
+	@Test
+	void failureOfAPublisherIsHandled() {
+		IllegalStateException failure = new IllegalStateException("Made for the test");
+		this.replies.send(this.connection, Flux.just("one").concatWith(Flux.error(failure)));
+		assertThat(this.sent).containsExactly("one");
+		assertThat(this.failures).containsExactly(failure);
+	}
+
+	private static final class Source implements Publisher<String> {
+
+		private Subscriber<? super String> subscriber;
+
+		@Override
+		public void subscribe(Subscriber<? super String> subscriber) {
+			this.subscriber = subscriber;
+		}
+
+	}
+
+	private static final class Rows implements Iterable<String>, AutoCloseable {
+
+		private Iterator<String> rows;
+
+		private RuntimeException failure;
+
+		private int closed;
+
+		Rows(Iterator<String> rows) {
+			this.rows = rows;
+		}
+
+		@Override
+		public Iterator<String> iterator() {
+			return this.rows;
+		}
+
+		@Override
+		public void close() {
+			this.closed++;
+			if (this.failure != null) {
+				throw this.failure;
+			}
+		}
+
+	}
+
+	private record RowIterator(Rows rows) implements Iterator<String>, AutoCloseable {
+
+		@Override
+		public boolean hasNext() {
+			return this.rows.iterator().hasNext();
+		}
+
+		@Override
+		public String next() {
+			return this.rows.iterator().next();
+		}
+
+		@Override
+		public void close() {
+			this.rows.close();
+		}
+
+	}
+
+}
