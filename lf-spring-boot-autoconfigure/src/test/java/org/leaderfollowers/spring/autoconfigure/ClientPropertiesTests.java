@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Supplier;
 
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.awaitility.Awaitility;
@@ -95,6 +96,11 @@ class ClientPropertiesTests {
 			.hasFieldOrPropertyWithValue("keepAlive", false)
 			.hasFieldOrPropertyWithValue("receiveBufferSize", 15 * 1024)
 			.hasFieldOrPropertyWithValue("sendBufferSize", 16 * 1024);
+		assertThat(builder).extracting("heartbeat")
+			.isInstanceOfSatisfying(Supplier.class,
+					(request) -> assertThat(request.get()).isEqualTo(ByteBuffer.wrap(new byte[] { 1, 2 })));
+		assertThat(builder).extracting("idempotent", InstanceOfAssertFactories.predicate(ByteBuffer.class))
+			.accepts(ByteBuffer.allocate(1));
 		assertThat(builder).extracting("addresses")
 			.asInstanceOf(InstanceOfAssertFactories.list(InetSocketAddress.class))
 			.containsExactly(InetSocketAddress.createUnresolved("one.example", 1),

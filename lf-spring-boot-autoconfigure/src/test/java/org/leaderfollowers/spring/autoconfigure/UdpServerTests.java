@@ -126,6 +126,23 @@ class UdpServerTests {
 			ssl.enabled                | true
 			ssl.bundle                 | mine
 			ssl.client-auth            | need
+			ssl.max-handshakes         | 5
+			ssl.max-handshake-rate     | 5
+			skip-oversized-messages    | true
+			min-read-rate              | 5B
+			min-write-rate             | 5B
+			max-in-flight-per-connection | 5
+			message-order              | mine
+			reply-order                | arrival
+			correlation.type           | in-order
+			correlation.bean           | mine
+			correlation.offset         | 5
+			correlation.length         | 5
+			max-exchanges              | 5
+			service-classes            | default
+			per-client.max-connections | 5
+			per-client.connections-per-second | 5
+			per-client.failed-logins-per-minute | 5
 			max-connections            | 5
 			max-outbound-size          | 5KB
 			idle-timeout               | 5s
