@@ -102,6 +102,21 @@ class ClientTableTests {
 	}
 
 	@Test
+	void clientsOfDatagramsAreInUseForAMomentOnly() throws UnknownHostException {
+		for (int i = 0; i < 300; i++) {
+			assertThat(this.table.find(ipv4(0x0A000000 + i)).level()).isZero();
+			assertThat(this.table.findKey("key" + i)).isNotNull();
+		}
+	}
+
+	@Test
+	void noAggregateIsNarrowerThanAClient() throws UnknownHostException {
+		ClientTable wide = new ClientTable(1, 20, 64, this.clock::get);
+		wide.acquire(ipv4(0x0A000000));
+		assertThat(wide.acquire(ipv4(0xCB007101)).name()).isEqualTo("203.0.0.0/16");
+	}
+
+	@Test
 	void aKeyOfTheApplicationNeverMeetsAnAddress() throws UnknownHostException {
 		Client byAddress = this.table.acquire(ipv4(0x0A000001));
 		Client byKey = this.table.acquireKey(ClientPrefix.of(ipv4(0x0A000001), 32));

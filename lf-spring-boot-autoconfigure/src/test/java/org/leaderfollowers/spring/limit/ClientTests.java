@@ -186,6 +186,71 @@ class ClientTests {
 	}
 
 	@Test
+	void aClosedConnectionThatWasClosingMakesRoomForOneOnly() {
+		ClientLimits limits = limits(Limit.MAX_CONNECTIONS, 1);
+		LimitedConnection closed = mock(LimitedConnection.class);
+		assertThat(this.client.admit(limits, closed)).isNull();
+		given(closed.isClosing()).willReturn(true);
+		this.client.leave(closed);
+		assertThat(this.client.admit(limits, mock(LimitedConnection.class))).isNull();
+		assertThat(this.client.admit(limits, mock(LimitedConnection.class))).isEqualTo(Limit.MAX_CONNECTIONS);
+	}
+
+	@Test
+	void aLaterFailedLoginBeginsAMinuteOfItsOwn() {
+		ClientLimits limits = limits(Limit.FAILED_LOGINS_PER_MINUTE, 2);
+		this.client.loginFailed(limits);
+		pass(Duration.ofSeconds(119));
+		this.client.loginFailed(limits);
+		this.client.loginFailed(limits);
+		pass(Duration.ofSeconds(2));
+		assertThat(this.client.mayNotLogIn(limits)).isTrue();
+		assertThat(this.client.mayNotLogIn(limits(Limit.MAX_CONNECTIONS, 1))).as("the limit was removed").isFalse();
+	}
+
+	@Test
+	void noWaitIsLongerThanAnHour() {
+		assertThat(this.client.take(limits(Limit.BYTES_PER_SECOND, 1), 10_000))
+			.isEqualTo(-Duration.ofHours(1).toNanos());
+		ClientLimits limits = limits(Limit.MESSAGES_PER_SECOND, 1);
+		for (int i = 0; i < 3700; i++) {
+			this.client.take(limits, 1);
+		}
+		assertThat(this.client.take(limits, 1)).isEqualTo(Duration.ofHours(1).toNanos());
+	}
+
+	@Test
+	void whatWasUsedCountsInProportionIfALimitIsRaised() {
+		for (int i = 0; i < 5; i++) {
+			this.client.take(limits(Limit.MESSAGES_PER_SECOND, 10), 1);
+		}
+		ClientLimits raised = limits(Limit.MESSAGES_PER_SECOND, 100);
+		for (int i = 0; i < 50; i++) {
+			assertThat(this.client.take(raised, 1)).isZero();
+		}
+		assertThat(this.client.take(raised, 1)).isPositive();
+	}
+
+	@Test
+	void theGreatestLimitIsPossibleForSeveralClients() {
+		Client network = new Client("10.0.0.0/8", 3, 512, this.clock::get);
+		assertThat(network.take(limits(Limit.MESSAGES_PER_SECOND, ClientLimits.GREATEST), 1)).isZero();
+	}
+
+	@Test
+	void noLimitIsEvadedByBeingForgotten() {
+		Client connecting = new Client("10.0.0.2", 0, 1, this.clock::get);
+		connecting.admit(limits(Limit.CONNECTIONS_PER_SECOND, 1), null);
+		connecting.leave(null);
+		this.client.take(limits(Limit.BYTES_PER_SECOND, 1), 1);
+		assertThat(connecting.isForgettable()).isFalse();
+		assertThat(this.client.isForgettable()).isFalse();
+		pass(Duration.ofSeconds(1));
+		assertThat(connecting.isForgettable()).isTrue();
+		assertThat(this.client.isForgettable()).isTrue();
+	}
+
+	@Test
 	void aClientIsForgottenWhenNothingIsLeftToRemember() {
 		ClientLimits limits = new ClientLimits(
 				Map.of(Limit.MESSAGES_PER_SECOND, 10L, Limit.FAILED_LOGINS_PER_MINUTE, 5L), Action.SUSPEND);
