@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.Queue;
@@ -31,6 +32,12 @@ class PoolWatchdogTests {
 	final Engine engine = new Engine();
 
 	private final Queue<PoolAlarm> told = new ConcurrentLinkedQueue<>();
+
+	private final ReentrantLock first = new ReentrantLock();
+
+	private final ReentrantLock second = new ReentrantLock();
+
+	private final CyclicBarrier both = new CyclicBarrier(2);
 
 	private final PoolListener listener = new PoolListener() {
 
@@ -175,26 +182,35 @@ class PoolWatchdogTests {
 		assertThat(this.engine.log()).filteredOn((line) -> line.endsWith("is served again")).hasSize(1);
 	}
 
+	/** Two handlers that get different messages block each other. */
+	private void deadlock(ByteBuffer message) throws Exception {
+		boolean forwards = message.get(message.position()) == '1';
+		ReentrantLock outer = forwards ? this.first : this.second;
+		ReentrantLock inner = forwards ? this.second : this.first;
+		outer.lockInterruptibly();
+		try {
+			this.both.await();
+			inner.lockInterruptibly();
+			inner.unlock();
+		}
+		finally {
+			outer.unlock();
+		}
+	}
+
+	private static void interruptThoseWithAlarms(LeaderFollowersPool pool) {
+		List<String> names = pool.snapshot().alarms().stream().map(PoolAlarm::thread).toList();
+		pool.living()
+			.stream()
+			.map(Participant::thread)
+			.filter((thread) -> names.contains(thread.getName()))
+			.forEach(Thread::interrupt);
+	}
+
 	@Test
-	void handlersThatAreDeadlockedAreAlarming() throws Exception {
-		ReentrantLock first = new ReentrantLock();
-		ReentrantLock second = new ReentrantLock();
-		CyclicBarrier both = new CyclicBarrier(2);
+	void handlersThatAreDeadlockedAreAlarming() {
 		LeaderFollowersPool pool = this.engine.pool(builder(3, 3).stuckAfter(SECOND));
-		TcpServer server = this.engine.lines(pool, (connection, message) -> {
-			boolean forwards = message.get(message.position()) == '1';
-			ReentrantLock outer = forwards ? first : second;
-			ReentrantLock inner = forwards ? second : first;
-			outer.lockInterruptibly();
-			try {
-				both.await();
-				inner.lockInterruptibly();
-				inner.unlock();
-			}
-			finally {
-				outer.unlock();
-			}
-		});
+		TcpServer server = this.engine.lines(pool, (connection, message) -> deadlock(message));
 		this.engine.connect(server).send("1\n");
 		this.engine.connect(server).send("2\n");
 		Engine.eventually().until(() -> pool.snapshot().alarms().size() == 2);
@@ -210,13 +226,42 @@ class PoolWatchdogTests {
 			.singleElement()
 			.asString()
 			.contains("restart the process", "org.leaderfollowers.PoolWatchdogTests.lambda");
-		List<String> names = pool.snapshot().alarms().stream().map(PoolAlarm::thread).toList();
-		pool.living()
-			.stream()
-			.map(Participant::thread)
-			.filter((thread) -> names.contains(thread.getName()))
-			.forEach(Thread::interrupt);
+		interruptThoseWithAlarms(pool);
 		Engine.eventually().until(() -> pool.snapshot().alarms().isEmpty());
+	}
+
+	@Test
+	void threadThatWasDeadlockedIsNotAlarmingAfterwards() {
+		TestClock clock = new TestClock();
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger inside = new AtomicInteger();
+		LeaderFollowersPool pool = this.engine
+			.pool(builder(2, 2).clock(clock).stuckAfter(SECOND).slowHandlerAfter(Duration.ZERO));
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			inside.incrementAndGet();
+			if (Engine.text(message).equals("block")) {
+				Engine.pass(gate);
+			}
+			else {
+				deadlock(message);
+			}
+		});
+		this.engine.connect(server).send("1\n");
+		this.engine.connect(server).send("2\n");
+		Engine.eventually().until(() -> {
+			pool.watchdog.look();
+			clock.advance(SECOND);
+			return pool.snapshot().alarms().size() == 2;
+		});
+		interruptThoseWithAlarms(pool);
+		Engine.awaitIdle(pool);
+		pool.watchdog.look();
+		this.engine.connect(server).send("block\n");
+		this.engine.connect(server).send("block\n");
+		Engine.eventually().until(() -> inside.get() == 4);
+		pool.watchdog.look();
+		assertThat(pool.snapshot().alarms()).isEmpty();
+		gate.countDown();
 	}
 
 	@Test
