@@ -227,4 +227,42 @@ class HandleSetTests {
 		return IntStream.range(0, array.length()).map((i) -> array.get(i) - before[i]);
 	}
 
+	/** Such a selector is in order, however often another thread ends a wait. */
+	@Test
+	void selectorThatIsWokenWithoutEndIsNotReplaced() {
+		TestClock clock = new TestClock();
+		AtomicInteger left = new AtomicInteger(3000);
+		List<HandleSet> sets = new ArrayList<>();
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(1, 1)
+			.handleSets(1)
+			.clock(clock)
+			.selectorProvider(new FaultySelectors(() -> {
+				if (left.getAndDecrement() > 0) {
+					clock.advance(Duration.ofMillis(1));
+					sets.get(0).wakeLeader();
+				}
+			}, () -> {
+			})));
+		pool.handleSets().forEach(sets::add);
+		pool.start();
+		Engine.eventually().until(() -> left.get() <= 0);
+		Engine.awaitIdle(pool);
+		assertThat(this.engine.log()).noneMatch((line) -> line.contains("is replaced"));
+	}
+
+	@Test
+	void leaderWhoseKeysAreInDoubtIsWoken() {
+		TestClock clock = new TestClock();
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(1, 1).handleSets(1).clock(clock));
+		pool.start();
+		Engine.awaitIdle(pool);
+		HandleSet set = pool.handleSets().iterator().next();
+		long returned = set.nowNanos();
+		clock.advance(Duration.ofSeconds(1));
+		set.doubtKeys();
+		Engine.eventually().until(() -> set.nowNanos() != returned);
+	}
+
 }
