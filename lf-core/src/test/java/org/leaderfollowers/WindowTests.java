@@ -268,6 +268,21 @@ class WindowTests {
 	}
 
 	@Test
+	void aMessageToAnotherConnectionIsNotAReply() {
+		TcpServer server = this.engine
+			.start(builder(4).replyOrder(ReplyOrder.ARRIVAL).handler((connection, message) -> {
+				connection.send(message);
+				connection.attributes().forEach((name, other) -> ((Connection) other).send(message));
+			}));
+		Peer first = this.engine.connect(server);
+		Peer second = this.engine.connect(server);
+		Engine.eventually().until(() -> server.connections().count() == 2);
+		server.connection(1).attributes().put("other", server.connection(2));
+		assertThat(first.send("news\n").readLine()).isEqualTo("news");
+		assertThat(second.readLine()).isEqualTo("news");
+	}
+
+	@Test
 	void repliesThatWaitForEarlierOnesAreBounded() {
 		TcpServer server = this.engine
 			.start(TcpServer.builder(this.engine.pool(2, 3)).framing(Framing.line()).handler((connection, message) -> {
