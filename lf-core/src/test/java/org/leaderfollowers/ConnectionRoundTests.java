@@ -849,6 +849,28 @@ class ConnectionRoundTests {
 		assertThat(writable).containsExactly(false, true);
 	}
 
+	/** It has not asked whether there is room. */
+	@Test
+	void handlerIsCalledAfterItsReplyCouldNotBeHeld() throws IOException {
+		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL).maxOutboundSize(1024);
+		open();
+		begin("1\n2\n");
+		this.onMessage = () -> {
+			if (this.seen.equals(List.of("2"))) {
+				this.connection.send(ByteBuffer.allocate(1024));
+				assertThatExceptionOfType(SlowConsumerException.class)
+					.isThrownBy(() -> this.connection.send(Engine.bytes("more")));
+			}
+		};
+		assertThat(lead()).isTrue();
+		round(participant(2));
+		finish(this.me);
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen).containsExactly("2", "1", "writable");
+	}
+
 	/** A message that exceeds the buffer of a thread is handled in kept memory. */
 	@Test
 	void largeMessageIsReleasedIfItsThreadFails() throws IOException {
