@@ -3,6 +3,8 @@ package org.leaderfollowers;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
+import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
@@ -12,6 +14,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.leaderfollowers.internal.promotion.Leadership;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -29,6 +32,9 @@ class FailureRetryTests {
 	private static final class Failing implements EngineEventHandler {
 
 		private final HandledWork work = new HandledWork("a failing handle", null, null);
+
+		/** A handle that has failed is not processed any more. */
+		private final AtomicInteger rounds = new AtomicInteger();
 
 		private final AtomicInteger attempts = new AtomicInteger();
 
@@ -52,6 +58,7 @@ class FailureRetryTests {
 
 		@Override
 		public boolean prepare(Participant me) {
+			this.rounds.incrementAndGet();
 			throw new OutOfMemoryError("made for the test");
 		}
 
@@ -122,6 +129,72 @@ class FailureRetryTests {
 			Engine.eventually().until(() -> handles(pool) == handles);
 			Engine.awaitIdle(pool);
 			assertThat(handler.attempts).hasValue(handler.shortages + 1);
+			assertThat(handler.rounds).hasValue(1);
+		}
+	}
+
+	/** Fails when it is dispatched, and closes its handle in the next round. */
+	private static final class ClosingLater extends HandleSetUpdateTests.TestHandler {
+
+		private final HandlerProfile profile = new HandlerProfile();
+
+		private volatile @Nullable SelectableHandle handle;
+
+		private boolean hasFailed;
+
+		/** The handler counts as short, so its thread leases the leadership. */
+		ClosingLater() {
+			while (this.profile.blocks()) {
+				this.profile.record(0);
+			}
+		}
+
+		@Override
+		public boolean prepare(Participant me) {
+			return !this.hasFailed;
+		}
+
+		@Override
+		public void dispatch(Participant me) {
+			throw new IllegalStateException("made for the test");
+		}
+
+		@Override
+		public boolean failed(@Nullable Participant me, Throwable failure) {
+			this.hasFailed = true;
+			return true;
+		}
+
+		@Override
+		public boolean release(Participant me) {
+			Objects.requireNonNull(this.handle).closeByOwner();
+			return true;
+		}
+
+		@Override
+		public HandlerProfile profile() {
+			return this.profile;
+		}
+
+	}
+
+	@Test
+	void aHandleThatCannotBeClosedAtOnceIsClosedByTheSameThreadWhichLeadsOn() throws Exception {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(1, 1).promotionLease(Duration.ofMinutes(1)));
+		pool.start();
+		ClosingLater handler = new ClosingLater();
+		Pipe pipe = Pipe.open();
+		try (Pipe.SinkChannel sink = pipe.sink()) {
+			pipe.source().configureBlocking(false);
+			SelectableHandle handle = pool.handleSets()
+				.newHandle(pipe.source(), handler, SelectionKey.OP_READ, new HandlerProfile());
+			handler.handle = handle;
+			handle.release();
+			handle.request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+			sink.write(ByteBuffer.allocate(1));
+			Engine.eventually().until(handle::isMarkedClosed);
+			Engine.eventually().until(() -> Leadership.isLedWithoutLease(handle.handleSet().leadership.word()));
 		}
 	}
 

@@ -6,6 +6,7 @@ import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.CancelledKeyException;
 import java.nio.channels.ClosedSelectorException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -17,6 +18,7 @@ import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -195,6 +197,35 @@ class FaultPointTests {
 		assertThat(server.close(Engine.DEADLINE)).isTrue();
 		assertThat(pool.close(Engine.DEADLINE)).isTrue();
 		Engine.awaitNoThreads(pool);
+	}
+
+	@Test
+	void aLeaderThatCannotWaitPausesBeforeItTriesAgain() {
+		TestClock clock = new TestClock();
+		AtomicBoolean fails = new AtomicBoolean();
+		LeaderFollowersPool pool = LeaderFollowersPool.builder()
+			.name("pauses")
+			.threads(1, 1)
+			.clock(clock)
+			.selectorProvider(new FaultySelectors(() -> {
+				if (fails.get()) {
+					throw new OutOfMemoryError("made for the test");
+				}
+			}, () -> {
+			}))
+			.build();
+		this.pools.add(pool);
+		pool.start();
+		Engine.awaitIdle(pool);
+		fails.set(true);
+		pool.handleSets().iterator().next().wakeLeader();
+		Thread leader = pool.living().get(0).thread();
+		Engine.eventually().until(() -> clock.waits(leader) > 0);
+		fails.set(false);
+		Engine.eventually().until(() -> {
+			clock.advance(Duration.ofSeconds(1));
+			return clock.waits(leader) < 0;
+		});
 	}
 
 	private static List<String> names(LeaderFollowersPool pool) {
