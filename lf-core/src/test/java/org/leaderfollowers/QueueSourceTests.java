@@ -5,6 +5,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
 import org.jspecify.annotations.Nullable;
@@ -45,6 +46,15 @@ class QueueSourceTests {
 		assertThat(this.source.await(LONG)).isEqualTo("event");
 	}
 
+	/** The thread may run a handler by then. */
+	@Test
+	void aWakeUpAfterTheWaitDoesNotInterrupt() throws Exception {
+		this.queue.add("event");
+		assertThat(this.source.await(LONG)).isEqualTo("event");
+		this.source.wakeup();
+		assertThat(Thread.interrupted()).isFalse();
+	}
+
 	@Test
 	void theTimeEndsTheWait() throws Exception {
 		assertThat(this.source.await(Duration.ofMillis(1))).isNull();
@@ -59,7 +69,10 @@ class QueueSourceTests {
 		this.source.wakeup();
 		this.queue.add("event");
 		assertThat(this.source.await(LONG)).isEqualTo("event");
+		AtomicInteger waits = new AtomicInteger();
+		this.whenPolled = waits::incrementAndGet;
 		assertThat(this.source.await(Duration.ofMillis(1))).isNull();
+		assertThat(waits).hasValue(1);
 		assertThat(Thread.interrupted()).isFalse();
 	}
 
