@@ -3,6 +3,7 @@ package org.leaderfollowers;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -31,6 +32,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
+import org.leaderfollowers.internal.promotion.Clock;
 import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -171,6 +173,26 @@ class EventSourceTests {
 		assertThat(pool.handOffs()).anySatisfy((handOff) -> {
 			assertThat(handOff.handleSet()).isEqualTo("events");
 			assertThat(handOff.handle()).isEqualTo("Event source 'events'");
+		});
+	}
+
+	@Test
+	void aShortHandlerRunsWithoutPromotion() {
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(2, 4)
+			.handleSets(1)
+			.eventSources("events")
+			.promotionLease(Duration.ofMinutes(1)));
+		AtomicInteger count = new AtomicInteger();
+		pool.register("events", EventSource.of(this.queue), (event) -> count.incrementAndGet());
+		Engine.eventually().until(() -> {
+			Map<PromotionKind, Long> before = pool.snapshot().promotions();
+			int expected = count.get() + 100;
+			for (int i = 0; i < 100; i++) {
+				this.queue.add("event");
+			}
+			Engine.eventually().until(() -> count.get() == expected);
+			return pool.snapshot().promotions().equals(before);
 		});
 	}
 
@@ -598,6 +620,29 @@ class EventSourceTests {
 			.withMessageContaining("is closed");
 	}
 
+	/** Otherwise the pool would wait for its end until the grace period is over. */
+	@Test
+	void aSourceThatIsRegisteredWhileThePoolClosesEndsWithIt() {
+		LeaderFollowersPool pool = pool(2, 4);
+		pool.serves(new Drainable() {
+
+			@Override
+			public void beginDrain(long deadlineNanos) {
+				pool.register("events", EventSource.of(EventSourceTests.this.queue),
+						EventSourceTests.this.handled::add);
+			}
+
+			@Override
+			public boolean close(Duration grace) {
+				pool.servesNoMore(this);
+				return true;
+			}
+
+		});
+		assertThat(pool.close(Duration.ofHours(1))).isTrue();
+		assertThat(source(pool).inUse()).isFalse();
+	}
+
 	@Test
 	void aHandlerThatDoesNotReturnIsInterruptedWhenThePoolIsClosed() {
 		LeaderFollowersPool pool = pool(2, 4);
@@ -763,6 +808,34 @@ class EventSourceTests {
 			.orElse(null);
 	}
 
+	/** The source does not deliver it again. */
+	@Test
+	void anEventIsHandledAlthoughMemoryIsShortWhenItsLeaderIsToBeReplaced() {
+		AtomicReference<@Nullable Thread> lacking = new AtomicReference<>();
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(3, 4).handleSets(1).eventSources("events").clock(new Clock() {
+
+				@Override
+				public long nanoTime() {
+					if (lacking.compareAndSet(Thread.currentThread(), null)) {
+						throw new OutOfMemoryError("made for the test");
+					}
+					return super.nanoTime();
+				}
+
+			}));
+		pool.register("events", awaiting((timeout) -> {
+			waitShortly();
+			String event = this.queue.poll();
+			lacking.set((event != null) ? Thread.currentThread() : null);
+			return event;
+		}), this.handled::add);
+		this.queue.add("event");
+		awaitHandled("event");
+		assertThat(this.engine.log())
+			.anyMatch((line) -> line.startsWith("ERROR Promoting a leader of event source 'events' failed"));
+	}
+
 	@Test
 	void aSourceWhoseWakeupFailsCanEnd() {
 		LeaderFollowersPool pool = pool(2, 4);
@@ -791,7 +864,12 @@ class EventSourceTests {
 
 	/** A pool of three threads, of which one waits at a gate. */
 	private LeaderFollowersPool poolWithBlockedThread(CountDownLatch gate) {
-		LeaderFollowersPool pool = pool(3, 3);
+		return poolWithBlockedThread(gate, Clock.SYSTEM);
+	}
+
+	private LeaderFollowersPool poolWithBlockedThread(CountDownLatch gate, Clock clock) {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(3, 3).handleSets(1).eventSources("events").clock(clock));
 		CountDownLatch blocks = new CountDownLatch(1);
 		TcpServer server = this.engine.lines(pool, (connection, message) -> {
 			blocks.countDown();
@@ -829,6 +907,23 @@ class EventSourceTests {
 				.threads()
 				.stream()
 				.anyMatch((thread) -> thread.name().equals("joined") && thread.role() == ThreadRole.FOLLOWER));
+	}
+
+	@Test
+	void aJoinedThreadThatLeadsASourceReturnsWhenItsTimeIsUp() throws Exception {
+		CountDownLatch gate = this.engine.gate();
+		TestClock clock = new TestClock();
+		LeaderFollowersPool pool = poolWithBlockedThread(gate, clock);
+		pool.register("events", awaiting((timeout) -> {
+			waitShortly();
+			return this.queue.poll();
+		}), 2, (event) -> Engine.pass(gate));
+		CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+		Thread joined = joinToLead(pool, Duration.ofSeconds(1), interrupted);
+		Engine.eventually().until(() -> joined.getName().equals(source(pool).leader()));
+		clock.advance(Duration.ofSeconds(1));
+		assertThat(interrupted.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isFalse();
+		gate.countDown();
 	}
 
 	@ParameterizedTest

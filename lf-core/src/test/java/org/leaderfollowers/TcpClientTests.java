@@ -1107,6 +1107,31 @@ class TcpClientTests {
 	}
 
 	@Test
+	void thePoolClosesItsClientsWhenTheHandlersOfEventsHaveReturned() throws Exception {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(3, 4).handleSets(1).eventSources("events"));
+		TcpClient client = start(builder(pool, BY_KEY));
+		Session session = this.peer.accept();
+		CountDownLatch draining = this.engine.gate();
+		CompletableFuture<String> reply = new CompletableFuture<>();
+		pool.register("events", EventSource.of(new LinkedBlockingQueue<>(List.of("a:?"))), (event) -> {
+			Engine.pass(draining);
+			reply.completeAsync(() -> Engine.text(client.exchange(Engine.bytes(event))), Runnable::run);
+		});
+		Engine.eventually().until(() -> pool.snapshot().eventSources().get(0).handling() == 1);
+		Thread closing = new Thread(() -> pool.close(Engine.DEADLINE));
+		closing.start();
+		Engine.eventually().until(() -> closing.getState() == Thread.State.TIMED_WAITING);
+		draining.countDown();
+		assertThat(session.readLine()).isEqualTo("a:?");
+		session.send("a:!\n");
+		assertThat(get(reply)).isEqualTo("a:!");
+		session.close();
+		closing.join(Engine.DEADLINE.toMillis());
+		assertThat(client.snapshot().state()).isEqualTo(ClientSnapshot.State.CLOSED);
+	}
+
+	@Test
 	void aClientIsStartedOnceAndNeedsItsParts() {
 		TcpClient.Builder builder = TcpClient.builder(this.engine.pool(1, 2));
 		assertThatIllegalStateException().isThrownBy(builder::build).withMessageContaining("needs an address");
