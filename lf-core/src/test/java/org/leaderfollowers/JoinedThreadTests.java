@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -37,6 +38,42 @@ class JoinedThreadTests {
 		finally {
 			release.countDown();
 			pipe.sink().close();
+		}
+	}
+
+	/** An interrupt that the handler leaves behind ends with it. */
+	@Test
+	void theyHandleTheEventThatTheyFindAlthoughTheirTimeIsUp() throws Exception {
+		CountDownLatch busy = new CountDownLatch(1);
+		CountDownLatch release = new CountDownLatch(1);
+		AtomicInteger handled = new AtomicInteger();
+		Pipe pipe = Pipe.open();
+		Pipe other = Pipe.open();
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(1, 1).build()) {
+			pipe.source().configureBlocking(false);
+			other.source().configureBlocking(false);
+			pool.register(pipe.source(), (handle, type) -> {
+				busy.countDown();
+				uninterruptibly(release);
+				handle.close();
+			}, EventType.READ);
+			pipe.sink().write(ByteBuffer.wrap(new byte[1]));
+			busy.await();
+			pool.register(other.source(), (handle, type) -> {
+				handled.incrementAndGet();
+				handle.close();
+				Thread.currentThread().interrupt();
+			}, EventType.READ);
+			other.sink().write(ByteBuffer.wrap(new byte[1]));
+			assertThat(pool.join(Duration.ZERO)).isFalse();
+			assertThat(Thread.interrupted()).isFalse();
+			assertThat(handled).hasValue(1);
+			release.countDown();
+		}
+		finally {
+			release.countDown();
+			pipe.sink().close();
+			other.sink().close();
 		}
 	}
 

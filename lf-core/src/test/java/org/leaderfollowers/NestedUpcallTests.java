@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -356,9 +357,14 @@ class NestedUpcallTests {
 	@Test
 	void theSnapshotTellsOfThem() {
 		LeaderFollowersPool pool = pool(NestedDispatch.WHEN_STARVED, 1);
+		CountDownLatch gate = this.engine.gate();
 		TcpServer server = this.engine.lines(pool, (connection, message) -> {
 			if (Engine.text(message).equals("wait")) {
 				connection.receive(LONG);
+				connection.receive(LONG);
+			}
+			else {
+				Engine.pass(gate);
 			}
 			connection.send(message);
 		});
@@ -368,8 +374,20 @@ class NestedUpcallTests {
 		PoolSnapshot.ThreadSnapshot waiting = pool.snapshot().threads().get(0);
 		assertThat(waiting.waitsFor()).contains("the next message of", "Connection 1");
 		assertThat(waiting.waitingFor()).isPositive();
-		assertThat(this.engine.connect(server).send("other\n").readLine()).isEqualTo("other");
-		assertThat(talking.send("go\n").readLine()).isEqualTo("wait");
+		Peer other = this.engine.connect(server).send("other\n");
+		Engine.eventually().untilAsserted(() -> {
+			PoolSnapshot.ThreadSnapshot nested = pool.snapshot().threads().get(0);
+			assertThat(nested.handle()).contains("Connection 2");
+			assertThat(nested.waitsFor()).isNull();
+		});
+		gate.countDown();
+		assertThat(other.readLine()).isEqualTo("other");
+		Engine.eventually().untilAsserted(() -> {
+			PoolSnapshot.ThreadSnapshot outer = pool.snapshot().threads().get(0);
+			assertThat(outer.handle()).contains("Connection 1");
+			assertThat(outer.waitsFor()).isEqualTo(waiting.waitsFor());
+		});
+		assertThat(talking.send("go\nend\n").readLine()).isEqualTo("wait");
 		assertThat(pool.snapshot().nestedUpcalls()).isPositive();
 		assertThat(pool.snapshot().threads()).allMatch((thread) -> thread.waitsFor() == null);
 	}
