@@ -7,19 +7,26 @@ import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.nio.channels.Pipe;
+import java.nio.channels.SelectionKey;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -134,6 +141,125 @@ class ConversationTests {
 		talking.send("yes\n");
 		assertThat(talking.readLine()).isEqualTo("answered yes");
 		assertThat(other.readLine()).isEqualTo("other");
+	}
+
+	/** Otherwise it would look for further events again and again. */
+	@Test
+	void theOnlyThreadWaitsAlthoughAnotherConnectionIsReady() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			if (Engine.text(message).equals("ask")) {
+				connection.send(Engine.bytes("asked"));
+				connection.receive(LONG);
+			}
+			connection.send(message);
+		});
+		Peer other = this.engine.connect(server);
+		Peer talking = this.engine.connect(server);
+		assertThat(talking.send("ask\n").readLine()).isEqualTo("asked");
+		HandleSet set = pool.handleSets().iterator().next();
+		other.send("other\n");
+		Engine.eventually().until(() -> !set.ready.isEmpty());
+		Engine.awaitSelecting(pool.living().get(0).thread());
+		assertThat(set.ready.isEmpty()).isFalse();
+		assertThat(talking.send("yes\n").readLine()).isEqualTo("ask");
+		assertThat(other.readLine()).isEqualTo("other");
+	}
+
+	/** The engine has learned that the handler is short, so its thread leads on. */
+	@Test
+	void theOnlyThreadLeadsAlthoughItsHandlerUsuallyDoesNotWait() {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(1, 1).promotionLease(Duration.ofMinutes(1)));
+		Peer peer = this.engine.connect(this.engine.lines(pool, ConversationTests::receiveIfAsked));
+		Engine.eventually().until(() -> {
+			Map<PromotionKind, Long> before = pool.snapshot().promotions();
+			for (int i = 0; i < 100; i++) {
+				assertThat(peer.send("x\n").readLine()).isEqualTo("x");
+			}
+			return pool.snapshot().promotions().equals(before);
+		});
+		peer.send("ask\n");
+		awaitWaiting(pool);
+		assertThat(peer.send("yes\n").readLine()).isEqualTo("ask");
+	}
+
+	private static void receiveIfAsked(Connection connection, ByteBuffer message) {
+		if (Engine.text(message).equals("ask")) {
+			connection.receive(LONG);
+		}
+		connection.send(message);
+	}
+
+	private static void awaitWaiting(LeaderFollowersPool pool) {
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().anyMatch((thread) -> thread.waitsFor() != null));
+	}
+
+	@Test
+	void theNextMessageArrivesAlthoughTheThreadLeadsAnotherHandleSet() {
+		// A watchdog would wake the leader after a while.
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(2).stuckAfter(Duration.ZERO));
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			String own = ((TcpConnection) connection).handle.handleSet().name();
+			// Then the other set has no leader.
+			Engine.eventually()
+				.until(() -> pool.snapshot()
+					.handleSets()
+					.stream()
+					.anyMatch((set) -> set.name().equals(own) && set.leader() != null));
+			connection.receive(Duration.ofHours(1));
+			connection.send(message);
+		});
+		Peer peer = this.engine.connect(server);
+		for (int i = 0; i < 20; i++) {
+			peer.send("ask\n");
+			awaitWaiting(pool);
+			Engine.eventually()
+				.until(() -> pool.snapshot().handleSets().stream().allMatch((set) -> set.leader() != null));
+			assertThat(peer.send("yes\n").readLine()).isEqualTo("ask");
+		}
+	}
+
+	@Test
+	void aHandleThatFailsWhileTheOnlyThreadWaitsIsClosedAfterwards() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		Peer talking = this.engine.connect(this.engine.lines(pool, ConversationTests::receiveIfAsked)).send("ask\n");
+		awaitWaiting(pool);
+		AtomicInteger failures = new AtomicInteger();
+		AtomicReference<SelectableHandle> handle = new AtomicReference<>();
+		Pipe pipe = Pipe.open();
+		try (Pipe.SinkChannel sink = pipe.sink()) {
+			pipe.source().configureBlocking(false);
+			handle.set(pool.handleSets().newHandle(pipe.source(), new HandleSetUpdateTests.TestHandler() {
+
+				@Override
+				public boolean prepareReplies(Participant me) {
+					throw new IllegalStateException("made for the test");
+				}
+
+				@Override
+				public boolean failed(@Nullable Participant me, Throwable failure) {
+					failures.incrementAndGet();
+					return true;
+				}
+
+				@Override
+				public boolean release(Participant me) {
+					handle.get().closeByOwner();
+					return true;
+				}
+
+			}, SelectionKey.OP_READ, new HandlerProfile()));
+			handle.get().release();
+			handle.get().request(SelectableHandle.REGISTER | SelectableHandle.REARM);
+			sink.write(ByteBuffer.allocate(1));
+			Engine.eventually().until(() -> failures.get() > 0);
+			assertThat(handle.get().isMarkedClosed()).isFalse();
+			assertThat(talking.send("yes\n").readLine()).isEqualTo("ask");
+			Engine.eventually().until(() -> handle.get().isMarkedClosed());
+		}
 	}
 
 	@Test

@@ -221,6 +221,12 @@ public final class Engine implements BeforeEachCallback, AfterEachCallback {
 			.toList();
 	}
 
+	/** Waits until a thread waits for events. */
+	static void awaitSelecting(Thread thread) {
+		eventually().untilAsserted(
+				() -> assertThat(thread.getStackTrace()).anyMatch((frame) -> frame.getMethodName().equals("select")));
+	}
+
 	static void awaitNoThreads(LeaderFollowersPool pool) {
 		eventually().untilAsserted(() -> assertThat(threadsOf(pool)).isEmpty());
 	}

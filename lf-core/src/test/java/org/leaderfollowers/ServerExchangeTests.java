@@ -206,6 +206,30 @@ class ServerExchangeTests {
 		}
 	}
 
+	/** The thread that waits for a reply has put the message aside. */
+	@Test
+	void aMessageOfAnotherConnectionIsHandledAsSoonAsAThreadIsFree() {
+		CountDownLatch gate = this.engine.gate();
+		TcpServer server = start(2, (connection, message) -> {
+			if (Engine.text(message).equals("block")) {
+				Engine.pass(gate);
+			}
+			this.asking.onMessage(connection, message);
+		});
+		Peer other = this.engine.connect(server);
+		assertThat(other.send("1\n").readLine()).isEqualTo("echo 1");
+		Peer blocked = this.engine.connect(server).send("block\n");
+		Engine.eventually().until(() -> server.pool().snapshot().runningHandlers().size() == 1);
+		Peer asked = this.engine.connect(server);
+		assertThat(asked.send("ask a\n").readLine()).isEqualTo("a:?");
+		other.send("2\n");
+		Engine.eventually().until(() -> server.pool().snapshot().bufferedBytes() > 0);
+		gate.countDown();
+		assertThat(blocked.readLine()).isEqualTo("echo block");
+		assertThat(other.readLine()).isEqualTo("echo 2");
+		assertThat(asked.send("a:yes\n").readLine()).isEqualTo("got a:yes");
+	}
+
 	@Test
 	void moreMessagesThanMayBePutAsideWaitInTheSocket() {
 		TcpServer server = start(1, (connection, message) -> {

@@ -394,13 +394,15 @@ class TcpClientTests {
 
 	@Test
 	void aReplyOnAConnectionOfAnotherPoolReachesTheThreadThatLeadsMeanwhile() {
-		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		// A watchdog would wake the leader after a while.
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(1, 1).stuckAfter(Duration.ZERO));
 		TcpClient client = start(builder(BY_KEY));
 		TcpServer server = frontEnd(pool, client);
 		Session session = acceptAndAwait(client);
 		Peer caller = this.engine.connect(server).send("a:?\n");
 		assertThat(session.readLine()).isEqualTo("a:?");
-		Engine.eventually().until(() -> pool.snapshot().handleSets().get(0).leader() != null);
+		Engine.awaitSelecting(pool.living().get(0).thread());
 		session.send("a:!\n");
 		assertThat(caller.readLine()).isEqualTo("a:! to a:?");
 		caller.close();
