@@ -89,6 +89,17 @@ class BoundInputTests {
 			assertThat(handle.key.interestOps()).isEqualTo(SelectionKey.OP_READ);
 			me.boundInput.read();
 			assertThat(this.connection.reads).isOne();
+			// One read leaves a task behind, and another one bytes. There is no room for
+			// more.
+			set.demultiplex(handle, SelectionKey.OP_READ);
+			this.connection.more = 1;
+			this.connection.tasks = 1;
+			this.connection.isFull = true;
+			me.boundInput.read();
+			assertThat(this.connection.reads).isEqualTo(4);
+			assertThat(this.connection.ran).isOne();
+			set.applyUpdates();
+			assertThat(handle.key.interestOps()).isZero();
 			me.boundInput.unbind();
 			assertThat(this.connection.reader).isNull();
 		}
@@ -104,6 +115,16 @@ class BoundInputTests {
 		private @Nullable BoundInput reader;
 
 		private int reads;
+
+		/** How many reads leave bytes behind. */
+		private int more;
+
+		/** How many reads leave tasks behind. */
+		private int tasks;
+
+		private int ran;
+
+		private boolean isFull;
 
 		@Override
 		public SelectableHandle handle() {
@@ -123,21 +144,22 @@ class BoundInputTests {
 		@Override
 		public boolean readBound(Participant me) {
 			this.reads++;
-			return false;
+			return this.tasks-- > 0;
 		}
 
 		@Override
 		public void runTasks() {
+			this.ran++;
 		}
 
 		@Override
 		public boolean hasMoreToRead() {
-			return false;
+			return this.more-- > 0;
 		}
 
 		@Override
 		public boolean mayReadOn() {
-			return true;
+			return !this.isFull;
 		}
 
 		@Override

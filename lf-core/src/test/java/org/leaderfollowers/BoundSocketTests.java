@@ -61,6 +61,7 @@ class BoundSocketTests {
 		TcpServer server = this.engine.lines(this.engine.pool(2, 2), Connection::send);
 		for (int i = 0; i < 3; i++) {
 			BoundSocket socket = claim(server.life);
+			lookMeanwhile(socket);
 			assertThat(socket.handle.closeAfterFailure(null, new OutOfMemoryError("made for the test"))).isTrue();
 			assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
 		}
@@ -97,6 +98,24 @@ class BoundSocketTests {
 		Engine.eventually().until(socket.handle::isArmed);
 		assertThat(socket.handle.claimForLook()).isEqualTo(Claim.CLAIMED);
 		return socket;
+	}
+
+	/** Its owner has to look once more before it may pause. */
+	@Test
+	void aListeningSocketThatIsLookedAtWhileItIsPausedIsReleased() throws Exception {
+		TcpServer server = this.engine.lines(this.engine.pool(2, 2), Connection::send);
+		server.pause();
+		BoundSocket socket = claim(server.life);
+		lookMeanwhile(socket);
+		CompletableFuture.runAsync(socket::workAlone).get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+		server.resume();
+		assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
+	}
+
+	/** The leader finds that another thread owns the socket. */
+	private static void lookMeanwhile(BoundSocket socket) {
+		socket.look();
+		Engine.eventually().until(() -> !socket.handle.active);
 	}
 
 	private static void closeAsOwner(BoundSocket socket) throws Exception {
