@@ -671,6 +671,7 @@ class DrainTests {
 		this.engine.connect(server).send("x\n");
 		Engine.pass(inside);
 		assertThat(pool.close(Duration.ofMillis(100))).isFalse();
+		assertThat(pool.snapshot().state()).isEqualTo(PoolSnapshot.State.STOPPED);
 		// Queries still work, and do not block.
 		assertThat(pool.snapshot().threads()).hasSize(1);
 		assertThat(server.snapshot().openConnections()).isOne();
@@ -865,6 +866,12 @@ class DrainTests {
 			.build();
 		assertThatThrownBy(second::start).hasRootCauseInstanceOf(BindException.class);
 		assertThat(Engine.threadsOf(pool)).isEmpty();
+		List<Long> descriptors = new ArrayList<>();
+		for (int i = 0; i < 50 && OS.LINUX.isCurrentOs(); i++) {
+			descriptors.add(Engine.descriptors());
+			assertThatThrownBy(second::start).hasRootCauseInstanceOf(BindException.class);
+		}
+		assertThat(descriptors).allSatisfy((count) -> assertThat(count).isLessThan(descriptors.get(0) + 20));
 	}
 
 }
