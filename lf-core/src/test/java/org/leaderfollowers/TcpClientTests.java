@@ -624,6 +624,46 @@ class TcpClientTests {
 
 	// Futures
 
+	/** It may have been executed. */
+	@Test
+	void aRequestThatCannotBeRepeatedIsLost() throws Exception {
+		TcpClient client = start(builder(BY_KEY).idempotent((request) -> true).placeTimeout(Duration.ofMillis(50)));
+		Session session = acceptAndAwait(client);
+		Future<String> reply = call(client, "a:?");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		this.peer.close();
+		session.close();
+		assertThat(failureOf(reply)).isInstanceOf(ExchangeLostException.class);
+	}
+
+	@Test
+	void aRequestIsNotRepeatedAfterAnInterrupt() throws Exception {
+		TcpClient client = start(builder(Correlation.inOrder()).idempotent((request) -> true));
+		Session session = acceptAndAwait(client);
+		Future<String> reply = call(client, "a:?");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		// Interrupts the caller.
+		this.callers.shutdownNow();
+		assertThat(failureOf(reply)).isInstanceOf(ExchangeLostException.class);
+		client.close(Duration.ZERO);
+		assertThat(session.readLine()).isNull();
+	}
+
+	@Test
+	void aRequestWaitsForAPlaceNoLongerThanItsOwnTimeout() throws Exception {
+		TcpClient client = start(builder(BY_KEY).maxInFlight(1));
+		Session session = acceptAndAwait(client);
+		Future<String> reply = call(client, "a:?");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		Future<ByteBuffer> rejected = this.callers
+			.submit(() -> client.exchange(Engine.bytes("b:?"), Duration.ofMillis(20)));
+		assertThat(failureOf(rejected)).isInstanceOf(ExchangeRejectedException.class);
+		assertThat(failureOf(client.exchangeAsync(Engine.bytes("b:?")))).isInstanceOf(ExchangeRejectedException.class);
+		assertThat(count(client, Outcome.REJECTED)).isEqualTo(2);
+		session.send("a:!\n");
+		assertThat(get(reply)).isEqualTo("a:!");
+	}
+
 	@Test
 	void futuresAreCompleted() throws Exception {
 		TcpClient client = start(builder(BY_KEY));
@@ -1007,6 +1047,7 @@ class TcpClientTests {
 		session.close();
 		assertThat(get(closed)).isEqualTo("true");
 		assertThat(client.snapshot().state()).isEqualTo(ClientSnapshot.State.CLOSED);
+		assertThat(client.awaitConnected(Duration.ZERO)).isFalse();
 	}
 
 	@Test
