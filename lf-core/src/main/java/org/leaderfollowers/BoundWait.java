@@ -122,7 +122,7 @@ final class BoundWait implements Participant.ReplyWait {
 				}
 				else {
 					set.await(postponed.isEmpty() ? exchange.deadlineNanos() : soon(exchange), this.promotion, true);
-					this.promotion.takeTurns(me);
+					this.promotion.takeTurns(me, nests);
 					leads = me.leads(set) && exchange.deadlineNanos() - this.clock.nanoTime() > 0;
 				}
 			}
@@ -149,7 +149,7 @@ final class BoundWait implements Participant.ReplyWait {
 	private boolean runNested(Participant me, HandleSet set) {
 		SelectableHandle handle = set.ready.take();
 		if (handle == null || this.upcalls.run(me, handle)) {
-			this.promotion.takeTurns(me);
+			this.promotion.takeTurns(me, true);
 			return true;
 		}
 		set.ready.reserve();

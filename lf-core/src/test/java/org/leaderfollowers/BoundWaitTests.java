@@ -120,4 +120,28 @@ class BoundWaitTests {
 		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
 	}
 
+	@Test
+	void isAnsweredAlthoughItHoldsEventsThatNoThreadCanHandle() {
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(2));
+		TcpServer server = server(pool);
+		List<Peer> idle = new ArrayList<>();
+		for (int i = 0; i < 4; i++) {
+			idle.add(this.engine.connect(server).send("hello\n"));
+			assertThat(idle.get(i).readLine()).isEqualTo("hello");
+		}
+		Peer waiting = waiting(server, 1);
+		this.engine.connect(server).send("block\n");
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().noneMatch((thread) -> thread.handle() == null));
+		for (Peer peer : idle) {
+			peer.send("hello\n");
+		}
+		this.engine.connect(server);
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+		for (Peer peer : idle) {
+			assertThat(peer.readLine()).isEqualTo("hello");
+		}
+		this.blocked.countDown();
+	}
+
 }

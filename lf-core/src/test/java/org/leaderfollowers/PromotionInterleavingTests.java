@@ -365,6 +365,9 @@ class PromotionInterleavingTests {
 		A_BOUND_THREAD_DOES_NOT_TAKE_WHAT_WAS_LEFT_TO_A_LEADER(Case.CALLS_WITHOUT_A_REPLY_AND_TWO_HANDLE_SETS,
 				Mutation.callReturns(PromotionProtocol.class, "takeVacancy", "mayTake", 1)),
 
+		A_BOUND_LEADER_TAKES_TURNS_ALTHOUGH_IT_HOLDS_EVENTS(Case.CALLS_WITHOUT_A_REPLY_AND_HANDLERS_THAT_DO_NOT_RETURN,
+				Mutation.withoutCall(Pool.class, "call", "takeTurns")),
+
 		A_LEADER_THAT_BECOMES_BUSY_LEAVES_IT_TO_ANYBODY(Case.CALLS_WITHOUT_A_REPLY_AND_HANDLERS_THAT_DO_NOT_RETURN,
 				Mutation.withoutCall(BoundThreads.class, "signal", "leaveToAnybody")),
 
@@ -732,7 +735,7 @@ class PromotionInterleavingTests {
 					.await(me, () -> call.over, PromotionProtocol.FOREVER_NANOS);
 				while (leadership != null && !call.over && me.leading() != null) {
 					leadBound(me, this.sets[leadership.index()], call);
-					this.promotion.takeTurns(me);
+					this.promotion.takeTurns(me, false);
 				}
 				this.promotion.promoteNewLeader(me);
 			}

@@ -142,7 +142,7 @@ public final class PromotionProtocol {
 	 * @return the leadership that the thread has now, or {@code null}
 	 */
 	public @Nullable Leadership attend(Member me) {
-		takeTurns(me);
+		takeTurns(me, true);
 		if (me.leading == null && takeVacancy(me, HandOffKind.RECLAIMED) == null && this.threads.isSurplus()) {
 			retire(me, false);
 		}
@@ -171,13 +171,15 @@ public final class PromotionProtocol {
 	 */
 	private void giveWay(Member me) {
 		this.leases.endUnwatched(me);
-		if (this.bound.isLeftFor(me) && giveUp(me, this.clock.nanoTime())) {
-			if (takeVacancy(me, HandOffKind.RECLAIMED, true) != null) {
+		if (!this.vacancies.isAny()) {
+			return;
+		}
+		if (this.bound.isLeftFor(me)) {
+			if (giveUp(me, this.clock.nanoTime()) && takeVacancy(me, HandOffKind.RECLAIMED, true) != null) {
 				signalIfVacant();
 			}
 		}
-		else if (this.vacancies.isAny() && !this.vacancies.signalFollower() && giveUp(me, this.clock.nanoTime())
-				&& !this.followers.isEmpty()) {
+		else if (!this.vacancies.signalFollower() && giveUp(me, this.clock.nanoTime()) && !this.followers.isEmpty()) {
 			// A thread has begun to wait since, and may have seen the own set still led.
 			this.vacancies.signalFollower();
 		}
@@ -529,11 +531,13 @@ public final class PromotionProtocol {
 	}
 
 	/**
-	 * If another handle set has no leader, makes a bound leader take turns with it.
+	 * If another handle set has no leader, makes the caller take turns with it.
 	 * @param me the calling thread, which may have no leadership afterwards
+	 * @param handles whether it handles the ready handles of its own set first
 	 */
-	public void takeTurns(Member me) {
-		if (me.leading != null && this.leaderships.length > 1 && me.leading.readyHandles() == 0) {
+	public void takeTurns(Member me, boolean handles) {
+		Leadership own = (this.leaderships.length > 1) ? me.leading : null;
+		if (own != null && !(handles && own.readyHandles() > 0)) {
 			giveWay(me);
 		}
 	}
