@@ -183,6 +183,7 @@ class HandleSetTests {
 		// Without a fair choice, every set before the last one got less than a twentieth
 		// of it.
 		assertThat(since(answers, before).min().orElse(0)).isGreaterThan(50);
+		Engine.eventually().until(() -> clients.stream().noneMatch(Thread::isAlive));
 		Engine.awaitIdle(pool);
 	}
 
