@@ -6,10 +6,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.awaitility.Awaitility;
@@ -18,6 +21,8 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.ClientTls;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.Correlation;
 import org.leaderfollowers.Framing;
@@ -29,11 +34,16 @@ import org.leaderfollowers.TcpServer;
 import org.springframework.beans.factory.support.StaticListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.ssl.SslAutoConfiguration;
+import org.springframework.boot.ssl.DefaultSslBundleRegistry;
+import org.springframework.boot.ssl.SslBundle;
+import org.springframework.boot.ssl.SslBundles;
+import org.springframework.boot.ssl.SslOptions;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.test.util.ReflectionTestUtils;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -107,6 +117,9 @@ class ClientPropertiesTests {
 					InetSocketAddress.createUnresolved("::1", 2));
 		assertThat(builder).extracting("correlation").hasToString("stamped");
 		assertThat(builder).extracting("correlation").hasFieldOrPropertyWithValue("offset", 1);
+		assertThat(map(pool, "addresses=localhost:1", "correlation.type=in-order", "keep-alive=false"))
+			.hasFieldOrPropertyWithValue("tcpNoDelay", true)
+			.hasFieldOrPropertyWithValue("keepAlive", false);
 		pool.close();
 	}
 
@@ -224,6 +237,35 @@ class ClientPropertiesTests {
 					Awaitility.await().until(() -> client.snapshot().disconnects() == 1);
 					assertThat(client.exchange(request)).isEqualTo(request);
 				});
+		}
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "ssl.enabled=true", "ssl.bundle=peers" })
+	void theNameOfTheHostNeedNotBeVerified(String tls) {
+		assertThat(tls(SslOptions.NONE, tls, "ssl.verify-hostname=false"))
+			.hasFieldOrPropertyWithValue("verifiesHostname", false);
+		assertThat(tls(SslOptions.NONE, tls)).hasFieldOrPropertyWithValue("verifiesHostname", true);
+	}
+
+	@Test
+	void theOptionsOfABundleReachTheEngine() {
+		SslOptions options = SslOptions.of(Set.of("TLS_AES_128_GCM_SHA256"), Set.of("TLSv1.3"));
+		assertThat(tls(options, "ssl.bundle=peers")).hasFieldOrPropertyWithValue("protocols", List.of("TLSv1.3"))
+			.hasFieldOrPropertyWithValue("cipherSuites", List.of("TLS_AES_128_GCM_SHA256"));
+	}
+
+	private static ClientTls tls(SslOptions options, String... properties) {
+		String[] all = Stream
+			.concat(Stream.of("addresses=localhost:1", "correlation.type=in-order"), Stream.of(properties))
+			.toArray(String[]::new);
+		SslBundles bundles = new DefaultSslBundleRegistry("peers", SslBundle.of(null, null, options));
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().build()) {
+			TcpClient.Builder builder = map(pool, all);
+			SslPropertiesMapper.of(bundles)
+				.buildClient(TestProperties.bind("lf.clients.ledger", ClientProperties.class, all), builder)
+				.close();
+			return (ClientTls) ReflectionTestUtils.getField(builder, "tls");
 		}
 	}
 

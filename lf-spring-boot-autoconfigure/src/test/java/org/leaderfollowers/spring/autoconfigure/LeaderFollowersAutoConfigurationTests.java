@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.autoconfigure;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
@@ -116,6 +117,16 @@ class LeaderFollowersAutoConfigurationTests {
 				assertThat(pools.get("slow").snapshot().maxThreads()).isEqualTo(3);
 				assertThat(pools.get("default").snapshot().maxThreads()).isEqualTo(5);
 			});
+	}
+
+	@Test
+	void theTimeForMessagesThatHaveBegunReachesEachServer() {
+		this.contextRunner.withUserConfiguration(ThreeHandlers.class)
+			.withPropertyValues("lf.server.port=0", "lf.servers.orders.port=0", "lf.servers.quotes.port=0",
+					"lf.shutdown.message-timeout=7s")
+			.run((context) -> assertThat(context.getBean(LeaderFollowersServers.class)).hasSize(3)
+				.allSatisfy((server) -> assertThat(server)
+					.hasFieldOrPropertyWithValue("life.options.timeouts.drainNanos", Duration.ofSeconds(7).toNanos())));
 	}
 
 	@Test

@@ -88,6 +88,8 @@ class LfPropertiesTests {
 			.hasFieldOrPropertyWithValue("correlation", Correlation.inOrder())
 			.hasFieldOrPropertyWithValue("maxExchanges", 3);
 		assertThat(builder).extracting("address").hasToString("/127.0.0.1");
+		assertThat(server("keep-alive=false")).hasFieldOrPropertyWithValue("tcpNoDelay", true)
+			.hasFieldOrPropertyWithValue("keepAlive", false);
 	}
 
 	@Test

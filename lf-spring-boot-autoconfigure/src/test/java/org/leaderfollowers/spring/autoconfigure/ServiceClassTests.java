@@ -90,8 +90,10 @@ class ServiceClassTests {
 		withBean(this.runner).withPropertyValues("lf.server.service-classes=gold,golden").run((context) -> {
 			assertThat(context).hasFailed();
 			assertThat(context.getStartupFailure()).rootCause()
-				.isInstanceOf(UnknownNameException.class)
-				.hasMessageContaining("golden");
+				.isInstanceOfSatisfying(UnknownNameException.class, (ex) -> {
+					assertThat(ex.getName()).isEqualTo("golden");
+					assertThat(ex.getReference()).isEqualTo("lf.server.service-classes");
+				});
 		});
 	}
 

@@ -262,6 +262,8 @@ class SslBundleTests {
 		write(first);
 		fails(pem("lf.server.ssl.bundle=web", "lf.server.ssl.max-handshakes=-1"));
 		assertThat(output).contains("'lf.server.ssl.max-handshakes'").contains("Must be from 0 to 2147483647.");
+		fails(pem("lf.server.ssl.bundle=web", "lf.server.ssl.max-handshake-rate=1000001"));
+		assertThat(output).contains("'lf.server.ssl.max-handshake-rate'").contains("Must be from 0 to 1000000.");
 	}
 
 	@Test

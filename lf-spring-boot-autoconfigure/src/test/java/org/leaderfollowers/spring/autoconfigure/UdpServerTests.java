@@ -143,6 +143,7 @@ class UdpServerTests {
 			per-client.max-connections | 5
 			per-client.connections-per-second | 5
 			per-client.failed-logins-per-minute | 5
+			per-client.action          | close
 			max-connections            | 5
 			max-outbound-size          | 5KB
 			idle-timeout               | 5s
