@@ -702,6 +702,20 @@ class DrainTests {
 		Engine.awaitIdle(pool);
 	}
 
+	@Test
+	void aHandlerThatDrainsAnotherServerWaitsForTheHandlersOfThatServer() {
+		CountDownLatch gate = this.engine.gate();
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		TcpServer blocked = this.engine.lines(pool, blocking(gate));
+		TcpServer other = this.engine.lines(pool, (connection, message) -> connection
+			.send(Engine.bytes("drained: " + blocked.drain(Duration.ofMillis(20)))));
+		Peer waiting = this.engine.connect(blocked).send("block\n");
+		Engine.eventually().until(() -> blocked.snapshot().receivedMessages() == 1);
+		assertThat(this.engine.connect(other).send("x\n").readLine()).isEqualTo("drained: false");
+		gate.countDown();
+		assertThat(waiting.readTextToEnd()).isEqualTo("block\n");
+	}
+
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 4 })
 	void aHandlerMayCloseItsPool(int threads) {

@@ -6,6 +6,7 @@ import java.lang.ref.WeakReference;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -288,6 +289,23 @@ class EvacuationTests {
 		assertThat(server.evacuate(CloseRate.of("1000/s"))).isTrue();
 		peers.forEach((peer) -> assertThat(peer.readTextToEnd()).isEqualTo("bye\n"));
 		assertThat(server.awaitDrained(Duration.ofSeconds(60))).isTrue();
+	}
+
+	@Test
+	void thePortIsClosedAtOnceAlthoughTheOnlyThreadIsBusy() throws Exception {
+		CountDownLatch gate = this.engine.gate();
+		CountDownLatch begun = new CountDownLatch(1);
+		TcpServer server = this.engine.lines(this.engine.pool(1, 1), (connection, message) -> {
+			begun.countDown();
+			Engine.pass(gate);
+		});
+		this.engine.connect(server).send("x\n");
+		Engine.pass(begun);
+		InetSocketAddress address = server.address();
+		assertThat(server.evacuate(ONE)).isTrue();
+		try (ServerSocket again = new ServerSocket(address.getPort(), 1, address.getAddress())) {
+			assertThat(again.isBound()).isTrue();
+		}
 	}
 
 	@Test

@@ -515,8 +515,11 @@ class ServiceClassTests {
 		Engine.pass(begun);
 		Peer idle = this.engine.connect(server);
 		assertThat(idle.send("other\n").readLine()).isEqualTo("other");
-		CompletableFuture<Boolean> closed = CompletableFuture.supplyAsync(() -> this.other.close(Engine.DEADLINE));
+		CompletableFuture<Boolean> closed = new CompletableFuture<>();
+		Thread closing = new Thread(() -> closed.complete(this.other.close(Engine.DEADLINE.multipliedBy(10))));
+		closing.start();
 		idle.awaitClosed();
+		Engine.eventually().until(() -> closing.getState() == Thread.State.TIMED_WAITING);
 		assertThat(closed).isNotDone();
 		gate.countDown();
 		assertThat(busy.readTextToEnd()).isEqualTo("other block\n");

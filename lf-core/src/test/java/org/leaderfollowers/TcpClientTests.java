@@ -1089,6 +1089,44 @@ class TcpClientTests {
 	}
 
 	@Test
+	void closingTellsThatARequestWasLostMeanwhile() throws Exception {
+		TcpClient client = start(builder(BY_KEY));
+		Session session = acceptAndAwait(client);
+		CompletableFuture<ByteBuffer> lost = client.exchangeAsync(Engine.bytes("a:?"));
+		Future<Boolean> closed = this.callers.submit(() -> client.close(LONG));
+		Engine.eventually().until(() -> client.snapshot().waiting() == 1);
+		session.reset();
+		assertThat(failureOf(lost)).isInstanceOf(ExchangeLostException.class);
+		assertThat(get(closed)).isEqualTo("false");
+	}
+
+	@Test
+	void aHandlerMayCloseItsOwnClient() throws Exception {
+		CompletableFuture<Boolean> closed = new CompletableFuture<>();
+		CompletableFuture<CloseReason> end = new CompletableFuture<>();
+		TcpClient[] client = new TcpClient[1];
+		client[0] = start(builder(BY_KEY).handler(new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				closed.complete(client[0].close(LONG));
+			}
+
+			@Override
+			public void onClose(Connection connection, CloseReason reason) {
+				end.complete(reason);
+			}
+
+		}));
+		Session session = acceptAndAwait(client[0]);
+		session.send("notice\n");
+		assertThat(session.readLine()).isNull();
+		session.close();
+		assertThat(get(closed)).isEqualTo("true");
+		assertThat(get(end)).isEqualTo("LOCAL");
+	}
+
+	@Test
 	void aSecondCloseWaitsForTheFirst() throws Exception {
 		TcpClient client = start(builder(BY_KEY));
 		Session session = this.peer.accept();

@@ -1029,6 +1029,29 @@ class UdpServerTests {
 	}
 
 	@Test
+	void aHandlerThatDrainsItsOwnServerWaitsForWhatWasReceived() throws Exception {
+		AtomicReference<UdpServer> self = new AtomicReference<>();
+		CountDownLatch gate = this.engine.gate();
+		UdpServer server = this.engine
+			.start(UdpServer.builder(this.engine.pool(2, 2)).maxInFlight(1).handler((datagram, message) -> {
+				Engine.pass(gate);
+				if (Engine.text(message).equals("drain")) {
+					datagram.send(Engine.bytes("drained: " + self.get().drain(Duration.ofMillis(20))));
+				}
+				else {
+					datagram.send(message);
+				}
+			}));
+		self.set(server);
+		try (DatagramPeer peer = new DatagramPeer(server)) {
+			peer.send("drain").send("second");
+			gate.countDown();
+			assertThat(peer.receive()).isEqualTo("drained: false");
+			assertThat(peer.receive()).isEqualTo("second");
+		}
+	}
+
+	@Test
 	void aPoolThatIsClosedClosesItsServers() throws Exception {
 		LeaderFollowersPool pool = this.engine.pool(2, 4);
 		UdpServer server = start(pool, UdpServerTests::echo);
