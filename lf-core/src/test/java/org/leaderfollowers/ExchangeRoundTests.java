@@ -228,6 +228,11 @@ class ExchangeRoundTests {
 	@ValueSource(booleans = { false, true })
 	void requestThatThePeerDoesNotReadLeavesItsPlace(boolean waits) throws IOException {
 		open();
+		this.onWait = (exchange) -> receive("a:!\n");
+		this.connection.exchange(Engine.bytes("a:?"), TIMEOUT);
+		this.told.ended.clear();
+		this.onWait = (exchange) -> {
+		};
 		this.transport.room = 0;
 		this.connection.outbound.send(ByteBuffer.allocate(MAX_OUTBOUND));
 		assertChanged(() -> {
@@ -338,6 +343,43 @@ class ExchangeRoundTests {
 		receive("");
 		assertThat(this.told.ended).containsExactly(State.TIMED_OUT);
 		assertThat(reason()).isEqualTo(CloseReason.EXCHANGE_TIMEOUT);
+	}
+
+	@Test
+	void cancelledRequestDoesNotEndAConnectionWhoseRepliesComeInOrder() throws IOException {
+		open(Correlation.inOrder());
+		CompletableFuture<ByteBuffer> cancelled = ask("a");
+		CompletableFuture<ByteBuffer> reply = ask("b");
+		cancelled.cancel(false);
+		assertThat(reason()).isNull();
+		receive("1\n2\n");
+		assertThat(reply).isCompletedWithValueMatching((message) -> Engine.text(message).equals("2"));
+		assertThat(this.seen).containsExactly("1");
+	}
+
+	/** No reply to such a request can be matched with another one. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void requestThatTimesOutBeforeItIsWrittenIsNotWritten(boolean isInOrder) throws IOException {
+		if (isInOrder) {
+			open(Correlation.inOrder());
+		}
+		else {
+			open();
+		}
+		int before = this.transport.written;
+		assertThat(this.exchanges.holdRequests()).isTrue();
+		this.onWait = (exchange) -> exchange.end(State.TIMED_OUT);
+		assertThatExceptionOfType(ExchangeTimeoutException.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT));
+		int changes = this.told.changes;
+		this.exchanges.letRequestsGo();
+		assertThat(this.told.changes - changes).isEqualTo(isInOrder ? 0 : 1);
+		assertThat(this.transport.written).isEqualTo(before);
+		assertThat(this.exchanges.taken()).isZero();
+		assertThat(reason()).isNull();
+		ask("b:?");
+		assertThat(this.exchanges.pending()).isOne();
 	}
 
 	@Test

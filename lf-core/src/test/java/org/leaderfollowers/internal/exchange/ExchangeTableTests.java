@@ -64,6 +64,8 @@ class ExchangeTableTests {
 		assertThat(this.table.deadlineNanos()).isEqualTo(ExchangeTable.NO_DEADLINE);
 		assertThat(this.table.register(until(10), "c")).isEqualTo(Registration.CLOSED);
 		assertThat(this.table.overdue()).isZero();
+		this.table.late();
+		assertThat(this.table.pending()).isZero();
 	}
 
 	@Test
