@@ -56,6 +56,9 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	private volatile boolean ending;
 
+	/** Whether a request was lost after {@link #end()} was called. */
+	private volatile boolean lost;
+
 	/** When the next look is due. Written by the owner. */
 	private volatile long nextNanos = NO_DEADLINE;
 
@@ -197,6 +200,11 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		return this.ending || choose(0) != null;
 	}
 
+	/** Whether a request was lost after {@link #end()} was called. Any thread. */
+	boolean hasLost() {
+		return this.lost;
+	}
+
 	int pending() {
 		int pending = 0;
 		for (Slot slot : this.slots) {
@@ -240,6 +248,13 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 	@Override
 	public void ended(State state) {
 		this.counters.ended(state);
+	}
+
+	@Override
+	public void lost() {
+		if (this.ending) {
+			this.lost = true;
+		}
 	}
 
 	@Override

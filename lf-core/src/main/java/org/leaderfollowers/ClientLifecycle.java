@@ -257,7 +257,6 @@ final class ClientLifecycle implements Drainable {
 			return this.places.await(() -> this.state.current() == ServerSnapshot.State.STOPPED, until);
 		}
 		this.connections.end();
-		long lostBefore = this.counters.lost();
 		long deadline = this.pool.clock.nanoTime() + Arguments.nanos(grace);
 		boolean replied = this.places.await(() -> this.connections.pending() == 0, deadline);
 		if (!replied) {
@@ -276,7 +275,7 @@ final class ClientLifecycle implements Drainable {
 		this.state.stopped();
 		this.places.changed();
 		this.pool.servesNoMore(this);
-		return replied && this.counters.lost() == lostBefore;
+		return replied && !this.connections.hasLost();
 	}
 
 	private boolean awaitClosed(long nanos) {

@@ -34,10 +34,6 @@ class ExchangeCounters {
 		this.outcomes[outcome.ordinal()].increment();
 	}
 
-	final long lost() {
-		return this.outcomes[ClientSnapshot.Outcome.LOST.ordinal()].sum();
-	}
-
 	final Map<ClientSnapshot.Outcome, Long> outcomes() {
 		Map<ClientSnapshot.Outcome, Long> counts = new EnumMap<>(ClientSnapshot.Outcome.class);
 		for (ClientSnapshot.Outcome outcome : ClientSnapshot.Outcome.values()) {

@@ -63,6 +63,13 @@ final class Exchanges implements Participant.Awaited {
 		/** An exchange has ended, or can no longer get its reply. */
 		void ended(State state);
 
+		/**
+		 * The connection has ended before the replies to some requests came. Called
+		 * before the connection is closed, even if a caller does not know yet.
+		 */
+		default void lost() {
+		}
+
 		/** A reply came after its exchange had ended. */
 		void late();
 
@@ -521,10 +528,13 @@ final class Exchanges implements Participant.Awaited {
 	boolean close() {
 		List<Exchange> lost = this.table.close();
 		Exchange undelivered = this.found;
-		if (undelivered != null && undelivered.end(State.LOST) && !undelivered.isAwaited()) {
+		if (undelivered != null && undelivered.end(State.LOST)) {
 			lost.add(undelivered);
 		}
 		if (!lost.isEmpty()) {
+			this.listener.lost();
+			// A waiting thread counts its own loss, as it counts its own reply.
+			lost.removeIf(Exchange::isAwaited);
 			lost.forEach((exchange) -> this.listener.ended(State.LOST));
 			end(lost);
 		}

@@ -31,6 +31,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.ClientSnapshot.Outcome;
 import org.leaderfollowers.ScriptedPeer.Session;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.promotion.Clock;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -1098,6 +1100,33 @@ class TcpClientTests {
 		session.reset();
 		assertThat(failureOf(lost)).isInstanceOf(ExchangeLostException.class);
 		assertThat(get(closed)).isEqualTo("false");
+	}
+
+	@Test
+	void closingTellsThatARequestWasLostAlthoughItsCallerDoesNotKnowYet() throws Exception {
+		CountDownLatch gate = this.engine.gate();
+		Clock clock = new Clock() {
+
+			@Override
+			public void parkNanos(Object blocker, long nanos) {
+				super.parkNanos(blocker, nanos);
+				if (blocker instanceof Exchange) {
+					Engine.pass(gate);
+				}
+			}
+
+		};
+		TcpClient client = start(
+				builder(this.engine.pool(LeaderFollowersPool.builder().threads(2, 4).clock(clock)), BY_KEY));
+		Session session = acceptAndAwait(client);
+		Future<String> lost = call(client, "a:?");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		Future<Boolean> closed = this.callers.submit(() -> client.close(LONG));
+		Engine.eventually().until(() -> client.snapshot().waiting() == 1);
+		session.reset();
+		assertThat(get(closed)).isEqualTo("false");
+		gate.countDown();
+		assertThat(failureOf(lost)).isInstanceOf(ExchangeLostException.class);
 	}
 
 	@Test

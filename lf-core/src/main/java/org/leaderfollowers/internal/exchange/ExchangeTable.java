@@ -224,8 +224,8 @@ public abstract class ExchangeTable {
 	/**
 	 * Closes the table, because no further reply will come, and ends the exchanges under
 	 * way. Any thread.
-	 * @return the futures that this call has ended; the caller completes them without a
-	 * lock
+	 * @return the exchanges that this call has ended; the caller completes those of
+	 * futures without a lock
 	 */
 	public final List<Exchange> close() {
 		List<Exchange> lost;
@@ -237,7 +237,7 @@ public abstract class ExchangeTable {
 			this.overdue = 0;
 			this.deadlineNanos = NO_DEADLINE;
 		}
-		lost.removeIf((exchange) -> !exchange.end(State.LOST) || exchange.isAwaited());
+		lost.removeIf((exchange) -> !exchange.end(State.LOST));
 		return lost;
 	}
 
