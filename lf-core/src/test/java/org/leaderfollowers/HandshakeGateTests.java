@@ -153,6 +153,18 @@ class HandshakeGateTests {
 		assertThat(gate.limitReached()).isEqualTo(3);
 	}
 
+	@Test
+	void aRateThatIsLiftedStopsNoHandshakeAnyMore() throws IOException {
+		// The time of the system may be negative.
+		this.clock.advance(Duration.ofSeconds(-10));
+		ServerTls tls = tls().maxHandshakeRate(10).maxHandshakes(0);
+		HandshakeGate gate = gate(tls);
+		assertThat(begun(gate, tls)).isEqualTo(11);
+		gate.limits(tls.maxHandshakeRate(0));
+		assertThat(gate.tryPass()).isTrue();
+		assertThat(gate.retryNanos()).isEqualTo(EngineEventHandler.NO_DEADLINE);
+	}
+
 	/** Begins as many handshakes as the gate allows. */
 	private static int begun(HandshakeGate gate, ServerTls tls) throws IOException {
 		TlsGenerations generations = new TlsGenerations(tls, new MemoryBudget(1_000_000), gate);
@@ -177,6 +189,7 @@ class HandshakeGateTests {
 			generations.established(first);
 			assertThat(this.looks).hasValue(0);
 			generations.open(socket);
+			assertThat(gate.isOpen()).as("nothing has stopped").isTrue();
 			assertThat(gate.tryPass()).isFalse();
 			generations.closed(first);
 			assertThat(gate.underWay()).isEqualTo(2);
