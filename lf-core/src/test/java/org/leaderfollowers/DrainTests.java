@@ -123,6 +123,20 @@ class DrainTests {
 	}
 
 	@Test
+	void aMessageThatHasBegunIsNotTheLastOneIfOthersFollow() throws Exception {
+		CountDownLatch gate = this.engine.gate();
+		Recorder recorder = blocking(gate);
+		TcpServer server = this.engine.lines(this.engine.pool(2, 4), recorder);
+		Peer peer = this.engine.connect(server).send("block\nsec");
+		Engine.eventually().until(() -> recorder.of(1).contains("block"));
+		peer.send("ond\nthird\nfourth\n");
+		CompletableFuture<Boolean> closed = closing(server);
+		gate.countDown();
+		assertThat(peer.readTextToEnd()).isEqualTo("block\nsecond\nthird\nfourth\n");
+		assertThat(closed.get(30, TimeUnit.SECONDS)).isTrue();
+	}
+
+	@Test
 	void moreThanOneReadFullOfRequestsIsAnswered() throws Exception {
 		CountDownLatch gate = this.engine.gate();
 		Recorder recorder = blocking(gate);
