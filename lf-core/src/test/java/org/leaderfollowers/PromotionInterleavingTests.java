@@ -55,9 +55,10 @@ class PromotionInterleavingTests {
 	 * <em>endless</em>, <em>promote</em> or <em>reply</em>, or <em>call</em> and are
 	 * bound until an event of their own comes, after which none returns if one
 	 * <em>lasts</em>, and the first is bound for ever if it is <em>unanswered</em>; a
-	 * <em>first</em> handler that returns before the other events come, whose handlers do
-	 * not; events that come <em>often</em> or <em>late</em>; threads that
-	 * <em>expire</em>; a pool that <em>closes, grows, shrinks</em> or changes its
+	 * second handle set that is an event source (<em>sourced</em>), which bound threads
+	 * cannot lead; a <em>first</em> handler that returns before the other events come,
+	 * whose handlers do not; events that come <em>often</em> or <em>late</em>; threads
+	 * that <em>expire</em>; a pool that <em>closes, grows, shrinks</em> or changes its
 	 * <em>policy</em>; leases of an <em>hour</em>; a second handle set that
 	 * <em>rests</em> from some moment on, and is <em>used</em> from some moment on;
 	 * something that is <em>requested</em> of it.
@@ -148,7 +149,9 @@ class PromotionInterleavingTests {
 
 		CALLS_WITHOUT_A_REPLY_AND_HANDLERS_THAT_DO_NOT_RETURN(2, 2, 2, "eager, calls, unanswered, endless", 0),
 
-		CALLS_WITHOUT_A_REPLY_AND_LEASES_OF_HANDLERS_THAT_DO_NOT_RETURN(2, 2, 2, "calls, unanswered, endless", 0),
+		CALLS_WITHOUT_A_REPLY_AND_AN_EVENT_SOURCE(2, 2, 2, "eager, calls, unanswered, endless, sourced", 0),
+
+		CALLS_WITHOUT_A_REPLY_AND_LEASES_OF_AN_EVENT_SOURCE(2, 2, 2, "calls, unanswered, endless, sourced", 0),
 
 		A_HANDLE_SET_THAT_RESTS(2, 2, 2, "eager, rests", 1),
 
@@ -368,14 +371,10 @@ class PromotionInterleavingTests {
 		A_BOUND_LEADER_TAKES_TURNS_ALTHOUGH_IT_HOLDS_EVENTS(Case.CALLS_WITHOUT_A_REPLY_AND_HANDLERS_THAT_DO_NOT_RETURN,
 				Mutation.withoutCall(Pool.class, "call", "takeTurns")),
 
-		A_LEADER_THAT_BECOMES_BUSY_LEAVES_IT_TO_ANYBODY(Case.CALLS_WITHOUT_A_REPLY_AND_HANDLERS_THAT_DO_NOT_RETURN,
+		A_LEADER_THAT_BECOMES_BUSY_LEAVES_IT_TO_ANYBODY(Case.CALLS_WITHOUT_A_REPLY_AND_AN_EVENT_SOURCE,
 				Mutation.withoutCall(BoundThreads.class, "signal", "leaveToAnybody")),
 
-		A_LEADER_THAT_LEASES_LEAVES_IT_TO_ANYBODY(Case.CALLS_WITHOUT_A_REPLY_AND_LEASES_OF_HANDLERS_THAT_DO_NOT_RETURN,
-				Mutation.withoutCall(BoundThreads.class, "isAny", "leaveToAnybody")),
-
-		A_LEADER_LEAVES_IT_TO_ANYBODY_BEFORE_IT_LOOKS_FOR_BOUND_THREADS(
-				Case.CALLS_WITHOUT_A_REPLY_AND_HANDLERS_THAT_DO_NOT_RETURN,
+		A_LEADER_LEAVES_IT_TO_ANYBODY_BEFORE_IT_LOOKS_FOR_BOUND_THREADS(Case.CALLS_WITHOUT_A_REPLY_AND_AN_EVENT_SOURCE,
 				Mutation.movedBehind(BoundThreads.class, "signal", "leaveToAnybody", "signal#1")),
 
 		A_LEADER_LOOKS_ONCE_MORE_AFTER_IT_HAS_PUBLISHED_THAT_ITS_SET_RESTS(Case.A_HANDLE_SET_THAT_RESTS_AND_IS_USED,
@@ -527,7 +526,7 @@ class PromotionInterleavingTests {
 			this.threads.of(this);
 			this.sets = new Set[sets];
 			this.deal = new Deal((isOn("used") && !isOn("rests")) ? 1 : sets);
-			Arrays.setAll(this.sets, (index) -> new Set(index, this.deal));
+			Arrays.setAll(this.sets, (index) -> new Set(index, this.deal, isOn("sourced") && index > 0));
 			this.promotion = new PromotionProtocol(this.sets, order.followers(), this.threads.members(), this.threads,
 					new Starvation(sets, new Unheard()), (kind, vacancyNanos) -> {
 					}, KEEP_ALIVE_NANOS, Clock.SYSTEM);
@@ -705,7 +704,7 @@ class PromotionInterleavingTests {
 				}
 				case "endless" -> handleForEver(work);
 				case "calls" -> {
-					call(me, work.set);
+					call(me, work.set.source ? this.sets[0] : work.set);
 					if (isOn("lasts")) {
 						handleForEver(work);
 					}
@@ -819,6 +818,7 @@ class PromotionInterleavingTests {
 			int endless = 0;
 			boolean isAnyUnbound = false;
 			Member idle = null;
+			Member idleBound = null;
 			for (Participant member : this.threads.living()) {
 				Work work = this.works[member.number()];
 				if (work != null && work.corked && !member.isOnLease()) {
@@ -833,7 +833,7 @@ class PromotionInterleavingTests {
 					idle = member;
 				}
 				if (work != null && work.call != null && work.call.leads == null) {
-					idle = member;
+					idleBound = member;
 				}
 			}
 			if (this.promotion.isStopping()) {
@@ -846,17 +846,18 @@ class PromotionInterleavingTests {
 			if (this.threads.count() < settings.minThreads()) {
 				return "too few threads";
 			}
-			this.isAnyIdle = idle != null;
+			this.isAnyIdle = idle != null || idleBound != null;
 			for (Set set : this.sets) {
+				Member waiter = (idle != null || set.source) ? idle : idleBound;
 				if (isOn("hourly") ? this.promotion.standIn().isWanted(set) : (set.isVacant() || set.isLeased())) {
-					if (idle != null) {
+					if (waiter != null) {
 						return "%s %d waits though set %d has no leader, or one whose handler does not return"
-							.formatted(idle.role(), idle.number(), set.index());
+							.formatted(waiter.role(), waiter.number(), set.index());
 					}
 					if (this.threads.count() < settings.maxThreads()) {
 						return "no thread was started, though one more may be";
 					}
-					if (set.arrived > 0 && Arrays.stream(this.sets).anyMatch((other) -> other.leader != null)) {
+					if (set.arrived > 0 && Arrays.stream(this.sets).anyMatch((other) -> takesTurns(other, set))) {
 						return "set %d is never taken in turn with the other one".formatted(set.index());
 					}
 				}
@@ -871,6 +872,10 @@ class PromotionInterleavingTests {
 				}
 			}
 			return null;
+		}
+
+		private boolean takesTurns(Set led, Set vacant) {
+			return led.leader != null && !(vacant.source && this.works[led.leader.number()] != null);
 		}
 
 		private boolean isWaitingForLong(Member member) {
@@ -902,9 +907,13 @@ class PromotionInterleavingTests {
 			/** The thread that does what only the leader may do. */
 			private @Nullable Member leader;
 
-			Set(int index, Deal deal) {
+			/** Whether the set stands for an event source. */
+			private final boolean source;
+
+			Set(int index, Deal deal, boolean source) {
 				super(index, Clock.SYSTEM.nanoTime());
 				this.deal = deal;
+				this.source = source;
 				if (!isInUse()) {
 					rest();
 					this.updates.beginWait();
@@ -979,6 +988,11 @@ class PromotionInterleavingTests {
 				if (led != null) {
 					led.wakeUp();
 				}
+			}
+
+			@Override
+			protected boolean mayBeLedByBound() {
+				return !this.source;
 			}
 
 			@Override
