@@ -143,7 +143,6 @@ class UdpServerTests {
 			per-client.max-connections | 5
 			per-client.connections-per-second | 5
 			per-client.failed-logins-per-minute | 5
-			per-client.action          | close
 			max-connections            | 5
 			max-outbound-size          | 5KB
 			idle-timeout               | 5s
@@ -167,6 +166,15 @@ class UdpServerTests {
 		assertThat(output).contains("APPLICATION FAILED TO START",
 				"for configuration property 'lf.server.%s'"
 					.formatted(property.replaceFirst("\\.(bytes|digits|start)$", "")),
+				"Is used only if 'lf.server.transport' is 'tcp'.");
+	}
+
+	@Test
+	void limitsOfDatagramsCloseNothing(CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class, "lf.server.transport=udp",
+				"lf.server.per-client.messages-per-second=5", "lf.server.per-client.action=close");
+		assertThat(output).contains("APPLICATION FAILED TO START",
+				"for configuration property 'lf.server.per-client.action'",
 				"Is used only if 'lf.server.transport' is 'tcp'.");
 	}
 
