@@ -26,7 +26,11 @@ import java.util.stream.Stream;
  * closed</td>
  * </tr>
  * <tr>
- * <td>more than 3/4 for ten seconds, or more than 7/8: short</td>
+ * <td>more than 3/4 for ten seconds</td>
+ * <td>connections are closed, however long they have held their memory</td>
+ * </tr>
+ * <tr>
+ * <td>more than 7/8: short</td>
  * <td>connections are closed, however long they have held their memory; a connection that
  * needs more than a {@linkplain #SHARE share} at once is closed</td>
  * </tr>
@@ -51,8 +55,9 @@ final class MemoryShedding {
 	static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
 	/**
-	 * How long memory may be scarce before it counts as short. Otherwise peers that make
-	 * a little progress each second could keep out all new clients.
+	 * How long memory may be scarce before connections with progress are closed, too.
+	 * Otherwise peers that make a little progress each second could keep out all new
+	 * clients.
 	 */
 	static final long MOST_SCARCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -68,8 +73,8 @@ final class MemoryShedding {
 
 	private final AtomicLong nextNanos = new AtomicLong(System.nanoTime());
 
-	/** Used by the thread that begins a round. */
-	private long scarceSinceNanos;
+	/** Written by the thread that begins a round; the next one may be another thread. */
+	private volatile long scarceSinceNanos;
 
 	private record Candidate(MemoryHolder holder, long bytes, long sinceNanos) {
 
@@ -130,6 +135,11 @@ final class MemoryShedding {
 		}
 	}
 
+	/**
+	 * Like {@link #relieve(long)}, for memory that is scarce.
+	 * @param used how much memory is used, in bytes
+	 * @param nowNanos the current time, {@link System#nanoTime()}
+	 */
 	void relieve(long used, long nowNanos) {
 		long due = this.nextNanos.get();
 		if (nowNanos - due >= 0 && this.nextNanos.compareAndSet(due, nowNanos + INTERVAL_NANOS)) {
@@ -142,8 +152,8 @@ final class MemoryShedding {
 	}
 
 	private void shed(long used, long nowNanos) {
-		boolean isShort = isShort(used) || nowNanos - this.scarceSinceNanos >= MOST_SCARCE_NANOS;
-		long patience = isShort ? 0 : PATIENCE_NANOS;
+		boolean isPatient = !isShort(used) && nowNanos - this.scarceSinceNanos < MOST_SCARCE_NANOS;
+		long patience = isPatient ? PATIENCE_NANOS : 0;
 		long excess = used - this.limit / 2;
 		List<Candidate> candidates = new ArrayList<>();
 		for (Supplier<? extends Stream<? extends MemoryHolder>> source : this.sources) {
