@@ -1,12 +1,8 @@
 package org.leaderfollowers.interleavings;
 
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -15,20 +11,15 @@ import org.leaderfollowers.interleavings.Execution.Task;
 
 /**
  * The threads of the tasks of executions. Only one of them runs at a time, and says which
- * one is next. A switch between platform threads takes the system many microseconds, and
- * is most of the time of an exploration. Virtual threads of which one thread is the
- * carrier are switched without the system, but the JDK has no public way to create them.
+ * one is next. The switches are most of the time of an exploration.
  */
 abstract class TaskThreads {
 
 	/** Platform threads. */
 	static final TaskThreads PLATFORM = new Platform();
 
-	/**
-	 * Virtual threads if this JDK lets us have them: it must not pin those that have
-	 * entered a monitor, so it is JDK 24 or later, and {@code java.lang} is open.
-	 */
-	static final TaskThreads FASTEST = fastest();
+	/** {@linkplain CarriedThread Carried threads} if they are available. */
+	static final TaskThreads FASTEST = CarriedThread.areAvailable() ? new Carrier() : PLATFORM;
 
 	/** Creates the thread of a task, which {@linkplain TaskThread#begin begins} later. */
 	abstract TaskThread create(Task task);
@@ -45,21 +36,8 @@ abstract class TaskThreads {
 		if (current instanceof Worker worker) {
 			return worker.task;
 		}
-		CarriedThread mounted = CarriedThread.mounted;
-		return (mounted != null && mounted.thread == current) ? mounted.task : null;
-	}
-
-	private static TaskThreads fastest() {
-		try {
-			Class<?> builders = Class.forName("java.lang.ThreadBuilders");
-			MethodHandle create = MethodHandles.privateLookupIn(builders, MethodHandles.lookup())
-				.findStatic(builders, "newVirtualThread",
-						MethodType.methodType(Thread.class, Executor.class, String.class, int.class, Runnable.class));
-			return (Runtime.version().feature() >= 24) ? new Carrier(create) : PLATFORM;
-		}
-		catch (ReflectiveOperationException ex) {
-			return PLATFORM;
-		}
+		CarriedTask mounted = CarriedTask.mounted;
+		return (mounted != null && mounted.thread.asThread() == current) ? mounted.task : null;
 	}
 
 	/**
@@ -202,32 +180,28 @@ abstract class TaskThreads {
 
 	}
 
-	/** Carries all virtual threads on the thread that explores. */
+	/** Carries all threads on the thread that explores. */
 	private static final class Carrier extends TaskThreads {
 
-		private final MethodHandle create;
-
-		private final Deque<CarriedThread> resumed = new ArrayDeque<>();
-
-		Carrier(MethodHandle create) {
-			this.create = create;
-		}
+		private final Deque<CarriedTask> resumed = new ArrayDeque<>();
 
 		@Override
 		TaskThread create(Task task) {
-			return new CarriedThread(this, task);
+			return new CarriedTask(this, task);
 		}
 
 		@Override
 		boolean runUntil(CountDownLatch end) {
 			try {
-				for (CarriedThread next = this.resumed.poll(); next != null; next = this.resumed.poll()) {
-					CarriedThread.mounted = next;
-					next.mount();
+				for (CarriedTask next = this.resumed.poll(); next != null; next = this.resumed.poll()) {
+					CarriedTask.mounted = next;
+					if (!next.thread.execute()) {
+						return false;
+					}
 				}
 			}
 			finally {
-				CarriedThread.mounted = null;
+				CarriedTask.mounted = null;
 				this.resumed.clear();
 			}
 			return end.getCount() == 0;
@@ -235,45 +209,33 @@ abstract class TaskThreads {
 
 	}
 
-	/** A virtual thread that runs one task. */
-	private static final class CarriedThread implements TaskThread {
+	/** A carried thread that runs one task. */
+	private static final class CarriedTask implements TaskThread {
 
 		/** The one that the carrier executes. */
-		private static @Nullable CarriedThread mounted;
+		private static @Nullable CarriedTask mounted;
 
 		private final Carrier carrier;
 
 		private final Task task;
 
-		private final Thread thread;
-
-		/** Executes the thread until it is suspended or ends. */
-		private @Nullable Runnable continuation;
+		private final CarriedThread thread;
 
 		private boolean runs;
 
-		CarriedThread(Carrier carrier, Task task) {
+		CarriedTask(Carrier carrier, Task task) {
 			this.carrier = carrier;
 			this.task = task;
-			// The scheduler of this thread. It keeps what the JDK wants to be executed.
-			Executor scheduler = (next) -> this.continuation = next;
-			Runnable body = task::run;
-			try {
-				this.thread = (Thread) carrier.create.invokeExact(scheduler, "virtual", 0, body);
-			}
-			catch (Throwable ex) {
-				throw new IllegalStateException(ex);
-			}
+			this.thread = new CarriedThread(task::run);
 		}
 
 		@Override
 		public Thread asThread() {
-			return this.thread;
+			return this.thread.asThread();
 		}
 
 		@Override
 		public void begin() {
-			this.thread.start();
 			this.carrier.resumed.add(this);
 		}
 
@@ -287,20 +249,10 @@ abstract class TaskThreads {
 
 		@Override
 		public void suspend() {
-			Thread.yield();
-			if (!this.runs) {
+			if (!this.thread.suspend()) {
 				throw new IllegalStateException("A pinned thread cannot be suspended");
 			}
 			this.runs = false;
-		}
-
-		private void mount() {
-			Runnable next = this.continuation;
-			this.continuation = null;
-			// There is none if the thread has ended although it was resumed.
-			if (next != null) {
-				next.run();
-			}
 		}
 
 		@Override

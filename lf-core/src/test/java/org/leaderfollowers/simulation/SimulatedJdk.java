@@ -26,13 +26,14 @@ public final class SimulatedJdk {
 	}
 
 	private static @Nullable SimulatedThread self() {
-		return (Thread.currentThread() instanceof SimulatedThread thread) ? thread : null;
+		return SimulatedThread.currentOrNull();
 	}
 
 	/** Called before each access to shared memory. */
 	public static void step() {
-		if (Thread.currentThread() instanceof SimulatedThread thread) {
-			thread.simulator().step(thread);
+		SimulatedThread self = self();
+		if (self != null) {
+			self.simulator().step(self);
 		}
 	}
 
@@ -86,6 +87,11 @@ public final class SimulatedJdk {
 	}
 
 	// Threads
+
+	public static Thread currentThread() {
+		SimulatedThread self = self();
+		return (self != null) ? self : Thread.currentThread();
+	}
 
 	public static void parkNanos(Object blocker, long nanos) {
 		SimulatedThread self = self();

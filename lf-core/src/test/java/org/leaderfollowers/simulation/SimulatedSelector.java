@@ -65,7 +65,7 @@ final class SimulatedSelector extends AbstractSelector {
 		if (!isOpen()) {
 			throw new ClosedSelectorException();
 		}
-		Thread self = Thread.currentThread();
+		Thread self = SimulatedThread.current();
 		if (this.leader != null && this.leader != self) {
 			this.simulator.fail("two leaders of a handle set: " + this.leader.getName() + " and " + self.getName());
 		}

@@ -1,20 +1,30 @@
 package org.leaderfollowers.simulation;
 
+import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.interleavings.CarriedThread;
 
 /**
  * A thread that runs only while it has the baton of its {@link Simulator}. The classes
- * under simulation create it instead of a {@link Thread}. Except for the baton, its
- * fields are used by the thread with the baton only.
+ * under simulation create it instead of a {@link Thread}. If {@link CarriedThread}s are
+ * available, one of them runs the body, and this thread is never started: the classes
+ * under simulation only take it for the current one. Except for the baton, its fields are
+ * used by the thread with the baton only.
  */
 public final class SimulatedThread extends Thread {
+
+	/** For which simulated thread a carried thread runs. */
+	private static final ThreadLocal<@Nullable SimulatedThread> CARRIED = new ThreadLocal<>();
 
 	private final Simulator simulator;
 
 	private final @Nullable Runnable body;
+
+	/** Runs the body, unless this thread itself does. */
+	private final @Nullable CarriedThread carried;
 
 	/** Whether this thread has the baton. */
 	private volatile boolean runs;
@@ -41,6 +51,7 @@ public final class SimulatedThread extends Thread {
 		super(null, null, name, 0, false);
 		this.simulator = simulator;
 		this.body = body;
+		this.carried = CarriedThread.areAvailable() ? new CarriedThread(this::runCarried) : null;
 		setDaemon(true);
 	}
 
@@ -56,7 +67,11 @@ public final class SimulatedThread extends Thread {
 	}
 
 	static SimulatedThread current() {
-		return (SimulatedThread) Thread.currentThread();
+		return Objects.requireNonNull(currentOrNull(), "not a simulated thread");
+	}
+
+	static @Nullable SimulatedThread currentOrNull() {
+		return (Thread.currentThread() instanceof SimulatedThread thread) ? thread : CARRIED.get();
 	}
 
 	Simulator simulator() {
@@ -70,7 +85,22 @@ public final class SimulatedThread extends Thread {
 
 	/** Starts the real thread, which waits for the baton. */
 	void begin() {
-		super.start();
+		if (this.carried == null) {
+			super.start();
+		}
+	}
+
+	/**
+	 * Lets the calling thread execute this one until it waits for the baton again.
+	 * @return {@code false} if this thread blocks
+	 */
+	boolean execute() {
+		return Objects.requireNonNull(this.carried).execute();
+	}
+
+	private void runCarried() {
+		CARRIED.set(this);
+		run();
 	}
 
 	@Override
@@ -96,20 +126,45 @@ public final class SimulatedThread extends Thread {
 
 	void resumeWithBaton() {
 		this.runs = true;
-		LockSupport.unpark(this);
+		if (this.carried == null) {
+			LockSupport.unpark(this);
+		}
+		else {
+			this.simulator.executeNext(this);
+		}
 	}
 
 	void suspendUntilBaton() {
 		while (!this.runs) {
-			LockSupport.park(this);
+			halt();
 		}
 		this.runs = false;
 	}
 
 	void stopForEver() {
 		for (;;) {
+			halt();
+		}
+	}
+
+	private void halt() {
+		if (this.carried == null) {
 			LockSupport.park(this);
 		}
+		else if (!this.carried.suspend()) {
+			this.simulator.cannotSuspend();
+			LockSupport.park(this);
+		}
+	}
+
+	@Override
+	public StackTraceElement[] getStackTrace() {
+		return (this.carried != null) ? this.carried.asThread().getStackTrace() : super.getStackTrace();
+	}
+
+	@Override
+	public State getState() {
+		return (this.condition != null) ? State.WAITING : State.RUNNABLE;
 	}
 
 	void waitFor(String what, BooleanSupplier until, long deadlineNanos) {

@@ -21,10 +21,10 @@ import org.jspecify.annotations.Nullable;
  * them a second time and redirects their calls into the JDK to {@link SimulatedJdk}: the
  * time, parking, monitors, threads, interrupts, channels, random numbers and large
  * buffers. Production code needs no seam for this, so it pays for none.</li>
- * <li>The threads are real, but exactly one holds the baton and runs. It may pass the
- * baton before each access to shared memory, and must pass it when it waits. The seed
- * decides when, and which thread is next. Monitors are simulated too, so no thread ever
- * blocks for real while it holds the baton.</li>
+ * <li>The threads are real or carried, but exactly one holds the baton and runs. It may
+ * pass the baton before each access to shared memory, and must pass it when it waits. The
+ * seed decides when, and which thread is next. Monitors are simulated too, so no thread
+ * ever blocks for real while it holds the baton.</li>
  * <li>Time is a number. It passes a little with every step, and jumps to the next
  * deadline or {@linkplain #at event} when no thread can continue.</li>
  * <li>Peers and the {@link SimulatedNetwork} are no threads. Their actions are events,
@@ -61,6 +61,9 @@ public final class Simulator {
 	private final Map<Object, Monitor> monitors = new IdentityHashMap<>();
 
 	private final CountDownLatch end = new CountDownLatch(1);
+
+	/** The carried thread that has been given the baton and is not executed yet. */
+	private @Nullable SimulatedThread resumed;
 
 	private final @Nullable StringBuilder trace;
 
@@ -149,6 +152,11 @@ public final class Simulator {
 		this.living++;
 		main.begin();
 		main.resumeWithBaton();
+		if (this.resumed != null) {
+			Thread carrier = new Thread(this::carry, "carrier");
+			carrier.setDaemon(true);
+			carrier.start();
+		}
 		if (!this.end.await(WATCHDOG_SECONDS, TimeUnit.SECONDS)) {
 			StringBuilder stuck = new StringBuilder("stuck for real:");
 			for (SimulatedThread thread : this.threads) {
@@ -160,6 +168,21 @@ public final class Simulator {
 			return stuck.toString();
 		}
 		return this.violation;
+	}
+
+	/** Executes all carried threads, until none has the baton. */
+	private void carry() {
+		for (SimulatedThread next = this.resumed; next != null; next = this.resumed) {
+			this.resumed = null;
+			if (!next.execute()) {
+				return;
+			}
+		}
+	}
+
+	/** Lets the carrier execute a thread when the running one is suspended or ends. */
+	void executeNext(SimulatedThread thread) {
+		this.resumed = thread;
 	}
 
 	// For the workload
@@ -242,22 +265,27 @@ public final class Simulator {
 
 	/** Ends the run, because a rule was violated. */
 	public void fail(String rule) {
+		end(rule);
+		if (!this.busy) {
+			SimulatedThread.current().stopForEver();
+		}
+	}
+
+	private void end(String rule) {
 		if (this.violation == null) {
 			this.violation = rule;
 		}
 		note("VIOLATION: " + rule);
 		this.over = true;
 		this.end.countDown();
-		if (!this.busy) {
-			SimulatedThread.current().stopForEver();
-		}
 	}
 
 	/** Adds a line to the trace. */
 	public void note(String line) {
 		if (this.trace != null) {
+			SimulatedThread self = SimulatedThread.currentOrNull();
 			this.trace.append("%,15d %s: %s%n".formatted((this.now - START_NANOS) / 1000,
-					(Thread.currentThread() instanceof SimulatedThread thread) ? thread.getName() : "", line));
+					(self != null) ? self.getName() : "", line));
 		}
 	}
 
@@ -389,6 +417,11 @@ public final class Simulator {
 		if (next != null) {
 			next.resumeWithBaton();
 		}
+	}
+
+	/** The running thread is pinned to its carrier, so it cannot pass the baton. */
+	void cannotSuspend() {
+		end("a pinned thread cannot be suspended at " + site());
 	}
 
 	void park(SimulatedThread self, long deadlineNanos) {
