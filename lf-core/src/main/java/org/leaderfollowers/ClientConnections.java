@@ -56,8 +56,8 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	private volatile boolean ending;
 
-	/** Whether a request was lost after {@link #end()} was called. */
-	private volatile boolean lost;
+	/** Whether a request got no reply after {@link #end()} was called. */
+	private volatile boolean unanswered;
 
 	/** When the next look is due. Written by the owner. */
 	private volatile long nextNanos = NO_DEADLINE;
@@ -200,9 +200,12 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		return this.ending || choose(0) != null;
 	}
 
-	/** Whether a request was lost after {@link #end()} was called. Any thread. */
-	boolean hasLost() {
-		return this.lost;
+	/**
+	 * Whether a request was lost, timed out or was given up after {@link #end()} was
+	 * called. Any thread. Complete when nothing is {@link #pending} any more.
+	 */
+	boolean hasUnanswered() {
+		return this.unanswered;
 	}
 
 	int pending() {
@@ -247,13 +250,20 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	@Override
 	public void ended(State state) {
+		if (state == State.TIMED_OUT || state == State.CANCELLED) {
+			unanswered();
+		}
 		this.counters.ended(state);
 	}
 
 	@Override
 	public void lost() {
+		unanswered();
+	}
+
+	private void unanswered() {
 		if (this.ending) {
-			this.lost = true;
+			this.unanswered = true;
 		}
 	}
 

@@ -254,7 +254,8 @@ final class ClientLifecycle implements Drainable {
 		}
 		long until = this.pool.clock.nanoTime() + Arguments.nanos(grace);
 		if (!isFirst) {
-			return this.places.await(() -> this.state.current() == ServerSnapshot.State.STOPPED, until);
+			return this.places.await(() -> this.state.current() == ServerSnapshot.State.STOPPED, until)
+					&& !this.connections.hasUnanswered();
 		}
 		this.connections.end();
 		long deadline = this.pool.clock.nanoTime() + Arguments.nanos(grace);
@@ -275,7 +276,7 @@ final class ClientLifecycle implements Drainable {
 		this.state.stopped();
 		this.places.changed();
 		this.pool.servesNoMore(this);
-		return replied && !this.connections.hasLost();
+		return replied && !this.connections.hasUnanswered();
 	}
 
 	private boolean awaitClosed(long nanos) {

@@ -60,7 +60,10 @@ final class Exchanges implements Participant.Awaited {
 	 */
 	interface ExchangeListener {
 
-		/** An exchange has ended, or can no longer get its reply. */
+		/**
+		 * An exchange has ended, or can no longer get its reply. If it timed out or was
+		 * given up, it still counts as pending during this call.
+		 */
 		void ended(State state);
 
 		/**

@@ -152,7 +152,9 @@ public final class TcpClient implements AutoCloseable {
 	 * Closes the client.
 	 * @param grace how long to wait for replies; requests that are still under way then
 	 * are lost
-	 * @return whether every request received its reply
+	 * @return whether every request that was under way received its reply; {@code false}
+	 * also if one was lost, timed out or was given up meanwhile, or if another thread
+	 * closes the client and has not finished within the grace
 	 */
 	public boolean close(Duration grace) {
 		boolean replied = this.life.close(grace);

@@ -19,6 +19,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
 import javax.net.ssl.SSLContext;
 
@@ -1100,6 +1101,50 @@ class TcpClientTests {
 		session.reset();
 		assertThat(failureOf(lost)).isInstanceOf(ExchangeLostException.class);
 		assertThat(get(closed)).isEqualTo("false");
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "thread", "future", "interrupted", "cancelled" })
+	void closingTellsThatARequestGotNoReplyInTime(String caller) throws Exception {
+		AtomicLong passed = new AtomicLong();
+		Clock clock = new Clock() {
+
+			@Override
+			public long nanoTime() {
+				return super.nanoTime() + passed.get();
+			}
+
+			@Override
+			public void parkNanos(Object blocker, long nanos) {
+				super.parkNanos(blocker, Math.min(nanos, 10_000_000));
+			}
+
+		};
+		TcpClient client = start(
+				builder(this.engine.pool(LeaderFollowersPool.builder().threads(2, 4).clock(clock)), BY_KEY));
+		Session session = acceptAndAwait(client);
+		CompletableFuture<Thread> thread = new CompletableFuture<>();
+		boolean waits = caller.equals("thread") || caller.equals("interrupted");
+		Future<?> request = waits ? this.callers.submit(() -> {
+			thread.complete(Thread.currentThread());
+			return client.exchange(Engine.bytes("a:?"), Engine.DEADLINE);
+		}) : client.exchangeAsync(Engine.bytes("a:?"), Engine.DEADLINE);
+		assertThat(session.readLine()).isEqualTo("a:?");
+		Future<Boolean> closed = this.callers.submit(() -> client.close(LONG));
+		Engine.eventually().until(() -> client.snapshot().waiting() == 1);
+		switch (caller) {
+			case "interrupted" -> thread.get().interrupt();
+			case "cancelled" -> request.cancel(true);
+			default -> {
+				passed.set(Engine.DEADLINE.toNanos());
+				// The leader notices that time has passed.
+				session.send("b:!\n");
+			}
+		}
+		assertThat(get(closed)).isEqualTo("false");
+		assertThat(request).satisfiesAnyOf((one) -> assertThat(one).isCancelled(),
+				(one) -> assertThat(failureOf(one)).isInstanceOf(ExchangeException.class));
+		assertThat(client.close(Duration.ZERO)).as("once more").isFalse();
 	}
 
 	@Test
