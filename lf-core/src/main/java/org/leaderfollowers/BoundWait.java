@@ -102,6 +102,7 @@ final class BoundWait implements Participant.ReplyWait {
 		Runnable outer = me.boundInput.wakeBy(set::wakeSelector);
 		try {
 			boolean leads = true;
+			boolean looks = true;
 			while (leads && !over.getAsBoolean()) {
 				boolean isDeserted = set.isDeserted();
 				giveOut(me, set, postponed, nests);
@@ -121,8 +122,15 @@ final class BoundWait implements Participant.ReplyWait {
 					leads = false;
 				}
 				else {
+					int held = set.ready.size();
 					set.await(postponed.isEmpty() ? exchange.deadlineNanos() : soon(exchange), this.promotion, true);
-					this.promotion.takeTurns(me, nests);
+					// First, it passes on what its look at the postponed handles has
+					// found.
+					// Otherwise it would go in circles between two sets that have some.
+					if (!looks || set.ready.size() <= held) {
+						this.promotion.takeTurns(me, nests);
+					}
+					looks = false;
 					leads = me.leads(set) && exchange.deadlineNanos() - this.clock.nanoTime() > 0;
 				}
 			}

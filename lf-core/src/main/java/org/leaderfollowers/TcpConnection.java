@@ -93,18 +93,19 @@ class TcpConnection extends FramedConnection {
 	@Override
 	public boolean prepareReplies(Participant me) {
 		Exchanges current = this.exchanges;
-		if (current == null || !isOnlyRead(current)) {
+		if (current == null) {
 			return false;
 		}
 		boolean holds = current.holdRequests();
 		this.postpones = true;
 		try {
-			this.step = receive(me);
+			this.step = isOnlyRead(current) ? receive(me) : Step.EXCHANGES;
 			if (this.step == Step.MESSAGES) {
 				keepMessage(me);
 			}
 			if (this.closing != null) {
-				// The thread that continues with this connection completes the futures.
+				// Handlers that wait for replies end, so that a thread becomes free. The
+				// thread that continues with this connection completes the futures.
 				current.close();
 			}
 			return this.step == Step.NOTHING && this.closing == null;

@@ -20,6 +20,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 
 import javax.net.ssl.SSLContext;
 
@@ -313,6 +314,99 @@ class TcpClientTests {
 			assertThat(caller.readLine()).isEqualTo("a:! to a:?");
 		}
 		caller.close();
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 2 })
+	void leadershipDoesNotGoInCirclesWhileAHandlerWaitsAndMessagesForOthersAreKept(int sets) throws Exception {
+		LeaderFollowersPool.Builder builder = LeaderFollowersPool.builder()
+			.threads(2, 2)
+			.handleSets(sets)
+			.nestedDispatch(NestedDispatch.NEVER);
+		LeaderFollowersPool pool = this.engine.pool((sets == 1) ? builder.eventSources("events") : builder);
+		if (sets == 1) {
+			pool.register("events", EventSource.of(new LinkedBlockingQueue<String>()), (event) -> {
+			});
+		}
+		CountDownLatch gate = this.engine.gate();
+		TcpClient client = start(builder(pool, BY_KEY).connections(sets));
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			if (Engine.text(message).equals("block")) {
+				Engine.pass(gate);
+			}
+			connection.send(client.exchange(message));
+		});
+		List<Session> sessions = new ArrayList<>();
+		for (int i = 0; i < sets; i++) {
+			sessions.add(this.peer.accept());
+		}
+		Engine.eventually().until(() -> client.snapshot().connected() == sets);
+		this.engine.connect(server).send("a:?\n");
+		this.engine.connect(server).send("block\n");
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().allMatch((thread) -> thread.handle() != null)
+					&& pool.snapshot().threads().stream().anyMatch((thread) -> thread.waitsFor() != null));
+		for (Session session : sessions) {
+			this.callers.submit(() -> {
+				session.send("notice\n");
+				for (String line = session.readLine(); line != null; line = session.readLine()) {
+					if (Character.isDigit(line.charAt(0))) {
+						session.send(line.replace('?', '!') + "\n");
+					}
+				}
+				return null;
+			});
+		}
+		long before = leaders(pool);
+		long began = System.nanoTime();
+		int calls = 100;
+		for (int i = 0; i < calls; i++) {
+			Future<String> one = call(client, i + ":?");
+			Future<String> two = call(client, (calls + i) + ":?");
+			assertThat(get(one)).isEqualTo(i + ":!");
+			assertThat(get(two)).isEqualTo((calls + i) + ":!");
+		}
+		// The thread stays with a handle set until it has waited there for a millisecond
+		// or for an event.
+		long turns = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began) + 2 * calls;
+		assertThat(leaders(pool) - before).isLessThanOrEqualTo((sets == 1) ? 5 : turns);
+		assertThat(this.unexpected).isEmpty();
+	}
+
+	private static long leaders(LeaderFollowersPool pool) {
+		return pool.snapshot().promotions().values().stream().mapToLong(Long::longValue).sum();
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "client", "connection" })
+	void handlersThatKeepAllThreadsWaitingAreToldOfTheEnd(String closed) {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(1, 1).nestedDispatch(NestedDispatch.NEVER));
+		AtomicReference<Connection> connection = new AtomicReference<>();
+		TcpClient client = start(builder(pool, BY_KEY).handler((opened, message) -> connection.set(opened)));
+		BlockingQueue<Throwable> failures = new LinkedBlockingQueue<>();
+		TcpServer server = this.engine.lines(pool, (caller, message) -> {
+			try {
+				client.exchange(message);
+			}
+			catch (ExchangeException ex) {
+				failures.add(ex);
+				throw ex;
+			}
+		});
+		Session session = acceptAndAwait(client).send("notice\n");
+		Engine.eventually().until(() -> connection.get() != null);
+		Peer caller = this.engine.connect(server).send("a:?\n");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		if (closed.equals("client")) {
+			assertThat(client.close(Duration.ofMillis(20))).isFalse();
+		}
+		else {
+			connection.get().close();
+		}
+		caller.awaitClosed();
+		assertThat(failures).singleElement().isInstanceOf(ExchangeLostException.class);
+		assertThat(session.readLine()).isNull();
 	}
 
 	@Test

@@ -215,6 +215,15 @@ public final class BoundThreads {
 	}
 
 	/**
+	 * Whether there is a vacancy that the calling leader may take in place of its own
+	 * leadership.
+	 */
+	boolean isVacantFor(Member me) {
+		Leadership own = me.leading;
+		return own != null && (own.boundLead() == BoundLead.NONE || isAnyVacant(false));
+	}
+
+	/**
 	 * Whether any leadership is vacant.
 	 * @param left whether it is one that was left for an unbound thread, or one that a
 	 * bound thread may take

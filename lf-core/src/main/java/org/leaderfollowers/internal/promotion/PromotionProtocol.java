@@ -179,7 +179,8 @@ public final class PromotionProtocol {
 				signalIfVacant();
 			}
 		}
-		else if (!this.vacancies.signalFollower() && giveUp(me, this.clock.nanoTime()) && !this.followers.isEmpty()) {
+		else if (!this.vacancies.signalFollower() && this.bound.isVacantFor(me) && giveUp(me, this.clock.nanoTime())
+				&& !this.followers.isEmpty()) {
 			// A thread has begun to wait since, and may have seen the own set still led.
 			this.vacancies.signalFollower();
 		}
