@@ -25,8 +25,14 @@ import org.leaderfollowers.simulation.Simulator;
  */
 public final class EngineWorkload implements Runnable {
 
-	/** How long a run may take, in virtual time, once nothing fails any more. */
+	/** How long a peer may wait, in virtual time, once nothing fails any more. */
 	private static final long PATIENCE_NANOS = Duration.ofSeconds(20).toNanos();
+
+	/**
+	 * How long a run may take then. It is longer, because handlers that wait for the only
+	 * thread of their own pool time out one after the other.
+	 */
+	private static final long LONG_PATIENCE_NANOS = 3 * PATIENCE_NANOS;
 
 	/**
 	 * Handlers that wait for replies can keep every thread busy for two seconds, again
@@ -434,7 +440,7 @@ public final class EngineWorkload implements Runnable {
 	private void awaitPeers() {
 		boolean done = this.simulator.await("awaits the peers",
 				() -> this.peers.stream().allMatch(SimulatedPeer::isFinished),
-				this.simulator.nanoTime() + PATIENCE_NANOS);
+				this.simulator.nanoTime() + LONG_PATIENCE_NANOS);
 		if (!done) {
 			this.simulator.fail("a request was not answered in time: "
 					+ this.peers.stream().filter((peer) -> !peer.isFinished()).toList()
