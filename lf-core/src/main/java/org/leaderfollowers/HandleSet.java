@@ -90,7 +90,7 @@ public final class HandleSet {
 
 	private final PrematureReturns prematureReturns = new PrematureReturns();
 
-	private final SelectorRepair repair;
+	final SelectorRepair repair;
 
 	HandleSet(String name, int index, HandleSets siblings, Clock clock, SelectorProvider selectorProvider,
 			FailureLog failureLog) {

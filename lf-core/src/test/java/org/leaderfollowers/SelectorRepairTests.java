@@ -7,8 +7,8 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.spi.AbstractSelector;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.concurrent.ConcurrentLinkedDeque;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -47,7 +47,7 @@ class SelectorRepairTests {
 
 		private @Nullable IOException failure;
 
-		private final Deque<AbstractSelector> opened = new ArrayDeque<>();
+		private final Deque<AbstractSelector> opened = new ConcurrentLinkedDeque<>();
 
 		@Override
 		public AbstractSelector openSelector() throws IOException {
@@ -158,6 +158,54 @@ class SelectorRepairTests {
 		this.repair.checkKeys(former.selector());
 		assertThat(former.isValid()).isFalse();
 		assertThat(former.selector().keys()).isEmpty();
+	}
+
+	/** Its channel would keep its descriptor for ever. */
+	@Test
+	void cancelledKeyThatStaysIsLostUntilItsSelectorIsReplaced() throws IOException {
+		// Nobody selects with it, so it does not notice the cancellation.
+		Selector broken = this.selectors.openSelector();
+		this.pipe.source().register(broken, SelectionKey.OP_READ, this.handle).cancel();
+		this.repair.checkKeys(broken);
+		assertThat(this.repair.hasLostKey()).as("nobody doubts the keys").isFalse();
+		this.repair.doubtKeys();
+		this.repair.checkKeys(broken);
+		assertThat(this.repair.hasLostKey()).isTrue();
+		this.repair.doubtKeys();
+		this.repair.checkKeys(key().selector());
+		assertThat(this.repair.hasLostKey()).as("not replaced yet").isTrue();
+		assertThat(replace(broken).keys()).isEmpty();
+		assertThat(this.repair.hasLostKey()).isFalse();
+	}
+
+	@Test
+	void leaderReplacesASelectorThatHasLostAKeyOnce() throws IOException {
+		LeaderFollowersPool pool = LeaderFollowersPool.builder()
+			.threads(1, 1)
+			.handleSets(1)
+			.clock(this.clock)
+			.selectorProvider(this.selectors)
+			.build();
+		try {
+			HandleSet led = pool.handleSets().get(0);
+			int opened = this.selectors.opened.size();
+			Selector broken = this.selectors.openSelector();
+			this.pipe.source().register(broken, SelectionKey.OP_READ).cancel();
+			led.repair.doubtKeys();
+			led.repair.checkKeys(broken);
+			pool.start();
+			Engine.awaitIdle(pool);
+			assertThat(this.selectors.opened).hasSize(opened + 2);
+			this.clock.advance(INTERVAL);
+			long returned = led.nowNanos();
+			led.doubtKeys();
+			Engine.eventually().until(() -> led.nowNanos() != returned);
+			Engine.awaitIdle(pool);
+			assertThat(this.selectors.opened).hasSize(opened + 2);
+		}
+		finally {
+			pool.close();
+		}
 	}
 
 	@Test
