@@ -6,9 +6,11 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.Clock;
@@ -19,12 +21,16 @@ import org.leaderfollowers.internal.promotion.PromotionProtocol;
 import org.leaderfollowers.internal.promotion.Starvation;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /**
  * A new thread that cannot join its pool, for example because memory is short, leaves no
  * trace: another one can be started in its place.
  */
 class PoolThreadsTests {
+
+	@RegisterExtension
+	final Engine engine = new Engine();
 
 	private final Pool pool = new Pool();
 
@@ -33,9 +39,99 @@ class PoolThreadsTests {
 		this.pool.threads.startMinimum();
 		Engine.eventually().until(() -> this.pool.ended.get() == 1);
 		assertThat(this.pool.threads.count()).isZero();
+		assertThat(this.pool.threads.started()).isZero();
+		assertThat(this.engine.log())
+			.anyMatch((line) -> line.contains("A new thread of pool 'test' could not join it"));
 		this.pool.isShort = false;
 		this.pool.threads.startMinimum();
 		Engine.pass(this.pool.participates);
+		assertThat(this.pool.threads.started()).isOne();
+	}
+
+	@Test
+	void aThreadThatCannotBeStartedIsCountedAndLogged() {
+		Pool pool = new Pool("test", 1, Thread.MAX_PRIORITY + 1);
+		pool.threads.startMinimum();
+		assertThat(pool.threads.count()).isZero();
+		assertThat(pool.threads.startFailures()).isOne();
+		assertThat(this.engine.log())
+			.anyMatch((line) -> line.contains("A thread could not be started; the pool 'test' continues"));
+	}
+
+	@Test
+	void aNewThreadHasThePriorityAndThePrintableNameOfItsPool() {
+		Pool pool = new Pool("line\nbreak", 1, Thread.MIN_PRIORITY);
+		pool.isShort = false;
+		pool.threads.startMinimum();
+		Engine.pass(pool.participates);
+		assertThat(pool.inheritance).hasValueSatisfying((inheritance) -> {
+			assertThat(inheritance.name()).isEqualTo("lf-line?break-1");
+			assertThat(inheritance.priority()).isEqualTo(Thread.MIN_PRIORITY);
+		});
+	}
+
+	/** The limit may have kept another thread from starting one. */
+	@Test
+	void aThreadThatEndsIsReplacedIfASetHasNoLeader() {
+		AtomicInteger participants = new AtomicInteger();
+		this.pool.isShort = false;
+		this.pool.participation = (me) -> {
+			if (participants.incrementAndGet() == 2) {
+				this.pool.promotion.stop();
+			}
+		};
+		this.pool.threads.startMinimum();
+		Engine.eventually().until(() -> this.pool.ended.get() == 2);
+	}
+
+	@Test
+	void aThreadThatIsStartedForASetLeadsItAndIsNoLongerUnderWay() {
+		Pool pool = new Pool("test", 2, Thread.NORM_PRIORITY);
+		CountDownLatch both = new CountDownLatch(2);
+		pool.isShort = false;
+		pool.participation = (me) -> {
+			if (me.leading() != null) {
+				both.countDown();
+			}
+			pool.promotion.leave(me);
+			pool.threads.startIfWanted();
+			Engine.pass(both);
+			pool.promotion.stop();
+		};
+		pool.threads.startIfWanted();
+		Engine.pass(both);
+	}
+
+	/** The last thread closes connections, whose handlers would find it. */
+	@Test
+	void aThreadOfThePoolEndsWithoutAnInterruptOfItsHandlers() {
+		this.pool.isShort = false;
+		this.pool.participation = (me) -> {
+			Thread.currentThread().interrupt();
+			me.deferInterrupt();
+			this.pool.promotion.stop();
+		};
+		this.pool.threads.startMinimum();
+		Engine.eventually().until(() -> this.pool.ended.get() == 1);
+		assertThat(this.pool.endsInterrupted).isFalse();
+	}
+
+	@Test
+	void aPoolThatStopsTakesNoThreadOfTheApplication() {
+		this.pool.isShort = false;
+		this.pool.promotion.stop();
+		assertThatIllegalStateException().isThrownBy(() -> this.pool.threads.join(Thread.currentThread()))
+			.withMessage("Pool 'test' is closed");
+	}
+
+	@Test
+	void aThreadThatCannotJoinAppliesNoUpdates() {
+		this.pool.isShort = false;
+		for (int i = 0; i < 64; i++) {
+			this.pool.threads.join(Thread.currentThread());
+		}
+		this.pool.threads.applyUpdatesIfVacant(this.pool.requestedLook());
+		assertThat(this.pool.looking).isEmpty();
 	}
 
 	@Test
@@ -108,10 +204,11 @@ class PoolThreadsTests {
 	}
 
 	/** The attributes of a new thread that may depend on the thread that starts it. */
-	private record Inheritance(@Nullable ClassLoader loader, @Nullable String local, boolean daemon) {
+	private record Inheritance(@Nullable ClassLoader loader, @Nullable String local, boolean daemon, String name,
+			int priority) {
 	}
 
-	/** A pool of one thread and one handle set that has no leader. */
+	/** A pool with one handle set that has no leader. */
 	private static final class Pool implements PoolThreads.Pool {
 
 		private final PoolOptions options;
@@ -121,6 +218,8 @@ class PoolThreadsTests {
 		private final PromotionProtocol promotion;
 
 		private final AtomicInteger ended = new AtomicInteger();
+
+		private volatile boolean endsInterrupted;
 
 		private final CountDownLatch participates = new CountDownLatch(1);
 
@@ -135,9 +234,15 @@ class PoolThreadsTests {
 
 		private Optional<Participant> looking = Optional.empty();
 
+		private volatile Consumer<Participant> participation = (me) -> stop();
+
 		Pool() {
-			this.options = new PoolOptions("test", new PoolSettings(1, 1, false, 1, 0), Duration.ofHours(1),
-					Thread.NORM_PRIORITY, 1, false, List.of(), 1, PromotionOrder.LIFO, 1L << 20,
+			this("test", 1, Thread.NORM_PRIORITY);
+		}
+
+		Pool(String name, int maxThreads, int priority) {
+			this.options = new PoolOptions(name, new PoolSettings(1, maxThreads, false, 1, 0), Duration.ofHours(1),
+					priority, 1, false, List.of(), 1, PromotionOrder.LIFO, 1L << 20,
 					new NestedUpcalls.Options(NestedDispatch.NEVER, 1, new NestingGuard() {
 					}), List.of(), Clock.SYSTEM, SelectorProvider.provider(), ProcessorTime.SYSTEM,
 					new PoolWatchdog.Options(0, 0));
@@ -180,14 +285,19 @@ class PoolThreadsTests {
 		@Override
 		public void participate(Participant me) {
 			Thread thread = Thread.currentThread();
-			this.inheritance = Optional
-				.of(new Inheritance(thread.getContextClassLoader(), this.inherited.get(), thread.isDaemon()));
+			this.inheritance = Optional.of(new Inheritance(thread.getContextClassLoader(), this.inherited.get(),
+					thread.isDaemon(), thread.getName(), thread.getPriority()));
 			this.participates.countDown();
+			this.participation.accept(me);
+		}
+
+		private void stop() {
 			this.promotion.stop();
 		}
 
 		@Override
 		public void threadEnded() {
+			this.endsInterrupted |= Thread.currentThread().isInterrupted();
 			this.ended.incrementAndGet();
 		}
 
