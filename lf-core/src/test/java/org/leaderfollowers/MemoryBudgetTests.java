@@ -83,6 +83,24 @@ class MemoryBudgetTests {
 		assertThat(client.readLine()).isEqualTo("hello");
 	}
 
+	/** The clock stands still, so the pause before the next attempt does not end. */
+	@Test
+	void aServerAcceptsAgainAsSoonAsOneOfItsConnectionsHasClosed() {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(BUDGET).clock(new TestClock()));
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.handler((connection, message) -> connection.send(message)));
+		Peer first = this.engine.connect(server);
+		assertThat(first.send("hello\n").readLine()).isEqualTo("hello");
+		assertThat(pool.memory().reserve(BUDGET - 1)).isTrue();
+		Peer second = this.engine.connect(server).send("hello\n");
+		Engine.eventually().until(() -> server.snapshot().acceptingSuspended());
+		pool.memory().release(BUDGET - 1);
+		first.close();
+		assertThat(second.readLine()).isEqualTo("hello");
+	}
+
 	@Test
 	void whoeverHoldsMostPaysAndNotThoseWhoNeedLittle() throws Exception {
 		LeaderFollowersPool pool = this.engine
