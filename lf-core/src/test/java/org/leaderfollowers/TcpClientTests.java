@@ -762,6 +762,22 @@ class TcpClientTests {
 	}
 
 	@Test
+	void aRequestThatThePeerHasNoRoomForIsRejectedAndCounted() throws Exception {
+		TcpClient client = start(builder(BY_KEY).maxInFlight(1000).maxOutboundSize(1024));
+		assertThat(client.awaitConnected(LONG)).isTrue();
+		String rest = ":" + "?".repeat(1_000_000);
+		Throwable failure;
+		int requests = 0;
+		do {
+			ByteBuffer request = Engine.bytes(requests++ + rest);
+			failure = failureOf(this.callers.submit(() -> client.exchange(request, Duration.ofMillis(1))));
+		}
+		while (failure instanceof ExchangeTimeoutException);
+		assertThat(failure).isInstanceOf(ExchangeRejectedException.class).hasMessageContaining("maxOutboundSize");
+		assertThat(count(client, Outcome.REJECTED)).isOne();
+	}
+
+	@Test
 	void futuresAreCompleted() throws Exception {
 		TcpClient client = start(builder(BY_KEY));
 		Session session = this.peer.accept();
