@@ -4,8 +4,10 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -169,6 +171,120 @@ class TransportTests {
 		this.sockets.awaitInput();
 		assertThatExceptionOfType(EOFException.class).isThrownBy(() -> this.transport.establish())
 			.withMessage("the peer closed before the greeting was complete");
+	}
+
+	/** A peer that sends what the test says while the connection lingers. */
+	private static final class LastWords extends Transport {
+
+		private long left;
+
+		private long discarded;
+
+		private boolean hasClosed;
+
+		private int shutdowns;
+
+		private boolean closesNext;
+
+		private Progress shutdown = Progress.DONE;
+
+		LastWords(SocketChannel socket) {
+			super(socket);
+		}
+
+		@Override
+		public int read(ByteBuffer destination) {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public int write(ByteBuffer source) {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public Progress shutdownOutput(boolean closesNext) {
+			this.shutdowns++;
+			this.closesNext = closesNext;
+			return this.shutdown;
+		}
+
+		@Override
+		public int discard(ByteBuffer scratch) {
+			int count = (int) Math.min(scratch.remaining(), this.left);
+			this.left -= count;
+			this.discarded += count;
+			return (count == 0 && this.hasClosed) ? -1 : count;
+		}
+
+	}
+
+	private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+
+	private static Progress proceed(Linger linger, long nowNanos) {
+		return linger.proceed(ByteBuffer.allocate(64 * 1024), false, nowNanos);
+	}
+
+	@Test
+	void aPeerThatIsSilentHasASecondToClose() {
+		LastWords peer = new LastWords(this.sockets.own);
+		Linger linger = new Linger(peer, 0);
+		assertThat(proceed(linger, 0)).isEqualTo(Progress.WANTS_READ);
+		assertThat(linger.deadlineNanos()).isEqualTo(SECOND);
+		assertThat(proceed(linger, SECOND - 1)).isEqualTo(Progress.WANTS_READ);
+		assertThat(peer.shutdowns).isOne();
+		assertThat(peer.closesNext).isFalse();
+		assertThat(proceed(linger, SECOND)).isEqualTo(Progress.DONE);
+	}
+
+	@Test
+	void aPeerThatHasClosedIsNotWaitedFor() {
+		LastWords peer = new LastWords(this.sockets.own);
+		assertThat(new Linger(peer, 0).proceed(ByteBuffer.allocate(10), true, 0)).isEqualTo(Progress.DONE);
+		assertThat(peer.closesNext).isTrue();
+		peer.hasClosed = true;
+		assertThat(proceed(new Linger(peer, 0), 0)).isEqualTo(Progress.DONE);
+	}
+
+	@Test
+	void aPeerThatDoesNotReadHasASecondToTakeTheEnd() {
+		LastWords peer = new LastWords(this.sockets.own);
+		peer.shutdown = Progress.WANTS_WRITE;
+		Linger linger = new Linger(peer, 0);
+		assertThat(proceed(linger, SECOND - 1)).isEqualTo(Progress.WANTS_WRITE);
+		assertThat(proceed(linger, SECOND)).isEqualTo(Progress.DONE);
+	}
+
+	@Test
+	void aPeerThatSendsHasASecondAfterEachByteAndFiveInAll() {
+		LastWords peer = new LastWords(this.sockets.own);
+		Linger linger = new Linger(peer, 0);
+		for (long now = 0; now <= 4 * SECOND; now += SECOND / 2) {
+			peer.left = 1;
+			assertThat(proceed(linger, now)).isEqualTo(Progress.WANTS_READ);
+			assertThat(linger.deadlineNanos()).isEqualTo(now + SECOND);
+		}
+		peer.left = 1;
+		assertThat(proceed(linger, 5 * SECOND - 1)).isEqualTo(Progress.WANTS_READ);
+		peer.left = 1;
+		assertThat(proceed(linger, 5 * SECOND)).isEqualTo(Progress.DONE);
+	}
+
+	@Test
+	void aPeerThatFloodsIsNotReadAnyMoreAndHasFiveSecondsToRead() {
+		LastWords peer = new LastWords(this.sockets.own);
+		peer.left = Long.MAX_VALUE;
+		Linger linger = new Linger(peer, 0);
+		for (int round = 1; round < 64; round++) {
+			assertThat(proceed(linger, 0)).isEqualTo(Progress.WANTS_READ);
+			assertThat(peer.discarded).as("others have their turn").isEqualTo(round * 256 * 1024);
+		}
+		for (long now : new long[] { 0, 5 * SECOND - 1 }) {
+			assertThat(proceed(linger, now)).isEqualTo(Progress.WANTS_TIME);
+			assertThat(peer.discarded).isEqualTo(16 * 1024 * 1024);
+			assertThat(linger.deadlineNanos()).isEqualTo(5 * SECOND);
+		}
+		assertThat(proceed(linger, 5 * SECOND)).isEqualTo(Progress.DONE);
 	}
 
 }
