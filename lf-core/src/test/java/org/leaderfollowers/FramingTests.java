@@ -267,6 +267,17 @@ class FramingTests {
 		assertThat(decoder.messages.stream().map(String::new)).containsExactly("a", "b", "", "", "c\rd", "\r");
 	}
 
+	/** The carriage return is no part of the message. */
+	@Test
+	void aLineOfTheMaximumSizeMayHaveACarriageReturn() {
+		Framing.Frame frame = new Framing.Frame(5);
+		assertThat(Framing.line().decode(ByteBuffer.wrap("12345\r".getBytes()), frame)).isFalse();
+		assertThat(frame.isTooLarge()).isFalse();
+		assertThat(Framing.line().decode(ByteBuffer.wrap("12345\r\n".getBytes()), frame)).isTrue();
+		assertThat(frame.payloadLength()).isEqualTo(5);
+		assertThat(Framing.line().maxFrameLength(5)).isEqualTo(7);
+	}
+
 	@Test
 	void aDelimiterMayBeginWithinItsOwnBeginning() {
 		Decoder decoder = new Decoder(Framing.delimiter("aab"));
