@@ -26,6 +26,7 @@ import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Follower;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
  * Tests how a UDP socket is released after each datagram, so that it misses nothing. The
@@ -295,6 +296,31 @@ class DatagramRoundTests {
 		finish(threads.get(3));
 	}
 
+	/** Otherwise the limit would be a quarter lower after it was reached once. */
+	@ParameterizedTest
+	@ValueSource(ints = { THREADS, 1000 })
+	void readingThatHasResumedContinuesUntilTheLimitIsReachedAgain(int maxInFlight) throws IOException {
+		this.builder.maxInFlight(maxInFlight);
+		open();
+		List<Participant> threads = new ArrayList<>();
+		for (int i = 0; i < THREADS; i++) {
+			threads.add(begin(i + 2));
+		}
+		if (isArmed()) {
+			own();
+			assertThat(prepare(this.me)).isFalse();
+			this.me.worksOn(null);
+		}
+		assertThat(isArmed()).isFalse();
+		finish(threads.remove(0));
+		finish(threads.remove(0));
+		assertThat(lead()).isTrue();
+		round();
+		threads.add(begin(THREADS + 2));
+		assertThat(isArmed()).isTrue();
+		threads.forEach(this::finish);
+	}
+
 	@Test
 	void threadReadsALimitedNumberOfDatagramsThatAreDropped() throws IOException {
 		open();
@@ -353,6 +379,21 @@ class DatagramRoundTests {
 	}
 
 	// Failures
+
+	@Test
+	void datagramThatWasClosedKeepsItsReason() throws IOException {
+		List<Connection> datagrams = new ArrayList<>();
+		this.onMessage = (datagram) -> {
+			datagrams.add(datagram);
+			datagram.close();
+			throw new IllegalStateException("made for the test");
+		};
+		open();
+		receive("x");
+		assertThatExceptionOfType(ConnectionClosedException.class)
+			.isThrownBy(() -> datagrams.get(0).send(Engine.bytes("y")))
+			.withMessageContaining("(LOCAL)");
+	}
 
 	@Test
 	void datagramWhoseThreadFailsIsNoLongerUnderWay() throws IOException {
