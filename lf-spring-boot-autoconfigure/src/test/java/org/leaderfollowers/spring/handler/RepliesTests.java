@@ -7,6 +7,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 
@@ -139,6 +140,35 @@ class RepliesTests {
 		assertThat(this.sent).containsExactly("one");
 		source.subscriber.onComplete();
 		then(this.suspension).should().resume();
+	}
+
+	/** The last message and the end may come between any two steps of a poll. */
+	@Test
+	void theLastMessageIsFoundAlthoughThePublisherCompletesMeanwhile() throws Throwable {
+		List<PublishedMessages> published = Stream.generate(() -> PublishedMessages.of(new Source()))
+			.limit(20_000)
+			.toList();
+		AtomicInteger polled = new AtomicInteger();
+		Thread publisher = new Thread(() -> {
+			for (int i = 0; i < published.size(); i++) {
+				// The test is to be just ahead, but need not be.
+				for (int spins = 0; polled.get() < i && spins < 1000; spins++) {
+					Thread.onSpinWait();
+				}
+				published.get(i).onNext("last");
+				published.get(i).onComplete();
+			}
+		});
+		publisher.start();
+		for (PublishedMessages messages : published) {
+			Object found = messages.poll();
+			while (found == ReplySequence.Source.NOT_YET) {
+				found = messages.poll();
+			}
+			assertThat(found).isEqualTo("last");
+			polled.incrementAndGet();
+		}
+		publisher.join();
 	}
 
 	@Test
