@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -9,6 +10,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
@@ -124,6 +126,32 @@ class ConnectionGuardTests {
 		assertThat(server.snapshot().rejectedConnections()).isEqualTo(1);
 		assertThat(server.snapshot().acceptedConnections()).isZero();
 		assertThat(this.recorder.connections).isEmpty();
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aGuardThatBlocksHoldsUpNobodyElse(boolean resumed) {
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(1));
+		TcpServer other = this.engine.lines(pool, this.recorder);
+		CountDownLatch gate = this.engine.gate();
+		CountDownLatch inside = new CountDownLatch(1);
+		TcpServer server = guarded(pool).address(InetAddress.getLoopbackAddress()).port(0).connectionGuard((client) -> {
+			inside.countDown();
+			Engine.pass(gate);
+			return this.permits.admit(client);
+		}).build();
+		if (resumed) {
+			server.pause();
+		}
+		server.start();
+		Peer guarded = this.engine.connect(server).send("a\n");
+		if (resumed) {
+			server.resume();
+		}
+		Engine.pass(inside);
+		assertThat(this.engine.connect(other).send("b\n").readLine()).isEqualTo("b");
+		gate.countDown();
+		assertThat(guarded.readLine()).isEqualTo("a");
 	}
 
 	@Test
