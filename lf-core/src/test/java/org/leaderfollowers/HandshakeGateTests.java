@@ -92,6 +92,7 @@ class HandshakeGateTests {
 			}
 		}
 		Engine.eventually().until(() -> snapshot(server).pendingHandshakes() == 0);
+		assertThat(snapshot(server).limitReached()).as("the acceptor pauses meanwhile").isLessThan(100);
 	}
 
 	@Test
