@@ -1310,6 +1310,71 @@ class TcpClientTests {
 		assertThat(get(end)).isEqualTo("LOCAL");
 	}
 
+	/** Nothing else would wake it, because the only thread of the pool is busy. */
+	@Test
+	void aSecondCloseReturnsWhenTheFirstHasEnded() throws Exception {
+		CountDownLatch gate = this.engine.gate();
+		TcpClient client = start(builder(this.engine.pool(1, 1), BY_KEY).handler(new MessageHandler() {
+
+			@Override
+			public void onOpen(Connection connection) {
+				connection.whenClosed().thenRun(() -> {
+					if (Participant.current() != null) {
+						Engine.pass(gate);
+					}
+				});
+			}
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+			}
+
+		}));
+		Session session = acceptAndAwait(client);
+		Future<String> reply = call(client, "a:?");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		List<Future<Boolean>> closed = new ArrayList<>();
+		for (int i = 1; i <= 2; i++) {
+			int waiting = i;
+			closed.add(this.callers.submit(() -> client.close(LONG)));
+			Engine.eventually().until(() -> client.snapshot().waiting() == waiting);
+		}
+		session.send("a:!\n");
+		assertThat(get(reply)).isEqualTo("a:!");
+		assertThat(session.readLine()).isNull();
+		session.close();
+		for (Future<Boolean> each : closed) {
+			assertThat(get(each)).isEqualTo("true");
+		}
+		gate.countDown();
+	}
+
+	/** Only a handler of the client itself cannot wait for its own connection. */
+	@Test
+	void aHandlerOfAServerWaitsForAllConnectionsOfTheClientThatItCloses() {
+		CountDownLatch open = new CountDownLatch(1);
+		TcpClient client = start(builder(BY_KEY).handler(new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+			}
+
+			@Override
+			public void onClose(Connection connection, CloseReason reason) {
+				open.countDown();
+			}
+
+		}));
+		Session session = acceptAndAwait(client);
+		TcpServer server = this.engine.lines(this.engine.pool(1, 1), (connection, message) -> {
+			client.close(LONG);
+			connection.send(Engine.bytes(open.getCount() + " open"));
+		});
+		// The peer does not close its side yet.
+		assertThat(this.engine.connect(server).send("close\n").readLine()).isEqualTo("0 open");
+		session.close();
+	}
+
 	@Test
 	void aSecondCloseWaitsForTheFirst() throws Exception {
 		TcpClient client = start(builder(BY_KEY));
