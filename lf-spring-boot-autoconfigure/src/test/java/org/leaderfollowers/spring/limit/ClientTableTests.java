@@ -19,7 +19,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.LongSupplier;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
@@ -31,6 +33,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.BDDMockito.then;
 import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.never;
 
 /** Tests for {@link ClientTable} and its users. */
 class ClientTableTests {
@@ -371,8 +374,74 @@ class ClientTableTests {
 		}
 	}
 
+	/** Otherwise, the table would fill with clients that have gone. */
+	@Test
+	void connectionsThatHaveEndedAreForgotten() throws UnknownHostException {
+		AtomicInteger number = new AtomicInteger();
+		try (ClientLimiters limiters = new ClientLimiters((connection) -> "client " + number.get(), this.clock::get)) {
+			ClientLimits limits = new ClientLimits(Map.of(Limit.MAX_CONNECTIONS, 1L), Action.SUSPEND);
+			ClientLimiter limiter = limiters.add("test", false, limits, 10, 32, 64);
+			for (int i = 0; i < 5; i++) {
+				InetSocketAddress address = new InetSocketAddress(ipv4(0x0A000000 + i), 1);
+				LimitedConnection closedFirst = opened(limiter, address);
+				assertThat(limiter.admit(address)).as("a second connection").isNull();
+				closedFirst.closed();
+				assertThat(closedFirst.identify(connection())).isTrue();
+				LimitedConnection identified = opened(limiter, address);
+				number.set(i);
+				assertThat(identified.identify(connection())).isTrue();
+				LimitedConnection further = opened(limiter, address);
+				assertThat(further.identify(connection())).as("a second connection of the key").isFalse();
+				further.closed();
+				identified.closed();
+			}
+			for (int i = 0; i < 10; i++) {
+				assertThat(limiter.table().acquireKey("fresh " + i)).as("room for client %d", i).isNotNull();
+			}
+		}
+	}
+
+	@Test
+	void nothingIsSuspendedTwiceOrWhileTheServerDrains() {
+		try (ClientLimiters limiters = new ClientLimiters((connection) -> "4711", this.clock::get)) {
+			ClientLimits limits = new ClientLimits(Map.of(Limit.MESSAGES_PER_SECOND, 1L), Action.SUSPEND);
+			ClientLimiter limiter = limiters.add("test", false, limits, 10, 32, 64);
+			Client owing = limiter.table().acquireKey("4711");
+			assertThat(owing).isNotNull();
+			owing.take(limits, 1);
+			owing.take(limits, 1);
+			Connection suspended = connection();
+			assertThat(opened(limiter).begins(suspended)).isTrue();
+			then(suspended).should().suspend();
+			Connection draining = connection();
+			given(draining.isDraining()).willReturn(true);
+			LimitedConnection limited = opened(limiter);
+			assertThat(limited.begins(draining)).isTrue();
+			assertThat(limited.takes(draining, 1)).isTrue();
+			then(draining).should(never()).suspend();
+		}
+	}
+
+	/** Other connections of the client may exceed its limits again and again. */
+	@Test
+	void aSuspensionEndsWhenItsTimeIsOverOrWithTheTimer() {
+		LongSupplier forever = () -> Long.MAX_VALUE;
+		try (SuspensionTimer timer = new SuspensionTimer()) {
+			SuspensionTimer.Pause brief = timer.suspend(connection(), 1, forever);
+			Awaitility.await().atMost(Duration.ofSeconds(60)).until(brief::isOver);
+			SuspensionTimer.Pause open = timer.suspend(connection(), Long.MAX_VALUE / 2, forever);
+			assertThat(open.isOver()).isFalse();
+			timer.close();
+			assertThat(timer.suspend(connection(), Long.MAX_VALUE / 2, forever).isOver()).isTrue();
+		}
+	}
+
 	private static LimitedConnection opened(ClientLimiter limiter) {
-		Permit permit = limiter.admit(new InetSocketAddress(InetAddress.getLoopbackAddress(), 1));
+		return opened(limiter, new InetSocketAddress(InetAddress.getLoopbackAddress(), 1));
+	}
+
+	private static LimitedConnection opened(ClientLimiter limiter, InetSocketAddress address) {
+		Permit permit = limiter.admit(address);
 		assertThat(permit).isNotNull();
 		permit.opened(connection());
 		return (LimitedConnection) permit;
