@@ -10,6 +10,9 @@ import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.Server;
@@ -199,6 +202,21 @@ class EventTests {
 			});
 	}
 
+	@ParameterizedTest
+	@ValueSource(classes = { GreetedListener.class, FailedListener.class, ClosedListener.class })
+	void onlyListenerHearsAfterTheHandlerEvenIfThatFails(Class<?> listener) {
+		this.contextRunner.withBean(listener)
+			.withUserConfiguration(Faulty.class)
+			.withPropertyValues("lf.servers.faulty.port=0")
+			.run((context) -> {
+				int port = context.getBean(LeaderFollowersServers.class).get("faulty").port();
+				try (LineClient client = new LineClient(port)) {
+					assertThat(client.ask("fail")).isEqualTo("<closed>");
+				}
+				Awaitility.await().untilAsserted(() -> assertThat(this.heard).containsOnly(listener.getSimpleName()));
+			});
+	}
+
 	private static LineClient client(ApplicationContext context) throws Exception {
 		return new LineClient(context.getBean(LeaderFollowersServers.class).get("default").port());
 	}
@@ -231,6 +249,39 @@ class EventTests {
 				public void onMessage(Connection connection, ByteBuffer message) throws Exception {
 					assertThat(open.await(60, TimeUnit.SECONDS)).isTrue();
 					connection.send(message);
+				}
+
+			};
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Faulty {
+
+		@Bean
+		@LfHandler("faulty")
+		MessageHandler faulty() {
+			return new MessageHandler() {
+
+				@Override
+				public void onOpen(Connection connection) {
+					connection.attributes().put("greeted", true);
+				}
+
+				@Override
+				public void onMessage(Connection connection, ByteBuffer message) {
+					throw new IllegalStateException("As asked for");
+				}
+
+				@Override
+				public void onError(Connection connection, Throwable failure) {
+					throw new IllegalStateException("As asked for");
+				}
+
+				@Override
+				public void onClose(Connection connection, CloseReason reason) {
+					throw new IllegalStateException("As asked for");
 				}
 
 			};
@@ -274,6 +325,52 @@ class EventTests {
 		@EventListener
 		void on(ConnectionClosedEvent event) {
 			this.heard.add(event + " " + event.getReason());
+		}
+
+	}
+
+	static class GreetedListener {
+
+		private final Queue<String> heard;
+
+		GreetedListener(Queue<String> heard) {
+			this.heard = heard;
+		}
+
+		@EventListener
+		void on(ConnectionOpenedEvent event) {
+			assertThat(event.getConnection().attributes()).containsKey("greeted");
+			this.heard.add("GreetedListener");
+		}
+
+	}
+
+	static class FailedListener {
+
+		private final Queue<String> heard;
+
+		FailedListener(Queue<String> heard) {
+			this.heard = heard;
+		}
+
+		@EventListener
+		void on(ConnectionFailedEvent event) {
+			this.heard.add("FailedListener");
+		}
+
+	}
+
+	static class ClosedListener {
+
+		private final Queue<String> heard;
+
+		ClosedListener(Queue<String> heard) {
+			this.heard = heard;
+		}
+
+		@EventListener
+		void on(ConnectionClosedEvent event) {
+			this.heard.add("ClosedListener");
 		}
 
 	}

@@ -36,6 +36,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /**
  * Tests for {@link GradualShutdown} and {@code lf.shutdown.close-rate}.
@@ -206,6 +207,28 @@ class GradualShutdownTests {
 		drain(datagrams, "1/h", Duration.ofHours(1));
 		drain(server(0), "1/h", Duration.ofHours(1));
 		assertThat(output).doesNotContain("gradually").contains("Graceful shutdown complete");
+	}
+
+	/** Whoever drains a server publishes its end, even if it has ended by itself. */
+	@Test
+	void theEndOfAServerThatDrainsIsReportedOnce() throws Exception {
+		ManagedServer drained = ManagedServer.ofBean("drained", server(1));
+		drained.beginDrain(Duration.ofMinutes(1), "");
+		ManagedServer evacuated = ManagedServer.ofBean("evacuated", server(2));
+		evacuated.evacuate(CloseRate.of("1/h"), "");
+		ManagedServer both = ManagedServer.ofBean("both", server(2));
+		both.evacuate(CloseRate.of("1/h"), "");
+		both.beginDrain(Duration.ofMinutes(1), "");
+		assertThatIllegalStateException().isThrownBy(() -> both.beginDrain(Duration.ofMinutes(1), ""))
+			.withMessageContaining("cannot be drained, because it is");
+		for (ManagedServer server : List.of(drained, evacuated, both)) {
+			server.current().close(Duration.ZERO);
+			assertThat(server.stop(Duration.ZERO)).isTrue();
+			assertThat(server.stop(Duration.ZERO)).isFalse();
+		}
+		ManagedServer closed = ManagedServer.ofBean("closed", server(1));
+		closed.current().close(Duration.ZERO);
+		assertThat(closed.stop(Duration.ZERO)).isFalse();
 	}
 
 	@Test
