@@ -1,28 +1,53 @@
 package org.leaderfollowers.spring.autoconfigure;
 
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.ToLongFunction;
+import java.util.stream.Collectors;
 
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.TimeGauge;
 import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.binder.MeterBinder;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.ClientSnapshot;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.EventType;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.PoolAlarm;
+import org.leaderfollowers.PoolListener;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
+import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
+import org.leaderfollowers.PoolSnapshot.RunningHandler;
+import org.leaderfollowers.PromotionKind;
+import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.TcpClient;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.ThreadRole;
+import org.leaderfollowers.TransportType;
+import org.leaderfollowers.UdpServer;
+import org.leaderfollowers.spring.DistinctAnswers;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
 import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.leaderfollowers.spring.session.LfSessions;
+import org.leaderfollowers.spring.session.SessionCounters;
+import org.mockito.ArgumentCaptor;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration;
@@ -33,6 +58,10 @@ import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.then;
+import static org.mockito.Mockito.atLeastOnce;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests for {@link LeaderFollowersMetricsAutoConfiguration}, and for the meters.
@@ -433,6 +462,179 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 				.containsExactlyInAnyOrderElementsOf(
 						before.stream().filter((meter) -> !(meter instanceof Timer)).toList());
 		});
+	}
+
+	/** A meter that reads the number of another one misleads whoever relies on it. */
+	@Test
+	void eachMeterOfAServerReadsItsOwnNumber() throws Exception {
+		TcpServer server = mock(TcpServer.class, new DistinctAnswers());
+		ServerSnapshot now = server.snapshot();
+		ServerSnapshot.Tls tls = Objects.requireNonNull(now.tls());
+		List<RunningHandler> handlers = server.pool().snapshot().runningHandlers();
+		String name = server.name();
+		given(handlers.get(0).server()).willReturn(name);
+		Map<String, Long> expected = numbers(Map.of("lf.connections", now.openConnections(), "lf.connections.max",
+				now.maxConnections(), "lf.connections.accepted", now.acceptedConnections(), "lf.connections.rejected",
+				now.rejectedConnections(), "lf.bytes received", now.receivedBytes(), "lf.bytes sent", now.sentBytes(),
+				"lf.server.accepting", 0, "lf.handler.threads", handlers.get(0).threads()));
+		now.closedConnections()
+			.forEach((reason, count) -> expected.put("lf.connections.closed " + Meters.tag(reason), count));
+		expected.putAll(numbers(Map.of("lf.tls.handshakes completed", tls.completedHandshakes(),
+				"lf.tls.handshakes failed", tls.failedHandshakes(), "lf.tls.handshakes.pending",
+				tls.pendingHandshakes(), "lf.tls.handshakes.limit", tls.limitReached())));
+		assertThat(read(new ServerMetrics(LeaderFollowersServers.builder().bean("server", server).build(),
+				new ClientLimiters(null))))
+			.isEqualTo(expected);
+	}
+
+	@Test
+	void eachMeterOfDatagramsReadsItsOwnNumber() throws Exception {
+		UdpServer server = mock(UdpServer.class, new DistinctAnswers());
+		ServerSnapshot now = server.snapshot();
+		given(now.transport()).willReturn(TransportType.UDP);
+		given(now.tls()).willReturn(null);
+		given(now.paused()).willReturn(false);
+		given(now.acceptingSuspended()).willReturn(false);
+		ServerSnapshot.Datagrams datagrams = Objects.requireNonNull(now.datagrams());
+		Map<String, Long> expected = numbers(
+				Map.of("lf.datagrams", datagrams.inFlight(), "lf.datagrams.max", datagrams.maxInFlight(),
+						"lf.datagrams.limit", datagrams.limitReached(), "lf.datagrams.rejected truncated",
+						datagrams.truncated(), "lf.datagrams.rejected forged", datagrams.rejected(),
+						"lf.datagrams.replies sent", datagrams.sentReplies(), "lf.datagrams.replies refused",
+						datagrams.refusedReplies(), "lf.datagrams.replies dropped", datagrams.droppedReplies(),
+						"lf.datagrams.replies limited", datagrams.limitedReplies(), "lf.server.accepting", 1));
+		expected.putAll(numbers(Map.of("lf.bytes received", now.receivedBytes(), "lf.bytes sent", now.sentBytes(),
+				"lf.handler.threads", 0)));
+		ServerMetrics metrics = new ServerMetrics(LeaderFollowersServers.builder().bean("server", server).build(),
+				new ClientLimiters(null));
+		assertThat(read(metrics)).isEqualTo(expected);
+		given(now.acceptingSuspended()).willReturn(true);
+		assertThat(read(metrics)).containsEntry("lf.server.accepting", 0L);
+		given(now.acceptingSuspended()).willReturn(false);
+		given(now.paused()).willReturn(true);
+		assertThat(read(metrics)).containsEntry("lf.server.accepting", 0L);
+		given(now.paused()).willReturn(false);
+		given(now.state()).willReturn(ServerSnapshot.State.DRAINING);
+		assertThat(read(metrics)).containsEntry("lf.server.accepting", 0L);
+	}
+
+	@Test
+	void eachMeterOfAPoolReadsItsOwnNumber() throws Exception {
+		LeaderFollowersPool pool = mock(LeaderFollowersPool.class, new DistinctAnswers());
+		PoolSnapshot now = pool.snapshot();
+		List<HandleSetSnapshot> sets = now.handleSets();
+		Map<String, Long> expected = numbers(Map.of());
+		for (ThreadRole role : ThreadRole.values()) {
+			expected.put("lf.pool.threads " + Meters.tag(role), (long) now.count(role));
+		}
+		now.promotions().forEach((kind, count) -> expected.put("lf.promotions " + Meters.tag(kind), count));
+		for (PoolAlarm.Kind kind : PoolAlarm.Kind.values()) {
+			expected.put("lf.pool.alarms " + Meters.tag(kind),
+					now.alarms().stream().filter((alarm) -> alarm.kind() == kind).count());
+		}
+		for (EventType type : EventType.values()) {
+			expected.put("lf.events " + Meters.tag(type), sum(sets, (set) -> set.events().get(type)));
+		}
+		expected.putAll(numbers(Map.of("lf.pool.threads.min", now.minThreads(), "lf.pool.threads.max", now.maxThreads(),
+				"lf.pool.threads.failed", now.threadStartFailures(), "lf.starvations", now.starvations(),
+				"lf.pool.handle.sets", now.unfolding().inUse(), "lf.buffered", now.bufferedBytes(), "lf.buffered.max",
+				now.maxBufferedBytes(), "lf.pool.starved", now.starvedFor().toNanos())));
+		expected.putAll(numbers(Map.of("lf.events.shared", sum(sets, (set) -> set.sharing().events()),
+				"lf.pool.reliefs", sum(sets, (set) -> set.sharing().reliefs()), "lf.handles active",
+				sum(sets, HandleSetSnapshot::active), "lf.handles deactivated",
+				sum(sets, HandleSetSnapshot::deactivated), "lf.handles.ready", sum(sets, HandleSetSnapshot::ready))));
+		for (EventSourceSnapshot source : now.eventSources()) {
+			expected.putAll(numbers(
+					Map.of("lf.source.events " + source.name(), source.events(), "lf.source.handling " + source.name(),
+							source.handling(), "lf.source.failures handler " + source.name(), source.handlerFailures(),
+							"lf.source.failures source " + source.name(), source.sourceFailures())));
+		}
+		PoolMetrics metrics = new PoolMetrics(new LeaderFollowersPools(List.of(pool), Map.of()));
+		for (Duration longest : List.of(Duration.ofHours(1), Duration.ofHours(2))) {
+			// First a handle set, then an event source has had no leader for the longest
+			// time.
+			given((longest.toHours() == 1) ? sets.get(1).vacantFor() : now.eventSources().get(0).vacantFor())
+				.willReturn(longest);
+			expected.put("lf.pool.vacant", longest.toNanos());
+			assertThat(read(metrics)).isEqualTo(expected);
+		}
+		ArgumentCaptor<PoolListener> listener = ArgumentCaptor.forClass(PoolListener.class);
+		SimpleMeterRegistry registry = new SimpleMeterRegistry();
+		metrics.bindTo(registry);
+		then(pool).should(atLeastOnce()).addListener(listener.capture());
+		listener.getValue().handedOff(PromotionKind.EAGER, 3);
+		listener.getValue().leaderless(4);
+		assertThat(registry.get("lf.handoff").timer().totalTime(TimeUnit.NANOSECONDS)).isEqualTo(3);
+		assertThat(registry.get("lf.leaderless").timer().totalTime(TimeUnit.NANOSECONDS)).isEqualTo(4);
+	}
+
+	@Test
+	void eachMeterOfAClientReadsItsOwnNumber() throws Exception {
+		TcpClient client = mock(TcpClient.class, new DistinctAnswers());
+		ClientSnapshot now = client.snapshot();
+		now.addresses().forEach((address) -> given(address.reachable()).willReturn(false));
+		Map<String, Long> expected = numbers(
+				Map.of("lf.client.exchanges.pending", now.inFlight(), "lf.client.exchanges.waiting", now.waiting(),
+						"lf.client.replies.late", now.lateReplies(), "lf.client.messages.unexpected",
+						now.unexpectedMessages(), "lf.client.running", 1, "lf.client.connections", now.connected(),
+						"lf.client.connections.max", now.connections(), "lf.client.addresses.failing", 2));
+		expected.putAll(numbers(Map.of("lf.client.connects success", now.connects(), "lf.client.connects failure",
+				now.failedConnects(), "lf.client.disconnects", now.disconnects(), "lf.client.bytes received",
+				now.receivedBytes(), "lf.client.bytes sent", now.sentBytes())));
+		now.exchanges()
+			.forEach((outcome, count) -> expected.put("lf.client.exchanges.ended " + Meters.tag(outcome), count));
+		ClientMetrics metrics = new ClientMetrics(LeaderFollowersClients.builder().bean(client, false).build());
+		assertThat(read(metrics)).isEqualTo(expected);
+		given(now.state()).willReturn(ClientSnapshot.State.CLOSING);
+		assertThat(read(metrics)).containsEntry("lf.client.running", 0L);
+	}
+
+	@Test
+	void eachMeterOfTheSessionsReadsItsOwnNumber() throws Exception {
+		LfSessions sessions = mock(LfSessions.class, new DistinctAnswers());
+		SessionCounters now = sessions.counters();
+		Map<String, Long> expected = numbers(Map.of("lf.sessions.open", now.open(), "lf.sessions.nodes", 2,
+				"lf.sessions.opened", now.openedSessions(), "lf.sessions.closed", now.closedSessions(),
+				"lf.sessions.takeovers", now.takenOverSessions(), "lf.sessions.contested", now.contestedLogins(),
+				"lf.sessions.messages local", now.localMessages(), "lf.sessions.messages remote", now.remoteMessages(),
+				"lf.sessions.failures", now.failedMessages()));
+		assertThat(read(new SessionMetrics(sessions))).isEqualTo(expected);
+	}
+
+	private static Map<String, Long> numbers(Map<String, ? extends Number> numbers) {
+		Map<String, Long> values = new TreeMap<>();
+		numbers.forEach((name, number) -> values.put(name, number.longValue()));
+		return values;
+	}
+
+	private static long sum(List<HandleSetSnapshot> sets, ToLongFunction<HandleSetSnapshot> number) {
+		return sets.stream().mapToLong(number).sum();
+	}
+
+	/**
+	 * Reads all gauges and counters, and checks that they end with the metrics.
+	 * @return the values by names and by tags that tell meters of one object apart
+	 */
+	private static <M extends MeterBinder & AutoCloseable> Map<String, Long> read(M metrics) throws Exception {
+		SimpleMeterRegistry registry = new SimpleMeterRegistry();
+		metrics.bindTo(registry);
+		Map<String, Long> values = new TreeMap<>();
+		for (Meter meter : registry.getMeters()) {
+			String tags = meter.getId()
+				.getTags()
+				.stream()
+				.filter((tag) -> !List.of("pool", "server", "client", "handler").contains(tag.getKey()))
+				.map((tag) -> " " + tag.getValue())
+				.collect(Collectors.joining());
+			if (!(meter instanceof Timer)) {
+				double value = (meter instanceof TimeGauge gauge) ? gauge.value(TimeUnit.NANOSECONDS)
+						: meter.measure().iterator().next().getValue();
+				values.put(meter.getId().getName() + tags, Math.round(value));
+			}
+		}
+		metrics.close();
+		assertThat(registry.getMeters()).allMatch((meter) -> meter instanceof Timer);
+		return values;
 	}
 
 	@LfHandler(server = "slow")
