@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -14,6 +15,7 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
@@ -30,6 +32,8 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.core.annotation.Order;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.BDDMockito.then;
+import static org.mockito.Mockito.mock;
 
 /** Interceptors of handler calls, tested through sockets. */
 class InterceptorTests {
@@ -126,6 +130,50 @@ class InterceptorTests {
 					.untilAsserted(() -> assertThat(this.calls).containsExactly("before", "after", "before", "after",
 							"before", "after"));
 			});
+	}
+
+	@Test
+	void oneMethodSurroundsEveryMethod() throws Exception {
+		MessageHandler handler = mock(MessageHandler.class, (call) -> {
+			this.calls.add(call.getMethod().getName() + " " + call.getArguments().length);
+			return null;
+		});
+		HandlerCallInterceptor surrounding = (connection, call) -> {
+			this.calls.add("before");
+			call.proceed();
+			this.calls.add("after");
+		};
+		MessageHandler surrounded = surrounding.decorate(handler, "default", "echo");
+		Connection connection = mock(Connection.class);
+		surrounded.onOpen(connection);
+		surrounded.onMessage(connection, ByteBuffer.allocate(1));
+		surrounded.onWritable(connection);
+		surrounded.onIdle(connection, EventType.READ);
+		surrounded.onDrain(connection);
+		surrounded.onClose(connection, CloseReason.LOCAL);
+		surrounded.onError(connection, new IOException());
+		surrounded.onError(connection, ByteBuffer.allocate(1), new IOException());
+		assertThat(this.calls).containsExactly("before", "onOpen 1", "after", "before", "onMessage 2", "after",
+				"before", "onWritable 1", "after", "before", "onIdle 2", "after", "before", "onDrain 1", "after",
+				"before", "onClose 2", "after", "before", "onError 2", "after", "before", "onError 3", "after");
+	}
+
+	@Test
+	void failureThatAnInterceptorPassesOnKeepsItsMessage() throws Exception {
+		MessageHandler handler = mock(MessageHandler.class);
+		MessageHandlerInterceptor passing = new MessageHandlerInterceptor() {
+
+			@Override
+			public void onError(Connection connection, Throwable failure, MessageHandler next) throws Exception {
+				next.onError(connection, failure);
+			}
+
+		};
+		Connection connection = mock(Connection.class);
+		ByteBuffer message = ByteBuffer.allocate(1);
+		IOException failure = new IOException();
+		passing.decorate(handler, "default", "echo").onError(connection, message, failure);
+		then(handler).should().onError(connection, message, failure);
 	}
 
 	@Test
