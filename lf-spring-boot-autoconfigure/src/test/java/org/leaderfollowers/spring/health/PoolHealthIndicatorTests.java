@@ -138,6 +138,39 @@ class PoolHealthIndicatorTests {
 	}
 
 	@Test
+	void secondLookComesLater() {
+		PoolSnapshot leaderless = leaderless(LONG, 7, idle());
+		List<Long> looks = new ArrayList<>();
+		health(() -> {
+			looks.add(System.nanoTime());
+			return leaderless;
+		});
+		assertThat(looks).hasSize(2);
+		assertThat(looks.get(1) - looks.get(0)).isGreaterThan(Duration.ofMillis(90).toNanos());
+	}
+
+	@Test
+	void onlyAPoolThatRunsNeedsALeader() {
+		PoolSnapshot leaderless = leaderless(LONG, 7, idle());
+		assertThat(health(always(Snapshots.with(leaderless, Map.of("state", State.NEW)))).getStatus())
+			.isEqualTo(Status.UP);
+		assertThat(health(always(Snapshots.with(leaderless, Map.of("state", State.STOPPING)))).getStatus())
+			.isEqualTo(Status.OUT_OF_SERVICE);
+	}
+
+	@Test
+	void longestVacancyIsNamedEvenIfOnlyOneOfAllPossibleThreadsIsIdle() {
+		PoolSnapshot leaderless = leaderless(LONG, 7, busy("orders"), busy("orders"), idle());
+		HandleSetSnapshot longest = leaderless.handleSets().get(0);
+		HandleSetSnapshot other = Snapshots.with(longest,
+				Map.of("name", "demo-0", "vacantFor", Duration.ofMillis(1200)));
+		Health health = health(always(Snapshots.with(leaderless, Map.of("handleSets", List.of(other, longest)))));
+		assertThat(health.getStatus()).isEqualTo(Status.DOWN);
+		assertThat(health.getDetails()).containsEntry("reason",
+				"Handle set 'demo-1' has had no leader for 2.3 s although 1 of 3 threads are idle");
+	}
+
+	@Test
 	void checkThatIsInterruptedAnswersAndStaysInterrupted() {
 		Thread.currentThread().interrupt();
 		Health health = health(always(leaderless(LONG, 7, idle())));
@@ -167,6 +200,21 @@ class PoolHealthIndicatorTests {
 				Map.of("starvedFor", LONG));
 		assertThat((String) health(always(saturated)).getDetails().get("reason"))
 			.endsWith("they run 2 x 'demo.Raw', 1 x 'ordersHandler' of server 'orders'");
+	}
+
+	/** For example, they close connections. */
+	@Test
+	void threadsThatWorkWithoutAHandlerAreBusy() {
+		ThreadSnapshot closing = thread(ThreadRole.PROCESSING, Map.of());
+		Health health = health(always(Snapshots.with(leaderless(Duration.ZERO, 7, closing, closing, closing),
+				Map.of("starvedFor", Duration.ofSeconds(1)))));
+		assertThat(health.getDetails()).containsEntry("threads", new Threads(3, 3, 3, 0));
+		assertThat((String) health.getDetails().get("reason"))
+			.startsWith("No thread has been left to wait for events for 1.0 s")
+			.endsWith("they run no handler any more");
+		ThreadSnapshot leader = thread(ThreadRole.LEADER, Map.of("handle", "Connection 17"));
+		assertThat(health(always(leaderless(Duration.ZERO, 7, leader, idle()))).getDetails()).containsEntry("threads",
+				new Threads(3, 2, 1, 1));
 	}
 
 	@Test

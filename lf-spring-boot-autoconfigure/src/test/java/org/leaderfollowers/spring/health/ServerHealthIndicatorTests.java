@@ -124,6 +124,9 @@ class ServerHealthIndicatorTests {
 		assertThat(health.getStatus()).isEqualTo(Status.UP);
 		assertThat(health.getDetails()).containsEntry("reason",
 				"New connections wait, because 7 TLS handshakes are under way, which is the maximum (ssl.max-handshakes)");
+		ServerSnapshot unlimited = Snapshots.with(full,
+				Map.of("tls", new ServerSnapshot.Tls(1, Map.of(), 0, 0, 7, 0, 0)));
+		assertThat(new ServerHealthIndicator(() -> unlimited).health().getDetails()).doesNotContainKey("reason");
 	}
 
 	@Test

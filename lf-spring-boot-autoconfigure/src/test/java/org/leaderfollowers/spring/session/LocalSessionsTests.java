@@ -194,6 +194,7 @@ class LocalSessionsTests {
 		sessions.leave(one, "blue");
 		assertThat(sessions.members("red")).containsExactly(one);
 		assertThat(sessions.members("blue")).isEmpty();
+		assertThat(one.groups()).containsExactly("red");
 		one.ended().set(true);
 		sessions.remove(one);
 		assertThat(sessions.members("red")).isEmpty();

@@ -51,6 +51,9 @@ class SessionEntryTests {
 		assertThat(a.prevailsOver(a)).isFalse();
 		assertThat(a.isSameSession(b)).isFalse();
 		assertThat(a.isSameSession(null)).isFalse();
+		assertThat(a
+			.isSameSession(SessionEntry.next(null, false, new SessionClaim("4712", "a", "default", 2, PERIOD), NOW)))
+			.isFalse();
 		assertThat(a.isSameSession(SessionEntry.next(null, false, claim("a"), NOW))).isTrue();
 	}
 
@@ -67,6 +70,10 @@ class SessionEntryTests {
 		SessionEntry afterwards = SessionEntry.next(third, true, claim("b"), NOW.plusSeconds(60));
 		assertThat(afterwards.takeovers()).isEqualTo(1);
 		assertThat(afterwards.takeoversSince()).isEqualTo(NOW.plusSeconds(60));
+		SessionEntry clockSetBack = SessionEntry.next(third, true, claim("b"), NOW.minusSeconds(60));
+		assertThat(clockSetBack.takeovers()).isEqualTo(1);
+		SessionEntry ofANodeThatHasGone = SessionEntry.next(third, false, claim("b"), NOW.plusSeconds(3));
+		assertThat(ofANodeThatHasGone.takeovers()).isEqualTo(2);
 	}
 
 	@Test
