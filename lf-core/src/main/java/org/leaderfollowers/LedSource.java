@@ -353,8 +353,9 @@ final class LedSource {
 		private void waitedInVain(long began) {
 			long now = System.nanoTime();
 			if (now - began >= AT_ONCE_NANOS) {
-				this.returns.clear();
-				this.backoff.succeeded();
+				if (this.returns.makeUp(now - began)) {
+					this.backoff.succeeded();
+				}
 			}
 			else if (this.returns.add(began, now)) {
 				failed(new IllegalStateException(

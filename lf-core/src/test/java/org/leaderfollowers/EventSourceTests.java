@@ -763,6 +763,16 @@ class EventSourceTests {
 		assertThat(source(pool).sourceFailures()).isZero();
 	}
 
+	/** On a busy machine, a call that does not wait may take long now and then. */
+	@Test
+	void aSourceThatSeldomWaitsIsAskedLessOften() {
+		LeaderFollowersPool pool = pool(2, 4);
+		AtomicInteger returns = new AtomicInteger();
+		pool.register("events", awaiting((timeout) -> (returns.incrementAndGet() % 1000 == 0) ? waitShortly() : null),
+				this.handled::add);
+		Engine.eventually().until(() -> source(pool).sourceFailures() > 0);
+	}
+
 	@Test
 	void aSourceThatWaitsAgainWorks() {
 		LeaderFollowersPool pool = pool(2, 4);

@@ -46,6 +46,20 @@ public final class PrematureReturns {
 		return broken;
 	}
 
+	/**
+	 * Records a wait without an event that has not ended at once. It may have waited, or
+	 * the thread may have lost its processor meanwhile. So it makes up for one return at
+	 * once with each millisecond, and not for all of them: on a busy machine, a source
+	 * that never waits would otherwise be asked without a pause.
+	 * @param waitedNanos how long the wait took
+	 * @return whether it makes up for all returns so far
+	 */
+	public boolean makeUp(long waitedNanos) {
+		long left = Math.min(this.count, MOST + 1) - TimeUnit.NANOSECONDS.toMillis(waitedNanos);
+		this.count = (int) Math.max(0, left);
+		return this.count == 0;
+	}
+
 	/** Records that the selector has waited. */
 	public void clear() {
 		this.count = 0;
