@@ -18,7 +18,8 @@ import org.springframework.util.StringUtils;
 
 /**
  * The files below a root directory, in their state at the start of the server. A path is
- * only looked up among these files, so it cannot lead anywhere else.
+ * only looked up among these files, so it cannot lead anywhere else. Symbolic links below
+ * the root are followed.
  */
 @Component
 @Profile(Tiers.FRONT_END)
@@ -57,6 +58,13 @@ class StaticFiles {
 				add("/" + StringUtils.uriDecode(name, StandardCharsets.UTF_8), resource,
 						properties.cacheLimit().toBytes());
 			}
+		}
+		if (this.files.isEmpty()) {
+			// A file system that cannot be searched, for example because of a loop of
+			// symbolic links, is only logged.
+			throw new FileNotFoundException(
+					"There are no files below %s, or they cannot be read: the log tells if the search has failed"
+						.formatted(root));
 		}
 	}
 

@@ -311,6 +311,15 @@ class WebServerTests {
 			.withMessageContaining("sample.web.root");
 	}
 
+	/** A search that fails finds no files either. */
+	@Test
+	void saysThatThereAreNoFiles() throws IOException {
+		Path empty = Files.createDirectories(this.directory.resolve("empty"));
+		assertThatIOException()
+			.isThrownBy(() -> new StaticFiles(new WebProperties(empty.toUri().toString(), DataSize.ofKilobytes(64))))
+			.withMessageContaining("There are no files below");
+	}
+
 	private void assertLast(Http http, String status) {
 		Response response = http.receive();
 		assertThat(response.status()).isEqualTo(status);
