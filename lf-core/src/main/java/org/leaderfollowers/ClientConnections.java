@@ -324,7 +324,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 			return this.ending ? NO_DEADLINE : choose(slot, now);
 		}
 		long proven = NO_DEADLINE;
-		if (slot.noted && slot.address != null && slot.address.isFailing()) {
+		if (slot.noted && slot.address != null && slot.address.failedBefore(slot.establishedNanos)) {
 			// A proxy whose server is down accepts connections and closes them at once,
 			// so the address is proven only after a while.
 			proven = slot.establishedNanos + this.options.minBackoffNanos();

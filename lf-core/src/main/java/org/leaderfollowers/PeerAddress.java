@@ -37,6 +37,9 @@ final class PeerAddress {
 
 	private long retryNanos;
 
+	/** When the latest attempt failed. */
+	private long failedNanos;
+
 	/**
 	 * Whether an attempt is under way to find out whether the address can be reached
 	 * again.
@@ -90,6 +93,15 @@ final class PeerAddress {
 		return this.failures > 0;
 	}
 
+	/**
+	 * Whether the address is failing, but no attempt has failed since the given time. A
+	 * connection that is older than the latest failure proves nothing: a server that
+	 * drains keeps its connections and refuses new ones.
+	 */
+	boolean failedBefore(long timeNanos) {
+		return isFailing() && timeNanos - this.failedNanos > 0;
+	}
+
 	int connections() {
 		return this.connections;
 	}
@@ -127,6 +139,7 @@ final class PeerAddress {
 	 */
 	void failed(String why, long nowNanos) {
 		this.failure = why;
+		this.failedNanos = nowNanos;
 		int exponent = Math.min(this.failures, Long.numberOfLeadingZeros(this.minBackoffNanos) - 2);
 		long pause = Math.min(this.maxBackoffNanos, this.minBackoffNanos << Math.max(0, exponent));
 		this.retryNanos = nowNanos + pause / 2 + ThreadLocalRandom.current().nextLong(pause / 2 + 1);

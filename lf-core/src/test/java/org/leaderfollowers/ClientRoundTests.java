@@ -63,11 +63,16 @@ class ClientRoundTests {
 
 	@BeforeEach
 	void open() throws IOException {
+		open(1);
+		this.me.enter();
+	}
+
+	private void open(int connections) throws IOException {
 		this.peer = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
 		this.peer.setSoTimeout((int) Engine.DEADLINE.toMillis());
-		ClientOptions options = new ClientOptions(1, new TcpSocketOptions(true, false, 0, 0), Correlation.inOrder(), 4,
-				0, TimeUnit.HOURS.toNanos(1), MIN_BACKOFF.toNanos(), MIN_BACKOFF.toNanos(), HEARTBEAT.toNanos(),
-				this::heartbeat, (request) -> false, this::tls);
+		ClientOptions options = new ClientOptions(connections, new TcpSocketOptions(true, false, 0, 0),
+				Correlation.inOrder(), 4, 0, TimeUnit.HOURS.toNanos(1), MIN_BACKOFF.toNanos(), MIN_BACKOFF.toNanos(),
+				HEARTBEAT.toNanos(), this::heartbeat, (request) -> false, this::tls);
 		this.connections = new ClientConnections("test", List.of((InetSocketAddress) this.peer.getLocalSocketAddress()),
 				options, this.counters, this.places, (handler) -> {
 					this.handle = this.pool.handleSets().newTimer(handler);
@@ -76,7 +81,6 @@ class ClientRoundTests {
 		this.set = this.handle.handleSet();
 		this.connections.context().server().started();
 		this.connections.open();
-		this.me.enter();
 	}
 
 	@AfterEach
@@ -262,6 +266,39 @@ class ClientRoundTests {
 		expire(MIN_BACKOFF);
 		assertThat(address().reachable()).isTrue();
 		assertThat(connection()).isNotNull();
+	}
+
+	/** For example because the server drains: it closes its port, not its connections. */
+	@Test
+	void anOlderConnectionDoesNotMakeAFailingAddressReachable() throws IOException {
+		this.peer.close();
+		open(2);
+		look();
+		TcpConnection old = connection();
+		Engine.eventually().until(((SocketChannel) old.handle.channel())::finishConnect);
+		this.connections.opened(old);
+		look();
+		this.clock.advance(MIN_BACKOFF.multipliedBy(2));
+		TcpConnection refused = others(old).get(0);
+		for (int failures = 1; failures <= 3; failures++) {
+			refused.abandon();
+			look();
+			this.connections.look();
+			look();
+			assertThat(address().failures()).isEqualTo(failures);
+			assertThat(others(old)).isEmpty();
+			expire(MIN_BACKOFF);
+			refused = others(old).get(0);
+		}
+		Engine.eventually().until(((SocketChannel) refused.handle.channel())::finishConnect);
+		this.connections.opened(refused);
+		look();
+		expire(MIN_BACKOFF);
+		assertThat(address().reachable()).isTrue();
+	}
+
+	private List<TcpConnection> others(TcpConnection than) {
+		return this.connections.context().registry().all().stream().filter((each) -> each != than).toList();
 	}
 
 	/** Otherwise the client could run out of descriptors. */
