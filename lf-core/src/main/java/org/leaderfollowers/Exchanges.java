@@ -44,6 +44,9 @@ final class Exchanges implements Participant.Awaited {
 	/** The exchange whose reply was decoded last. */
 	private @Nullable Exchange found;
 
+	/** Whether it was told that no further reply will come. */
+	private boolean closed;
+
 	/**
 	 * Ended futures, which are completed when the thread runs code of the application.
 	 */
@@ -534,6 +537,10 @@ final class Exchanges implements Participant.Awaited {
 		if (undelivered != null && undelivered.end(State.LOST)) {
 			lost.add(undelivered);
 		}
+		// Not each time: a connection that drains looks again after a change, and may end
+		// its exchanges with every look.
+		boolean changes = !this.closed || !lost.isEmpty();
+		this.closed = true;
 		if (!lost.isEmpty()) {
 			this.listener.lost();
 			// A waiting thread counts its own loss, as it counts its own reply.
@@ -541,7 +548,9 @@ final class Exchanges implements Participant.Awaited {
 			lost.forEach((exchange) -> this.listener.ended(State.LOST));
 			end(lost);
 		}
-		changed();
+		if (changes) {
+			changed();
+		}
 		return hasEnded();
 	}
 

@@ -413,6 +413,21 @@ class ExchangeRoundTests {
 		assertThat(this.exchanges.taken()).isZero();
 	}
 
+	/**
+	 * A handler that waits ends the exchanges of its connection with every look. If each
+	 * of them requested another look, its thread would go in circles.
+	 */
+	@Test
+	void endIsToldOnce() throws IOException {
+		open();
+		this.connection.drains = true;
+		assertChanged(this.exchanges::close);
+		assertThat(lead()).isTrue();
+		int changes = this.told.changes;
+		this.exchanges.close();
+		assertThat(this.told.changes).isEqualTo(changes);
+	}
+
 	@Test
 	void replyThatWasReadAndNotDeliveredIsLost() throws IOException {
 		open();
