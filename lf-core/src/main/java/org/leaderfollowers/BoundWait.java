@@ -124,9 +124,8 @@ final class BoundWait implements Participant.ReplyWait {
 				else {
 					int held = set.ready.size();
 					set.await(postponed.isEmpty() ? exchange.deadlineNanos() : soon(exchange), this.promotion, true);
-					// First, it passes on what its look at the postponed handles has
-					// found.
-					// Otherwise it would go in circles between two sets that have some.
+					// First, it passes on what a look at postponed handles has found, or
+					// it would go in circles between two sets that have some.
 					if (!looks || set.ready.size() <= held) {
 						this.promotion.takeTurns(me, nests);
 					}
