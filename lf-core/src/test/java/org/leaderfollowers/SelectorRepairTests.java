@@ -194,13 +194,13 @@ class SelectorRepairTests {
 			led.repair.doubtKeys();
 			led.repair.checkKeys(broken);
 			pool.start();
-			Engine.awaitIdle(pool);
-			assertThat(this.selectors.opened).hasSize(opened + 2);
+			Engine.eventually().untilAsserted(() -> assertThat(this.selectors.opened).hasSize(opened + 2));
+			Engine.awaitSelecting(pool.living().get(0).thread());
 			this.clock.advance(INTERVAL);
 			long returned = led.nowNanos();
 			led.doubtKeys();
 			Engine.eventually().until(() -> led.nowNanos() != returned);
-			Engine.awaitIdle(pool);
+			Engine.awaitSelecting(pool.living().get(0).thread());
 			assertThat(this.selectors.opened).hasSize(opened + 2);
 		}
 		finally {
