@@ -215,7 +215,8 @@ public final class LfTestPeer implements AutoCloseable {
 	public void closeConnections() {
 		this.exchanger.lose();
 		if (this.listener != null) {
-			this.listener.connections.forEach(Connection::close);
+			// Not those that clients make meanwhile, in place of the closed ones
+			List.copyOf(this.listener.connections).forEach(Connection::close);
 		}
 	}
 
