@@ -251,6 +251,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 	@Override
 	public void ended(State state) {
 		if (state == State.TIMED_OUT || state == State.CANCELLED) {
+			// The exchange still counts as pending, so the thread that closes sees this.
 			unanswered();
 		}
 		this.counters.ended(state);

@@ -44,9 +44,6 @@ final class Exchanges implements Participant.Awaited {
 	/** The exchange whose reply was decoded last. */
 	private @Nullable Exchange found;
 
-	/** Whether it was told that no further reply will come. */
-	private boolean closed;
-
 	/**
 	 * Ended futures, which are completed when the thread runs code of the application.
 	 */
@@ -63,10 +60,7 @@ final class Exchanges implements Participant.Awaited {
 	 */
 	interface ExchangeListener {
 
-		/**
-		 * An exchange has ended, or can no longer get its reply. If it timed out or was
-		 * given up, it still counts as pending during this call.
-		 */
+		/** An exchange has ended, or can no longer get its reply. */
 		void ended(State state);
 
 		/**
@@ -532,15 +526,13 @@ final class Exchanges implements Participant.Awaited {
 	 * futures to complete.
 	 */
 	boolean close() {
+		// Once: a connection that drains looks again after a change, and gets here.
+		boolean changes = !this.table.isClosed();
 		List<Exchange> lost = this.table.close();
 		Exchange undelivered = this.found;
 		if (undelivered != null && undelivered.end(State.LOST)) {
 			lost.add(undelivered);
 		}
-		// Not each time: a connection that drains looks again after a change, and may end
-		// its exchanges with every look.
-		boolean changes = !this.closed || !lost.isEmpty();
-		this.closed = true;
 		if (!lost.isEmpty()) {
 			this.listener.lost();
 			// A waiting thread counts its own loss, as it counts its own reply.

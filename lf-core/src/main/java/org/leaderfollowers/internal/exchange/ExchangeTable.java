@@ -178,6 +178,14 @@ public abstract class ExchangeTable {
 	}
 
 	/**
+	 * Whether the table is closed. Any thread.
+	 * @return {@code true} after {@link #close}
+	 */
+	public final synchronized boolean isClosed() {
+		return this.closed;
+	}
+
+	/**
 	 * How many exchanges wait for their replies. Any thread.
 	 * @return the number of exchanges, without those that have ended
 	 */
