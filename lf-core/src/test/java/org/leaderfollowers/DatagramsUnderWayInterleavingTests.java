@@ -18,6 +18,7 @@ import org.leaderfollowers.internal.promotion.ThreadSupply;
  * the threads that end datagrams: no limit is exceeded, no datagram stays in the socket
  * although it may be read, and a drained socket is closed.
  */
+@Tag("interleavings")
 class DatagramsUnderWayInterleavingTests {
 
 	/**

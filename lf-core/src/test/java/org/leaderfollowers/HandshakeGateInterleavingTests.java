@@ -21,6 +21,7 @@ import org.leaderfollowers.internal.transport.TlsTransport;
  * the threads that end handshakes: no limit is exceeded, and no connection waits in the
  * backlog although a handshake may begin.
  */
+@Tag("interleavings")
 class HandshakeGateInterleavingTests {
 
 	/**

@@ -17,6 +17,7 @@ import org.leaderfollowers.internal.buffer.MemoryBudget;
  * and in its place, none remains or outlives the connection, and a connection that is to
  * be closed after a reply is closed there.
  */
+@Tag("interleavings")
 class OrderedRepliesInterleavingTests {
 
 	/**

@@ -45,6 +45,7 @@ import static org.leaderfollowers.interleavings.Interleaving.step;
  * lost, no handle set waits for a handler while a thread has nothing to do, and no handle
  * set rests while it is in use or has a request.
  */
+@Tag("interleavings")
 class PromotionInterleavingTests {
 
 	/**

@@ -36,6 +36,7 @@ import static org.leaderfollowers.interleavings.Interleaving.step;
  * never wait on one source, there are never more handlers than allowed, no event or
  * wake-up is lost, and handlers of events never leave a handle set without a thread.
  */
+@Tag("interleavings")
 class SourceInterleavingTests {
 
 	/**

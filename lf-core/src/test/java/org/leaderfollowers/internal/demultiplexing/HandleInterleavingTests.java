@@ -15,6 +15,7 @@ import static org.leaderfollowers.interleavings.Interleaving.step;
  * Explores the interleavings in the life of a connection's handle: it has one owner at a
  * time, and no event, request, close or drain is lost.
  */
+@Tag("interleavings")
 class HandleInterleavingTests {
 
 	private enum Life {

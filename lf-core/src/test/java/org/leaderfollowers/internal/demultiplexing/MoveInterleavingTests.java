@@ -15,6 +15,7 @@ import static org.leaderfollowers.interleavings.Interleaving.step;
  * Explores the interleavings when a handle moves from one handle set to another: in the
  * end it is active in one of them, it has one owner at a time, and no request is lost.
  */
+@Tag("interleavings")
 class MoveInterleavingTests {
 
 	/**

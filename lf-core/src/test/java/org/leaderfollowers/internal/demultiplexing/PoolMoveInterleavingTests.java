@@ -17,6 +17,7 @@ import static org.leaderfollowers.interleavings.Interleaving.step;
  * at a time, in the end the handle is active there, and no look, timer or close is lost.
  * If the other pool stops, the handle is closed, but never by a thread that leads.
  */
+@Tag("interleavings")
 class PoolMoveInterleavingTests {
 
 	/**

@@ -16,6 +16,7 @@ import org.leaderfollowers.interleavings.Scenario;
  * The interleavings of a leader that adds ready handles and of threads that take them:
  * each handle is taken once, in the order in which it became ready.
  */
+@Tag("interleavings")
 class ReadyQueueInterleavingTests {
 
 	private enum Rule {

@@ -25,6 +25,7 @@ import org.leaderfollowers.interleavings.Scenario;
  * end of the connection: each caller learns of one end of its exchange, no reply reaches
  * another caller, and no exchange is forgotten.
  */
+@Tag("interleavings")
 class ExchangeInterleavingTests {
 
 	private enum Rule {

@@ -17,6 +17,7 @@ import org.leaderfollowers.interleavings.Scenario;
  * The interleavings of threads that add requests and of one that reads: each request is
  * written once, by one thread at a time.
  */
+@Tag("interleavings")
 class RequestQueueInterleavingTests {
 
 	private enum Rule {

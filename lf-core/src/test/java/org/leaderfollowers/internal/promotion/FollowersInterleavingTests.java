@@ -17,6 +17,7 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Explores the interleavings of followers in each order, without the rest of the
  * protocol: no vacancy remains while a follower waits.
  */
+@Tag("interleavings")
 class FollowersInterleavingTests {
 
 	private enum Order {

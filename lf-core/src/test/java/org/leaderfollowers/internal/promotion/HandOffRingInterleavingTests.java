@@ -13,6 +13,7 @@ import org.leaderfollowers.interleavings.Scenario;
  * The interleavings of leaders who record their hand-offs and a thread that reads them:
  * nothing is torn, nothing is invented, and every hand-off that is kept is found.
  */
+@Tag("interleavings")
 class HandOffRingInterleavingTests {
 
 	private static final int CAPACITY = 2;

@@ -22,6 +22,7 @@ import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
  * flight than allowed, no message is left behind while there is room, and exactly one
  * thread finds that everything has ended.
  */
+@Tag("interleavings")
 class MessageWindowInterleavingTests {
 
 	/**
