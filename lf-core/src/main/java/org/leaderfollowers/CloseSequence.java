@@ -54,8 +54,8 @@ final class CloseSequence {
 
 	private volatile @Nullable Linger linger;
 
-	/** Whether the handler may still send, which is the case in onError. */
-	private volatile boolean lastWords;
+	/** The thread in onError, which may still send, or {@code null}. */
+	private volatile @Nullable Thread speaker;
 
 	/** Whether the handler was told of the end, or is being told. */
 	private final AtomicBoolean tellsOfEnd = new AtomicBoolean();
@@ -124,10 +124,11 @@ final class CloseSequence {
 	}
 
 	/**
-	 * Whether the handler may still send although the connection is closing. Any thread.
+	 * Whether the calling thread may still send although the connection is closing. A
+	 * reply of another thread would perhaps follow one that was refused before.
 	 */
 	boolean allowsLastWords() {
-		return this.lastWords;
+		return this.speaker == Thread.currentThread();
 	}
 
 	/** When the peer must have closed its side. Any thread. */
@@ -190,7 +191,7 @@ final class CloseSequence {
 		if (failure == null) {
 			return;
 		}
-		this.lastWords = true;
+		this.speaker = Thread.currentThread();
 		try {
 			MessageHandler handler = this.connection.context.handler();
 			if (message != null) {
@@ -206,7 +207,7 @@ final class CloseSequence {
 			}
 		}
 		finally {
-			this.lastWords = false;
+			this.speaker = null;
 		}
 	}
 

@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -84,6 +85,36 @@ class OwedReplyTests {
 			.isThrownBy(() -> connection.send(Engine.bytes("reply")));
 		Engine.eventually()
 			.untilAsserted(() -> assertThat(this.engine.log()).anyMatch((line) -> line.contains("Connection.owe()")));
+	}
+
+	/** A client of replies in order would take it for the reply that was refused. */
+	@Test
+	void aReplyIsRefusedWhileTheHandlerSaysItsLastWords() {
+		CountDownLatch speaks = new CountDownLatch(1);
+		CountDownLatch refused = new CountDownLatch(1);
+		TcpServer server = this.engine.lines(this.engine.pool(1, 4), new MessageHandler() {
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				if (Engine.text(message).equals("fail")) {
+					throw new IllegalStateException("made for the test");
+				}
+				OwedReplyTests.this.owed.add(connection.owe());
+			}
+
+			@Override
+			public void onError(Connection connection, Throwable failure) {
+				speaks.countDown();
+				Engine.pass(refused);
+				connection.send(Engine.bytes("failed"));
+			}
+		});
+		Peer peer = this.engine.connect(server).send("later\nfail\n");
+		OwedReply reply = awaitOwed();
+		Engine.pass(speaks);
+		assertThatExceptionOfType(ConnectionClosedException.class).isThrownBy(() -> reply.send(Engine.bytes("reply")));
+		refused.countDown();
+		assertThat(peer.readTextToEnd()).isEqualTo("failed\n");
+		reply.close();
 	}
 
 	@Test
