@@ -80,6 +80,12 @@ final class ConnectionWatch {
 	/** Waits for the next message on behalf of a handler, or {@code null}. */
 	@Nullable Exchange receiver;
 
+	/**
+	 * Whether a period has ended, and the next thread that can call the handler reports
+	 * this. No timer is needed until then.
+	 */
+	volatile boolean isPostponed;
+
 	/** The remaining input since the handler was called for the drain. */
 	volatile @Nullable DrainedInput drained;
 
@@ -201,8 +207,9 @@ final class ConnectionWatch {
 
 	/** When the next period, the login timeout or the grace period ends. Any thread. */
 	long deadline() {
-		long silence = EngineEventHandler.earlier(readDeadline((long) RECEIVING_SINCE.getOpaque(this)),
-				writeDeadline((long) SENDING_SINCE.getOpaque(this)));
+		long silence = this.isPostponed ? EngineEventHandler.NO_DEADLINE
+				: EngineEventHandler.earlier(readDeadline((long) RECEIVING_SINCE.getOpaque(this)),
+						writeDeadline((long) SENDING_SINCE.getOpaque(this)));
 		return EngineEventHandler.earlier(EngineEventHandler.earlier(silence, this.loginDeadline), this.drainDeadline);
 	}
 

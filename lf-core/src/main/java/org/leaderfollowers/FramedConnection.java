@@ -90,6 +90,43 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				&& this.exchanges.pending() > 0 && this.exchanges.mayPostpone();
 	}
 
+	/** Whether the application has nothing to do before the next message. */
+	final boolean isOnlyRead(Exchanges current) {
+		current.expire(nanoTime());
+		return this.opened && this.closing == null && (!isDraining() || awaitsReplies())
+				&& (!isHeldUp() || readsReplies()) && !this.keptWhole;
+	}
+
+	/**
+	 * If a silence is to be reported to the handler, leaves this to the next thread that
+	 * {@linkplain #takeUpSilence takes it up}: the owner waits in another handler.
+	 */
+	final void postponeSilence() {
+		ConnectionWatch watched = this.watch;
+		if (watched != null) {
+			watched.isPostponed = isSilent();
+		}
+	}
+
+	/** Called by an owner that can call the handler. */
+	final void takeUpSilence() {
+		ConnectionWatch watched = this.watch;
+		if (watched != null && watched.isPostponed) {
+			watched.isPostponed = false;
+		}
+	}
+
+	@Override
+	public final boolean hasPostponed() {
+		ConnectionWatch watched = this.watch;
+		return hasPostponedExchanges() || this.outbound.isRelieved() || (watched != null && watched.isPostponed);
+	}
+
+	/** Whether messages, or the ends of exchanges, wait for a thread. */
+	final boolean hasPostponedExchanges() {
+		return this.exchanges != null && (this.exchanges.hasPostponed() || this.exchanges.hasEnded());
+	}
+
 	/**
 	 * Reads replies. Messages for the handler are kept for later, or the next one stays
 	 * undecoded.

@@ -365,12 +365,17 @@ final class OutboundWriter extends OutboundBuffer {
 		}
 	}
 
+	/** Whether to report to the handler that the peer has caught up. */
+	boolean isRelieved() {
+		return this.congested && isLow();
+	}
+
 	/**
 	 * Whether to report to the handler now that the peer has caught up. Called by the
 	 * owner only.
 	 */
 	boolean takeRelief() {
-		boolean relieved = this.congested && isLow();
+		boolean relieved = isRelieved();
 		if (relieved) {
 			this.congested = false;
 		}

@@ -99,6 +99,7 @@ class TcpConnection extends FramedConnection {
 		boolean holds = current.holdRequests();
 		this.postpones = true;
 		try {
+			closeIfAnswered();
 			this.step = isOnlyRead(current) ? receive(me) : Step.EXCHANGES;
 			if (this.step == Step.MESSAGES) {
 				keepMessage(me);
@@ -108,7 +109,11 @@ class TcpConnection extends FramedConnection {
 				// thread that continues with this connection completes the futures.
 				current.close();
 			}
-			return this.step == Step.NOTHING && this.closing == null;
+			boolean released = this.step == Step.NOTHING && this.closing == null;
+			if (released) {
+				postponeSilence();
+			}
+			return released;
 		}
 		finally {
 			this.postpones = false;
@@ -117,18 +122,6 @@ class TcpConnection extends FramedConnection {
 				current.letRequestsGo();
 			}
 		}
-	}
-
-	@Override
-	public boolean hasPostponed() {
-		return this.exchanges != null && (this.exchanges.hasPostponed() || this.exchanges.hasEnded());
-	}
-
-	/** Whether the application has nothing to do before the next message. */
-	private boolean isOnlyRead(Exchanges current) {
-		current.expire(nanoTime());
-		return this.opened && this.closing == null && (!isDraining() || awaitsReplies())
-				&& (!isHeldUp() || readsReplies()) && !this.keptWhole;
 	}
 
 	@Override
@@ -201,6 +194,7 @@ class TcpConnection extends FramedConnection {
 	}
 
 	private Step nextStep(Participant me) {
+		takeUpSilence();
 		Exchanges current = this.exchanges;
 		if (this.opened && current != null && (current.hasEnded() || takesPostponed())) {
 			return Step.EXCHANGES;
@@ -466,7 +460,7 @@ class TcpConnection extends FramedConnection {
 			requestClose(drainReason(), null);
 			return true;
 		}
-		boolean isTurnOver = this.step == Step.EXCHANGES && this.stalled && hasPostponed();
+		boolean isTurnOver = this.step == Step.EXCHANGES && this.stalled && hasPostponedExchanges();
 		if ((this.step.isFollowed() && !isTurnOver) || this.readBetween
 				|| (this.exchanges != null && this.exchanges.hasEnded())) {
 			this.readBetween = false;

@@ -1,0 +1,138 @@
+package org.leaderfollowers;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * The only thread of a pool leads while it waits in a handler. It reads other
+ * connections, and leaves to the next free thread what their handlers must be told.
+ * Meanwhile it waits, except for a short look every 10 milliseconds.
+ */
+class BoundLeaderTests {
+
+	private static final Duration LONG = Duration.ofHours(1);
+
+	/** More than the socket buffers of the system hold. */
+	private static final int LARGE = 16 << 20;
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	/** How often the selector was called. */
+	private final AtomicLong selects = new AtomicLong();
+
+	private final LinkedBlockingQueue<String> told = new LinkedBlockingQueue<>();
+
+	private final LinkedBlockingQueue<OwedReply> owed = new LinkedBlockingQueue<>();
+
+	private TcpServer server(Duration readIdle) {
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(1, 1)
+			.selectorProvider(new FaultySelectors(this.selects::incrementAndGet, () -> {
+			})));
+		return this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.correlation(Correlation.byKey((message) -> null))
+			.readIdle(readIdle)
+			.maxOutboundSize(LARGE + (LARGE >> 2))
+			.handler(new MessageHandler() {
+
+				@Override
+				public void onMessage(Connection connection, ByteBuffer message) {
+					switch (Engine.text(message)) {
+						case "wait" -> connection.send(connection.receive(LONG));
+						case "flood" -> connection.send(ByteBuffer.allocate(LARGE));
+						case "later" -> BoundLeaderTests.this.owed.add(connection.owe());
+						default -> connection.send(message);
+					}
+				}
+
+				@Override
+				public void onWritable(Connection connection) {
+					BoundLeaderTests.this.told.add("writable " + connection.id());
+				}
+
+				@Override
+				public void onIdle(Connection connection, EventType type) {
+					BoundLeaderTests.this.told.add("idle " + connection.id());
+				}
+
+				@Override
+				public void onClose(Connection connection, CloseReason reason) {
+					BoundLeaderTests.this.told.add("closed " + connection.id());
+				}
+
+			}));
+	}
+
+	private Peer waiting(TcpServer server) {
+		Peer peer = this.engine.connect(server).send("wait\n");
+		Engine.eventually()
+			.until(() -> server.pool().snapshot().threads().stream().anyMatch((thread) -> thread.waitsFor() != null));
+		return peer;
+	}
+
+	private String told() throws InterruptedException {
+		return this.told.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+	}
+
+	/** A busy leader would call the selector far more often, on any machine. */
+	private void assertRests() {
+		long began = System.nanoTime();
+		long before = this.selects.get();
+		Engine.eventually().until(() -> System.nanoTime() - began > TimeUnit.MILLISECONDS.toNanos(500));
+		long calls = this.selects.get() - before;
+		assertThat(calls).isLessThan(100 + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began));
+	}
+
+	@Test
+	void tellsLaterThatAPeerHasCaughtUp() throws Exception {
+		TcpServer server = server(LONG);
+		Peer slow = this.engine.connect(server, 4096).send("flood\n");
+		Engine.eventually().until(() -> server.connections().anyMatch((each) -> each.pendingBytes() > 0));
+		Peer waiting = waiting(server);
+		assertThat(slow.readLine()).hasSize(LARGE);
+		assertRests();
+		assertThat(this.told).isEmpty();
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+		assertThat(told()).isEqualTo("writable 1");
+	}
+
+	@Test
+	void tellsLaterThatAPeerWasSilent() throws Exception {
+		TcpServer server = server(Duration.ofMillis(100));
+		Peer silent = this.engine.connect(server).send("hello\n");
+		assertThat(silent.readLine()).isEqualTo("hello");
+		Peer waiting = waiting(server);
+		this.told.clear();
+		assertRests();
+		assertThat(this.told).isEmpty();
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+		assertThat(told()).isEqualTo("idle 1");
+	}
+
+	@Test
+	void closesLaterWhatHasEndedAndIsAnswered() throws Exception {
+		TcpServer server = server(LONG);
+		Peer ended = this.engine.connect(server).send("later\n");
+		OwedReply reply = this.owed.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+		ended.shutdownOutput();
+		Peer waiting = waiting(server);
+		assertThat(reply).isNotNull();
+		reply.close();
+		assertRests();
+		assertThat(this.told).isEmpty();
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+		assertThat(told()).isEqualTo("closed 1");
+		assertThat(ended.readLine()).isNull();
+	}
+
+}
