@@ -123,7 +123,8 @@ final class BoundWait implements Participant.ReplyWait {
 				}
 				else {
 					int held = set.ready.size();
-					set.await(postponed.isEmpty() ? exchange.deadlineNanos() : soon(exchange), this.promotion, true);
+					boolean looksSoon = !postponed.isEmpty() || (holds && this.bound.mayStartSoon());
+					set.await(looksSoon ? soon(exchange) : exchange.deadlineNanos(), this.promotion, true);
 					// First, it passes on what a look at postponed handles has found, or
 					// it would go in circles between two sets that have some.
 					if (!looks || set.ready.size() <= held) {
@@ -166,7 +167,8 @@ final class BoundWait implements Participant.ReplyWait {
 
 	/**
 	 * The time of the next check. Postponed handles need one because a thread that
-	 * becomes free does not wake this one.
+	 * becomes free does not wake this one. Other events need one if no thread could be
+	 * started for them.
 	 */
 	private long soon(Exchange exchange) {
 		long soon = this.clock.nanoTime() + SOON_NANOS;

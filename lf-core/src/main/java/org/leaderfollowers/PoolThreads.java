@@ -68,7 +68,7 @@ final class PoolThreads extends ThreadSupply {
 	}
 
 	PoolThreads(PoolOptions options, MemoryBudget memory, FailureLog failureLog) {
-		super(options.settings());
+		super(options.settings(), options.clock());
 		this.poolName = options.name();
 		this.priority = options.threadPriority();
 		this.clock = options.clock();
@@ -117,6 +117,8 @@ final class PoolThreads extends ThreadSupply {
 	@Override
 	protected void startFailed(Throwable failure) {
 		this.startFailures.increment();
+		// Meanwhile, this thread may have counted as one that could take their events.
+		pool().promotion().bound().lookAgain();
 		this.failureLog.error("A thread could not be started; the pool '%s' continues with the threads that it has",
 				this.poolName, failure);
 	}
@@ -185,11 +187,12 @@ final class PoolThreads extends ThreadSupply {
 	 * expect it.
 	 */
 	private void enrollingFailed(boolean underWay) {
-		ended();
+		failed();
 		if (underWay) {
 			pool().promotion().started();
 			pool().promotion().startedInVain();
 		}
+		pool().promotion().bound().lookAgain();
 		pool().threadEnded();
 	}
 
@@ -284,10 +287,10 @@ final class PoolThreads extends ThreadSupply {
 		}
 	}
 
-	/** Starts or wakes a thread if a handle set needs one. Any thread. */
+	/** Starts or wakes a thread if one is needed. Any thread. */
 	void startIfWanted() {
 		if (!isStopping()) {
-			pool().promotion().signalIfVacant();
+			pool().promotion().mayStart();
 		}
 	}
 

@@ -144,4 +144,20 @@ class BoundWaitTests {
 		this.blocked.countDown();
 	}
 
+	@Test
+	void leavesEventsToAThreadThatMayBeStartedAfterwards() {
+		// The watchdog would wake a leader that waits for long.
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(1, 1).stuckAfter(Duration.ZERO));
+		TcpServer server = server(pool);
+		Peer idle = this.engine.connect(server).send("hello\n");
+		assertThat(idle.readLine()).isEqualTo("hello");
+		Peer waiting = waiting(server, 1);
+		idle.send("hello\n");
+		Engine.eventually().until(() -> pool.snapshot().handleSets().get(0).ready() > 0);
+		pool.resize(1, 2);
+		assertThat(idle.readLine()).isEqualTo("hello");
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+	}
+
 }

@@ -10,6 +10,7 @@ import org.leaderfollowers.interleavings.Interleaving;
 import org.leaderfollowers.interleavings.Mutation;
 import org.leaderfollowers.interleavings.Scenario;
 import org.leaderfollowers.internal.demultiplexing.HandleState;
+import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.PoolSettings;
 import org.leaderfollowers.internal.promotion.ThreadSupply;
 
@@ -167,7 +168,7 @@ class DatagramsUnderWayInterleavingTests {
 			this.maxInFlight = maxInFlight;
 			this.maxThreads = maxThreads;
 			this.drained = drained;
-			ThreadSupply supply = new ThreadSupply(new PoolSettings(1, maxThreads, false, 1, 0)) {
+			ThreadSupply supply = new ThreadSupply(new PoolSettings(1, maxThreads, false, 1, 0), Clock.SYSTEM) {
 
 				@Override
 				protected void startThread(boolean underWay) {

@@ -154,6 +154,8 @@ class PromotionInterleavingTests {
 
 		CALLS_WITHOUT_A_REPLY_AND_LEASES_OF_AN_EVENT_SOURCE(2, 2, 2, "calls, unanswered, endless, sourced", 0),
 
+		CALLS_WITHOUT_A_REPLY_AND_A_POOL_THAT_GROWS(1, 1, 1, "eager, calls, unanswered, endless, grows", 1),
+
 		A_HANDLE_SET_THAT_RESTS(2, 2, 2, "eager, rests", 1),
 
 		A_HANDLE_SET_THAT_RESTS_AND_IS_USED(2, 2, 2, "eager, rests, used", 1),
@@ -274,7 +276,7 @@ class PromotionInterleavingTests {
 				Mutation.callReturns(leases(), "lease", "isEmpty", 1)),
 
 		A_LEADER_THAT_NOBODY_WATCHES_STARTS_A_THREAD(Case.LEASES_AND_A_THREAD_TO_START,
-				Mutation.callReturns(leases(), "lease", "isBelowMaximum", 0)),
+				Mutation.callReturns(leases(), "lease", "mayStart", 0)),
 
 		A_LEADERSHIP_IS_REGAINED_BY_COMPARE_AND_SET(Case.LEASES,
 				Mutation.setsWithoutComparing(Leadership.class, "regain")),
@@ -324,7 +326,7 @@ class PromotionInterleavingTests {
 				Mutation.setsWithoutComparing(ReadyQueue.class, "take")),
 
 		AFTER_A_CHANGE_OF_SETTINGS_VACANCIES_ARE_SIGNALLED(Case.GROWN,
-				Mutation.withoutCall(PromotionProtocol.class, "settingsChanged", "signalIfVacant")),
+				Mutation.withoutCall(PromotionProtocol.class, "mayStart", "signalIfVacant")),
 
 		AFTER_A_CHANGE_OF_SETTINGS_SURPLUS_THREADS_ARE_UNPARKED(Case.SHRUNK,
 				Mutation.withoutCall(PromotionProtocol.class, "settingsChanged", "unpark")),
@@ -361,7 +363,7 @@ class PromotionInterleavingTests {
 				Mutation.callReturns(BoundThreads.class, "looksAgain", "isAnyLeaderIdle", 0)),
 
 		A_LEADER_THAT_WAITS_WAKES_A_BOUND_LEADER_THAT_HOLDS_EVENTS(Case.CALLS_WITHOUT_A_REPLY_AND_TWO_HANDLE_SETS,
-				Mutation.withoutCall(BoundThreads.class, "looksAgain", "endWait")),
+				Mutation.withoutCall(BoundThreads.class, "looksAgain", "lookAgain")),
 
 		A_LEADER_TAKES_WHAT_WAS_LEFT_TO_IT(Case.CALLS_WITHOUT_A_REPLY_AND_TWO_HANDLE_SETS,
 				Mutation.callReturns(PromotionProtocol.class, "giveWay", "isLeftFor", 0)),
@@ -377,6 +379,18 @@ class PromotionInterleavingTests {
 
 		A_LEADER_LEAVES_IT_TO_ANYBODY_BEFORE_IT_LOOKS_FOR_BOUND_THREADS(Case.CALLS_WITHOUT_A_REPLY_AND_AN_EVENT_SOURCE,
 				Mutation.movedBehind(BoundThreads.class, "signal", "leaveToAnybody", "signal#1")),
+
+		AFTER_A_CHANGE_OF_SETTINGS_BOUND_LEADERS_THAT_HOLD_EVENTS_LOOK_AGAIN(
+				Case.CALLS_WITHOUT_A_REPLY_AND_A_POOL_THAT_GROWS,
+				Mutation.withoutCall(PromotionProtocol.class, "mayStart", "lookAgain")),
+
+		A_FOLLOWER_LOOKS_FOR_EVENTS_THAT_ARE_HELD_AFTER_IT_HAS_PUBLISHED_ITSELF(
+				Case.CALLS_WITHOUT_A_REPLY_AND_A_POOL_THAT_GROWS,
+				Mutation.withoutCall(PromotionProtocol.class, "await", "lookAgain")),
+
+		A_BOUND_LEADER_LOOKS_FOR_A_THREAD_TO_START_AFTER_IT_HAS_ANNOUNCED_ITS_WAIT(
+				Case.CALLS_WITHOUT_A_REPLY_AND_A_POOL_THAT_GROWS,
+				Mutation.callReturns(BoundThreads.class, "looksAgain", "isAnybodyElse", 0)),
 
 		A_LEADER_LOOKS_ONCE_MORE_AFTER_IT_HAS_PUBLISHED_THAT_ITS_SET_RESTS(Case.A_HANDLE_SET_THAT_RESTS_AND_IS_USED,
 				Mutation.callReturns(Unfolding.class, "rest", "isWanted", 0)),

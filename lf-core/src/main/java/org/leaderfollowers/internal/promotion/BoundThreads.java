@@ -23,14 +23,16 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  * A bound thread also ends leases that no follower watches.
  * <p>
- * A bound leader may get events that need an unbound thread. If there is neither a
- * follower nor a thread to start, perhaps an unbound thread leads elsewhere and waits.
- * Then the two change places. The rules, with the states of {@link BoundLead}:
+ * A bound leader may get events that need an unbound thread. If there is a follower, or a
+ * thread to start, the bound leader gives its leadership up. If there is neither, perhaps
+ * an unbound thread leads elsewhere and waits. Then the two change places. The rules,
+ * with the states of {@link BoundLead}:
  * <ol>
  * <li>the bound leader publishes that it holds events and announces its wait
- * <em>before</em> it looks for such a leader; a leader announces its wait <em>before</em>
- * it looks for events that are held, and then ends the wait of the bound leader
- * ({@link #looksAgain});</li>
+ * <em>before</em> it looks for such threads ({@link #looksAgain}). A follower publishes
+ * itself, a leader announces its wait, and a thread because of which another one may be
+ * started publishes this, <em>before</em> it looks for events that are held. It then ends
+ * the wait of the bound leader ({@link #lookAgain});</li>
  * <li>the bound leader gives up, which ends the wait of the other leader. No bound thread
  * takes this leadership while it is LEFT;</li>
  * <li>a leader that becomes busy instead ends its wait <em>before</em> it looks whether
@@ -191,7 +193,7 @@ public final class BoundThreads {
 	}
 
 	/**
-	 * Called by a leader that has announced a long wait. If it is unbound, bound leaders
+	 * Called by a leader that has announced its wait. If it is unbound, bound leaders
 	 * that hold events look again.
 	 * @param leadership the leadership of the caller
 	 * @return whether the caller holds events that a thread can take now
@@ -199,13 +201,30 @@ public final class BoundThreads {
 	boolean looksAgain(Leadership leadership) {
 		BoundLead own = leadership.boundLead();
 		if (own == BoundLead.NONE) {
-			for (Leadership other : this.leaderships) {
-				if (other.boundLead() == BoundLead.HOLDS) {
-					other.endWait();
-				}
+			lookAgain();
+		}
+		return own == BoundLead.HOLDS && (this.promotion.isAnybodyElse() || isAnyLeaderIdle());
+	}
+
+	/**
+	 * Makes bound leaders that hold events look again for another thread. Any thread,
+	 * after it has published what they will see.
+	 */
+	public void lookAgain() {
+		for (Leadership leadership : this.leaderships) {
+			if (leadership.boundLead() == BoundLead.HOLDS) {
+				leadership.endWait();
 			}
 		}
-		return own == BoundLead.HOLDS && isAnyLeaderIdle();
+	}
+
+	/**
+	 * Whether a bound leader that holds events looks again without being woken: no thread
+	 * could be started for them, but one may be soon.
+	 * @return whether the pool is below its maximum
+	 */
+	public boolean mayStartSoon() {
+		return this.threads.isBelowMaximum();
 	}
 
 	/** Whether a leadership was left to the calling thread, which leads another one. */

@@ -75,7 +75,7 @@ final class Leases {
 		}
 		// No thread watches. This check comes after the lease was published: a thread
 		// that raises the maximum does so first, and then looks for leases.
-		if (!this.followers.isEmpty() || this.threads.isBelowMaximum() || this.promotion.bound().isAny()) {
+		if (!this.followers.isEmpty() || this.threads.mayStart() || this.promotion.bound().isAny()) {
 			this.promotion.promote(me, nowNanos);
 		}
 		else {

@@ -370,6 +370,7 @@ public final class PromotionProtocol {
 			}
 			return leadership;
 		}
+		this.bound.lookAgain();
 		// A thread that cannot end anyway need not check often.
 		long patience = this.threads.isAboveMinimum() ? this.keepAliveNanos
 				: Math.max(this.keepAliveNanos, MIN_PATIENCE_NANOS);
@@ -498,8 +499,17 @@ public final class PromotionProtocol {
 		}
 		this.leases.unparkWatcher();
 		if (!this.stopping) {
-			signalIfVacant();
+			mayStart();
 		}
+	}
+
+	/**
+	 * Starts a thread if one is needed, after the caller has published that one may be
+	 * started that perhaps could not be before. Any thread.
+	 */
+	public void mayStart() {
+		signalIfVacant();
+		this.bound.lookAgain();
 	}
 
 	/** Ends leading, following and starting. The caller wakes the waiting threads. */
@@ -543,9 +553,9 @@ public final class PromotionProtocol {
 		}
 	}
 
-	/** Whether there is a follower, or a thread may be started. Any thread. */
+	/** Whether there is a follower, or a thread may be started now. Any thread. */
 	boolean isAnybodyElse() {
-		return !this.followers.isEmpty() || this.followers.isUnderWay() || this.threads.isBelowMaximum();
+		return !this.followers.isEmpty() || this.followers.isUnderWay() || this.threads.mayStart();
 	}
 
 	/** The number of members that wait. */
@@ -569,8 +579,8 @@ public final class PromotionProtocol {
 	 * @return nanoseconds
 	 */
 	public long maxWaitNanos(Leadership leadership) {
-		boolean looks = this.leaderships.length > 1
-				&& (this.vacancies.isAnythingWanted() || this.bound.looksAgain(leadership));
+		boolean looks = (this.leaderships.length > 1 && this.vacancies.isAnythingWanted())
+				|| this.bound.looksAgain(leadership);
 		return looks ? ROTATION_NANOS : FOREVER_NANOS;
 	}
 

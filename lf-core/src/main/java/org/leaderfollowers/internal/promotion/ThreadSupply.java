@@ -1,5 +1,6 @@
 package org.leaderfollowers.internal.promotion;
 
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -11,8 +12,16 @@ import java.util.concurrent.atomic.AtomicInteger;
  * under which the settings are changed. A thread that changes the settings counts the
  * threads afterwards, so either it sees a surplus thread, or that thread sees the new
  * settings.
+ * <p>
+ * If a thread cannot be started, or cannot join, no other one is started for an event for
+ * a while: each attempt costs more than many events, and usually fails as well.
  */
 public abstract class ThreadSupply {
+
+	/** How long the supply pauses after a failure. */
+	private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+	private final Clock clock;
 
 	private final AtomicInteger count = new AtomicInteger();
 
@@ -20,11 +29,22 @@ public abstract class ThreadSupply {
 	private volatile PoolSettings settings;
 
 	/**
+	 * Whether a thread could not be started, or could not join. If a race clears this,
+	 * one more thread is tried.
+	 */
+	private volatile boolean refused;
+
+	/** Since when. Written before {@link #refused} is set. */
+	private volatile long refusedNanos;
+
+	/**
 	 * Creates a supply that has not started any thread.
 	 * @param settings the initial settings
+	 * @param clock the clock of the pool
 	 */
-	protected ThreadSupply(PoolSettings settings) {
+	protected ThreadSupply(PoolSettings settings, Clock clock) {
 		this.settings = settings;
+		this.clock = clock;
 	}
 
 	/** The result of an attempt to start a thread. */
@@ -36,7 +56,8 @@ public abstract class ThreadSupply {
 
 	/**
 	 * Starts a thread if the limit allows it. The limit is the maximum for a thread that
-	 * is under way, and the minimum otherwise.
+	 * is under way, and the minimum otherwise. A thread that is under way is not started
+	 * while the supply pauses.
 	 * @param underWay whether the thread is the one under way among the followers
 	 */
 	final Start start(boolean underWay) {
@@ -49,6 +70,9 @@ public abstract class ThreadSupply {
 			}
 			if (current >= (underWay ? limits.maxThreads() : limits.minThreads())) {
 				return Start.AT_LIMIT;
+			}
+			if (underWay && pauses()) {
+				return Start.FAILED;
 			}
 		}
 		while (!this.count.compareAndSet(current, current + 1));
@@ -63,10 +87,17 @@ public abstract class ThreadSupply {
 		}
 		catch (Throwable ex) {
 			// "Unable to create native thread". The existing threads continue.
-			this.count.decrementAndGet();
+			failed();
 			startFailed(ex);
 			return Start.FAILED;
 		}
+	}
+
+	private boolean pauses() {
+		if (this.refused && this.clock.nanoTime() - this.refusedNanos >= PAUSE_NANOS) {
+			this.refused = false;
+		}
+		return this.refused;
 	}
 
 	/**
@@ -110,9 +141,14 @@ public abstract class ThreadSupply {
 		return this.count.get() > this.settings.maxThreads();
 	}
 
-	/** Whether another thread may be started. Any thread. */
+	/** Whether there are fewer threads than the maximum. Any thread. */
 	final boolean isBelowMaximum() {
 		return this.count.get() < this.settings.maxThreads();
+	}
+
+	/** Whether another thread may be started now. Any thread. */
+	final boolean mayStart() {
+		return isBelowMaximum() && !pauses();
 	}
 
 	/**
@@ -140,8 +176,15 @@ public abstract class ThreadSupply {
 		return true;
 	}
 
-	/** Called when a thread that was counted ends or has failed to join. */
+	/** Called when a thread that was counted ends. */
 	public final void ended() {
+		this.count.decrementAndGet();
+	}
+
+	/** Called when a thread that was counted could not be started, or could not join. */
+	protected final void failed() {
+		this.refusedNanos = this.clock.nanoTime();
+		this.refused = true;
 		this.count.decrementAndGet();
 	}
 
