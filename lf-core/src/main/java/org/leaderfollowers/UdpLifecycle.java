@@ -91,8 +91,9 @@ final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 		if (current == null) {
 			return true;
 		}
-		boolean onlyHandlers = exceptHandlers > 0 && current.hasInputEnded() && current.inFlight() <= exceptHandlers;
-		return !state().isAborted() && (current.isClosed() || onlyHandlers);
+		// Only a socket that was closed by force may be closed before.
+		boolean inputEnded = current.isClosed() || (exceptHandlers > 0 && current.hasInputEnded());
+		return inputEnded && current.inFlight() <= exceptHandlers;
 	}
 
 	@Override
