@@ -4,6 +4,7 @@ import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -147,6 +148,54 @@ class PoolThreadsTests {
 		Engine.pass(this.pool.participates);
 	}
 
+	/** Meanwhile, other threads have relied on the new thread. */
+	@Test
+	void aThreadThatCannotJoinLeavesTheVacancyToAFollower() throws InterruptedException {
+		CountDownLatch gate = this.engine.gate();
+		this.pool.isShort = false;
+		Participant leader = this.pool.threads.join(Thread.currentThread());
+		CompletableFuture<@Nullable Leadership> led = new CompletableFuture<>();
+		Thread other = new Thread(() -> {
+			Participant follower = this.pool.threads.join(Thread.currentThread());
+			Engine.pass(gate);
+			led.complete(
+					this.pool.promotion.lead(follower, Clock.SYSTEM.nanoTime() + Engine.DEADLINE.toNanos(), false));
+			this.pool.threads.leave(follower);
+		});
+		other.start();
+		Engine.eventually().until(() -> this.pool.threads.members().count() == 2);
+		CountDownLatch enrolls = new CountDownLatch(1);
+		CountDownLatch fails = this.engine.gate();
+		this.pool.enrolling = () -> {
+			enrolls.countDown();
+			Engine.pass(fails);
+		};
+		this.pool.isShort = true;
+		this.pool.promotion.signalIfVacant();
+		Engine.pass(enrolls);
+		assertThat(this.pool.promotion.attend(leader)).isNotNull();
+		gate.countDown();
+		Engine.eventually().until(() -> other.getState() == Thread.State.TIMED_WAITING);
+		assertThat(this.pool.promotion.promoteNewLeader(leader)).isTrue();
+		fails.countDown();
+		assertThat(led).succeedsWithin(Engine.DEADLINE).isNotNull();
+		other.join();
+	}
+
+	/** For example, because memory is short. */
+	@Test
+	void aNewThreadParticipatesAlthoughItsLeadershipCouldNotBeReported() {
+		this.pool.isShort = false;
+		Participant former = this.pool.threads.join(Thread.currentThread());
+		assertThat(this.pool.promotion.attend(former)).isNotNull();
+		this.pool.handedOff = () -> {
+			throw new OutOfMemoryError("made for the test");
+		};
+		assertThat(this.pool.promotion.promoteNewLeader(former)).isTrue();
+		Engine.pass(this.pool.participates);
+		assertThat(this.engine.log()).anyMatch((line) -> line.contains("A thread of pool 'test' failed"));
+	}
+
 	@Test
 	void aNewThreadHasNothingOfTheThreadThatStartsIt() {
 		this.pool.isShort = false;
@@ -232,6 +281,12 @@ class PoolThreadsTests {
 
 		private volatile boolean isShort = true;
 
+		private volatile Runnable enrolling = () -> {
+		};
+
+		private volatile Runnable handedOff = () -> {
+		};
+
 		private final InheritableThreadLocal<@Nullable String> inherited = new InheritableThreadLocal<>();
 
 		private volatile Optional<Inheritance> inheritance = Optional.empty();
@@ -254,8 +309,8 @@ class PoolThreadsTests {
 			this.threads.of(this);
 			this.promotion = new PromotionProtocol(new Leadership[] { this.sets.get(0).leadership },
 					PromotionOrder.LIFO.followers(), this.threads.members(), this.threads,
-					new Starvation(1, new Unheard()), (kind, vacancyNanos) -> {
-					}, Duration.ofHours(1).toNanos(), Clock.SYSTEM);
+					new Starvation(1, new Unheard()), (kind, vacancyNanos) -> this.handedOff.run(),
+					Duration.ofHours(1).toNanos(), Clock.SYSTEM);
 		}
 
 		/** Requests a look at a handle, and returns its set. */
@@ -280,6 +335,7 @@ class PoolThreadsTests {
 
 		@Override
 		public Participant.@Nullable ReplyWait replyWait() {
+			this.enrolling.run();
 			if (this.isShort) {
 				throw new OutOfMemoryError("made for the test");
 			}
