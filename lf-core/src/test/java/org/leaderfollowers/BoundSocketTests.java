@@ -68,6 +68,16 @@ class BoundSocketTests {
 		assertThat(server.snapshot().state()).isEqualTo(ServerSnapshot.State.RUNNING);
 	}
 
+	@Test
+	void aListeningSocketThatItsServerHasNotClosedHasFailed() throws Exception {
+		TcpServer server = this.engine.lines(this.engine.pool(2, 2), Connection::send);
+		BoundSocket socket = claim(server.life);
+		socket.handle.channel().close();
+		closeAsOwner(socket);
+		assertThat(server.snapshot().listening()).isFalse();
+		assertThat(server.snapshot().listeningFailure()).isEqualTo("ClosedChannelException");
+	}
+
 	/** A thread fails between reading a datagram and calling its handler. */
 	@Test
 	void aDatagramThatIsNotHandledIsNoLongerUnderWay() throws Exception {
