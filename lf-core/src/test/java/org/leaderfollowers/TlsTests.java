@@ -478,6 +478,32 @@ class TlsTests {
 		assertThat(drained).succeedsWithin(Engine.DEADLINE).isEqualTo(true);
 	}
 
+	/** A record has more bytes than the message in it. */
+	@Test
+	void aDrainEndsWithTheLastRecordThatWasReceived() throws Exception {
+		CountDownLatch entered = new CountDownLatch(1);
+		CountDownLatch gate = this.engine.gate();
+		TcpServer server = this.engine
+			.start(TcpServer.builder(this.engine.pool(2, 4)).framing(Framing.line()).handler((connection, message) -> {
+				entered.countDown();
+				Engine.pass(gate);
+				connection.send(message);
+			}).tls(tls()));
+		TlsPeer peer = connect(server).send("one\n");
+		Engine.pass(entered);
+		peer.send("two\n");
+		Peer stalled = this.engine.connect(server);
+		Engine.eventually().until(() -> server.snapshot().openConnections() == 2);
+		Future<Boolean> drained = this.executor.submit(() -> server.close(Engine.DEADLINE));
+		stalled.awaitClosed();
+		gate.countDown();
+		assertThat(peer.readLine()).isEqualTo("one");
+		assertThat(peer.readLine()).isEqualTo("two");
+		assertThat(peer.readLine()).as("goodbye").isNull();
+		peer.close();
+		assertThat(drained).succeedsWithin(Engine.DEADLINE).isEqualTo(true);
+	}
+
 	@Test
 	void aPeerThatDoesNotReadIsFeltAndClosedInTheEnd() {
 		AtomicReference<Connection> congested = new AtomicReference<>();
