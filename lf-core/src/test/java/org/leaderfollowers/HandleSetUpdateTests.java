@@ -8,6 +8,8 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -17,6 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
@@ -119,18 +122,24 @@ class HandleSetUpdateTests {
 
 	@Test
 	void manyHandlesMayBeReady() {
+		// The queue no longer begins with the first of its slots.
+		taken(this.sets.get(0));
+		List<SelectableHandle> timers = new ArrayList<>();
 		for (int i = 0; i < 1000; i++) {
 			SelectableHandle timer = this.sets.newTimer(this.handler);
 			timer.giveBack();
 			timer.handleSet().demultiplex(timer, SelectableHandle.LOOK);
+			timers.add(timer);
 		}
 		assertThat(this.sets.get(0).ready.size()).isEqualTo(1000);
+		timers.forEach((timer) -> assertThat(this.sets.get(0).ready.take()).isSameAs(timer));
 	}
 
 	/** The connection may be closed long before its place in the queue is used again. */
 	@Test
 	void readyQueueKeepsNoHandleThatWasTaken() {
 		HandleSet first = this.sets.get(0);
+		first.await(this.clock.nanoTime(), null, false);
 		WeakReference<SelectableHandle> taken = new WeakReference<>(taken(first));
 		first.await(this.clock.nanoTime(), null, false);
 		Engine.eventually().until(() -> {
@@ -327,6 +336,40 @@ class HandleSetUpdateTests {
 		this.set.demultiplex(this.handle, SelectionKey.OP_READ);
 		assertThat(interest()).isZero();
 		assertThat(this.set.ready.isEmpty()).isTrue();
+	}
+
+	@Test
+	void handleThatWasClaimedWhileItWasPausedIsArmedAgain() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handle.pause();
+		this.set.demultiplex(this.handle, SelectionKey.OP_READ);
+		assertThat(this.handle.claimPaused()).isTrue();
+		assertThat(this.handle.releaseOrLookAgain()).isTrue();
+		this.set.applyUpdates();
+		assertThat(interest()).isEqualTo(SelectionKey.OP_READ);
+	}
+
+	@Test
+	void handleThatHasFiredAgainIsLookedAtBeforeItIsPaused() {
+		fireTwice();
+		assertThat(this.handle.pause()).isEqualTo(Release.LOOK_AGAIN);
+		assertThat(this.handle.isOwned()).isTrue();
+		assertThat(this.handle.pause()).isEqualTo(Release.RELEASED);
+		assertThat(this.handle.isPaused()).isTrue();
+	}
+
+	/** The deadlines of a connection depend on this. */
+	@Test
+	void handleIsOwnedUntilItIsReleased() {
+		assertThat(this.handle.isOwned()).isFalse();
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		assertThat(this.handle.isOwned()).isTrue();
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.OWNER_LOOKS_AGAIN);
+		assertThat(this.handle.isOwned()).isTrue();
+		assertThat(this.handle.takeLook()).isTrue();
+		assertThat(this.handle.isOwned()).isTrue();
+		assertThat(this.handle.releaseOrLookAgain()).isTrue();
+		assertThat(this.handle.isOwned()).isFalse();
 	}
 
 	@Test
