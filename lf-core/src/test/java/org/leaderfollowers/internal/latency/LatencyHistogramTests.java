@@ -81,11 +81,11 @@ class LatencyHistogramTests {
 	void severalHistogramsAreAddedUp() {
 		LatencyHistogram other = new LatencyHistogram();
 		this.histogram.record(100);
-		other.recordAlone(100);
 		other.recordAlone(3000);
+		other.recordAlone(100);
 		LatencyHistogram.Sum sum = new LatencyHistogram.Sum();
-		this.histogram.addTo(sum);
 		other.addTo(sum);
+		this.histogram.addTo(sum);
 		assertThat(sum.count(LatencyHistogram.bucketOf(100))).isEqualTo(2);
 		assertThat(sum.count(LatencyHistogram.bucketOf(3000))).isOne();
 		assertThat(sum.totalNanos()).isEqualTo(3200);
