@@ -8,6 +8,7 @@ import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
@@ -213,6 +214,28 @@ class ExchangeRoundTests {
 		assertThat(lead()).isFalse();
 		ask("a:?");
 		assertThat(lead()).isTrue();
+	}
+
+	/** Until then, it reads nothing from a connection that drains. */
+	@Test
+	void threadThatWaitsInAHandlerReadsWhenADrainingConnectionAwaitsAReply() throws IOException {
+		open();
+		this.connection.readBy(this.me.boundInput);
+		ask("a:?");
+		assertThat(this.me.boundInput.isWanted()).isFalse();
+		this.connection.drains = true;
+		ask("b:?");
+		assertThat(this.me.boundInput.isWanted()).isTrue();
+	}
+
+	/** The caller learns that the peer has not executed it. */
+	@Test
+	void requestOnAConnectionThatIsAboutToCloseIsRejected() throws IOException {
+		open();
+		this.connection.requestClose(CloseReason.LOCAL, null);
+		assertThat(ask("a:?")).isCompletedExceptionally();
+		assertThat(this.exchanges.taken()).isZero();
+		assertThat(this.told.ended).containsExactly(State.REFUSED);
 	}
 
 	@Test
@@ -461,15 +484,18 @@ class ExchangeRoundTests {
 	}
 
 	@Test
-	void replyIsTakenAlthoughNoMessageMayBeKept() throws IOException {
+	void repliesAreTakenAlthoughNoMessageMayBeKept() throws IOException {
 		open();
-		CompletableFuture<ByteBuffer> reply = ask("a:?");
-		this.exchanges.find(Engine.bytes("a:!"));
-		assertThat(this.exchanges.postpone(Engine.bytes("a:!"), true)).isTrue();
-		assertThat(reply).isNotDone();
-		assertThat(this.exchanges.hasEnded()).isTrue();
+		Map<String, CompletableFuture<ByteBuffer>> replies = Map.of("a:!", ask("a:?"), "b:!", ask("b:?"));
+		replies.forEach((text, reply) -> {
+			this.exchanges.find(Engine.bytes(text));
+			assertThat(this.exchanges.postpone(Engine.bytes(text), true)).isTrue();
+			assertThat(reply).isNotDone();
+			assertThat(this.exchanges.hasEnded()).isTrue();
+		});
 		this.exchanges.completeEnded();
-		assertThat(reply).isCompletedWithValueMatching((message) -> Engine.text(message).equals("a:!"));
+		replies.forEach((text, reply) -> assertThat(reply)
+			.isCompletedWithValueMatching((message) -> Engine.text(message).equals(text)));
 	}
 
 	@ParameterizedTest

@@ -38,6 +38,23 @@ class ExchangeTableTests {
 		registered("d", 10);
 	}
 
+	/** The reply may come, or the connection end, before the caller knows. */
+	@Test
+	void exchangeThatHasLeftTheTableFreesNoOtherPlace() {
+		Exchange first = registered("a", 10);
+		assertThat(this.table.take("a")).isSameAs(first);
+		this.table.withdraw(first);
+		assertThat(this.table.take("a")).isNull();
+		assertThat(this.table.taken()).isZero();
+	}
+
+	@Test
+	void exchangeOfAThreadThatWaitsNeedsNoTimer() {
+		assertThat(this.table.register(Exchange.ofCaller(10), "a")).isEqualTo(Registration.REGISTERED);
+		assertThat(this.table.deadlineNanos()).isEqualTo(ExchangeTable.NO_DEADLINE);
+		assertThat(this.table.expire(10)).isEmpty();
+	}
+
 	@Test
 	void nextFutureTimesOutAfterTheEarliest() {
 		Exchange first = registered("a", 10);
@@ -52,6 +69,14 @@ class ExchangeTableTests {
 	}
 
 	@Test
+	void earliestFutureIsNextAlthoughItWasNotTheFirst() {
+		registered("a", 20);
+		registered("b", 10);
+		assertThat(this.table.expire(9)).isEmpty();
+		assertThat(this.table.deadlineNanos()).isEqualTo(10);
+	}
+
+	@Test
 	void tableThatIsClosedHasNoExchangesAndTakesNone() {
 		Exchange lost = registered("a", 10);
 		registered("b", 10).end(State.CANCELLED);
@@ -59,6 +84,7 @@ class ExchangeTableTests {
 		assertThat(this.table.pending()).isOne();
 		assertThat(this.table.close()).containsExactly(lost);
 		assertThat(lost.state()).isEqualTo(State.LOST);
+		assertThat(this.table.take("a")).isNull();
 		assertThat(this.table.taken()).isZero();
 		assertThat(this.table.pending()).isZero();
 		assertThat(this.table.deadlineNanos()).isEqualTo(ExchangeTable.NO_DEADLINE);
@@ -77,6 +103,7 @@ class ExchangeTableTests {
 		assertThat(this.table.overdue()).isEqualTo(2);
 		assertThat(this.table.pending()).isZero();
 		assertThat(this.table.take("a")).isNotNull();
+		assertThat(this.table.pending()).isZero();
 		this.table.late();
 		assertThat(this.table.taken()).isOne();
 		assertThat(this.table.pending()).isZero();
