@@ -349,6 +349,17 @@ class ClientRoundTests {
 		assertThat(address().failures()).isZero();
 	}
 
+	@Test
+	void requestThatGetsNoReplyIsReportedIfTheClientHasBegunToEnd() {
+		this.connections.ended(Exchange.State.TIMED_OUT);
+		this.connections.lost();
+		this.connections.end();
+		this.connections.ended(Exchange.State.REPLIED);
+		assertThat(this.connections.hasUnanswered()).isFalse();
+		this.connections.lost();
+		assertThat(this.connections.hasUnanswered()).isTrue();
+	}
+
 	/** Each of them waits for another condition. */
 	@Test
 	void threadsThatCloseAreAllToldWhatChanges() {
@@ -395,6 +406,18 @@ class ClientRoundTests {
 	}
 
 	@Test
+	void peerThatHasSentSomethingGetsNoHeartbeatOnThatConnection() throws IOException {
+		TcpConnection connection = establish();
+		connection.noteReceived(1);
+		expire(HEARTBEAT);
+		assertThat(connection.exchanges.pending()).isZero();
+		end(connection);
+		TcpConnection next = establish();
+		expire(HEARTBEAT);
+		assertThat(next.exchanges.pending()).isOne();
+	}
+
+	@Test
 	void heartbeatThatIsLostEndsTheConnection() throws IOException {
 		TcpConnection connection = establish();
 		expire(HEARTBEAT);
@@ -409,6 +432,40 @@ class ClientRoundTests {
 		this.failure = new IllegalStateException("made for the test");
 		expire(HEARTBEAT);
 		assertThat(connection.closing).isNotNull();
+	}
+
+	@Test
+	void requestIsSentOnTheConnectionThatHasTheLeastToDoAndElseOnAnyOther() throws IOException {
+		this.peer.close();
+		open(2);
+		look();
+		for (TcpConnection each : this.connections.context().registry().all()) {
+			Engine.eventually().until(((SocketChannel) each.handle.channel())::finishConnect);
+			this.connections.opened(each);
+			look();
+		}
+		Exchanges first = send();
+		Exchanges second = send();
+		assertThat(second).isNotSameAs(first);
+		// It has nothing to do, but takes no requests any more.
+		first.close();
+		assertThat(first.taken()).isZero();
+		assertThat(send()).isSameAs(second);
+	}
+
+	private @Nullable Exchanges send() {
+		return this.connections.send(
+				Exchange.ofFuture(this.clock.nanoTime() + HEARTBEAT.toNanos(), new CompletableFuture<>()),
+				Engine.bytes("x"));
+	}
+
+	@Test
+	void connectionThatIsAboutToCloseHasNoPlace() throws IOException {
+		TcpConnection connection = establish();
+		assertThat(this.connections.hasPlace()).isTrue();
+		connection.requestClose(CloseReason.LOCAL, null);
+		assertThat(this.connections.hasPlace()).isFalse();
+		assertThat(send()).isNull();
 	}
 
 	@Test

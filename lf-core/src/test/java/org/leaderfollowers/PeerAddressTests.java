@@ -1,8 +1,12 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -19,12 +23,16 @@ class PeerAddressTests {
 	@RegisterExtension
 	final Engine engine = new Engine();
 
-	private final PeerAddress address = new PeerAddress("ledger", new InetSocketAddress("127.0.0.1", 7000),
-			new ClientOptions(1, new TcpSocketOptions(true, true, 0, 0), Correlation.inOrder(), 1, 0, 0,
-					Duration.ofMillis(100).toNanos(), Duration.ofSeconds(10).toNanos(), 0, null, (request) -> false,
-					() -> null));
+	private final PeerAddress address = address(new InetSocketAddress("127.0.0.1", 7000));
 
 	private final Logger logger = (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
+
+	private static PeerAddress address(InetSocketAddress requested) {
+		return new PeerAddress("ledger", requested,
+				new ClientOptions(1, new TcpSocketOptions(true, true, 0, 0), Correlation.inOrder(), 1, 0, 0,
+						Duration.ofMillis(100).toNanos(), Duration.ofSeconds(10).toNanos(), 0, null, (request) -> false,
+						() -> null));
+	}
 
 	@BeforeEach
 	void logRecoveries() {
@@ -59,6 +67,59 @@ class PeerAddressTests {
 		assertThat(lines("cannot connect to")).hasSize(1);
 		this.address.succeeded();
 		assertThat(lines("is connected to 127.0.0.1:7000 again, after 5000 failed attempts")).hasSize(1);
+	}
+
+	@Test
+	void oneAttemptAtATimeTestsAnAddressThatFails() {
+		this.address.attempt();
+		this.address.ended();
+		this.address.failed("refused", 0);
+		long retry = this.address.retryNanos();
+		assertThat(this.address.isUsable(retry - 1)).isFalse();
+		assertThat(this.address.isUsable(retry)).isTrue();
+		this.address.attempt();
+		assertThat(this.address.isUsable(retry)).isFalse();
+		assertThat(this.address.retryNanos()).isEqualTo(EngineEventHandler.NO_DEADLINE);
+		this.address.ended();
+		assertThat(this.address.isUsable(retry)).isTrue();
+		this.address.attempt();
+		this.address.succeeded();
+		this.address.failed("the connection ended at once", retry);
+		assertThat(this.address.isUsable(this.address.retryNanos())).isTrue();
+		assertThat(this.address.snapshot())
+			.isEqualTo(new ClientSnapshot.Address("127.0.0.1:7000", false, 1, 1, "the connection ended at once"));
+		this.address.succeeded();
+		assertThat(this.address.snapshot()).isEqualTo(new ClientSnapshot.Address("127.0.0.1:7000", true, 1, 0, null));
+	}
+
+	@Test
+	void onlyAConnectionThatIsYoungerThanTheLatestFailureProvesSomething() {
+		assertThat(this.address.failedBefore(101)).isFalse();
+		this.address.failed("refused", 100);
+		assertThat(this.address.failedBefore(99)).isFalse();
+		assertThat(this.address.failedBefore(101)).isTrue();
+	}
+
+	/** Clients whose server was restarted do not all come back at the same time. */
+	@Test
+	void pauseDoublesUpToItsMaximumAndHalfOfItIsRandom() {
+		Set<Long> longest = new HashSet<>();
+		for (int i = 0; i < 1000; i++) {
+			Duration pause = Duration.ofMillis(Math.min(100L << Math.min(i, 10), 10_000));
+			this.address.failed("refused", 0);
+			assertThat(this.address.retryNanos()).isBetween(pause.toNanos() / 2, pause.toNanos());
+			longest.add(this.address.retryNanos());
+		}
+		assertThat(longest).hasSizeGreaterThan(100);
+	}
+
+	@Test
+	void addressOfANameThatIsKnownIsNotLookedUp() throws IOException {
+		InetAddress known = InetAddress.getByAddress("known.invalid", new byte[] { 127, 0, 0, 1 });
+		InetSocketAddress requested = new InetSocketAddress(known, 7000);
+		assertThat(address(requested).resolve()).isSameAs(requested);
+		assertThat(address(InetSocketAddress.createUnresolved("127.0.0.1", 7000)).resolve())
+			.isEqualTo(new InetSocketAddress("127.0.0.1", 7000));
 	}
 
 }
