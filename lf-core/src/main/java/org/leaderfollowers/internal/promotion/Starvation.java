@@ -108,8 +108,8 @@ public final class Starvation {
 	/**
 	 * How long the handle set that has been starved for the longest time has been
 	 * starved. Any thread.
+	 * @param nowNanos the time, by the clock of the pool
 	 * @return nanoseconds, or 0 if none is starved
-	 * @return nanoseconds, 0 if none is
 	 */
 	public long longestNanos(long nowNanos) {
 		long longest = 0;
