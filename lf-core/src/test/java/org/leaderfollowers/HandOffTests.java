@@ -337,6 +337,25 @@ class HandOffTests {
 		assertThat(pool.snapshot().leaderlessNanos()).isEqualTo(LEASE.multipliedBy(999).toNanos());
 	}
 
+	/** A pool that is fully used has no leader for moments, which is normal. */
+	@Test
+	void aMomentWithoutALeaderIsNoStarvation() throws Exception {
+		LeaderFollowersPool pool = pool(1, 1, 1);
+		Events events = new Events(pool).known();
+		Thread leader = leader(pool, events);
+		CountDownLatch gate = events.block();
+		assertThat(events.fire()).isEqualTo(leader);
+		this.clock.advance(LEASE.multipliedBy(2));
+		assertThat(pool.snapshot().starvedFor()).isEqualTo(LEASE);
+		gate.countDown();
+		assertThat(leader(pool, events)).isEqualTo(leader);
+		assertThat(pool.snapshot().starvations()).isZero();
+		assertThat(pool.snapshot().leaderlessPeriods()).isOne();
+		assertThat(pool.snapshot().leaderlessNanos()).isEqualTo(LEASE.toNanos());
+		assertThat(pool.snapshot().threadsStarted()).isOne();
+		assertThat(pool.snapshot().threadStartFailures()).isZero();
+	}
+
 	@Test
 	void aPoolThatIsClosedIsNotStarved() throws Exception {
 		LeaderFollowersPool pool = pool(1, 1, 1);
@@ -760,6 +779,13 @@ class HandOffTests {
 		Engine.eventually().until(() -> running(ready).size() == 4);
 		followers(pool, 2, leader(pool, ready.get(0)));
 		assertThat(sharing(pool).threads()).isZero();
+		Duration since = sinceRelief(pool.snapshot());
+		this.clock.advance(LEASE);
+		assertThat(sinceRelief(pool.snapshot())).isEqualTo(since.plus(LEASE));
+	}
+
+	private static Duration sinceRelief(PoolSnapshot snapshot) {
+		return Duration.between(snapshot.handleSets().get(0).sharing().latest().time(), snapshot.time());
 	}
 
 	@Test
