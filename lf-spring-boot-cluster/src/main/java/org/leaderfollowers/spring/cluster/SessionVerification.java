@@ -78,30 +78,52 @@ final class SessionVerification {
 		}
 	}
 
-	/** A timer does not repeat what has failed once. */
+	/** A timer does not repeat a task that has thrown an exception or an error. */
 	static Runnable guarded(Runnable task) {
 		return () -> {
 			try {
 				task.run();
 			}
-			catch (RuntimeException ex) {
-				logger.warn("A periodic task of the directory of sessions has failed, and is repeated later", ex);
+			catch (Throwable ex) {
+				// Usually because memory is short. The next run may succeed.
+				logFailure(ex);
 			}
 		};
 	}
 
+	private static void logFailure(Throwable failure) {
+		try {
+			logger.warn("A periodic task of the directory of sessions has failed, and is repeated later", failure);
+		}
+		catch (Throwable ex) {
+			// Memory may be too short for the line as well.
+		}
+	}
+
 	private void begin() {
 		int taken = this.requested.get();
-		compare().whenComplete((done, failure) -> {
-			if (failure != null) {
-				// Tried again after the next interval, or when the engine has healed.
-				logger.debug("The sessions of this node could not be compared with their entries", failure);
+		boolean begun = false;
+		try {
+			compare().whenComplete((done, failure) -> compared(taken, failure));
+			begun = true;
+		}
+		finally {
+			if (!begun) {
+				// Otherwise no comparison would ever begin again.
+				this.requested.set(0);
 			}
-			if (!this.requested.compareAndSet(taken, 0)) {
-				this.requested.set(1);
-				begin();
-			}
-		});
+		}
+	}
+
+	private void compared(int taken, @Nullable Throwable failure) {
+		if (failure != null) {
+			// Tried again after the next interval, or when the engine has healed.
+			logger.debug("The sessions of this node could not be compared with their entries", failure);
+		}
+		if (!this.requested.compareAndSet(taken, 0)) {
+			this.requested.set(1);
+			begin();
+		}
 	}
 
 	private CompletableFuture<Void> compare() {

@@ -38,6 +38,7 @@ import org.leaderfollowers.spring.session.StaleSessionException;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.get;
 
 /** A node whose engine answers late, not at all or with failures. */
@@ -70,8 +71,14 @@ class ClusterSessionDirectoryTests {
 
 		RuntimeException failure;
 
+		/** Thrown when the sessions are counted or listed. */
+		Error error;
+
 		@Override
 		public List<SessionEntry> held() {
+			if (this.error != null) {
+				throw this.error;
+			}
 			return List.copyOf(this.held.values());
 		}
 
@@ -280,6 +287,19 @@ class ClusterSessionDirectoryTests {
 		this.engine.asked.get(0).future().completeExceptionally(new IllegalStateException("from the test"));
 		assertThat(this.engine.touched).extracting(List::size).containsExactly(200, 200);
 		assertThat(this.engine.values).containsOnlyKeys(this.engine.touched.get(1));
+	}
+
+	/** A timer drops a task that throws. */
+	@Test
+	void theTimerRepeatsWhatFailedWhileMemoryWasShort() {
+		start(LONG, 10);
+		this.holder.held.put("4711", entry("4711", ScriptedEngine.SELF, 5));
+		this.holder.error = new OutOfMemoryError("from the test");
+		assertThatNoException().isThrownBy(this.engine::renew);
+		assertThatNoException().isThrownBy(this.engine::verify);
+		this.holder.error = null;
+		this.engine.verify();
+		assertThat(this.engine.values).containsKey("4711");
 	}
 
 	@Test
