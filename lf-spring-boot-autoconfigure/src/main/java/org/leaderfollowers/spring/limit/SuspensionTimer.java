@@ -85,19 +85,33 @@ final class SuspensionTimer implements AutoCloseable {
 			this.owed = owed;
 		}
 
+		/**
+		 * If it fails, the connection is read again: nothing else would end the
+		 * suspension.
+		 */
 		@Override
 		public void run() {
-			long left = Math.min(this.untilNanos - System.nanoTime(), this.owed.getAsLong());
-			if (left <= 0 || this.connection.isDraining() || !this.connection.isOpen()) {
-				end();
-				return;
-			}
+			boolean goesOn = false;
 			try {
-				schedule(this, Math.min(left, LOOK_NANOS));
+				goesOn = schedulesNextLook();
 			}
 			catch (RejectedExecutionException ex) {
-				end();
+				// The timer is closed.
 			}
+			finally {
+				if (!goesOn) {
+					end();
+				}
+			}
+		}
+
+		private boolean schedulesNextLook() {
+			long left = Math.min(this.untilNanos - System.nanoTime(), this.owed.getAsLong());
+			if (left <= 0 || this.connection.isDraining() || !this.connection.isOpen()) {
+				return false;
+			}
+			schedule(this, Math.min(left, LOOK_NANOS));
+			return true;
 		}
 
 		private void end() {
