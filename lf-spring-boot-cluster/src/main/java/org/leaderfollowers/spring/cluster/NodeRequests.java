@@ -66,7 +66,8 @@ final class NodeRequests {
 		byte[] message = WireForm.of(factory.create(this.nodes.self(), id, deadline));
 		CompletableFuture<Reply> reply = new CompletableFuture<>();
 		this.pending.put(id, new Pending(node, reply));
-		reply.orTimeout(Math.max(1, timeout.toNanos()), TimeUnit.NANOSECONDS)
+		// Before the caller goes on
+		CompletableFuture<Reply> forgotten = reply.orTimeout(Math.max(1, timeout.toNanos()), TimeUnit.NANOSECONDS)
 			.whenComplete((result, failure) -> this.pending.remove(id));
 		if (!this.nodes.isKnown(node)) {
 			// It has left before it was told of this request.
@@ -81,13 +82,14 @@ final class NodeRequests {
 				return null;
 			});
 		}
-		return reply.handle((result, failure) -> {
-			if (unwrap(failure) instanceof TimeoutException) {
+		return forgotten.handle((result, failure) -> {
+			Throwable cause = unwrap(failure);
+			if (cause instanceof TimeoutException) {
 				throw new ExchangeTimeoutException("Node '%s' has not answered within %s".formatted(node, timeout),
-						failure);
+						cause);
 			}
-			if (failure != null) {
-				throw new CompletionException(unwrap(failure));
+			if (cause != null) {
+				throw new CompletionException(cause);
 			}
 			return result;
 		});
