@@ -66,6 +66,8 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 
 	private final ScheduledExecutorService timer;
 
+	private final NodeReceiver.LimitedLog messageLog;
+
 	/** Guarded by this object. */
 	private long latestEpoch;
 
@@ -86,6 +88,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 		this.engine = engine;
 		this.options = options;
 		this.timer = timer;
+		this.messageLog = new NodeReceiver.LimitedLog(logger, clock);
 		this.nodes = new ClusterNodes(engine, options.lease(), options.timeout(), clock, this::open, this::left,
 				this::healed);
 		this.requests = new NodeRequests(engine, this.nodes);
@@ -108,7 +111,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 			throw new IllegalStateException("The directory of sessions is used already: a process is one node");
 		}
 		this.holder = ofThisNode;
-		this.receiver = new NodeReceiver(this.engine, this.nodes, ofThisNode);
+		this.receiver = new NodeReceiver(this.engine, this.nodes, ofThisNode, this.messageLog);
 		this.verification = new SessionVerification(this, ofThisNode, this.engine, this.options);
 		this.nodes.start(this.engine.start(this.options.nodeName(), this));
 		CompletableFuture<Void> joined = renew();
@@ -160,7 +163,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 			}
 		}
 		catch (RuntimeException ex) {
-			logger.warn("A message of another node could not be read", ex);
+			this.messageLog.warn("A message of another node could not be read", ex);
 		}
 	}
 
@@ -313,10 +316,9 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 	public CompletableFuture<Delivery> send(SessionEntry to, ByteBuffer message, Duration timeout) {
 		return request(to, timeout,
 				(sender, id, deadline) -> new Send(sender, id, deadline, to.name(), to.epoch(), message))
-			.thenApply((payload) -> {
-				int outcome = payload.getInt();
-				return (outcome < Delivery.values().length) ? Delivery.values()[outcome] : Delivery.UNKNOWN;
-			});
+			.thenApply(ByteBuffer::getInt)
+			.thenApply(
+					(outcome) -> (outcome < Delivery.values().length) ? Delivery.values()[outcome] : Delivery.UNKNOWN);
 	}
 
 	@Override

@@ -4,6 +4,8 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -41,6 +43,8 @@ final class NodeReceiver {
 
 	private final SessionHolder holder;
 
+	private final LimitedLog failureLog;
+
 	/**
 	 * The deadlines of the requests that were received, so that none is done twice even
 	 * if the engine delivers it twice.
@@ -50,10 +54,11 @@ final class NodeReceiver {
 	private record Request(String sender, long id) {
 	}
 
-	NodeReceiver(ClusterEngine engine, ClusterNodes nodes, SessionHolder holder) {
+	NodeReceiver(ClusterEngine engine, ClusterNodes nodes, SessionHolder holder, LimitedLog failureLog) {
 		this.engine = engine;
 		this.nodes = nodes;
 		this.holder = holder;
+		this.failureLog = failureLog;
 	}
 
 	/** Does not block, as the threads of the engine require. */
@@ -88,7 +93,7 @@ final class NodeReceiver {
 				reply(message, Outcome.INEXPRESSIBLE, String.valueOf(ex.getMessage()), EMPTY);
 			}
 			catch (RuntimeException ex) {
-				logger.warn("A message of node '%s' could not be handled".formatted(message.sender()), ex);
+				this.failureLog.warn("A message of node '%s' could not be handled".formatted(message.sender()), ex);
 				reply(message, Outcome.REJECTED, String.valueOf(ex.getMessage()), EMPTY);
 			}
 		}
@@ -156,6 +161,59 @@ final class NodeReceiver {
 	void forget() {
 		long now = this.nodes.engineMillis();
 		this.received.values().removeIf((deadline) -> deadline < now);
+	}
+
+	/**
+	 * Logs one warning per interval, so that messages of a broken node cannot fill a
+	 * disk. The others are logged at {@code DEBUG} and counted. Any thread.
+	 */
+	static final class LimitedLog {
+
+		static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+		private final Log logger;
+
+		private final LongSupplier clock;
+
+		private long nextNanos;
+
+		private long heldBack;
+
+		/**
+		 * Creates a limit that lets the first warning through.
+		 * @param clock tells the time as {@link System#nanoTime()} does
+		 */
+		LimitedLog(Log logger, LongSupplier clock) {
+			this.logger = logger;
+			this.clock = clock;
+			this.nextNanos = clock.getAsLong();
+		}
+
+		void warn(String message, Throwable failure) {
+			long before = heldBack();
+			if (before < 0) {
+				this.logger.debug(message, failure);
+			}
+			else {
+				this.logger.warn(
+						(before > 0) ? "%s (%d more since the last such line)".formatted(message, before) : message,
+						failure);
+			}
+		}
+
+		/** Returns how many warnings were held back, or -1 if the next one is, too. */
+		private synchronized long heldBack() {
+			long now = this.clock.getAsLong();
+			if (now - this.nextNanos < 0) {
+				this.heldBack++;
+				return -1;
+			}
+			this.nextNanos = now + INTERVAL_NANOS;
+			long before = this.heldBack;
+			this.heldBack = 0;
+			return before;
+		}
+
 	}
 
 }

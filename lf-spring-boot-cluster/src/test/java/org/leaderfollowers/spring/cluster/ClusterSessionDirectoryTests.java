@@ -15,6 +15,7 @@ import java.util.stream.IntStream;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.Connection;
@@ -35,6 +36,9 @@ import org.leaderfollowers.spring.session.SessionEntry;
 import org.leaderfollowers.spring.session.SessionHolder;
 import org.leaderfollowers.spring.session.SessionNode;
 import org.leaderfollowers.spring.session.StaleSessionException;
+
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -719,6 +723,20 @@ class ClusterSessionDirectoryTests {
 		this.engine.receiver.receive(WireForm.of(new TakenOver("north", 0, Long.MAX_VALUE, successor)));
 		assertThat(this.holder.successors).containsExactly(successor);
 		assertThat(this.engine.sent).isEmpty();
+	}
+
+	@Test
+	@ExtendWith(OutputCaptureExtension.class)
+	void damagedMessagesDoNotFloodTheLog(CapturedOutput output) {
+		start(LONG, 10);
+		for (int i = 0; i < 100; i++) {
+			this.directory.receive(new byte[] { WireForm.FORMAT });
+		}
+		this.engine.pass(Duration.ofNanos(NodeReceiver.LimitedLog.INTERVAL_NANOS));
+		this.directory.receive(new byte[] { WireForm.FORMAT });
+		assertThat(output.getOut().lines().filter((line) -> line.contains("WARN"))).satisfiesExactly(
+				(first) -> assertThat(first).endsWith("could not be read"),
+				(second) -> assertThat(second).endsWith("could not be read (99 more since the last such line)"));
 	}
 
 	@Test
