@@ -84,7 +84,7 @@ final class RedisClusterEngine implements ClusterEngine {
 			local nodes = {}
 			for _, node in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf')) do
 			  nodes[#nodes + 1] = node
-			  nodes[#nodes + 1] = redis.call('HGET', KEYS[2], node)
+			  nodes[#nodes + 1] = redis.call('HGET', KEYS[2], node) or ''
 			end
 			return nodes
 			""");

@@ -87,8 +87,13 @@ final class WireForm {
 		});
 	}
 
+	/**
+	 * Returns 0 if the description is damaged or of a newer version. It must not prevent
+	 * this node from seeing the others.
+	 */
 	static int sessionsOfNode(byte[] bytes) {
-		return read(bytes, (in) -> (in.readByte() == FORMAT) ? in.readInt() : 0);
+		boolean isKnown = bytes.length >= 1 + Integer.BYTES && bytes[0] == FORMAT;
+		return isKnown ? ByteBuffer.wrap(bytes).getInt(1) : 0;
 	}
 
 	// Messages

@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -396,6 +397,17 @@ class ClusterSessionDirectoryTests {
 		this.engine.nodes.put("east", NODE);
 		assertThat(get(this.directory.claim(claim("new"))).takeovers()).isEqualTo(1);
 		assertThat(get(this.directory.claim(claim("gone"))).takeovers()).isZero();
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 0, 1, 4 })
+	void aDamagedDescriptionHidesNoNode(int length) {
+		start(LONG, 10);
+		this.engine.nodes.put("damaged", Arrays.copyOf(NODE, length));
+		this.engine.nodes.put("east", NODE);
+		this.engine.renew();
+		assertThat(this.directory.nodes()).extracting(SessionNode::id)
+			.containsExactly(ScriptedEngine.SELF, "damaged", "east", "north", "south");
 	}
 
 	@Test

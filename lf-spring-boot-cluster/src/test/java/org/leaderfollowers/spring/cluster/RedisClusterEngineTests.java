@@ -105,6 +105,25 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 		}
 	}
 
+	/** Redis may evict one key of several. */
+	@Test
+	void aNodeWhoseDescriptionIsMissingIsLive() {
+		String cluster = "test-" + UUID.randomUUID();
+		ClusterEngine engine = engine(redis.port(), cluster);
+		LettuceConnectionFactory connections = new LettuceConnectionFactory("127.0.0.1", redis.port());
+		try {
+			String id = engine.start("north", new Inbox());
+			get(engine.renew(bytes("node"), LONG));
+			connections.start();
+			connections.getConnection().keyCommands().del(bytes("lf:{" + cluster + "}:nodes"));
+			assertThat(get(engine.nodes()).get(id)).isEmpty();
+		}
+		finally {
+			connections.destroy();
+			engine.stop();
+		}
+	}
+
 	@Test
 	void aCommandWhoseReplyIsLostIsNotRepeated() {
 		try (TcpProxy proxy = new TcpProxy(redis.port())) {
