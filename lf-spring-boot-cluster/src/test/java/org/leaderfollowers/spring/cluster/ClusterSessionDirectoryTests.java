@@ -146,6 +146,16 @@ class ClusterSessionDirectoryTests {
 		this.engine.asked.forEach((asked) -> AbstractClusterEngineTests.assertFails(asked.future()));
 	}
 
+	@Test
+	void aDirectoryIsThatOfOneNodeAndStopsWithIt() {
+		start(LONG, 10);
+		assertThatExceptionOfType(IllegalStateException.class).isThrownBy(() -> this.directory.start(this.holder))
+			.withMessageContaining("a process is one node");
+		assertThat(this.engine.timer).hasSize(2);
+		this.directory.stop();
+		assertThat(this.engine.stopped).containsExactly("timer", "engine");
+	}
+
 	// The engine does not answer
 
 	@Test
@@ -385,6 +395,7 @@ class ClusterSessionDirectoryTests {
 		SessionEntry own = get(this.directory.claim(claim("4711")));
 		assertThat(own.takeovers()).isEqualTo(1);
 		assertThat(this.engine.sentTo).containsExactly("north");
+		assertThat(this.engine.sent.get(0).deadline()).as("never too late").isEqualTo(Long.MAX_VALUE);
 		assertThat(get(this.directory.claim(claim("4711"))).epoch()).isGreaterThan(own.epoch());
 		assertThat(this.engine.sentTo).as("not itself").containsExactly("north");
 	}
@@ -461,10 +472,14 @@ class ClusterSessionDirectoryTests {
 	@Test
 	void anIsolatedNodeAsksNobody() {
 		start(LONG, 10);
+		SessionEntry cached = register("4712", "north");
+		assertThat(get(this.directory.locate("4712"))).isEqualTo(cached);
+		this.engine.read.clear();
 		this.engine.pass(Duration.ofSeconds(10));
 		SessionEntry first = get(this.directory.claim(claim("4711")));
 		assertThat(get(this.directory.claim(claim("4711"))).epoch()).isGreaterThan(first.epoch());
 		failure(this.directory.find("4711"), ExchangeRejectedException.class);
+		failure(this.directory.locate("4712"), ExchangeRejectedException.class);
 		failure(this.directory.send(entry("4711", "north", 5), bytes("x"), LONG), ExchangeRejectedException.class);
 		assertThat(get(this.directory.broadcast(null, Map.of(), LONG))).isEqualTo(new SessionBroadcast(0, 0, 0, 2));
 		assertThat(this.engine.read).isEmpty();
@@ -485,6 +500,19 @@ class ClusterSessionDirectoryTests {
 		this.engine.pass(Duration.ofSeconds(10));
 		this.engine.renew();
 		assertThat(this.engine.written).containsExactly(held);
+	}
+
+	@Test
+	void aLoginOfAnIsolatedNodeIsRegisteredAlthoughItIsCompletedAfterwards() {
+		start(LONG, 10);
+		this.engine.pass(Duration.ofSeconds(10));
+		SessionEntry own = get(this.directory.claim(claim("4711")));
+		this.engine.renew();
+		this.holder.held.put("4711", own);
+		assertThat(this.engine.written).isEmpty();
+		assertThat(this.engine.soon).hasSize(1);
+		this.engine.soon.get(0).run();
+		assertThat(this.engine.written).containsExactly(own);
 	}
 
 	// The cache
@@ -510,15 +538,30 @@ class ClusterSessionDirectoryTests {
 		this.engine.receiver.healed();
 		get(this.directory.locate("4711"));
 		assertThat(this.engine.read).as("after a healing").hasSize(2);
+		SessionEntry own = get(this.directory.claim(claim("4711")));
+		assertThat(get(this.directory.locate("4711"))).as("after a login here").isEqualTo(own);
+		this.engine.read.clear();
+		register("4711", "north");
+		get(this.directory.locate("4711"));
+		get(this.directory.locate("4711"));
+		assertThat(this.engine.read).as("remembered").hasSize(1);
 		CompletableFuture<Delivery> sent = this.directory.send(entry, bytes("x"), LONG);
 		reply(Outcome.STALE, "");
 		failure(sent, StaleSessionException.class);
 		get(this.directory.locate("4711"));
-		assertThat(this.engine.read).as("after a failure").hasSize(3);
+		assertThat(this.engine.read).as("after a failure").hasSize(2);
 		this.engine.nodes.remove("north");
 		this.engine.renew();
 		assertThat(get(this.directory.locate("4711"))).isNull();
-		assertThat(this.engine.read).as("after the node has left").hasSize(4);
+		assertThat(this.engine.read).as("after the node has left").hasSize(3);
+	}
+
+	@Test
+	void afterAHealingTheOthersAreLookedFor() {
+		start(LONG, 10);
+		this.engine.nodes.remove("north");
+		this.engine.receiver.healed();
+		assertThat(this.directory.nodes()).extracting(SessionNode::id).containsExactly(ScriptedEngine.SELF, "south");
 	}
 
 	// Requests to other nodes
@@ -620,7 +663,11 @@ class ClusterSessionDirectoryTests {
 	// Requests of other nodes
 
 	private void receive(long id, long deadline) {
-		this.engine.receiver.receive(WireForm.of(new Send("north", id, deadline, "4711", 5, bytes("command " + id))));
+		receive("north", id, deadline);
+	}
+
+	private void receive(String sender, long id, long deadline) {
+		this.engine.receiver.receive(WireForm.of(new Send(sender, id, deadline, "4711", 5, bytes("command " + id))));
 	}
 
 	private Reply lastReply() {
@@ -641,8 +688,10 @@ class ClusterSessionDirectoryTests {
 		receive(1, this.engine.millis);
 		receive(2, this.engine.millis - 1);
 		receive(3, this.engine.millis + 1);
-		assertThat(this.holder.device.received).containsExactly("command 1", "command 3");
-		assertThat(this.engine.sent).extracting(NodeMessage::id).containsExactly(1L, 3L);
+		receive("south", 3, this.engine.millis);
+		assertThat(this.holder.device.received).as("each node counts its own requests")
+			.containsExactly("command 1", "command 3", "command 3");
+		assertThat(this.engine.sent).extracting(NodeMessage::id).containsExactly(1L, 3L, 3L);
 		assertThat(lastReply().outcome()).isEqualTo(Outcome.DONE);
 	}
 
@@ -903,6 +952,21 @@ class ClusterSessionDirectoryTests {
 		this.engine.asked.get(1).answer();
 		this.engine.asked.get(0).answer();
 		this.engine.pass(Duration.ofSeconds(9));
+		assertThat(this.directory.problem()).isNull();
+		this.engine.pass(Duration.ofSeconds(1));
+		assertThat(this.directory.problem()).isNotNull();
+	}
+
+	/** The engine may have begun to count when it was asked. */
+	@Test
+	void aLeaseCountsFromTheQuestionRatherThanTheAnswer() {
+		start(LONG, 10);
+		this.engine.silent.add("renew");
+		this.engine.pass(Duration.ofSeconds(5));
+		this.engine.renew();
+		this.engine.pass(Duration.ofSeconds(4));
+		this.engine.asked.get(0).answer();
+		this.engine.pass(Duration.ofSeconds(5));
 		assertThat(this.directory.problem()).isNull();
 		this.engine.pass(Duration.ofSeconds(1));
 		assertThat(this.directory.problem()).isNotNull();

@@ -64,6 +64,9 @@ final class ScriptedEngine implements ClusterEngine {
 	/** What the timer does once. */
 	final List<Runnable> soon = new ArrayList<>();
 
+	/** What was stopped, in order. */
+	final List<String> stopped = new ArrayList<>();
+
 	ClusterEngine.Receiver receiver;
 
 	/** An operation that can be answered later. */
@@ -86,7 +89,11 @@ final class ScriptedEngine implements ClusterEngine {
 					if (method.getName().equals("schedule")) {
 						this.soon.add((Runnable) arguments[0]);
 					}
-					return method.getName().equals("shutdownNow") ? List.of() : null;
+					if (method.getName().equals("shutdownNow")) {
+						this.stopped.add("timer");
+						return List.of();
+					}
+					return null;
 				});
 		return new ClusterSessionDirectory(this,
 				new ClusterOptions(SELF, Duration.ofSeconds(10), Duration.ofMinutes(1), timeout, maxCachedNames),
@@ -131,6 +138,7 @@ final class ScriptedEngine implements ClusterEngine {
 
 	@Override
 	public void stop() {
+		this.stopped.add("engine");
 	}
 
 	@Override

@@ -85,6 +85,17 @@ class WireFormTests {
 			.isEqualTo(new NodeMessage.Unknown("north@1", message.id(), message.id() != 0));
 	}
 
+	@Test
+	void whatOnlyALaterVersionKnowsIsUnderstoodInPart() {
+		byte[] reply = WireForm.of(new Reply("north@1", 1, 2, Reply.Outcome.INEXPRESSIBLE, "detail", bytes("")));
+		replaceFirst(reply, Reply.Outcome.INEXPRESSIBLE.ordinal(), 99);
+		assertThat(WireForm.message(reply))
+			.isEqualTo(new Reply("north@1", 1, 2, Reply.Outcome.LOST, "detail", bytes("")));
+		byte[] node = WireForm.ofNode(42);
+		node[0] = 2;
+		assertThat(WireForm.sessionsOfNode(node)).isZero();
+	}
+
 	/** It appears in the log, so it must not forge lines there. */
 	@Test
 	void aSenderThatIsNotPrintableIsRefused() {
