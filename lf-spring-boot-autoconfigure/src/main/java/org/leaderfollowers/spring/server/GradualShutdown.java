@@ -94,12 +94,14 @@ record GradualShutdown(@Nullable CloseRate rate, Duration timeout) {
 	}
 
 	private void drain(ManagedServer server, Duration limit, AtomicBoolean drained, Runnable ended) {
+		boolean complete = false;
 		try {
-			if (!drain(server.current(), limit)) {
-				drained.set(false);
-			}
+			complete = drain(server.current(), limit);
 		}
 		finally {
+			if (!complete) {
+				drained.set(false);
+			}
 			ended.run();
 		}
 	}

@@ -9,6 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -22,6 +24,7 @@ import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.Server;
+import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.UdpServer;
 import org.leaderfollowers.spring.LineClient;
@@ -36,6 +39,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /**
@@ -72,14 +76,19 @@ class GradualShutdownTests {
 
 	}
 
-	private TcpServer server(int connections) throws Exception {
+	private TcpServer server(MessageHandler handler) {
 		TcpServer server = TcpServer.builder(this.pool)
 			.address(InetAddress.getLoopbackAddress())
 			.port(0)
 			.framing(Framing.line())
-			.handler(new Guest())
+			.handler(handler)
 			.build();
 		server.start();
+		return server;
+	}
+
+	private TcpServer server(int connections) throws Exception {
+		TcpServer server = server(new Guest());
 		for (int i = 0; i < connections; i++) {
 			connect(server.port());
 		}
@@ -125,23 +134,95 @@ class GradualShutdownTests {
 	}
 
 	@Test
+	void allServersBeginToDrainBeforeTheCallingThreadWaits(CapturedOutput output) throws Exception {
+		TcpServer second = server(1);
+		CountDownLatch received = new CountDownLatch(1);
+		TcpServer first = server((connection, message) -> {
+			received.countDown();
+			Awaitility.await()
+				.atMost(Duration.ofSeconds(30))
+				.until(() -> second.snapshot().state() == ServerSnapshot.State.DRAINING);
+			connection.send(message);
+		});
+		try (LineClient client = new LineClient(first.port())) {
+			client.send("request");
+			assertThat(received.await(60, TimeUnit.SECONDS)).isTrue();
+			drainWithoutThreads(Duration.ofMinutes(2), first, second);
+			assertThat(client.read()).isEqualTo("request");
+		}
+		assertThat(output).contains("Graceful shutdown complete");
+	}
+
+	@Test
+	void theCallingThreadWaitsForALimitedTime(CapturedOutput output) throws Exception {
+		CountDownLatch received = new CountDownLatch(1);
+		CountDownLatch open = new CountDownLatch(1);
+		TcpServer server = server((connection, message) -> {
+			received.countDown();
+			open.await();
+		});
+		try (LineClient client = new LineClient(server.port())) {
+			client.send("request");
+			assertThat(received.await(60, TimeUnit.SECONDS)).isTrue();
+			drainWithoutThreads(Duration.ofMillis(10), server);
+		}
+		finally {
+			open.countDown();
+		}
+		assertThat(output).contains("Graceful shutdown aborted with one or more connections still open");
+	}
+
+	@Test
+	void nobodyIsWaitedForWithoutServers() {
+		drainWithoutThreads(Duration.ofMinutes(2));
+	}
+
+	private void drainWithoutThreads(Duration timeout, Server... servers) {
+		AtomicBoolean ended = new AtomicBoolean();
+		new GradualShutdown(null, timeout).drain(
+				Stream.of(servers).map((server) -> ManagedServer.ofBean("server", server)).toList(),
+				() -> ended.set(true), (name, task, otherwise) -> otherwise.run());
+		assertThat(ended).isTrue();
+	}
+
+	@Test
+	void aDrainThatFailsDoesNotHoldUpTheShutdown(CapturedOutput output) throws Exception {
+		AtomicBoolean ended = new AtomicBoolean();
+		// Four fifths of this time cannot be computed.
+		new GradualShutdown(CloseRate.of("1/s"), Duration.ofSeconds(Long.MAX_VALUE)).drain(
+				List.of(ManagedServer.ofBean("server", server(0))), () -> ended.set(true),
+				(name, task, otherwise) -> assertThatExceptionOfType(ArithmeticException.class).isThrownBy(task::run));
+		assertThat(ended).isTrue();
+		assertThat(output).contains("Graceful shutdown aborted").doesNotContain("Graceful shutdown complete");
+	}
+
+	@Test
+	void connectionsThatFailedBeforeTheShutdownAreNotReported(CapturedOutput output) throws Exception {
+		TcpServer server = server(0);
+		try (Socket client = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
+			client.setSoLinger(true, 0);
+			client.getOutputStream().write("hello\n".getBytes(StandardCharsets.US_ASCII));
+			assertThat(client.getInputStream().read()).isEqualTo('h');
+		}
+		Awaitility.await()
+			.atMost(Duration.ofSeconds(60))
+			.until(() -> Long.valueOf(1).equals(server.snapshot().closedConnections().get(CloseReason.IO_ERROR)));
+		drainWithoutThreads(Duration.ofMinutes(2), server);
+		assertThat(output).contains("Graceful shutdown complete: all messages received were handled");
+	}
+
+	@Test
 	void shutdownDoesNotClaimThatAFailedConnectionGotItsReplies(CapturedOutput output) throws Exception {
 		CountDownLatch received = new CountDownLatch(1);
 		CountDownLatch gone = new CountDownLatch(1);
-		TcpServer server = TcpServer.builder(this.pool)
-			.address(InetAddress.getLoopbackAddress())
-			.port(0)
-			.framing(Framing.line())
-			.handler((connection, message) -> {
-				received.countDown();
-				gone.await();
-				// The first write may not notice the reset yet.
-				for (int i = 0; i < 1000 && connection.isOpen(); i++) {
-					connection.send(ByteBuffer.wrap(new byte[1000]));
-				}
-			})
-			.build();
-		server.start();
+		TcpServer server = server((connection, message) -> {
+			received.countDown();
+			gone.await();
+			// The first write may not notice the reset yet.
+			for (int i = 0; i < 1000 && connection.isOpen(); i++) {
+				connection.send(ByteBuffer.wrap(new byte[1000]));
+			}
+		});
 		CountDownLatch end = new CountDownLatch(1);
 		try (Socket client = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
 			client.getOutputStream().write("request\n".getBytes(StandardCharsets.US_ASCII));
