@@ -14,9 +14,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServiceClass;
+import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -25,6 +28,7 @@ import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationEvent;
@@ -159,6 +163,37 @@ class EventTests {
 				}
 				assertThat(this.heard).hasSize(1);
 			});
+	}
+
+	/** The configuration of its bean has started it, and its pool is no bean. */
+	@Test
+	void serverThatRunsAlreadyIsNotPublishedAsStartedButItsPoolIsWatched(CapturedOutput output) {
+		CountDownLatch open = new CountDownLatch(1);
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().name("own").threads(1, 1).build();
+				TcpServer server = TcpServer.builder(pool)
+					.name("early")
+					.port(0)
+					.framing(Framing.line())
+					.handler((connection, message) -> {
+						assertThat(open.await(60, TimeUnit.SECONDS)).isTrue();
+						connection.send(message);
+					})
+					.build()) {
+			server.start();
+			this.contextRunner.withBean(ServerListener.class)
+				.withBean(StarvationListener.class)
+				.withBean("early", TcpServer.class, () -> server)
+				.run((context) -> {
+					assertThat(this.heard).containsExactly("ServerStartedEvent[server=default]");
+					try (LineClient client = new LineClient(server.port())) {
+						client.send("block");
+						Awaitility.await().untilAsserted(() -> assertThat(this.heard).contains("starved own"));
+						open.countDown();
+						assertThat(client.read()).isEqualTo("block");
+					}
+				});
+		}
+		assertThat(output).contains("Server 'default' started").doesNotContain("Server 'early' started");
 	}
 
 	@Test

@@ -42,13 +42,14 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 class ReadinessTests {
 
 	@Test
-	void readinessGoesDownWhileTheServersAreServing() {
+	void readinessGoesDownWhileTheServersAreServing(CapturedOutput output) {
 		Probe probe;
 		try (ConfigurableApplicationContext context = run()) {
 			assertThat(readiness(context)).isEqualTo(ReadinessState.ACCEPTING_TRAFFIC);
 			probe = context.getBean(Probe.class);
 		}
 		assertThat(probe.seen).containsExactly("ACCEPTING_TRAFFIC RUNNING hello", "REFUSING_TRAFFIC RUNNING hello");
+		assertThat(output).as("without a delay").doesNotContain("Serving for another");
 	}
 
 	@Test
@@ -64,6 +65,9 @@ class ReadinessTests {
 	@Test
 	void readinessThatTheApplicationTookDownStaysDown() {
 		try (ConfigurableApplicationContext context = run()) {
+			context.stop();
+			context.start();
+			assertThat(readiness(context)).isEqualTo(ReadinessState.ACCEPTING_TRAFFIC);
 			AvailabilityChangeEvent.publish(context, ReadinessState.REFUSING_TRAFFIC);
 			context.stop();
 			context.start();
@@ -89,6 +93,20 @@ class ReadinessTests {
 			closing.join(Duration.ofSeconds(60).toMillis());
 			assertThat(closing.isAlive()).isFalse();
 		}
+	}
+
+	@Test
+	void nobodyIsWaitedForWhenTheServersHaveStopped() {
+		Probe probe;
+		try (ConfigurableApplicationContext context = run("lf.shutdown.delay=25s")) {
+			LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
+			servers.drain("default", Duration.ofMinutes(1), "");
+			Awaitility.await()
+				.atMost(Duration.ofSeconds(60))
+				.until(() -> servers.get("default").snapshot().state() == ServerSnapshot.State.STOPPED);
+			probe = context.getBean(Probe.class);
+		}
+		assertThat(probe.seen).containsExactly("ACCEPTING_TRAFFIC RUNNING hello");
 	}
 
 	@Test
@@ -172,6 +190,10 @@ class ReadinessTests {
 		@EventListener
 		void on(AvailabilityChangeEvent<ReadinessState> event) throws Exception {
 			ServerSnapshot server = this.servers.get("default").snapshot();
+			if (server.state() == ServerSnapshot.State.STOPPED) {
+				this.seen.add(event.getState() + " STOPPED");
+				return;
+			}
 			try (LineClient client = new LineClient(server.port())) {
 				this.seen.add(event.getState() + " " + server.state() + " " + client.ask("hello"));
 			}

@@ -1,0 +1,72 @@
+package org.leaderfollowers.spring.server;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
+
+import org.assertj.core.api.InstanceOfAssertFactories;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.leaderfollowers.ServerSnapshot;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Tests for {@link DrainThreads}. */
+@Timeout(120)
+class DrainThreadsTests {
+
+	private final DrainThreads drains = new DrainThreads();
+
+	private final CountDownLatch open = new CountDownLatch(1);
+
+	@AfterEach
+	void end() throws Exception {
+		this.open.countDown();
+		for (Thread thread : this.drains.others()) {
+			thread.join();
+		}
+	}
+
+	private void start(Supplier<ServerSnapshot> begin) {
+		this.drains.start("lf-drain-test", begin, () -> {
+			try {
+				this.open.await();
+			}
+			catch (InterruptedException ex) {
+				Thread.currentThread().interrupt();
+			}
+		});
+	}
+
+	private static boolean isRunning() {
+		return Thread.getAllStackTraces()
+			.keySet()
+			.stream()
+			.anyMatch((thread) -> thread.getName().equals("lf-drain-test"));
+	}
+
+	@Test
+	void theThreadStartsWhenTheDrainHasBegun() {
+		start(() -> {
+			assertThat(isRunning()).isFalse();
+			return null;
+		});
+		assertThat(isRunning()).isTrue();
+	}
+
+	@Test
+	void threadsAreKnownUntilTheyEndAndDoNotKeepTheVirtualMachineAlive() throws Exception {
+		start(() -> null);
+		assertThat(this.drains.others()).singleElement().satisfies((thread) -> assertThat(thread.isDaemon()).isTrue());
+		Thread first = this.drains.others().get(0);
+		this.open.countDown();
+		first.join();
+		assertThat(this.drains.others()).isEmpty();
+		start(() -> null);
+		assertThat(this.drains).extracting("threads")
+			.asInstanceOf(InstanceOfAssertFactories.LIST)
+			.as("those that have ended are forgotten")
+			.hasSize(1);
+	}
+
+}
