@@ -136,6 +136,16 @@ class EvacuationTests {
 	}
 
 	@Test
+	void anotherRateNeedsNoOtherThread() throws Exception {
+		connect(2);
+		assertThat(evacuate("1/h").statusCode()).isEqualTo(200);
+		assertThat(evacuate("2/h").statusCode()).isEqualTo(200);
+		assertThat(Thread.getAllStackTraces().keySet())
+			.filteredOn((thread) -> thread.getName().equals("lf-evacuation-default"))
+			.hasSize(1);
+	}
+
+	@Test
 	void theShutdownEndsTheEvacuation(CapturedOutput output) throws Exception {
 		connect(3);
 		assertThat(evacuate("1/h").statusCode()).isEqualTo(200);

@@ -149,6 +149,7 @@ class LeaderFollowersAutoConfigurationTests {
 				LeaderFollowersPools pools = context.getBean(LeaderFollowersPools.class);
 				assertThat(pools.get("default")).isSameAs(context.getBean("myPool"));
 				assertThat(pools.get("other")).isSameAs(context.getBean("otherPool"));
+				assertThat(pools.names()).containsExactly("default", "other");
 				assertThat(context.getBean(LeaderFollowersServers.class).get("default").pool())
 					.isSameAs(context.getBean("myPool"));
 				assertThat(ask(context, "default", "hello")).isEqualTo("hello");

@@ -1,6 +1,9 @@
 package org.leaderfollowers.spring.server;
 
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 import org.assertj.core.api.InstanceOfAssertFactories;
@@ -52,6 +55,13 @@ class DrainThreadsTests {
 			return null;
 		});
 		assertThat(isRunning()).isTrue();
+	}
+
+	@Test
+	void aThreadThatStopsTheServersDoesNotWaitForItself() throws Exception {
+		CompletableFuture<List<Thread>> others = new CompletableFuture<>();
+		this.drains.start("lf-drain-test", () -> null, () -> others.complete(this.drains.others()));
+		assertThat(others.get(60, TimeUnit.SECONDS)).isEmpty();
 	}
 
 	@Test

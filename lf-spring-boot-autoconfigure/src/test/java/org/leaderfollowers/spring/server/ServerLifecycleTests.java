@@ -13,10 +13,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
+import org.junit.jupiter.api.condition.JRE;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.Framing;
+import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
@@ -29,9 +32,11 @@ import org.leaderfollowers.spring.event.ServerStoppedEvent;
 
 import org.springframework.boot.Banner;
 import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.autoconfigure.context.LifecycleAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationListener;
@@ -42,6 +47,9 @@ import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.willAnswer;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests for {@link ServerStartStopLifecycle} and {@link ServerGracefulShutdownLifecycle},
@@ -75,6 +83,15 @@ class ServerLifecycleTests {
 					"Server 'default' started on port %d of 127.0.0.1 (framing 'line', handler 'echo', pool 'default')"
 						.formatted(port(context)));
 		}
+	}
+
+	@Test
+	@EnabledForJreRange(min = JRE.JAVA_21)
+	void startTellsThatThePoolsOfServersKeepTheirThreads(CapturedOutput output) {
+		run(Parent.class, "spring.threads.virtual.enabled=true").close();
+		assertThat(output).as("without a server").doesNotContain("Virtual threads are enabled");
+		run(Echo.class, "spring.threads.virtual.enabled=true", "lf.server.port=0").close();
+		assertThat(output).contains("Virtual threads are enabled, but the pools of the servers keep");
 	}
 
 	@Test
@@ -173,6 +190,19 @@ class ServerLifecycleTests {
 	}
 
 	@Test
+	void theParentKnowsThePortToo() {
+		try (ConfigurableApplicationContext parent = new SpringApplicationBuilder(Parent.class)
+			.web(WebApplicationType.NONE)
+			.run();
+				ConfigurableApplicationContext child = new SpringApplicationBuilder(Autoconfigured.class, Echo.class)
+					.parent(parent)
+					.web(WebApplicationType.NONE)
+					.run("--lf.server.port=0")) {
+			assertThat(port(parent)).isEqualTo(port(child));
+		}
+	}
+
+	@Test
 	void contextCanBeStoppedAndStartedAgain() throws Exception {
 		try (ConfigurableApplicationContext context = run(Echo.class, "lf.server.port=0")) {
 			Server first = context.getBean(LeaderFollowersServers.class).get("default");
@@ -218,6 +248,34 @@ class ServerLifecycleTests {
 	}
 
 	@Test
+	void mistakesAreFoundBeforeAnythingIsStarted() {
+		AtomicBoolean started = new AtomicBoolean();
+		SmartLifecycle other = mock(SmartLifecycle.class);
+		given(other.isAutoStartup()).willReturn(true);
+		given(other.getPhase()).willReturn(Integer.MIN_VALUE);
+		willAnswer((call) -> {
+			started.set(true);
+			return null;
+		}).given(other).start();
+		new ApplicationContextRunner().withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class))
+			.withUserConfiguration(ServerBean.class)
+			.withBean("other", SmartLifecycle.class, () -> other)
+			.run((context) -> assertThat(started).isTrue());
+		started.set(false);
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().build()) {
+			new ApplicationContextRunner()
+				.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class))
+				.withUserConfiguration(ServerBean.class)
+				.withBean("second", TcpServer.class, () -> server(pool, "default", 0))
+				.withBean("other", SmartLifecycle.class, () -> other)
+				.run((context) -> assertThat(context).getFailure()
+					.rootCause()
+					.hasMessageContaining("There are two servers named 'default'"));
+		}
+		assertThat(started).isFalse();
+	}
+
+	@Test
 	void portInUseFailsTheStartAndStopsTheOthers(CapturedOutput output) throws IOException {
 		try (ServerSocket taken = new ServerSocket(0)) {
 			assertThatExceptionOfType(Exception.class)
@@ -235,6 +293,40 @@ class ServerLifecycleTests {
 			assertRefused(first);
 		}
 		assertNoThreads();
+	}
+
+	@Test
+	void eitherAllServersStartOrNone(CapturedOutput output) throws IOException {
+		try (ServerSocket taken = new ServerSocket(0);
+				LeaderFollowersPool pool = LeaderFollowersPool.builder().build()) {
+			LeaderFollowersServers servers = LeaderFollowersServers.builder()
+				.bean("first", server(pool, "first", 0))
+				.bean("second", server(pool, "second", taken.getLocalPort()))
+				.build();
+			assertThatExceptionOfType(ServerBindException.class).isThrownBy(() -> servers.start((server) -> {
+			}));
+			assertThat(output).contains("Server 'first' started");
+			assertThat(servers.get("first").snapshot().state()).isEqualTo(ServerSnapshot.State.STOPPED);
+		}
+	}
+
+	@Test
+	void theLastServerIsStoppedFirst(CapturedOutput output) {
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().build()) {
+			LeaderFollowersServers servers = LeaderFollowersServers.builder()
+				.bean("first", server(pool, "first", 0))
+				.bean("second", server(pool, "second", 0))
+				.build();
+			servers.start((server) -> {
+			});
+			servers.stop();
+		}
+		assertThat(output).containsSubsequence("Server 'first' started", "Server 'second' started",
+				"Server 'second' is stopped", "Server 'first' is stopped");
+	}
+
+	private static TcpServer server(LeaderFollowersPool pool, String name, int port) {
+		return TcpServer.builder(pool).name(name).port(port).framing(Framing.line()).handler(new EchoHandler()).build();
 	}
 
 	@Test
@@ -341,6 +433,11 @@ class ServerLifecycleTests {
 	@Configuration(proxyBeanMethods = false)
 	@ImportAutoConfiguration({ LeaderFollowersAutoConfiguration.class, LifecycleAutoConfiguration.class })
 	static class Autoconfigured {
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Parent {
 
 	}
 
