@@ -92,7 +92,7 @@ class ConnectionsEndpointTests {
 	}
 
 	@ParameterizedTest
-	@CsvSource({ "messages, 1 2 3 4 5", "-messages, 5 4 3 2 1" })
+	@CsvSource({ "messages, 1 2 3 4 5", "-messages, 5 4 3 2 1", "-Messages%20, 5 4 3 2 1" })
 	void sortsByMessages(String sort, String expected) throws Exception {
 		assertThat(connections(page("?sort=" + sort)))
 			.extracting((connection) -> String.valueOf(connection.get("messages")))
