@@ -1,11 +1,14 @@
 package org.leaderfollowers.spring.test.app;
 
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -13,6 +16,8 @@ import org.leaderfollowers.Correlation;
 import org.leaderfollowers.ExchangeLostException;
 import org.leaderfollowers.ExchangeTimeoutException;
 import org.leaderfollowers.Framing;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.TcpClient;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
 import org.leaderfollowers.spring.client.ImportLfClients;
@@ -74,11 +79,14 @@ class LfTestPeerTests {
 		Request one = peer.next();
 		Request two = peer.next();
 		assertThat(List.of(one.text(), two.text())).containsExactly("1", "2");
-		assertThat(one.bytes()).containsExactly('1');
+		one.bytes()[0] = 'x';
+		assertThat(one.bytes()).as("a copy").containsExactly('1');
 		two.reply("2 second");
 		assertThat(get(second)).isEqualTo("2 second");
-		one.replyAfter(Duration.ofMillis(20), "1 first");
+		long begun = System.nanoTime();
+		one.replyAfter(Duration.ofMillis(200), "1 first");
 		assertThat(get(first)).isEqualTo("1 first");
+		assertThat(Duration.ofNanos(System.nanoTime() - begun)).isGreaterThanOrEqualTo(Duration.ofMillis(200));
 	}
 
 	private static void closes(Ledger ledger, LfTestPeer peer) {
@@ -103,7 +111,8 @@ class LfTestPeerTests {
 	@Test
 	void neverReplies() {
 		assertThatExceptionOfType(ExchangeTimeoutException.class)
-			.isThrownBy(() -> this.inMemory.implement(Ledger.class).hurry("x"));
+			.isThrownBy(() -> this.inMemory.implement(Ledger.class).hurry("x"))
+			.withMessageContaining("PT0.001S");
 		onSocket((context) -> assertThatExceptionOfType(ExchangeTimeoutException.class)
 			.isThrownBy(() -> context.getBean(Ledger.class).hurry("x")));
 		assertThat(this.listening.next().text()).isEqualTo("x");
@@ -119,10 +128,44 @@ class LfTestPeerTests {
 		assertThat(left).isNotDone();
 		assertThat(this.inMemory.received()).hasSize(2);
 		assertThatExceptionOfType(PayloadValidationException.class).isThrownBy(() -> ledger.book(new Entry("a", 0)));
+		ledger.note("undone");
 		this.inMemory.reset();
 		assertThat(this.inMemory.received()).isEmpty();
 		this.inMemory.closeConnections();
 		assertThat(left).isCompletedExceptionally();
+		CompletableFuture<String> after = ledger.note("after the reset");
+		assertThat(this.inMemory.next().text()).isEqualTo("after the reset");
+		assertThat(after).isNotDone();
+		this.inMemory.close();
+		assertThat(after).isCompletedExceptionally();
+		assertThat(this.inMemory).extracting("exchanger.pending")
+			.asInstanceOf(InstanceOfAssertFactories.COLLECTION)
+			.isEmpty();
+	}
+
+	@Test
+	void aRequestIsNotConsumed() {
+		ByteBuffer request = ByteBuffer.wrap("12".getBytes(StandardCharsets.US_ASCII)).position(1);
+		this.inMemory.exchanger().exchangeAsync(request, null);
+		assertThat(request.position()).isEqualTo(1);
+		assertThat(this.inMemory.next().text()).isEqualTo("2");
+	}
+
+	@Test
+	void aThreadThatIsInterruptedStaysInterrupted() {
+		Ledger ledger = this.inMemory.implement(Ledger.class);
+		Thread.currentThread().interrupt();
+		assertThatExceptionOfType(ExchangeLostException.class).isThrownBy(() -> ledger.book(new Entry("a", 2)));
+		assertThat(Thread.interrupted()).isTrue();
+	}
+
+	@Test
+	void stopsItsThreads() {
+		this.listening.close();
+		assertThat(this.listening).extracting("listener.pool")
+			.asInstanceOf(InstanceOfAssertFactories.type(LeaderFollowersPool.class))
+			.extracting((pool) -> pool.snapshot().state())
+			.isEqualTo(PoolSnapshot.State.STOPPED);
 	}
 
 	@Test
@@ -138,6 +181,7 @@ class LfTestPeerTests {
 				.atMost(Duration.ofSeconds(60))
 				.until(() -> context.getBean(TcpClient.class).snapshot().disconnects() == 1);
 		});
+		Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> this.listening.connections() == 0);
 		assertThatIllegalStateException().isThrownBy(() -> this.inMemory.push("x")).withMessageContaining("in memory");
 		assertThatIllegalStateException().isThrownBy(this.inMemory::address);
 	}

@@ -4,6 +4,8 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.leaderfollowers.Framing;
 
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -91,16 +93,17 @@ class FramingAssertTests {
 		}, "in a frame of at most 3, but it wrote 4");
 	}
 
-	@Test
-	void frameThatDoesNotFitTheInputIsFound() {
+	@ParameterizedTest
+	@CsvSource({ "0, 1, 100", "0, 0, 0", "1, 1, 1" })
+	void frameThatDoesNotFitTheInputIsFound(int payloadOffset, int payloadLength, int frameLength) {
 		assertFails(new Broken() {
 
 			@Override
 			public boolean decode(ByteBuffer input, Frame frame) {
-				return frame.complete(0, 1, 100);
+				return frame.complete(payloadOffset, payloadLength, frameLength);
 			}
 
-		}, "The framing found a complete frame of 100 bytes");
+		}, "The framing found a complete frame of %d bytes".formatted(frameLength));
 	}
 
 	@Test
