@@ -182,7 +182,7 @@ public final class BoundThreads {
 		if (!holds) {
 			return false;
 		}
-		if (this.promotion.isAnybodyElse()) {
+		if (isAnybodyElse()) {
 			return true;
 		}
 		boolean leaves = isAnyLeaderIdle();
@@ -203,7 +203,7 @@ public final class BoundThreads {
 		if (own == BoundLead.NONE) {
 			lookAgain();
 		}
-		return own == BoundLead.HOLDS && (this.promotion.isAnybodyElse() || isAnyLeaderIdle());
+		return own == BoundLead.HOLDS && (isAnybodyElse() || isAnyLeaderIdle());
 	}
 
 	/**
@@ -272,6 +272,11 @@ public final class BoundThreads {
 				leadership.leaveToAnybody();
 			}
 		}
+	}
+
+	/** Whether there is a follower, or a thread may be started now. */
+	private boolean isAnybodyElse() {
+		return !this.followers.isEmpty() || this.followers.isUnderWay() || this.threads.mayStart();
 	}
 
 	/** Whether an unbound leader waits for events. */

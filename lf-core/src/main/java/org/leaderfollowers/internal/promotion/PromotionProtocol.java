@@ -553,11 +553,6 @@ public final class PromotionProtocol {
 		}
 	}
 
-	/** Whether there is a follower, or a thread may be started now. Any thread. */
-	boolean isAnybodyElse() {
-		return !this.followers.isEmpty() || this.followers.isUnderWay() || this.threads.mayStart();
-	}
-
 	/** The number of members that wait. */
 	AtomicInteger parked() {
 		return this.parked;

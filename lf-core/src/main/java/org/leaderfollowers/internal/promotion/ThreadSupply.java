@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public abstract class ThreadSupply {
 
 	/** How long the supply pauses after a failure. */
-	private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+	private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
 	private final Clock clock;
 

@@ -40,7 +40,7 @@ class ThreadSupplyTests {
 			assertThat(supply.mayStart()).isFalse();
 			assertThat(supply.isBelowMaximum()).isTrue();
 			assertThat(supply.start(true)).isEqualTo(ThreadSupply.Start.FAILED);
-			clock.now += 1_000_000;
+			clock.now += 10_000_000;
 		}
 		assertThat(supply.starts).isEqualTo(4);
 		assertThat(supply.mayStart()).isTrue();
