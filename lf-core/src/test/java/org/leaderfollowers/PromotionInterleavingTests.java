@@ -876,7 +876,8 @@ class PromotionInterleavingTests {
 						return "set %d is never taken in turn with the other one".formatted(set.index());
 					}
 				}
-				else if (set.arrived > 0 || set.replies > 0 || (!set.ready.isEmpty() && isAnyUnbound)) {
+				else if (set.arrived > 0 || set.replies > 0
+						|| (!set.ready.isEmpty() && (isAnyUnbound || this.threads.count() < settings.maxThreads()))) {
 					return "an event is lost";
 				}
 				if (set.isResting() ? set.isInUse() : (!set.isInUse() && !set.isVacant())) {
