@@ -290,7 +290,7 @@ final class PoolThreads extends ThreadSupply {
 	/** Starts or wakes a thread if one is needed. Any thread. */
 	void startIfWanted() {
 		if (!isStopping()) {
-			pool().promotion().mayStart();
+			pool().promotion().startIfWanted();
 		}
 	}
 

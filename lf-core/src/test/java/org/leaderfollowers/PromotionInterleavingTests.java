@@ -326,7 +326,7 @@ class PromotionInterleavingTests {
 				Mutation.setsWithoutComparing(ReadyQueue.class, "take")),
 
 		AFTER_A_CHANGE_OF_SETTINGS_VACANCIES_ARE_SIGNALLED(Case.GROWN,
-				Mutation.withoutCall(PromotionProtocol.class, "mayStart", "signalIfVacant")),
+				Mutation.withoutCall(PromotionProtocol.class, "startIfWanted", "signalIfVacant")),
 
 		AFTER_A_CHANGE_OF_SETTINGS_SURPLUS_THREADS_ARE_UNPARKED(Case.SHRUNK,
 				Mutation.withoutCall(PromotionProtocol.class, "settingsChanged", "unpark")),
@@ -382,7 +382,7 @@ class PromotionInterleavingTests {
 
 		AFTER_A_CHANGE_OF_SETTINGS_BOUND_LEADERS_THAT_HOLD_EVENTS_LOOK_AGAIN(
 				Case.CALLS_WITHOUT_A_REPLY_AND_A_POOL_THAT_GROWS,
-				Mutation.withoutCall(PromotionProtocol.class, "mayStart", "lookAgain")),
+				Mutation.withoutCall(PromotionProtocol.class, "startIfWanted", "lookAgain")),
 
 		A_FOLLOWER_LOOKS_FOR_EVENTS_THAT_ARE_HELD_AFTER_IT_HAS_PUBLISHED_ITSELF(
 				Case.CALLS_WITHOUT_A_REPLY_AND_A_POOL_THAT_GROWS,

@@ -499,7 +499,7 @@ public final class PromotionProtocol {
 		}
 		this.leases.unparkWatcher();
 		if (!this.stopping) {
-			mayStart();
+			startIfWanted();
 		}
 	}
 
@@ -507,7 +507,7 @@ public final class PromotionProtocol {
 	 * Starts a thread if one is needed, after the caller has published that one may be
 	 * started that perhaps could not be before. Any thread.
 	 */
-	public void mayStart() {
+	public void startIfWanted() {
 		signalIfVacant();
 		this.bound.lookAgain();
 	}
