@@ -461,8 +461,10 @@ class TcpConnection extends FramedConnection {
 			return true;
 		}
 		boolean isTurnOver = this.step == Step.EXCHANGES && this.stalled && hasPostponedExchanges();
-		if ((this.step.isFollowed() && !isTurnOver) || this.readBetween
-				|| (this.exchanges != null && this.exchanges.hasEnded())) {
+		// An owner that waits in another handler completes no futures: see
+		// prepareReplies.
+		boolean hasEnded = this.step != Step.NOTHING && this.exchanges != null && this.exchanges.hasEnded();
+		if ((this.step.isFollowed() && !isTurnOver) || this.readBetween || hasEnded) {
 			this.readBetween = false;
 			return true;
 		}

@@ -40,7 +40,7 @@ class BoundLeaderTests {
 			})));
 		return this.engine.start(TcpServer.builder(pool)
 			.framing(Framing.line())
-			.correlation(Correlation.byKey((message) -> null))
+			.correlation(Correlation.byKey((message) -> Engine.text(message).startsWith("!") ? "!" : null))
 			.readIdle(readIdle)
 			.maxOutboundSize(LARGE + (LARGE >> 2))
 			.handler(new MessageHandler() {
@@ -50,6 +50,8 @@ class BoundLeaderTests {
 					switch (Engine.text(message)) {
 						case "wait" -> connection.send(connection.receive(LONG));
 						case "flood" -> connection.send(ByteBuffer.allocate(LARGE));
+						case "ask" -> connection.exchangeAsync(Engine.bytes("!question"), LONG)
+							.thenRun(() -> BoundLeaderTests.this.told.add("replied " + connection.id()));
 						case "later" -> BoundLeaderTests.this.owed.add(connection.owe());
 						default -> connection.send(message);
 					}
@@ -117,6 +119,19 @@ class BoundLeaderTests {
 		assertThat(this.told).isEmpty();
 		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
 		assertThat(told()).isEqualTo("idle 1");
+	}
+
+	@Test
+	void completesLaterWhatWasRepliedTo() throws Exception {
+		TcpServer server = server(LONG);
+		Peer asked = this.engine.connect(server).send("ask\n");
+		assertThat(asked.readLine()).isEqualTo("!question");
+		Peer waiting = waiting(server);
+		asked.send("!answer\n");
+		assertRests();
+		assertThat(this.told).isEmpty();
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+		assertThat(told()).isEqualTo("replied 1");
 	}
 
 	@Test
