@@ -1,14 +1,18 @@
 package org.leaderfollowers;
 
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.promotion.Leadership;
@@ -52,6 +56,9 @@ public final class EngineWorkload implements Runnable {
 
 	private static final long LONGEST_EXCHANGE_NANOS = Duration.ofMillis(1500).toNanos();
 
+	/** So little that a handler which streams has to stop for its peer, in bytes. */
+	private static final int SMALL_OUTBOUND_SIZE = 16_384;
+
 	private final Simulator simulator;
 
 	private final Frames frames;
@@ -73,6 +80,15 @@ public final class EngineWorkload implements Runnable {
 	/** Whether memory is so short that connections are closed. */
 	private final boolean scarce;
 
+	/** Whether handlers stream replies, as fast as their peers read. */
+	private final boolean streams;
+
+	/** Whether the handler is told of silences. */
+	private final boolean tellsSilences;
+
+	/** Admits connections, or {@code null}. */
+	private final @Nullable Guard guard;
+
 	/** Whether there is an event source. */
 	private final @Nullable SourceWorkload source;
 
@@ -85,6 +101,9 @@ public final class EngineWorkload implements Runnable {
 
 	/** What threads of the application have to do. */
 	private final List<Runnable> tasks = new ArrayList<>();
+
+	/** Exchanges that nobody waits for, and that have not ended. */
+	private int exchanges;
 
 	private int applicationThreads;
 
@@ -117,6 +136,26 @@ public final class EngineWorkload implements Runnable {
 
 		private @Nullable CloseReason end;
 
+		private @Nullable Stream stream;
+
+	}
+
+	/** A reply in many messages. */
+	private static final class Stream {
+
+		private final int number;
+
+		/** Keeps back the messages after it. */
+		private final Suspension order;
+
+		private int parts;
+
+		Stream(int number, Suspension order, int parts) {
+			this.number = number;
+			this.order = order;
+			this.parts = parts;
+		}
+
 	}
 
 	/** Creates the workload of a run. */
@@ -130,6 +169,9 @@ public final class EngineWorkload implements Runnable {
 		this.hasProxy = choose(4) == 0;
 		this.scarce = choose(8) == 0;
 		this.source = (choose(3) == 0) ? new SourceWorkload(simulator) : null;
+		this.streams = !this.parallel && choose(3) == 0;
+		this.tellsSilences = choose(3) == 0;
+		this.guard = (choose(4) == 0) ? new Guard() : null;
 	}
 
 	/** Whether an exchange may fail or take long. */
@@ -254,6 +296,15 @@ public final class EngineWorkload implements Runnable {
 			.messageTimeout(this.nests ? LONG_MESSAGE : Duration.ofSeconds(1))
 			.drainMessageTimeout(Duration.ofMillis(choose(3) * 250))
 			.handler(new Handler());
+		if (this.streams) {
+			builder.maxOutboundSize(SMALL_OUTBOUND_SIZE);
+		}
+		if (this.tellsSilences) {
+			builder.readIdle(Duration.ofMillis(5 + choose(200))).writeIdle(Duration.ofMillis(5 + choose(200)));
+		}
+		if (this.guard != null) {
+			builder.connectionGuard(this.guard);
+		}
 		if (guest != null) {
 			builder.serviceClass(new Classes(pool, guest), pool, guest);
 		}
@@ -302,7 +353,7 @@ public final class EngineWorkload implements Runnable {
 
 	private String actions() {
 		String possible = "rrrrrrbbsoo" + (this.nests ? "x" : "") + (this.asks ? SimulatedPeer.ASKS : "")
-				+ (this.fails ? "tec" : "");
+				+ ((this.nests && !this.parallel) ? "vv" : "") + (this.streams ? "ww" : "") + (this.fails ? "tec" : "");
 		StringBuilder actions = new StringBuilder();
 		for (int i = choose((choose(10) == 0) ? 60 : 8); i >= 0; i--) {
 			actions.append(possible.charAt(choose(possible.length())));
@@ -360,13 +411,29 @@ public final class EngineWorkload implements Runnable {
 		long began = this.simulator.nanoTime();
 		try {
 			ByteBuffer request = SimulatedPeer.message(this.simulator, this.frames, action, number);
-			ByteBuffer reply = current.exchange(request, Duration.ofSeconds(2));
-			if (SimulatedPeer.number(reply) != number) {
-				this.simulator.fail("an exchange got the reply to another request");
+			if (choose(3) == 0) {
+				CompletableFuture<ByteBuffer> exchange = current.exchangeAsync(request, Duration.ofSeconds(2));
+				this.exchanges++;
+				exchange.whenComplete((reply, failure) -> {
+					this.exchanges--;
+					exchanged(number, reply, failure, began);
+				});
+			}
+			else {
+				exchanged(number, current.exchange(request, Duration.ofSeconds(2)), null, began);
 			}
 		}
 		catch (ExchangeException | IllegalStateException | OutOfMemoryError ex) {
-			note("exchange failed: " + ex);
+			exchanged(number, null, ex, began);
+		}
+	}
+
+	private void exchanged(int number, @Nullable ByteBuffer reply, @Nullable Throwable failure, long began) {
+		if (reply != null && SimulatedPeer.number(reply) != number) {
+			this.simulator.fail("an exchange got the reply to another request");
+		}
+		if (failure != null) {
+			note("exchange failed: " + failure);
 		}
 		long nanos = this.simulator.nanoTime() - began;
 		// Refused connections are retried with pauses, but no reply may wait for the
@@ -504,6 +571,10 @@ public final class EngineWorkload implements Runnable {
 		if (this.source != null) {
 			this.source.check();
 		}
+		if (this.guard != null) {
+			require(this.guard.admitted == 0, this.guard.admitted + " permits were not closed");
+		}
+		require(this.exchanges == 0, this.exchanges + " exchanges have not ended");
 		this.conversations.forEach((port, conversation) -> {
 			require(conversation.end != null || conversation.opened == 0, "onClose was not called for " + port);
 			require(conversation.running == 0, "an event of " + port + " has not ended");
@@ -548,7 +619,8 @@ public final class EngineWorkload implements Runnable {
 		Conversation conversation = this.conversations.get(peer.port());
 		CloseReason reason = (conversation != null) ? conversation.end : null;
 		if (reason == null) {
-			require(this.fails || this.scarce || this.closing || !peer.wasConnected(), "no reason: " + peer);
+			require(this.fails || this.scarce || this.closing || !peer.wasConnected() || isRejected(peer),
+					"no reason: " + peer);
 			return;
 		}
 		boolean right = switch (reason) {
@@ -571,6 +643,49 @@ public final class EngineWorkload implements Runnable {
 			require(this.closesGuestFirst || peer.replies() >= peer.arrivedBeforeDrain(),
 					"%d requests had been received: %s".formatted(peer.arrivedBeforeDrain(), peer));
 		}
+	}
+
+	private boolean isRejected(SimulatedPeer peer) {
+		return this.guard != null && this.guard.rejected.contains(peer.port());
+	}
+
+	/** Rejects some connections, and takes its time. */
+	private final class Guard implements ConnectionGuard {
+
+		private final Set<Integer> rejected = new HashSet<>();
+
+		/** How many permits are not closed. */
+		private int admitted;
+
+		@Override
+		public @Nullable Permit admit(InetSocketAddress client) {
+			if (choose(10) == 0) {
+				EngineWorkload.this.simulator.sleep(choose(5_000_000));
+			}
+			if (choose(10) == 0) {
+				this.rejected.add(client.getPort());
+				return null;
+			}
+			this.admitted++;
+			return new Permit() {
+
+				private boolean closed;
+
+				@Override
+				public void opened(Connection connection) {
+					require(!this.closed && of(connection).opened == 0, "opened was called after another method");
+				}
+
+				@Override
+				public void closed() {
+					require(!this.closed, "a permit was closed twice");
+					this.closed = true;
+					Guard.this.admitted--;
+				}
+
+			};
+		}
+
 	}
 
 	/**
@@ -680,6 +795,11 @@ public final class EngineWorkload implements Runnable {
 					ask(connection, number);
 					reply(connection, number);
 				}
+				case 'v' -> converse(connection, conversation, number);
+				case 'w' -> {
+					conversation.stream = new Stream(number, connection.suspend(), 1 + choose(20));
+					stream(connection, conversation);
+				}
 				case 't' -> throw new IllegalArgumentException("simulated");
 				case 'e' -> throw new org.leaderfollowers.simulation.SimulatedFailure();
 				case 'c' -> {
@@ -688,6 +808,61 @@ public final class EngineWorkload implements Runnable {
 				}
 				default -> reply(connection, number);
 			}
+		}
+
+		/** Replies, and handles the next message in the same call of the handler. */
+		private void converse(Connection connection, Conversation conversation, int number) {
+			boolean first = choose(2) == 0;
+			if (first) {
+				reply(connection, number);
+			}
+			ByteBuffer next = null;
+			try {
+				next = connection.receive(Duration.ofMillis(1 + choose(300)));
+			}
+			catch (ExchangeException | ConnectionClosedException | OutOfMemoryError ex) {
+				note("no further message was received: " + ex);
+			}
+			if (!first) {
+				reply(connection, number);
+			}
+			if (next != null && next.get(next.position()) != SimulatedPeer.ANSWER) {
+				conversation.taken++;
+				act(connection, conversation, (char) next.get(next.position()), SimulatedPeer.number(next));
+			}
+		}
+
+		/** Sends parts of the reply until the peer is slow or there are none left. */
+		private void stream(Connection connection, Conversation conversation) {
+			Stream stream = conversation.stream;
+			if (stream == null) {
+				return;
+			}
+			boolean sends = true;
+			while (sends && stream.parts > 0 && connection.isWritable()) {
+				stream.parts--;
+				sends = send(connection, SimulatedPeer.PART, stream.number);
+			}
+			if (!sends || stream.parts == 0) {
+				conversation.stream = null;
+				reply(connection, stream.number);
+				stream.order.resume();
+			}
+		}
+
+		@Override
+		public void onWritable(Connection connection) {
+			Conversation conversation = begin(connection);
+			note("onWritable " + connection.remoteAddress().getPort());
+			stream(connection, conversation);
+			conversation.running--;
+		}
+
+		@Override
+		public void onIdle(Connection connection, EventType type) {
+			Conversation conversation = begin(connection);
+			note("onIdle " + connection.remoteAddress().getPort() + " " + type);
+			conversation.running--;
 		}
 
 		private void ask(Connection connection, int number) {
@@ -703,13 +878,19 @@ public final class EngineWorkload implements Runnable {
 		}
 
 		private void reply(Connection connection, int number) {
+			send(connection, 'R', number);
+		}
+
+		private boolean send(Connection connection, char kind, int number) {
 			try {
 				connection.send(
-						SimulatedPeer.message(EngineWorkload.this.simulator, EngineWorkload.this.frames, 'R', number));
+						SimulatedPeer.message(EngineWorkload.this.simulator, EngineWorkload.this.frames, kind, number));
+				return true;
 			}
 			catch (ConnectionClosedException | SlowConsumerException | OutOfMemoryError ex) {
 				note("a reply failed: " + ex);
 				connection.fail(ex);
+				return false;
 			}
 		}
 

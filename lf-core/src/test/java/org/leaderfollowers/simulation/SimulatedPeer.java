@@ -34,6 +34,9 @@ public final class SimulatedPeer {
 	/** The first character of the reply to it. */
 	public static final char ANSWER = 'A';
 
+	/** The first character of a part of a reply that is followed by the rest. */
+	public static final char PART = 'P';
+
 	/** The action whose handler asks a question. */
 	public static final char ASKS = 'q';
 
@@ -416,7 +419,9 @@ public final class SimulatedPeer {
 		if (this.replies >= this.sent) {
 			this.simulator.fail("peer %d got reply %d to a request that it has not sent".formatted(port(), number));
 		}
-		this.replies++;
+		if (reply.get(reply.position()) != PART) {
+			this.replies++;
+		}
 	}
 
 	/** Answers a question, but sometimes not. */
