@@ -455,18 +455,19 @@ final class Exchanges implements Participant.Awaited {
 		return this.postponed.pollFirst();
 	}
 
-	/** The next message that was kept, for a handler that waits for it. */
+	/**
+	 * The next message that was kept, for a handler that waits for it. If memory is too
+	 * short for the copy, the message stays there.
+	 */
 	@Nullable ByteBuffer takePostponed() {
-		ByteBuffer message = nextPostponed();
+		ByteBuffer message = peekPostponed();
 		if (message == null) {
 			return null;
 		}
-		try {
-			return copy(message);
-		}
-		finally {
-			handled(message);
-		}
+		ByteBuffer taken = copy(message);
+		this.postponed.removeFirst();
+		handled(message);
+		return taken;
 	}
 
 	/** Discards the messages that were kept. */

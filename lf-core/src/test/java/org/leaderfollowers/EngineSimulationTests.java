@@ -91,6 +91,14 @@ class EngineSimulationTests {
 		}
 	}
 
+	@Test
+	void noMessageIsLostIfMemoryIsTooShortToReceiveIt() throws Exception {
+		Simulation simulation = new Simulation("org.leaderfollowers.ConversationWorkload");
+		for (long seed = 1; seed <= 50; seed++) {
+			assertThat(simulation.run(seed, false).violation()).as("seed %d", seed).isNull();
+		}
+	}
+
 	private static long signature(Simulation simulation, long seed) {
 		try {
 			return simulation.run(seed, false).signature();
