@@ -119,6 +119,8 @@ public final class EngineWorkload implements Runnable {
 
 	private @Nullable TcpClient client;
 
+	private @Nullable DatagramWorkload datagrams;
+
 	/** The events of a connection. */
 	private static final class Conversation {
 
@@ -200,6 +202,12 @@ public final class EngineWorkload implements Runnable {
 		TcpClient started = client(pool, server.port());
 		started.start();
 		this.client = started;
+		DatagramWorkload datagramServer = (choose(3) == 0) ? new DatagramWorkload(this.simulator, pool, this.fails,
+				this.nests, (number) -> exchange('r', number), this::later) : null;
+		this.datagrams = datagramServer;
+		if (datagramServer != null) {
+			datagramServer.begin();
+		}
 		for (int i = choose(3); i >= 0; i--) {
 			startThread("application-" + i, this::runTasks);
 		}
@@ -224,6 +232,9 @@ public final class EngineWorkload implements Runnable {
 			awaitPeers();
 			if (this.source != null) {
 				this.source.awaitEvents(PATIENCE_NANOS);
+			}
+			if (datagramServer != null) {
+				datagramServer.awaitReplies(PATIENCE_NANOS);
 			}
 			if (choose(4) == 0) {
 				server = restart(pool, guest, server);
@@ -445,7 +456,8 @@ public final class EngineWorkload implements Runnable {
 
 	private void operate(LeaderFollowersPool pool, TcpServer server) {
 		this.simulator.sleep(choose(4_000_000));
-		switch (choose(9)) {
+		DatagramWorkload datagramServer = this.datagrams;
+		switch (choose(10)) {
 			case 0 -> {
 				note("pauses");
 				server.pause();
@@ -462,6 +474,12 @@ public final class EngineWorkload implements Runnable {
 			case 4 -> pool.snapshot();
 			case 5 -> server.snapshot();
 			case 6 -> closeConnection(server);
+			case 7 -> {
+				if (datagramServer != null) {
+					note("pauses the datagrams");
+					datagramServer.pause();
+				}
+			}
 			default -> {
 			}
 		}
@@ -541,6 +559,9 @@ public final class EngineWorkload implements Runnable {
 		if (choose(2) == 0 && !server.close(Duration.ofSeconds(30))) {
 			this.simulator.fail("the server was not drained");
 		}
+		if (this.datagrams != null) {
+			this.datagrams.beginsToDrain();
+		}
 		if (!pool.close(Duration.ofSeconds(30))) {
 			this.simulator.fail("the pool was not closed:" + this.simulator.describeThreads());
 		}
@@ -570,6 +591,9 @@ public final class EngineWorkload implements Runnable {
 				pool.memory().used() - held + " bytes are still reserved in " + pool));
 		if (this.source != null) {
 			this.source.check();
+		}
+		if (this.datagrams != null) {
+			this.datagrams.check();
 		}
 		if (this.guard != null) {
 			require(this.guard.admitted == 0, this.guard.admitted + " permits were not closed");

@@ -185,6 +185,9 @@ final class SimulatedClasses extends ClassLoader {
 		else if (call.owner.equals("java/util/concurrent/CompletableFuture") && call.name.equals("get")) {
 			replace(code, call, "get");
 		}
+		else if (call.owner.equals("java/nio/channels/DatagramChannel") && call.name.equals("open")) {
+			replace(code, call, "openDatagramSocket");
+		}
 		else if (call.owner.equals(UNFOLDING) && call.name.equals("wanted")) {
 			// A virtual clock measures no load, so the seed chooses it.
 			replace(code, call, "wanted");

@@ -2,6 +2,7 @@ package org.leaderfollowers.simulation;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Instant;
@@ -256,6 +257,10 @@ public final class SimulatedJdk {
 
 	public static ServerSocketChannel openServerSocket() throws IOException {
 		return SimulatedThread.current().simulator().network().openServerSocketChannel();
+	}
+
+	public static DatagramChannel openDatagramSocket() {
+		return SimulatedThread.current().simulator().network().openDatagramChannel();
 	}
 
 }

@@ -6,6 +6,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ProtocolFamily;
 import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.nio.channels.Pipe;
 import java.nio.channels.ServerSocketChannel;
@@ -18,6 +19,7 @@ import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 
@@ -40,6 +42,10 @@ public final class SimulatedNetwork extends SelectorProvider {
 	private final Set<Integer> proxied = new HashSet<>();
 
 	private final Map<Integer, SimulatedListener> listeners = new HashMap<>();
+
+	private final Map<Integer, SimulatedDatagramChannel> datagramChannels = new HashMap<>();
+
+	private final Map<Integer, Consumer<ByteBuffer>> datagramPeers = new HashMap<>();
 
 	/** Channels and selectors of the engine that are not closed. */
 	private final Set<Object> open = new LinkedHashSet<>();
@@ -144,6 +150,52 @@ public final class SimulatedNetwork extends SelectorProvider {
 		});
 	}
 
+	void bind(int port, SimulatedDatagramChannel channel) throws IOException {
+		if (this.datagramChannels.putIfAbsent(port, channel) != null) {
+			throw new BindException("Address already in use (simulated)");
+		}
+	}
+
+	void unbind(int port, SimulatedDatagramChannel channel) {
+		this.datagramChannels.remove(port, channel);
+	}
+
+	/**
+	 * Creates a peer that sends datagrams.
+	 * @param replies takes the replies
+	 * @return its port
+	 */
+	public int datagramPeer(Consumer<ByteBuffer> replies) {
+		int port = nextPort();
+		this.datagramPeers.put(port, replies);
+		return port;
+	}
+
+	/**
+	 * Sends a datagram to the engine, which may overtake others.
+	 * @param from the port of the peer
+	 * @param to the port of the server
+	 * @param arrival gets {@code false} if the server has no room for it or is closed
+	 */
+	public void sendDatagram(int from, int to, byte[] payload, Consumer<Boolean> arrival) {
+		this.simulator.at(this.simulator.nanoTime() + delay(), "datagram for " + to, () -> {
+			SimulatedDatagramChannel channel = this.datagramChannels.get(to);
+			arrival.accept(channel != null && channel.arrived(payload, from));
+		});
+	}
+
+	void reply(int to, byte[] payload) {
+		Consumer<ByteBuffer> replies = this.datagramPeers.get(to);
+		this.simulator.at(this.simulator.nanoTime() + delay(), "datagram for " + to,
+				() -> replies.accept(ByteBuffer.wrap(payload)));
+	}
+
+	/** Returns how many datagrams a port holds that the engine has not read. */
+	public int waitingDatagrams(int port) {
+		SimulatedDatagramChannel channel = this.datagramChannels.get(port);
+		return (channel != null) ? channel.waiting() : 0;
+	}
+
 	void opened(Object resource) {
 		this.open.add(resource);
 	}
@@ -175,7 +227,7 @@ public final class SimulatedNetwork extends SelectorProvider {
 
 	@Override
 	public DatagramChannel openDatagramChannel() {
-		throw new UnsupportedOperationException();
+		return new SimulatedDatagramChannel(this);
 	}
 
 	@Override
