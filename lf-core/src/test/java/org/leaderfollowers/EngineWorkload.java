@@ -140,6 +140,8 @@ public final class EngineWorkload implements Runnable {
 
 		private @Nullable Stream stream;
 
+		private boolean drains;
+
 	}
 
 	/** A reply in many messages. */
@@ -425,6 +427,9 @@ public final class EngineWorkload implements Runnable {
 			if (choose(3) == 0) {
 				CompletableFuture<ByteBuffer> exchange = current.exchangeAsync(request, Duration.ofSeconds(2));
 				this.exchanges++;
+				if (choose(10) == 0) {
+					later(() -> exchange.cancel(false));
+				}
 				exchange.whenComplete((reply, failure) -> {
 					this.exchanges--;
 					exchanged(number, reply, failure, began);
@@ -799,15 +804,7 @@ public final class EngineWorkload implements Runnable {
 					Suspension order = EngineWorkload.this.parallel ? () -> {
 					} : connection.suspend();
 					later(() -> {
-						try {
-							owed.send(SimulatedPeer.message(EngineWorkload.this.simulator, EngineWorkload.this.frames,
-									'R', number));
-							owed.close();
-						}
-						catch (RuntimeException | OutOfMemoryError ex) {
-							note("an owed reply failed: " + ex);
-							owed.fail(ex);
-						}
+						reply(owed, number);
 						order.resume();
 					});
 				}
@@ -816,6 +813,10 @@ public final class EngineWorkload implements Runnable {
 					reply(connection, number);
 				}
 				case SimulatedPeer.ASKS -> {
+					if (choose(3) == 0) {
+						askAndReturn(connection, number);
+						return;
+					}
 					ask(connection, number);
 					reply(connection, number);
 				}
@@ -886,23 +887,89 @@ public final class EngineWorkload implements Runnable {
 		public void onIdle(Connection connection, EventType type) {
 			Conversation conversation = begin(connection);
 			note("onIdle " + connection.remoteAddress().getPort() + " " + type);
+			if (choose(3) == 0) {
+				connection.idleAfter(type, Duration.ofMillis(choose(100)));
+			}
 			conversation.running--;
+		}
+
+		@Override
+		public void onDrain(Connection connection) {
+			Conversation conversation = begin(connection);
+			note("onDrain " + connection.remoteAddress().getPort());
+			require(!conversation.drains, "onDrain was called twice");
+			conversation.drains = true;
+			conversation.running--;
+		}
+
+		private ByteBuffer question(int number) {
+			return SimulatedPeer.message(EngineWorkload.this.simulator, EngineWorkload.this.frames,
+					SimulatedPeer.QUESTION, number);
 		}
 
 		private void ask(Connection connection, int number) {
 			try {
-				ByteBuffer answer = connection.exchange(SimulatedPeer.message(EngineWorkload.this.simulator,
-						EngineWorkload.this.frames, SimulatedPeer.QUESTION, number), Duration.ofSeconds(1));
-				require(answer.get(answer.position()) == SimulatedPeer.ANSWER && SimulatedPeer.number(answer) == number,
-						"a question got the answer to another one");
+				answered(number, connection.exchange(question(number), Duration.ofSeconds(1)), null);
 			}
 			catch (ExchangeException | OutOfMemoryError ex) {
-				note("a question was not answered: " + ex);
+				answered(number, null, ex);
+			}
+		}
+
+		/** Asks a question, and replies when its answer comes. */
+		private void askAndReturn(Connection connection, int number) {
+			OwedReply owed = connection.owe();
+			Suspension order = EngineWorkload.this.parallel ? () -> {
+			} : connection.suspend();
+			boolean relays = choose(2) == 0;
+			Runnable rest = () -> {
+				reply(owed, number);
+				order.resume();
+			};
+			try {
+				CompletableFuture<ByteBuffer> answer = relays
+						? connection.relay(question(number), Duration.ofSeconds(1))
+						: connection.exchangeAsync(question(number), Duration.ofSeconds(1));
+				EngineWorkload.this.exchanges++;
+				answer.whenComplete((reply, failure) -> {
+					EngineWorkload.this.exchanges--;
+					answered(number, reply, failure);
+					if (relays) {
+						later(rest);
+					}
+					else {
+						rest.run();
+					}
+				});
+			}
+			catch (OutOfMemoryError ex) {
+				answered(number, null, ex);
+				rest.run();
+			}
+		}
+
+		private void answered(int number, @Nullable ByteBuffer answer, @Nullable Throwable failure) {
+			require(answer == null || (answer.get(answer.position()) == SimulatedPeer.ANSWER
+					&& SimulatedPeer.number(answer) == number), "a question got the answer to another one");
+			if (failure != null) {
+				note("a question was not answered: " + failure);
 			}
 		}
 
 		private void reply(Connection connection, int number) {
 			send(connection, 'R', number);
+		}
+
+		private void reply(OwedReply owed, int number) {
+			try {
+				owed.send(
+						SimulatedPeer.message(EngineWorkload.this.simulator, EngineWorkload.this.frames, 'R', number));
+				owed.close();
+			}
+			catch (RuntimeException | OutOfMemoryError ex) {
+				note("an owed reply failed: " + ex);
+				owed.fail(ex);
+			}
 		}
 
 		private boolean send(Connection connection, char kind, int number) {
