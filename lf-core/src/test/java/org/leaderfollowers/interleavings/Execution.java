@@ -1,21 +1,13 @@
 package org.leaderfollowers.interleavings;
 
-import java.lang.reflect.Field;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
-import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicLongArray;
-import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.BooleanSupplier;
 
 import org.jspecify.annotations.Nullable;
@@ -43,8 +35,6 @@ final class Execution {
 	 */
 	private static final int MAX_IN_A_ROW = 400;
 
-	private static final long NOTHING_WRITTEN = 0;
-
 	private static final int TIME_PASSES = -1;
 
 	private final Schedule schedule;
@@ -53,9 +43,7 @@ final class Execution {
 
 	private final List<Task> tasks = new ArrayList<>();
 
-	private final Map<Object, Long> identities = new IdentityHashMap<>();
-
-	private final Map<Object, Map<String, Location>> locations = new IdentityHashMap<>();
+	private final SharedMemory memory = new SharedMemory();
 
 	private final Map<Object, Monitor> monitors = new IdentityHashMap<>();
 
@@ -76,11 +64,6 @@ final class Execution {
 
 	/** For how long nothing but time has passed while something was wrong. */
 	private long wrongNanos;
-
-	private long locationsHash;
-
-	/** The history of the running thread, for objects whose creation was not seen. */
-	private long latest;
 
 	private long now = 1;
 
@@ -195,6 +178,7 @@ final class Execution {
 		}
 		this.tasks.add(task);
 		this.byThread.put(task.thread(), task);
+		this.memory.created(task.thread(), task.id);
 		return task;
 	}
 
@@ -221,7 +205,7 @@ final class Execution {
 
 	/** Two states have equal signatures only if the same steps can follow. */
 	long signature() {
-		long hash = this.locationsHash + mix(this.now, mix(this.patience, this.wrongNanos));
+		long hash = this.memory.hash() + mix(this.now, mix(this.patience, this.wrongNanos));
 		for (Task task : this.tasks) {
 			if (!task.ended) {
 				hash += mix(task.history, (task.permit ? 1 : 0) + ((task == this.running) ? 2 : 0));
@@ -235,31 +219,6 @@ final class Execution {
 		hash = (hash ^ (hash >>> 32)) * 0xD6E8FEB86659FD93L;
 		hash = (hash ^ (hash >>> 32)) * 0xD6E8FEB86659FD93L;
 		return hash ^ (hash >>> 32);
-	}
-
-	private Location location(Object target, String field) {
-		return this.locations.computeIfAbsent(target, (key) -> new HashMap<>(4))
-			.computeIfAbsent(field, (key) -> new Location(identity(target), target, field));
-	}
-
-	private long identity(Object object) {
-		Task task = this.byThread.get(object);
-		return (task != null) ? task.id
-				: this.identities.computeIfAbsent(object, (key) -> mix(this.identities.size(), this.latest));
-	}
-
-	/** Returns a number for a value; the number is the same in every execution. */
-	private long hash(@Nullable Object value) {
-		if (value == null) {
-			return 0;
-		}
-		if (value instanceof Number number) {
-			return mix(number.longValue(), 1);
-		}
-		if (value instanceof Boolean || value instanceof String || value instanceof Character) {
-			return mix(value.hashCode(), 2);
-		}
-		return (value instanceof Enum<?> constant) ? constant.name().hashCode() : identity(value);
 	}
 
 	// Choice of the thread that continues
@@ -411,79 +370,6 @@ final class Execution {
 		return text.toString();
 	}
 
-	/**
-	 * A field, an object of {@code java.util.concurrent.atomic}, an array, or another
-	 * object whose state cannot be looked at.
-	 */
-	private final class Location {
-
-		private final long id;
-
-		private final Object target;
-
-		private final @Nullable Field field;
-
-		/** Stands for the value. */
-		private long hash;
-
-		private Location(long identity, Object target, String name) {
-			this.id = mix(identity, name.hashCode());
-			this.target = target;
-			this.field = name.isEmpty() ? null : Site.field(target.getClass(), name);
-		}
-
-		private void refresh(long history) {
-			long before = this.hash;
-			this.hash = look(history);
-			if (this.hash != before) {
-				Execution.this.locationsHash += mix(this.id, this.hash) - mix(this.id, before);
-			}
-		}
-
-		private long look(long history) {
-			try {
-				if (this.field != null) {
-					return Execution.this.hash(this.field.get(this.target));
-				}
-			}
-			catch (IllegalAccessException ex) {
-				throw new IllegalStateException(ex);
-			}
-			if (this.target instanceof Object[] array) {
-				long hash = array.length;
-				for (Object element : array) {
-					hash = mix(hash, Execution.this.hash(element));
-				}
-				return hash;
-			}
-			if (this.target instanceof AtomicReferenceArray<?> array) {
-				long hash = array.length();
-				for (int i = 0; i < array.length(); i++) {
-					hash = mix(hash, Execution.this.hash(array.get(i)));
-				}
-				return hash;
-			}
-			if (this.target instanceof AtomicReference<?> reference) {
-				return Execution.this.hash(reference.get());
-			}
-			if (this.target instanceof AtomicBoolean flag) {
-				return Execution.this.hash(flag.get());
-			}
-			if (this.target instanceof AtomicInteger || this.target instanceof AtomicLong) {
-				return Execution.this.hash(this.target);
-			}
-			if (this.target instanceof AtomicLongArray array) {
-				long hash = array.length();
-				for (int i = 0; i < array.length(); i++) {
-					hash = mix(hash, array.get(i));
-				}
-				return hash;
-			}
-			return (history != NOTHING_WRITTEN) ? history : this.hash;
-		}
-
-	}
-
 	/** The owner of a monitor, and how often it has entered it. */
 	private static final class Monitor {
 
@@ -519,7 +405,7 @@ final class Execution {
 		private int latestStep;
 
 		/** The location that the latest step wrote to. */
-		private @Nullable Location written;
+		private SharedMemory.@Nullable Location written;
 
 		private boolean begun;
 
@@ -627,10 +513,9 @@ final class Execution {
 			execution.record(this, step);
 		}
 
-		private void happened(Location location, Site site) {
+		private void happened(SharedMemory.Location location, Site site) {
 			if (site.kind() != Site.Kind.WRITE) {
-				location.refresh(NOTHING_WRITTEN);
-				learn(location.hash);
+				learn(location.read());
 			}
 			// A write counts, too: the thread has made progress.
 			learn(site.hash());
@@ -641,12 +526,12 @@ final class Execution {
 
 		/** To be called before the next step. */
 		private void settle() {
-			Location location = this.written;
+			SharedMemory.Location location = this.written;
 			if (location != null) {
 				this.written = null;
-				location.refresh(this.history);
+				location.written(this.history);
 			}
-			this.execution.latest = this.history;
+			this.execution.memory.stepped(this.history);
 		}
 
 		/** From here on, the thread behaves as if it had read nothing yet. */
@@ -669,12 +554,12 @@ final class Execution {
 				return;
 			}
 			settle();
-			happened(this.execution.location(target, field), site);
+			happened(this.execution.memory.location(target, field), site);
 		}
 
 		void created(Object object) {
 			if (!this.execution.looking && !this.execution.abandoned) {
-				this.execution.identities.put(object, mix(this.id, ++this.created));
+				this.execution.memory.created(object, mix(this.id, ++this.created));
 			}
 		}
 

@@ -11,7 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
  *
  * @param where class, method and line
  * @param what the access, for traces
- * @param field which part of the target is accessed; empty if all of it
+ * @param field which part of the target is accessed; empty if all of it. Interned
  * @param kind what the access does
  * @param shared whether other threads are let in before it; if not, it is noted only
  * @param hash the same whenever the class is loaded
@@ -43,6 +43,10 @@ record Site(String where, String what, String field, Kind kind, boolean shared, 
 
 	}
 
+	Site {
+		field = field.intern();
+	}
+
 	/** The site as a number, which instrumented code can pass on. */
 	int number() {
 		synchronized (Site.class) {
@@ -57,15 +61,18 @@ record Site(String where, String what, String field, Kind kind, boolean shared, 
 		return sites[number];
 	}
 
-	/** Returns the name of a field; the same name for all kinds of access. */
+	/** Returns the interned name of a field; the same name for all kinds of access. */
 	static String fieldOf(VarHandle handle) {
-		return FIELDS.computeIfAbsent(handle,
-				(key) -> key.describeConstable().map((description) -> description.constantName()).orElse(""));
+		String known = FIELDS.get(handle);
+		return (known != null) ? known : FIELDS.computeIfAbsent(handle,
+				(key) -> key.describeConstable().map((description) -> description.constantName()).orElse("").intern());
 	}
 
 	/** The field of an object of an instrumented class. */
 	static Field field(Class<?> type, String name) {
-		return TYPES.get(type).computeIfAbsent(name, (key) -> {
+		Map<String, Field> fields = TYPES.get(type);
+		Field known = fields.get(name);
+		return (known != null) ? known : fields.computeIfAbsent(name, (key) -> {
 			for (Class<?> owner = type; owner != null; owner = owner.getSuperclass()) {
 				for (Field field : owner.getDeclaredFields()) {
 					if (field.getName().equals(name)) {
