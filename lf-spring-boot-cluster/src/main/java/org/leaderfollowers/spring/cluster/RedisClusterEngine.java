@@ -167,7 +167,8 @@ final class RedisClusterEngine implements ClusterEngine {
 				node.heal();
 				return;
 			}
-			catch (RuntimeException ex) {
+			catch (Throwable ex) {
+				// Also an error, such as short memory, because nothing else connects.
 				logger.debug("Cannot connect to Redis", ex);
 			}
 		}

@@ -3,11 +3,13 @@ package org.leaderfollowers.spring.cluster;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
+import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
@@ -102,6 +104,34 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 			finally {
 				engine.stop();
 			}
+		}
+	}
+
+	@Test
+	void aNodeConnectsAfterAnErrorHasPrevented() {
+		AtomicInteger attempts = new AtomicInteger();
+		ClusterEngine engine = new RedisClusterEngine(new LettuceConnectionFactory("127.0.0.1", redis.port()) {
+
+			@Override
+			public RedisConnection getConnection() {
+				switch (attempts.incrementAndGet()) {
+					case 1 -> throw new IllegalStateException("from the test");
+					case 2 -> throw new OutOfMemoryError("from the test");
+					default -> {
+					}
+				}
+				return super.getConnection();
+			}
+
+		}, "test-" + UUID.randomUUID());
+		try {
+			Inbox inbox = new Inbox();
+			engine.start("north", inbox);
+			eventually().until(() -> inbox.healings.get() == 1);
+			get(engine.renew(bytes("node"), LONG));
+		}
+		finally {
+			engine.stop();
 		}
 	}
 
