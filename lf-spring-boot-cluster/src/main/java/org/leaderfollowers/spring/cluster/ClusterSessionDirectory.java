@@ -236,7 +236,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 	private CompletableFuture<SessionEntry> claim(SessionClaim claim, int attempts, long deadline) {
 		String key = claim.name();
 		return until(deadline, this.engine.get(key)).thenCompose((bytes) -> {
-			SessionEntry previous = WireForm.entryOrNull(bytes);
+			SessionEntry previous = WireForm.intactOrNull(key, bytes);
 			return isHeld(previous).thenCompose((held) -> {
 				SessionEntry next = next(previous, held, claim);
 				return until(deadline,
@@ -292,7 +292,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 				.failedFuture(new ExchangeRejectedException(String.valueOf(this.nodes.problem()), null));
 		}
 		return bounded(this.engine.get(name)).thenCompose((bytes) -> {
-			SessionEntry entry = WireForm.entryOrNull(bytes);
+			SessionEntry entry = WireForm.entryOrNull(name, bytes);
 			return isHeld(entry).<@Nullable SessionEntry>thenApply((held) -> {
 				if (entry == null || !held) {
 					return null;

@@ -21,7 +21,8 @@ import org.leaderfollowers.spring.session.SessionHolder;
  * Compares the sessions of this node with their entries, which also keeps the entries
  * from expiring. After a partition, a restart of the engine or a lost message, this
  * leaves each name with one holder: an entry that is missing or that this session
- * prevails over is replaced, and a session loses its name to an entry that prevails.
+ * prevails over is replaced, as is a damaged one, and a session loses its name to an
+ * entry that prevails.
  */
 final class SessionVerification {
 
@@ -163,7 +164,7 @@ final class SessionVerification {
 	private CompletableFuture<?> correct(SessionEntry held, byte @Nullable [] bytes) {
 		SessionEntry current;
 		try {
-			current = WireForm.entryOrNull(bytes);
+			current = WireForm.intactOrNull(held.name(), bytes);
 		}
 		catch (RuntimeException ex) {
 			logger.debug("The entry of session '%s' cannot be read".formatted(held.name()), ex);
@@ -200,7 +201,7 @@ final class SessionVerification {
 			this.unreleased.add(entry);
 		}
 		this.directory.bounded(this.engine.get(entry.name()))
-			.thenCompose((bytes) -> entry.isSameSession(WireForm.entryOrNull(bytes))
+			.thenCompose((bytes) -> entry.isSameSession(WireForm.intactOrNull(entry.name(), bytes))
 					? this.directory
 						.bounded(this.engine.compareAndSet(entry.name(), bytes, null, this.options.entryTimeToLive()))
 					: CompletableFuture.completedFuture(true))

@@ -73,7 +73,7 @@ final class WireForm {
 	}
 
 	private static SessionEntry readEntry(DataInputStream in) throws IOException {
-		return new SessionEntry(in.readUTF(), in.readUTF(), in.readUTF(), in.readLong(),
+		return new SessionEntry(in.readUTF(), readNode(in), in.readUTF(), in.readLong(),
 				Instant.ofEpochMilli(in.readLong()), in.readInt(), Instant.ofEpochMilli(in.readLong()));
 	}
 
@@ -263,9 +263,29 @@ final class WireForm {
 
 	}
 
-	/** For callers that have no value. */
-	static @Nullable SessionEntry entryOrNull(byte @Nullable [] bytes) {
-		return (bytes != null) ? entry(bytes) : null;
+	/** For callers that may have no value. */
+	static @Nullable SessionEntry entryOrNull(String name, byte @Nullable [] bytes) {
+		if (bytes == null) {
+			return null;
+		}
+		SessionEntry entry = entry(bytes);
+		if (!entry.name().equals(name)) {
+			throw damaged(bytes, new IOException("This is the entry of another session"));
+		}
+		return entry;
+	}
+
+	/**
+	 * For callers that replace the value: a damaged one counts as none.
+	 * @throws UnsupportedFormatException if a newer version has written it
+	 */
+	static @Nullable SessionEntry intactOrNull(String name, byte @Nullable [] bytes) {
+		try {
+			return entryOrNull(name, bytes);
+		}
+		catch (UncheckedIOException ex) {
+			return null;
+		}
 	}
 
 }

@@ -13,11 +13,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ExchangeLostException;
@@ -274,7 +276,7 @@ class ClusterSessionDirectoryTests {
 			get(this.directory.claim(claim("4712")));
 			assertThat(this.engine.soon).hasSize(round);
 			this.engine.soon.get(round - 1).run();
-			assertThat(own.isSameSession(WireForm.entryOrNull(this.engine.values.get("4711")))).isTrue();
+			assertThat(own.isSameSession(WireForm.entryOrNull("4711", this.engine.values.get("4711")))).isTrue();
 			this.engine.values.clear();
 		}
 	}
@@ -359,6 +361,29 @@ class ClusterSessionDirectoryTests {
 		this.engine.verify();
 		assertThat(this.engine.values).containsKey("4711");
 		assertThat(this.engine.values.get("unreadable")).containsExactly(99);
+	}
+
+	static Stream<byte[]> damagedEntries() {
+		byte[] entry = WireForm.of(entry("4711", "north", 9));
+		return Stream.of(new byte[0], Arrays.copyOf(entry, entry.length - 1), WireForm.of(entry("other", "north", 9)),
+				WireForm.of(entry("4711", "north\nforged", 9)));
+	}
+
+	@ParameterizedTest
+	@MethodSource("damagedEntries")
+	void aDamagedEntryIsReplaced(byte[] damaged) {
+		start(LONG, 10);
+		SessionEntry held = entry("4711", ScriptedEngine.SELF, 5);
+		this.holder.held.put("4711", held);
+		this.engine.values.put("4711", damaged);
+		this.engine.verify();
+		assertThat(this.engine.written).containsExactly(held);
+		this.engine.values.put("4711", damaged);
+		assertThat(failure(this.directory.find("4711"), ExchangeRejectedException.class))
+			.hasMessageContaining("could not be asked");
+		SessionEntry claimed = get(this.directory.claim(claim("4711")));
+		assertThat(this.engine.written).containsExactly(held, claimed);
+		assertThat(this.holder.successors).isEmpty();
 	}
 
 	@Test

@@ -160,7 +160,7 @@ final class ScriptedEngine implements ClusterEngine {
 	@Override
 	public CompletableFuture<Boolean> compareAndSet(String key, byte @Nullable [] expected, byte @Nullable [] update,
 			Duration timeToLive) {
-		this.written.add(WireForm.entryOrNull(update));
+		this.written.add(WireForm.entryOrNull(key, update));
 		return ask("compareAndSet", () -> {
 			boolean isExpected = Arrays.equals(this.values.get(key), expected);
 			if (isExpected && update != null) {

@@ -129,7 +129,7 @@ final class SimulatedCluster {
 
 	/** Returns what the engine has for a name, while it is not split. */
 	@Nullable SessionEntry entry(String name) {
-		return WireForm.entryOrNull(this.sides.get(0).get(name));
+		return WireForm.entryOrNull(name, this.sides.get(0).get(name));
 	}
 
 	/** Forgets a part of the data. */

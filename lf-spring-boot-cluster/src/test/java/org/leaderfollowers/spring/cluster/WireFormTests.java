@@ -110,7 +110,7 @@ class WireFormTests {
 		byte[] written = WireForm.of(ENTRY);
 		assertThat(WireForm.entry(written)).isEqualTo(ENTRY);
 		assertThat(WireForm.entry(Arrays.copyOf(written, written.length + 8))).isEqualTo(ENTRY);
-		assertThat(WireForm.entryOrNull(null)).isNull();
+		assertThat(WireForm.entryOrNull("4711", null)).isNull();
 		written[0] = 2;
 		assertThatExceptionOfType(WireForm.UnsupportedFormatException.class).isThrownBy(() -> WireForm.entry(written))
 			.withMessageContaining("complete the upgrade");
