@@ -57,10 +57,18 @@ final class RedisClusterEngine implements ClusterEngine {
 			return 1
 			""");
 
+	/** A value of another type must not fail the others, and is returned as empty. */
 	private static final byte[] TOUCH = bytes("""
 			local values = {}
 			for i, key in ipairs(KEYS) do
-			  values[i] = redis.call('GETEX', key, 'PX', ARGV[1])
+			  local value = redis.pcall('GETEX', key, 'PX', ARGV[1])
+			  if type(value) == 'table' then
+			    if not string.find(value.err, 'WRONGTYPE', 1, true) then
+			      return value
+			    end
+			    value = ''
+			  end
+			  values[i] = value
 			end
 			return values
 			""");

@@ -15,6 +15,7 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.entry;
 import static org.mockito.Mockito.mock;
 
 /** The contract of the engine, and rules for Redis alone. */
@@ -147,6 +148,25 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 			connections.start();
 			connections.getConnection().keyCommands().del(bytes("lf:{" + cluster + "}:nodes"));
 			assertThat(get(engine.nodes()).get(id)).isEmpty();
+		}
+		finally {
+			connections.destroy();
+			engine.stop();
+		}
+	}
+
+	@Test
+	void aValueOfAnotherTypeLeavesTheOthersAlone() {
+		String cluster = "test-" + UUID.randomUUID();
+		ClusterEngine engine = engine(redis.port(), cluster);
+		LettuceConnectionFactory connections = new LettuceConnectionFactory("127.0.0.1", redis.port());
+		try {
+			engine.start("north", new Inbox());
+			get(engine.compareAndSet("key", null, bytes("value"), LONG));
+			connections.start();
+			connections.getConnection().listCommands().lPush(bytes("lf:{" + cluster + "}:value:list"), bytes("x"));
+			assertThat(get(engine.touch(List.of("list", "key", "missing"), LONG)))
+				.containsOnly(entry("list", new byte[0]), entry("key", bytes("value")));
 		}
 		finally {
 			connections.destroy();
