@@ -31,6 +31,9 @@ final class ClusterNodes {
 
 	private static final Log logger = LogFactory.getLog(ClusterSessionDirectory.class);
 
+	/** Characters that would forge lines or change the direction of text. */
+	private static final String HARMFUL = "[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]";
+
 	/** An answer that takes longer does not set the clock. */
 	private static final long CLOCK_ERROR_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -189,7 +192,7 @@ final class ClusterNodes {
 		View earlier = this.view;
 		Throwable cause = (failure.getCause() != null) ? failure.getCause() : failure;
 		String reason = cause.getClass().getSimpleName()
-				+ ((cause.getMessage() != null) ? ": " + cause.getMessage() : "");
+				+ ((cause.getMessage() != null) ? ": " + cause.getMessage().replaceAll(HARMFUL, "?") : "");
 		if (earlier.failure == null || !earlier.joined) {
 			logger.warn(
 					"Node '%s' could not renew its lease by %s, and tries again: %s. Its own sessions go on; after %s without a lease, other nodes cannot be reached"
@@ -211,7 +214,11 @@ final class ClusterNodes {
 
 	private Set<String> seen(long number, Map<String, byte[]> nodes) {
 		Map<String, Integer> live = new TreeMap<>();
-		nodes.forEach((id, description) -> live.put(id, WireForm.sessionsOfNode(description)));
+		nodes.forEach((id, description) -> {
+			if (WireForm.isNode(id)) {
+				live.put(id, WireForm.sessionsOfNode(description));
+			}
+		});
 		Set<String> left;
 		synchronized (this) {
 			if (number < this.latestLook) {

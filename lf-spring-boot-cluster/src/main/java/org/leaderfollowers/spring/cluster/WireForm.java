@@ -165,10 +165,15 @@ final class WireForm {
 	/** Reads the identifier of a node, which the log shows as it is. */
 	private static String readNode(DataInputStream in) throws IOException {
 		String node = in.readUTF();
-		if (!node.chars().allMatch((character) -> character >= '!' && character <= '~')) {
+		if (!isNode(node)) {
 			throw new IOException("The identifier of a node is not printable ASCII");
 		}
 		return node;
+	}
+
+	/** Whether this may be the identifier of a node: printable ASCII without spaces. */
+	static boolean isNode(String id) {
+		return id.chars().allMatch((character) -> character >= '!' && character <= '~');
 	}
 
 	private static Broadcast readBroadcast(String sender, long id, long deadline, DataInputStream in)

@@ -447,6 +447,23 @@ class ClusterSessionDirectoryTests {
 	}
 
 	@Test
+	@ExtendWith(OutputCaptureExtension.class)
+	void theEngineForgesNoLineOfTheLog(CapturedOutput output) {
+		start(LONG, 10);
+		this.engine.nodes.put("east\nforged", NODE);
+		this.engine.renew();
+		assertThat(this.directory.nodes()).extracting(SessionNode::id)
+			.containsExactly(ScriptedEngine.SELF, "north", "south");
+		this.engine.nodes.remove("east\nforged");
+		this.engine.renew();
+		this.engine.failing.put("renew", new IllegalStateException("for input\nforged"));
+		this.engine.renew();
+		this.engine.pass(Duration.ofSeconds(10));
+		assertThat(this.directory.problem()).endsWith("IllegalStateException: for input?forged");
+		assertThat(output.getOut()).contains("for input?forged").doesNotContain("\nforged");
+	}
+
+	@Test
 	void aNodeMayJoinWhileAnotherOneLooks() {
 		start(LONG, 10);
 		register("4711", "east");
