@@ -31,6 +31,9 @@ final class ClusterNodes {
 
 	private static final Log logger = LogFactory.getLog(ClusterSessionDirectory.class);
 
+	/** Before the first renewal has ended. */
+	private static final String NOT_TRIED = "This node has not joined yet";
+
 	/** Characters that would forge lines or change the direction of text. */
 	private static final String HARMFUL = "[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]";
 
@@ -53,7 +56,7 @@ final class ClusterNodes {
 
 	private volatile String self = "";
 
-	private volatile View view = new View(Map.of(), 0, new Offset(0, 0, 0, 0), false, "This node has not joined yet");
+	private volatile View view = new View(Map.of(), 0, new Offset(0, 0, 0, 0), false, NOT_TRIED);
 
 	/** How many looks at the others have begun. */
 	private final AtomicLong looks = new AtomicLong();
@@ -193,7 +196,7 @@ final class ClusterNodes {
 		Throwable cause = (failure.getCause() != null) ? failure.getCause() : failure;
 		String reason = cause.getClass().getSimpleName()
 				+ ((cause.getMessage() != null) ? ": " + cause.getMessage().replaceAll(HARMFUL, "?") : "");
-		if (earlier.failure == null || !earlier.joined) {
+		if (earlier.failure == null || earlier.failure.equals(NOT_TRIED)) {
 			logger.warn(
 					"Node '%s' could not renew its lease by %s, and tries again: %s. Its own sessions go on; after %s without a lease, other nodes cannot be reached"
 						.formatted(this.self, this.engine.name(), reason, this.lease));

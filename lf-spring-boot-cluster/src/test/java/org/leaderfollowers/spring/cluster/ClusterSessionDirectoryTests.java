@@ -985,6 +985,16 @@ class ClusterSessionDirectoryTests {
 	}
 
 	@Test
+	@ExtendWith(OutputCaptureExtension.class)
+	void aNodeThatHasNotJoinedLogsOnce(CapturedOutput output) {
+		this.engine.failing.put("renew", new IllegalStateException("from the test"));
+		start(LONG, 10);
+		this.engine.renew();
+		this.engine.renew();
+		assertThat(output.getOut().lines()).filteredOn((line) -> line.contains("could not renew its lease")).hasSize(1);
+	}
+
+	@Test
 	void anEarlierRenewalThatIsAnsweredLaterChangesNothing() {
 		start(LONG, 10);
 		this.engine.silent.add("renew");
