@@ -121,7 +121,11 @@ final class PublishedMessages implements ReplySequence.Source, Subscriber<Object
 
 	@Override
 	public void onNext(Object message) {
-		this.next.set(Objects.requireNonNull(message));
+		if (!this.next.compareAndSet(null, Objects.requireNonNull(message))) {
+			onError(new IllegalStateException(
+					"The publisher has emitted a message that was not requested: let it respect the demand"));
+			return;
+		}
 		proceed();
 	}
 

@@ -216,6 +216,23 @@ class RepliesTests {
 	}
 
 	@Test
+	void aMessageThatWasNotRequestedIsAFailure() {
+		Source source = new Source();
+		Subscription subscription = mock();
+		this.replies.send(this.connection, source);
+		source.subscriber.onSubscribe(subscription);
+		given(this.connection.isWritable()).willReturn(false);
+		source.subscriber.onNext("one");
+		source.subscriber.onNext("two");
+		given(this.connection.isWritable()).willReturn(true);
+		this.replies.writable(this.connection);
+		assertThat(this.sent).containsExactly("one");
+		assertThat(this.failures).singleElement()
+			.satisfies((failure) -> assertThat(failure).hasMessageContaining("was not requested"));
+		then(subscription).should().cancel();
+	}
+
+	@Test
 	void failureOfAPublisherIsHandled() {
 		IllegalStateException failure = new IllegalStateException("Made for the test");
 		this.replies.send(this.connection, Flux.just("one").concatWith(Flux.error(failure)));
