@@ -5,7 +5,7 @@ import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
@@ -42,6 +42,8 @@ final class StarvationMonitor implements Starvation.Listener {
 
 	private final PoolListeners listeners;
 
+	private final Consumer<Thread> starter;
+
 	private final Starvation starvation;
 
 	/** The number of periods that were longer than the lease. */
@@ -52,10 +54,15 @@ final class StarvationMonitor implements Starvation.Listener {
 	private final AtomicReference<@Nullable Thread> herald = new AtomicReference<>();
 
 	StarvationMonitor(PoolOptions options, PoolThreads threads, PoolListeners listeners) {
+		this(options, threads, listeners, Thread::start);
+	}
+
+	StarvationMonitor(PoolOptions options, PoolThreads threads, PoolListeners listeners, Consumer<Thread> starter) {
 		this.poolName = options.name();
 		this.clock = options.clock();
 		this.threads = threads;
 		this.listeners = listeners;
+		this.starter = starter;
 		this.starvation = new Starvation(options.handleSets() + options.eventSources().size(), this);
 	}
 
@@ -87,7 +94,7 @@ final class StarvationMonitor implements Starvation.Listener {
 					false);
 			thread.setDaemon(true);
 			if (this.herald.compareAndSet(null, thread)) {
-				thread.start();
+				this.starter.accept(thread);
 			}
 		}
 		catch (Throwable ex) {
@@ -142,7 +149,7 @@ final class StarvationMonitor implements Starvation.Listener {
 	 * nobody leads it.
 	 */
 	private boolean pause() {
-		LockSupport.parkNanos(this, LOOK_NANOS);
+		this.clock.parkNanos(this, LOOK_NANOS);
 		return !this.threads.isStopping();
 	}
 
@@ -185,7 +192,7 @@ final class StarvationMonitor implements Starvation.Listener {
 		return culprits.isEmpty() ? "no handlers any more"
 				: culprits.stream()
 					.limit(NAMED)
-					.map((culprit) -> RateLimit.printable(culprit.toString()))
+					.map(PoolSnapshot.RunningHandler::toString)
 					.collect(Collectors.joining(", "));
 	}
 

@@ -376,6 +376,7 @@ class HandOffTests {
 		Engine.eventually().until(() -> herald.getState() != Thread.State.RUNNABLE);
 		this.clock.advance(LEASE.multipliedBy(1000));
 		Engine.eventually().until(() -> !herald.isAlive());
+		assertThat(thread(herald.getName())).as("the next herald").isNull();
 		gate.countDown();
 		assertThat(closed.get(60, TimeUnit.SECONDS)).isTrue();
 		assertThat(this.engine.log()).noneMatch((line) -> line.contains("had no thread left"));
