@@ -300,7 +300,7 @@ class StarvationMonitorTests {
 			attempts.release();
 			assertThat(thread.getName()).isEqualTo("lf-starvation-line?break");
 			if (attempts.availablePermits() == 1) {
-				throw new OutOfMemoryError("made for the test");
+				throw new InternalError("made for the test");
 			}
 		});
 		monitor.began();
@@ -324,7 +324,7 @@ class StarvationMonitorTests {
 		@Override
 		public long nanoTime() {
 			if (this.fails) {
-				throw new OutOfMemoryError("made for the test");
+				throw new InternalError("made for the test");
 			}
 			long now = super.nanoTime();
 			if (Thread.currentThread() == this.holds) {

@@ -59,6 +59,67 @@ class ThreadSupplyTests {
 		assertThat(supply.count()).isEqualTo(3);
 	}
 
+	/** Before other threads look whether one could be started. */
+	@Test
+	void aThreadThatCouldNotBeStartedIsNotCountedAnyMoreWhenThisIsReported() {
+		Supply supply = new Supply(false, new TestClock());
+		supply.isRefused = true;
+		supply.failing = () -> {
+			assertThat(supply.count()).isZero();
+			assertThat(supply.mayStart()).isFalse();
+			supply.failures++;
+		};
+		assertThat(supply.start(true)).isEqualTo(ThreadSupply.Start.FAILED);
+		assertThat(supply.failures).isOne();
+	}
+
+	@Test
+	void thereAreNeitherMoreThreadsThanTheMaximumNorFewerThanTheMinimum() {
+		Supply supply = new Supply(false);
+		supply.startMinimum();
+		assertThat(supply.start(false)).isEqualTo(ThreadSupply.Start.AT_LIMIT);
+		assertThat(supply.isAboveMinimum()).isFalse();
+		assertThat(supply.countOut(true)).isFalse();
+		for (int i = 4; i <= 8; i++) {
+			assertThat(supply.isBelowMaximum()).isTrue();
+			assertThat(supply.start(true)).isEqualTo(ThreadSupply.Start.STARTED);
+		}
+		assertThat(supply.isBelowMaximum()).isFalse();
+		assertThat(supply.start(true)).isEqualTo(ThreadSupply.Start.AT_LIMIT);
+		assertThat(supply.isSurplus()).isFalse();
+		assertThat(supply.countOut(false)).isFalse();
+		assertThat(supply.change((current, now) -> current.withThreads(3, 7), 0).maxThreads()).isEqualTo(8);
+		assertThat(supply.isSurplus()).isTrue();
+		assertThat(supply.countOut(false)).isTrue();
+		assertThat(supply.countOut(false)).isFalse();
+		assertThat(supply.count()).isEqualTo(7);
+		for (int i = 6; i >= 3; i--) {
+			assertThat(supply.isAboveMinimum()).isTrue();
+			assertThat(supply.countOut(true)).isTrue();
+			assertThat(supply.count()).isEqualTo(i);
+		}
+		assertThat(supply.countOut(true)).isFalse();
+	}
+
+	@Test
+	void noThreadIsStartedIfTheMaximumIsLoweredMeanwhile() {
+		Supply supply = new Supply(false);
+		supply.startMinimum();
+		supply.starting = () -> supply.change((current, now) -> current.withThreads(1, 3), 0);
+		assertThat(supply.start(true)).isEqualTo(ThreadSupply.Start.AT_LIMIT);
+		assertThat(supply.count()).isEqualTo(3);
+		assertThat(supply.starts).isEqualTo(3);
+	}
+
+	@Test
+	void aPoolThatStopsStartsNoThread() {
+		Supply supply = new Supply(false);
+		supply.isStopping = true;
+		assertThat(supply.start(true)).isEqualTo(ThreadSupply.Start.FAILED);
+		supply.startMinimum();
+		assertThat(supply.count()).isZero();
+	}
+
 	private static final class TestClock extends Clock {
 
 		private long now = Long.MAX_VALUE;
@@ -77,7 +138,19 @@ class ThreadSupplyTests {
 
 		private boolean isRefused;
 
+		private boolean isStopping;
+
+		/** Called before a thread is counted. */
+		private Runnable starting = () -> {
+		};
+
+		/** Called when a thread could not be started. */
+		private Runnable failing = () -> {
+		};
+
 		private int starts;
+
+		private int failures;
 
 		Supply(boolean endsAtOnce) {
 			this(endsAtOnce, Clock.SYSTEM);
@@ -100,8 +173,14 @@ class ThreadSupplyTests {
 		}
 
 		@Override
+		protected void startFailed(Throwable failure) {
+			this.failing.run();
+		}
+
+		@Override
 		protected boolean isStopping() {
-			return false;
+			this.starting.run();
+			return this.isStopping;
 		}
 
 	}
