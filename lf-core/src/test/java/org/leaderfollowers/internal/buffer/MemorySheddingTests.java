@@ -195,6 +195,23 @@ class MemorySheddingTests {
 	}
 
 	@Test
+	void memoryIsScarceForEachPoolThatSharesTheLimit() {
+		MemoryBudget one = new MemoryBudget(this.budget);
+		new Holder("fresh", 650 * KB, 0);
+		assertThat(one.used()).isZero();
+		assertThat(one.isScarce()).isTrue();
+	}
+
+	@Test
+	void connectionsPayForTheReservationThatMakesMemoryScarce() {
+		new Holder("stuck", 590 * KB, LONG);
+		this.budget.add(this.source);
+		awaitPause();
+		assertThat(this.budget.reserve(20 * KB)).isTrue();
+		assertThat(this.shed).containsExactly("stuck");
+	}
+
+	@Test
 	void connectionsThatWereRemovedAreForgotten() {
 		new Holder("stuck", 650 * KB, LONG);
 		this.budget.add(this.source);

@@ -1,6 +1,7 @@
 package org.leaderfollowers.internal.demultiplexing;
 
 import java.lang.management.ManagementFactory;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -12,6 +13,7 @@ import java.util.function.Consumer;
 
 import com.sun.management.ThreadMXBean;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -78,8 +80,17 @@ class DeadlinesTests {
 		this.deadlines.cancel(returned);
 		assertThat(this.deadlines.size()).isOne();
 		closed.schedule(returned, 5);
-		this.deadlines.schedule(returned, 20);
-		assertThat(poll(20)).containsExactly(other, returned);
+		TestHandle another = new TestHandle();
+		for (int i = 0; i < 5; i++) {
+			this.deadlines.schedule(new TestHandle(), 15);
+		}
+		this.deadlines.cancel(returned);
+		assertThat(this.deadlines.size()).isEqualTo(6);
+		closed.schedule(returned, 5);
+		this.deadlines.schedule(another, 20);
+		this.deadlines.schedule(returned, 25);
+		assertThat(poll(20)).hasSize(7).startsWith(other).endsWith(another);
+		assertThat(poll(25)).containsExactly(returned);
 	}
 
 	@Test
@@ -143,6 +154,34 @@ class DeadlinesTests {
 		assertThat(poll(9 + Deadlines.RETRY_NANOS)).isEmpty();
 		assertThat(poll(10 + Deadlines.RETRY_NANOS)).containsExactly(handles.get(1));
 		assertThat(this.deadlines.size()).isZero();
+	}
+
+	@Test
+	void errorOfAHandleIsThrown() {
+		List<TestHandle> handles = scheduled(this.deadlines, 2);
+		List<TestHandle> expired = new ArrayList<>();
+		assertThatExceptionOfType(StackOverflowError.class).isThrownBy(() -> this.deadlines.poll(10, (handle) -> {
+			expired.add(handle);
+			throw new StackOverflowError("injected");
+		}));
+		assertThat(expired).isEqualTo(handles);
+	}
+
+	@Test
+	void closedHandlesAreNotKept() {
+		this.deadlines.schedule(new TestHandle(), 5);
+		WeakReference<TestHandle> closed = cancelled();
+		Engine.eventually().until(() -> {
+			System.gc();
+			return closed.get() == null;
+		});
+	}
+
+	private WeakReference<TestHandle> cancelled() {
+		TestHandle handle = new TestHandle();
+		this.deadlines.schedule(handle, 10);
+		this.deadlines.cancel(handle);
+		return new WeakReference<>(handle);
 	}
 
 	private static List<TestHandle> scheduled(Deadlines<TestHandle> deadlines, int count) {

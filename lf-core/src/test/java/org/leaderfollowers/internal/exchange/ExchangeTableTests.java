@@ -72,8 +72,26 @@ class ExchangeTableTests {
 	void earliestFutureIsNextAlthoughItWasNotTheFirst() {
 		registered("a", 20);
 		registered("b", 10);
+		assertThat(this.table.deadlineNanos()).isEqualTo(10);
 		assertThat(this.table.expire(9)).isEmpty();
 		assertThat(this.table.deadlineNanos()).isEqualTo(10);
+	}
+
+	@Test
+	void futureThatHasEndedNeedsNoTimer() {
+		registered("a", 10).end(State.CANCELLED);
+		registered("b", 20);
+		assertThat(this.table.expire(5)).isEmpty();
+		assertThat(this.table.deadlineNanos()).isEqualTo(20);
+	}
+
+	@Test
+	void replyToTheHandlerNeedsNoTimer() {
+		registered("a", -10);
+		assertThat(this.table.register(Exchange.ofHandler(), "b")).isEqualTo(Registration.REGISTERED);
+		assertThat(this.table.deadlineNanos()).isEqualTo(-10);
+		assertThat(this.table.expire(-11)).isEmpty();
+		assertThat(this.table.deadlineNanos()).isEqualTo(-10);
 	}
 
 	@Test
