@@ -63,7 +63,7 @@ class ExchangeInterleavingTests {
 	}
 
 	@ParameterizedTest
-	@ValueSource(strings = { "key", "order", "close", "same", "future" })
+	@ValueSource(strings = { "key", "order", "close", "same", "future", "cancel" })
 	void eachExchangeEndsOnce(String kind) {
 		Exploration.of(Calls.class, kind, 2).preemptions(2).assertSound();
 	}
@@ -71,7 +71,7 @@ class ExchangeInterleavingTests {
 	@Test
 	@Tag("stress")
 	void eachExchangeOfThreeCallersEndsOnce() {
-		for (String kind : new String[] { "key", "order", "close", "same", "future" }) {
+		for (String kind : new String[] { "key", "order", "close", "same", "future", "cancel" }) {
 			Exploration.of(Calls.class, kind, 3).preemptions(2).assertSoundAtRandom(10_000);
 		}
 	}
@@ -124,7 +124,7 @@ class ExchangeInterleavingTests {
 		// The callers
 
 		private void call(int number) {
-			boolean awaits = !this.kind.equals("future");
+			boolean awaits = !this.kind.equals("future") && !this.kind.equals("cancel");
 			// Where no time is needed, none ends what has lost its wake-up.
 			long deadline = this.kind.equals("close") ? PromotionProtocol.FOREVER_NANOS
 					: Clock.SYSTEM.nanoTime() + TIMEOUT;
@@ -141,6 +141,12 @@ class ExchangeInterleavingTests {
 			}
 			else if (awaits) {
 				check(exchange, exchange.await(Clock.SYSTEM), number);
+			}
+			else if (this.kind.equals("cancel")) {
+				Interleaving.await("the deadline", () -> false, deadline);
+				if (exchange.end(Exchange.State.CANCELLED)) {
+					this.table.overdue();
+				}
 			}
 			else {
 				Interleaving.await("it has ended", () -> exchange.state() != Exchange.State.PENDING);
@@ -230,7 +236,7 @@ class ExchangeInterleavingTests {
 				this.closed = true;
 				this.table.close();
 			}
-			else if (this.kind.equals("future")) {
+			else if (this.kind.equals("future") || this.kind.equals("cancel")) {
 				expireAll();
 			}
 		}
@@ -274,7 +280,13 @@ class ExchangeInterleavingTests {
 			if (this.ended < this.callers) {
 				return "a caller waits for ever";
 			}
-			return (this.table.pending() == 0) ? null : this.table.pending() + " exchanges are forgotten";
+			if (this.table.pending() > 0) {
+				return this.table.pending() + " exchanges are forgotten";
+			}
+			int overdue = this.table.overdue() - 1;
+			this.table.late();
+			return (this.kind.equals("close") || overdue == this.table.taken()) ? null
+					: overdue + " replies are overdue, of " + this.table.taken();
 		}
 
 	}
