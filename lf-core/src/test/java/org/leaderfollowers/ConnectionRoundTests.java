@@ -14,8 +14,10 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Follower;
 import org.leaderfollowers.internal.transport.Transport.Progress;
@@ -70,6 +72,7 @@ class ConnectionRoundTests {
 			@Override
 			public void onError(Connection connection, Throwable failure) {
 				ConnectionRoundTests.this.seen.add("error");
+				ConnectionRoundTests.this.onError.run();
 			}
 
 			@Override
@@ -80,6 +83,9 @@ class ConnectionRoundTests {
 		});
 
 	private Runnable onMessage = () -> {
+	};
+
+	private Runnable onError = () -> {
 	};
 
 	private final Participant me = participant(1);
@@ -376,6 +382,132 @@ class ConnectionRoundTests {
 		}
 		assertThat(reply).isCompletedExceptionally();
 		assertThat(this.memory.used()).isZero();
+	}
+
+	// The end of a connection
+
+	@ParameterizedTest
+	@CsvSource({ "LOCAL, IO_ERROR, true, true", "LOCAL, IO_ERROR, false, false", "LOCAL, SHUTDOWN_TIMEOUT, false, true",
+			"LOCAL, PEER, true, false", "IO_ERROR, WRITE_TIMEOUT, true, false" })
+	void reasonIsReplacedOnlyIfAGracefulCloseLosesReplies(CloseReason earlier, CloseReason later, boolean lossy,
+			boolean replaces) throws IOException {
+		open();
+		CloseSequence end = new CloseSequence(this.connection, earlier, null);
+		assertThat(end.replaceReason(later, null, lossy)).isEqualTo(replaces);
+		assertThat(end.reason()).isEqualTo(replaces ? later : earlier);
+	}
+
+	/** Closes the connection, whose peer does not close its side. */
+	private void linger() throws IOException {
+		open();
+		this.transport.closes = false;
+		own();
+		this.connection.close();
+		round();
+		assertThat(this.channel.isOpen()).isTrue();
+	}
+
+	@Test
+	void connectionThatLingersSendsNothingAndEndsInTime() throws IOException {
+		linger();
+		assertThat(this.connection.closing().isLingering()).isTrue();
+		assertThat(this.connection.outbound.sendRequests(Engine.bytes("late"), null)).isEqualTo(Sent.CLOSED);
+		this.set.applyUpdates();
+		assertThat(this.connection.handle.timerDeadline - this.clock.nanoTime()).isEqualTo(TIMEOUT.toNanos() / 10);
+		this.clock.advance(TIMEOUT.dividedBy(10));
+		receive("");
+		assertThat(this.channel.isOpen()).isFalse();
+		assertThat(this.seen).containsExactly("close LOCAL");
+	}
+
+	@Test
+	void connectionWhoseEngineFailsDoesNotLinger() throws IOException {
+		linger();
+		own();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("made for the test"))).isTrue();
+		rest(this.me);
+		assertThat(this.channel.isOpen()).isFalse();
+		assertThat(this.seen).containsExactly("close LOCAL");
+	}
+
+	@Test
+	void socketIsClosedWhenTheEngineFailsForTheSecondTime() throws IOException {
+		open();
+		own();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("first"))).isTrue();
+		assertThat(this.channel.isOpen()).isTrue();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("second"))).isTrue();
+		assertThat(this.channel.isOpen()).isFalse();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("third"))).isFalse();
+	}
+
+	/** After a pause, there may be memory for the end. */
+	@Test
+	void connectionThatCannotEndForLackOfMemoryIsTriedAgain() throws IOException {
+		open();
+		own();
+		for (int i = 0; i < 10; i++) {
+			assertThat(this.connection.failed(this.me, new OutOfMemoryError("made for the test"))).isTrue();
+			assertThatExceptionOfType(OutOfMemoryError.class)
+				.isThrownBy(() -> this.connection.failed(this.me, new OutOfMemoryError("made for the test")));
+		}
+		assertThat(this.channel.isOpen()).isFalse();
+		round();
+		assertThat(this.seen).containsExactly("close IO_ERROR");
+	}
+
+	@Test
+	void failureIsReportedOnlyBeforeTheConnectionCloses() throws IOException {
+		open();
+		this.transport.room = 0;
+		this.onMessage = () -> {
+			this.connection.send(Engine.bytes("reply"));
+			this.connection.close();
+		};
+		receive("x\n");
+		assertThat(this.channel.isOpen()).isTrue();
+		assertThat(this.memory.used()).isPositive();
+		this.connection.requestCloseAndLook(CloseReason.IO_ERROR, new IOException("made for the test"));
+		this.set.applyUpdates();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("x", "close IO_ERROR");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	private void assertThatNothingIsSent() {
+		assertThatExceptionOfType(ConnectionClosedException.class)
+			.isThrownBy(() -> this.connection.send(Engine.bytes("late")));
+	}
+
+	@Test
+	void onlyTheThreadThatIsToldOfAFailureMaySendAndOnlyMeanwhile() throws IOException {
+		open();
+		this.onMessage = () -> {
+			throw new IllegalStateException("made for the test");
+		};
+		this.onError = () -> {
+			CompletableFuture.runAsync(this::assertThatNothingIsSent).join();
+			this.connection.send(Engine.bytes("sorry"));
+		};
+		receive("x\n");
+		assertThat(this.transport.written).isEqualTo("sorry\n".length());
+		assertThatNothingIsSent();
+		assertThat(this.seen).containsExactly("x", "error", "close HANDLER_ERROR");
+	}
+
+	@Test
+	void endIsReportedOnce() throws IOException {
+		open();
+		CompletableFuture<CloseReason> early = this.connection.whenClosed();
+		own();
+		this.connection.close();
+		round();
+		assertThat(early).isCompletedWithValue(CloseReason.LOCAL);
+		assertThat(this.connection.whenClosed()).isCompletedWithValue(CloseReason.LOCAL);
+		this.connection.closing().reportClose();
+		assertThat(this.seen).containsExactly("close LOCAL");
+		assertThat(this.connection.context.registry().closedConnections()).containsEntry(CloseReason.LOCAL, 1L);
 	}
 
 	// Messages of a window
