@@ -326,8 +326,14 @@ class HandOffTests {
 		Thread leader = leader(pool, events);
 		CountDownLatch gate = events.block();
 		assertThat(events.fire()).isEqualTo(leader);
-		this.clock.advance(LEASE.multipliedBy(1000));
+		this.clock.advance(LEASE);
+		assertThat(pool.snapshot().handleSets().get(0).leader()).isEqualTo(leader.getName());
+		assertThat(pool.snapshot().count(ThreadRole.LEADER)).isOne();
+		this.clock.advance(LEASE.multipliedBy(999));
 		assertThat(events.isLeased()).isTrue();
+		assertThat(pool.snapshot().handleSets().get(0).leader()).isNull();
+		assertThat(pool.snapshot().handleSets().get(0).vacantFor()).isEqualTo(LEASE.multipliedBy(999));
+		assertThat(pool.snapshot().count(ThreadRole.PROCESSING)).isOne();
 		assertThat(pool.snapshot().starvedFor()).isEqualTo(LEASE.multipliedBy(999));
 		gate.countDown();
 		assertThat(leader(pool, events)).isEqualTo(leader);
@@ -335,6 +341,25 @@ class HandOffTests {
 		assertThat(pool.snapshot().starvedFor()).isZero();
 		assertThat(pool.snapshot().starvations()).isOne();
 		assertThat(pool.snapshot().leaderlessNanos()).isEqualTo(LEASE.multipliedBy(999).toNanos());
+	}
+
+	@Test
+	void aSetWhoseLeaderHasLeftItIsShownAsVacantSinceThen() throws Exception {
+		LeaderFollowersPool pool = pool(1, 1, 1);
+		Events events = new Events(pool);
+		leader(pool, events);
+		this.clock.advance(LEASE);
+		CountDownLatch gate = events.block();
+		events.fire();
+		this.clock.advance(Duration.ofSeconds(3));
+		PoolSnapshot.HandleSetSnapshot set = pool.snapshot().handleSets().get(0);
+		assertThat(set.leader()).isNull();
+		assertThat(set.vacantFor()).isEqualTo(Duration.ofSeconds(3));
+		assertThat(set.sharing().threads()).as("the handler is known to block").isZero();
+		gate.countDown();
+		Thread leader = leader(pool, events);
+		assertThat(pool.snapshot().handleSets().get(0).leader()).isEqualTo(leader.getName());
+		assertThat(pool.snapshot().handleSets().get(0).vacantFor()).isZero();
 	}
 
 	/** A pool that is fully used has no leader for moments, which is normal. */
