@@ -425,7 +425,7 @@ class ConnectionRoundTests {
 		linger();
 		own();
 		assertThat(this.connection.failed(this.me, new IllegalStateException("made for the test"))).isTrue();
-		rest(this.me);
+		round();
 		assertThat(this.channel.isOpen()).isFalse();
 		assertThat(this.seen).containsExactly("close LOCAL");
 	}
@@ -439,6 +439,30 @@ class ConnectionRoundTests {
 		assertThat(this.connection.failed(this.me, new IllegalStateException("second"))).isTrue();
 		assertThat(this.channel.isOpen()).isFalse();
 		assertThat(this.connection.failed(this.me, new IllegalStateException("third"))).isFalse();
+	}
+
+	@Test
+	void socketIsClosedAlthoughItsTransportCannotBeReleased() throws IOException {
+		open();
+		this.transport.failsToRelease = true;
+		own();
+		this.connection.requestClose(CloseReason.IO_ERROR, null);
+		assertThatExceptionOfType(InternalError.class).isThrownBy(() -> this.connection.prepare(this.me));
+		assertThat(this.channel.isOpen()).isFalse();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("first"))).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("close IO_ERROR");
+	}
+
+	@Test
+	void failureToCloseASocketDoesNotEndTheOwner() throws IOException {
+		open();
+		this.transport.failsToRelease = true;
+		own();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("first"))).isTrue();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("second"))).isTrue();
+		assertThat(this.transport.releases).isOne();
+		assertThat(this.channel.isOpen()).isFalse();
 	}
 
 	/** After a pause, there may be memory for the end. */
@@ -504,10 +528,30 @@ class ConnectionRoundTests {
 		this.connection.close();
 		round();
 		assertThat(early).isCompletedWithValue(CloseReason.LOCAL);
+		assertThat(this.transport.releases).isOne();
 		assertThat(this.connection.whenClosed()).isCompletedWithValue(CloseReason.LOCAL);
 		this.connection.closing().reportClose();
 		assertThat(this.seen).containsExactly("close LOCAL");
 		assertThat(this.connection.context.registry().closedConnections()).containsEntry(CloseReason.LOCAL, 1L);
+	}
+
+	@Test
+	void endIsKnownToACallerThatAsksLater() throws IOException {
+		open();
+		own();
+		this.connection.close();
+		round();
+		assertThat(this.connection.whenClosed()).isCompletedWithValue(CloseReason.LOCAL);
+	}
+
+	@Test
+	void handlerIsNotToldOfTheEndOfAConnectionThatWasNeverOpened() throws IOException {
+		accept();
+		this.connection.requestClose(CloseReason.IO_ERROR, null);
+		round();
+		assertThat(this.channel.isOpen()).isFalse();
+		assertThat(this.connection.whenClosed()).isCompletedWithValue(CloseReason.IO_ERROR);
+		assertThat(this.seen).isEmpty();
 	}
 
 	// Messages of a window

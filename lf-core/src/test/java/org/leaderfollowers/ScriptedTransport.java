@@ -31,6 +31,12 @@ final class ScriptedTransport extends Transport {
 	/** Whether the peer closes its side as soon as it is told that nothing follows. */
 	boolean closes = true;
 
+	/** How often it was released. */
+	int releases;
+
+	/** Whether its release fails. */
+	boolean failsToRelease;
+
 	/** The result of the handshake. */
 	Progress handshake = Progress.DONE;
 
@@ -103,6 +109,15 @@ final class ScriptedTransport extends Transport {
 	@Override
 	public void flush() {
 		this.wantsWrite = false;
+	}
+
+	@Override
+	public void release() {
+		this.releases++;
+		super.release();
+		if (this.failsToRelease) {
+			throw new InternalError("made for the test");
+		}
 	}
 
 }
