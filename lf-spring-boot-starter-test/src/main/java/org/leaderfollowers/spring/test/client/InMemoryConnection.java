@@ -141,8 +141,6 @@ final class InMemoryConnection implements Connection {
 	private boolean lastWords;
 
 	/** Whether the handler can no longer send. */
-	private boolean outboundClosed;
-
 	private @Nullable CloseReason closed;
 
 	private final CompletableFuture<CloseReason> end = new CompletableFuture<>();
@@ -438,7 +436,6 @@ final class InMemoryConnection implements Connection {
 				return () -> report(failure);
 			}
 		}
-		this.outboundClosed = true;
 		if (!reason.isGraceful()) {
 			this.pending.clear();
 			this.pendingBytes = 0;
@@ -486,10 +483,10 @@ final class InMemoryConnection implements Connection {
 		}
 		catch (Throwable ex) {
 			locked(() -> {
-				if (!this.refusals.contains(ex)) {
-					requestClose(CloseReason.HANDLER_ERROR, ex);
-					this.failed = (this.cause == ex) ? this.current : null;
-				}
+				// A message is refused only while the connection closes, so its exception
+				// changes nothing.
+				requestClose(CloseReason.HANDLER_ERROR, ex);
+				this.failed = (this.cause == ex) ? this.current : null;
 			});
 		}
 	}
@@ -556,7 +553,7 @@ final class InMemoryConnection implements Connection {
 		this.lock.lock();
 		try {
 			CloseReason why = this.closing;
-			if (why != null && (!this.lastWords || this.broken || this.outboundClosed)) {
+			if (why != null && (!this.lastWords || this.broken)) {
 				ConnectionClosedException refusal = new ConnectionClosedException(
 						"%s is closed (%s): the message was not sent".formatted(this, why), why, this.cause);
 				this.refusals.add(refusal);
@@ -633,12 +630,7 @@ final class InMemoryConnection implements Connection {
 
 	@Override
 	public void fail(Throwable failure) {
-		locked(() -> {
-			if (this.refusals.contains(failure)) {
-				return;
-			}
-			requestClose(CloseReason.HANDLER_ERROR, failure);
-		});
+		locked(() -> requestClose(CloseReason.HANDLER_ERROR, failure));
 		work();
 	}
 
