@@ -67,6 +67,29 @@ class InMemoryTestClientTests {
 	}
 
 	@Test
+	void clientMayFrameDifferently() {
+		try (InMemoryTestClient client = LfTestClient.inMemory(this.script)
+			.framing(Framing.raw())
+			.clientFraming(Framing.line())
+			.open()) {
+			client.send("a");
+			assertThat(client).receives("a");
+		}
+		assertThat(this.script.calls).contains("a\n");
+	}
+
+	@Test
+	void textIsInTheCharsetOfTheClient() {
+		try (InMemoryTestClient client = LfTestClient.inMemory(Connection::send)
+			.charset(StandardCharsets.ISO_8859_1)
+			.open()) {
+			client.send("\u00e9");
+			client.sendRaw("\u00e9\n");
+			assertThat(client).receivesBytes((byte) 0xe9).receives("\u00e9");
+		}
+	}
+
+	@Test
 	void jsonIsComparedByItsFields() {
 		try (InMemoryTestClient client = LfTestClient.inMemory(this.script).timeout(SHORT).open()) {
 			client.send("{\"item\":\"tea\",\"price\":{\"cents\":250}}", "{\"item\":\"tea\"}", "tea");
@@ -92,12 +115,76 @@ class InMemoryTestClientTests {
 	}
 
 	@Test
+	void eachConnectionHasItsOwnFraming() {
+		List<Connection> asked = new ArrayList<>();
+		Framing shared = new Framing() {
+
+			@Override
+			public Framing forConnection(Connection connection) {
+				asked.add(connection);
+				return Framing.line();
+			}
+
+			@Override
+			public boolean decode(ByteBuffer input, Frame frame) {
+				throw new IllegalStateException("not the framing of the connection");
+			}
+
+			@Override
+			public void encode(ByteBuffer payload, ByteBuffer output) {
+				throw new IllegalStateException("not the framing of the connection");
+			}
+
+			@Override
+			public int maxFrameLength(int payloadLength) {
+				return Framing.line().maxFrameLength(payloadLength);
+			}
+
+		};
+		try (InMemoryTestClient client = LfTestClient.inMemory(this.script)
+			.framing(shared)
+			.clientFraming(Framing.line())
+			.open()) {
+			assertThat(client.exchange("a")).isEqualTo("a");
+			assertThat(asked).containsExactly(client.connection());
+		}
+	}
+
+	@Test
+	void replyThatIsNotWholeIsShown() {
+		InMemoryTestClient client = LfTestClient.inMemory(this.script)
+			.framing(Framing.raw())
+			.clientFraming(Framing.line())
+			.open();
+		client.sendRaw("part");
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(client).receivesNothing())
+			.withMessageContaining("after 4 bytes of a message that is not whole: \"part\"");
+		client.shutdownOutput();
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(client).isClosedByServer())
+			.withMessageContaining("closed the connection for PEER, after 4 bytes");
+	}
+
+	@Test
+	void malformedReplyIsShown() {
+		try (InMemoryTestClient client = LfTestClient.inMemory(this.script)
+			.framing(Framing.raw())
+			.clientFraming(Framing.lengthField(2).inclusive(true))
+			.open()) {
+			client.sendRaw(new byte[] { 0, 1 });
+			assertThatExceptionOfType(AssertionError.class).isThrownBy(client::receiveBytes)
+				.withMessageContaining("is no message of this framing")
+				.withCauseInstanceOf(FramingException.class);
+		}
+	}
+
+	@Test
 	void bufferIsLent() {
 		AtomicReference<@Nullable ByteBuffer> kept = new AtomicReference<>();
 		MessageHandler keeper = (connection, message) -> {
 			assertThat(message.isDirect()).isTrue();
 			assertThat(message.position()).isNotZero();
 			assertThat(message.remaining()).isEqualTo(5);
+			assertThat(message.get(0)).isNotZero();
 			ByteBuffer start = message.duplicate();
 			message.get();
 			assertThat(message.reset().position()).isEqualTo(start.position());
@@ -108,6 +195,7 @@ class InMemoryTestClientTests {
 			assertThat(client.failures()).isEmpty();
 			ByteBuffer buffer = kept.get();
 			assertThat(buffer).isNotNull();
+			assertThat(buffer.remaining()).isEqualTo(buffer.capacity());
 			assertThat(StandardCharsets.UTF_8.decode(buffer).toString()).doesNotContain("hello");
 		}
 	}
@@ -195,17 +283,18 @@ class InMemoryTestClientTests {
 
 	@Test
 	void closedConnectionRefusesMessages() {
+		List<Boolean> states = new ArrayList<>();
 		this.script.message = (connection, text) -> {
 			reply(connection, "last");
 			connection.close();
-			assertThat(connection.isOpen()).isFalse();
-			assertThat(connection.isWritable()).isFalse();
+			states.addAll(List.of(connection.isOpen(), connection.isWritable()));
 			// As with a server, this exception does not count as a failure of the
 			// handler.
 			reply(connection, "too late");
 		};
 		InMemoryTestClient client = open();
 		client.send("a", "b");
+		assertThat(states).containsExactly(false, false);
 		assertThat(client).receives("last").isClosedByServer();
 		assertThat(client.closeReason()).isEqualTo(CloseReason.LOCAL);
 		assertThat(client.failures()).isEmpty();
@@ -258,7 +347,9 @@ class InMemoryTestClientTests {
 			elsewhere.start();
 			assertThat(client).receives("slow", "next");
 			elsewhere.join();
-			client.send("again");
+			client.send("slow", "again");
+			assertThat(client).receivesNothing();
+			suspensions.get(1).resume();
 			assertThat(client).receives("again");
 		}
 	}
@@ -270,7 +361,8 @@ class InMemoryTestClientTests {
 			await(go);
 			reply(connection, text);
 		}).start();
-		try (InMemoryTestClient client = open()) {
+		// Longer than the test: the client is woken.
+		try (InMemoryTestClient client = LfTestClient.inMemory(this.script).timeout(Duration.ofHours(1)).open()) {
 			client.send("later");
 			assertThat(client).receivesNothing();
 			go.countDown();
@@ -286,7 +378,7 @@ class InMemoryTestClientTests {
 			}
 		};
 		this.script.writable = (connection) -> reply(connection, "writable");
-		try (InMemoryTestClient client = LfTestClient.inMemory(this.script).maxOutboundSize(100).open()) {
+		try (InMemoryTestClient client = LfTestClient.inMemory(this.script).maxOutboundSize(110).open()) {
 			client.stopReading();
 			client.send("go", "held up");
 			assertThat(client.connection().pendingBytes()).isEqualTo(55);
@@ -302,6 +394,19 @@ class InMemoryTestClientTests {
 			assertThat(client.receive(10)).containsOnly("0123456789");
 			assertThat(client).receives("writable", "held up");
 			assertThat(client.connection().isWritable()).isTrue();
+		}
+	}
+
+	@Test
+	void repliesThatWaitedAreReadOnce() {
+		try (InMemoryTestClient client = open()) {
+			for (String message : List.of("a", "b")) {
+				client.stopReading();
+				client.send(message);
+				assertThat(client).receivesNothing();
+				client.startReading();
+				assertThat(client).receives(message).receivesNothing();
+			}
 		}
 	}
 
@@ -327,6 +432,17 @@ class InMemoryTestClientTests {
 		client.shutdownOutput();
 		assertThat(client).receives("a", "b").isClosedByServer();
 		assertThat(client.closeReason()).isEqualTo(CloseReason.PEER);
+	}
+
+	@Test
+	void nothingCanBeSentAfterAHalfClose() {
+		this.script.message = (connection, text) -> connection.suspend();
+		InMemoryTestClient client = open();
+		client.send("a");
+		client.shutdownOutput();
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> client.send("b"))
+			.withMessageContaining("its output was shut down");
+		assertThat(this.script.calls).containsExactly("open", "a");
 	}
 
 	@Test
@@ -356,6 +472,13 @@ class InMemoryTestClientTests {
 		client.simulateIdle(EventType.READ);
 		client.simulateIdle(EventType.WRITE);
 		assertThat(client).receives("nothing to READ", "nothing to WRITE");
+		this.script.message = (connection, text) -> {
+			client.simulateIdle(EventType.WRITE);
+			client.simulateIdle(EventType.READ);
+			reply(connection, text);
+		};
+		client.send("busy");
+		assertThat(client).receives("busy", "nothing to WRITE", "nothing to READ");
 	}
 
 	@Test
@@ -374,11 +497,27 @@ class InMemoryTestClientTests {
 		assertThat(client).receives("next");
 		client.simulateDrain();
 		assertThat(client.closeReason()).isNull();
+		assertThat(this.script.calls).containsExactly("open", "slow", "next");
 		OwedReply reply = Objects.requireNonNull(owed.get());
 		reply.send(ByteBuffer.wrap("slow".getBytes(StandardCharsets.UTF_8)));
 		reply.close();
 		reply.close();
 		assertThat(client).receives("slow").isClosedByServer();
+		assertThat(this.script.calls).containsExactly("open", "slow", "next", "drain", "close SHUTDOWN");
+	}
+
+	@Test
+	void drainWaitsForAClientThatDoesNotRead() {
+		this.script.writable = (connection) -> reply(connection, "writable");
+		this.script.drain = (connection) -> reply(connection, "bye");
+		InMemoryTestClient client = LfTestClient.inMemory(this.script).maxOutboundSize(20).open();
+		client.stopReading();
+		reply(client.connection(), "0123456789");
+		client.simulateDrain();
+		assertThat(this.script.calls).containsExactly("open");
+		assertThat(client.closeReason()).isNull();
+		client.startReading();
+		assertThat(client).receives("0123456789", "writable", "bye").isClosedByServer();
 	}
 
 	@Test
@@ -529,6 +668,16 @@ class InMemoryTestClientTests {
 				.withMessageContaining("expected a message within 0.05s, but received nothing");
 			assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(client).isClosedByServer())
 				.withMessageContaining("to be closed by the server within 0.05s, but received nothing");
+		}
+	}
+
+	@Test
+	void threadThatWaitsStaysInterrupted() {
+		try (InMemoryTestClient client = open()) {
+			Thread.currentThread().interrupt();
+			assertThatExceptionOfType(AssertionError.class).isThrownBy(client::receive)
+				.withMessageContaining("was interrupted");
+			assertThat(Thread.interrupted()).isTrue();
 		}
 	}
 

@@ -14,6 +14,7 @@ import org.leaderfollowers.UdpServer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 /**
  * Tests for {@link UdpTestClient}.
@@ -66,6 +67,17 @@ class UdpTestClientTests {
 	}
 
 	@Test
+	void waitsForAWhileBeforeNothingHasArrived() throws IOException {
+		try (DatagramSocket server = server(); UdpTestClient client = LfTestClient.udp(server.getLocalPort()).open()) {
+			// The shortest time is no endless one.
+			assertThat(client).receivesNothingFor(Duration.ofNanos(1));
+			long begin = System.nanoTime();
+			assertThat(client).receivesNothing();
+			assertThat(Duration.ofNanos(System.nanoTime() - begin)).isGreaterThan(Duration.ofMillis(100));
+		}
+	}
+
+	@Test
 	void tellsThatNobodyListens() throws IOException {
 		int port;
 		try (DatagramSocket closed = server()) {
@@ -78,11 +90,34 @@ class UdpTestClientTests {
 	}
 
 	@Test
+	void closedClientDoesNotTellThatNothingArrived() throws IOException {
+		try (DatagramSocket server = server()) {
+			UdpTestClient client = LfTestClient.udp(server.getLocalPort()).open();
+			client.close();
+			assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(client).receivesNothing());
+		}
+		assertThatIllegalArgumentException().isThrownBy(() -> LfTestClient.udp(0));
+	}
+
+	@Test
 	void hasNoConnectionToClose() throws IOException {
 		try (DatagramSocket server = server(); UdpTestClient client = LfTestClient.udp(server.getLocalPort()).open()) {
 			assertThatExceptionOfType(UnsupportedOperationException.class)
 				.isThrownBy(() -> assertThat(client).isClosedByServer())
 				.withMessageContaining("it sends datagrams");
+		}
+	}
+
+	@Test
+	void textIsInTheCharsetOfTheClient() throws IOException {
+		try (DatagramSocket server = server();
+				UdpTestClient client = LfTestClient.udp(server.getLocalPort())
+					.charset(StandardCharsets.ISO_8859_1)
+					.open()) {
+			client.send("\u00e9");
+			DatagramPacket packet = receive(server);
+			assertThat(packet.getLength()).isEqualTo(1);
+			assertThat(packet.getData()[0]).isEqualTo((byte) 0xe9);
 		}
 	}
 
