@@ -1,14 +1,18 @@
 package org.leaderfollowers.spring.actuate;
 
+import java.net.InetSocketAddress;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -17,18 +21,25 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.ConnectionSnapshot;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.WireLog;
+import org.leaderfollowers.spring.DistinctAnswers;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
+import org.springframework.boot.actuate.endpoint.Show;
 import org.springframework.boot.json.JsonParserFactory;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests for {@link ConnectionsEndpoint}, over HTTP.
@@ -117,6 +128,40 @@ class ConnectionsEndpointTests {
 	}
 
 	@Test
+	void eachOrderReadsItsOwnFigure() {
+		TcpServer server = mock(TcpServer.class, new DistinctAnswers());
+		TcpServer other = mock(TcpServer.class, new DistinctAnswers());
+		given(server.name()).willReturn("b");
+		given(server.connections()).willAnswer((call) -> IntStream.range(0, 6).mapToObj((id) -> snapshot("b", id)));
+		given(other.name()).willReturn("a");
+		given(other.connections()).willAnswer((call) -> Stream.of(snapshot("a", 9)));
+		ConnectionsEndpoint endpoint = new ConnectionsEndpoint(
+				LeaderFollowersServers.builder().bean("server", server).bean("other", other).build(), Show.NEVER,
+				Set.of(), new WireLog.Options(0, Duration.ofMinutes(1), false, 1, 1), (event) -> {
+				});
+		List<String> sorts = List.of("age", "idle", "messages", "received", "sent", "pending");
+		for (int i = 0; i < sorts.size(); i++) {
+			assertThat(endpoint.connections(null, null, "-" + sorts.get(i), null, "2").connections())
+				.extracting(ConnectionsEndpoint.ConnectionDescriptor::id)
+				.as(sorts.get(i))
+				.containsExactly((long) i, 9L);
+		}
+		assertThat(endpoint.connections(null, null, "age", null, null).connections())
+			.extracting(ConnectionsEndpoint.ConnectionDescriptor::id)
+			.as("equal ones by their names")
+			.containsExactly(9L, 1L, 2L, 3L, 4L, 5L, 0L);
+	}
+
+	/** One figure, which the number of the connection chooses, is greater than 0. */
+	private static ConnectionSnapshot snapshot(String server, int id) {
+		long[] figures = new long[10];
+		figures[id] = 1;
+		return new ConnectionSnapshot(id, null, server, ConnectionSnapshot.State.OPEN, new InetSocketAddress(0),
+				Duration.ofSeconds(figures[0]), Duration.ofSeconds(figures[1]), figures[2], figures[3], figures[4],
+				figures[5], 0, 0, "default");
+	}
+
+	@Test
 	void pagesDoNotOverlapAndMissNothing() throws Exception {
 		List<Object> ids = new ArrayList<>();
 		for (int page = 0; page < 3; page++) {
@@ -126,6 +171,7 @@ class ConnectionsEndpointTests {
 		}
 		assertThat(ids).hasSize(5).doesNotHaveDuplicates();
 		assertThat(connections(page("?size=2&page=3"))).isEmpty();
+		assertThat(page("?page=499")).as("the last page of all").containsEntry("total", 5);
 	}
 
 	@Test

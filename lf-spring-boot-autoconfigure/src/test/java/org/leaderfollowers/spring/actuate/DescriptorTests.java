@@ -1,6 +1,8 @@
 package org.leaderfollowers.spring.actuate;
 
 import java.lang.reflect.RecordComponent;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.LinkedHashMap;
@@ -11,16 +13,26 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.ClientSnapshot;
+import org.leaderfollowers.ConnectionSnapshot;
+import org.leaderfollowers.HandOff;
 import org.leaderfollowers.LatencySnapshot;
 import org.leaderfollowers.PoolAlarm;
-import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
 import org.leaderfollowers.PoolSnapshot.ReliefSnapshot;
 import org.leaderfollowers.PoolSnapshot.ThreadSnapshot;
 import org.leaderfollowers.PoolSnapshot.UnfoldingChange;
+import org.leaderfollowers.PoolSnapshot;
+import org.leaderfollowers.PromotionKind;
 import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.WireLog;
 import org.leaderfollowers.spring.DistinctAnswers;
+import org.leaderfollowers.spring.actuate.ConnectionsEndpoint.ConnectionDescriptor;
+import org.leaderfollowers.spring.actuate.ConnectionsEndpoint.WireLogDescriptor;
+import org.leaderfollowers.spring.actuate.HandOffsEndpoint.HandOffDescriptor;
+import org.leaderfollowers.spring.actuate.SessionsEndpoint.SessionDescriptor;
+import org.leaderfollowers.spring.session.SessionEntry;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.entry;
@@ -176,7 +188,7 @@ class DescriptorTests {
 		ClientSnapshot.Address address = now.addresses().get(1);
 		assertThat(flat(ClientsEndpoint.ClientDescriptor.of(now, true))).contains(entry("state", now.state()),
 				entry("pool", now.pool()), entry("optional", true), entry("addresses[1].address", address.address()),
-				entry("addresses[1].connections", address.connections()),
+				entry("addresses[1].reachable", true), entry("addresses[1].connections", address.connections()),
 				entry("addresses[1].failures", address.failures()), entry("addresses[1].failure", address.failure()),
 				entry("connections.max", now.connections()), entry("connections.established", now.connected()),
 				entry("connections.connects", now.connects()), entry("connections.disconnects", now.disconnects()),
@@ -185,6 +197,47 @@ class DescriptorTests {
 				entry("exchanges.lateReplies", now.lateReplies()),
 				entry("exchanges.unexpectedMessages", now.unexpectedMessages()),
 				entry("receivedBytes", now.receivedBytes()), entry("sentBytes", now.sentBytes()));
+	}
+
+	@Test
+	void connection() throws Exception {
+		ConnectionSnapshot now = new ConnectionSnapshot(1, "meter", "orders", ConnectionSnapshot.State.SUSPENDED,
+				new InetSocketAddress(InetAddress.getByName("2001:db8::1"), 2), Duration.ofSeconds(3),
+				Duration.ofSeconds(4), 5, 6, 7, 8, 9, 10, "main");
+		assertThat(flat(ConnectionDescriptor.of(now, true))).containsOnly(entry("id", 1L), entry("name", "meter"),
+				entry("server", "orders"), entry("state", now.state()),
+				entry("remoteAddress", "[2001:db8:0:0:0:0:0:1]:2"), entry("age", now.age()), entry("idle", now.idle()),
+				entry("messages", 5L), entry("receivedBytes", 6L), entry("sentBytes", 7L), entry("pendingBytes", 8L),
+				entry("tlsGeneration", 9), entry("inFlight", 10), entry("pool", "main"));
+		assertThat(flat(ConnectionDescriptor.of(now, false))).contains(entry("name", null),
+				entry("remoteAddress", null));
+	}
+
+	@Test
+	void wireLog() throws Exception {
+		TcpServer server = mock(TcpServer.class, new DistinctAnswers());
+		WireLog.Snapshot now = new WireLog.Snapshot(new WireLog.Options(1, Duration.ofMinutes(1), true, 1, 1),
+				Instant.EPOCH, 2, 3);
+		assertThat(flat(WireLogDescriptor.of(server, now))).containsOnly(entry("server", server.name()),
+				entry("connection", 1L), entry("until", now.until()), entry("payload", true), entry("segments", 2L),
+				entry("omitted", 3L));
+	}
+
+	@Test
+	void handOff() throws Exception {
+		HandOff now = new HandOff(1, Instant.EPOCH, "set", "from", "to", PromotionKind.TAKEOVER, Duration.ofSeconds(2),
+				"server", "handle", "handler");
+		assertThat(flat(HandOffDescriptor.of("pool", now))).containsOnly(entry("pool", "pool"), entry("number", 1L),
+				entry("at", now.at()), entry("handleSet", "set"), entry("from", "from"), entry("to", "to"),
+				entry("kind", now.kind()), entry("vacancy", now.vacancy()), entry("server", "server"),
+				entry("handle", "handle"), entry("handler", "handler"));
+	}
+
+	@Test
+	void session() throws Exception {
+		SessionEntry now = new SessionEntry("name", "node", "server", 1, Instant.ofEpochSecond(2), 3, Instant.EPOCH);
+		assertThat(flat(SessionDescriptor.of(now))).containsOnly(entry("name", "name"), entry("node", "node"),
+				entry("server", "server"), entry("since", now.since()), entry("epoch", 1L), entry("takeovers", 3));
 	}
 
 }

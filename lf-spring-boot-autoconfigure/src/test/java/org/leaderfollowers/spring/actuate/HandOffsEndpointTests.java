@@ -5,20 +5,29 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.LongStream;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.leaderfollowers.HandOff;
+import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.PromotionKind;
 import org.leaderfollowers.spring.LineClient;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
 
+import org.springframework.boot.actuate.audit.AuditEvent;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.json.JsonParserFactory;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests for {@link HandOffsEndpoint}, over HTTP.
@@ -36,7 +45,7 @@ class HandOffsEndpointTests {
 	@Test
 	void showsWhoWentOffToProcessWhat() throws Exception {
 		Instant before = Instant.now();
-		handOff(3);
+		awaitHandOffs(3);
 		Map<String, Object> body = handOffs("");
 		assertThat(body).containsOnlyKeys("time", "handOffs");
 		List<Map<String, Object>> handOffs = list(body);
@@ -60,14 +69,14 @@ class HandOffsEndpointTests {
 
 	@Test
 	void readingForgetsNothing() throws Exception {
-		handOff(3);
+		awaitHandOffs(3);
 		int seen = list(handOffs("")).size();
 		assertThat(list(handOffs(""))).hasSizeGreaterThanOrEqualTo(seen);
 	}
 
 	@Test
 	void showsWhatIsNew() throws Exception {
-		handOff(5);
+		awaitHandOffs(5);
 		List<Map<String, Object>> all = list(handOffs(""));
 		Object known = all.get(all.size() - 3).get("number");
 		assertThat(list(handOffs("?pool=default&after=" + known))).containsAll(all.subList(all.size() - 2, all.size()))
@@ -78,14 +87,14 @@ class HandOffsEndpointTests {
 
 	@Test
 	void drainingForgets(CapturedOutput output) throws Exception {
-		handOff(3);
+		awaitHandOffs(3);
 		int seen = list(handOffs("")).size();
 		HttpResponse<String> response = this.application.delete("/actuator/lfhandoffs?pool=default");
 		assertThat(response.statusCode()).isEqualTo(200);
 		List<Map<String, Object>> drained = list(JsonParserFactory.getJsonParser().parseMap(response.body()));
 		assertThat(drained).hasSizeGreaterThanOrEqualTo(seen);
 		Object last = drained.get(drained.size() - 1).get("number");
-		handOff(1);
+		awaitHandOffs(1);
 		assertThat(list(handOffs(""))).isNotEmpty()
 			.allMatch((handOff) -> ((Number) handOff.get("number")).longValue() > ((Number) last).longValue());
 		assertThat(this.application.events().audit()).singleElement().satisfies((event) -> {
@@ -95,6 +104,41 @@ class HandOffsEndpointTests {
 		});
 		assertThat(output)
 			.containsOnlyOnce("%d hand-offs of default are forgotten through Actuator".formatted(drained.size()));
+	}
+
+	@Test
+	void handOffsOfSeveralPoolsAreInTheirOrderAndTheLatestAreShown() {
+		LeaderFollowersPool one = mock(LeaderFollowersPool.class);
+		LeaderFollowersPool two = mock(LeaderFollowersPool.class);
+		given(one.name()).willReturn("one");
+		given(two.name()).willReturn("two");
+		given(one.handOffs()).willReturn(LongStream.range(0, 501).mapToObj((i) -> handOff(2 * i)).toList());
+		given(two.handOffs()).willReturn(List.of(handOff(-1), handOff(999)));
+		HandOffsEndpoint endpoint = new HandOffsEndpoint(new LeaderFollowersPools(List.of(one, two), Map.of()),
+				(event) -> {
+				});
+		List<HandOffsEndpoint.HandOffDescriptor> latest = endpoint.handOffs(null, null, null).handOffs();
+		assertThat(latest).hasSize(500).extracting(HandOffsEndpoint.HandOffDescriptor::number).isSorted();
+		assertThat(latest).last().extracting(HandOffsEndpoint.HandOffDescriptor::number).isEqualTo(1000L);
+		assertThat(endpoint.handOffs("two", "-1", null).handOffs())
+			.extracting(HandOffsEndpoint.HandOffDescriptor::number)
+			.containsExactly(999L);
+	}
+
+	private static HandOff handOff(long number) {
+		return new HandOff(number, Instant.EPOCH.plusSeconds(number), "set", null, "to", PromotionKind.EAGER,
+				Duration.ZERO, null, null, null);
+	}
+
+	@Test
+	void auditTellsWhoForgetsHandOffs() throws Exception {
+		awaitHandOffs(1);
+		SecurityContext caller = mock(SecurityContext.class);
+		given(caller.getPrincipal()).willReturn(() -> "ada");
+		this.application.context().getBean(HandOffsEndpointWebExtension.class).drainHandOffs(caller, "default");
+		assertThat(this.application.events().audit()).singleElement()
+			.extracting(AuditEvent::getPrincipal)
+			.isEqualTo("ada");
 	}
 
 	@Test
@@ -135,7 +179,7 @@ class HandOffsEndpointTests {
 		assertThat(this.application.events().audit()).isEmpty();
 	}
 
-	private void handOff(int atLeast) throws Exception {
+	private void awaitHandOffs(int atLeast) throws Exception {
 		int before = list(handOffs("?pool=default")).size();
 		try (LineClient client = new LineClient(this.application.port())) {
 			await().until(() -> {

@@ -2,7 +2,9 @@ package org.leaderfollowers.spring.actuate;
 
 import java.net.http.HttpResponse;
 import java.util.Map;
+import java.util.Objects;
 
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -14,8 +16,11 @@ import org.leaderfollowers.spring.limit.ClientLimits.Action;
 import org.leaderfollowers.spring.limit.ClientLimits.Limit;
 
 import org.springframework.boot.actuate.audit.AuditEvent;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
 
 /** Changing the limits that apply to each client, over HTTP. */
 class LimitOperationTests {
@@ -105,6 +110,26 @@ class LimitOperationTests {
 			assertThat(application.get(SERVER).body())
 				.contains("\"offenders\":[{\"limit\":\"bytes-per-second\",\"count\":1,");
 		}
+	}
+
+	@Test
+	void theAddressesOfOffendersAreShownToARole() throws Exception {
+		try (OperatedApplication application = OperatedApplication.run("--lf.server.per-client.bytes-per-second=1",
+				"--management.endpoint.lfconnections.show-remote-addresses=when-authorized",
+				"--management.endpoint.lfconnections.roles=OPERATOR");
+				LineClient client = new LineClient(application.port())) {
+			assertThat(client.ask("too much")).isEqualTo("too much");
+			LeaderFollowersEndpoint endpoint = application.context().getBean(LeaderFollowersEndpoint.class);
+			SecurityContext caller = mock(SecurityContext.class);
+			given(caller.getPrincipal()).willReturn(() -> "ada");
+			assertThat(offender(endpoint.existingServer(caller, "default", "default"))).isNull();
+			given(caller.isUserInRole("OPERATOR")).willReturn(true);
+			assertThat(offender(endpoint.existingServer(caller, "default", "default"))).isEqualTo("127.0.0.1");
+		}
+	}
+
+	private static @Nullable String offender(ServerDescriptor server) {
+		return Objects.requireNonNull(server.clientLimits()).offenders().get(0).client();
 	}
 
 	@Test

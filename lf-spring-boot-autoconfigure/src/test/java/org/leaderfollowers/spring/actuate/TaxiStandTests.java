@@ -7,7 +7,9 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Base64;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -74,7 +76,10 @@ class TaxiStandTests {
 	@ParameterizedTest
 	@EnumSource(names = "NONE", mode = EnumSource.Mode.EXCLUDE)
 	void headersProtectThePageAndItsDataInABrowser(WebApplicationType type) throws Exception {
-		String[][] places = { { "server", "/actuator" }, { "server", "/", "management.endpoints.web.base-path=/" },
+		String everything = "management.endpoints.web.exposure.include=*";
+		String[][] places = { { "server", "/actuator", everything },
+				{ "server", "/", "management.endpoints.web.base-path=/" },
+				{ "server", "/api/actuator", "spring.mvc.servlet.path=/api", "spring.webflux.base-path=/api" },
 				{ "management", "/ops", "management.endpoints.web.base-path=/ops", "management.server.port=0",
 						"management.server.address=127.0.0.1", "management.endpoints.web.path-mapping.lfhandoffs=h" } };
 		for (String[] place : places) {
@@ -91,8 +96,12 @@ class TaxiStandTests {
 				String base = "http://127.0.0.1:" + context.getEnvironment().getProperty("local." + place[0] + ".port")
 						+ place[1];
 				String handOffs = (place.length == 6) ? "/h" : "/lfhandoffs";
-				for (String path : new String[] { "/leaderfollowers", "/leaderfollowers/default", handOffs,
-						"/%6ceaderfollowers" }) {
+				List<String> paths = new ArrayList<>(
+						List.of("/leaderfollowers", "/leaderfollowers/default", handOffs, "/%6ceaderfollowers"));
+				if (List.of(place).contains(everything)) {
+					paths.addAll(List.of("/lfconnections", "/lfclients", "/lfsessions"));
+				}
+				for (String path : paths) {
 					HttpResponse<String> response = get(URI.create(base.replaceAll("/$", "") + path), "text/html,*/*");
 					assertThat(response.statusCode()).as(path).isEqualTo(200);
 					assertThat(response.headers().allValues("X-Content-Type-Options")).as(path)

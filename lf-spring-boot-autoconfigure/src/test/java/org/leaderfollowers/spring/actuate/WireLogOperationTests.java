@@ -16,6 +16,7 @@ import org.leaderfollowers.WireLog;
 import org.leaderfollowers.spring.LineClient;
 
 import org.springframework.boot.actuate.audit.AuditEvent;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.json.JsonParserFactory;
 import org.springframework.boot.logging.LogLevel;
 import org.springframework.boot.logging.LoggingSystem;
@@ -24,6 +25,8 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests for the wire logs that {@link ConnectionsEndpoint} turns on and off, over HTTP.
@@ -110,6 +113,32 @@ class WireLogOperationTests {
 			assertThat(application.events().audit().get(0).getData()).containsEntry("connection", "2")
 				.containsEntry("duration", "PT5M")
 				.containsEntry("payload", "true");
+		}
+	}
+
+	@Test
+	void endsBeforeItIsLargerThanAllowed(CapturedOutput output) throws Exception {
+		try (OperatedApplication application = OperatedApplication.run(UNRESTRICTED, "--lf.logging.wire.max-size=1B");
+				LineClient client = new LineClient(application.port())) {
+			assertThat(application.post(PATH, "{\"wireLog\":\"on\",\"server\":\"default\"}").statusCode())
+				.isEqualTo(200);
+			assertThat(client.ask("hello")).isEqualTo("hello");
+			await().until(() -> wireLog(application).snapshot() == null);
+			awaitOutput(output, "0 segments were logged");
+		}
+	}
+
+	@Test
+	void auditTellsWhoTurnsItOn() {
+		SecurityContext caller = mock(SecurityContext.class);
+		given(caller.getPrincipal()).willReturn(() -> "ada");
+		try (OperatedApplication application = OperatedApplication.run(UNRESTRICTED)) {
+			application.context()
+				.getBean(ConnectionsEndpointWebExtension.class)
+				.changeWireLog(caller, "on", "default", null, null, null);
+			assertThat(application.events().audit()).singleElement()
+				.extracting(AuditEvent::getPrincipal)
+				.isEqualTo("ada");
 		}
 	}
 

@@ -13,7 +13,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.actuate.ClientsEndpoint;
+import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
+import org.leaderfollowers.spring.actuate.ConnectionsEndpointWebExtension;
+import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
+import org.leaderfollowers.spring.actuate.HandOffsEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
+import org.leaderfollowers.spring.actuate.LeaderFollowersEndpointWebExtension;
+import org.leaderfollowers.spring.actuate.SessionsEndpoint;
 import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
@@ -29,6 +36,7 @@ import org.springframework.core.annotation.AnnotationAttributes;
 import org.springframework.core.type.AnnotationMetadata;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests for {@link LeaderFollowersEndpointAutoConfiguration}.
@@ -57,6 +65,66 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 	void endpointThatIsNotExposedIsNotThere() {
 		this.contextRunner.withPropertyValues("management.endpoints.web.exposure.include=health")
 			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(LeaderFollowersEndpoint.class));
+	}
+
+	private static final Map<String, Class<?>> ENDPOINTS = Map.of("leaderfollowers", LeaderFollowersEndpoint.class,
+			"lfhandoffs", HandOffsEndpoint.class, "lfconnections", ConnectionsEndpoint.class, "lfclients",
+			ClientsEndpoint.class, "lfsessions", SessionsEndpoint.class);
+
+	private static final List<Class<?>> EXTENSIONS = List.of(LeaderFollowersEndpointWebExtension.class,
+			HandOffsEndpointWebExtension.class, ConnectionsEndpointWebExtension.class,
+			SessionsEndpoint.WebExtension.class);
+
+	private ApplicationContextRunner withSessions(String web) {
+		return this.contextRunner
+			.withConfiguration(AutoConfigurations.of(LeaderFollowersSessionAutoConfiguration.class))
+			.withPropertyValues("management.endpoints.web.exposure.include=" + web,
+					"management.endpoints.jmx.exposure.include=");
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "leaderfollowers", "lfhandoffs", "lfconnections", "lfclients", "lfsessions" })
+	void eachEndpointIsThereIfItIsExposed(String exposed) {
+		withSessions(exposed).run((context) -> ENDPOINTS.forEach((name,
+				type) -> assertThat(context.getBeansOfType(type)).as(name).hasSize(name.equals(exposed) ? 1 : 0)));
+	}
+
+	@Test
+	void extensionsAreForTheWeb() {
+		withSessions("*").run((context) -> EXTENSIONS.forEach((type) -> assertThat(context).hasSingleBean(type)));
+		withSessions("").withPropertyValues("management.endpoints.jmx.exposure.include=*", "spring.jmx.enabled=true")
+			.run((context) -> {
+				ENDPOINTS.values().forEach((type) -> assertThat(context).hasSingleBean(type));
+				EXTENSIONS.forEach((type) -> assertThat(context).doesNotHaveBean(type));
+			});
+	}
+
+	@Test
+	void withoutSessionsThereIsNoEndpointForThem() {
+		this.contextRunner.withPropertyValues("management.endpoints.web.exposure.include=*")
+			.run((context) -> assertThat(context).hasNotFailed()
+				.hasSingleBean(ClientsEndpoint.class)
+				.doesNotHaveBean(SessionsEndpoint.class));
+	}
+
+	@Test
+	void eachEndpointOfTheUserTakesItsPlace() {
+		ApplicationContextRunner mine = withSessions("*");
+		for (Class<?> type : ENDPOINTS.values()) {
+			mine = mine.withBean(type.getSimpleName(), typed(type), () -> mock(typed(type)));
+		}
+		for (Class<?> type : EXTENSIONS) {
+			mine = mine.withBean(type.getSimpleName(), typed(type), () -> mock(typed(type)));
+		}
+		mine.run((context) -> {
+			ENDPOINTS.values().forEach((type) -> assertThat(context).hasSingleBean(type));
+			EXTENSIONS.forEach((type) -> assertThat(context).hasSingleBean(type));
+		});
+	}
+
+	@SuppressWarnings("unchecked")
+	private static Class<Object> typed(Class<?> type) {
+		return (Class<Object>) type;
 	}
 
 	@Test

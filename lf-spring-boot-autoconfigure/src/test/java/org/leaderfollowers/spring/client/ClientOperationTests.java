@@ -192,6 +192,7 @@ class ClientOperationTests {
 				Health spare = health(context, "spare");
 				assertThat(spare.getStatus()).isEqualTo(Status.UNKNOWN);
 				assertThat(spare.getDetails()).containsEntry("optional", true).containsKey("reason");
+				assertThat(context.getBean(ClientsEndpoint.class).clients().clients().get("spare").optional()).isTrue();
 				context.getSourceApplicationContext().stop();
 				assertThat(health(context, "ledger").getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
 			});

@@ -5,6 +5,7 @@ import java.nio.charset.Charset;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -31,6 +32,7 @@ import org.leaderfollowers.spring.handler.LfConnections.Delivery;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.actuate.endpoint.InvalidEndpointRequestException;
+import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.health.contributor.CompositeHealthContributor;
 import org.springframework.boot.health.contributor.Health;
@@ -75,7 +77,8 @@ class ObservedSessionsTests {
 				assertThat(all.nodes()).containsExactly(new SessionNode("local", 2, true));
 				assertThat(all.open()).isEqualTo(2);
 				assertThat(all.sessions()).extracting(SessionsEndpoint.SessionDescriptor::name)
-					.containsExactlyInAnyOrder("4711", "4712");
+					.as("the latest first")
+					.containsExactly("4712", "4711");
 				assertThat(endpoint.sessions("1").sessions()).hasSize(1);
 				assertThatExceptionOfType(InvalidEndpointRequestException.class)
 					.isThrownBy(() -> endpoint.sessions("501"));
@@ -84,6 +87,32 @@ class ObservedSessionsTests {
 				assertThat(found.server()).isEqualTo("default");
 				assertThat(found.epoch()).isEqualTo(context.getBean(LfSessions.class).get("4711").get().epoch());
 			}
+		});
+	}
+
+	@Test
+	void theEndpointShowsTheLatestSessionsAndTheirTakeovers() {
+		this.runner.withBean(Binding.class).run((context) -> {
+			SessionsEndpoint endpoint = context.getBean(SessionsEndpoint.class);
+			int port = context.getBean(LeaderFollowersServers.class).get("default").port();
+			List<LineClient> clients = new ArrayList<>();
+			for (int i = 0; i < 21; i++) {
+				clients.add(new LineClient(port));
+				assertThat(clients.get(i).ask("reader-" + i)).isEqualTo("ok");
+			}
+			assertThat(endpoint.sessions(null).sessions()).hasSize(20);
+			SessionEntry first = context.getBean(LfSessions.class).get("reader-0").orElseThrow();
+			clients.add(new LineClient(port));
+			assertThat(clients.get(21).ask("reader-0")).isEqualTo("ok");
+			SessionsEndpoint.SessionDescriptor second = endpoint.sessions("1").sessions().get(0);
+			assertThat(second.name()).isEqualTo("reader-0");
+			assertThat(second.node()).isEqualTo("local");
+			assertThat(second.takeovers()).isEqualTo(1);
+			assertThat(second.since()).isAfter(first.since());
+			for (LineClient client : clients) {
+				client.close();
+			}
+			await().untilAsserted(() -> assertThat(endpoint.sessions(null).open()).isZero());
 		});
 	}
 
@@ -126,6 +155,9 @@ class ObservedSessionsTests {
 			assertThatExceptionOfType(InvalidEndpointRequestException.class)
 				.isThrownBy(() -> context.getBean(SessionsEndpoint.class).session("4711"))
 				.withMessageContaining("The engine is down");
+			assertThat(new SessionsEndpoint.WebExtension(context.getBean(SessionsEndpoint.class)).session("4711"))
+				.extracting(WebEndpointResponse::getStatus)
+				.isEqualTo(409);
 			assertThat(context.getBean(LfSessions.class).send("4711", "x")).isEqualTo(Delivery.UNREACHABLE);
 			assertThat(other.started).isTrue();
 		});
