@@ -91,11 +91,12 @@ class TransactionProcessorTests {
 	}
 
 	@Test
-	void rejectsWhenDatabaseCannotBeReached() {
+	void rejectsWhenDatabaseCannotBeReached(CapturedOutput output) {
 		given(this.service.execute(ORDER, REQUEST)).willThrow(new CannotCreateTransactionException("no connection"));
 		assertThat(this.processor.process(ORDER, REQUEST))
 			.isEqualTo(new Rejected("The database cannot be reached; nothing was changed, try again later"));
 		verify(this.service).execute(ORDER, REQUEST);
+		assertThat(output).contains("A transaction failed", "no connection");
 	}
 
 	@Test

@@ -12,12 +12,13 @@ import org.leaderfollowers.ExchangeLostException;
 import org.leaderfollowers.ExchangeRejectedException;
 import org.leaderfollowers.ExchangeTimeoutException;
 import org.leaderfollowers.sample.TransactionRequest;
-import org.leaderfollowers.sample.TransactionResult;
 import org.leaderfollowers.sample.TransactionResult.Committed;
 import org.leaderfollowers.sample.TransactionResult.Rejected;
 import org.leaderfollowers.sample.TransactionResult.Unknown;
+import org.leaderfollowers.sample.TransactionResult;
 import org.leaderfollowers.sample.frontend.OrderRouter.Route;
 import org.leaderfollowers.sample.tier.Order;
+import org.leaderfollowers.spring.handler.InvalidReplyException;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.ArgumentMatchers.any;
@@ -100,6 +101,20 @@ class OrderRouterTests {
 	}
 
 	@Test
+	void rejectionProvesNothingAfterAnUnknownResult() {
+		given(this.first.execute(any())).willReturn(new Unknown("The database failed"));
+		given(this.second.execute(any())).willReturn(new Rejected("Too many others"));
+		assertThat(route(42)).isInstanceOf(Unknown.class);
+	}
+
+	@Test
+	void replyThatNobodyUnderstandsIsAskedForAgain() {
+		given(this.first.execute(any())).willThrow(mock(InvalidReplyException.class));
+		given(this.second.execute(any())).willReturn(COMMITTED);
+		assertThat(route(42)).isEqualTo(COMMITTED);
+	}
+
+	@Test
 	void unknownResultIsAskedForAgain() {
 		given(this.first.execute(any())).willReturn(new Unknown("The database failed"));
 		given(this.second.execute(any())).willReturn(COMMITTED);
@@ -129,6 +144,49 @@ class OrderRouterTests {
 		assertThat(route(42)).isInstanceOf(Unknown.class);
 		verify(this.first, times(2)).execute(any());
 		verify(this.second, times(2)).execute(any());
+	}
+
+	@Test
+	void oneLostOrderMakesTheResultUnknown() {
+		given(this.first.execute(any())).willThrow(LOST);
+		given(this.second.execute(any())).willThrow(NOT_SENT);
+		assertThat(router(Duration.ZERO).route(order(42))).isInstanceOf(Unknown.class);
+	}
+
+	@Test
+	void waitsForTheHomeOfTheAccount() {
+		List<Duration> others = new ArrayList<>();
+		given(this.first.execute(any())).willThrow(NOT_SENT);
+		given(this.second.execute(any())).willThrow(NOT_SENT).willReturn(COMMITTED);
+		OrderRouter router = new OrderRouter(
+				List.of(new Route(this.first, others::add), new Route(this.second, this.waits::add)),
+				new FrontEndProperties(5000, Duration.ofSeconds(1), Duration.ofSeconds(1), Duration.ofSeconds(1),
+						Duration.ofMinutes(1)));
+		assertThat(router.route(order(5001))).isEqualTo(COMMITTED);
+		assertThat(this.waits).hasSize(1);
+		assertThat(others).isEmpty();
+	}
+
+	@Test
+	void waitsNoLongerThanItsPatience() {
+		given(this.first.execute(any())).willThrow(NOT_SENT);
+		given(this.second.execute(any())).willThrow(NOT_SENT);
+		assertThat(router(Duration.ofMillis(90)).route(order(42))).isInstanceOf(Rejected.class);
+		assertThat(this.waits).allMatch((wait) -> wait.toMillis() <= 90);
+	}
+
+	@Test
+	void doesNotWaitOnceInterrupted() {
+		given(this.first.execute(any())).willThrow(NOT_SENT);
+		given(this.second.execute(any())).willThrow(NOT_SENT);
+		Thread.currentThread().interrupt();
+		try {
+			assertThat(router(Duration.ofSeconds(1)).route(order(42))).isInstanceOf(Rejected.class);
+		}
+		finally {
+			assertThat(Thread.interrupted()).isTrue();
+		}
+		assertThat(this.waits).isEmpty();
 	}
 
 	private TransactionResult route(long account) {

@@ -1,9 +1,12 @@
 package org.leaderfollowers.sample.tier;
 
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.UUID;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.sample.TransactionRequest;
 import org.leaderfollowers.sample.TransactionResult;
 import org.leaderfollowers.sample.TransactionResult.Committed;
@@ -68,6 +71,7 @@ class TierProtocolTests {
 	void refusesMessageWithoutHeader() {
 		ByteBuffer message = ByteBuffer.wrap(new byte[8]);
 		assertThat(TierProtocol.isReply(message)).isFalse();
+		assertThat(TierProtocol.isReply(ByteBuffer.allocate(9).put(8, (byte) 1))).isTrue();
 		assertThatIllegalArgumentException().isThrownBy(() -> TierProtocol.number(message))
 			.withMessageContaining("at least 9 bytes, but this one has 8");
 	}
@@ -75,6 +79,29 @@ class TierProtocolTests {
 	@Test
 	void refusesMessageOfAnotherType() {
 		ByteBuffer message = this.protocol.request(new Confirmation(true));
+		assertThatExceptionOfType(JacksonException.class).isThrownBy(() -> this.protocol.read(message, Order.class));
+	}
+
+	@Test
+	void messageBeginsAtAnyIndex() {
+		ByteBuffer reply = this.protocol.reply(7, new Confirmation(true));
+		ByteBuffer later = ByteBuffer.allocate(3 + reply.remaining()).position(3).put(reply).flip().position(3);
+		assertThat(TierProtocol.isReply(later)).isTrue();
+		assertThat(TierProtocol.number(later)).isEqualTo(7);
+		assertThat(this.protocol.read(later, Confirmation.class)).isEqualTo(new Confirmation(true));
+	}
+
+	/** It could be carried out twice, or for something else. */
+	@ParameterizedTest
+	@ValueSource(strings = { "{\"request\":%s}", "{\"id\":null,\"request\":%s}",
+			"{\"id\":\"00000000-0000-0001-0000-000000000002\",\"request\":%s,\"urgent\":true}" })
+	void refusesOrderThatIsNotExact(String json) {
+		byte[] body = json.formatted("{\"account\":42,\"teller\":3,\"branch\":1,\"delta\":5}")
+			.getBytes(StandardCharsets.UTF_8);
+		ByteBuffer message = ByteBuffer.allocate(Long.BYTES + 1 + body.length)
+			.position(Long.BYTES + 1)
+			.put(body)
+			.flip();
 		assertThatExceptionOfType(JacksonException.class).isThrownBy(() -> this.protocol.read(message, Order.class));
 	}
 
