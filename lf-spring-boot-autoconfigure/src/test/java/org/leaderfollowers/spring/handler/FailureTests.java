@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
+import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.AppenderBase;
@@ -400,6 +401,62 @@ class FailureTests {
 	}
 
 	@Test
+	void lineThatCannotBeWrittenIsLostAlone() {
+		List<String> lines = new CopyOnWriteArrayList<>();
+		AppenderBase<ILoggingEvent> appender = new AppenderBase<>() {
+			@Override
+			protected void append(ILoggingEvent event) {
+				lines.add(event.getFormattedMessage());
+				if (lines.size() == 1) {
+					throw new LinkageError("from the test");
+				}
+			}
+		};
+		appender.start();
+		Logger logger = (Logger) LoggerFactory.getLogger(FailureLog.class);
+		logger.addAppender(appender);
+		try {
+			Connection connection = mock();
+			for (String handler : new String[] { "first", "second" }) {
+				new FailureLog(handler).log(connection, new FramingException("made for the test"));
+			}
+		}
+		finally {
+			logger.detachAppender(appender);
+		}
+		assertThat(lines).hasSize(2).last().asString().contains("'second'");
+	}
+
+	@Test
+	void brokenConnectionIsLoggedForDevelopersOnly(CapturedOutput output) {
+		FailureLog log = new FailureLog("orders");
+		Connection connection = mock();
+		given(connection.toString()).willReturn("Connection 1");
+		log.log(connection, new IOException("reset\nFORGED"));
+		assertThat(output).doesNotContain("Connection 1");
+		log.logHandling(connection, new IOException("reset"), new IllegalStateException("in the error method"));
+		assertThat(output).containsOnlyOnce("The handling of IOException of Connection 1 by 'orders' failed");
+		Logger logger = (Logger) LoggerFactory.getLogger(FailureLog.class);
+		logger.setLevel(Level.DEBUG);
+		try {
+			log.log(connection, new IOException("reset\nFORGED"));
+		}
+		finally {
+			logger.setLevel(null);
+		}
+		assertThat(output).contains("DEBUG").contains("Connection 1 failed").contains("IOException: reset?FORGED");
+	}
+
+	@Test
+	void failureThatQuotesAClientForgesNoLine(CapturedOutput output) {
+		FailureLog log = new FailureLog("orders");
+		Connection connection = mock();
+		log.log(connection, new IllegalStateException("first\nFORGED"));
+		log.logHandling(connection, new FramingException("malformed"), new IllegalStateException("second\nFORGED"));
+		assertThat(output).contains("first?FORGED", "second?FORGED").doesNotContain("\nFORGED");
+	}
+
+	@Test
 	void payloadsAreValidated() {
 		HandlerRunner.talk(HandlerRunner.of(Validating.class), (client, context) -> {
 			assertThat(client.ask("{\"item\":\"tea\",\"quantity\":1}")).isEqualTo("tea");
@@ -433,13 +490,27 @@ class FailureTests {
 		}
 		assertThat(output.toString().lines().filter((line) -> line.contains("UnmatchedMessageException: first")))
 			.hasSize(1);
-		assertThat(output).containsOnlyOnce("FramingException: second??line");
+		assertThat(output).containsOnlyOnce("FramingException: second??line").doesNotContain("\tat ");
 		clock.addAndGet(TimeUnit.SECONDS.toNanos(10));
 		// At the same place in the code, so of the same kind.
 		for (int i = 0; i < 2; i++) {
 			log.log(connection, new UnmatchedMessageException("third", null));
 		}
 		assertThat(output).containsOnlyOnce("third");
+	}
+
+	@Test
+	void aKindOfFailureIsLoggedAgainWithTheNumberOfThoseBetween(CapturedOutput output) {
+		AtomicLong clock = new AtomicLong();
+		FailureLog log = new FailureLog("orders", clock::get);
+		Connection connection = mock();
+		for (long second : new long[] { 0, 5, 9, 10, 20 }) {
+			clock.set(TimeUnit.SECONDS.toNanos(second));
+			log.log(connection, new UnmatchedMessageException("after %d s".formatted(second), null));
+		}
+		assertThat(output)
+			.contains("after 0 s", "after 10 s (2 more of this kind since the last such line)", "after 20 s")
+			.doesNotContain("after 5 s", "after 9 s", "after 20 s (");
 	}
 
 	@Test

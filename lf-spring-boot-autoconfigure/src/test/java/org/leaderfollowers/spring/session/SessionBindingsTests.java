@@ -1,0 +1,127 @@
+package org.leaderfollowers.spring.session;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
+import org.leaderfollowers.spring.event.SessionClosedEvent;
+import org.leaderfollowers.spring.event.SessionOpenedEvent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.mockito.ArgumentMatchers.any;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.then;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.never;
+import static org.mockito.Mockito.times;
+
+/**
+ * Tests for {@link SessionBindings} with events that come in the middle of a login.
+ */
+class SessionBindingsTests {
+
+	private final SessionDirectory directory = mock();
+
+	private final Connection connection = mock();
+
+	private final CompletableFuture<CloseReason> closed = new CompletableFuture<>();
+
+	private final SessionCounters counters = new SessionCounters();
+
+	private final List<Object> events = new ArrayList<>();
+
+	private Function<SessionClaim, CompletableFuture<SessionEntry>> claims = (claim) -> CompletableFuture
+		.completedFuture(entry(claim.name(), 5));
+
+	private final SessionBindings bindings = new SessionBindings(this.directory,
+			new SessionOptions(5, 10, Duration.ofMinutes(1), Duration.ofSeconds(1)), this.events::add, this.counters,
+			(server) -> StandardCharsets.UTF_8);
+
+	@BeforeEach
+	void prepare() {
+		given(this.directory.node()).willReturn("here");
+		given(this.directory.claim(any())).will((call) -> this.claims.apply(call.getArgument(0)));
+		given(this.connection.isOpen()).willReturn(true);
+		given(this.connection.server()).willReturn("default");
+		given(this.connection.attributes()).willReturn(new ConcurrentHashMap<>());
+		given(this.connection.whenClosed()).willReturn(this.closed);
+	}
+
+	private static SessionEntry entry(String name, long epoch) {
+		return new SessionEntry(name, "here", "default", epoch, Instant.EPOCH, 0, Instant.EPOCH);
+	}
+
+	@Test
+	void aNameMayHaveTheGreatestLength() {
+		assertThat(this.bindings.bind(this.connection, "12345").name()).isEqualTo("12345");
+		assertThatIllegalArgumentException().isThrownBy(() -> this.bindings.bind(this.connection, "123456"))
+			.withMessageContaining("6 characters, but at most 5");
+	}
+
+	@Test
+	void aLaterLoginElsewhereThatWasFasterEndsThisOne() {
+		this.claims = (claim) -> {
+			this.bindings.takenOver(entry("a", 6));
+			return CompletableFuture.completedFuture(entry("a", 5));
+		};
+		this.bindings.bind(this.connection, "a");
+		then(this.connection).should().close(CloseReason.TAKEN_OVER);
+		then(this.connection).should(never()).loggedIn();
+		assertThat(this.counters.takenOverSessions()).isEqualTo(1);
+		assertThat(this.counters.openedSessions()).isZero();
+		assertThat(this.bindings.held()).isEmpty();
+		assertThat(this.events).isEmpty();
+	}
+
+	@Test
+	void aConnectionThatIsClosedMeanwhileHoldsNoSession() {
+		SessionEntry entry = entry("a", 5);
+		this.claims = (claim) -> {
+			this.closed.complete(CloseReason.PEER);
+			return CompletableFuture.completedFuture(entry);
+		};
+		this.bindings.bind(this.connection, "a");
+		assertThat(this.bindings.held()).isEmpty();
+		assertThat(this.counters.open()).isZero();
+		then(this.directory).should().release(entry);
+		assertThat(this.events).hasExactlyElementsOfTypes(SessionOpenedEvent.class, SessionClosedEvent.class);
+	}
+
+	@Test
+	void aSessionThatIsGivenUpMeanwhileLeavesNoName() {
+		given(this.connection.name("a")).will((call) -> {
+			this.bindings.unbind(this.connection);
+			return null;
+		});
+		this.bindings.bind(this.connection, "a");
+		// By the thread that gave up the session, and by this one.
+		then(this.connection).should(times(2)).unname("a");
+		assertThat(this.bindings.held()).isEmpty();
+	}
+
+	@Test
+	void aClaimThatFailsLeavesNothing() {
+		Function<SessionClaim, CompletableFuture<SessionEntry>> later = this.claims;
+		this.claims = (claim) -> {
+			throw new IllegalStateException("away");
+		};
+		assertThatIllegalStateException().isThrownBy(() -> this.bindings.bind(this.connection, "a"));
+		this.claims = later;
+		// Nobody logs in here, so this login elsewhere is not remembered.
+		this.bindings.takenOver(entry("a", 6));
+		this.bindings.bind(this.connection, "a");
+		assertThat(this.bindings.held()).containsExactly(entry("a", 5));
+	}
+
+}
