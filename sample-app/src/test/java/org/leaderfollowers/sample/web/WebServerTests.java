@@ -57,6 +57,7 @@ class WebServerTests {
 		this.root = Files.createDirectories(this.directory.resolve("root"));
 		Files.writeString(this.directory.resolve("secret.txt"), "secret");
 		Files.writeString(this.root.resolve("index.html"), INDEX);
+		Files.writeString(this.root.resolve("twin.html"), INDEX.toUpperCase(Locale.ROOT));
 		Files.writeString(Files.createDirectories(this.root.resolve("a")).resolve("with space.txt"), "spaces");
 		Files.writeString(this.root.resolve("a/index.html"), "in a");
 		this.large = new byte[LARGE];
@@ -88,6 +89,7 @@ class WebServerTests {
 			assertThat(response.text()).isEqualTo(INDEX);
 			assertThat(response.headers()).containsEntry("content-type", "text/html; charset=utf-8")
 				.containsEntry("content-length", String.valueOf(INDEX.length()))
+				.containsEntry("x-content-type-options", "nosniff")
 				.containsKeys("date", "etag", "last-modified")
 				.doesNotContainKey("connection");
 		}
@@ -119,6 +121,33 @@ class WebServerTests {
 			assertThat(http.receive().status()).isEqualTo("HTTP/1.1 404 Not Found");
 			assertThat(http.receive().text()).isEqualTo(INDEX);
 		}
+	}
+
+	@Test
+	void headOfNoFileHasNoBody() {
+		try (Http http = connect()) {
+			http.send("HEAD /none HTTP/1.1~Host: a~~GET / HTTP/1.1~Host: a~~");
+			Response head = http.receiveHead();
+			assertThat(head.status()).isEqualTo("HTTP/1.1 404 Not Found");
+			assertThat(http.receive().text()).isEqualTo(INDEX);
+		}
+	}
+
+	@Test
+	void filesOfEqualLengthHaveDifferentTags() {
+		try (Http http = connect()) {
+			http.send("HEAD / HTTP/1.1~Host: a~~HEAD /twin.html HTTP/1.1~Host: a~~");
+			Map<String, String> one = http.receiveHead().headers();
+			Map<String, String> other = http.receiveHead().headers();
+			assertThat(other).containsEntry("content-length", one.get("content-length"));
+			assertThat(other.get("etag")).isNotEqualTo(one.get("etag"));
+		}
+	}
+
+	@Test
+	void rootNeedsNoSlashAtItsEnd() throws IOException {
+		String uri = this.root.toUri().toString().replaceAll("/$", "");
+		assertThat(new StaticFiles(new WebProperties(uri, DataSize.ofKilobytes(64))).find("/a/index.html")).isNotNull();
 	}
 
 	@ParameterizedTest
