@@ -140,7 +140,6 @@ final class InMemoryConnection implements Connection {
 	 */
 	private boolean lastWords;
 
-	/** Whether the handler can no longer send. */
 	private @Nullable CloseReason closed;
 
 	private final CompletableFuture<CloseReason> end = new CompletableFuture<>();
