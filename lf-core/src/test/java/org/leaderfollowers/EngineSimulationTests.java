@@ -175,6 +175,13 @@ class EngineSimulationTests {
 				Mutation.withoutCall(type("internal.buffer.OutboundBuffer"), "discard", "release"),
 				Mutation.withoutCall(type("internal.window.MessageWindow"), "end", "remove"),
 				Mutation.withoutCall(WindowedConnection.class, "runMessages", "depart"),
+				// Datagrams
+				Mutation.withoutCall(DatagramReceiver.class, "finished", "look"),
+				Mutation.withoutCall(Datagram.class, "resume", "finished"),
+				Mutation.withoutCall(Datagram.class, "handled", "handlerReturned"),
+				// What a thread does that waits in a handler
+				Mutation.withoutCall(TcpConnection.class, "prepareReplies", "postponeSilence"),
+				Mutation.withoutCall(BoundWait.class, "awaitBound", "promoteNewLeader"),
 				// Ends
 				Mutation.withoutCall(Acceptor.class, "acceptAll", "closeByOwner"),
 				Mutation.withoutCall(type("internal.promotion.ThreadSupply"), "ended", "decrementAndGet"));
