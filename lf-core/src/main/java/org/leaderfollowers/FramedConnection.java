@@ -27,6 +27,9 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	/** Whether messages for the handler are kept for later. */
 	boolean postpones;
 
+	/** Whether the owner waits in another handler, and completes no futures. */
+	boolean waitsElsewhere;
+
 	/**
 	 * Whether a complete message may have been kept, because it was read by a thread that
 	 * waits for a reply, or after a message that is handled in parallel.
@@ -110,6 +113,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 
 	/** Called by an owner that can call the handler. */
 	final void takeUpSilence() {
+		this.waitsElsewhere = false;
 		ConnectionWatch watched = this.watch;
 		if (watched != null && watched.isPostponed) {
 			watched.isPostponed = false;

@@ -97,6 +97,7 @@ class TcpConnection extends FramedConnection {
 			return false;
 		}
 		boolean holds = current.holdRequests();
+		this.waitsElsewhere = true;
 		this.postpones = true;
 		try {
 			closeIfAnswered();
@@ -461,9 +462,7 @@ class TcpConnection extends FramedConnection {
 			return true;
 		}
 		boolean isTurnOver = this.step == Step.EXCHANGES && this.stalled && hasPostponedExchanges();
-		// An owner that waits in another handler completes no futures: see
-		// prepareReplies.
-		boolean hasEnded = this.step != Step.NOTHING && this.exchanges != null && this.exchanges.hasEnded();
+		boolean hasEnded = !this.waitsElsewhere && this.exchanges != null && this.exchanges.hasEnded();
 		if ((this.step.isFollowed() && !isTurnOver) || this.readBetween || hasEnded) {
 			this.readBetween = false;
 			return true;
