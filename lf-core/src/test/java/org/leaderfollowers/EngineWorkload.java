@@ -119,6 +119,8 @@ public final class EngineWorkload implements Runnable {
 
 	private @Nullable TcpClient client;
 
+	private @Nullable TcpServer server;
+
 	private @Nullable DatagramWorkload datagrams;
 
 	/** The events of a connection. */
@@ -196,7 +198,11 @@ public final class EngineWorkload implements Runnable {
 		LeaderFollowersPool pool = pool("own");
 		LeaderFollowersPool guest = (choose(3) == 0) ? pool("guest") : null;
 		TcpServer server = server(pool, guest, 0);
-		this.simulator.whenAllWait(this::requireLeaders);
+		this.server = server;
+		this.simulator.whenAllWait(() -> {
+			requireLeaders();
+			requireNothingLeft();
+		});
 		server.start();
 		if (this.source != null) {
 			this.source.begin(pool);
@@ -521,6 +527,7 @@ public final class EngineWorkload implements Runnable {
 		require(server.close(Duration.ofSeconds(30)), "the server was not drained before the restart");
 		require(server.snapshot().openConnections() == 0, "the closed server counts connections");
 		TcpServer next = server(pool, guest, server.port());
+		this.server = next;
 		next.start();
 		this.peers.add(peer(next));
 		awaitPeers();
@@ -627,6 +634,37 @@ public final class EngineWorkload implements Runnable {
 				}
 			}
 		}
+	}
+
+	/**
+	 * While a thread has nothing to do, no connection has something that its handler or a
+	 * future must be told.
+	 */
+	private void requireNothingLeft() {
+		TcpServer current = this.server;
+		if (current != null) {
+			current.openConnections()
+				.filter((connection) -> connection instanceof FramedConnection framed && isLeft(framed))
+				.forEach((connection) -> this.simulator.fail("%s is left although a thread is idle%s"
+					.formatted(connection.remoteAddress(), this.simulator.describeThreads())));
+		}
+	}
+
+	private boolean isLeft(FramedConnection connection) {
+		boolean isOwed = connection.outbound.isRelieved()
+				|| (connection.exchanges != null && connection.exchanges.hasEnded());
+		return isOwed && !connection.handle.isOwned() && connection.closing == null
+				&& this.reserved.keySet()
+					.stream()
+					.anyMatch((pool) -> pool.name().equals(connection.context.pool().name()) && hasIdleThread(pool));
+	}
+
+	private static boolean hasIdleThread(LeaderFollowersPool pool) {
+		PoolSnapshot snapshot = pool.snapshot();
+		return snapshot.state() == PoolSnapshot.State.RUNNING && snapshot.threads()
+			.stream()
+			.anyMatch((thread) -> thread.waitsFor() == null
+					&& (thread.role() == ThreadRole.FOLLOWER || thread.role() == ThreadRole.LEADER));
 	}
 
 	private static boolean hasFollower(LeaderFollowersPool pool) {

@@ -110,6 +110,8 @@ public final class SimulatedPeer {
 
 	private boolean partSent;
 
+	private boolean outputEnded;
+
 	private boolean finished;
 
 	/** How the engine ended the connection, or {@code null}. */
@@ -141,7 +143,7 @@ public final class SimulatedPeer {
 		this.thinkNanos = (simulator.choose(6) == 0) ? 200_000_000 : 0;
 		this.resetsAfter = simulator.chance(60) ? simulator.choose(actions.length() + 1) : -1;
 		boolean answers = actions.indexOf(ASKS) >= 0;
-		this.halfCloses = simulator.choose(3) == 0 && !answers;
+		this.halfCloses = simulator.choose(3) == 0;
 		this.silence = simulator.chance(80) ? Silence.values()[1 + simulator.choose(answers ? 1 : 2)] : Silence.NEVER;
 		this.progressNanos = simulator.nanoTime();
 		if (proxied) {
@@ -327,7 +329,9 @@ public final class SimulatedPeer {
 			ByteBuffer message = framed(message(this.simulator, this.frames, 'r', this.sent));
 			this.partSent = this.socket.write(message.limit(2)) > 0;
 		}
-		else if (this.halfCloses && this.sent == this.actions.length() && !fallsSilent()) {
+		else if (this.halfCloses && this.sent == this.actions.length() && !this.unsent.hasRemaining()
+				&& !fallsSilent()) {
+			this.outputEnded = true;
 			this.socket.shutdownOutput();
 		}
 	}
@@ -424,13 +428,13 @@ public final class SimulatedPeer {
 		}
 	}
 
-	/** Answers a question, but sometimes not. */
+	/** Answers a question, but sometimes not, and not after the end of its output. */
 	private void answer(int number) {
 		if (number < this.replies || number >= this.sent) {
 			this.simulator
 				.fail("peer %d is asked for request %d, which is not being handled".formatted(port(), number));
 		}
-		if (!this.simulator.chance(30)) {
+		if (!this.outputEnded && !this.simulator.chance(30)) {
 			this.answers.add(framed(message(this.simulator, this.frames, ANSWER, number)));
 			soon();
 		}
