@@ -27,6 +27,11 @@ class BoundWaitTests {
 
 	private final CountDownLatch blocked = new CountDownLatch(1);
 
+	/** The watchdog would wake a leader that waits for long. */
+	private LeaderFollowersPool pool(LeaderFollowersPool.Builder builder) {
+		return this.engine.pool(builder.stuckAfter(Duration.ZERO));
+	}
+
 	private TcpServer server(LeaderFollowersPool pool) {
 		TcpServer server = this.engine.lines(pool, (connection, message) -> {
 			switch (Engine.text(message)) {
@@ -66,7 +71,7 @@ class BoundWaitTests {
 	@ParameterizedTest
 	@EnumSource
 	void leavesEventsToALeaderOfAnEventSource(PromotionPolicy policy) throws Exception {
-		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+		LeaderFollowersPool pool = pool(LeaderFollowersPool.builder()
 			.threads(2, 2)
 			.handleSets(1)
 			.promotionPolicy(policy)
@@ -87,8 +92,8 @@ class BoundWaitTests {
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 2, 3 })
 	void leaveEventsToALeaderOfAnotherHandleSet(int waiting) {
-		LeaderFollowersPool pool = this.engine
-			.pool(LeaderFollowersPool.builder().threads(waiting + 1, waiting + 1).handleSets(waiting + 1));
+		LeaderFollowersPool pool = pool(
+				LeaderFollowersPool.builder().threads(waiting + 1, waiting + 1).handleSets(waiting + 1));
 		TcpServer server = server(pool);
 		List<Peer> peers = new ArrayList<>();
 		for (int i = 1; i <= waiting; i++) {
@@ -102,7 +107,7 @@ class BoundWaitTests {
 
 	@Test
 	void leavesEventsToALeaderThatWasBusy() {
-		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(2));
+		LeaderFollowersPool pool = pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(2));
 		TcpServer server = server(pool);
 		Peer waiting = waiting(server, 1);
 		Peer blocked = this.engine.connect(server).send("block\n");
@@ -122,7 +127,7 @@ class BoundWaitTests {
 
 	@Test
 	void isAnsweredAlthoughItHoldsEventsThatNoThreadCanHandle() {
-		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(2));
+		LeaderFollowersPool pool = pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(2));
 		TcpServer server = server(pool);
 		List<Peer> idle = new ArrayList<>();
 		for (int i = 0; i < 4; i++) {
@@ -146,9 +151,7 @@ class BoundWaitTests {
 
 	@Test
 	void leavesEventsToAThreadThatMayBeStartedAfterwards() {
-		// The watchdog would wake a leader that waits for long.
-		LeaderFollowersPool pool = this.engine
-			.pool(LeaderFollowersPool.builder().threads(1, 1).stuckAfter(Duration.ZERO));
+		LeaderFollowersPool pool = pool(LeaderFollowersPool.builder().threads(1, 1));
 		TcpServer server = server(pool);
 		Peer idle = this.engine.connect(server).send("hello\n");
 		assertThat(idle.readLine()).isEqualTo("hello");
