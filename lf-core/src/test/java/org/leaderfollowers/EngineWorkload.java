@@ -174,7 +174,7 @@ public final class EngineWorkload implements Runnable {
 		this.asks = this.nests && choose(2) == 0;
 		this.hasProxy = choose(4) == 0;
 		this.scarce = choose(8) == 0;
-		this.source = (choose(3) == 0) ? new SourceWorkload(simulator) : null;
+		this.source = (choose(3) == 0) ? new SourceWorkload(simulator, this::exchangeMaybe) : null;
 		this.streams = !this.parallel && choose(3) == 0;
 		this.tellsSilences = choose(3) == 0;
 		this.guard = (choose(4) == 0) ? new Guard() : null;
@@ -419,6 +419,13 @@ public final class EngineWorkload implements Runnable {
 	private void request() {
 		for (int i = choose(4); i >= 0; i--) {
 			exchange('r', i);
+		}
+	}
+
+	/** Sends a request and waits for the reply, if handlers do so. */
+	private void exchangeMaybe() {
+		if (this.nests && choose(6) == 0) {
+			exchange('r', choose(100));
 		}
 	}
 
@@ -798,6 +805,9 @@ public final class EngineWorkload implements Runnable {
 		public void onOpen(Connection connection) {
 			Conversation conversation = of(connection);
 			require(conversation.opened++ == 0, "onOpen was called twice");
+			conversation.running++;
+			exchangeMaybe();
+			conversation.running--;
 		}
 
 		@Override
@@ -928,6 +938,7 @@ public final class EngineWorkload implements Runnable {
 			if (choose(3) == 0) {
 				connection.idleAfter(type, Duration.ofMillis(choose(100)));
 			}
+			exchangeMaybe();
 			conversation.running--;
 		}
 
@@ -937,6 +948,7 @@ public final class EngineWorkload implements Runnable {
 			note("onDrain " + connection.remoteAddress().getPort());
 			require(!conversation.drains, "onDrain was called twice");
 			conversation.drains = true;
+			exchangeMaybe();
 			conversation.running--;
 		}
 
@@ -1026,6 +1038,7 @@ public final class EngineWorkload implements Runnable {
 		@Override
 		public void onClose(Connection connection, CloseReason reason) {
 			Conversation conversation = begin(connection);
+			exchangeMaybe();
 			conversation.running--;
 			conversation.end = reason;
 			note("onClose " + connection.remoteAddress().getPort() + ": " + reason);

@@ -20,6 +20,8 @@ final class SourceWorkload implements EventSource<Integer>, EventSource.Handler<
 
 	private final Simulator simulator;
 
+	private final Runnable exchange;
+
 	private final int concurrency;
 
 	private final Deque<Integer> events = new ArrayDeque<>();
@@ -36,8 +38,13 @@ final class SourceWorkload implements EventSource<Integer>, EventSource.Handler<
 
 	private @Nullable Thread leader;
 
-	SourceWorkload(Simulator simulator) {
+	/**
+	 * Creates the source.
+	 * @param exchange sends a request and waits for the reply, or does nothing
+	 */
+	SourceWorkload(Simulator simulator, Runnable exchange) {
 		this.simulator = simulator;
+		this.exchange = exchange;
 		this.concurrency = 1 + simulator.choose(3);
 	}
 
@@ -80,6 +87,7 @@ final class SourceWorkload implements EventSource<Integer>, EventSource.Handler<
 		if (this.simulator.choose(3) == 0) {
 			this.simulator.sleep(this.simulator.choose(5_000_000));
 		}
+		this.exchange.run();
 		this.running--;
 		if (this.simulator.fault(50)) {
 			throw new IllegalStateException("simulated failure of an event");
