@@ -182,6 +182,9 @@ class EngineSimulationTests {
 				// What a thread does that waits in a handler
 				Mutation.withoutCall(TcpConnection.class, "prepareReplies", "postponeSilence"),
 				Mutation.withoutCall(BoundWait.class, "awaitBound", "promoteNewLeader"),
+				Mutation.withoutCall(BoundWait.class, "lead", "wakeBy"),
+				Mutation.callReturns(BoundWait.class, "giveOut", "release", 1),
+				Mutation.withoutCall(FramedConnection.class, "readBound", "keepMessage"),
 				// Ends
 				Mutation.withoutCall(Acceptor.class, "acceptAll", "closeByOwner"),
 				Mutation.withoutCall(type("internal.promotion.ThreadSupply"), "ended", "decrementAndGet"));

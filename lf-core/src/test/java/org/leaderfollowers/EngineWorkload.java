@@ -15,6 +15,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.ProcessorTime;
 import org.leaderfollowers.simulation.SimulatedPeer;
@@ -45,6 +46,9 @@ public final class EngineWorkload implements Runnable {
 	 */
 	private static final Duration LONG_MESSAGE = Duration.ofSeconds(8);
 
+	/** A leader that takes turns may wait for a millisecond before it looks again. */
+	private static final long LONGEST_ROTATION_NANOS = Duration.ofMillis(10).toNanos();
+
 	/** How long the engine may keep a peer waiting if nothing fails. */
 	private static final long LONGEST_PAUSE_NANOS = Duration.ofMillis(400).toNanos();
 
@@ -73,6 +77,9 @@ public final class EngineWorkload implements Runnable {
 
 	/** Whether handlers send requests to their own clients. */
 	private final boolean asks;
+
+	/** Whether a thread may run a handler on top of one that waits. */
+	private final boolean mayNest;
 
 	/** Whether some clients are behind a proxy. */
 	private final boolean hasProxy;
@@ -120,6 +127,9 @@ public final class EngineWorkload implements Runnable {
 	private @Nullable TcpClient client;
 
 	private @Nullable TcpServer server;
+
+	/** Since when connections have something left, by their id. */
+	private final Map<Long, Long> leftSince = new TreeMap<>();
 
 	private @Nullable DatagramWorkload datagrams;
 
@@ -172,6 +182,7 @@ public final class EngineWorkload implements Runnable {
 		this.fails = choose(2) == 0;
 		this.nests = choose(2) == 0;
 		this.asks = this.nests && choose(2) == 0;
+		this.mayNest = choose(2) == 0;
 		this.hasProxy = choose(4) == 0;
 		this.scarce = choose(8) == 0;
 		this.source = (choose(3) == 0) ? new SourceWorkload(simulator, this::exchangeMaybe) : null;
@@ -281,7 +292,7 @@ public final class EngineWorkload implements Runnable {
 			.promotionPolicy(PromotionPolicy.values()[choose(2)])
 			.promotionOrder(PromotionOrder.values()[choose(3)])
 			.promotionLease(Duration.ofNanos(lease * 100_000L))
-			.nestedDispatch(NestedDispatch.values()[choose(2)])
+			.nestedDispatch(this.mayNest ? NestedDispatch.WHEN_STARVED : NestedDispatch.NEVER)
 			.maxBufferedBytes(this.scarce ? LEAST_MEMORY : 8_000_000);
 		if (hasSource) {
 			builder.eventSources(SourceWorkload.NAME);
@@ -650,11 +661,31 @@ public final class EngineWorkload implements Runnable {
 	private void requireNothingLeft() {
 		TcpServer current = this.server;
 		if (current != null) {
-			current.openConnections()
-				.filter((connection) -> connection instanceof FramedConnection framed && isLeft(framed))
-				.forEach((connection) -> this.simulator.fail("%s is left although a thread is idle%s"
-					.formatted(connection.remoteAddress(), this.simulator.describeThreads())));
+			current.openConnections().forEach((connection) -> {
+				String left = (connection instanceof FramedConnection framed) ? left(framed) : null;
+				require(left == null, "%s: %s%s".formatted(connection.remoteAddress(), left,
+						(left != null) ? this.simulator.describeThreads() : ""));
+			});
 		}
+	}
+
+	private @Nullable String left(FramedConnection connection) {
+		long now = this.simulator.nanoTime();
+		if (!isLeft(connection)) {
+			this.leftSince.remove(connection.id());
+		}
+		else if (now - this.leftSince.computeIfAbsent(connection.id(), (id) -> now) > LONGEST_ROTATION_NANOS) {
+			return "something is left although a thread is idle";
+		}
+		ConnectionWatch watched = connection.watch;
+		// On top of a handler that waits, another one may run.
+		if (this.mayNest || watched == null) {
+			return null;
+		}
+		if (watched.receiver != null && watched.receiver.state() != Exchange.State.PENDING) {
+			return "a handler waits although its message has come";
+		}
+		return (watched.reader != null && watched.reader.isWanted()) ? "a handler does not read its input" : null;
 	}
 
 	private boolean isLeft(FramedConnection connection) {
