@@ -23,10 +23,10 @@ import org.leaderfollowers.simulation.SimulatedPeer.Frames;
 import org.leaderfollowers.simulation.Simulator;
 
 /**
- * The workload of one simulated run: a pool with a server, a client and an event source,
- * sometimes a second pool that connections move to, peers, threads of the application,
- * and an operator. The seed chooses all options, requests and failures. At the end
- * everything must be done, accounted for, and closed.
+ * The workload of one simulated run: a pool with a server, a client, an event source and
+ * a server of datagrams, sometimes a second pool that connections move to, peers, threads
+ * of the application, and an operator. The seed chooses all options, requests and
+ * failures. At the end everything must be done, accounted for, and closed.
  */
 public final class EngineWorkload implements Runnable {
 
