@@ -503,6 +503,7 @@ public final class EngineWorkload implements Runnable {
 			case 4 -> pool.snapshot();
 			case 5 -> server.snapshot();
 			case 6 -> closeConnection(server);
+			case 8 -> replaceClient(pool, server);
 			case 7 -> {
 				if (datagramServer != null) {
 					note("pauses the datagrams");
@@ -512,6 +513,22 @@ public final class EngineWorkload implements Runnable {
 			default -> {
 			}
 		}
+	}
+
+	/** Starts another client in place of the current one, which ends its exchanges. */
+	private void replaceClient(LeaderFollowersPool pool, TcpServer server) {
+		TcpClient former = this.client;
+		if (former == null) {
+			return;
+		}
+		note("replaces the client");
+		TcpClient next = client(pool, server.port());
+		next.start();
+		this.client = next;
+		long began = this.simulator.nanoTime();
+		former.close(Duration.ofSeconds(30));
+		require(this.simulator.nanoTime() - began < PATIENCE_NANOS,
+				"the client was not closed when its requests had timed out");
 	}
 
 	/** Closes a connection as an operator does, gracefully or at once. */
