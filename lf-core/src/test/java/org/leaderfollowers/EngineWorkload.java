@@ -695,8 +695,8 @@ public final class EngineWorkload implements Runnable {
 			return "something is left although a thread is idle";
 		}
 		ConnectionWatch watched = connection.watch;
-		// On top of a handler that waits, another one may run.
-		if (this.mayNest || watched == null) {
+		// On top of a handler that waits, another one or a guard may run.
+		if (this.mayNest || this.guard != null || watched == null) {
 			return null;
 		}
 		if (watched.receiver != null && watched.receiver.state() != Exchange.State.PENDING) {
