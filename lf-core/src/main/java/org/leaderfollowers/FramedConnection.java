@@ -102,7 +102,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 
 	/**
 	 * If a silence is to be reported to the handler, leaves this to the next thread that
-	 * {@linkplain #takeUpSilence takes it up}: the owner waits in another handler.
+	 * {@linkplain #takeUp takes it up}: the owner waits in another handler.
 	 */
 	final void postponeSilence() {
 		ConnectionWatch watched = this.watch;
@@ -112,7 +112,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	}
 
 	/** Called by an owner that can call the handler. */
-	final void takeUpSilence() {
+	final void takeUp() {
 		this.waitsElsewhere = false;
 		ConnectionWatch watched = this.watch;
 		if (watched != null && watched.isPostponed) {

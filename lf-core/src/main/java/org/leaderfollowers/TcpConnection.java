@@ -195,7 +195,7 @@ class TcpConnection extends FramedConnection {
 	}
 
 	private Step nextStep(Participant me) {
-		takeUpSilence();
+		takeUp();
 		Exchanges current = this.exchanges;
 		if (this.opened && current != null && (current.hasEnded() || takesPostponed())) {
 			return Step.EXCHANGES;

@@ -56,10 +56,6 @@ final class SimulatedDatagramChannel extends DatagramChannel implements Simulate
 		return hasRoom;
 	}
 
-	int waiting() {
-		return this.received.size();
-	}
-
 	@Override
 	public int readyOps() {
 		return (this.received.isEmpty() ? 0 : 1) | 4;

@@ -190,12 +190,6 @@ public final class SimulatedNetwork extends SelectorProvider {
 				() -> replies.accept(ByteBuffer.wrap(payload)));
 	}
 
-	/** Returns how many datagrams a port holds that the engine has not read. */
-	public int waitingDatagrams(int port) {
-		SimulatedDatagramChannel channel = this.datagramChannels.get(port);
-		return (channel != null) ? channel.waiting() : 0;
-	}
-
 	void opened(Object resource) {
 		this.open.add(resource);
 	}

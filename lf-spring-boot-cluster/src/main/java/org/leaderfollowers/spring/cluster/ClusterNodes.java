@@ -34,7 +34,10 @@ final class ClusterNodes {
 	/** Before the first renewal has ended. */
 	private static final String NOT_TRIED = "This node has not joined yet";
 
-	/** Characters that would forge lines or change the direction of text. */
+	/**
+	 * Characters that would forge lines or change the direction of text. The class of the
+	 * auto-configuration that replaces them is internal there.
+	 */
 	private static final String HARMFUL = "[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]";
 
 	/** An answer that takes longer does not set the clock. */
@@ -218,6 +221,7 @@ final class ClusterNodes {
 	private Set<String> seen(long number, Map<String, byte[]> nodes) {
 		Map<String, Integer> live = new TreeMap<>();
 		nodes.forEach((id, description) -> {
+			// Others can write to the engine, and the log shows identifiers as they are.
 			if (WireForm.isNode(id)) {
 				live.put(id, WireForm.sessionsOfNode(description));
 			}
