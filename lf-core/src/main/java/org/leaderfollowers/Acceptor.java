@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
@@ -7,8 +8,10 @@ import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.lifecycle.RetryBackoff;
+import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.slf4j.event.Level;
 
 /**
  * The concrete event handler of a listening socket. It accepts connections and passes
@@ -35,6 +38,12 @@ final class Acceptor extends BoundSocket {
 	private final @Nullable HandshakeGate gate;
 
 	private volatile boolean closeRequested;
+
+	/** How often memory was too short for an accepted socket. Written by the owner. */
+	private volatile int lostSockets;
+
+	/** How many of these were logged. Used by the owner only. */
+	private int lostSocketsLogged;
 
 	Acceptor(ServerState server, ServerSocketChannel channel, int backlog, HandleFactory handles, Admission admission) {
 		super(server, channel, handles,
@@ -129,9 +138,10 @@ final class Acceptor extends BoundSocket {
 					return false;
 				}
 				HeapReserve.require();
-				SocketChannel accepted = this.channel.accept();
+				SocketChannel accepted = acceptOne();
 				if (accepted == null) {
 					this.backoff.succeeded();
+					logLostSockets();
 					return false;
 				}
 				this.admission.accepted(accepted);
@@ -147,6 +157,38 @@ final class Acceptor extends BoundSocket {
 			}
 			return false;
 		}
+	}
+
+	private @Nullable SocketChannel acceptOne() throws IOException {
+		try {
+			return this.channel.accept();
+		}
+		catch (Error ex) {
+			// The JDK closes the socket after an exception, but not after an error.
+			this.lostSockets++;
+			throw ex;
+		}
+	}
+
+	/** Later than the failure, which leaves no memory for a line. */
+	private void logLostSockets() {
+		int lost = this.lostSockets;
+		if (lost != this.lostSocketsLogged) {
+			EngineLog.INSTANCE.withoutBlocking(Level.ERROR,
+					"Server '{}' has lost up to {} sockets since its start, because memory was too short when it accepted "
+							+ "them. Their clients are neither served nor closed, and their descriptors stay open until "
+							+ "the process ends",
+					this.server.name(), lost);
+			this.lostSocketsLogged = lost;
+		}
+	}
+
+	/**
+	 * How many clients at most have been accepted, but are neither served nor closed: the
+	 * JDK was out of memory when it accepted them. Any thread.
+	 */
+	int lostSockets() {
+		return this.lostSockets;
 	}
 
 	@Override

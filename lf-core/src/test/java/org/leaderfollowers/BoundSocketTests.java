@@ -2,8 +2,15 @@ package org.leaderfollowers;
 
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.SocketAddress;
+import java.net.SocketOption;
 import java.nio.channels.DatagramChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
@@ -15,6 +22,7 @@ import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Follower;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -66,6 +74,26 @@ class BoundSocketTests {
 			assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
 		}
 		assertThat(server.snapshot().state()).isEqualTo(ServerSnapshot.State.RUNNING);
+	}
+
+	/** The JDK cannot close a socket that it has accepted when memory is too short. */
+	@Test
+	void aSocketThatTheJdkHasLostIsCounted() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(2, 2);
+		TcpServer server = this.engine.lines(pool, Connection::send);
+		TcpServer.Builder builder = TcpServer.builder(pool);
+		Acceptor acceptor = new Acceptor(server.life.state(), new LosingChannel(2), 1,
+				(socket, handler) -> pool.handleSets()
+					.newHandle(socket, handler, SelectionKey.OP_ACCEPT, new HandlerProfile()),
+				new Admission(server.life.context(), TcpOptions.of(builder, Framing.line())));
+		for (int lost = 1; lost <= 2; lost++) {
+			acceptor.prepare(null);
+			assertThat(acceptor.lostSockets()).isEqualTo(lost);
+		}
+		assertThat(this.engine.log()).noneMatch((line) -> line.contains("lost"));
+		acceptor.prepare(null);
+		acceptor.prepare(null);
+		assertThat(this.engine.log()).filteredOn((line) -> line.contains("has lost up to 2 sockets")).hasSize(1);
 	}
 
 	@Test
@@ -131,6 +159,64 @@ class BoundSocketTests {
 	private static void closeAsOwner(BoundSocket socket) throws Exception {
 		CompletableFuture.runAsync(socket::workAlone).get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
 		assertThat(socket.awaitClosed(Engine.DEADLINE.toNanos())).isTrue();
+	}
+
+	/** Fails when it accepts its first sockets, and has no more afterwards. */
+	private static final class LosingChannel extends ServerSocketChannel {
+
+		private int sockets;
+
+		LosingChannel(int sockets) {
+			super(SelectorProvider.provider());
+			this.sockets = sockets;
+		}
+
+		@Override
+		public SocketChannel accept() {
+			if (this.sockets-- > 0) {
+				throw new OutOfMemoryError("made for the test");
+			}
+			return null;
+		}
+
+		@Override
+		public ServerSocketChannel bind(SocketAddress local, int backlog) {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public <T> ServerSocketChannel setOption(SocketOption<T> name, T value) {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public <T> T getOption(SocketOption<T> name) {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public Set<SocketOption<?>> supportedOptions() {
+			return Set.of();
+		}
+
+		@Override
+		public ServerSocket socket() {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public SocketAddress getLocalAddress() {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		protected void implCloseSelectableChannel() {
+		}
+
+		@Override
+		protected void implConfigureBlocking(boolean block) {
+		}
+
 	}
 
 }

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -182,6 +183,11 @@ public final class Engine implements BeforeEachCallback, AfterEachCallback {
 			idle.set(snapshot);
 		});
 		return idle.get();
+	}
+
+	/** See {@link Acceptor#lostSockets}. */
+	public static int lostSockets(Server server) {
+		return ((Acceptor) Objects.requireNonNull(((TcpServer) server).life.socket())).lostSockets();
 	}
 
 	/** Checks that a pool is at rest at the moment of the snapshot. */

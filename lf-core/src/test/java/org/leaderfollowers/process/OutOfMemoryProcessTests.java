@@ -13,6 +13,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
@@ -60,9 +61,12 @@ class OutOfMemoryProcessTests {
 		/** Begins the storm in a thread of the application. */
 		private final CountDownLatch begun = new CountDownLatch(1);
 
+		private Server server;
+
 		@Override
 		public Server start() {
 			Server server = super.start();
+			this.server = server;
 			Runtime.getRuntime().addShutdownHook(new Thread(() -> {
 				boolean complete = server.close(Duration.ofSeconds(GRACE_SECONDS));
 				System.out.println(complete ? "closed in time" : "not closed in time");
@@ -80,6 +84,9 @@ class OutOfMemoryProcessTests {
 
 		@Override
 		public Serializable answer(String question) {
+			if (question.equals("lost")) {
+				return Engine.lostSockets(this.server);
+			}
 			// Asked again if the storm leaves no memory for the answer.
 			this.begun.countDown();
 			return true;
@@ -180,7 +187,7 @@ class OutOfMemoryProcessTests {
 		try (ServerProcess server = start("SerialGC")) {
 			Baseline before = server.baseline();
 			for (int i = 0; i < ROUNDS; i++) {
-				converse(server, "handle");
+				assertThat(converse(server, "handle")).as(server::output).isTrue();
 			}
 			assertRecovered(server, before);
 		}
@@ -231,10 +238,15 @@ class OutOfMemoryProcessTests {
 		ExecutorService clients = Executors.newFixedThreadPool(PEERS);
 		try {
 			AtomicLong conversations = new AtomicLong();
+			AtomicInteger unanswered = new AtomicInteger();
 			Callable<@Nullable Void> client = () -> {
 				while (System.nanoTime() - end < 0) {
-					converse(server, line);
-					conversations.incrementAndGet();
+					if (converse(server, line)) {
+						conversations.incrementAndGet();
+					}
+					else {
+						unanswered.incrementAndGet();
+					}
 				}
 				return null;
 			};
@@ -246,23 +258,31 @@ class OutOfMemoryProcessTests {
 				one.get();
 			}
 			assertThat(conversations).as(server::output).hasPositiveValue();
+			if (unanswered.get() > 0) {
+				// The JDK may lose a socket that it accepts.
+				int lost = (int) server.ask("lost");
+				assertThat(unanswered).as("neither served nor closed: %s", server.output())
+					.hasValueLessThanOrEqualTo(lost);
+			}
 		}
 		finally {
 			clients.shutdownNow();
 		}
 	}
 
-	/** Sends a line, and then one that costs nothing, unless the server closes. */
-	private static void converse(ServerProcess server, String line) {
+	/**
+	 * Sends a line, and then one that costs nothing, unless the server closes.
+	 * @return whether the client was served or closed
+	 */
+	private static boolean converse(ServerProcess server, String line) {
 		try (Peer peer = server.connect()) {
 			if (peer.send(line + "\n").readLine() != null) {
 				peer.send("still\n").readLine();
 			}
+			return true;
 		}
 		catch (UncheckedIOException ex) {
-			assertThat(ex).as("neither served nor closed: %s", server.output())
-				.cause()
-				.isNotInstanceOf(SocketTimeoutException.class);
+			return !(ex.getCause() instanceof SocketTimeoutException);
 		}
 	}
 
