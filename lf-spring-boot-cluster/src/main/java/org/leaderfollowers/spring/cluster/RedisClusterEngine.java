@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.cluster;
 
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -12,7 +13,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
 import io.lettuce.core.ScriptOutputType;
@@ -21,10 +23,6 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 
-import org.springframework.data.redis.connection.Message;
-import org.springframework.data.redis.connection.MessageListener;
-import org.springframework.data.redis.connection.RedisConnection;
-import org.springframework.data.redis.connection.SubscriptionListener;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /**
@@ -35,6 +33,11 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
  * <p>
  * The connections do not repeat a command that may have been executed, and reject
  * commands while there is no connection.
+ * <p>
+ * A node that hears nothing must not have a lease. Before each renewal, it therefore
+ * sends a message to itself. A connection that is open but delivers nothing, or the
+ * answers to other commands, would stay for ever: if renewals fail, all connections are
+ * replaced.
  */
 final class RedisClusterEngine implements ClusterEngine {
 
@@ -42,7 +45,11 @@ final class RedisClusterEngine implements ClusterEngine {
 
 	private static final Duration STOP_TIMEOUT = Duration.ofSeconds(2);
 
-	private static final Duration RETRY_DELAY = Duration.ofMillis(500);
+	/**
+	 * How many renewals in a row may fail on the same connections: about those within a
+	 * lease.
+	 */
+	private static final int MAX_FAILURES = 3;
 
 	/** A missing value is false in Lua. */
 	private static final byte[] COMPARE_AND_SET = bytes("""
@@ -73,7 +80,10 @@ final class RedisClusterEngine implements ClusterEngine {
 			return values
 			""");
 
-	/** Removes the nodes whose leases have expired, and returns the time. */
+	/**
+	 * Removes the nodes whose leases have expired, and returns the time and what shows
+	 * that this is the answer.
+	 */
 	private static final byte[] RENEW = bytes("""
 			local time = redis.call('TIME')
 			local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -83,7 +93,7 @@ final class RedisClusterEngine implements ClusterEngine {
 			end
 			redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
 			redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
-			return now
+			return {now, ARGV[4]}
 			""");
 
 	private static final byte[] NODES = bytes("""
@@ -102,7 +112,7 @@ final class RedisClusterEngine implements ClusterEngine {
 			return redis.call('HDEL', KEYS[2], ARGV[1])
 			""");
 
-	private final LettuceConnectionFactory connections;
+	private final LettuceConnectionFactory factory;
 
 	private final String prefix;
 
@@ -110,16 +120,15 @@ final class RedisClusterEngine implements ClusterEngine {
 
 	private volatile @Nullable Running running;
 
-	private volatile @Nullable RedisClusterAsyncCommands<byte[], byte[]> commands;
-
 	/**
 	 * Creates an engine that has not started yet.
-	 * @param connections connections for this engine only, which it starts and stops
+	 * @param factory creates the connections of this engine only, which starts and
+	 * destroys it
 	 * @param cluster the name of the cluster of nodes, for those that share Redis
 	 * @see RedisConnections#forEngine
 	 */
-	RedisClusterEngine(LettuceConnectionFactory connections, String cluster) {
-		this.connections = connections;
+	RedisClusterEngine(LettuceConnectionFactory factory, String cluster) {
+		this.factory = factory;
 		this.prefix = "lf:{" + cluster + "}:";
 		this.nodeKeys = new byte[][] { bytes(this.prefix + "leases"), bytes(this.prefix + "nodes") };
 	}
@@ -133,53 +142,8 @@ final class RedisClusterEngine implements ClusterEngine {
 	public String start(String node, Receiver receiver) {
 		Running starting = new Running(node + "/" + UUID.randomUUID(), receiver);
 		this.running = starting;
-		this.connections.afterPropertiesSet();
-		this.connections.start();
-		try {
-			connect(starting);
-		}
-		catch (RuntimeException ex) {
-			logger.warn("Cannot connect to Redis. Sessions stay local until it can be reached", ex);
-			Thread thread = new Thread(() -> reconnect(starting), "lf-redis");
-			thread.setDaemon(true);
-			thread.start();
-		}
+		starting.connections.open();
 		return starting.id;
-	}
-
-	/** Afterwards, Lettuce reconnects and subscribes again. */
-	private void connect(Running node) {
-		RedisConnection subscription = this.connections.getConnection();
-		try {
-			subscription.subscribe(node, bytes(channel(node.id)));
-		}
-		catch (RuntimeException ex) {
-			subscription.close();
-			throw ex;
-		}
-		// Only now: a node that hears nothing must not have a lease.
-		RedisConnection connection = this.connections.getConnection();
-		this.commands = cast(connection.getNativeConnection());
-	}
-
-	@SuppressWarnings("unchecked")
-	private static RedisClusterAsyncCommands<byte[], byte[]> cast(Object connection) {
-		return (RedisClusterAsyncCommands<byte[], byte[]>) connection;
-	}
-
-	private void reconnect(Running node) {
-		while (this.running == node) {
-			LockSupport.parkNanos(RETRY_DELAY.toNanos());
-			try {
-				connect(node);
-				node.heal();
-				return;
-			}
-			catch (Throwable ex) {
-				// Also an error, such as short memory, because nothing else connects.
-				logger.debug("Cannot connect to Redis", ex);
-			}
-		}
 	}
 
 	@Override
@@ -192,6 +156,7 @@ final class RedisClusterEngine implements ClusterEngine {
 			CompletableFuture<Long> withdrawn = call(
 					(redis) -> redis.eval(WITHDRAW, ScriptOutputType.INTEGER, this.nodeKeys, bytes(stopping.id)));
 			this.running = null;
+			stopping.connections.end();
 			withdrawn.get(STOP_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
 		}
 		catch (InterruptedException ex) {
@@ -201,7 +166,7 @@ final class RedisClusterEngine implements ClusterEngine {
 			logger.debug("Cannot withdraw the lease of this node. It expires", ex);
 		}
 		finally {
-			this.connections.destroy();
+			stopping.connections.close();
 		}
 	}
 
@@ -241,8 +206,30 @@ final class RedisClusterEngine implements ClusterEngine {
 
 	@Override
 	public CompletableFuture<Long> renew(byte[] description, Duration lease) {
-		return call((redis) -> redis.eval(RENEW, ScriptOutputType.INTEGER, this.nodeKeys, bytes(running().id),
-				description, millis(lease)));
+		Running node = this.running;
+		if (node == null) {
+			return CompletableFuture.failedFuture(notRunning());
+		}
+		if (node.renewals.getAndIncrement() >= MAX_FAILURES) {
+			node.connections.replace("%d renewals of the lease of this node have failed".formatted(MAX_FAILURES));
+		}
+		CompletableFuture<@Nullable Void> heard = node.probed.get();
+		byte[] token = bytes(UUID.randomUUID().toString());
+		return send(node.id, node.probe).thenCompose((sent) -> heard)
+			.thenCompose((arrived) -> this.<List<Object>>call((redis) -> redis.eval(RENEW, ScriptOutputType.MULTI,
+					this.nodeKeys, bytes(node.id), description, millis(lease), token)))
+			.thenApply((answer) -> renewed(node, token, answer));
+	}
+
+	private long renewed(Running node, byte[] token, List<Object> answer) {
+		if (answer.size() == 2 && answer.get(0) instanceof Long time && answer.get(1) instanceof byte[] returned
+				&& Arrays.equals(returned, token)) {
+			node.renewals.set(0);
+			return time;
+		}
+		String reason = "Redis has answered another command than the one that was sent";
+		node.connections.replace(reason);
+		throw new IllegalStateException(reason + ".");
 	}
 
 	@Override
@@ -265,7 +252,7 @@ final class RedisClusterEngine implements ClusterEngine {
 	@Override
 	public CompletableFuture<Void> send(String node, byte[] message) {
 		return this.<Long>call((redis) -> redis.publish(bytes(channel(node)), message)).thenAccept((receivers) -> {
-			if (receivers == 0 && !this.connections.isClusterAware()) {
+			if (receivers == 0 && running().connections.countsReceivers()) {
 				throw new NodeGoneException(node);
 			}
 		});
@@ -274,12 +261,7 @@ final class RedisClusterEngine implements ClusterEngine {
 	private <T extends @Nullable Object> CompletableFuture<T> call(
 			Function<RedisClusterAsyncCommands<byte[], byte[]>, ? extends CompletionStage<T>> command) {
 		try {
-			running();
-			RedisClusterAsyncCommands<byte[], byte[]> redis = this.commands;
-			if (redis == null) {
-				throw new IllegalStateException("There has been no connection to Redis yet.");
-			}
-			return command.apply(redis).toCompletableFuture();
+			return command.apply(running().connections.commands()).toCompletableFuture();
 		}
 		catch (RuntimeException ex) {
 			return CompletableFuture.failedFuture(ex);
@@ -289,9 +271,13 @@ final class RedisClusterEngine implements ClusterEngine {
 	private Running running() {
 		Running node = this.running;
 		if (node == null) {
-			throw new IllegalStateException("The node has not started, or has stopped.");
+			throw notRunning();
 		}
 		return node;
+	}
+
+	private static IllegalStateException notRunning() {
+		return new IllegalStateException("The node has not started, or has stopped.");
 	}
 
 	private byte[] key(String key) {
@@ -319,54 +305,46 @@ final class RedisClusterEngine implements ClusterEngine {
 	}
 
 	/** The time between start and stop. */
-	private final class Running implements MessageListener, SubscriptionListener {
+	private final class Running implements Receiver {
 
 		private final String id;
 
 		private final Receiver receiver;
 
-		private volatile boolean subscribed;
+		private final RedisConnections connections;
+
+		/** What the node sends to itself. */
+		private final byte[] probe = bytes(UUID.randomUUID().toString());
+
+		/** Completed when the next one arrives. */
+		private final AtomicReference<CompletableFuture<@Nullable Void>> probed = new AtomicReference<>(
+				new CompletableFuture<>());
+
+		/**
+		 * How many renewals have begun since one succeeded, or the connections healed.
+		 */
+		private final AtomicInteger renewals = new AtomicInteger();
 
 		Running(String id, Receiver receiver) {
 			this.id = id;
 			this.receiver = receiver;
+			this.connections = new RedisConnections(RedisClusterEngine.this.factory, channel(id), this);
 		}
 
 		@Override
-		public void onMessage(Message message, byte @Nullable [] pattern) {
-			if (RedisClusterEngine.this.running != this) {
-				return;
+		public void receive(byte[] message) {
+			if (Arrays.equals(message, this.probe)) {
+				this.probed.getAndSet(new CompletableFuture<>()).complete(null);
 			}
-			try {
-				this.receiver.receive(message.getBody());
-			}
-			catch (RuntimeException ex) {
-				logger.error("A message of another node has failed", ex);
+			else {
+				this.receiver.receive(message);
 			}
 		}
 
-		/** The second time, the connection had been lost. */
 		@Override
-		public void onChannelSubscribed(byte[] channel, long count) {
-			if (this.subscribed) {
-				heal();
-			}
-			this.subscribed = true;
-		}
-
-		/** The connection for commands may come back later than the subscription. */
-		private void heal() {
-			if (RedisClusterEngine.this.running == this) {
-				call((redis) -> redis.ping()).whenComplete((pong, failure) -> {
-					if (failure != null) {
-						CompletableFuture.delayedExecutor(RETRY_DELAY.toMillis(), TimeUnit.MILLISECONDS)
-							.execute(this::heal);
-					}
-					else {
-						this.receiver.healed();
-					}
-				});
-			}
+		public void healed() {
+			this.renewals.set(0);
+			this.receiver.healed();
 		}
 
 	}

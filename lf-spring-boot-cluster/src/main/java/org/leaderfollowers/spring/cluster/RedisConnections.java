@@ -1,25 +1,80 @@
 package org.leaderfollowers.spring.cluster;
 
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.ClientOptions.DisconnectedBehavior;
 import io.lettuce.core.SocketOptions;
 import io.lettuce.core.SocketOptions.KeepAliveOptions;
+import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.spring.cluster.ClusterEngine.Receiver;
 
+import org.springframework.data.redis.connection.Message;
+import org.springframework.data.redis.connection.MessageListener;
 import org.springframework.data.redis.connection.RedisConfiguration;
+import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.SubscriptionListener;
 import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration.LettuceClientConfigurationBuilder;
 import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration.LettuceSslClientConfigurationBuilder;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /**
- * Connections for {@link RedisClusterEngine}, to the Redis of the application.
+ * The connections of a running node to Redis: one is subscribed to the channel of the
+ * node, one is for commands. Lettuce connects again when a connection is lost. One that
+ * stays open but is of no use must be {@linkplain #replace replaced}.
  */
-final class RedisConnections {
+final class RedisConnections implements MessageListener, SubscriptionListener {
 
-	private RedisConnections() {
+	private static final Log logger = LogFactory.getLog(RedisClusterEngine.class);
+
+	/**
+	 * How long an attempt to connect waits for an answer at most: the next attempt may be
+	 * answered. Also limits each command, whose caller rarely waits as long.
+	 */
+	private static final Duration LONGEST_TIMEOUT = Duration.ofSeconds(10);
+
+	/** How many commands may wait for a slow Redis. Further ones fail. */
+	private static final int QUEUE_SIZE = 100_000;
+
+	private static final Duration RETRY_DELAY = Duration.ofMillis(500);
+
+	private final LettuceConnectionFactory factory;
+
+	private final String channel;
+
+	private final Receiver receiver;
+
+	private volatile @Nullable RedisClusterAsyncCommands<byte[], byte[]> commands;
+
+	private volatile boolean subscribed;
+
+	/** Whether a thread is connecting. */
+	private final AtomicBoolean connects = new AtomicBoolean();
+
+	/** Set before the factory is destroyed, which nothing may start again. */
+	private volatile boolean closed;
+
+	/**
+	 * Creates connections that are not open.
+	 * @param factory creates these connections only, and is started and destroyed here
+	 * @param channel the channel of the node
+	 * @param receiver is told of messages, and each time when connections that were lost
+	 * are there again
+	 */
+	RedisConnections(LettuceConnectionFactory factory, String channel, Receiver receiver) {
+		this.factory = factory;
+		this.channel = channel;
+		this.receiver = receiver;
 	}
 
 	/**
@@ -52,7 +107,7 @@ final class RedisConnections {
 
 	private static LettuceClientConfiguration client(LettuceClientConfiguration application) {
 		LettuceClientConfigurationBuilder client = LettuceClientConfiguration.builder()
-			.commandTimeout(application.getCommandTimeout())
+			.commandTimeout(timeout(application.getCommandTimeout()))
 			.shutdownTimeout(Duration.ZERO)
 			.shutdownQuietPeriod(Duration.ZERO)
 			.clientOptions(options(application.getClientOptions().orElseGet(ClientOptions::create)));
@@ -68,8 +123,11 @@ final class RedisConnections {
 		return client.build();
 	}
 
-	/** How many commands may wait for a slow Redis. Further ones fail. */
-	private static final int QUEUE_SIZE = 100_000;
+	/** For Lettuce, zero is no limit. */
+	private static Duration timeout(Duration application) {
+		boolean isShorter = application.compareTo(Duration.ZERO) > 0 && application.compareTo(LONGEST_TIMEOUT) < 0;
+		return isShorter ? application : LONGEST_TIMEOUT;
+	}
 
 	private static ClientOptions options(ClientOptions application) {
 		SocketOptions sockets = application.getSocketOptions()
@@ -88,6 +146,169 @@ final class RedisConnections {
 			.disconnectedBehavior(DisconnectedBehavior.REJECT_COMMANDS)
 			.socketOptions(sockets)
 			.build();
+	}
+
+	/** Connects now or, if that fails, later. */
+	void open() {
+		this.factory.afterPropertiesSet();
+		this.factory.start();
+		try {
+			connect();
+		}
+		catch (RuntimeException ex) {
+			logger.warn("Cannot connect to Redis. Sessions stay local until it can be reached", ex);
+			this.connects.set(true);
+			start(() -> {
+				pause();
+				reconnect();
+			});
+		}
+	}
+
+	/** Afterwards, Lettuce reconnects and subscribes again. */
+	private void connect() {
+		RedisConnection subscription = this.factory.getConnection();
+		boolean connected = false;
+		try {
+			subscription.subscribe(this, this.channel.getBytes(StandardCharsets.UTF_8));
+			RedisConnection connection = this.factory.getConnection();
+			this.commands = cast(connection.getNativeConnection());
+			connected = true;
+		}
+		finally {
+			if (!connected) {
+				// The next attempt subscribes again, and each message must arrive once.
+				subscription.close();
+			}
+		}
+	}
+
+	@SuppressWarnings("unchecked")
+	private static RedisClusterAsyncCommands<byte[], byte[]> cast(Object connection) {
+		return (RedisClusterAsyncCommands<byte[], byte[]>) connection;
+	}
+
+	/**
+	 * Closes all connections, and connects again in another thread. Has no effect while
+	 * such a thread is connecting.
+	 * @param reason why, for the log
+	 */
+	void replace(String reason) {
+		if (!this.closed && this.connects.compareAndSet(false, true)) {
+			logger.warn("The connections to Redis are replaced: " + reason);
+			start(() -> {
+				restart();
+				reconnect();
+			});
+		}
+	}
+
+	private synchronized void restart() {
+		if (!this.closed) {
+			this.commands = null;
+			this.subscribed = false;
+			this.factory.stop();
+			this.factory.start();
+		}
+	}
+
+	private void reconnect() {
+		while (!this.closed) {
+			try {
+				connect();
+				this.connects.set(false);
+				heal();
+				return;
+			}
+			catch (Throwable ex) {
+				// Also an error, such as short memory, because nothing else connects.
+				logger.debug("Cannot connect to Redis", ex);
+				pause();
+			}
+		}
+	}
+
+	private static void pause() {
+		LockSupport.parkNanos(RETRY_DELAY.toNanos());
+	}
+
+	private static void start(Runnable task) {
+		Thread thread = new Thread(task, "lf-redis");
+		thread.setDaemon(true);
+		thread.start();
+	}
+
+	/** Rejects commands from now on. Messages that arrive later are ignored. */
+	void end() {
+		this.closed = true;
+	}
+
+	synchronized void close() {
+		this.closed = true;
+		this.factory.destroy();
+	}
+
+	/**
+	 * The connection for commands.
+	 * @throws IllegalStateException if there is none
+	 */
+	RedisClusterAsyncCommands<byte[], byte[]> commands() {
+		RedisClusterAsyncCommands<byte[], byte[]> redis = this.commands;
+		if (redis == null) {
+			throw new IllegalStateException("There is no connection to Redis.");
+		}
+		return redis;
+	}
+
+	/** Whether Redis tells how many clients have received a message. */
+	boolean countsReceivers() {
+		return !this.factory.isClusterAware();
+	}
+
+	@Override
+	public void onMessage(Message message, byte @Nullable [] pattern) {
+		if (this.closed) {
+			return;
+		}
+		try {
+			this.receiver.receive(message.getBody());
+		}
+		catch (RuntimeException ex) {
+			logger.error("A message of another node has failed", ex);
+		}
+	}
+
+	/** The second time, the connection had been lost. */
+	@Override
+	public void onChannelSubscribed(byte[] channel, long count) {
+		if (this.subscribed) {
+			heal();
+		}
+		this.subscribed = true;
+	}
+
+	/** The connection for commands may come back later than the subscription. */
+	private void heal() {
+		if (!this.closed) {
+			ping().whenComplete((pong, failure) -> {
+				if (failure != null) {
+					CompletableFuture.delayedExecutor(RETRY_DELAY.toMillis(), TimeUnit.MILLISECONDS)
+						.execute(this::heal);
+				}
+				else {
+					this.receiver.healed();
+				}
+			});
+		}
+	}
+
+	private CompletableFuture<String> ping() {
+		try {
+			return commands().ping().toCompletableFuture();
+		}
+		catch (RuntimeException ex) {
+			return CompletableFuture.failedFuture(ex);
+		}
 	}
 
 }

@@ -3,11 +3,14 @@ package org.leaderfollowers.spring.cluster;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
@@ -207,6 +210,65 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 				near.stop();
 			}
 		}
+	}
+
+	/** The first connection is for commands, the second one is the subscription. */
+	@ParameterizedTest
+	@ValueSource(ints = { 0, 1 })
+	void aConnectionThatIsOpenButDeliversNothingIsReplaced(int silent) throws Exception {
+		withProxy((proxy, engine, id) -> {
+			proxy.dropReplies(silent);
+			eventually().until(() -> {
+				engine.renew(bytes("node"), LONG)
+					.orTimeout(100, TimeUnit.MILLISECONDS)
+					.exceptionally((failure) -> 0L)
+					.join();
+				return proxy.connections() > 2;
+			});
+		});
+	}
+
+	@Test
+	void aConnectionWhoseRepliesBelongToOtherCommandsIsReplaced() throws Exception {
+		withProxy((proxy, engine, id) -> {
+			proxy.dropNextReply(0);
+			engine.get("key");
+			eventually().until(proxy::hasDroppedReplies);
+			// Each command gets the reply to the next one.
+			CompletableFuture<Long> renewed = engine.renew(bytes("node"), LONG);
+			CompletableFuture<Void> sent = engine.send(id, bytes("earlier"));
+			eventually().until(sent::isDone);
+			engine.nodes();
+			assertFails(renewed);
+		});
+	}
+
+	private void withProxy(Fault fault) throws Exception {
+		try (TcpProxy proxy = new TcpProxy(redis.port())) {
+			ClusterEngine engine = engine(proxy.port(), "test-" + UUID.randomUUID());
+			try {
+				Inbox inbox = new Inbox();
+				String id = engine.start("north", inbox);
+				get(engine.renew(bytes("node"), LONG));
+				fault.cause(proxy, engine, id);
+				eventually().until(() -> inbox.healings.get() == 1);
+				get(engine.renew(bytes("node"), LONG));
+				assertThat(get(engine.nodes())).containsOnlyKeys(id);
+				get(engine.send(id, bytes("message")));
+				eventually().until(() -> inbox.messages.containsKey("message"));
+				assertThat(inbox.messages).containsEntry("message", 1);
+				assertThat(inbox.messages.values()).containsOnly(1);
+			}
+			finally {
+				engine.stop();
+			}
+		}
+	}
+
+	private interface Fault {
+
+		void cause(TcpProxy proxy, ClusterEngine engine, String id) throws Exception;
+
 	}
 
 }

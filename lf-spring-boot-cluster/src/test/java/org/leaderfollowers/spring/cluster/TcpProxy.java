@@ -7,8 +7,10 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ThreadLocalRandom;
 
 /** A link that can be cut. */
@@ -19,6 +21,15 @@ final class TcpProxy implements AutoCloseable {
 	private final int target;
 
 	private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
+
+	/** The connections of clients, in their order. */
+	private final List<Socket> clients = new CopyOnWriteArrayList<>();
+
+	/** Those that the target does not answer any more. */
+	private final Set<Socket> unanswered = ConcurrentHashMap.newKeySet();
+
+	/** Those whose next reply is dropped. */
+	private final Set<Socket> outOfStep = ConcurrentHashMap.newKeySet();
 
 	private volatile boolean cut;
 
@@ -73,6 +84,32 @@ final class TcpProxy implements AutoCloseable {
 		this.silent = true;
 	}
 
+	/**
+	 * Drops what the target sends on one connection, and closes nothing.
+	 * @param index the number of the connection, from 0
+	 */
+	void dropReplies(int index) {
+		this.unanswered.add(this.clients.get(index));
+	}
+
+	/**
+	 * Drops what the target sends next on one connection: further replies seem to belong
+	 * to earlier commands.
+	 * @param index the number of the connection, from 0
+	 */
+	void dropNextReply(int index) {
+		this.outOfStep.add(this.clients.get(index));
+	}
+
+	/** Whether that has happened. */
+	boolean hasDroppedReplies() {
+		return this.outOfStep.isEmpty();
+	}
+
+	int connections() {
+		return this.clients.size();
+	}
+
 	void mend() {
 		this.silent = false;
 		this.dropsReplies = false;
@@ -91,6 +128,7 @@ final class TcpProxy implements AutoCloseable {
 				Socket client = this.server.accept();
 				try {
 					Socket peer = new Socket(InetAddress.getLoopbackAddress(), this.target);
+					this.clients.add(client);
 					this.sockets.add(client);
 					this.sockets.add(peer);
 					if (this.cut) {
@@ -116,7 +154,8 @@ final class TcpProxy implements AutoCloseable {
 			OutputStream output = to.getOutputStream();
 			byte[] buffer = new byte[65_536];
 			for (int length = input.read(buffer); length >= 0; length = input.read(buffer)) {
-				if (!this.silent && !(replies && this.dropsReplies)) {
+				if (!this.silent && !(replies
+						&& (this.dropsReplies || this.unanswered.contains(to) || this.outOfStep.remove(to)))) {
 					output.write(buffer, 0, length);
 				}
 			}
