@@ -222,7 +222,8 @@ final class OutboundWriter extends OutboundBuffer {
 			this.corked = false;
 			uncork();
 		}
-		return this.corked ? gathered : gathered.clear().order(ByteOrder.BIG_ENDIAN);
+		// The framing may have changed the byte order for the previous reply.
+		return (this.corked ? gathered : gathered.clear()).order(ByteOrder.BIG_ENDIAN);
 	}
 
 	private void write(ByteBuffer frame, boolean own) {

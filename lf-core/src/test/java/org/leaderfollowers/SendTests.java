@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -558,6 +559,76 @@ class SendTests {
 		for (int i = 0; i < 200; i++) {
 			peer.send("1\n!\n2\n!\n3\n");
 			for (String reply : List.of("1", "sorry", "2", "sorry", "3")) {
+				assertThat(peer.readLine()).isEqualTo(reply);
+			}
+		}
+	}
+
+	/** Together they are larger than the buffer that they are encoded into. */
+	@Test
+	void manyRepliesToMessagesThatArriveTogetherAreWholeAndCounted() {
+		Framing line = Framing.line();
+		Framing reordering = new Framing() {
+
+			@Override
+			public boolean decode(ByteBuffer input, Frame frame) {
+				return line.decode(input, frame);
+			}
+
+			@Override
+			public int maxFrameLength(int payloadLength) {
+				return line.maxFrameLength(payloadLength);
+			}
+
+			@Override
+			public void encode(ByteBuffer payload, ByteBuffer output) {
+				assertThat(output.order()).isEqualTo(ByteOrder.BIG_ENDIAN);
+				line.encode(payload, output);
+				output.order(ByteOrder.LITTLE_ENDIAN);
+			}
+
+		};
+		String reply = "x".repeat(3000);
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 1))
+			.framing(reordering)
+			.handler((connection, message) -> connection.send(Engine.bytes(reply))));
+		Peer peer = this.engine.connect(server);
+		int rounds = 200;
+		int each = 30;
+		for (int i = 0; i < rounds; i++) {
+			peer.send("1\n".repeat(each));
+			for (int j = 0; j < each; j++) {
+				assertThat(peer.readLine()).isEqualTo(reply);
+			}
+		}
+		Engine.eventually().until(() -> server.snapshot().sentBytes() == rounds * each * (reply.length() + 1L));
+	}
+
+	@Test
+	void messageBetweenTwoRequestsIsWrittenAtOnce() {
+		TcpServer server = this.engine
+			.start(TcpServer.builder(this.engine.pool(1, 1)).framing(Framing.line()).handler(new MessageHandler() {
+
+				@Override
+				public void onMessage(Connection connection, ByteBuffer message) {
+					if (message.get(message.position()) == '3') {
+						connection.idleAfter(EventType.WRITE, Duration.ofMillis(20));
+					}
+					connection.send(message);
+				}
+
+				@Override
+				public void onIdle(Connection connection, EventType type) {
+					connection.idleAfter(EventType.WRITE, Duration.ZERO);
+					connection.send(Engine.bytes("heartbeat"));
+				}
+
+			}));
+		Peer peer = this.engine.connect(server);
+		for (int i = 0; i < 205; i++) {
+			boolean isSilent = i >= 200;
+			peer.send(isSilent ? "1\n2\n3\n" : "1\n2\n");
+			for (String reply : isSilent ? List.of("1", "2", "3", "heartbeat") : List.of("1", "2")) {
 				assertThat(peer.readLine()).isEqualTo(reply);
 			}
 		}
