@@ -580,6 +580,7 @@ class TcpConnection extends FramedConnection {
 			return true;
 		}
 		try {
+			discardPartial(null);
 			endExchanges();
 		}
 		finally {

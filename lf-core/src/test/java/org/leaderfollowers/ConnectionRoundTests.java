@@ -369,6 +369,7 @@ class ConnectionRoundTests {
 	@ValueSource(booleans = { false, true })
 	void nobodyWaitsForAConnectionThatCannotEnd(boolean isAbandoned) throws IOException {
 		open();
+		receive("part");
 		CompletableFuture<ByteBuffer> reply = ask();
 		postpone("x");
 		if (isAbandoned) {
