@@ -224,6 +224,13 @@ class OutboundWriterTests {
 		assertThat(waitsForRoom()).isTrue();
 	}
 
+	@Test
+	void heldReplyWaitsForRoom() {
+		this.transport.room = 0;
+		this.outbound.sendHeld(held(2));
+		assertThat(waitsForRoom()).isTrue();
+	}
+
 	/** Messages that are sent when their peer reads too slowly, one or several. */
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 2 })
@@ -313,7 +320,8 @@ class OutboundWriterTests {
 	void connectionWhoseSocketFailsCloses(Way way) {
 		this.transport.failure = new IOException("made for the test");
 		if (way == Way.SEND) {
-			assertThatExceptionOfType(ConnectionClosedException.class).isThrownBy(() -> way.send(this));
+			assertThatExceptionOfType(ConnectionClosedException.class).isThrownBy(() -> way.send(this))
+				.matches(this.connection::isClosedException);
 		}
 		else {
 			way.send(this);
@@ -400,6 +408,28 @@ class OutboundWriterTests {
 		assertThat(this.memory.used()).isZero();
 	}
 
+	/** It may wait for input that follows these bytes. */
+	@Test
+	void threadThatWaitsInAHandlerLooksWhenBytesAreWritten() {
+		this.transport.room = 0;
+		this.outbound.send(frame(1));
+		assertThat(this.connection.notifyWritable(SelectionKey.OP_WRITE)).isZero();
+		this.connection.readBy(new BoundInput(null));
+		assertThat(this.connection.notifyWritable(SelectionKey.OP_WRITE)).isEqualTo(SelectableHandle.LOOK);
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void peerThatTakesNothingInTimeIsClosedUnlessItHasMadeRoom(boolean hasRoom) {
+		this.transport.room = 0;
+		this.outbound.send(frame(2));
+		this.transport.room = hasRoom ? 2 : 0;
+		this.connection.expire(System.nanoTime() + Duration.ofHours(2).toNanos());
+		assertThat(reason()).isEqualTo(hasRoom ? null : CloseReason.WRITE_TIMEOUT);
+		assertThat(this.connection.hasPendingBytes()).isFalse();
+		assertThat(this.memory.used()).isZero();
+	}
+
 	@Test
 	void peerThatTakesBytesIsActive() {
 		this.transport.room = 0;
@@ -421,6 +451,7 @@ class OutboundWriterTests {
 		this.connection.handle.release();
 		this.set.applyUpdates();
 		long first = this.connection.handle.timerDeadline;
+		assertThat(first).isNotEqualTo(EngineEventHandler.NO_DEADLINE);
 		this.transport.room = 1;
 		this.outbound.flush(SelectionKey.OP_WRITE);
 		this.set.applyUpdates();
