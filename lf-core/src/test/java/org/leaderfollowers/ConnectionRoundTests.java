@@ -15,11 +15,13 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Follower;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.transport.Transport.Progress;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -67,6 +69,12 @@ class ConnectionRoundTests {
 			@Override
 			public void onWritable(Connection connection) {
 				ConnectionRoundTests.this.seen.add("writable");
+				ConnectionRoundTests.this.onWritable.run();
+			}
+
+			@Override
+			public void onDrain(Connection connection) {
+				ConnectionRoundTests.this.onDrain.run();
 			}
 
 			@Override
@@ -86,6 +94,12 @@ class ConnectionRoundTests {
 	};
 
 	private Runnable onError = () -> {
+	};
+
+	private Runnable onWritable = () -> {
+	};
+
+	private Runnable onDrain = () -> {
 	};
 
 	private final Participant me = participant(1);
@@ -155,7 +169,9 @@ class ConnectionRoundTests {
 	}
 
 	private void rest(Participant thread) {
+		int rounds = 0;
 		while (!this.connection.release(thread)) {
+			assertThat(rounds++).isLessThan(100);
 			if (this.connection.prepare(thread)) {
 				this.connection.dispatch(thread);
 			}
@@ -243,6 +259,79 @@ class ConnectionRoundTests {
 		receive("x\n");
 		this.set.applyUpdates();
 		assertThat(this.connection.handle.key.interestOps()).isEqualTo(SelectionKey.OP_READ | SelectionKey.OP_WRITE);
+	}
+
+	@Test
+	void connectionIsNotIdleWhileItsHandlerRuns() throws IOException {
+		this.builder.maxOutboundSize(1024).idleTimeout(TIMEOUT);
+		this.onWritable = () -> this.clock.advance(TIMEOUT);
+		this.onDrain = this.onWritable;
+		this.onMessage = () -> this.connection.send(ByteBuffer.allocate(600));
+		open();
+		this.transport.room = 0;
+		receive("1\n");
+		this.transport.room = 601;
+		this.set.demultiplex(this.connection.handle, SelectionKey.OP_WRITE);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "writable");
+		assertThat(reason()).isNull();
+		this.transport.room = 100;
+		ask();
+		this.connection.drain();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.connection.drained()).isNotNull();
+		assertThat(reason()).isNull();
+	}
+
+	/** Only the owner knows whether the rest has arrived. */
+	@Test
+	void messageIsNotLateAndItsPeerNotIdleWhileAThreadOwnsTheConnection() throws IOException {
+		this.builder.messageTimeout(TIMEOUT).idleTimeout(TIMEOUT.multipliedBy(2));
+		open();
+		receive("x");
+		own();
+		this.clock.advance(TIMEOUT.multipliedBy(3));
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+		this.transport.receive("\n");
+		round();
+		assertThat(this.seen).containsExactly("x");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT.multipliedBy(2));
+	}
+
+	@Test
+	void periodOfSilenceThatAnotherThreadSetsHasATimer() throws IOException {
+		open();
+		receive("");
+		this.connection.idleAfter(EventType.WRITE, TIMEOUT);
+		this.set.applyUpdates();
+		assertThat(this.connection.handle.timerDeadline - this.clock.nanoTime()).isEqualTo(TIMEOUT.toNanos());
+	}
+
+	@Test
+	void periodOfSilenceBeginsWithEachMessageAndWhenThePeerHasTakenIt() throws IOException {
+		open();
+		this.connection.idleAfter(EventType.WRITE, TIMEOUT);
+		this.transport.room = "1\n".length();
+		this.clock.advance(TIMEOUT);
+		this.connection.send(Engine.bytes("1"));
+		receive("");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+		this.connection.send(Engine.bytes("2"));
+		this.clock.advance(TIMEOUT);
+		this.transport.room = 100;
+		this.set.await(this.clock.nanoTime(), null, false);
+		this.connection.notifyWritable(SelectionKey.OP_WRITE);
+		receive("");
+		assertThat(this.seen).isEmpty();
+	}
+
+	@Test
+	void messagesAreCounted() throws IOException {
+		open();
+		receive("1\n2\n");
+		assertThat(this.connection.context.counters().receivedMessages()).isEqualTo(2);
 	}
 
 	/** The peer could not know that it was waited for while the handler ran. */
@@ -382,7 +471,380 @@ class ConnectionRoundTests {
 			}
 		}
 		assertThat(reply).isCompletedExceptionally();
+		assertThat(this.connection.whenClosed()).isDone();
+		assertThat(this.connection.handle.isMarkedClosed()).isTrue();
 		assertThat(this.memory.used()).isZero();
+	}
+
+	// A connection that is read by a thread that waits in another handler
+
+	/** Reads without calling the handler. Returns whether this is all there is to do. */
+	private boolean prepareReplies() {
+		this.me.begin(this.connection.handle);
+		return this.connection.prepareReplies(this.me);
+	}
+
+	private void receiveElsewhere(String lines) {
+		this.transport.receive(lines);
+		own();
+		assertThat(prepareReplies()).isTrue();
+		assertThat(this.connection.release(this.me)).isTrue();
+		this.me.worksOn(null);
+	}
+
+	@Test
+	void silenceThatAWaitingThreadFindsIsReportedByTheNextOwner() throws IOException {
+		open();
+		this.connection.idleAfter(EventType.READ, TIMEOUT);
+		receiveElsewhere("");
+		assertThat(this.connection.hasPostponed()).isFalse();
+		this.clock.advance(TIMEOUT);
+		receiveElsewhere("");
+		assertThat(this.connection.hasPostponed()).isTrue();
+		assertThat(untilDeadline()).isGreaterThan(TIMEOUT);
+		receive("");
+		assertThat(this.seen).containsExactly("idle READ");
+		assertThat(this.connection.hasPostponed()).isFalse();
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
+	@Test
+	void futureThatTimesOutWhileAThreadWaitsIsLeftToAnother() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = this.connection.exchangeAsync(Engine.bytes("a:?"), TIMEOUT);
+		this.clock.advance(TIMEOUT);
+		receiveElsewhere("");
+		assertThat(reply).isNotDone();
+		assertThat(this.connection.hasPostponed()).isTrue();
+		receive("");
+		assertThat(reply).isCompletedExceptionally();
+	}
+
+	@Test
+	void waitingThreadReadsNoMessagesOfAConnectionThatDrains() throws IOException {
+		open();
+		this.connection.drains = true;
+		this.transport.receive("x\n");
+		own();
+		assertThat(prepareReplies()).isFalse();
+		assertThat(this.transport.input.remaining()).isEqualTo(2);
+	}
+
+	@Test
+	void connectionThatIsSuspendedKeepsTheMessagesAroundARequestedReply() throws IOException {
+		open();
+		Suspension suspension = this.connection.suspend();
+		CompletableFuture<ByteBuffer> reply = ask();
+		receive("1\na:!\n2\n");
+		assertThat(reply).isCompleted();
+		assertThat(this.seen).isEmpty();
+		suspension.resume();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "2");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void connectionThatIsSuspendedLosesNoMessageThatCannotBeCopied() throws IOException {
+		open();
+		Suspension suspension = this.connection.suspend();
+		ask();
+		exhaustMemory();
+		receive("x\n");
+		suspension.resume();
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen.equals(List.of("x")) || reason() == CloseReason.OVERLOADED).isTrue();
+	}
+
+	@Test
+	void tasksOfTheTransportAreRunAlthoughTheConnectionIsSuspended() throws IOException {
+		open();
+		this.connection.suspend();
+		ask();
+		this.transport.readNeeds = Progress.HAS_TASKS;
+		receive("");
+		assertThat(this.transport.readNeeds).isEqualTo(Progress.WANTS_READ);
+	}
+
+	@Test
+	void waitingThreadReadsAReplyBehindAMessage() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask();
+		receiveElsewhere("1\na:!\n");
+		assertThat(this.connection.exchanges.pending()).isZero();
+		assertThat(reply).isNotDone();
+		receive("");
+		assertThat(reply).isCompleted();
+		assertThat(this.seen).containsExactly("1");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	/** Otherwise they would keep the thread that completes the futures. */
+	@ParameterizedTest
+	@EnumSource(names = { "IO_ERROR", "PEER" })
+	void waitingThreadLeavesTheEndToAnotherAfterTheWaitsHaveEnded(CloseReason reason) throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask();
+		own();
+		if (reason == CloseReason.PEER) {
+			this.transport.ends = true;
+		}
+		else {
+			this.connection.requestClose(reason, null);
+		}
+		assertThat(prepareReplies()).isFalse();
+		assertThat(this.connection.exchanges.pending()).isZero();
+		assertThat(reply).isNotDone();
+		this.me.worksOn(null);
+		round();
+		assertThat(reply).isCompletedExceptionally();
+		assertThat(this.seen).containsExactly("close " + reason);
+	}
+
+	/** It is skipped by the next owner, who reports it. */
+	@Test
+	void messageThatIsTooLargeIsLeftToAnotherThread() throws IOException {
+		this.builder.skipOversizedMessages(true);
+		open();
+		this.transport.receive("x".repeat(200));
+		own();
+		assertThat(prepareReplies()).isFalse();
+		this.me.worksOn(null);
+		round();
+		assertThat(this.seen).containsExactly("error");
+		receive("x\n1\n");
+		assertThat(this.seen).containsExactly("error", "1");
+	}
+
+	// A connection that is not read for a while
+
+	/** Its handler had the connection suspended. */
+	private void resume(Suspension suspension) {
+		suspension.resume();
+		assertThat(lead()).isTrue();
+		round();
+	}
+
+	@Test
+	void messageGetsTheFullTimeAgainAfterASuspension() throws IOException {
+		this.builder.messageTimeout(TIMEOUT);
+		open();
+		receive("x");
+		Suspension suspension = this.connection.suspend();
+		receive("");
+		assertThat(untilDeadline()).isGreaterThan(TIMEOUT);
+		this.clock.advance(TIMEOUT.multipliedBy(2));
+		resume(suspension);
+		assertThat(reason()).isNull();
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void messageGetsNoMoreTimeIfItsPeerDoesNotRead(boolean suspends) throws IOException {
+		this.builder.messageTimeout(TIMEOUT);
+		open();
+		receive("x");
+		this.transport.readNeeds = Progress.WANTS_WRITE;
+		receive("");
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		Duration half = TIMEOUT.dividedBy(2);
+		this.clock.advance(half);
+		this.transport.readNeeds = Progress.WANTS_READ;
+		if (suspends) {
+			Suspension suspension = this.connection.suspend();
+			receive("");
+			resume(suspension);
+		}
+		else {
+			receive("");
+		}
+		assertThat(untilDeadline()).isEqualTo(suspends ? TIMEOUT : half);
+	}
+
+	@Test
+	void peerIsNotSilentWhileNothingIsRead() throws IOException {
+		open();
+		this.connection.idleAfter(EventType.READ, TIMEOUT);
+		Suspension[] suspension = new Suspension[1];
+		this.onMessage = () -> suspension[0] = this.connection.suspend();
+		receive("x\n");
+		this.clock.advance(TIMEOUT);
+		resume(suspension[0]);
+		assertThat(this.seen).containsExactly("x");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
+	@Test
+	void connectionThatWasSuspendedByItsLastMessageCloses() throws IOException {
+		open();
+		receive("1");
+		this.connection.drain();
+		assertThat(lead()).isTrue();
+		round();
+		Suspension[] suspension = new Suspension[1];
+		this.onMessage = () -> suspension[0] = this.connection.suspend();
+		receive("\n2");
+		assertThat(reason()).isNull();
+		resume(suspension[0]);
+		assertThat(this.seen).containsExactly("1", "close LOCAL");
+	}
+
+	@Test
+	void connectionThatIsSuspendedWaitsForTheInputOfARequestedReply() throws IOException {
+		open();
+		this.connection.suspend();
+		ask();
+		receive("");
+		assertThat(this.connection.handle.isPaused()).isFalse();
+		assertThat(lead()).isFalse();
+	}
+
+	/** For example because the peer has to read before TLS can continue. */
+	@Test
+	void connectionThatHasToFlushWaitsUntilEverythingIsWritten() throws IOException {
+		this.builder.maxOutboundSize(1024);
+		open();
+		this.transport.room = 0;
+		this.connection.send(Engine.bytes("reply"));
+		this.transport.readNeeds = Progress.WANTS_FLUSH;
+		receive("");
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		assertThat(lead()).isFalse();
+		this.transport.room = 100;
+		this.transport.readNeeds = Progress.WANTS_READ;
+		this.transport.receive("1\n");
+		this.set.demultiplex(this.connection.handle, SelectionKey.OP_WRITE);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1");
+	}
+
+	/** Its replies could fill the memory. */
+	@Test
+	void futureThatEndsDoesNotLetTheConnectionBeRead() throws IOException {
+		this.builder.maxOutboundSize(1024);
+		open();
+		CompletableFuture<ByteBuffer> reply = ask();
+		this.transport.room = 0;
+		this.onMessage = () -> this.connection.send(ByteBuffer.allocate(600));
+		receive("1\n");
+		this.clock.advance(Duration.ofHours(1));
+		this.transport.receive("2\n");
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(reply).isCompletedExceptionally();
+		assertThat(this.seen).containsExactly("1");
+	}
+
+	// Turns
+
+	private static final int TURN = 64;
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void otherHandlesHaveTheirTurnAfterManyMessages(boolean areKept) throws IOException {
+		this.builder.idleTimeout(TIMEOUT);
+		open();
+		if (areKept) {
+			own();
+			for (int i = 0; i < TURN + 1; i++) {
+				postpone("x");
+			}
+			round();
+		}
+		else {
+			receive("x\n".repeat(TURN + 1));
+		}
+		assertThat(this.seen).hasSize(TURN);
+		assertThat(lead()).isTrue();
+		// The connection is not idle, although nothing is read.
+		this.onMessage = () -> this.clock.advance(TIMEOUT);
+		round();
+		assertThat(this.seen).hasSize(TURN + 1);
+		assertThat(reason()).isNull();
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void otherHandlesHaveTheirTurnAfterAFewMilliseconds() throws IOException {
+		open();
+		this.onMessage = () -> this.clock.advance(Duration.ofMillis(6));
+		receive("1\n2\n3\n");
+		assertThat(this.seen).containsExactly("1", "2");
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "2", "3");
+	}
+
+	/** They may block. */
+	@Test
+	void tasksOfTheTransportAreRunByAThreadThatDoesNotLead() throws IOException {
+		open();
+		this.transport.readNeeds = Progress.HAS_TASKS;
+		own();
+		this.me.begin(this.connection.handle);
+		assertThat(this.connection.prepare(this.me)).isTrue();
+		assertThat(this.connection.profile()).isSameAs(HandlerProfile.BLOCKING);
+		this.connection.dispatch(this.me);
+		rest(this.me);
+		assertThat(this.transport.readNeeds).isEqualTo(Progress.WANTS_READ);
+	}
+
+	// Reading
+
+	@Test
+	void connectionThatHasNoMemoryForTheBeginningOfAMessageCloses() throws IOException {
+		open();
+		exhaustMemory();
+		receive("x");
+		assertThat(reason()).isEqualTo(CloseReason.OVERLOADED);
+	}
+
+	@Test
+	void connectionThatHasNoMemoryForTheRestOfAMessageCloses() throws IOException {
+		this.builder.maxMessageSize(200_000);
+		open();
+		receive("x".repeat(70_000));
+		exhaustMemory();
+		receive("x".repeat(70_000));
+		assertThat(reason()).isEqualTo(CloseReason.OVERLOADED);
+	}
+
+	@Test
+	void connectionIsReadAFewTimesBeforeOthersHaveTheirTurn() throws IOException {
+		open();
+		this.transport.readable = 1;
+		this.transport.keepsInput = true;
+		receive("x".repeat(50));
+		assertThat(this.transport.input.remaining()).isEqualTo(50 - FramedConnection.MAX_READS);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.transport.input.remaining()).isEqualTo(50 - 2 * FramedConnection.MAX_READS);
+	}
+
+	/** The handler would fill the memory with its replies. */
+	@Test
+	void nothingIsReadUntilThePeerHasTakenMostReplies() throws IOException {
+		this.builder.maxOutboundSize(1024);
+		open();
+		this.transport.room = 0;
+		this.onMessage = () -> this.connection.send(ByteBuffer.allocate(600));
+		receive("1\n2\n");
+		assertThat(this.seen).containsExactly("1");
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1");
+		this.transport.room = 601;
+		this.set.demultiplex(this.connection.handle, SelectionKey.OP_WRITE);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "writable", "2");
 	}
 
 	// The end of a connection
@@ -406,6 +868,137 @@ class ConnectionRoundTests {
 		this.connection.close();
 		round();
 		assertThat(this.channel.isOpen()).isTrue();
+	}
+
+	@Test
+	void connectionThatIsAbandonedLosesItsRepliesAndSaysSo() throws IOException {
+		open();
+		this.transport.room = 0;
+		this.connection.send(Engine.bytes("reply"));
+		own();
+		this.connection.close();
+		round();
+		assertThat(this.channel.isOpen()).isTrue();
+		this.connection.abandon();
+		assertThat(this.channel.isOpen()).isFalse();
+		assertThat(this.seen).containsExactly("close SHUTDOWN_TIMEOUT");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void connectionThatIsAbandonedWhileItLingersHasLostNothing() throws IOException {
+		linger();
+		this.connection.abandon();
+		assertThat(this.channel.isOpen()).isFalse();
+		assertThat(this.seen).containsExactly("close LOCAL");
+	}
+
+	@Test
+	void socketOfAConnectionThatIsAbandonedIsClosedWhileItsHandlerRuns() throws IOException {
+		open();
+		List<Boolean> opens = new ArrayList<>();
+		this.onMessage = () -> {
+			this.connection.abandon();
+			opens.add(this.channel.isOpen());
+		};
+		receive("1\n");
+		assertThat(opens).containsExactly(false);
+		assertThat(this.seen).containsExactly("1", "close SHUTDOWN_TIMEOUT");
+	}
+
+	@Test
+	void connectionThatIsAbortedIsClosedByTheNextOwner() throws IOException {
+		open();
+		receive("");
+		assertThat(this.connection.isWritable()).isTrue();
+		this.connection.abort();
+		assertThat(this.connection.isWritable()).isFalse();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("close SHUTDOWN_TIMEOUT");
+	}
+
+	@Test
+	void connectionThatLingersKeepsNoPartOfAMessage() throws IOException {
+		open();
+		receive("part");
+		assertThat(this.memory.used()).isPositive();
+		this.transport.closes = false;
+		own();
+		this.connection.close();
+		round();
+		assertThat(this.connection.closing().isLingering()).isTrue();
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void requestsOfAConnectionThatClosesAreLost() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask();
+		own();
+		this.connection.close();
+		round();
+		assertThat(reply).isCompletedExceptionally();
+		assertThat(this.seen).containsExactly("close LOCAL");
+	}
+
+	@Test
+	void largeMessageWhoseHandlingFailsIsReleased() throws IOException {
+		this.builder.maxMessageSize(200_000);
+		open();
+		receive("x".repeat(100_000));
+		this.transport.receive("\n");
+		own();
+		this.me.begin(this.connection.handle);
+		assertThat(this.connection.prepare(this.me)).isTrue();
+		assertThat(this.memory.used()).isGreaterThanOrEqualTo(100_000);
+		assertThat(this.connection.failed(this.me, new IllegalStateException("made for the test"))).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("close IO_ERROR");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	// A connection that drains
+
+	private void drain() {
+		this.connection.drain();
+		assertThat(lead()).isTrue();
+		round();
+	}
+
+	@Test
+	void connectionThatWasNotOpenedWhenItDrainsCloses() throws IOException {
+		accept();
+		this.transport.handshake = Progress.WANTS_READ;
+		round();
+		drain();
+		assertThat(reason()).isEqualTo(CloseReason.LOCAL);
+		assertThat(this.channel.isOpen()).isFalse();
+	}
+
+	@Test
+	void messageThatHasBegunIsTheLastOneAndMustBeCompleteInTime() throws IOException {
+		open();
+		receive("1");
+		drain();
+		assertThat(reason()).isNull();
+		assertThat(untilDeadline()).isEqualTo(Duration.ofNanos(this.connection.context.timeouts().drainNanos()));
+		receive("\n2\n");
+		assertThat(this.seen).containsExactly("1", "close LOCAL");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void connectionThatDrainsWaitsForTheAnswerToItsSignOff() throws IOException {
+		open();
+		OwedReply[] owed = new OwedReply[1];
+		this.onDrain = () -> owed[0] = this.connection.owe();
+		drain();
+		assertThat(reason()).isNull();
+		assertThat(lead()).isFalse();
+		this.onMessage = () -> owed[0].close();
+		receive("bye\n");
+		assertThat(this.seen).containsExactly("bye", "close LOCAL");
 	}
 
 	@Test
@@ -548,7 +1141,7 @@ class ConnectionRoundTests {
 	@Test
 	void handlerIsNotToldOfTheEndOfAConnectionThatWasNeverOpened() throws IOException {
 		accept();
-		this.connection.requestClose(CloseReason.IO_ERROR, null);
+		this.connection.requestClose(CloseReason.IO_ERROR, new IOException("made for the test"));
 		round();
 		assertThat(this.channel.isOpen()).isFalse();
 		assertThat(this.connection.whenClosed()).isCompletedWithValue(CloseReason.IO_ERROR);
@@ -593,6 +1186,19 @@ class ConnectionRoundTests {
 		finish(other);
 		finish(this.me);
 		assertThat(this.seen).containsExactly("2", "1");
+	}
+
+	@Test
+	void connectionIsNotIdleWhileAMessageIsHandled() throws IOException {
+		this.builder.maxInFlightPerConnection(4).idleTimeout(TIMEOUT);
+		open();
+		begin("1\n");
+		this.clock.advance(TIMEOUT);
+		own();
+		round(participant(2));
+		assertThat(reason()).isNull();
+		finish(this.me);
+		assertThat(reason()).isNull();
 	}
 
 	@Test

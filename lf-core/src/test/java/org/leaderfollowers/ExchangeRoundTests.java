@@ -56,8 +56,23 @@ class ExchangeRoundTests {
 		.framing(Framing.line())
 		.maxMessageSize(100)
 		.maxOutboundSize(MAX_OUTBOUND)
-		.handler((connection, message) -> this.seen.add(Engine.text(message)))
+		.handler((connection, message) -> {
+			this.seen.add(Engine.text(message));
+			try {
+				this.onMessage.run();
+			}
+			catch (Throwable ex) {
+				this.failure = ex;
+				throw ex;
+			}
+		})
 		.build();
+
+	private Runnable onMessage = () -> {
+	};
+
+	/** What the handler has thrown. */
+	private @Nullable Throwable failure;
 
 	private final Told told = new Told();
 
@@ -147,6 +162,7 @@ class ExchangeRoundTests {
 		this.me.withdraw();
 		this.channel.close();
 		this.pool.close();
+		assertThat(this.failure).isNull();
 	}
 
 	private void round() {
@@ -516,6 +532,188 @@ class ExchangeRoundTests {
 			receive("a:!\n");
 		}
 		assertThat(reason()).isEqualTo(CloseReason.LOCAL);
+	}
+
+	// Reading in the middle of a handler
+
+	/** Reads as a handler does that waits for a reply. */
+	private void readBetween() {
+		assertThat(this.me.boundInput.bind()).isTrue();
+		this.me.boundInput.read();
+		this.me.boundInput.unbind();
+	}
+
+	private void readBetween(String lines) {
+		this.transport.receive(lines);
+		this.set.demultiplex(this.connection.handle, SelectionKey.OP_READ);
+		readBetween();
+	}
+
+	@Test
+	void messagesAroundAReplyAreHandledAfterTheHandlerThatReadsThem() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		this.onMessage = () -> {
+			if (this.seen.size() == 1) {
+				readBetween("3\na:!\n4\n");
+				assertThat(this.exchanges.hasEnded()).isTrue();
+				assertThat(reply).isNotDone();
+			}
+		};
+		receive("1\n2\n");
+		assertThat(reply).isCompleted();
+		assertThat(this.seen).containsExactly("1", "2", "3", "4");
+		assertThat(this.connection.context.counters().receivedMessages()).isEqualTo(5);
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void replyBehindAMessageIsPassedOnWhileTheHandlerOfTheMessageWaits() throws IOException {
+		open();
+		ask("a:?");
+		this.onMessage = () -> {
+			readBetween();
+			assertThat(this.exchanges.pending()).isZero();
+		};
+		receive("1\na:!\n");
+		assertThat(this.told.ended).containsExactly(State.REPLIED);
+		assertThat(this.seen).containsExactly("1");
+	}
+
+	@Test
+	void messagesBeyondTheLimitStayInOrderWhileAHandlerWaits() throws IOException {
+		open();
+		ask("a:?");
+		int count = 300;
+		StringBuilder lines = new StringBuilder();
+		for (int i = 1; i <= count; i++) {
+			lines.append(i).append('\n');
+		}
+		this.onMessage = () -> {
+			if (this.seen.size() == 1) {
+				readBetween(lines.toString());
+				readBetween(count + 1 + "\na:!\n");
+				assertThat(this.exchanges.pending()).isOne();
+			}
+		};
+		receive("0\n");
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen).hasSize(count + 2);
+		for (int i = 0; i < count + 2; i++) {
+			assertThat(this.seen.get(i)).isEqualTo(String.valueOf(i));
+		}
+		assertThat(this.exchanges.pending()).isZero();
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void requestOfAHandlerIsWrittenBeforeItWaits(boolean hasRead) throws IOException {
+		open();
+		this.onMessage = () -> {
+			if (hasRead) {
+				readBetween("");
+			}
+			int before = this.transport.written;
+			this.onWait = (exchange) -> {
+				assertThat(this.transport.written).isGreaterThan(before);
+				exchange.end(State.LOST);
+			};
+			assertThatExceptionOfType(ExchangeLostException.class)
+				.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT));
+		};
+		receive("1\n");
+		assertThat(this.told.ended).containsExactly(State.LOST);
+	}
+
+	@Test
+	void handlerThatReadsTheEndOfTheInputMayStillReply() throws IOException {
+		open();
+		ask("a:?");
+		this.onMessage = () -> {
+			this.transport.ends = true;
+			readBetween("");
+			assertThat(this.exchanges.pending()).isZero();
+			assertThat(reason()).isNull();
+			this.connection.send(Engine.bytes("reply"));
+		};
+		receive("1\n");
+		assertThat(this.transport.written).isEqualTo("a:?\nreply\n".length());
+		assertThat(this.told.ended).containsExactly(State.LOST);
+		assertThat(reason()).isEqualTo(CloseReason.PEER);
+	}
+
+	@Test
+	void waitsEndWithTheConnectionWhileAHandlerRuns() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		this.onMessage = () -> {
+			this.onWait = (exchange) -> {
+				this.connection.requestClose(CloseReason.IO_ERROR, null);
+				readBetween("");
+			};
+			assertThatExceptionOfType(ConnectionClosedException.class)
+				.isThrownBy(() -> this.connection.receive(TIMEOUT));
+			assertThat(this.exchanges.pending()).isZero();
+			assertThat(reply).isNotDone();
+		};
+		receive("1\n");
+		assertThat(reply).isCompletedExceptionally();
+	}
+
+	/** The input that was read is lost. */
+	@Test
+	void connectionClosesIfItCannotBeReadWhileAHandlerWaits() throws IOException {
+		open();
+		this.onMessage = () -> {
+			this.transport.readFailure = new OutOfMemoryError("made for the test");
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> readBetween(""));
+			assertThat(reason()).isEqualTo(CloseReason.IO_ERROR);
+		};
+		receive("1\n");
+		assertThat(this.seen).containsExactly("1");
+	}
+
+	@Test
+	void handlerThatWaitsForTheNextMessageDoesNotReceiveAReply() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		this.onWait = (exchange) -> readBetween("a:!\n2\n3\n");
+		this.onMessage = () -> {
+			if (this.seen.size() == 1) {
+				assertThat(Engine.text(this.connection.receive(TIMEOUT))).isEqualTo("2");
+			}
+		};
+		receive("1\n");
+		assertThat(reply).isCompletedWithValueMatching((message) -> Engine.text(message).equals("a:!"));
+		assertThat(this.seen).containsExactly("1", "3");
+	}
+
+	/** It was decoded before the request, so it cannot be the reply. */
+	@Test
+	void messageThatWasKeptIsNotTheReplyToALaterRequest() throws IOException {
+		open(Correlation.inOrder());
+		while (this.exchanges.mayPostpone()) {
+			this.exchanges.postpone(Engine.bytes("kept"), false);
+		}
+		this.transport.receive("last\n");
+		this.set.applyUpdates();
+		this.set.demultiplex(this.connection.handle, SelectionKey.OP_READ);
+		assertThat(lead()).isTrue();
+		this.me.begin(this.connection.handle);
+		assertThat(this.connection.prepareReplies(this.me)).isFalse();
+		this.me.worksOn(null);
+		CompletableFuture<ByteBuffer> reply = ask("b");
+		round();
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen).endsWith("kept", "last");
+		assertThat(reply).isNotDone();
+		receive("reply\n");
+		assertThat(reply).isCompleted();
 	}
 
 }

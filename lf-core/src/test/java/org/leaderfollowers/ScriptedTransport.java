@@ -25,8 +25,20 @@ final class ScriptedTransport extends Transport {
 	/** The input that the next reads return. */
 	ByteBuffer input = ByteBuffer.allocate(0);
 
+	/** How many bytes one read returns at most. */
+	int readable = Integer.MAX_VALUE;
+
+	/** Whether the peer sends nothing after that. */
+	boolean ends;
+
+	/** Thrown by each read. */
+	@Nullable Error readFailure;
+
 	/** Whether it keeps input that no event will report. */
 	boolean keepsInput;
+
+	/** What it needs if it has no input to return. */
+	Progress readNeeds = Progress.WANTS_READ;
 
 	/** Whether the peer closes its side as soon as it is told that nothing follows. */
 	boolean closes = true;
@@ -62,15 +74,28 @@ final class ScriptedTransport extends Transport {
 
 	@Override
 	public int read(ByteBuffer destination) {
-		int count = Math.min(destination.remaining(), this.input.remaining());
+		if (this.readFailure != null) {
+			throw this.readFailure;
+		}
+		int count = Math.min(this.readable, Math.min(destination.remaining(), this.input.remaining()));
 		destination.put(this.input.slice().limit(count));
 		this.input.position(this.input.position() + count);
-		return count;
+		return (count == 0 && this.ends) ? -1 : count;
 	}
 
 	@Override
 	public boolean hasMoreInput() {
 		return this.keepsInput;
+	}
+
+	@Override
+	public Progress readNeeds() {
+		return this.readNeeds;
+	}
+
+	@Override
+	public void runTasks() {
+		this.readNeeds = Progress.WANTS_READ;
 	}
 
 	@Override
