@@ -574,7 +574,9 @@ class TcpConnection extends FramedConnection {
 
 	@Override
 	public boolean failed(Participant me, Throwable failure) {
-		me.decoder.forget();
+		if (!me.decoder.endMessage(me.spareBuffers)) {
+			me.decoder.forget();
+		}
 		requestClose(CloseReason.IO_ERROR, failure);
 		if (closing().failed(failure)) {
 			return true;

@@ -942,16 +942,21 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("close LOCAL");
 	}
 
-	@Test
-	void largeMessageWhoseHandlingFailsIsReleased() throws IOException {
+	/** Its handler may have read the input behind it meanwhile. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void largeMessageWhoseHandlingFailsIsReleased(boolean hasRead) throws IOException {
 		this.builder.maxMessageSize(200_000);
 		open();
 		receive("x".repeat(100_000));
-		this.transport.receive("\n");
+		this.transport.receive("\n2");
 		own();
 		this.me.begin(this.connection.handle);
 		assertThat(this.connection.prepare(this.me)).isTrue();
 		assertThat(this.memory.used()).isGreaterThanOrEqualTo(100_000);
+		if (hasRead) {
+			assertThat(this.connection.keepsInput(this.me)).isTrue();
+		}
 		assertThat(this.connection.failed(this.me, new IllegalStateException("made for the test"))).isTrue();
 		round();
 		assertThat(this.seen).containsExactly("close IO_ERROR");
