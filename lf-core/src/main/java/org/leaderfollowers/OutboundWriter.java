@@ -103,7 +103,11 @@ final class OutboundWriter extends OutboundBuffer {
 			throw ex;
 		}
 		switch (sent) {
-			case WRITTEN, WAITS -> this.connection.noteActivity(this.connection.nanoTime());
+			case WRITTEN -> this.connection.noteActivity(this.connection.nanoTime());
+			case WAITS -> {
+				this.connection.noteActivity(this.connection.nanoTime());
+				noteCongestion();
+			}
 			// If the request is refused, corked replies may have begun to wait just now.
 			case BEGAN_TO_WAIT, REFUSED -> beganToWait();
 			case OVERLOADED -> overloaded();

@@ -265,6 +265,16 @@ class OutboundWriterTests {
 	}
 
 	@Test
+	void requestsThatWaitMakeTheConnectionCongested() {
+		int half = (int) (this.connection.context.limits().highWaterMark() / 2);
+		this.transport.room = 0;
+		assertThat(this.outbound.sendRequests(frame(half), null)).isEqualTo(Sent.BEGAN_TO_WAIT);
+		assertThat(this.connection.isWritable()).isTrue();
+		assertThat(this.outbound.sendRequests(frame(half + 1), null)).isEqualTo(Sent.WAITS);
+		assertThat(this.connection.isWritable()).isFalse();
+	}
+
+	@Test
 	void requestsAreCountedAndKeepTheConnectionAlive() {
 		this.clock.advance(Duration.ofSeconds(1));
 		assertThat(this.outbound.sendRequests(frame(3), null)).isEqualTo(Sent.WRITTEN);
