@@ -476,6 +476,8 @@ public final class TlsTransport extends Transport {
 					throw stuck();
 				}
 				count(result);
+				// Another alert than the closing one: that one may still follow.
+				this.mayEnd = false;
 				return true;
 			}
 			case CLOSED -> {

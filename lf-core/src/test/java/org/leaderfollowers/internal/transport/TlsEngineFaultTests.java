@@ -227,6 +227,25 @@ class TlsEngineFaultTests {
 		}
 	}
 
+	/** Before TLS 1.3, nothing can be written after the closing alert. */
+	@Test
+	void pendingOutputIsWrittenBeforeEachAlert() throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NOT_HANDSHAKING, (input, output) -> {
+			input.get(new byte[6]);
+			return Status.OK;
+		});
+		TlsTransport transport = transport(engine);
+		transport.establish();
+		for (int i = 0; i < 2; i++) {
+			this.sockets.send(new byte[] { 21, 3, 3, 0, 1, 1 });
+			assertThat(transport.read(ByteBuffer.allocate(100))).isZero();
+			assertThat(transport.readNeeds()).isEqualTo(Progress.WANTS_FLUSH);
+			transport.endInput();
+			assertThat(transport.read(ByteBuffer.allocate(100))).isZero();
+			assertThat(transport.readNeeds()).isEqualTo(Progress.WANTS_READ);
+		}
+	}
+
 	/** Returns the results that the test sets, and counts the calls. */
 	private static final class FakeEngine extends SSLEngine {
 
