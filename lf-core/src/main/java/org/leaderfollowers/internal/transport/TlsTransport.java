@@ -150,6 +150,9 @@ public final class TlsTransport extends Transport {
 	 */
 	private int sealed;
 
+	/**
+	 * Whether nothing more is encrypted, because the output is shut down or has failed.
+	 */
 	private boolean outputEnded;
 
 	private boolean released;
@@ -683,6 +686,7 @@ public final class TlsTransport extends Transport {
 		countSealed(source);
 		while (this.pending == null && source.hasRemaining()) {
 			ByteBuffer output = this.buffers.take();
+			boolean failed = true;
 			try {
 				int from = source.position();
 				encrypt(source, output);
@@ -695,8 +699,11 @@ public final class TlsTransport extends Transport {
 					this.sealed = plain - counted;
 					source.position(from + counted);
 				}
+				failed = false;
 			}
 			finally {
+				// The peer could not decrypt a record that follows a lost one.
+				this.outputEnded |= failed;
 				this.buffers.giveBack(output);
 			}
 		}
@@ -760,6 +767,9 @@ public final class TlsTransport extends Transport {
 		if (this.pending != null && !flushPending()) {
 			return false;
 		}
+		if (this.outputEnded) {
+			throw new ClosedChannelException();
+		}
 		ByteBuffer output = this.buffers.take();
 		try {
 			while (this.engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP && this.pending == null) {
@@ -802,12 +812,19 @@ public final class TlsTransport extends Transport {
 		if (!output.hasRemaining()) {
 			return;
 		}
-		socket().write(output);
-		if (output.hasRemaining()) {
-			int position = output.position();
-			this.pending = copy(output);
-			output.position(position);
-			this.wantsWrite = true;
+		boolean failed = true;
+		try {
+			socket().write(output);
+			if (output.hasRemaining()) {
+				int position = output.position();
+				this.pending = copy(output);
+				output.position(position);
+				this.wantsWrite = true;
+			}
+			failed = false;
+		}
+		finally {
+			this.outputEnded |= failed;
 		}
 	}
 
@@ -826,6 +843,7 @@ public final class TlsTransport extends Transport {
 			failed = false;
 		}
 		finally {
+			this.outputEnded |= failed;
 			if (failed || !rest.hasRemaining()) {
 				discardPending();
 			}

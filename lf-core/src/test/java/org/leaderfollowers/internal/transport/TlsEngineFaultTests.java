@@ -2,6 +2,7 @@ package org.leaderfollowers.internal.transport;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiFunction;
@@ -244,6 +245,28 @@ class TlsEngineFaultTests {
 			assertThat(transport.read(ByteBuffer.allocate(100))).isZero();
 			assertThat(transport.readNeeds()).isEqualTo(Progress.WANTS_READ);
 		}
+	}
+
+	@Test
+	void nothingFollowsARecordThatIsLostInPart() throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NOT_HANDSHAKING, (input, output) -> {
+			output.put(new byte[5]).put(input);
+			return Status.OK;
+		});
+		engine.calls = -100_000;
+		TlsTransport transport = new TlsTransport(this.sockets.own, engine, new RecordBuffers(), new MemoryBudget(1),
+				1);
+		transport.establish();
+		assertThatExceptionOfType(MemoryBudget.ExhaustedException.class).isThrownBy(() -> {
+			while (transport.write(ByteBuffer.allocate(16_000)) > 0) {
+				// The peer does not read.
+			}
+		});
+		int calls = engine.calls;
+		assertThatExceptionOfType(ClosedChannelException.class)
+			.isThrownBy(() -> transport.write(ByteBuffer.allocate(100)));
+		assertThat(transport.shutdownOutput(false)).isEqualTo(Progress.DONE);
+		assertThat(engine.calls).as("calls of the engine").isEqualTo(calls);
 	}
 
 	/** Returns the results that the test sets, and counts the calls. */
