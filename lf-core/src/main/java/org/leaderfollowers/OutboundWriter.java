@@ -7,6 +7,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.WritableByteChannel;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.OutboundBuffer;
 import org.leaderfollowers.internal.logging.WireLogWriter;
 
@@ -95,7 +96,7 @@ final class OutboundWriter extends OutboundBuffer {
 			sent = send(channel(), frames, limits().maxOutboundSize(), acceptance);
 		}
 		catch (IOException ex) {
-			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
+			this.connection.requestCloseAndLook(reason(ex), ex);
 			return Sent.OVERLOADED;
 		}
 		catch (RuntimeException | Error ex) {
@@ -167,7 +168,7 @@ final class OutboundWriter extends OutboundBuffer {
 		}
 		catch (IOException | RuntimeException | Error ex) {
 			// No caller is left to whom the failure could be reported.
-			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
+			this.connection.requestCloseAndLook(reason(ex), ex);
 		}
 		finally {
 			this.connection.context.memory().release(frame.capacity());
@@ -237,9 +238,9 @@ final class OutboundWriter extends OutboundBuffer {
 			sent = send(channel(), frame, maxOutboundSize, null);
 		}
 		catch (IOException ex) {
-			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
+			this.connection.requestCloseAndLook(reason(ex), ex);
 			throw new ConnectionClosedException("%s failed while a message was sent".formatted(this.connection),
-					CloseReason.IO_ERROR, ex)
+					reason(ex), ex)
 				.of(this.connection);
 		}
 		catch (RuntimeException | Error ex) {
@@ -295,7 +296,7 @@ final class OutboundWriter extends OutboundBuffer {
 			}
 		}
 		catch (IOException ex) {
-			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
+			this.connection.requestCloseAndLook(reason(ex), ex);
 		}
 		catch (RuntimeException | Error ex) {
 			this.connection.requestCloseAndLook(CloseReason.IO_ERROR, ex);
@@ -317,6 +318,11 @@ final class OutboundWriter extends OutboundBuffer {
 	private void beganToWait() {
 		this.connection.handle.request(SelectableHandle.INTEREST | SelectableHandle.TIMER);
 		noteCongestion();
+	}
+
+	/** TLS needs memory for a record that the socket accepts only in part. */
+	private static CloseReason reason(Throwable failure) {
+		return (failure instanceof MemoryBudget.ExhaustedException) ? CloseReason.OVERLOADED : CloseReason.IO_ERROR;
 	}
 
 	private void overloaded() {
@@ -416,7 +422,7 @@ final class OutboundWriter extends OutboundBuffer {
 			return (waiting <= mark && (handle.isPaused() || this.congested)) ? left | SelectableHandle.LOOK : left;
 		}
 		catch (IOException ex) {
-			this.connection.requestClose(CloseReason.IO_ERROR, ex);
+			this.connection.requestClose(reason(ex), ex);
 			// Otherwise the selector would report the failed socket until the owner has
 			// closed it, and the handler of the owner may run for long.
 			discard();

@@ -340,6 +340,23 @@ class OutboundWriterTests {
 		assertThat(this.memory.used()).isZero();
 	}
 
+	/** With TLS, a record that the socket accepts only in part needs memory. */
+	@ParameterizedTest
+	@EnumSource
+	void connectionWithoutMemoryForItsOutputIsOverloaded(Way way) {
+		this.transport.failure = new MemoryBudget.ExhaustedException();
+		if (way == Way.SEND) {
+			assertThatExceptionOfType(ConnectionClosedException.class).isThrownBy(() -> way.send(this))
+				.extracting(ConnectionClosedException::reason)
+				.isEqualTo(CloseReason.OVERLOADED);
+		}
+		else {
+			way.send(this);
+		}
+		assertThat(reason()).isEqualTo(CloseReason.OVERLOADED);
+		assertThat(this.memory.used()).isZero();
+	}
+
 	private static Stream<Arguments> failures() {
 		return Stream.of(Way.values())
 			.flatMap((way) -> Stream
