@@ -113,6 +113,19 @@ final class Acceptor extends BoundSocket {
 			}
 			this.handle.closeByOwner();
 		}
+		endWaitsThatAreOver();
+	}
+
+	/**
+	 * A paused server has not tried to accept, and neither has one whose gate is closed
+	 * or whose memory is short. A time for another attempt that has passed would make the
+	 * leader look again and again.
+	 */
+	private void endWaitsThatAreOver() {
+		this.backoff.endPauseIfOver(System.nanoTime());
+		if (this.gate != null) {
+			this.gate.endWaitIfOver();
+		}
 	}
 
 	private boolean releaseOrPause() {

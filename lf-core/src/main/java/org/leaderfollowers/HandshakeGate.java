@@ -94,6 +94,16 @@ final class HandshakeGate {
 				&& (this.retryNanos == EngineEventHandler.NO_DEADLINE || this.clock.nanoTime() - this.retryNanos >= 0);
 	}
 
+	/**
+	 * Forgets the time at which the rate allows another handshake if it has passed.
+	 * Called by the owner of the listening socket.
+	 */
+	void endWaitIfOver() {
+		if (this.retryNanos != EngineEventHandler.NO_DEADLINE && this.clock.nanoTime() - this.retryNanos >= 0) {
+			this.retryNanos = EngineEventHandler.NO_DEADLINE;
+		}
+	}
+
 	/** When to try again, apart from the end of a handshake. */
 	long retryNanos() {
 		return this.retryNanos;

@@ -99,6 +99,14 @@ class EngineSimulationTests {
 		}
 	}
 
+	@Test
+	void aLeaderRestsWhileItsServerCannotAccept() throws Exception {
+		Simulation simulation = new Simulation("org.leaderfollowers.HeldUpAcceptorWorkload");
+		for (long seed = 1; seed <= 20; seed++) {
+			assertThat(simulation.run(seed, false).violation()).as("seed %d", seed).isNull();
+		}
+	}
+
 	private static long signature(Simulation simulation, long seed) {
 		try {
 			return simulation.run(seed, false).signature();

@@ -166,6 +166,21 @@ class HandshakeGateTests {
 		assertThat(gate.retryNanos()).isEqualTo(EngineEventHandler.NO_DEADLINE);
 	}
 
+	/** A paused server has not tried to accept when the time has come. */
+	@Test
+	void aTimeThatHasPassedIsNoDeadline() throws IOException {
+		ServerTls tls = tls().maxHandshakeRate(10).maxHandshakes(0);
+		HandshakeGate gate = gate(tls);
+		begun(gate, tls);
+		this.clock.advance(Duration.ofMillis(99));
+		gate.endWaitIfOver();
+		assertThat(gate.retryNanos() - this.clock.nanoTime()).isEqualTo(Duration.ofMillis(1).toNanos());
+		this.clock.advance(Duration.ofMillis(1));
+		gate.endWaitIfOver();
+		assertThat(gate.retryNanos()).isEqualTo(EngineEventHandler.NO_DEADLINE);
+		assertThat(gate.isOpen()).isTrue();
+	}
+
 	/** Begins as many handshakes as the gate allows. */
 	private static int begun(HandshakeGate gate, ServerTls tls) throws IOException {
 		TlsGenerations generations = new TlsGenerations(tls, new MemoryBudget(1_000_000), gate);

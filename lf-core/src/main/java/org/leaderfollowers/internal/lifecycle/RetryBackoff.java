@@ -117,7 +117,8 @@ public final class RetryBackoff {
 	}
 
 	/**
-	 * Ends the pause if its time is over. Called by the leader.
+	 * Ends the pause if its time is over, although the operation was not tried. Called by
+	 * the leader, or by the owner that would have tried it.
 	 * @param nowNanos the current time, {@link System#nanoTime()}
 	 */
 	public void endPauseIfOver(long nowNanos) {
