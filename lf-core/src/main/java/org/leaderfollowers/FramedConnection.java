@@ -191,7 +191,9 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				int count = read(input, room);
 				me.turn.countRead();
 				if (count <= 0) {
-					if (drained != null && !this.transport.hasMoreInput()) {
+					if (drained != null && !this.transport.hasMoreInput()
+							&& this.transport.readNeeds() == Transport.Progress.WANTS_READ) {
+						// The transport holds nothing that it cannot decode yet.
 						drained.end();
 					}
 					return (count == 0) ? readNeeds() : Step.NOTHING;

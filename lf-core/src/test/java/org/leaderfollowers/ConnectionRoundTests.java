@@ -1401,6 +1401,21 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("1", "close LOCAL");
 	}
 
+	/** TLS has to answer a key update first, and the socket has no room. */
+	@Test
+	void drainHandlesTheMessagesThatItsTransportCannotDecodeYet() throws IOException {
+		open();
+		this.connection.drains = true;
+		this.transport.readNeeds = Progress.WANTS_WRITE;
+		receive("1\n");
+		assertThat(this.seen).isEmpty();
+		this.transport.readNeeds = Progress.WANTS_READ;
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "close LOCAL");
+	}
+
 	@Test
 	void suspensionOfAMessageEndsOnce() throws IOException {
 		this.builder.maxInFlightPerConnection(4);

@@ -37,7 +37,7 @@ final class ScriptedTransport extends Transport {
 	/** Whether it keeps input that no event will report. */
 	boolean keepsInput;
 
-	/** What it needs if it has no input to return. */
+	/** If this is not input, reads return nothing, and the input counts as undecoded. */
 	Progress readNeeds = Progress.WANTS_READ;
 
 	/** Whether the peer closes its side as soon as it is told that nothing follows. */
@@ -77,6 +77,9 @@ final class ScriptedTransport extends Transport {
 		if (this.readFailure != null) {
 			throw this.readFailure;
 		}
+		if (this.readNeeds != Progress.WANTS_READ) {
+			return 0;
+		}
 		int count = Math.min(this.readable, Math.min(destination.remaining(), this.input.remaining()));
 		destination.put(this.input.slice().limit(count));
 		this.input.position(this.input.position() + count);
@@ -91,6 +94,11 @@ final class ScriptedTransport extends Transport {
 	@Override
 	public Progress readNeeds() {
 		return this.readNeeds;
+	}
+
+	@Override
+	public int undecodedBytes() {
+		return (this.readNeeds != Progress.WANTS_READ) ? this.input.remaining() : 0;
 	}
 
 	@Override
