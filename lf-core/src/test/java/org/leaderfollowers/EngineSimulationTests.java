@@ -187,6 +187,11 @@ class EngineSimulationTests {
 				Mutation.withoutCall(DatagramReceiver.class, "finished", "look"),
 				Mutation.withoutCall(Datagram.class, "resume", "finished"),
 				Mutation.withoutCall(Datagram.class, "handled", "handlerReturned"),
+				// TLS
+				Mutation.withoutCall(type("internal.transport.TlsTransport"), "discardPending", "release"),
+				Mutation.withoutCall(type("internal.transport.TlsTransport"), "shutdownOutput", "sendCloseNotify"),
+				Mutation.callReturns(type("internal.transport.TlsTransport"), "isLastWord", "isAlert", 0),
+				Mutation.withoutCall(HandshakeGate.class, "end", "run"),
 				// What a thread does that waits in a handler
 				Mutation.withoutCall(TcpConnection.class, "prepareReplies", "postponeSilence"),
 				Mutation.withoutCall(BoundWait.class, "awaitBound", "promoteNewLeader"),

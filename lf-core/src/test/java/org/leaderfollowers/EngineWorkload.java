@@ -20,6 +20,7 @@ import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.ProcessorTime;
 import org.leaderfollowers.simulation.SimulatedPeer;
 import org.leaderfollowers.simulation.SimulatedPeer.Frames;
+import org.leaderfollowers.simulation.SimulatedTlsContext;
 import org.leaderfollowers.simulation.Simulator;
 
 /**
@@ -54,6 +55,9 @@ public final class EngineWorkload implements Runnable {
 
 	/** The memory of a pool in which memory is scarce, in bytes. */
 	private static final int LEAST_MEMORY = 65_536;
+
+	/** The memory of two TLS handshakes, in bytes. */
+	private static final int HANDSHAKES_MEMORY = 2 * 48 * 1024;
 
 	/** The longest lease, and some time for the thread that takes over. */
 	private static final long LONGEST_LEASE_NANOS = Duration.ofMillis(50).toNanos();
@@ -98,6 +102,12 @@ public final class EngineWorkload implements Runnable {
 
 	/** Whether there is an event source. */
 	private final @Nullable SourceWorkload source;
+
+	/** Creates the TLS engines, or {@code null} for no TLS. */
+	private final @Nullable SimulatedTlsContext tls;
+
+	/** Whether peers violate the rules of TLS. */
+	private final boolean offends;
 
 	/** The memory of the pools that the workload itself has reserved, in bytes. */
 	private final Map<LeaderFollowersPool, Long> reserved = new LinkedHashMap<>();
@@ -189,11 +199,14 @@ public final class EngineWorkload implements Runnable {
 		this.streams = !this.parallel && choose(3) == 0;
 		this.tellsSilences = choose(3) == 0;
 		this.guard = (choose(4) == 0) ? new Guard() : null;
+		// Not chosen, so that the other seeds do not depend on TLS.
+		this.tls = (simulator.seed() % 4 == 0) ? new SimulatedTlsContext(simulator) : null;
+		this.offends = this.tls != null && choose(2) == 0;
 	}
 
 	/** Whether an exchange may fail or take long. */
 	private boolean mayTakeLong() {
-		return this.fails || this.nests || this.scarce || this.closing || this.restarted;
+		return this.fails || this.nests || this.scarce || this.offends || this.closing || this.restarted;
 	}
 
 	private int choose(int bound) {
@@ -208,6 +221,9 @@ public final class EngineWorkload implements Runnable {
 	public void run() {
 		LeaderFollowersPool pool = pool("own");
 		LeaderFollowersPool guest = (choose(3) == 0) ? pool("guest") : null;
+		if (this.tls != null) {
+			this.simulator.network().readAll();
+		}
 		TcpServer server = server(pool, guest, 0);
 		this.server = server;
 		this.simulator.whenAllWait(() -> {
@@ -293,7 +309,7 @@ public final class EngineWorkload implements Runnable {
 			.promotionOrder(PromotionOrder.values()[choose(3)])
 			.promotionLease(Duration.ofNanos(lease * 100_000L))
 			.nestedDispatch(this.mayNest ? NestedDispatch.WHEN_STARVED : NestedDispatch.NEVER)
-			.maxBufferedBytes(this.scarce ? LEAST_MEMORY : 8_000_000);
+			.maxBufferedBytes(!this.scarce ? 8_000_000 : LEAST_MEMORY + ((this.tls != null) ? HANDSHAKES_MEMORY : 0));
 		if (hasSource) {
 			builder.eventSources(SourceWorkload.NAME);
 		}
@@ -347,6 +363,9 @@ public final class EngineWorkload implements Runnable {
 		if (this.hasProxy) {
 			builder.proxyProtocol(TrustedNetworks.of(this.simulator.network().proxy())).directClients(true);
 		}
+		if (this.tls != null) {
+			builder.tls(serverTls(this.tls)).handshakeTimeout(this.nests ? LONG_MESSAGE : Duration.ofSeconds(1));
+		}
 		if (this.asks) {
 			builder.correlation(Correlation.byKey(EngineWorkload::key));
 		}
@@ -357,6 +376,12 @@ public final class EngineWorkload implements Runnable {
 		return builder.build();
 	}
 
+	private ServerTls serverTls(SimulatedTlsContext context) {
+		return ServerTls.of(context)
+			.maxHandshakes(choose(4))
+			.maxHandshakeRate((this.offends && choose(4) == 0) ? 4 + choose(20) : 0);
+	}
+
 	/** The key of a question and its answer; no other message has one. */
 	private static @Nullable Integer key(ByteBuffer message) {
 		char kind = (char) message.get(message.position());
@@ -364,7 +389,7 @@ public final class EngineWorkload implements Runnable {
 	}
 
 	private TcpClient client(LeaderFollowersPool pool, int port) {
-		return TcpClient.builder(pool)
+		TcpClient.Builder builder = TcpClient.builder(pool)
 			.address(this.simulator.network().address(port))
 			.framing(framing())
 			.maxMessageSize(4000)
@@ -372,13 +397,22 @@ public final class EngineWorkload implements Runnable {
 			.connections(1 + choose(3))
 			.requestTimeout(Duration.ofSeconds(2))
 			.placeTimeout(Duration.ofSeconds(1))
-			.backoff(Duration.ofMillis(1), Duration.ofMillis(50))
-			.build();
+			.backoff(Duration.ofMillis(1), Duration.ofMillis(50));
+		if (this.tls != null) {
+			builder.tls(ClientTls.of(this.tls));
+		}
+		return builder.build();
 	}
 
 	private SimulatedPeer peer(TcpServer server) {
-		return new SimulatedPeer(this.simulator, server.port(), this.frames, actions(),
-				this.hasProxy && choose(2) == 0);
+		return new SimulatedPeer(this.simulator, server.port(), this.frames, actions(), this.hasProxy && choose(2) == 0,
+				peerTls());
+	}
+
+	private SimulatedPeer.@Nullable Tls peerTls() {
+		// A handler that waits may read the closing alert before it replies.
+		boolean endsEarly = !this.parallel && !this.nests;
+		return (this.tls != null) ? new SimulatedPeer.Tls(this.tls, this.offends, endsEarly) : null;
 	}
 
 	private String actions() {
@@ -508,6 +542,12 @@ public final class EngineWorkload implements Runnable {
 				if (datagramServer != null) {
 					note("pauses the datagrams");
 					datagramServer.pause();
+				}
+			}
+			case 9 -> {
+				if (this.tls != null) {
+					note("replaces the keys");
+					server.tls(serverTls(this.tls));
 				}
 			}
 			default -> {
@@ -741,8 +781,8 @@ public final class EngineWorkload implements Runnable {
 		Conversation conversation = this.conversations.get(peer.port());
 		CloseReason reason = (conversation != null) ? conversation.end : null;
 		if (reason == null) {
-			require(this.fails || this.scarce || this.closing || !peer.wasConnected() || isRejected(peer),
-					"no reason: " + peer);
+			require(this.fails || this.scarce || this.closing || !peer.wasConnected() || isRejected(peer)
+					|| peer.offends(), "no reason: " + peer);
 			return;
 		}
 		boolean right = switch (reason) {
@@ -757,8 +797,10 @@ public final class EngineWorkload implements Runnable {
 			case MESSAGE_TIMEOUT -> peer.fallsSilent();
 			default -> false;
 		};
-		require(right, "wrong reason " + reason + ": " + peer);
-		if (!this.fails && !peer.hasReset() && !conversation.closedAtOnce
+		require(right || peer.offends(), "wrong reason " + reason + ": " + peer);
+		require(!peer.isCutOff() || peer.offends() || this.fails || !reason.isGraceful(),
+				"no closing alert was sent although the reason is " + reason + ": " + peer);
+		if (!this.fails && !peer.hasReset() && !peer.offends() && !conversation.closedAtOnce
 				&& (reason == CloseReason.SHUTDOWN || reason == CloseReason.LOCAL)) {
 			require(peer.replies() == conversation.taken,
 					"replies are lost, %d messages were handled: %s".formatted(conversation.taken, peer));

@@ -57,6 +57,8 @@ public final class SimulatedNetwork extends SelectorProvider {
 
 	private int allocationFailures;
 
+	private boolean readsAll;
+
 	SimulatedNetwork(Simulator simulator) {
 		this.simulator = simulator;
 	}
@@ -82,6 +84,18 @@ public final class SimulatedNetwork extends SelectorProvider {
 	public void failures(int calls, int allocations) {
 		this.failures = calls;
 		this.allocationFailures = allocations;
+	}
+
+	/**
+	 * Lets each read take all bytes that have arrived, as the systems do. TLS takes a
+	 * read that does not fill its buffer for one that has emptied the socket.
+	 */
+	public void readAll() {
+		this.readsAll = true;
+	}
+
+	boolean readsAll() {
+		return this.readsAll;
 	}
 
 	boolean failsToAllocate() {

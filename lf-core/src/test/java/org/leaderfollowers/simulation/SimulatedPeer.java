@@ -21,7 +21,8 @@ import org.jspecify.annotations.Nullable;
  * number. Its framing is a length, a delimiter, or a fixed length. The handler may ask
  * for something ({@link #QUESTION}) before it replies, which the client answers
  * ({@link #ANSWER}), as soon as it has sent the request that it is about to send. A
- * client behind a proxy begins with the header of the PROXY protocol.
+ * client behind a proxy begins with the header of the PROXY protocol. With TLS, all that
+ * follows is in the records of a {@link SimulatedTlsStream}.
  */
 public final class SimulatedPeer {
 
@@ -67,9 +68,22 @@ public final class SimulatedPeer {
 
 	}
 
+	/**
+	 * The TLS of a client.
+	 *
+	 * @param context creates its end of TLS
+	 * @param mayOffend whether it may violate the protocol
+	 * @param endsEarly whether it may send the closing alert of a version before TLS 1.3
+	 * although it waits for replies. A handler that replies after reading it is too late
+	 */
+	public record Tls(SimulatedTlsContext context, boolean mayOffend, boolean endsEarly) {
+	}
+
 	private final Simulator simulator;
 
 	private final SimulatedSocket socket;
+
+	private final @Nullable SimulatedTlsStream tls;
 
 	private final Frames frames;
 
@@ -85,6 +99,9 @@ public final class SimulatedPeer {
 	private final int resetsAfter;
 
 	private final boolean halfCloses;
+
+	/** Whether it ends its output only when it has all replies. */
+	private final boolean endsLate;
 
 	private final Silence silence;
 
@@ -134,6 +151,17 @@ public final class SimulatedPeer {
 	 * @param proxied whether it is behind a proxy
 	 */
 	public SimulatedPeer(Simulator simulator, int port, Frames frames, String actions, boolean proxied) {
+		this(simulator, port, frames, actions, proxied, null);
+	}
+
+	/**
+	 * Creates a client, perhaps with TLS, and connects it.
+	 * @param actions the actions of its requests
+	 * @param proxied whether it is behind a proxy
+	 * @param tls its TLS, or {@code null} for none
+	 */
+	public SimulatedPeer(Simulator simulator, int port, Frames frames, String actions, boolean proxied,
+			@Nullable Tls tls) {
 		this.simulator = simulator;
 		this.socket = new SimulatedSocket(simulator.network(), simulator.network().nextPort());
 		this.frames = frames;
@@ -148,9 +176,17 @@ public final class SimulatedPeer {
 		this.progressNanos = simulator.nanoTime();
 		if (proxied) {
 			simulator.network().comesFromProxy(port());
-			this.unsent = ByteBuffer.wrap("PROXY TCP4 192.0.2.1 10.0.0.1 %d %d\r\n".formatted(port(), port)
-				.getBytes(StandardCharsets.US_ASCII));
-			this.framedBytes = this.unsent.remaining();
+		}
+		byte[] preamble = (proxied ? "PROXY TCP4 192.0.2.1 10.0.0.1 %d %d\r\n".formatted(port(), port) : "")
+			.getBytes(StandardCharsets.US_ASCII);
+		this.endsLate = tls != null && !tls.context().isTls13() && !tls.endsEarly();
+		if (tls != null) {
+			this.tls = new SimulatedTlsStream(simulator, this.socket, tls, preamble);
+		}
+		else {
+			this.tls = null;
+			this.unsent = ByteBuffer.wrap(preamble);
+			this.framedBytes = preamble.length;
 		}
 		this.socket.onChange(this::soon);
 		simulator.network().connect(this.socket, port);
@@ -201,6 +237,16 @@ public final class SimulatedPeer {
 		return this.silence != Silence.NEVER;
 	}
 
+	/** Whether it has violated the rules of TLS, so that the engine may close. */
+	public boolean offends() {
+		return this.tls != null && this.tls.offends();
+	}
+
+	/** Whether the engine has ended the connection without the closing alert of TLS. */
+	public boolean isCutOff() {
+		return this.tls != null && this.tls.isCutOff();
+	}
+
 	/** Whether the connection was established. */
 	public boolean wasConnected() {
 		return this.socket.isConnected();
@@ -221,7 +267,8 @@ public final class SimulatedPeer {
 	 * had received because it drains the connection, or -1 if it did not.
 	 */
 	public long arrivedBeforeDrain() {
-		long bytes = this.socket.arrivedAtOtherWhenAsked();
+		long arrived = this.socket.arrivedAtOtherWhenAsked();
+		long bytes = (this.tls != null && arrived >= 0) ? this.tls.dataWithin(arrived) : arrived;
 		return (bytes >= 0) ? this.ends.stream().filter((end) -> end <= bytes).count() : -1;
 	}
 
@@ -297,10 +344,20 @@ public final class SimulatedPeer {
 		}
 		this.simulator.note("peer " + port() + " ends: " + how + ", " + this.replies + " of " + this.sent);
 		this.finished = true;
+		if (this.tls != null) {
+			this.tls.close();
+		}
 		this.socket.close();
 	}
 
+	private int write(ByteBuffer source) throws IOException {
+		return (this.tls != null) ? this.tls.write(source) : this.socket.write(source);
+	}
+
 	private void send() throws IOException {
+		if (this.tls != null) {
+			this.tls.flush();
+		}
 		boolean progress = true;
 		while (progress) {
 			if (!this.unsent.hasRemaining() && !this.answers.isEmpty()) {
@@ -319,7 +376,7 @@ public final class SimulatedPeer {
 				this.framedBytes += this.unsent.remaining();
 				this.ends.add(this.framedBytes);
 			}
-			progress = this.unsent.hasRemaining() && this.socket.write(this.unsent) > 0;
+			progress = this.unsent.hasRemaining() && write(this.unsent) > 0;
 			if (progress) {
 				progress();
 			}
@@ -327,12 +384,17 @@ public final class SimulatedPeer {
 		}
 		if (this.silence == Silence.IN_MESSAGE && this.sent == this.actions.length() && !this.partSent) {
 			ByteBuffer message = framed(message(this.simulator, this.frames, 'r', this.sent));
-			this.partSent = this.socket.write(message.limit(2)) > 0;
+			this.partSent = write(message.limit(2)) > 0;
 		}
-		else if (this.halfCloses && this.sent == this.actions.length() && !this.unsent.hasRemaining()
-				&& !fallsSilent()) {
+		else if (this.halfCloses && this.sent == this.actions.length() && !this.unsent.hasRemaining() && !fallsSilent()
+				&& (!this.endsLate || isAnswered())) {
 			this.outputEnded = true;
-			this.socket.shutdownOutput();
+			if (this.tls != null) {
+				this.tls.shutdownOutput();
+			}
+			else {
+				this.socket.shutdownOutput();
+			}
 		}
 	}
 
@@ -363,16 +425,18 @@ public final class SimulatedPeer {
 
 	private void receive() throws IOException {
 		ByteBuffer input = ByteBuffer.allocate(1 + this.simulator.choose(4096));
-		int count = this.socket.read(input);
-		if (count > 0) {
+		int count = (this.tls != null) ? this.tls.read(input) : this.socket.read(input);
+		boolean moved = this.tls != null && this.tls.takeMoved();
+		if (count > 0 || moved) {
 			progress();
-			this.received.write(input.array(), 0, count);
+			this.received.write(input.array(), 0, Math.max(0, count));
 			decode();
-			if (this.socket.isReadable()) {
+			if ((this.tls != null) ? this.tls.isReadable() : this.socket.isReadable()) {
 				soon();
 			}
 		}
-		if (isAnswered() && !fallsSilent() && (!this.halfCloses || this.socket.isAtEnd())) {
+		boolean isAtEnd = (this.tls != null) ? this.tls.isAtEnd() : this.socket.isAtEnd();
+		if (isAnswered() && !fallsSilent() && (!this.halfCloses || isAtEnd)) {
 			end("done");
 		}
 		else if (count < 0) {

@@ -170,7 +170,8 @@ public final class SimulatedSocket {
 		if (available == 0) {
 			return (this.endArrived && target.hasRemaining()) ? -1 : 0;
 		}
-		int count = (this.simulator.choose(3) == 0) ? 1 + this.simulator.choose(available) : available;
+		int count = (!this.network.readsAll() && this.simulator.choose(3) == 0) ? 1 + this.simulator.choose(available)
+				: available;
 		target.put(this.arrived.toByteArray(), this.read, count);
 		this.read += count;
 		this.readInAll += count;

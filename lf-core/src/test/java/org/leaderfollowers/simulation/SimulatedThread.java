@@ -78,6 +78,12 @@ public final class SimulatedThread extends Thread {
 		return this.simulator;
 	}
 
+	/** The number within the run, because the engine derives slots from it. */
+	@Override
+	public long getId() {
+		return this.number;
+	}
+
 	@Override
 	public void start() {
 		this.simulator.start(this);

@@ -31,9 +31,9 @@ import org.jspecify.annotations.Nullable;
  * which the thread with the baton executes when they are due.</li>
  * <li>The steps only depend on the seed. To replay a failure, run its seed again.</li>
  * </ul>
- * Not simulated: the reordering of plain memory accesses, which jcstress covers; TLS; the
- * load, which the seed chooses; work inside the JDK's own classes, which counts as one
- * step.
+ * Not simulated: the reordering of plain memory accesses, which jcstress covers; the
+ * cryptography of TLS; the load, which the seed chooses; work inside the JDK's own
+ * classes, which counts as one step.
  */
 public final class Simulator {
 
