@@ -78,15 +78,25 @@ final class SessionBindings implements SessionHolder {
 			return bound.entry();
 		}
 		LocalSession session = new LocalSession(claim(connection, name), connection);
-		LocalSession loser = this.sessions.finish(session);
+		LocalSession loser;
+		LocalSession former;
+		// Two threads may bind one connection. The seat must be for what the last one
+		// got.
+		synchronized (seat) {
+			loser = this.sessions.finish(session);
+			former = (loser != session) ? seat.session.getAndSet(session) : seat.session.get();
+		}
 		if (loser == session) {
+			if (former != null && this.sessions.get(name) == former) {
+				// The later login is of the same connection.
+				return former.entry();
+			}
 			// A later login was faster. This one is over before it has begun.
 			this.counters.takenOver();
 			connection.close(CloseReason.TAKEN_OVER);
 			return session.entry();
 		}
 		this.counters.opened();
-		LocalSession former = seat.session.getAndSet(session);
 		if (former != null) {
 			end(former, CloseReason.LOCAL);
 		}

@@ -111,6 +111,28 @@ class SessionBindingsTests {
 	}
 
 	@Test
+	void twoLoginsOfOneConnectionThatMeetDoNotCloseIt() {
+		bindMeanwhile(5, 6);
+		bindMeanwhile(9, 8);
+		then(this.connection).should(never()).close(CloseReason.TAKEN_OVER);
+		assertThat(this.counters.takenOverSessions()).isZero();
+		assertThat(this.counters.open()).isEqualTo(1);
+	}
+
+	/** A second login comes while the first one waits for the directory. */
+	private void bindMeanwhile(long second, long first) {
+		String name = "a" + first;
+		this.claims = (claim) -> {
+			this.claims = (meanwhile) -> CompletableFuture.completedFuture(entry(name, second));
+			this.bindings.bind(this.connection, name);
+			return CompletableFuture.completedFuture(entry(name, first));
+		};
+		SessionEntry latest = entry(name, Math.max(first, second));
+		assertThat(this.bindings.bind(this.connection, name)).isEqualTo(latest);
+		assertThat(this.bindings.held()).containsExactly(latest);
+	}
+
+	@Test
 	void aClaimThatFailsLeavesNothing() {
 		Function<SessionClaim, CompletableFuture<SessionEntry>> later = this.claims;
 		this.claims = (claim) -> {
