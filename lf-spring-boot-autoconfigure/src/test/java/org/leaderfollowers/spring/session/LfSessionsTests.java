@@ -96,6 +96,8 @@ class LfSessionsTests {
 				assertThat(sessions.sendAsync("4711", 7)).succeedsWithin(TIMEOUT).isEqualTo(Delivery.SENT);
 				assertThat(device.read()).isEqualTo("7");
 				assertThatIllegalArgumentException().isThrownBy(() -> sessions.send("4711", "two\nlines"));
+				assertThat(sessions.sendAsync("4711", "two\nlines")).as("does not throw").failsWithin(TIMEOUT);
+				assertThat(sessions.counters().failedMessages()).isEqualTo(3);
 				assertThatIllegalArgumentException().isThrownBy(() -> sessions.send(" ", "x"));
 			}
 			Awaitility.await().until(() -> !sessions.isPresent("4711"));
@@ -145,6 +147,7 @@ class LfSessionsTests {
 			assertThatIllegalArgumentException()
 				.isThrownBy(() -> sessions.exchangeAsync("4711", "?", String.class, Duration.ZERO));
 			try (LineClient device = device(context, "4711")) {
+				long failed = sessions.counters().failedMessages();
 				// It is rejected if a slow machine needs all of the time to find the
 				// client.
 				Awaitility.await()
@@ -152,6 +155,7 @@ class LfSessionsTests {
 					.untilAsserted(() -> assertThatExceptionOfType(ExchangeTimeoutException.class)
 						.isThrownBy(() -> sessions.exchange("4711", "?", String.class, Duration.ofMillis(20))));
 				assertThat(device.read()).isEqualTo("?");
+				assertThat(sessions.counters().failedMessages()).isGreaterThan(failed);
 			}
 		});
 	}
@@ -226,6 +230,7 @@ class LfSessionsTests {
 				assertThat(connection.name()).isEqualTo("4712");
 				sessions.unbind(connection);
 				assertThat(connection.name()).as("within the server").isNull();
+				assertThatIllegalStateException().isThrownBy(() -> sessions.join(connection, "red"));
 				connection.name("of the application");
 				sessions.unbind(connection);
 				assertThat(connection.name()).isEqualTo("of the application");
@@ -258,6 +263,7 @@ class LfSessionsTests {
 				assertThat(two.read()).isEqualTo("all");
 				sessions.leave(member, "red");
 				assertThat(sessions.broadcast("red", "x")).isEqualTo(SessionBroadcast.NONE);
+				assertThatIllegalArgumentException().as("not to all").isThrownBy(() -> sessions.broadcast("", "x"));
 				assertThat(stranger.ask("PING")).as("nothing was sent").isEqualTo("PING");
 				Connection unbound = context.getBean(LeaderFollowersServers.class).get("default") instanceof TcpServer s
 						? s.connection(3) : null;

@@ -8,6 +8,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -19,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ExchangeLostException;
 import org.leaderfollowers.ExchangeRejectedException;
+import org.leaderfollowers.ExchangeTimeoutException;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.actuate.SessionsEndpoint;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -29,6 +31,7 @@ import org.leaderfollowers.spring.autoconfigure.LeaderFollowersHealthContributor
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersMetricsAutoConfiguration;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersSessionAutoConfiguration;
 import org.leaderfollowers.spring.handler.LfConnections.Delivery;
+import org.leaderfollowers.spring.handler.MessageConversion;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.actuate.endpoint.InvalidEndpointRequestException;
@@ -189,6 +192,10 @@ class ObservedSessionsTests {
 				.withMessage("The node is gone");
 			assertThat(sessions.broadcast("to all")).isEqualTo(new SessionBroadcast(3, 0, 0, 1));
 			assertThat(sessions.counters().remoteMessages()).isEqualTo(4);
+			LfSessions withoutServers = new LfSessions(other, new SessionOptions(5, 10, Duration.ofMinutes(1), TIMEOUT),
+					context.getBean(MessageConversion.class), Set::of, (event) -> {
+					});
+			assertThat(withoutServers.broadcast("to all")).isEqualTo(new SessionBroadcast(3, 0, 0, 1));
 		});
 	}
 
@@ -217,6 +224,36 @@ class ObservedSessionsTests {
 					assertThat(device.ask("4711")).as("nothing else was sent").isEqualTo("ok");
 				}
 			});
+	}
+
+	@Test
+	void aRequestThatAnotherNodeDoesNotAnswerEndsInTime() {
+		OtherNode other = new OtherNode();
+		other.unanswered = new CompletableFuture<>();
+		this.runner.withBean(Binding.class).withBean(SessionDirectory.class, () -> other).run((context) -> {
+			LfSessions sessions = context.getBean(LfSessions.class);
+			// It is rejected if a slow machine needs all of the time to find the client.
+			await().atMost(TIMEOUT)
+				.untilAsserted(
+						() -> assertThat(sessions.exchangeAsync("4711", "?", String.class, Duration.ofMillis(20)))
+							.failsWithin(TIMEOUT)
+							.withThrowableThat()
+							.withCauseInstanceOf(ExchangeTimeoutException.class));
+		});
+	}
+
+	@Test
+	void aWaitThatEndsWithoutAnAnswerIsCancelled() {
+		CompletableFuture<Delivery> late = new CompletableFuture<>();
+		assertThatExceptionOfType(ExchangeTimeoutException.class)
+			.isThrownBy(() -> SessionRouter.await(late, Duration.ofMillis(1)));
+		assertThat(late).isCancelled();
+		CompletableFuture<Delivery> interrupted = new CompletableFuture<>();
+		Thread.currentThread().interrupt();
+		assertThatExceptionOfType(ExchangeLostException.class)
+			.isThrownBy(() -> SessionRouter.await(interrupted, TIMEOUT));
+		assertThat(Thread.interrupted()).isTrue();
+		assertThat(interrupted).isCancelled();
 	}
 
 	/** A directory that says that another node holds every name, and plays that node. */
@@ -300,7 +337,7 @@ class ObservedSessionsTests {
 
 		@Override
 		public CompletableFuture<ByteBuffer> exchange(SessionEntry to, ByteBuffer request, Duration timeout) {
-			return answer(to, request);
+			return (this.unanswered != null) ? new CompletableFuture<>() : answer(to, request);
 		}
 
 		@Override

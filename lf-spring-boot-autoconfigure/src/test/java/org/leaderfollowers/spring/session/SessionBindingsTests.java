@@ -1,12 +1,17 @@
 package org.leaderfollowers.spring.session;
 
+import java.nio.ByteBuffer;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 
 import org.junit.jupiter.api.BeforeEach;
@@ -22,6 +27,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.BDDMockito.then;
+import static org.mockito.BDDMockito.willAnswer;
+import static org.mockito.BDDMockito.willThrow;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.times;
@@ -111,12 +118,40 @@ class SessionBindingsTests {
 	}
 
 	@Test
+	void aNameThatWasLostIsClaimedAgain() {
+		this.bindings.bind(this.connection, "a");
+		this.bindings.takenOver(entry("a", 6));
+		then(this.connection).should().close(CloseReason.TAKEN_OVER);
+		this.claims = (claim) -> CompletableFuture.completedFuture(entry("a", 7));
+		assertThat(this.bindings.bind(this.connection, "a").epoch()).isEqualTo(7);
+		assertThat(this.bindings.held()).containsExactly(entry("a", 7));
+		assertThat(this.bindings.connection("a", 5)).as("of the earlier session").isNull();
+		assertThat(this.bindings.connection("a", 7)).isSameAs(this.connection);
+	}
+
+	@Test
 	void twoLoginsOfOneConnectionThatMeetDoNotCloseIt() {
 		bindMeanwhile(5, 6);
 		bindMeanwhile(9, 8);
 		then(this.connection).should(never()).close(CloseReason.TAKEN_OVER);
 		assertThat(this.counters.takenOverSessions()).isZero();
 		assertThat(this.counters.open()).isEqualTo(1);
+	}
+
+	@Test
+	void twoFirstLoginsOfOneConnectionShareItsSeat() {
+		AtomicBoolean first = new AtomicBoolean(true);
+		willAnswer((call) -> {
+			if (first.getAndSet(false)) {
+				this.bindings.bind(this.connection, "a");
+			}
+			return this.closed;
+		}).given(this.connection).whenClosed();
+		this.bindings.bind(this.connection, "b");
+		assertThat(this.bindings.held()).containsExactly(entry("b", 5));
+		this.closed.complete(CloseReason.PEER);
+		assertThat(this.bindings.held()).isEmpty();
+		assertThat(this.counters.open()).isZero();
 	}
 
 	/** A second login comes while the first one waits for the directory. */
@@ -130,6 +165,43 @@ class SessionBindingsTests {
 		SessionEntry latest = entry(name, Math.max(first, second));
 		assertThat(this.bindings.bind(this.connection, name)).isEqualTo(latest);
 		assertThat(this.bindings.held()).containsExactly(latest);
+	}
+
+	@Test
+	void aBroadcastIsInTheCharsetOfTheServerAndMayNotFitItsFraming() {
+		this.bindings.bind(this.connection, "a");
+		given(this.connection.isWritable()).willReturn(true);
+		Map<Charset, ByteBuffer> messages = new LinkedHashMap<>();
+		messages.put(StandardCharsets.UTF_16, ByteBuffer.wrap(new byte[] { 16 }));
+		messages.put(StandardCharsets.UTF_8, ByteBuffer.wrap(new byte[] { 8 }));
+		willAnswer((send) -> {
+			assertThat(send.<ByteBuffer>getArgument(0).get()).isEqualTo((byte) 8);
+			return null;
+		}).given(this.connection).send(any());
+		for (int i = 0; i < 2; i++) {
+			assertThat(this.bindings.broadcast(null, messages)).isEqualTo(new SessionBroadcast(1, 0, 0, 0));
+		}
+		willThrow(new IllegalArgumentException("two lines")).given(this.connection).send(any());
+		assertThat(this.bindings.broadcast(null, messages)).isEqualTo(new SessionBroadcast(0, 0, 1, 0));
+	}
+
+	@Test
+	void aMessageFindsASessionThatIsBoundMeanwhileAndNeverLeavesForThisNode() {
+		SessionRouter router = new SessionRouter(this.bindings, this.directory, this.counters);
+		given(this.directory.locate("a")).willReturn(CompletableFuture.completedFuture(entry("a", 5)));
+		assertThat(route(router)).failsWithin(Duration.ZERO)
+			.withThrowableThat()
+			.withCauseInstanceOf(SessionRouter.AbsentException.class);
+		given(this.directory.locate("a")).will((call) -> {
+			this.bindings.bind(this.connection, "a");
+			return CompletableFuture.completedFuture(entry("a", 5));
+		});
+		assertThat(route(router)).isCompletedWithValue(this.connection);
+	}
+
+	private static CompletableFuture<Connection> route(SessionRouter router) {
+		return router.route("a", CompletableFuture::completedFuture,
+				(entry) -> CompletableFuture.failedFuture(new AssertionError("sent to " + entry)));
 	}
 
 	@Test

@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.session;
 
+import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 
@@ -83,6 +84,17 @@ class SessionEntryTests {
 			entry = SessionEntry.next(entry, false, claim("b" + i), NOW.plusSeconds(i));
 		}
 		assertThat(entry.takeovers()).isZero();
+	}
+
+	@Test
+	void aReleaseThatComesLateLeavesTheLaterSession() {
+		SessionDirectory directory = SessionDirectory.inMemory(Clock.systemUTC());
+		SessionEntry first = directory.claim(claim("a")).join();
+		SessionEntry second = directory.claim(claim("a")).join();
+		directory.release(first);
+		assertThat(directory.find("4711")).isCompletedWithValue(second);
+		directory.release(second);
+		assertThat(directory.find("4711")).isCompletedWithValue(null);
 	}
 
 }
