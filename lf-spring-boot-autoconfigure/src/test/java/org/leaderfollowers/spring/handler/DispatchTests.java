@@ -2,16 +2,23 @@ package org.leaderfollowers.spring.handler;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.security.Principal;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Connection;
 import org.leaderfollowers.spring.annotation.Discriminator;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
+import org.leaderfollowers.spring.internal.LoginFailures;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
 
 /**
  * Which of several methods is called.
@@ -47,6 +54,22 @@ class DispatchTests {
 	void resetReturnsToThePayloadBehindThePrefix() {
 		HandlerRunner.talk(HandlerRunner.of(Twice.class),
 				(client, context) -> assertThat(client.ask("TWICE abc")).isEqualTo("abcabc"));
+	}
+
+	@Test
+	void messageThatHasWaitedForTheLoginIsNoLogin() throws Throwable {
+		Connection connection = mock();
+		ConcurrentMap<String, Object> attributes = new ConcurrentHashMap<>();
+		given(connection.attributes()).willReturn(attributes);
+		LoginFailures failures = mock();
+		attributes.put(LoginFailures.ATTRIBUTE, failures);
+		given(failures.lock()).will((call) -> {
+			attributes.put(LfHeaders.PRINCIPAL, (Principal) () -> "ada");
+			return attributes;
+		});
+		MessageDispatch dispatch = new MessageDispatch.ByLogin((client, message) -> "login",
+				(client, message) -> "message");
+		assertThat(dispatch.dispatch(connection, ByteBuffer.allocate(0))).isEqualTo("message");
 	}
 
 	@Test
