@@ -52,6 +52,7 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
+import org.springframework.messaging.handler.annotation.Payload;
 import org.springframework.validation.BindException;
 import org.springframework.validation.annotation.Validated;
 
@@ -216,6 +217,11 @@ class FailureTests {
 					assertThat(client.ask("x".repeat(200))).isEqualTo("without");
 					assertThat(client.read()).isNull();
 				});
+		HandlerRunner.talk(HandlerRunner.of(NeedingNumber.class).withPropertyValues("lf.server.max-message-size=100B"),
+				(client, context) -> {
+					assertThat(client.ask("7")).isEqualTo("with 7");
+					assertThat(client.ask("x".repeat(200))).isEqualTo("without");
+				});
 	}
 
 	@Test
@@ -228,6 +234,10 @@ class FailureTests {
 				});
 		HandlerRunner.talk(HandlerRunner.of(FailingBehindPrefix.class, Reading.class, Quoting.class),
 				(client, context) -> assertThat(client.ask("FAIL now")).isEqualTo("quoted: FAIL now"));
+		HandlerRunner.talk(HandlerRunner.of(Shortening.class, Quoting.class),
+				(client, context) -> assertThat(client.ask("fail")).isEqualTo("quoted: fail"));
+		HandlerRunner.talk(HandlerRunner.of(FailingFuture.class, Reading.class, Quoting.class),
+				(client, context) -> assertThat(client.ask("later")).isEqualTo("quoted: later"));
 	}
 
 	@Test
@@ -276,6 +286,9 @@ class FailureTests {
 	void causesThatFormACycleAreNotFollowedForEver() {
 		HandlerRunner.talk(HandlerRunner.of(Circular.class, Last.class),
 				(client, context) -> assertThat(client.ask("go")).isEqualTo("{\"by\":\"last\",\"what\":\"circular\"}"));
+		RuntimeException circular = new RuntimeException();
+		circular.initCause(new RuntimeException(circular));
+		assertThat(ErrorMethods.find(IOException.class, circular)).isNull();
 	}
 
 	@Test
@@ -866,6 +879,26 @@ class FailureTests {
 
 	}
 
+	@LfHandler
+	static class NeedingNumber {
+
+		@OnMessage
+		void fail(String message) {
+			throw new IllegalStateException();
+		}
+
+		@OnError(Exception.class)
+		String without() {
+			return "without";
+		}
+
+		@OnError({ IllegalStateException.class, FramingException.class })
+		String with(@Payload(required = false) int number) {
+			return "with " + number;
+		}
+
+	}
+
 	@Order(2)
 	static class Quoting implements LfErrorHandler {
 
@@ -877,6 +910,17 @@ class FailureTests {
 		@Override
 		public ErrorReply handle(Connection connection, ByteBuffer message, Throwable failure) {
 			return ErrorReply.of("quoted: " + new Text(StandardCharsets.UTF_8).decode(message));
+		}
+
+	}
+
+	@LfHandler
+	static class Shortening {
+
+		@OnMessage
+		void fail(ByteBuffer message) {
+			message.limit(2);
+			throw new IllegalStateException();
 		}
 
 	}

@@ -155,6 +155,8 @@ class PayloadTests {
 			assertThat(client.ask("")).isEqualTo("nothing");
 			assertThat(client.ask("{\"item\":\"tea\",\"quantity\":2}")).isEqualTo("tea");
 		});
+		HandlerRunner.talk(HandlerRunner.of(NotRequiredOrders.class),
+				(client, context) -> assertThat(client.ask("")).isEqualTo("nothing"));
 		HandlerRunner.talk(HandlerRunner.of(Orders.class),
 				(client, context) -> assertThat(client.ask("")).startsWith("PayloadConversionException"));
 	}
@@ -322,6 +324,16 @@ class PayloadTests {
 
 		@OnMessage
 		String place(@Nullable Order order) {
+			return (order != null) ? order.item() : "nothing";
+		}
+
+	}
+
+	@LfHandler
+	static class NotRequiredOrders {
+
+		@OnMessage
+		String place(@Payload(required = false) Order order) {
 			return (order != null) ? order.item() : "nothing";
 		}
 

@@ -7,13 +7,16 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.SlowConsumerException;
 import org.leaderfollowers.Suspension;
@@ -25,11 +28,14 @@ import reactor.core.publisher.Flux;
 import org.springframework.boot.convert.ApplicationConversionService;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.BDDMockito.then;
 import static org.mockito.BDDMockito.willAnswer;
+import static org.mockito.BDDMockito.willThrow;
 import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.times;
 
 /**
@@ -96,6 +102,36 @@ class RepliesTests {
 	}
 
 	@Test
+	void aReplyThatComesLaterKeepsItsPlace() {
+		CompletableFuture<String> later = new CompletableFuture<>();
+		this.replies.send(this.connection, later);
+		then(this.suspension).should(never()).resume();
+		later.complete("one");
+		assertThat(this.sent).containsExactly("one");
+		then(this.suspension).should().resume();
+		then(this.owed).should().close();
+	}
+
+	@Test
+	void failureOfALaterReplyIsHandledItself() {
+		IllegalStateException failure = new IllegalStateException("Made for the test");
+		this.replies.send(this.connection, CompletableFuture.failedFuture(failure));
+		CompletableFuture<String> later = new CompletableFuture<>();
+		this.replies.send(this.connection, later.thenApply(String::trim));
+		later.completeExceptionally(failure);
+		CompletableFuture<String> refused = new CompletableFuture<>();
+		this.replies.send(this.connection, refused);
+		this.refusals = 1;
+		refused.complete("one");
+		assertThat(this.failures).hasSize(3)
+			.startsWith(failure, failure)
+			.last()
+			.isInstanceOf(SlowConsumerException.class);
+		then(this.suspension).should(times(3)).resume();
+		then(this.owed).should(times(3)).close();
+	}
+
+	@Test
 	void elementsMayBeOptional() {
 		this.replies.send(this.connection, List.of(Optional.of("one"), Optional.empty(), Optional.of(2)));
 		assertThat(this.sent).containsExactly("one", "2");
@@ -107,6 +143,20 @@ class RepliesTests {
 		this.replies.send(this.connection, iterable);
 		this.replies.send(this.connection, new RowIterator(iterable));
 		assertThat(iterable.closed).isEqualTo(2);
+	}
+
+	@Test
+	void repliesEndWithTheirConnectionAlthoughItsHandlerFails() throws Exception {
+		MessageHandler failing = mock();
+		willThrow(new IllegalStateException("Made for the test")).given(failing).onClose(any(), any());
+		ServerMessageHandler handler = new ServerMessageHandler(failing, this.replies, List.of(), List.of(), mock());
+		given(this.connection.isWritable()).willReturn(false);
+		Rows rows = new Rows(Stream.of("one").iterator());
+		this.replies.send(this.connection, rows);
+		given(this.connection.isOpen()).willReturn(false);
+		assertThatIllegalStateException().isThrownBy(() -> handler.onClose(this.connection, CloseReason.PEER));
+		assertThat(rows.closed).isOne();
+		assertThat(this.replies).hasFieldOrPropertyWithValue("sequences", Map.of());
 	}
 
 	@Test
