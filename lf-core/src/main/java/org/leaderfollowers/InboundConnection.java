@@ -290,6 +290,7 @@ abstract class InboundConnection extends StreamConnection {
 	final int read(ByteBuffer input, int room) {
 		int limit = input.limit();
 		input.limit(input.position() + room);
+		int undecoded = this.transport.undecodedBytes();
 		int count;
 		try {
 			count = this.transport.read(input);
@@ -326,7 +327,11 @@ abstract class InboundConnection extends StreamConnection {
 			}
 			noteReceived(count);
 		}
-		else if (count < 0) {
+		else if (count == 0) {
+			// A peer that sends a part of a TLS record is not silent.
+			this.active |= this.transport.undecodedBytes() > undecoded;
+		}
+		else {
 			this.endOfInput = true;
 			endInput(this.transport.isTruncated() ? CloseReason.TRUNCATED : CloseReason.PEER, null);
 		}

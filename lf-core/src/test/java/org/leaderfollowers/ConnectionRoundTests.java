@@ -413,6 +413,19 @@ class ConnectionRoundTests {
 		assertThat(this.memory.used()).isZero();
 	}
 
+	@Test
+	void peerThatSendsAPartOfARecordIsNotIdle() throws IOException {
+		this.builder.idleTimeout(TIMEOUT);
+		open();
+		this.clock.advance(TIMEOUT.dividedBy(2));
+		this.transport.part = 1;
+		receive("");
+		assertThat(this.connection.lastActivity()).isEqualTo(this.clock.nanoTime());
+		this.clock.advance(TIMEOUT.dividedBy(2));
+		receive("");
+		assertThat(this.connection.lastActivity()).isNotEqualTo(this.clock.nanoTime());
+	}
+
 	/** The thread that has read the message waited for longer than the idle timeout. */
 	@Test
 	void connectionWithAKeptMessageIsNotIdle() throws IOException {

@@ -25,6 +25,11 @@ final class ScriptedTransport extends Transport {
 	/** The input that the next reads return. */
 	ByteBuffer input = ByteBuffer.allocate(0);
 
+	/** The next read takes so many bytes that it cannot decode yet. */
+	int part;
+
+	private int parts;
+
 	/** How many bytes one read returns at most. */
 	int readable = Integer.MAX_VALUE;
 
@@ -77,6 +82,8 @@ final class ScriptedTransport extends Transport {
 		if (this.readFailure != null) {
 			throw this.readFailure;
 		}
+		this.parts += this.part;
+		this.part = 0;
 		if (this.readNeeds != Progress.WANTS_READ) {
 			return 0;
 		}
@@ -98,7 +105,7 @@ final class ScriptedTransport extends Transport {
 
 	@Override
 	public int undecodedBytes() {
-		return (this.readNeeds != Progress.WANTS_READ) ? this.input.remaining() : 0;
+		return this.parts + ((this.readNeeds != Progress.WANTS_READ) ? this.input.remaining() : 0);
 	}
 
 	@Override
