@@ -121,6 +121,8 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 				switch (attempts.incrementAndGet()) {
 					case 1 -> throw new IllegalStateException("from the test");
 					case 2 -> throw new OutOfMemoryError("from the test");
+					// After the subscription.
+					case 4 -> throw new IllegalStateException("from the test");
 					default -> {
 					}
 				}
@@ -130,9 +132,13 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 		}, "test-" + UUID.randomUUID());
 		try {
 			Inbox inbox = new Inbox();
-			engine.start("north", inbox);
+			String id = engine.start("north", inbox);
 			eventually().until(() -> inbox.healings.get() == 1);
 			get(engine.renew(bytes("node"), LONG));
+			get(engine.send(id, bytes("message")));
+			get(engine.send(id, bytes("last")));
+			eventually().until(() -> inbox.messages.containsKey("last"));
+			assertThat(inbox.messages.values()).containsOnly(1);
 		}
 		finally {
 			engine.stop();

@@ -5,14 +5,17 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 
 import org.springframework.data.redis.connection.RedisClusterConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.entry;
 
 /** The contract of the engine on a Redis Cluster, of one node. */
 class RedisClusterModeTests extends AbstractClusterEngineTests {
@@ -46,6 +49,25 @@ class RedisClusterModeTests extends AbstractClusterEngineTests {
 	ClusterEngine create(int index, String cluster) {
 		RedisClusterConfiguration servers = new RedisClusterConfiguration(List.of("127.0.0.1:" + redis.port()));
 		return new RedisClusterEngine(RedisConnections.forEngine(new LettuceConnectionFactory(servers)), cluster);
+	}
+
+	/** Renewals without an answer, as if a connection delivered nothing. */
+	@Test
+	void connectionsAreReplaced() {
+		ClusterEngine engine = createEngine(0);
+		Inbox inbox = new Inbox();
+		String id = engine.start("east", inbox);
+		eventually().until(() -> {
+			for (int i = 0; i < 4; i++) {
+				engine.renew(bytes("node"), LONG);
+			}
+			return inbox.healings.get() > 0;
+		});
+		// Perhaps they are replaced once more.
+		eventually().untilAsserted(() -> engine.renew(bytes("node"), LONG).get(1, TimeUnit.SECONDS));
+		get(engine.send(id, bytes("message")));
+		eventually().until(() -> inbox.messages.containsKey("message"));
+		assertThat(inbox.messages).containsOnly(entry("message", 1));
 	}
 
 	@Override
