@@ -794,7 +794,7 @@ public final class EngineWorkload implements Runnable {
 			// A second pool that cannot start any thread takes no connections.
 			case SHUTDOWN -> this.closing || (this.fails && this.reserved.size() > 1);
 			case IDLE_TIMEOUT -> peer.fallsSilent() && peer.isAnswered();
-			case MESSAGE_TIMEOUT -> peer.fallsSilent();
+			case MESSAGE_TIMEOUT -> peer.fallsSilent() || peer.sendsSlowly();
 			default -> false;
 		};
 		require(right || peer.offends(), "wrong reason " + reason + ": " + peer);

@@ -237,6 +237,13 @@ public final class SimulatedPeer {
 		return this.silence != Silence.NEVER;
 	}
 
+	/**
+	 * Whether its records are so small that a message may take longer than the timeout.
+	 */
+	public boolean sendsSlowly() {
+		return this.tls != null && this.tls.sendsSlowly();
+	}
+
 	/** Whether it has violated the rules of TLS, so that the engine may close. */
 	public boolean offends() {
 		return this.tls != null && this.tls.offends();

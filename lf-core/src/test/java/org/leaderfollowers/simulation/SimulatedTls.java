@@ -120,6 +120,11 @@ final class SimulatedTls extends SSLEngine {
 		this.fragment = (simulator.choose(4) == 0) ? 1 + simulator.choose(400) : LARGEST_CONTENT;
 	}
 
+	/** Whether most bytes of its records are not those of the application. */
+	boolean sendsSlowly() {
+		return this.fragment < HEADER + TRAILER;
+	}
+
 	boolean isTls13() {
 		return this.tls13;
 	}

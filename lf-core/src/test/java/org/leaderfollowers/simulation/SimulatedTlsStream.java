@@ -101,6 +101,11 @@ final class SimulatedTlsStream {
 		this.tls.beginHandshake();
 	}
 
+	/** Whether a record has a few bytes only. */
+	boolean sendsSlowly() {
+		return this.tls.sendsSlowly();
+	}
+
 	/** Whether its output has come to the place where it violates the protocol. */
 	boolean offends() {
 		return this.offence != Offence.NONE && this.produced >= this.offenceAt;
