@@ -121,7 +121,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	}
 
 	@Override
-	public final boolean hasPostponed() {
+	public boolean hasPostponed() {
 		ConnectionWatch watched = this.watch;
 		return hasPostponedExchanges() || this.outbound.isRelieved() || (watched != null && watched.isPostponed);
 	}

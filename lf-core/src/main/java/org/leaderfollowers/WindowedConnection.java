@@ -396,6 +396,12 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		return current != null && current.hasDue();
 	}
 
+	/** A message has become due, and a thread that waits in a handler cannot take it. */
+	@Override
+	public boolean hasPostponed() {
+		return super.hasPostponed() || hasDue();
+	}
+
 	/** The messages in flight include the running handlers. */
 	@Override
 	int undone() {

@@ -34,11 +34,15 @@ class BoundLeaderTests {
 	private final LinkedBlockingQueue<OwedReply> owed = new LinkedBlockingQueue<>();
 
 	private TcpServer server(Duration readIdle) {
+		return this.engine.start(builder(readIdle));
+	}
+
+	private TcpServer.Builder builder(Duration readIdle) {
 		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
 			.threads(1, 1)
 			.selectorProvider(new FaultySelectors(this.selects::incrementAndGet, () -> {
 			})));
-		return this.engine.start(TcpServer.builder(pool)
+		return TcpServer.builder(pool)
 			.framing(Framing.line())
 			.correlation(Correlation.byKey((message) -> Engine.text(message).startsWith("!") ? "!" : null))
 			.readIdle(readIdle)
@@ -49,6 +53,7 @@ class BoundLeaderTests {
 				public void onMessage(Connection connection, ByteBuffer message) {
 					switch (Engine.text(message)) {
 						case "wait" -> connection.send(connection.receive(LONG));
+						case "consult" -> connection.send(connection.exchange(Engine.bytes("!question"), LONG));
 						case "flood" -> connection.send(ByteBuffer.allocate(LARGE));
 						case "ask" -> connection.exchangeAsync(Engine.bytes("!question"), LONG)
 							.thenRun(() -> BoundLeaderTests.this.told.add("replied " + connection.id()));
@@ -72,11 +77,15 @@ class BoundLeaderTests {
 					BoundLeaderTests.this.told.add("closed " + connection.id());
 				}
 
-			}));
+			});
 	}
 
 	private Peer waiting(TcpServer server) {
-		Peer peer = this.engine.connect(server).send("wait\n");
+		return waiting(server, "wait\n");
+	}
+
+	private Peer waiting(TcpServer server, String line) {
+		Peer peer = this.engine.connect(server).send(line);
 		Engine.eventually()
 			.until(() -> server.pool().snapshot().threads().stream().anyMatch((thread) -> thread.waitsFor() != null));
 		return peer;
@@ -148,6 +157,23 @@ class BoundLeaderTests {
 		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
 		assertThat(told()).isEqualTo("closed 1");
 		assertThat(ended.readLine()).isNull();
+	}
+
+	/** It waited for an earlier message with the same key. */
+	@Test
+	void handlesLaterAMessageThatHasBecomeDue() throws Exception {
+		TcpServer server = this.engine
+			.start(builder(LONG).maxInFlightPerConnection(2).messageOrder((message) -> "key"));
+		Peer owing = this.engine.connect(server).send("later\nnext\n");
+		OwedReply reply = this.owed.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+		Engine.eventually().until(() -> server.snapshot().receivedMessages() == 2);
+		Peer waiting = waiting(server, "consult\n");
+		assertThat(reply).isNotNull();
+		reply.close();
+		assertRests();
+		assertThat(waiting.readLine()).isEqualTo("!question");
+		assertThat(waiting.send("!answer\n").readLine()).isEqualTo("!answer");
+		assertThat(owing.readLine()).isEqualTo("next");
 	}
 
 }
