@@ -391,7 +391,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		return super.unanswered() + ((current != null) ? current.size() : 0);
 	}
 
-	private boolean hasDue() {
+	/** Whether a message is to be handled that no thread has taken. Any thread. */
+	boolean hasDue() {
 		InFlight current = this.window;
 		return current != null && current.hasDue();
 	}

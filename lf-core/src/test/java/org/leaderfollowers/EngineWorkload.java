@@ -109,6 +109,9 @@ public final class EngineWorkload implements Runnable {
 	/** Whether peers violate the rules of TLS. */
 	private final boolean offends;
 
+	/** Whether peers wait for the handshakes of others. */
+	private boolean limitsHandshakes;
+
 	/** The memory of the pools that the workload itself has reserved, in bytes. */
 	private final Map<LeaderFollowersPool, Long> reserved = new LinkedHashMap<>();
 
@@ -140,6 +143,9 @@ public final class EngineWorkload implements Runnable {
 
 	/** Since when connections have something left, by their id. */
 	private final Map<Long, Long> leftSince = new TreeMap<>();
+
+	/** Since when the message of a handler that waits for it has come. */
+	private final Map<Long, Long> receivedSince = new TreeMap<>();
 
 	private @Nullable DatagramWorkload datagrams;
 
@@ -206,7 +212,8 @@ public final class EngineWorkload implements Runnable {
 
 	/** Whether an exchange may fail or take long. */
 	private boolean mayTakeLong() {
-		return this.fails || this.nests || this.scarce || this.offends || this.closing || this.restarted;
+		return this.fails || this.nests || this.scarce || this.offends || this.limitsHandshakes || this.closing
+				|| this.restarted;
 	}
 
 	private int choose(int bound) {
@@ -377,8 +384,10 @@ public final class EngineWorkload implements Runnable {
 	}
 
 	private ServerTls serverTls(SimulatedTlsContext context) {
+		int handshakes = choose(4);
+		this.limitsHandshakes |= handshakes != 0;
 		return ServerTls.of(context)
-			.maxHandshakes(choose(4))
+			.maxHandshakes(handshakes)
 			.maxHandshakeRate((this.offends && choose(4) == 0) ? 4 + choose(20) : 0);
 	}
 
@@ -739,7 +748,12 @@ public final class EngineWorkload implements Runnable {
 		if (this.mayNest || this.guard != null || watched == null) {
 			return null;
 		}
-		if (watched.receiver != null && watched.receiver.state() != Exchange.State.PENDING) {
+		if (watched.receiver == null || watched.receiver.state() == Exchange.State.PENDING) {
+			this.receivedSince.remove(connection.id());
+		}
+		else if (this.tls == null
+				|| now - this.receivedSince.computeIfAbsent(connection.id(), (id) -> now) > LONGEST_ROTATION_NANOS) {
+			// A task of TLS may come first.
 			return "a handler waits although its message has come";
 		}
 		return (watched.reader != null && watched.reader.isWanted()) ? "a handler does not read its input" : null;
@@ -747,7 +761,8 @@ public final class EngineWorkload implements Runnable {
 
 	private boolean isLeft(FramedConnection connection) {
 		boolean isOwed = connection.outbound.isRelieved()
-				|| (connection.exchanges != null && connection.exchanges.hasEnded());
+				|| (connection.exchanges != null && connection.exchanges.hasEnded())
+				|| (connection instanceof WindowedConnection windowed && windowed.hasDue());
 		return isOwed && !connection.handle.isOwned() && connection.closing == null
 				&& this.reserved.keySet()
 					.stream()

@@ -101,7 +101,7 @@ final class SimulatedTlsStream {
 		this.tls.beginHandshake();
 	}
 
-	/** Whether a record has a few bytes only. */
+	/** Whether its records are small. */
 	boolean sendsSlowly() {
 		return this.tls.sendsSlowly();
 	}
