@@ -24,6 +24,9 @@ final class SimulatedTlsStream {
 	/** More than the engine accepts in a row. */
 	private static final int FLOOD = 60;
 
+	/** Fewer than the 1,024 for which the engine closes a connection. */
+	private static final int MAX_BARREN = 1_000;
+
 	private enum Offence {
 
 		NONE,
@@ -60,6 +63,8 @@ final class SimulatedTlsStream {
 
 	/** How many of a thousand records follow one without data. */
 	private final int barren;
+
+	private int barrenRecords;
 
 	/** Whether it ends its output without the closing alert. */
 	private final boolean truncates;
@@ -217,7 +222,8 @@ final class SimulatedTlsStream {
 			return 0;
 		}
 		offend();
-		if (this.simulator.chance(this.barren)) {
+		if (this.simulator.chance(this.barren) && this.barrenRecords < MAX_BARREN) {
+			this.barrenRecords++;
 			sayNothing();
 		}
 		while (isAsked() && this.output.remaining() < SIZE / 2) {
