@@ -144,8 +144,8 @@ public final class EngineWorkload implements Runnable {
 	/** Since when connections have something left, by their id. */
 	private final Map<Long, Long> leftSince = new TreeMap<>();
 
-	/** Since when the message of a handler that waits for it has come. */
-	private final Map<Long, Long> receivedSince = new TreeMap<>();
+	/** Since when the input of a handler that waits for it has come. */
+	private final Map<Long, Long> waitsSince = new TreeMap<>();
 
 	private @Nullable DatagramWorkload datagrams;
 
@@ -748,15 +748,17 @@ public final class EngineWorkload implements Runnable {
 		if (this.mayNest || this.guard != null || watched == null) {
 			return null;
 		}
-		if (watched.receiver == null || watched.receiver.state() == Exchange.State.PENDING) {
-			this.receivedSince.remove(connection.id());
+		boolean hasReceived = watched.receiver != null && watched.receiver.state() != Exchange.State.PENDING;
+		boolean isWanted = watched.reader != null && watched.reader.isWanted();
+		if (!hasReceived && !isWanted) {
+			this.waitsSince.remove(connection.id());
 		}
 		else if (this.tls == null
-				|| now - this.receivedSince.computeIfAbsent(connection.id(), (id) -> now) > LONGEST_ROTATION_NANOS) {
-			// A task of TLS may come first.
-			return "a handler waits although its message has come";
+				|| now - this.waitsSince.computeIfAbsent(connection.id(), (id) -> now) > LONGEST_ROTATION_NANOS) {
+			// The thread may run a task of TLS first.
+			return hasReceived ? "a handler waits although its message has come" : "a handler does not read its input";
 		}
-		return (watched.reader != null && watched.reader.isWanted()) ? "a handler does not read its input" : null;
+		return null;
 	}
 
 	private boolean isLeft(FramedConnection connection) {
