@@ -13,7 +13,6 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
@@ -44,12 +43,6 @@ final class RedisClusterEngine implements ClusterEngine {
 	private static final Log logger = LogFactory.getLog(RedisClusterEngine.class);
 
 	private static final Duration STOP_TIMEOUT = Duration.ofSeconds(2);
-
-	/**
-	 * How many renewals in a row may fail on the same connections: about those within a
-	 * lease.
-	 */
-	private static final int MAX_FAILURES = 3;
 
 	/** A missing value is false in Lua. */
 	private static final byte[] COMPARE_AND_SET = bytes("""
@@ -210,9 +203,7 @@ final class RedisClusterEngine implements ClusterEngine {
 		if (node == null) {
 			return CompletableFuture.failedFuture(notRunning());
 		}
-		if (node.renewals.getAndIncrement() >= MAX_FAILURES) {
-			node.connections.replace("%d renewals of the lease of this node have failed".formatted(MAX_FAILURES));
-		}
+		node.connections.beginRenewal();
 		CompletableFuture<@Nullable Void> heard = node.probed.get();
 		byte[] token = bytes(UUID.randomUUID().toString());
 		return send(node.id, node.probe).thenCompose((sent) -> heard)
@@ -224,7 +215,7 @@ final class RedisClusterEngine implements ClusterEngine {
 	private long renewed(Running node, byte[] token, List<Object> answer) {
 		if (answer.size() == 2 && answer.get(0) instanceof Long time && answer.get(1) instanceof byte[] returned
 				&& Arrays.equals(returned, token)) {
-			node.renewals.set(0);
+			node.connections.renewed();
 			return time;
 		}
 		String reason = "Redis has answered another command than the one that was sent";
@@ -320,11 +311,6 @@ final class RedisClusterEngine implements ClusterEngine {
 		private final AtomicReference<CompletableFuture<@Nullable Void>> probed = new AtomicReference<>(
 				new CompletableFuture<>());
 
-		/**
-		 * How many renewals have begun since one succeeded, or the connections healed.
-		 */
-		private final AtomicInteger renewals = new AtomicInteger();
-
 		Running(String id, Receiver receiver) {
 			this.id = id;
 			this.receiver = receiver;
@@ -343,7 +329,6 @@ final class RedisClusterEngine implements ClusterEngine {
 
 		@Override
 		public void healed() {
-			this.renewals.set(0);
 			this.receiver.healed();
 		}
 

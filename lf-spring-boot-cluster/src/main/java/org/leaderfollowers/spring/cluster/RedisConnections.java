@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 import io.lettuce.core.ClientOptions;
@@ -46,6 +47,12 @@ final class RedisConnections implements MessageListener, SubscriptionListener {
 	/** How many commands may wait for a slow Redis. Further ones fail. */
 	private static final int QUEUE_SIZE = 100_000;
 
+	/**
+	 * How many renewals in a row may fail on the same connections: about those within a
+	 * lease.
+	 */
+	private static final int MAX_FAILURES = 3;
+
 	private static final Duration RETRY_DELAY = Duration.ofMillis(500);
 
 	private final LettuceConnectionFactory factory;
@@ -57,6 +64,9 @@ final class RedisConnections implements MessageListener, SubscriptionListener {
 	private volatile @Nullable RedisClusterAsyncCommands<byte[], byte[]> commands;
 
 	private volatile boolean subscribed;
+
+	/** How many renewals have begun since one succeeded on these connections. */
+	private final AtomicInteger renewals = new AtomicInteger();
 
 	/** Whether a thread is connecting. */
 	private final AtomicBoolean connects = new AtomicBoolean();
@@ -157,16 +167,13 @@ final class RedisConnections implements MessageListener, SubscriptionListener {
 		}
 		catch (RuntimeException ex) {
 			logger.warn("Cannot connect to Redis. Sessions stay local until it can be reached", ex);
-			this.connects.set(true);
-			start(() -> {
-				pause();
-				reconnect();
-			});
+			connectLater(false);
 		}
 	}
 
 	/** Afterwards, Lettuce reconnects and subscribes again. */
 	private void connect() {
+		this.subscribed = false;
 		RedisConnection subscription = this.factory.getConnection();
 		boolean connected = false;
 		try {
@@ -189,42 +196,82 @@ final class RedisConnections implements MessageListener, SubscriptionListener {
 	}
 
 	/**
+	 * Called before each renewal of the lease. If several in a row have not succeeded on
+	 * these connections, replaces them.
+	 */
+	void beginRenewal() {
+		if (this.renewals.getAndIncrement() >= MAX_FAILURES) {
+			replace("%d renewals of the lease of this node have failed".formatted(MAX_FAILURES));
+		}
+	}
+
+	/** Called when a renewal of the lease has succeeded. */
+	void renewed() {
+		this.renewals.set(0);
+	}
+
+	/**
 	 * Closes all connections, and connects again in another thread. Has no effect while
 	 * such a thread is connecting.
 	 * @param reason why, for the log
 	 */
 	void replace(String reason) {
-		if (!this.closed && this.connects.compareAndSet(false, true)) {
+		if (!this.closed && !this.connects.get()) {
 			logger.warn("The connections to Redis are replaced: " + reason);
-			start(() -> {
-				restart();
-				reconnect();
-			});
+			connectLater(true);
 		}
+	}
+
+	private void connectLater(boolean restarts) {
+		if (!this.connects.compareAndSet(false, true)) {
+			return;
+		}
+		boolean started = false;
+		try {
+			Thread thread = new Thread(() -> reconnect(restarts), "lf-redis");
+			thread.setDaemon(true);
+			thread.start();
+			started = true;
+		}
+		finally {
+			if (!started) {
+				// A later renewal tries it again.
+				this.connects.set(false);
+			}
+		}
+	}
+
+	private void reconnect(boolean restarts) {
+		boolean restartsNext = restarts;
+		boolean connected = false;
+		while (!this.closed && !connected) {
+			try {
+				if (restartsNext) {
+					restart();
+					restartsNext = false;
+				}
+				else {
+					pause();
+				}
+				connect();
+				connected = true;
+			}
+			catch (Throwable ex) {
+				// Also an error, such as short memory, because nothing else connects.
+				logger.debug("Cannot connect to Redis", ex);
+			}
+		}
+		// The failures were those of other connections.
+		this.renewals.set(0);
+		this.connects.set(false);
+		heal();
 	}
 
 	private synchronized void restart() {
 		if (!this.closed) {
 			this.commands = null;
-			this.subscribed = false;
 			this.factory.stop();
 			this.factory.start();
-		}
-	}
-
-	private void reconnect() {
-		while (!this.closed) {
-			try {
-				connect();
-				this.connects.set(false);
-				heal();
-				return;
-			}
-			catch (Throwable ex) {
-				// Also an error, such as short memory, because nothing else connects.
-				logger.debug("Cannot connect to Redis", ex);
-				pause();
-			}
 		}
 	}
 
@@ -232,13 +279,7 @@ final class RedisConnections implements MessageListener, SubscriptionListener {
 		LockSupport.parkNanos(RETRY_DELAY.toNanos());
 	}
 
-	private static void start(Runnable task) {
-		Thread thread = new Thread(task, "lf-redis");
-		thread.setDaemon(true);
-		thread.start();
-	}
-
-	/** Rejects commands from now on. Messages that arrive later are ignored. */
+	/** Ignores messages from now on, and connects no more. */
 	void end() {
 		this.closed = true;
 	}
@@ -278,10 +319,12 @@ final class RedisConnections implements MessageListener, SubscriptionListener {
 		}
 	}
 
-	/** The second time, the connection had been lost. */
+	/**
+	 * The second time, the connection had been lost. A thread that connects heals itself.
+	 */
 	@Override
 	public void onChannelSubscribed(byte[] channel, long count) {
-		if (this.subscribed) {
+		if (this.subscribed && !this.connects.get()) {
 			heal();
 		}
 		this.subscribed = true;

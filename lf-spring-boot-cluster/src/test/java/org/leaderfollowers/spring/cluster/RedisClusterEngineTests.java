@@ -249,6 +249,38 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 		});
 	}
 
+	@Test
+	void connectionsThatCouldNotBeReplacedAreReplacedLater() {
+		AtomicInteger stops = new AtomicInteger();
+		ClusterEngine engine = new RedisClusterEngine(new LettuceConnectionFactory("127.0.0.1", redis.port()) {
+
+			@Override
+			public void stop() {
+				if (stops.incrementAndGet() == 1) {
+					throw new OutOfMemoryError("from the test");
+				}
+				super.stop();
+			}
+
+		}, "test-" + UUID.randomUUID());
+		try {
+			Inbox inbox = new Inbox();
+			engine.start("north", inbox);
+			eventually().until(() -> {
+				for (int i = 0; i < 4; i++) {
+					engine.renew(bytes("node"), LONG);
+				}
+				return stops.get() > 0;
+			});
+			eventually().until(() -> inbox.healings.get() > 0);
+			assertThat(stops.get()).isGreaterThan(1);
+			eventually().untilAsserted(() -> engine.renew(bytes("node"), LONG).get(1, TimeUnit.SECONDS));
+		}
+		finally {
+			engine.stop();
+		}
+	}
+
 	private void withProxy(Fault fault) throws Exception {
 		try (TcpProxy proxy = new TcpProxy(redis.port())) {
 			ClusterEngine engine = engine(proxy.port(), "test-" + UUID.randomUUID());
