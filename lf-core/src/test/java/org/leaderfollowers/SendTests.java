@@ -523,29 +523,13 @@ class SendTests {
 	/** Replies to messages that arrive together are written together. */
 	@Test
 	void replyThatCannotBeEncodedLeavesNothingBetweenTheOthers() {
-		Framing line = Framing.line();
-		Framing failing = new Framing() {
-
-			@Override
-			public boolean decode(ByteBuffer input, Frame frame) {
-				return line.decode(input, frame);
+		Framing failing = encoding((line, payload, output) -> {
+			boolean fails = payload.get(payload.position()) == '!';
+			line.encode(payload, output);
+			if (fails) {
+				throw new IllegalStateException("made for the test");
 			}
-
-			@Override
-			public int maxFrameLength(int payloadLength) {
-				return line.maxFrameLength(payloadLength);
-			}
-
-			@Override
-			public void encode(ByteBuffer payload, ByteBuffer output) {
-				boolean fails = payload.get(payload.position()) == '!';
-				line.encode(payload, output);
-				if (fails) {
-					throw new IllegalStateException("made for the test");
-				}
-			}
-
-		};
+		});
 		TcpServer server = this.engine
 			.start(TcpServer.builder(this.engine.pool(1, 1)).framing(failing).handler((connection, message) -> {
 				try {
@@ -567,27 +551,11 @@ class SendTests {
 	/** Together they are larger than the buffer that they are encoded into. */
 	@Test
 	void manyRepliesToMessagesThatArriveTogetherAreWholeAndCounted() {
-		Framing line = Framing.line();
-		Framing reordering = new Framing() {
-
-			@Override
-			public boolean decode(ByteBuffer input, Frame frame) {
-				return line.decode(input, frame);
-			}
-
-			@Override
-			public int maxFrameLength(int payloadLength) {
-				return line.maxFrameLength(payloadLength);
-			}
-
-			@Override
-			public void encode(ByteBuffer payload, ByteBuffer output) {
-				assertThat(output.order()).isEqualTo(ByteOrder.BIG_ENDIAN);
-				line.encode(payload, output);
-				output.order(ByteOrder.LITTLE_ENDIAN);
-			}
-
-		};
+		Framing reordering = encoding((line, payload, output) -> {
+			assertThat(output.order()).isEqualTo(ByteOrder.BIG_ENDIAN);
+			line.encode(payload, output);
+			output.order(ByteOrder.LITTLE_ENDIAN);
+		});
 		String reply = "x".repeat(3000);
 		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 1))
 			.framing(reordering)
@@ -632,6 +600,35 @@ class SendTests {
 				assertThat(peer.readLine()).isEqualTo(reply);
 			}
 		}
+	}
+
+	/** Lines that are encoded in a special way. */
+	private static Framing encoding(Encoder encoder) {
+		Framing line = Framing.line();
+		return new Framing() {
+
+			@Override
+			public boolean decode(ByteBuffer input, Frame frame) {
+				return line.decode(input, frame);
+			}
+
+			@Override
+			public int maxFrameLength(int payloadLength) {
+				return line.maxFrameLength(payloadLength);
+			}
+
+			@Override
+			public void encode(ByteBuffer payload, ByteBuffer output) {
+				encoder.encode(line, payload, output);
+			}
+
+		};
+	}
+
+	private interface Encoder {
+
+		void encode(Framing line, ByteBuffer payload, ByteBuffer output);
+
 	}
 
 }
