@@ -32,7 +32,7 @@ enum Step {
 	DRAINING(true),
 
 	/** Nothing was received or sent for a while: onIdle. */
-	SILENT(false),
+	SILENT(true),
 
 	/** Futures have ended without a reply: they are completed. */
 	EXCHANGES(true),
@@ -49,7 +49,10 @@ enum Step {
 		this.followed = followed;
 	}
 
-	/** Whether the same thread runs another round, because nothing has been read yet. */
+	/**
+	 * Whether the same thread runs another round, because nothing has been read yet, or
+	 * input may have arrived while the handler ran.
+	 */
 	boolean isFollowed() {
 		return this.followed;
 	}

@@ -219,8 +219,10 @@ class TcpConnection extends FramedConnection {
 		if (this.exchanges != null && this.exchanges.expire(nanoTime())) {
 			return Step.EXCHANGES;
 		}
+		// The timeouts are checked before the handler is called for another silence.
+		boolean mayBeSilent = this.step != Step.SILENT;
 		Step received = receive(me);
-		return (received == Step.NOTHING && this.closing == null && isSilent()) ? Step.SILENT : received;
+		return (received == Step.NOTHING && this.closing == null && mayBeSilent && isSilent()) ? Step.SILENT : received;
 	}
 
 	// Calling the application

@@ -64,6 +64,7 @@ class ConnectionRoundTests {
 			@Override
 			public void onIdle(Connection connection, EventType type) {
 				ConnectionRoundTests.this.seen.add("idle " + type);
+				ConnectionRoundTests.this.onIdle.run();
 			}
 
 			@Override
@@ -100,6 +101,9 @@ class ConnectionRoundTests {
 	};
 
 	private Runnable onDrain = () -> {
+	};
+
+	private Runnable onIdle = () -> {
 	};
 
 	private final Participant me = participant(1);
@@ -283,6 +287,36 @@ class ConnectionRoundTests {
 		round();
 		assertThat(this.connection.drained()).isNotNull();
 		assertThat(reason()).isNull();
+	}
+
+	@Test
+	void messageThatComesWhileTheHandlerIsToldOfASilenceIsHandled() throws IOException {
+		openWithPeriodOfSilence();
+		this.onIdle = () -> {
+			this.clock.advance(TIMEOUT);
+			this.transport.receive("x\n");
+		};
+		round();
+		assertThat(this.seen).containsExactly("idle READ", "x");
+		assertThat(reason()).isNull();
+	}
+
+	/** It would otherwise be called again and again, because its period is shorter. */
+	@Test
+	void slowHandlerOfASilenceDoesNotPreventTheIdleTimeout() throws IOException {
+		openWithPeriodOfSilence();
+		this.onIdle = () -> this.clock.advance(TIMEOUT);
+		round();
+		assertThat(this.seen).containsExactly("idle READ", "close IDLE_TIMEOUT");
+	}
+
+	/** Opens a connection that has been silent for half of the idle timeout. */
+	private void openWithPeriodOfSilence() throws IOException {
+		this.builder.messageTimeout(TIMEOUT).idleTimeout(TIMEOUT);
+		open();
+		this.connection.idleAfter(EventType.READ, TIMEOUT.dividedBy(2));
+		this.clock.advance(TIMEOUT.dividedBy(2));
+		own();
 	}
 
 	/** Only the owner knows whether the rest has arrived. */
