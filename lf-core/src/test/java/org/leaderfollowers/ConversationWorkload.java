@@ -7,6 +7,7 @@ import java.util.List;
 
 import org.leaderfollowers.simulation.SimulatedPeer;
 import org.leaderfollowers.simulation.SimulatedPeer.Frames;
+import org.leaderfollowers.simulation.SimulatedTlsContext;
 import org.leaderfollowers.simulation.Simulator;
 
 /**
@@ -31,18 +32,23 @@ public final class ConversationWorkload implements Runnable {
 			.selectorProvider(this.simulator.network())
 			.threads(1, 1)
 			.build();
-		TcpServer server = TcpServer.builder(pool)
+		SimulatedTlsContext tls = (this.simulator.seed() % 2 == 0) ? new SimulatedTlsContext(this.simulator) : null;
+		TcpServer.Builder builder = TcpServer.builder(pool)
 			.port(0)
 			.framing(Framing.line())
 			.correlation(Correlation.byKey((message) -> null))
-			.handler(this::onMessage)
-			.build();
+			.handler(this::onMessage);
+		if (tls != null) {
+			builder.tls(ServerTls.of(tls));
+		}
+		TcpServer server = builder.build();
 		server.start();
 		this.simulator.beginFaults();
 		this.simulator.network().failures(0, 100);
 		List<SimulatedPeer> peers = new ArrayList<>();
 		for (int i = 0; i < 4; i++) {
-			peers.add(new SimulatedPeer(this.simulator, server.port(), Frames.LINE, "rrrrrrrrrrrr", false));
+			peers.add(new SimulatedPeer(this.simulator, server.port(), Frames.LINE, "rrrrrrrrrrrr", false,
+					(tls != null) ? new SimulatedPeer.Tls(tls, false, false) : null));
 		}
 		boolean done = this.simulator.await("awaits the peers",
 				() -> peers.stream().allMatch((peer) -> peer.isFinished() || peer.fallsSilent()),
