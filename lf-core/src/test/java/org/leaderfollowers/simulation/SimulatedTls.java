@@ -215,6 +215,9 @@ final class SimulatedTls extends SSLEngine {
 		if (this.simulator.fault(30)) {
 			throw new IllegalStateException("simulated failure of a task");
 		}
+		if (this.simulator.fault(30)) {
+			throw new SimulatedFailure();
+		}
 		this.taskGiven = false;
 		this.tasks--;
 		if (this.simulator.fault(30)) {
