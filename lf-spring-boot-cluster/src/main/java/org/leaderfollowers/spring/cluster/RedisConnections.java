@@ -250,15 +250,13 @@ final class RedisConnections implements MessageListener, SubscriptionListener {
 					restart();
 					restartsNext = false;
 				}
-				else {
-					pause();
-				}
 				connect();
 				connected = true;
 			}
 			catch (Throwable ex) {
 				// Also an error, such as short memory, because nothing else connects.
 				logger.debug("Cannot connect to Redis", ex);
+				pause();
 			}
 		}
 		// The failures were those of other connections.
