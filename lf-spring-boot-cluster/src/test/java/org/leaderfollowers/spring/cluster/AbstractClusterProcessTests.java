@@ -14,7 +14,6 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -25,11 +24,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -49,7 +46,7 @@ import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.even
 @Tag("stress")
 @Timeout(600)
 @EnabledOnOs(OS.LINUX)
-class ClusterProcessTests implements TestDevice.Site {
+abstract class AbstractClusterProcessTests implements TestDevice.Site {
 
 	private static final int DEVICES = Integer.getInteger("cluster.devices", 300);
 
@@ -102,36 +99,14 @@ class ClusterProcessTests implements TestDevice.Site {
 		this.nodes.forEach((node) -> node.process.destroyForcibly());
 	}
 
-	@Test
-	void onHazelcast() throws Exception {
-		List<Integer> ports = Stream.generate(TcpProxy::freePort).limit(4).toList();
-		String cluster = "test-" + UUID.randomUUID();
-		try (HaproxyLinks links = new HaproxyLinks(ports)) {
-			String members = IntStream.range(0, 4)
-				.mapToObj((i) -> "127.0.0.1:" + links.port(i))
-				.collect(Collectors.joining(","));
-			survive(links, (index) -> List.of("lf.cluster.engine=hazelcast", "lf.cluster.name=" + cluster,
-					"lf.cluster.hazelcast.port=" + ports.get(index), "lf.cluster.hazelcast.members=" + members,
-					"test.public-port=" + links.port(index), "test.outbound-ports=" + links.outboundPorts(index)));
-		}
-	}
-
-	@Test
-	void onRedis() throws Exception {
-		try (RedisServer redis = new RedisServer().start();
-				HaproxyLinks links = new HaproxyLinks(Collections.nCopies(4, redis.port()))) {
-			survive(links,
-					(index) -> List.of("lf.cluster.engine=redis", "spring.data.redis.port=" + links.port(index)));
-		}
-	}
-
-	private interface Properties {
+	/** The properties of each node. */
+	interface Properties {
 
 		List<String> of(int index);
 
 	}
 
-	private void survive(HaproxyLinks links, Properties properties) throws Exception {
+	final void survive(HaproxyLinks links, Properties properties) throws Exception {
 		HaproxyLinks.assumeInstalled(TestDevice.Modbus.SOCAT);
 		for (int i = 0; i < 3; i++) {
 			this.nodes.add(new Node(i, properties.of(i)));
