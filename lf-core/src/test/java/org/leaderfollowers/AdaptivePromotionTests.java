@@ -167,6 +167,41 @@ class AdaptivePromotionTests {
 		assertThat(peer.readLine()).isEqualTo("a3");
 	}
 
+	@Test
+	void replyPrecedesTheMessageWithWhichItsConnectionChoosesAnotherPool() {
+		LeaderFollowersPool pool = pool(FOR_EVER);
+		LeaderFollowersPool other = pool(FOR_EVER);
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.maxMessageSize(WINDOW)
+			.skipOversizedMessages(true)
+			.handler(new MessageHandler() {
+
+				@Override
+				public void onMessage(Connection connection, ByteBuffer message) {
+					connection.send(message);
+				}
+
+				@Override
+				public void onError(Connection connection, Throwable failure) {
+					connection.send(Engine.bytes("too large"));
+				}
+
+			})
+			.serviceClass((connection, first) -> Engine.text(first).equals("other") ? other.name() : null, pool,
+					other));
+		Peer stays = this.engine.connect(server);
+		Peer moves = this.engine.connect(server).send("other\n");
+		assertThat(moves.readLine()).isEqualTo("other");
+		// Enough for both pools to learn that the handler is short, if it is.
+		for (int i = 0; i < 5 * WINDOW; i++) {
+			assertThat(stays.send("x\n").readLine()).isEqualTo("x");
+			assertThat(moves.send("x\n").readLine()).isEqualTo("x");
+		}
+		Peer peer = this.engine.connect(server).send("x".repeat(WINDOW + 1) + "\nother\n");
+		assertThat(List.of(peer.readLine(), peer.readLine())).containsExactly("too large", "other");
+	}
+
 	/** The next leader has looked before there was anything to write. */
 	@Test
 	void replyThatIsEncodedWhileTheLeaseEndsIsSentAlthoughItsHandlerBlocks() {

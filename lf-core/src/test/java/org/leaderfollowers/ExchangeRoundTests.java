@@ -691,6 +691,38 @@ class ExchangeRoundTests {
 		assertThat(this.seen).containsExactly("1", "3");
 	}
 
+	@Test
+	void messagesStayInTheSocketWhileAHandlerOfADrainingConnectionWaits() throws IOException {
+		open();
+		this.onMessage = () -> {
+			this.connection.drains = true;
+			readBetween("2\n");
+			assertThat(this.transport.input.remaining()).isEqualTo("2\n".length());
+		};
+		receive("1\n");
+		assertThat(this.seen).containsExactly("1");
+	}
+
+	/** The handler may wait for the next message each time. */
+	@Test
+	void messagesBehindTheOneThatAHandlerWaitsForDoNotDelayADrain() throws IOException {
+		open();
+		this.onWait = (exchange) -> readBetween("2\n3\n");
+		this.onMessage = () -> {
+			if (this.seen.size() == 1) {
+				this.connection.drains = true;
+				assertThat(Engine.text(this.connection.receive(TIMEOUT))).isEqualTo("2");
+			}
+			else {
+				assertThat(this.connection.drained()).isNotNull();
+			}
+		};
+		receive("1\n");
+		assertThat(this.seen).containsExactly("1", "3");
+		assertThat(reason()).isEqualTo(CloseReason.LOCAL);
+		assertThat(this.memory.used()).isZero();
+	}
+
 	/** It was decoded before the request, so it cannot be the reply. */
 	@Test
 	void messageThatWasKeptIsNotTheReplyToALaterRequest() throws IOException {

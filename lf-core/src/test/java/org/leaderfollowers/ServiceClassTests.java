@@ -421,6 +421,20 @@ class ServiceClassTests {
 	}
 
 	@Test
+	void aMessageThatWasPutAsideCannotFollowToAPoolWithoutMemory() {
+		this.other = this.engine.pool(LeaderFollowersPool.builder().threads(1, 2).maxBufferedBytes(BUDGET));
+		assertThat(this.other.memory().allocate(BUDGET)).isNotNull();
+		Recorder asking = new Asking();
+		TcpServer server = this.engine.start(builder(asking, this.byMessage).correlation(BY_KEY));
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.readLine()).isEqualTo("key:?");
+		assertThat(peer.send("other 1\nkey:!\n").readTextToEnd()).isEmpty();
+		assertThat(asking.awaitClose(1)).containsExactly("open", "reply key:!", "close OVERLOADED", "in own");
+		awaitBufferedBytes(this.own, 0);
+		awaitBufferedBytes(this.other, BUDGET);
+	}
+
+	@Test
 	void aMessageThatWasPutAsideIsHandledWhereItIsIfItsConnectionFails() {
 		Recorder asking = new Asking();
 		TcpServer server = this.engine.start(builder(asking, this.byMessage).correlation(BY_KEY));
