@@ -2,9 +2,13 @@ package org.leaderfollowers;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -33,13 +37,21 @@ class BoundLeaderTests {
 
 	private final LinkedBlockingQueue<OwedReply> owed = new LinkedBlockingQueue<>();
 
+	private volatile Consumer<Connection> onOpen = (connection) -> {
+	};
+
 	private TcpServer server(Duration readIdle) {
 		return this.engine.start(builder(readIdle));
 	}
 
 	private TcpServer.Builder builder(Duration readIdle) {
+		return builder(readIdle, 1);
+	}
+
+	private TcpServer.Builder builder(Duration readIdle, int threads) {
 		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
-			.threads(1, 1)
+			.threads(threads, threads)
+			.handleSets(threads)
 			.selectorProvider(new FaultySelectors(this.selects::incrementAndGet, () -> {
 			})));
 		return TcpServer.builder(pool)
@@ -48,6 +60,11 @@ class BoundLeaderTests {
 			.readIdle(readIdle)
 			.maxOutboundSize(LARGE + (LARGE >> 2))
 			.handler(new MessageHandler() {
+
+				@Override
+				public void onOpen(Connection connection) {
+					BoundLeaderTests.this.onOpen.accept(connection);
+				}
 
 				@Override
 				public void onMessage(Connection connection, ByteBuffer message) {
@@ -85,10 +102,14 @@ class BoundLeaderTests {
 	}
 
 	private Peer waiting(TcpServer server, String line) {
+		long before = waits(server);
 		Peer peer = this.engine.connect(server).send(line);
-		Engine.eventually()
-			.until(() -> server.pool().snapshot().threads().stream().anyMatch((thread) -> thread.waitsFor() != null));
+		Engine.eventually().until(() -> waits(server) > before);
 		return peer;
+	}
+
+	private static long waits(TcpServer server) {
+		return server.pool().snapshot().threads().stream().filter((thread) -> thread.waitsFor() != null).count();
 	}
 
 	private String told() throws InterruptedException {
@@ -141,6 +162,60 @@ class BoundLeaderTests {
 		assertThat(this.told).isEmpty();
 		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
 		assertThat(told()).isEqualTo("replied 1");
+	}
+
+	@Test
+	void leavesWhatWasRepliedToToAThreadThatMayBeStartedAfterwards() throws Exception {
+		TcpServer server = server(LONG);
+		Peer asked = this.engine.connect(server).send("ask\n");
+		assertThat(asked.readLine()).isEqualTo("!question");
+		Peer waiting = waiting(server);
+		asked.send("!answer\n");
+		Engine.eventually().until(() -> server.snapshot().receivedMessages() == 3);
+		server.pool().resize(1, 2);
+		assertThat(told()).isEqualTo("replied 1");
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+	}
+
+	@Test
+	void restsAlthoughItHoldsEventsAndAnotherOneWaits() {
+		TcpServer server = this.engine.start(builder(LONG, 2));
+		List<Peer> idle = new ArrayList<>();
+		for (int i = 0; i < 4; i++) {
+			idle.add(this.engine.connect(server).send("hello\n"));
+			assertThat(idle.get(i).readLine()).isEqualTo("hello");
+		}
+		List<Peer> waiting = List.of(waiting(server), waiting(server));
+		idle.forEach((peer) -> peer.send("hello\n"));
+		assertRests();
+		for (Peer peer : waiting) {
+			assertThat(peer.send("go\n").readLine()).isEqualTo("go");
+		}
+		for (Peer peer : idle) {
+			assertThat(peer.readLine()).isEqualTo("hello");
+		}
+	}
+
+	@Test
+	void readsNoConnectionThatItHasWaitedForBefore() {
+		TcpServer server = server(LONG);
+		Peer earlier = waiting(server, "consult\n");
+		assertThat(earlier.readLine()).isEqualTo("!question");
+		assertThat(earlier.send("!answer\n").readLine()).isEqualTo("!answer");
+		CountDownLatch opened = new CountDownLatch(1);
+		CountDownLatch gate = this.engine.gate();
+		this.onOpen = (connection) -> {
+			opened.countDown();
+			Engine.pass(gate);
+			connection.send(connection.exchange(Engine.bytes("!question"), LONG));
+		};
+		Peer waiting = this.engine.connect(server);
+		Engine.pass(opened);
+		earlier.send("hello\n");
+		gate.countDown();
+		assertThat(waiting.readLine()).isEqualTo("!question");
+		assertThat(waiting.send("!answer\n").readLine()).isEqualTo("!answer");
+		assertThat(earlier.readLine()).isEqualTo("hello");
 	}
 
 	@Test

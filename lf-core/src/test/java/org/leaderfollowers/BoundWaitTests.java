@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -161,6 +162,51 @@ class BoundWaitTests {
 		pool.resize(1, 2);
 		assertThat(idle.readLine()).isEqualTo("hello");
 		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+	}
+
+	@Test
+	void leavesEventsToAThreadThatHasNothingToLead() {
+		LeaderFollowersPool pool = pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(1));
+		TcpServer server = server(pool);
+		Peer blocked = this.engine.connect(server).send("block\n");
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().anyMatch((thread) -> thread.handle() != null));
+		Peer waiting = waiting(server, 1);
+		this.blocked.countDown();
+		assertThat(blocked.readLine()).isEqualTo("block");
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().anyMatch((thread) -> thread.role() == ThreadRole.FOLLOWER));
+		areServed(server);
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+	}
+
+	@Test
+	void leadAnEventSourceAfterTheyHaveWaited() throws Exception {
+		LeaderFollowersPool pool = pool(
+				LeaderFollowersPool.builder().threads(2, 2).handleSets(1).eventSources("events"));
+		LinkedBlockingQueue<String> events = new LinkedBlockingQueue<>();
+		LinkedBlockingQueue<String> handled = new LinkedBlockingQueue<>();
+		pool.register("events", EventSource.of(events), handled::add);
+		TcpServer server = server(pool);
+		List<Peer> peers = List.of(waiting(server, 1), waiting(server, 2));
+		for (Peer peer : peers) {
+			assertThat(peer.send("go\n").readLine()).isEqualTo("go");
+		}
+		events.add("event");
+		assertThat(handled.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isEqualTo("event");
+	}
+
+	@Test
+	void leadsTheHandleSetOfABusyThreadInTurn() {
+		LeaderFollowersPool pool = pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(2));
+		TcpServer server = server(pool);
+		this.engine.connect(server).send("block\n");
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().anyMatch((thread) -> thread.handle() != null));
+		for (int i = 0; i < 4; i++) {
+			assertThat(waiting(server, 1).send("go\n").readLine()).isEqualTo("go");
+		}
+		this.blocked.countDown();
 	}
 
 }

@@ -483,4 +483,11 @@ class ClientRoundTests {
 		assertThat(this.connections.pending()).isZero();
 	}
 
+	@Test
+	void connectionOfAClientIsClosedWithoutAGracePeriod() throws IOException {
+		TcpConnection connection = establish();
+		connection.close(FOREVER);
+		assertThat(connection.isOpen()).isFalse();
+	}
+
 }
