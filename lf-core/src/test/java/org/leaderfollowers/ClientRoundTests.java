@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -68,13 +69,18 @@ class ClientRoundTests {
 	}
 
 	private void open(int connections) throws IOException {
+		open(connections, 1);
+	}
+
+	private void open(int connections, int addresses) throws IOException {
 		this.peer = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
 		this.peer.setSoTimeout((int) Engine.DEADLINE.toMillis());
 		ClientOptions options = new ClientOptions(connections, new TcpSocketOptions(true, false, 0, 0),
 				Correlation.inOrder(), 4, 0, TimeUnit.HOURS.toNanos(1), MIN_BACKOFF.toNanos(), MIN_BACKOFF.toNanos(),
 				HEARTBEAT.toNanos(), this::heartbeat, (request) -> false, this::tls);
-		this.connections = new ClientConnections("test", List.of((InetSocketAddress) this.peer.getLocalSocketAddress()),
-				options, this.counters, this.places, (handler) -> {
+		this.connections = new ClientConnections("test",
+				Collections.nCopies(addresses, (InetSocketAddress) this.peer.getLocalSocketAddress()), options,
+				this.counters, this.places, (handler) -> {
 					this.handle = this.pool.handleSets().newTimer(handler);
 					return this.handle;
 				}, this::context);
@@ -242,6 +248,22 @@ class ClientRoundTests {
 		assertThat(this.counters.failedConnects.sum()).isOne();
 		assertThat(address().failures()).isOne();
 		assertThat(address().connections()).isZero();
+	}
+
+	@Test
+	void addressWhosePauseEndsFirstIsTriedFirst() throws IOException {
+		this.peer.close();
+		open(1, 2);
+		end(connect());
+		look();
+		// The pause of the first address lasts at most as long again.
+		this.clock.advance(MIN_BACKOFF.dividedBy(2));
+		this.connections.look();
+		end(connect());
+		look();
+		assertThat(this.connections.addresses()).allMatch((each) -> each.failures() == 1);
+		assertThat(this.handle.timerDeadline - this.clock.nanoTime())
+			.isLessThanOrEqualTo(MIN_BACKOFF.dividedBy(2).toNanos());
 	}
 
 	@Test

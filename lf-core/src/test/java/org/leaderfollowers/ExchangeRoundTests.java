@@ -317,6 +317,30 @@ class ExchangeRoundTests {
 	}
 
 	@Test
+	void callerIsRejectedBeyondTheLimitOfRepliesInOrder() throws IOException {
+		open(Correlation.inOrder());
+		for (int i = 0; i < PLACES; i++) {
+			assertThat(ask("a")).isNotDone();
+		}
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes("x"), TIMEOUT));
+		assertThat(this.told.ended).containsExactly(State.REFUSED);
+	}
+
+	@Test
+	void requestIsWrittenOnceAlthoughAnotherOneFollowsBeforeItsReply() throws IOException {
+		open(Correlation.inOrder());
+		List<String> replies = new ArrayList<>();
+		this.onWait = (first) -> {
+			this.onWait = (second) -> receive("1\n2\n");
+			replies.add(Engine.text(this.connection.exchange(Engine.bytes("b"), TIMEOUT)));
+		};
+		replies.add(Engine.text(this.connection.exchange(Engine.bytes("a"), TIMEOUT)));
+		assertThat(replies).containsExactly("2", "1");
+		assertThat(this.transport.written).isEqualTo("a\nb\n".length());
+	}
+
+	@Test
 	void callerIsToldTheOutcomeThatIsCounted() throws IOException {
 		open();
 		this.onWait = (exchange) -> exchange.end(State.LOST);
