@@ -210,9 +210,10 @@ class DatagramRoundTests {
 		CountDownLatch waits = new CountDownLatch(1);
 		CompletableFuture<Boolean> drained = CompletableFuture
 			.supplyAsync(() -> this.life.state().awaitRest((exceptHandlers) -> {
-				// Under the monitor, which every change needs from now on.
+				boolean isDrained = this.life.isDrained(exceptHandlers);
+				// Under the monitor, which the report of every change needs from now on.
 				waits.countDown();
-				return this.life.isDrained(exceptHandlers);
+				return isDrained;
 			}, true, System.nanoTime() + Engine.DEADLINE.toNanos()), (task) -> new Thread(task).start());
 		Engine.pass(waits);
 		return drained;
