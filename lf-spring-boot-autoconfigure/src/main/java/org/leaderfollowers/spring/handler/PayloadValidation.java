@@ -129,7 +129,8 @@ record PayloadValidation(Validator validator, String name, Object[] groups) {
 			MethodValidationResult result = this.adapter.validateArguments(this.target, this.method, this.parameters,
 					// Kotlin may have added a parameter, whose argument is null here.
 					Arrays.copyOf(arguments, this.method.getParameterCount()), this.groups);
-			if (result.hasErrors()) {
+			// Spring does not count errors of constraints on all parameters together.
+			if (result.hasErrors() || !result.getCrossParameterValidationResults().isEmpty()) {
 				throw new PayloadValidationException(errors(result));
 			}
 		}

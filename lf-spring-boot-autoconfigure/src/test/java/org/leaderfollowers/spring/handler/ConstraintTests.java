@@ -1,12 +1,20 @@
 package org.leaderfollowers.spring.handler;
 
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
 import java.util.List;
 
+import jakarta.validation.Constraint;
+import jakarta.validation.ConstraintValidator;
+import jakarta.validation.ConstraintValidatorContext;
+import jakarta.validation.Payload;
 import jakarta.validation.Valid;
 import jakarta.validation.constraints.Min;
 import jakarta.validation.constraints.NotBlank;
 import jakarta.validation.constraints.NotNull;
 import jakarta.validation.constraints.Size;
+import jakarta.validation.constraintvalidation.SupportedValidationTarget;
+import jakarta.validation.constraintvalidation.ValidationTarget;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.Connection;
@@ -57,6 +65,14 @@ class ConstraintTests {
 			assertThat(client.ask("{\"item\":\"tea\",\"quantity\":1}")).isEqualTo("tea for abc");
 			assertThat(client.ask("{\"item\":\"tea\",\"quantity\":0}"))
 				.isEqualTo("The payload 'order' is not valid: quantity (Min), tenant (Size)");
+		});
+	}
+
+	@Test
+	void constraintOfAllParametersTogether() {
+		HandlerRunner.talk(HandlerRunner.of(Renaming.class), (client, context) -> {
+			assertThat(client.ask("new")).isEqualTo("new for old");
+			assertThat(client.ask("old")).isEqualTo("The payload 'rename' is not valid: Distinct");
 		});
 	}
 
@@ -138,6 +154,39 @@ class ConstraintTests {
 				Connection connection) {
 			connection.attributes().put("tenant", "toolong");
 			return order.item() + " for " + tenant;
+		}
+
+	}
+
+	@Constraint(validatedBy = DistinctValidator.class)
+	@Retention(RetentionPolicy.RUNTIME)
+	@interface Distinct {
+
+		String message() default "must differ";
+
+		Class<?>[] groups() default {};
+
+		Class<? extends Payload>[] payload() default {};
+
+	}
+
+	@SupportedValidationTarget(ValidationTarget.PARAMETERS)
+	static class DistinctValidator implements ConstraintValidator<Distinct, Object[]> {
+
+		@Override
+		public boolean isValid(Object[] arguments, ConstraintValidatorContext context) {
+			return !arguments[0].equals(arguments[1]);
+		}
+
+	}
+
+	@LfHandler
+	static class Renaming extends Explaining {
+
+		@OnMessage
+		@Distinct
+		String rename(String name, @Header(defaultValue = "old") String former) {
+			return name + " for " + former;
 		}
 
 	}
