@@ -12,7 +12,6 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Lazy;
-import org.springframework.core.env.Environment;
 
 /**
  * {@link EnableAutoConfiguration Auto-configuration} for tests of applications with
@@ -39,8 +38,8 @@ public final class LfTestAutoConfiguration {
 	@Bean
 	@Lazy
 	@ConditionalOnMissingBean
-	LfTestClients lfTestClients(LeaderFollowersServers servers, Environment environment) {
-		return new LfTestClients(servers, environment);
+	LfTestClients lfTestClients(LeaderFollowersServers servers) {
+		return new LfTestClients(servers);
 	}
 
 }

@@ -11,9 +11,6 @@ import org.leaderfollowers.spring.test.client.LfTestClient;
 import org.leaderfollowers.spring.test.client.TcpTestClient;
 import org.leaderfollowers.spring.test.client.UdpTestClient;
 
-import org.springframework.core.env.Environment;
-import org.springframework.util.StringUtils;
-
 /**
  * Creates clients of the servers of an application, with the address, port, framing and
  * TLS of the server. There is a bean of this type in every test of an application that
@@ -37,11 +34,8 @@ public final class LfTestClients {
 
 	private final LeaderFollowersServers servers;
 
-	private final Environment environment;
-
-	LfTestClients(LeaderFollowersServers servers, Environment environment) {
+	LfTestClients(LeaderFollowersServers servers) {
 		this.servers = servers;
-		this.environment = environment;
 	}
 
 	/**
@@ -76,7 +70,7 @@ public final class LfTestClients {
 		TcpTestClient.Builder builder = LfTestClient.tcp(port(server))
 			.address(address(server))
 			.framing(server.framing());
-		return hasTls(name) ? builder.tls() : builder;
+		return (server.snapshot().tls() != null) ? builder.tls() : builder;
 	}
 
 	/**
@@ -151,11 +145,6 @@ public final class LfTestClients {
 	private static InetAddress address(Server server) {
 		InetAddress address = server.address().getAddress();
 		return address.isAnyLocalAddress() ? InetAddress.getLoopbackAddress() : address;
-	}
-
-	private boolean hasTls(String name) {
-		return StringUtils.hasText(this.environment.getProperty("lf.servers.%s.ssl.bundle".formatted(name)))
-				|| (name.equals(DEFAULT) && StringUtils.hasText(this.environment.getProperty("lf.server.ssl.bundle")));
 	}
 
 }

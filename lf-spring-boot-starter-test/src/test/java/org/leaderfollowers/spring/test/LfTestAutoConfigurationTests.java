@@ -1,12 +1,24 @@
 package org.leaderfollowers.spring.test;
 
+import java.security.NoSuchAlgorithmException;
+
+import javax.net.ssl.SSLContext;
+
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.ServerTls;
+import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.test.client.TcpTestClient;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -23,6 +35,45 @@ class LfTestAutoConfigurationTests {
 			.withBean("leaderFollowersServerStartStopLifecycle", Object.class, Object::new)
 			.withUserConfiguration(Mistaken.class)
 			.run((context) -> assertThat(context).getFailure().hasMessageContaining("take() is private"));
+	}
+
+	@Test
+	void clientsUseTlsIfTheirServerDoes() {
+		new ApplicationContextRunner()
+			.withConfiguration(
+					AutoConfigurations.of(LeaderFollowersAutoConfiguration.class, LfTestAutoConfiguration.class))
+			.withUserConfiguration(Servers.class)
+			.withPropertyValues("lf.server.port=0", "lf.server.ssl.bundle=web", "lf.server.ssl.enabled=false")
+			.run((context) -> {
+				LfTestClients clients = context.getBean(LfTestClients.class);
+				assertThat(clients.tcp("secure")).extracting("sslContext").isNotNull();
+				try (TcpTestClient client = clients.connect()) {
+					client.send("in the clear");
+					assertThat(client.receive()).isEqualTo("in the clear");
+				}
+			});
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Servers {
+
+		@Bean
+		@LfHandler
+		MessageHandler echo() {
+			return (connection, message) -> connection.send(message);
+		}
+
+		@Bean
+		TcpServer secure(LeaderFollowersPools pools) throws NoSuchAlgorithmException {
+			return TcpServer.builder(pools.get("default"))
+				.name("secure")
+				.port(0)
+				.framing(Framing.line())
+				.tls(ServerTls.of(SSLContext.getDefault()))
+				.handler(echo())
+				.build();
+		}
+
 	}
 
 	@LfHandler
