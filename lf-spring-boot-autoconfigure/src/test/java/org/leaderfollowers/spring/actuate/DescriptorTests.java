@@ -26,12 +26,18 @@ import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.PromotionKind;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.TransportType;
 import org.leaderfollowers.WireLog;
 import org.leaderfollowers.spring.DistinctAnswers;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpoint.ConnectionDescriptor;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpoint.WireLogDescriptor;
 import org.leaderfollowers.spring.actuate.HandOffsEndpoint.HandOffDescriptor;
 import org.leaderfollowers.spring.actuate.SessionsEndpoint.SessionDescriptor;
+import org.leaderfollowers.spring.limit.ClientLimiter;
+import org.leaderfollowers.spring.limit.ClientLimiter.Offender;
+import org.leaderfollowers.spring.limit.ClientLimits;
+import org.leaderfollowers.spring.limit.ClientLimits.Action;
+import org.leaderfollowers.spring.limit.ClientLimits.Limit;
 import org.leaderfollowers.spring.session.SessionEntry;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -104,6 +110,26 @@ class DescriptorTests {
 		assertThat(shown).contains(entry("evacuation.rate", evacuation.rate().toString()),
 				entry("evacuation.left", evacuation.left()));
 		assertLatency(shown, "handling", now.handling());
+		given(now.paused()).willReturn(true);
+		given(now.port()).willReturn(-1);
+		given(now.transport()).willReturn(TransportType.UDP);
+		assertThat(flat(ServerDescriptor.of(now))).contains(entry("paused", true), entry("port", null),
+				entry("connections", null));
+	}
+
+	@Test
+	void clientLimits() throws Exception {
+		Offender offender = new Offender("192.0.2.1", Limit.MAX_CONNECTIONS, 1, Instant.EPOCH,
+				Instant.ofEpochSecond(2));
+		ClientLimiter limiter = mock();
+		given(limiter.snapshot()).willReturn(new ClientLimiter.Snapshot(
+				new ClientLimits(Map.of(Limit.MAX_CONNECTIONS, 3L), Action.CLOSE), 4, 5, List.of(offender)));
+		assertThat(flat(ClientLimitsDescriptor.of(limiter, true))).containsOnly(
+				entry("limits", Map.of("max-connections", 3L)), entry("action", Action.CLOSE), entry("clients", 4),
+				entry("aggregates", 5), entry("offenders[0].client", "192.0.2.1"),
+				entry("offenders[0].limit", "max-connections"), entry("offenders[0].count", 1L),
+				entry("offenders[0].since", offender.since()), entry("offenders[0].latest", offender.latest()));
+		assertThat(flat(ClientLimitsDescriptor.of(limiter, false))).containsEntry("offenders[0].client", null);
 	}
 
 	private static void assertLatency(Map<String, @Nullable Object> shown, String path, LatencySnapshot latency) {

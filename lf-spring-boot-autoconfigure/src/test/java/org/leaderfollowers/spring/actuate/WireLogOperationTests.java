@@ -180,6 +180,8 @@ class WireLogOperationTests {
 					{"wireLog":"on","server":"default","payload":"yes"}               | 400 | 'payload' must be 'true' or 'false', but is 'yes'
 					{"wireLog":"on","server":"default","payload":true}                | 409 | the property 'lf.logging.wire.payload' does not allow it
 					{"wireLog":"off","server":"default","duration":"1s"}              | 400 | 'connection', 'duration' and 'payload' are for 'on' only
+					{"wireLog":"off","server":"default","connection":1}               | 400 | 'connection', 'duration' and 'payload' are for 'on' only
+					{"wireLog":"off","server":"default","payload":true}               | 400 | 'connection', 'duration' and 'payload' are for 'on' only
 					""")
 	void saysWhatIsWrong(String body, int status, String reason) throws Exception {
 		HttpResponse<String> response = untouched.post(PATH, body);

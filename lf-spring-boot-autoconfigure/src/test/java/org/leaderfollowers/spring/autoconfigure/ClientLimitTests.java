@@ -318,6 +318,7 @@ class ClientLimitTests {
 	@Test
 	void theConnectionOfAClientAboveItsLimitIsClosed() {
 		this.runner.withUserConfiguration(Echo.class)
+			.withConfiguration(AutoConfigurations.of(LeaderFollowersObservationAutoConfiguration.class))
 			.withPropertyValues("lf.server.per-client.bytes-per-second=1", "lf.server.per-client.action=close")
 			.run((context) -> {
 				try (LineClient client = connect(context)) {
@@ -326,6 +327,10 @@ class ClientLimitTests {
 				}
 				awaitClosed(context, CloseReason.CLIENT_LIMIT, 1);
 				assertThat(metered(context, "bytes_per_second", "close")).isEqualTo(1);
+				assertThat(context.getBean(MeterRegistry.class).get("lf.messages").timers())
+					.as("a refused message is not observed")
+					.singleElement()
+					.satisfies((timer) -> assertThat(timer.count()).isOne());
 			});
 	}
 

@@ -1,15 +1,21 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.util.List;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.EchoHandler;
+import org.leaderfollowers.spring.annotation.LfAdvice;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.ThreeHandlers;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.server.UnknownNameException;
+import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -160,10 +166,40 @@ class HandlerFailureTests {
 				'lf.pools.Default.threads.max', or define a LeaderFollowersPool bean that has this name.""");
 	}
 
+	@Test
+	void adviceForAnUnknownServer(CapturedOutput output) {
+		FailingApplication.run(LostAdvice.class, "lf.server.port=0");
+		assertThat(output).contains("The advice '", "$LostAdvice, is annotated with @LfAdvice(\"orders\"), "
+				+ "but there is no such server. Known servers: default.");
+	}
+
+	@Test
+	void theNearestOfTheKnownNamesIsSuggested() {
+		UnknownNameException failure = unknown("quotes", "notes", "quote", "default");
+		assertThat(failure).hasMessage("There is no server named 'quotes'. Known servers: notes, quote, default");
+		assertThat(failure.getSimilarName()).isEqualTo("quote");
+		assertThat(unknown("ledgers", "LEDGER").getSimilarName()).isEqualTo("LEDGER");
+		assertThat(unknown("db", "web").getSimilarName()).as("nearly another word").isNull();
+	}
+
+	private static UnknownNameException unknown(String name, String... known) {
+		return new UnknownNameException(Kind.SERVER, name, List.of(known), null);
+	}
+
 	private static void assertAnalysis(CapturedOutput output, String description, String action) {
 		assertThat(output.toString().replace(System.lineSeparator(), "\n")).contains("APPLICATION FAILED TO START")
 			.contains("Description:\n\n" + description)
 			.contains("Action:\n\n" + action);
+	}
+
+	@LfAdvice("orders")
+	@Import(EchoBeanMethod.class)
+	static class LostAdvice {
+
+		@OnError
+		void failed(IllegalStateException ex) {
+		}
+
 	}
 
 	@Configuration(proxyBeanMethods = false)

@@ -514,6 +514,9 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 		given(now.paused()).willReturn(true);
 		assertThat(read(metrics)).containsEntry("lf.server.accepting", 0L);
 		given(now.paused()).willReturn(false);
+		given(now.listening()).willReturn(false);
+		assertThat(read(metrics)).containsEntry("lf.server.accepting", 0L);
+		given(now.listening()).willReturn(true);
 		given(now.state()).willReturn(ServerSnapshot.State.DRAINING);
 		assertThat(read(metrics)).containsEntry("lf.server.accepting", 0L);
 	}

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.cert.Certificate;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
@@ -24,6 +25,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
+import org.leaderfollowers.ClientAuth;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
@@ -41,6 +43,7 @@ import org.springframework.boot.ssl.DefaultSslBundleRegistry;
 import org.springframework.boot.ssl.NoSuchSslBundleException;
 import org.springframework.boot.ssl.SslBundle;
 import org.springframework.boot.ssl.SslBundles;
+import org.springframework.boot.ssl.SslOptions;
 import org.springframework.boot.ssl.pem.PemSslStoreBundle;
 import org.springframework.boot.ssl.pem.PemSslStoreDetails;
 import org.springframework.boot.test.system.CapturedOutput;
@@ -83,7 +86,7 @@ class SslBundleTests {
 			assertThat(client.ask("hello")).isEqualTo("hello");
 			assertThat(client.certificate()).isEqualTo(first.certificate());
 		}
-		assertThat(output).contains("(TLS, framing 'line', handler");
+		assertThat(output).contains("(TLS, framing 'line', handler").doesNotContain("has no trust store");
 	}
 
 	@Test
@@ -145,13 +148,14 @@ class SslBundleTests {
 	}
 
 	@Test
-	void serverThatIsStartedAgainFollowsWithoutAnotherHandler() throws Exception {
+	void serverThatIsStartedAgainFollowsWithoutAnotherHandler(CapturedOutput output) throws Exception {
 		CountingBundles bundles = new CountingBundles(new DefaultSslBundleRegistry("web", bundle(first, first)));
 		try (ConfigurableApplicationContext context = run(bundles, "lf.server.ssl.bundle=web")) {
 			context.stop();
 			context.start();
 			context.stop();
 			bundles.registry.updateBundle("web", bundle(second, second));
+			assertThat(output).as("a stopped server uses no bundle").doesNotContain("the updated SSL bundle");
 			context.start();
 			try (TlsClient client = new TlsClient(port(context))) {
 				assertThat(client.ask("hello")).isEqualTo("hello");
@@ -184,7 +188,7 @@ class SslBundleTests {
 	}
 
 	@Test
-	void clientsThatNeedACertificateAreTurnedAwayWithoutOne() throws Exception {
+	void clientsThatNeedACertificateAreTurnedAwayWithoutOne(CapturedOutput output) throws Exception {
 		DefaultSslBundleRegistry registry = new DefaultSslBundleRegistry("web",
 				SslBundle.of(new PemSslStoreBundle(details(first, first),
 						PemSslStoreDetails.forCertificate(second.certificatePem()))));
@@ -204,6 +208,7 @@ class SslBundleTests {
 			Awaitility.await().untilAsserted(() -> assertThat(tls(context).failedHandshakes()).isEqualTo(2));
 			assertThat(tls(context).completedHandshakes()).isEqualTo(1);
 		}
+		assertThat(output).doesNotContain("has no trust store");
 	}
 
 	@Test
@@ -293,6 +298,30 @@ class SslBundleTests {
 			.contains("'TLSv1.9' is not");
 	}
 
+	@Test
+	void theOptionsOfABundleAndTheLimitsReachTheEngine() throws Exception {
+		BundleTls tls = SslPropertiesMapper.of(null)
+			.map(TestProperties.bind("lf.server", LfProperties.Server.class, "ssl.bundle=web", "ssl.client-auth=want",
+					"ssl.max-handshakes=7", "ssl.max-handshake-rate=8"));
+		SslOptions options = SslOptions.of(Set.of("TLS_AES_128_GCM_SHA256"), Set.of("TLSv1.3"));
+		SslBundle bundle = SslBundle.of(new PemSslStoreBundle(details(first, first), null), null, options);
+		assertThat(tls.create(bundle)).hasFieldOrPropertyWithValue("protocols", List.of("TLSv1.3"))
+			.hasFieldOrPropertyWithValue("cipherSuites", List.of("TLS_AES_128_GCM_SHA256"))
+			.hasFieldOrPropertyWithValue("clientAuth", ClientAuth.WANT)
+			.hasFieldOrPropertyWithValue("maxHandshakes", 7)
+			.hasFieldOrPropertyWithValue("maxHandshakeRate", 8);
+	}
+
+	@Test
+	void unusableBundleIsFoundBeforeAnyServerIsStarted(CapturedOutput output) throws Exception {
+		write(first);
+		assertThatExceptionOfType(Exception.class)
+			.isThrownBy(() -> run(TwoServers.class, pem("lf.servers.second.port=0", "lf.servers.second.ssl.bundle=web",
+					"spring.ssl.bundle.pem.web.options.enabled-protocols=TLSv1.9"))
+				.close());
+		assertThat(output).contains("'lf.servers.second.ssl.bundle'").doesNotContain("Server 'default'");
+	}
+
 	private void write(TestCertificate certificate) throws IOException, GeneralSecurityException {
 		Files.writeString(this.directory.resolve("key.pem"), certificate.keyPem());
 		Files.writeString(this.directory.resolve("certificate.pem"), certificate.certificatePem());
@@ -362,6 +391,17 @@ class SslBundleTests {
 		@Bean
 		@LfHandler
 		MessageHandler echo() {
+			return new EchoHandler();
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class TwoServers extends Echo {
+
+		@Bean
+		@LfHandler(server = "second")
+		MessageHandler second() {
 			return new EchoHandler();
 		}
 

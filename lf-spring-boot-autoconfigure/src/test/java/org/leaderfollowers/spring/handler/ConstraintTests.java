@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.handler;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.util.List;
+import java.util.Optional;
 
 import jakarta.validation.Constraint;
 import jakarta.validation.ConstraintValidator;
@@ -82,6 +83,18 @@ class ConstraintTests {
 			assertThat(client.ask("ab")).isEqualTo("ab");
 			assertThat(client.ask("abcd")).isEqualTo("The payload 'code' is not valid: Size");
 		});
+		HandlerRunner.talk(HandlerRunner.of(GroupedBean.class), (client, context) -> {
+			assertThat(client.ask("{\"code\":\"ab\"}")).isEqualTo("ab");
+			assertThat(client.ask("{\"code\":\"abcd\"}")).isEqualTo("The payload 'coupon' is not valid: code (Size)");
+		});
+	}
+
+	@Test
+	void payloadThatIsOptional() {
+		HandlerRunner.talk(HandlerRunner.of(MaybeOrder.class), (client, context) -> {
+			assertThat(client.ask("")).isEqualTo("nothing");
+			assertThat(client.ask("{\"item\":\"tea\",\"quantity\":0}")).endsWith(" is not valid: quantity (Min)");
+		});
 	}
 
 	@Test
@@ -102,6 +115,14 @@ class ConstraintTests {
 		runner.run((context) -> assertThat(context).getFailure().rootCause().hasMessageContaining(mistake));
 		runner.withBean(Validator.class, () -> mock(Validator.class))
 			.run((context) -> assertThat(context).getFailure().rootCause().hasMessageContaining(mistake));
+	}
+
+	@Test
+	void constraintsThatAProxyChecksNeedNoValidator() {
+		new ApplicationContextRunner().withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class))
+			.withPropertyValues("lf.server.port=0")
+			.withUserConfiguration(CheckedByAProxy.class)
+			.run((context) -> assertThat(context).hasNotFailed());
 	}
 
 	static class Explaining {
@@ -200,6 +221,40 @@ class ConstraintTests {
 
 		@OnMessage
 		String take(@Validated(Strict.class) @Size(max = 3, groups = Strict.class) @Size(max = 1) String code) {
+			return code;
+		}
+
+	}
+
+	record Coupon(@Size(max = 3, groups = Strict.class) @Size(max = 1) String code) {
+	}
+
+	@LfHandler
+	static class GroupedBean extends Explaining {
+
+		@OnMessage
+		String take(@Validated(Strict.class) Coupon coupon) {
+			return coupon.code();
+		}
+
+	}
+
+	@LfHandler
+	static class MaybeOrder extends Explaining {
+
+		@OnMessage
+		String place(@Valid Optional<Order> order) {
+			return order.map(Order::item).orElse("nothing");
+		}
+
+	}
+
+	@LfHandler
+	@Validated
+	static class CheckedByAProxy {
+
+		@OnMessage
+		String get(@NotBlank String code) {
 			return code;
 		}
 

@@ -8,6 +8,8 @@ import java.util.concurrent.ConcurrentMap;
 
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import jakarta.validation.Valid;
+import jakarta.validation.constraints.Min;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.spring.annotation.Discriminator;
@@ -37,6 +39,7 @@ class DispatchTests {
 					"UnmatchedMessageException: A message begins with none of the prefixes of the @OnMessage methods: "
 							+ "0200, 0210, PUT , PUTX, QUIT");
 			assertThat(client.ask("PU")).startsWith("UnmatchedMessageException");
+			assertThat(client.ask("PUT")).startsWith("UnmatchedMessageException");
 		});
 	}
 
@@ -125,6 +128,8 @@ class DispatchTests {
 			assertThat(client.ask("{\"@type\":\"secret\"}")).startsWith("UnmatchedMessageException");
 			assertThat(client.ask("{\"@type\":\"circle\",\"radius\":\"wide\"}"))
 				.startsWith("PayloadConversionException");
+			assertThat(client.ask("{\"@type\":\"circle\",\"radius\":0}"))
+				.isEqualTo("PayloadValidationException: The payload 'circle' is not valid: radius (Min)");
 		});
 	}
 
@@ -272,7 +277,7 @@ class DispatchTests {
 
 	}
 
-	record Circle(int radius) implements Shape {
+	record Circle(@Min(1) int radius) implements Shape {
 	}
 
 	static class Square implements Shape {
@@ -292,7 +297,7 @@ class DispatchTests {
 	static class ByClass {
 
 		@OnMessage
-		String circle(Circle circle) {
+		String circle(@Valid Circle circle) {
 			return "circle " + circle.radius();
 		}
 

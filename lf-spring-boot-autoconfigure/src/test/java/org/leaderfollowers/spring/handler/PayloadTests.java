@@ -1,5 +1,7 @@
 package org.leaderfollowers.spring.handler;
 
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.Charset;
@@ -29,7 +31,6 @@ import org.springframework.messaging.converter.MessageConverter;
 import org.springframework.messaging.handler.annotation.Header;
 import org.springframework.messaging.handler.annotation.Headers;
 import org.springframework.messaging.handler.annotation.Payload;
-import org.springframework.messaging.support.MessageBuilder;
 import org.springframework.util.MimeTypeUtils;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -168,7 +169,10 @@ class PayloadTests {
 					assertThat(client.ask("tea,2")).isEqualTo("{\"text\":\"2 x tea\"}");
 					assertThat(client.ask("secret")).isEqualTo("PayloadConversionException: No message converter makes"
 							+ " a org.leaderfollowers.spring.handler.PayloadTests$Order of a message of 6 bytes");
+					assertThat(client.ask("sold out")).isEqualTo("PayloadConversionException: sold out");
 				});
+		HandlerRunner.talk(HandlerRunner.of(SameOrders.class).withBean(MessageConverter.class, OrderConverter::new),
+				(client, context) -> assertThat(client.ask("tea,2")).isEqualTo("Order[item=tea, quantity=2]"));
 	}
 
 	@Test
@@ -204,6 +208,12 @@ class PayloadTests {
 			assertThat(client.ask("hello")).matches("hello default 1 127.0.0.1:\\d+ nobody 0");
 			assertThat(client.ask("again")).matches("again default 1 127.0.0.1:\\d+ hello 1");
 		});
+	}
+
+	@Test
+	void addressHasTheTypeOfTheParameter() {
+		HandlerRunner.talk(HandlerRunner.of(Addresses.class),
+				(client, context) -> assertThat(client.ask("where")).isEqualTo("127.0.0.1 true"));
 	}
 
 	@Test
@@ -310,6 +320,16 @@ class PayloadTests {
 	}
 
 	@LfHandler
+	static class SameOrders {
+
+		@OnMessage
+		Order echo(Order order) {
+			return order;
+		}
+
+	}
+
+	@LfHandler
 	static class OptionalOrders {
 
 		@OnMessage
@@ -404,6 +424,17 @@ class PayloadTests {
 	}
 
 	@LfHandler
+	static class Addresses {
+
+		@OnMessage
+		String where(String text, @Header(LfHeaders.REMOTE_ADDRESS) InetAddress host,
+				@Header(LfHeaders.REMOTE_ADDRESS) InetSocketAddress socket) {
+			return host.getHostAddress() + " " + host.equals(socket.getAddress());
+		}
+
+	}
+
+	@LfHandler
 	static class AllHeaders {
 
 		@OnMessage
@@ -453,11 +484,14 @@ class PayloadTests {
 		@Override
 		protected @Nullable Object convertToInternal(Object payload, @Nullable MessageHeaders headers,
 				@Nullable Object hint) {
-			return MessageBuilder.withPayload(payload.toString()).build();
+			return payload.toString();
 		}
 
 		@Override
 		public Order convert(String text) {
+			if (text.equals("sold out")) {
+				throw new PayloadConversionException(text, null);
+			}
 			String[] parts = text.split(",");
 			return new Order(parts[0], Integer.parseInt(parts[1]));
 		}

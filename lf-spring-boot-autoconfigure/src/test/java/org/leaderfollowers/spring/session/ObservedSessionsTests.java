@@ -40,6 +40,7 @@ import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.health.contributor.CompositeHealthContributor;
 import org.springframework.boot.health.contributor.Health;
 import org.springframework.boot.health.contributor.HealthContributor;
+import org.springframework.boot.health.contributor.HealthContributors;
 import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.health.contributor.Status;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
@@ -150,7 +151,7 @@ class ObservedSessionsTests {
 			Health health = health(context.getBean("lfHealthContributor", HealthContributor.class));
 			assertThat(health.getStatus()).isEqualTo(Status.UNKNOWN);
 			assertThat(health.getDetails()).containsEntry("reason", "The engine is down")
-				.containsEntry("nodes", 1)
+				.containsEntry("nodes", 2)
 				.containsEntry("open", 0L);
 			assertThat(context.getBean(SessionsEndpoint.class).sessions(null).problem())
 				.isEqualTo("The engine is down");
@@ -168,7 +169,9 @@ class ObservedSessionsTests {
 	}
 
 	private static Health health(HealthContributor lf) {
-		return ((HealthIndicator) ((CompositeHealthContributor) lf).getContributor("sessions")).health();
+		CompositeHealthContributor contributor = (CompositeHealthContributor) lf;
+		assertThat(contributor.stream()).extracting(HealthContributors.Entry::name).contains("sessions");
+		return ((HealthIndicator) contributor.getContributor("sessions")).health();
 	}
 
 	@Test
@@ -290,7 +293,7 @@ class ObservedSessionsTests {
 
 		@Override
 		public List<SessionNode> nodes() {
-			return List.of(new SessionNode("this", 0, true));
+			return List.of(new SessionNode("this", 0, true), new SessionNode("other", 1, false));
 		}
 
 		@Override
