@@ -95,6 +95,16 @@ class InMemoryConnectionTests {
 		assertThat(client.closeReason()).isEqualTo(reason);
 	}
 
+	@ParameterizedTest
+	@EnumSource(mode = EnumSource.Mode.EXCLUDE, names = { "LOCAL", "TAKEN_OVER", "CLIENT_LIMIT" })
+	void otherReasonsAreThoseOfTheEngine(CloseReason reason) {
+		InMemoryTestClient client = open((connection, text) -> {
+		});
+		assertThatIllegalArgumentException().isThrownBy(() -> client.connection().close(reason))
+			.withMessageContaining(reason.name());
+		assertThat(client.connection().isOpen()).isTrue();
+	}
+
 	@Test
 	void messageThatFailedIsReportedWithTheFailure() {
 		InMemoryTestClient client = open((connection, text) -> {

@@ -313,6 +313,10 @@ class InMemoryTestClientTests {
 		assertThat(client).isClosedByServer();
 		assertThat(client.closeReason()).isEqualTo(CloseReason.MALFORMED);
 		assertThat(client.failures()).singleElement().isInstanceOf(FramingException.class);
+		assertThatExceptionOfType(ConnectionClosedException.class)
+			.isThrownBy(() -> reply(client.connection(), "too late"))
+			.havingCause()
+			.isSameAs(client.failures().get(0));
 	}
 
 	@Test
