@@ -34,6 +34,7 @@ import org.leaderfollowers.TcpServer;
 import org.springframework.beans.factory.support.StaticListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.ssl.SslAutoConfiguration;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.ssl.DefaultSslBundleRegistry;
 import org.springframework.boot.ssl.SslBundle;
 import org.springframework.boot.ssl.SslBundles;
@@ -46,6 +47,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.test.util.ReflectionTestUtils;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
  * Tests for {@link ClientProperties} and their mapping, including the text that a user
@@ -253,6 +255,14 @@ class ClientPropertiesTests {
 		SslOptions options = SslOptions.of(Set.of("TLS_AES_128_GCM_SHA256"), Set.of("TLSv1.3"));
 		assertThat(tls(options, "ssl.bundle=peers")).hasFieldOrPropertyWithValue("protocols", List.of("TLSv1.3"))
 			.hasFieldOrPropertyWithValue("cipherSuites", List.of("TLS_AES_128_GCM_SHA256"));
+	}
+
+	@Test
+	void aBundleThatAClientCannotUseIsNamed() {
+		assertThatExceptionOfType(InvalidConfigurationPropertyValueException.class)
+			.isThrownBy(() -> tls(SslOptions.of(null, Set.of("TLSv1.9")), "ssl.bundle=peers"))
+			.withMessageContaining("lf.clients.ledger.ssl.bundle")
+			.withMessageContaining("The SSL bundle 'peers' cannot be used: 'protocols' must be supported");
 	}
 
 	private static ClientTls tls(SslOptions options, String... properties) {

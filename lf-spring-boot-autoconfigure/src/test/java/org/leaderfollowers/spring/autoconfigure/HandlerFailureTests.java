@@ -179,6 +179,7 @@ class HandlerFailureTests {
 		assertThat(failure).hasMessage("There is no server named 'quotes'. Known servers: notes, quote, default");
 		assertThat(failure.getSimilarName()).isEqualTo("quote");
 		assertThat(unknown("ledgers", "LEDGER").getSimilarName()).isEqualTo("LEDGER");
+		assertThat(unknown("LEDGERS", "ledger").getSimilarName()).isEqualTo("ledger");
 		assertThat(unknown("db", "web").getSimilarName()).as("nearly another word").isNull();
 	}
 

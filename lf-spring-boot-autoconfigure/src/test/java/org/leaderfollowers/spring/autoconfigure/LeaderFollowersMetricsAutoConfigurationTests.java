@@ -8,12 +8,16 @@ import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
 
+import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.TimeGauge;
+import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -462,6 +466,18 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 				.containsExactlyInAnyOrderElementsOf(
 						before.stream().filter((meter) -> !(meter instanceof Timer)).toList());
 		});
+	}
+
+	@Test
+	void whatASourceCountedAfterItWasLastReadIsKept() {
+		MeterRegistry registry = new SimpleMeterRegistry();
+		AtomicReference<AtomicLong> source = new AtomicReference<>(new AtomicLong(1));
+		new Meters().of(registry, source::get, AtomicLong::get, Tags.empty()).counter("count", "", Long::doubleValue);
+		FunctionCounter counter = registry.get("count").functionCounter();
+		assertThat(counter.count()).isEqualTo(1);
+		source.get().set(3);
+		source.set(new AtomicLong(10));
+		assertThat(counter.count()).isEqualTo(13);
 	}
 
 	/** A meter that reads the number of another one misleads whoever relies on it. */

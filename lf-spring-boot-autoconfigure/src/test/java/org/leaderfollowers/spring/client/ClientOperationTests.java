@@ -1,11 +1,13 @@
 package org.leaderfollowers.spring.client;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
@@ -36,6 +38,7 @@ import org.leaderfollowers.spring.event.ClientDisconnectedEvent;
 import org.leaderfollowers.spring.event.ClientEvent;
 import org.leaderfollowers.spring.event.ClientStateChangedEvent;
 import org.leaderfollowers.spring.health.LeaderFollowersHealthContributor;
+import org.leaderfollowers.spring.handler.InvalidReplyException;
 import org.leaderfollowers.spring.observation.ExchangeObservationContext;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -82,6 +85,7 @@ class ClientOperationTests {
 		this.runner.withBean(MeterRegistry.class, SimpleMeterRegistry::new)
 			.withPropertyValues("lf.observation.mode=never")
 			.run((context) -> {
+				callInVain(context);
 				call(context);
 				MeterRegistry registry = context.getBean(MeterRegistry.class);
 				assertThat(registry.get("lf.client.exchanges")
@@ -97,7 +101,18 @@ class ClientOperationTests {
 						.tags("method", "Ledger.bookLater", "outcome", "replied")
 						.timer()
 						.count() == 1);
+				Awaitility.await()
+					.until(() -> registry.find("lf.client.exchanges")
+						.tags("method", "Ledger.bookNumber", "outcome", "error", "error", "InvalidReplyException")
+						.timer() != null);
 			});
+	}
+
+	private static void callInVain(ApplicationContext context) {
+		awaitConnected(context, 1);
+		assertThat(context.getBean(Ledger.class).bookNumber("none")).failsWithin(Duration.ofSeconds(60))
+			.withThrowableOfType(ExecutionException.class)
+			.withCauseExactlyInstanceOf(InvalidReplyException.class);
 	}
 
 	private static void call(ApplicationContext context) throws Exception {
@@ -115,6 +130,7 @@ class ClientOperationTests {
 			registry.observationConfig().observationHandler(observations);
 			return registry;
 		}).run((context) -> {
+			callInVain(context);
 			ObservationRegistry registry = context.getBean(ObservationRegistry.class);
 			Observation parent = Observation.start("parent", registry);
 			try (Observation.Scope scope = parent.openScope()) {
@@ -124,6 +140,8 @@ class ClientOperationTests {
 			assertThat(observations.of("Ledger.book", "replied").getParentObservation()).isSameAs(parent);
 			assertThat(observations.of("Ledger.bookLater", "replied").getParentObservation()).isSameAs(parent);
 			assertThat(observations.of("Ledger.bookSoon", "timed_out").getRemoteServiceName()).isEqualTo("ledger");
+			assertThat(observations.of("Ledger.bookNumber", "error").getError())
+				.isExactlyInstanceOf(InvalidReplyException.class);
 		});
 	}
 
@@ -278,6 +296,9 @@ class ClientOperationTests {
 
 		@Exchange
 		CompletableFuture<String> bookLater(String order);
+
+		@Exchange
+		CompletableFuture<Integer> bookNumber(String order);
 
 	}
 

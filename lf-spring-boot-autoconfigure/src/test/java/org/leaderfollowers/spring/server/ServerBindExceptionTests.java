@@ -42,6 +42,8 @@ class ServerBindExceptionTests {
 	@Test
 	void portInUse() {
 		FailureAnalysis analysis = analyze("Address already in use", this.byBean);
+		assertThat(analysis.getCause()).hasMessage("Port 80 is already in use")
+			.hasRootCauseMessage("Address already in use");
 		assertThat(analysis.getDescription())
 			.isEqualTo("Server 'orders' could not be started: port 80 is already in use.");
 		assertThat(analysis.getAction())
@@ -52,8 +54,11 @@ class ServerBindExceptionTests {
 	@Test
 	void addressNotAvailable() {
 		FailureAnalysis analysis = analyze("Can't assign requested address: bind", this.byProperties);
+		String host = this.server.address().getHostString();
+		assertThat(analysis.getCause()).hasMessage("Address %s is not available", host);
 		assertThat(analysis.getDescription())
-			.startsWith("Server 'orders' could not be started: no network interface of this machine has the address ");
+			.startsWith("Server 'orders' could not be started: no network interface of this machine has the address ")
+			.endsWith(host + ".");
 		assertThat(analysis.getAction()).isEqualTo("Set the property 'lf.servers.orders.address' "
 				+ "to an address of this machine, or remove it to listen on all of them.");
 	}
@@ -61,6 +66,7 @@ class ServerBindExceptionTests {
 	@Test
 	void portNotPermitted() {
 		FailureAnalysis analysis = analyze("Permission denied", this.byProperties);
+		assertThat(analysis.getCause()).hasMessage("Listening on port 80 is not permitted");
 		assertThat(analysis.getDescription())
 			.isEqualTo("Server 'orders' could not be started: the process is not permitted to listen on port 80.");
 		assertThat(analysis.getAction()).isEqualTo("Set the property 'lf.servers.orders.port' to a port from 1024 on: "
@@ -72,6 +78,8 @@ class ServerBindExceptionTests {
 	void otherReasonsAreLeftAlone() {
 		UncheckedIOException failure = new UncheckedIOException(new IOException("Too many open files"));
 		assertThat(ServerBindException.of(failure, this.server, this.byBean)).isSameAs(failure);
+		UncheckedIOException unknown = new UncheckedIOException(new BindException());
+		assertThat(ServerBindException.of(unknown, this.server, this.byBean)).isSameAs(unknown);
 	}
 
 	private FailureAnalysis analyze(String message, ManagedServer managed) {
