@@ -157,6 +157,20 @@ class LfTestPeerTests {
 		Thread.currentThread().interrupt();
 		assertThatExceptionOfType(ExchangeLostException.class).isThrownBy(() -> ledger.book(new Entry("a", 2)));
 		assertThat(Thread.interrupted()).isTrue();
+		Thread.currentThread().interrupt();
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(this.inMemory::next).withMessageContaining("amount");
+		assertThat(Thread.interrupted()).isTrue();
+	}
+
+	@Test
+	void textHasTheCharsetOfThePeer() {
+		try (LfTestPeer peer = LfTestPeer.inMemory(StandardCharsets.ISO_8859_1)) {
+			CompletableFuture<String> reply = peer.implement(Ledger.class).note("\u00e9");
+			Request request = peer.next();
+			assertThat(request.bytes()).containsExactly(0xe9);
+			request.reply("\u00fc");
+			assertThat(reply).isCompletedWithValue("\u00fc");
+		}
 	}
 
 	@Test

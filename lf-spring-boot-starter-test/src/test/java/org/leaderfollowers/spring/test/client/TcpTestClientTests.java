@@ -6,6 +6,7 @@ import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.stream.Stream;
@@ -95,6 +96,28 @@ class TcpTestClientTests {
 				.withMessageContaining("but the server closed the connection");
 		}
 		assertThat(server).eventually().hasClosedConnections(CloseReason.LOCAL, 1).hasOpenConnections(0);
+	}
+
+	@Test
+	void tellsOfAMessageThatIsNotWhole() {
+		TcpServer server = start(Framing.raw(), (connection, message) -> {
+			connection.send(ByteBuffer.wrap("half".getBytes(StandardCharsets.US_ASCII)));
+			connection.close();
+		});
+		try (TcpTestClient client = LfTestClient.connect(server.port())) {
+			client.send("a");
+			assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(client).isClosedByServer())
+				.withMessageContaining("after 4 bytes of a message that is not whole: \"half\"");
+		}
+	}
+
+	@Test
+	void tellsThatTheTestClosed() {
+		TcpServer server = start(Framing.line(), (connection, message) -> connection.send(message));
+		TcpTestClient client = LfTestClient.connect(server.port());
+		client.close();
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(client::receive)
+			.withMessageContaining("or this client was closed by the test");
 	}
 
 	@Test

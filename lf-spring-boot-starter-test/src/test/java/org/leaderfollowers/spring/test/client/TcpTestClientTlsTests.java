@@ -151,6 +151,14 @@ class TcpTestClientTlsTests {
 			assertThat(client.sslSession().getProtocol()).isEqualTo("TLSv1.2");
 			assertThat(client.sslSession().getCipherSuite()).isEqualTo("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384");
 		}
+		given(bundle.getOptions()).willReturn(SslOptions.of(null, Set.of("TLSv1.2")));
+		try (TcpTestClient client = tcp().tls(bundle).connect()) {
+			assertThat(client.sslSession().getProtocol()).isEqualTo("TLSv1.2");
+		}
+		given(bundle.getOptions()).willReturn(SslOptions.of(Set.of("TLS_AES_128_GCM_SHA256"), null));
+		try (TcpTestClient client = tcp().tls(bundle).connect()) {
+			assertThat(client.sslSession().getCipherSuite()).isEqualTo("TLS_AES_128_GCM_SHA256");
+		}
 	}
 
 	@Test
