@@ -184,6 +184,7 @@ final class PoolWatchdog {
 	 */
 	private void retryStart() {
 		this.threads.startMissing();
+		EngineLog.INSTANCE.resume();
 		long failures = this.threads.startFailures();
 		if (failures != this.startFailures) {
 			this.startFailures = failures;

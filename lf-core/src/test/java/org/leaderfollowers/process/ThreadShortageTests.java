@@ -46,6 +46,9 @@ class ThreadShortageTests {
 				peer.close();
 			}
 			server.assertReturnedTo(before);
+			// The log has a thread of its own, which could not be started either.
+			server.limit("--nproc=1000:");
+			Engine.eventually().until(() -> server.output().contains("A thread could not be started"));
 		}
 	}
 

@@ -54,6 +54,14 @@ public final class EngineLog {
 	}
 
 	/**
+	 * Logs the lines of leaders that wait because no thread could be started for them.
+	 * Never blocks, and never throws.
+	 */
+	public void resume() {
+		this.leaderLines.resume();
+	}
+
+	/**
 	 * Logs details that explain an earlier event.
 	 * @param format the message, with <code>{}</code> for each argument
 	 * @param arguments the arguments, followed by an exception if there is one

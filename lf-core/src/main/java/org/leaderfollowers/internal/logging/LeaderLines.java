@@ -1,9 +1,11 @@
 package org.leaderfollowers.internal.logging;
 
 import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -14,8 +16,9 @@ import org.slf4j.event.Level;
 
 /**
  * The log lines of threads that lead. A thread of its own logs them and may block. It is
- * started when there is a line, and ends when there has been none for a while. If the log
- * accepts no lines for a long time, lines are dropped and counted.
+ * started when there is a line, and ends when there has been none for a while. If it
+ * cannot be started, the lines wait until it can. If the log accepts no lines for a long
+ * time, lines are dropped and counted.
  */
 final class LeaderLines {
 
@@ -28,6 +31,8 @@ final class LeaderLines {
 
 	private final AtomicLong dropped = new AtomicLong();
 
+	private final BlockingQueue<Runnable> waiting = new ArrayBlockingQueue<>(CAPACITY);
+
 	private final ThreadPoolExecutor thread;
 
 	/** Logs a line, and may block. */
@@ -39,25 +44,56 @@ final class LeaderLines {
 	}
 
 	LeaderLines(Output output) {
+		this(output, (task) -> {
+			Thread started = new Thread(null, task, "lf-log", 0, false);
+			started.setContextClassLoader(null);
+			started.setDaemon(true);
+			return started;
+		});
+	}
+
+	LeaderLines(Output output, ThreadFactory threads) {
 		this.output = output;
-		this.thread = new ThreadPoolExecutor(1, 1, KEEP_ALIVE_MILLIS, TimeUnit.MILLISECONDS,
-				new ArrayBlockingQueue<>(CAPACITY), (task) -> {
-					Thread started = new Thread(null, task, "lf-log", 0, false);
-					started.setContextClassLoader(null);
-					started.setDaemon(true);
-					return started;
-				});
+		this.thread = new ThreadPoolExecutor(1, 1, KEEP_ALIVE_MILLIS, TimeUnit.MILLISECONDS, this.waiting, threads);
 		this.thread.allowCoreThreadTimeOut(true);
 	}
 
 	/** Adds a line. Never blocks, and never throws. */
 	void add(Level level, String line, @Nullable Throwable failure) {
 		try {
-			this.thread.execute(() -> write(level, line, failure));
+			Runnable task = () -> write(level, line, failure);
+			resume();
+			if (!start(task) && !this.waiting.offer(task)) {
+				this.dropped.incrementAndGet();
+			}
 		}
 		catch (RejectedExecutionException | Error ex) {
-			// Too many lines, or no thread can be started, or memory is short.
+			// Too many lines, or memory is short.
 			this.dropped.incrementAndGet();
+		}
+	}
+
+	/** Returns whether a thread has the task or will take it. */
+	private boolean start(Runnable task) {
+		try {
+			this.thread.execute(task);
+			return true;
+		}
+		catch (Error ex) {
+			// No thread can be started, which the line may report.
+			return false;
+		}
+	}
+
+	/** Starts the thread again if lines wait without one. Never throws. */
+	void resume() {
+		try {
+			if (!noneWaits()) {
+				this.thread.prestartCoreThread();
+			}
+		}
+		catch (Error ex) {
+			// No thread can be started yet.
 		}
 	}
 
@@ -72,7 +108,7 @@ final class LeaderLines {
 
 	/** Whether no line waits for the thread, which may be logging one. */
 	boolean noneWaits() {
-		return this.thread.getQueue().isEmpty();
+		return this.waiting.isEmpty();
 	}
 
 	/** Waits until the lines that were added before are logged. */
@@ -83,13 +119,14 @@ final class LeaderLines {
 			return;
 		}
 		try {
+			resume();
 			CompletableFuture.runAsync(() -> {
 			}, this.thread).get(millis, TimeUnit.MILLISECONDS);
 		}
 		catch (InterruptedException ex) {
 			Thread.currentThread().interrupt();
 		}
-		catch (ExecutionException | TimeoutException | RejectedExecutionException ex) {
+		catch (ExecutionException | TimeoutException | RejectedExecutionException | OutOfMemoryError ex) {
 			// The lines follow when the log accepts them.
 		}
 	}

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
@@ -58,6 +59,26 @@ class LeaderLinesTests {
 		Awaitility.await().atMost(DEADLINE).until(() -> this.written.size() == LeaderLines.CAPACITY + 2);
 		assertThat(this.written).startsWith("first",
 				"7 log lines were dropped, because the log accepted no lines for a while", "line 0");
+	}
+
+	@Test
+	void linesWaitWhileNoThreadCanBeStarted() {
+		AtomicBoolean refused = new AtomicBoolean(true);
+		LeaderLines lines = new LeaderLines(this::write, (task) -> {
+			if (refused.get()) {
+				throw new OutOfMemoryError("unable to create native thread");
+			}
+			return new Thread(task);
+		});
+		this.opened.countDown();
+		lines.add(Level.WARN, "first", null);
+		lines.add(Level.WARN, "second", null);
+		lines.flush(1);
+		assertThat(this.written).isEmpty();
+		refused.set(false);
+		lines.resume();
+		lines.flush(DEADLINE.toMillis());
+		assertThat(this.written).containsExactly("first", "second");
 	}
 
 	@Test
