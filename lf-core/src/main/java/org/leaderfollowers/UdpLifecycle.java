@@ -110,7 +110,9 @@ final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 	@Override
 	String undone() {
 		DatagramReceiver current = this.receiver;
-		return ((current != null) ? current.inFlight() : 0) + " datagrams";
+		int inFlight = (current != null) ? current.inFlight() : 0;
+		// The socket may hold datagrams that no thread has read.
+		return (inFlight > 0) ? inFlight + " datagrams" : "reading from its socket";
 	}
 
 	@Override

@@ -903,6 +903,24 @@ class UdpServerTests {
 		}
 	}
 
+	@Test
+	void aServerSaysThatItCouldNotReadBeforeItWasClosed() throws Exception {
+		LeaderFollowersPool pool = pool(PromotionPolicy.EAGER, 1, 1);
+		CountDownLatch entered = new CountDownLatch(1);
+		CountDownLatch gate = this.engine.gate();
+		TcpServer busy = this.engine.lines(pool, (connection, message) -> {
+			entered.countDown();
+			Engine.pass(gate);
+		});
+		UdpServer server = start(pool, UdpServerTests::echo);
+		this.engine.connect(busy).send("1\n");
+		Engine.pass(entered);
+		assertThat(server.close(Duration.ZERO)).isFalse();
+		gate.countDown();
+		assertThat(this.engine.log())
+			.anyMatch((line) -> line.contains("is closed although reading from its socket had not finished"));
+	}
+
 	// Pause
 
 	@Test
