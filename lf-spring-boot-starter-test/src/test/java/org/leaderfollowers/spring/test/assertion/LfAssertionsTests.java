@@ -14,6 +14,7 @@ import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.PoolSnapshot.EventSourceSnapshot;
 import org.leaderfollowers.PoolSnapshot.HandleSetSnapshot;
+import org.leaderfollowers.PoolSnapshot.ThreadSnapshot;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.ThreadRole;
@@ -100,6 +101,40 @@ class LfAssertionsTests {
 						() -> assertThat(copy(idle, Map.of("handleSets", List.of(led, vacant)))).hasExactlyOneLeader())
 				.withMessageContaining("has none");
 		}
+	}
+
+	@Test
+	void leadersAreCountedByThreadAndByHandleSet() throws Exception {
+		this.server.start();
+		assertThat(this.pool).eventually().hasExactlyOneLeader();
+		PoolSnapshot idle = this.pool.snapshot();
+		HandleSetSnapshot led = idle.handleSets().get(0);
+		ThreadSnapshot leader = leader(idle);
+		PoolSnapshot twoLeaders = copy(idle, Map.of("threads", List.of(leader, leader)));
+		PoolSnapshot oneLeaderTwice = copy(twoLeaders, Map.of("handleSets", List.of(led, led)));
+		for (PoolSnapshot wrong : List.of(twoLeaders, oneLeaderTwice)) {
+			assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(wrong).hasExactlyOneLeader())
+				.withMessageContaining("but 2 threads lead");
+		}
+	}
+
+	@Test
+	void numbersOfOthersDoNotCount() throws Exception {
+		this.server.start();
+		assertThat(this.pool).eventually().hasExactlyOneLeader();
+		PoolSnapshot idle = this.pool.snapshot();
+		ThreadSnapshot busy = copy(leader(idle), Map.of("handle", "client"));
+		assertThat(copy(idle, Map.of("threads", List.of(busy)))).isProcessing(1);
+		assertThatExceptionOfType(AssertionError.class)
+			.isThrownBy(() -> assertThat(copy(idle, Map.of("starvations", 1L))).hasNoStarvation());
+		assertThat(copy(this.server.snapshot(),
+				Map.of("closedConnections", Map.of(CloseReason.LOCAL, 1L, CloseReason.PEER, 2L))))
+			.hasClosedConnections(CloseReason.LOCAL, 1)
+			.hasClosedConnections(CloseReason.PEER, 2);
+	}
+
+	private static ThreadSnapshot leader(PoolSnapshot pool) {
+		return pool.threads().stream().filter((thread) -> thread.role() == ThreadRole.LEADER).findFirst().orElseThrow();
 	}
 
 	@Test
