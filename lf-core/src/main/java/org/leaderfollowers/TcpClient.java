@@ -383,12 +383,15 @@ public final class TcpClient implements AutoCloseable {
 		 * Sends a request to a peer that has been silent, and closes the connection if
 		 * the reply does not come within the request timeout. The client notices a
 		 * silence between one and two intervals after it began.
-		 * @param interval more than 0
+		 * @param interval at least 1 ms
 		 * @param request creates the payload
 		 * @return this builder
 		 */
 		public Builder heartbeat(Duration interval, Supplier<ByteBuffer> request) {
-			this.heartbeatInterval = Arguments.positive("interval", interval);
+			if (interval.compareTo(Duration.ofMillis(1)) < 0) {
+				throw new IllegalArgumentException("'interval' must be at least 1 ms, but is %s".formatted(interval));
+			}
+			this.heartbeatInterval = interval;
 			this.heartbeat = Objects.requireNonNull(request, "'request' must not be null");
 			return this;
 		}

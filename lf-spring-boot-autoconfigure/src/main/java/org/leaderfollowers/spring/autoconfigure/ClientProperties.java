@@ -92,8 +92,8 @@ public record ClientProperties(@DefaultValue List<String> addresses, @DefaultVal
 	 * The request for a peer that has been silent. If the peer does not reply within the
 	 * request timeout, the connection is closed.
 	 *
-	 * @param interval Time of silence after which the request is sent. No heartbeat if
-	 * not set.
+	 * @param interval Time of silence after which the request is sent, at least 1 ms. No
+	 * heartbeat if not set.
 	 * @param request Payload of the request, with escapes such as '\r\n', or bytes in
 	 * hexadecimal such as '0x0100'. Required if there is an interval.
 	 */

@@ -110,7 +110,7 @@ record ClientPropertiesMapper(ConfiguredProperties<ClientProperties> properties,
 		}
 		ByteBuffer payload = ByteBuffer.wrap(this.properties.get("heartbeat.request", request, Delimiter::parse));
 		this.properties.set("heartbeat.interval", interval,
-				(valid) -> builder.heartbeat(valid, payload::asReadOnlyBuffer), "be more than 0");
+				(valid) -> builder.heartbeat(valid, payload::asReadOnlyBuffer), "be at least 1ms");
 	}
 
 }

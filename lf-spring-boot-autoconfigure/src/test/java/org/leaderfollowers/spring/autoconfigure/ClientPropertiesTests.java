@@ -174,6 +174,14 @@ class ClientPropertiesTests {
 				"A value is required: 'in-order' if replies come in the order of the requests");
 	}
 
+	/** It would keep a processor and the network busy. */
+	@Test
+	void heartbeatsAreAtLeastAMillisecondApart(CapturedOutput output) {
+		FailingApplication.run(Nothing.class, ADDRESS, IN_ORDER, "lf.clients.ledger.heartbeat.interval=999us",
+				"lf.clients.ledger.heartbeat.request=PING");
+		assertThat(output).contains("lf.clients.ledger.heartbeat.interval", "Must be at least 1ms.");
+	}
+
 	@Test
 	void aFixedLengthMustFitIntoAMessage(CapturedOutput output) {
 		FailingApplication.run(Nothing.class, ADDRESS, IN_ORDER, "lf.clients.ledger.framing.type=fixed-length",
