@@ -5,6 +5,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
@@ -242,13 +243,25 @@ interface MessageDispatch {
 		}
 
 		private @Nullable HandlerMethod nearest(Class<?> type) {
-			return this.methods.keySet()
+			List<Class<?>> matching = this.methods.keySet()
 				.stream()
-				.filter((candidate) -> candidate.isAssignableFrom(type))
-				// The most specific candidate, if all others are its supertypes.
-				.min((left, right) -> left.isAssignableFrom(right) ? (right.isAssignableFrom(left) ? 0 : 1) : -1)
-				.map(this.methods::get)
-				.orElse(null);
+				.<Class<?>>filter((candidate) -> candidate.isAssignableFrom(type))
+				.toList();
+			List<Class<?>> nearest = matching.stream()
+				.filter((candidate) -> matching.stream()
+					.noneMatch((other) -> other != candidate && candidate.isAssignableFrom(other)))
+				.toList();
+			if (nearest.size() > 1) {
+				throw new IllegalStateException(
+						("The payload %s has the classes %s of several @OnMessage methods, and none of these is a "
+								+ "subclass of the others. Add a method whose payload is %1$s.")
+							.formatted(type.getSimpleName(),
+									nearest.stream()
+										.map(Class::getSimpleName)
+										.sorted()
+										.collect(Collectors.joining(", "))));
+			}
+			return nearest.isEmpty() ? null : this.methods.get(nearest.get(0));
 		}
 
 	}

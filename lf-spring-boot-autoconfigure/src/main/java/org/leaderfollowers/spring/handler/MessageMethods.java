@@ -22,7 +22,6 @@ import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.core.annotation.MergedAnnotations;
 import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
-import org.springframework.util.ClassUtils;
 import org.springframework.util.StringValueResolver;
 
 /**
@@ -292,16 +291,21 @@ final class MessageMethods {
 	 */
 	private static @Nullable Class<?> common(Set<Class<?>> classes) {
 		Set<Class<?>> common = new LinkedHashSet<>();
-		Class<?> first = classes.iterator().next();
-		for (Class<?> type = first; type != null && type != Object.class; type = type.getSuperclass()) {
-			common.add(type);
-		}
-		common.addAll(ClassUtils.getAllInterfacesForClassAsSet(first));
+		addSupertypes(classes.iterator().next(), common);
 		return common.stream()
 			.filter((candidate) -> classes.stream().allMatch(candidate::isAssignableFrom))
 			.filter((candidate) -> MergedAnnotations.from(candidate, SearchStrategy.DIRECT).isPresent(JSON_TYPE_INFO))
 			.findFirst()
 			.orElse(null);
+	}
+
+	private static void addSupertypes(@Nullable Class<?> type, Set<Class<?>> found) {
+		if (type != null && found.add(type)) {
+			addSupertypes(type.getSuperclass(), found);
+			for (Class<?> implemented : type.getInterfaces()) {
+				addSupertypes(implemented, found);
+			}
+		}
 	}
 
 	private void requireDiscriminator(Method method, boolean given, String example) {

@@ -116,6 +116,16 @@ class DispatchTests {
 		});
 	}
 
+	/** Which one is called must not depend on the order of a map. */
+	@Test
+	void payloadForWhichTwoMethodsAreEquallyNearMatchesNone() {
+		HandlerRunner.talk(HandlerRunner.of(ByInterface.class),
+				(client, context) -> assertThat(client.ask("{\"@type\":\"disc\"}"))
+					.isEqualTo("IllegalStateException: The payload Disc has the classes Flat, Round of several "
+							+ "@OnMessage methods, and none of these is a subclass of the others. "
+							+ "Add a method whose payload is Disc."));
+	}
+
 	@Test
 	void classOfThePayload() {
 		HandlerRunner.talk(HandlerRunner.of(ByClass.class), (client, context) -> {
@@ -272,7 +282,8 @@ class DispatchTests {
 	@JsonSubTypes({ @JsonSubTypes.Type(value = Circle.class, name = "circle"),
 			@JsonSubTypes.Type(value = Square.class, name = "square"),
 			@JsonSubTypes.Type(value = Cube.class, name = "cube"),
-			@JsonSubTypes.Type(value = Line.class, name = "line") })
+			@JsonSubTypes.Type(value = Line.class, name = "line"),
+			@JsonSubTypes.Type(value = Disc.class, name = "disc") })
 	interface Shape {
 
 	}
@@ -291,6 +302,42 @@ class DispatchTests {
 	}
 
 	record Line() implements Shape {
+	}
+
+	interface Round extends Shape {
+
+	}
+
+	interface Flat extends Shape {
+
+	}
+
+	record Disc() implements Round, Flat {
+	}
+
+	@LfHandler
+	static class ByInterface {
+
+		@OnMessage
+		String shape(Shape shape) {
+			return "shape";
+		}
+
+		@OnMessage
+		String round(Round shape) {
+			return "round";
+		}
+
+		@OnMessage
+		String flat(Flat shape) {
+			return "flat";
+		}
+
+		@OnError
+		String failed(Exception ex) {
+			return PayloadTests.failure(ex);
+		}
+
 	}
 
 	@LfHandler
