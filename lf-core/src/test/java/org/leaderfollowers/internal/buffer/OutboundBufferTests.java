@@ -155,6 +155,19 @@ class OutboundBufferTests {
 		assertThat(next.used()).isZero();
 	}
 
+	@Test
+	void bytesThatAnotherBudgetDoesNotAllowStayInTheirs() throws Exception {
+		MemoryBudget next = new MemoryBudget(2);
+		this.socket.room = 0;
+		send("abc", 100);
+		assertThat(this.outbound.transfer(next)).isFalse();
+		assertThat(this.budget.used()).isEqualTo(3);
+		assertThat(next.used()).isZero();
+		this.outbound.discard();
+		assertThat(this.budget.used()).isZero();
+		assertThat(next.used()).isZero();
+	}
+
 	@ParameterizedTest
 	@ValueSource(booleans = { false, true })
 	void spareRoomOfSharedBuffersIsAccountedFor(boolean discards) throws Exception {
@@ -192,6 +205,29 @@ class OutboundBufferTests {
 		assertThat(large.flush(this.socket, 1)).isZero();
 	}
 
+	@Test
+	void flushEndsWithItsBudgetInALaterBuffer() throws Exception {
+		OutboundBuffer large = new OutboundBuffer(new MemoryBudget(1 << 20));
+		this.socket.room = 0;
+		large.send(this.socket, ByteBuffer.allocate(400_000), Integer.MAX_VALUE, null);
+		large.send(this.socket, ByteBuffer.allocate(400_000), Integer.MAX_VALUE, null);
+		this.socket.room = Integer.MAX_VALUE;
+		assertThat(large.flush(this.socket, 450_000)).isEqualTo(400_000 - 128 * 1024);
+	}
+
+	/** The write timeout would never end. */
+	@Test
+	void flushThatWritesNothingIsNoProgress() throws Exception {
+		this.socket.room = 0;
+		send("abc", 100);
+		long before = this.outbound.progressNanos(0);
+		while (System.nanoTime() == before) {
+			Thread.onSpinWait();
+		}
+		assertThat(this.outbound.flush(this.socket, 100)).isEqualTo(3);
+		assertThat(this.outbound.progressNanos(0)).isEqualTo(before);
+	}
+
 	/** A frame would take the place of those that are lost. */
 	@Test
 	void noFrameFollowsCorkedFramesThatCannotBeKept() throws Exception {
@@ -209,9 +245,11 @@ class OutboundBufferTests {
 	void acceptedBytesAreCountedWhetherTheyWaitOrNot() throws Exception {
 		hold("a");
 		assertThat(this.outbound.acceptedBytes()).isOne();
+		hold("bc");
 		this.outbound.uncork(this.socket);
-		send("bc", 100);
 		assertThat(this.outbound.acceptedBytes()).isEqualTo(3);
+		send("xy", 100);
+		assertThat(this.outbound.acceptedBytes()).isEqualTo(5);
 		this.socket.room = 0;
 		assertThat(send("d", 100)).isEqualTo(Sent.BEGAN_TO_WAIT);
 		assertThat(send("e", 100)).isEqualTo(Sent.WAITS);
@@ -219,7 +257,7 @@ class OutboundBufferTests {
 		this.outbound.close();
 		this.outbound.discard();
 		assertThat(send("g", 100)).isEqualTo(Sent.CLOSED);
-		assertThat(this.outbound.acceptedBytes()).isEqualTo(5);
+		assertThat(this.outbound.acceptedBytes()).isEqualTo(7);
 	}
 
 	@Test
@@ -256,12 +294,20 @@ class OutboundBufferTests {
 	}
 
 	@Test
+	void aFrameThatCannotBeKeptBehindAHeldOneEndsAll() throws Exception {
+		this.socket.room = 0;
+		hold("a");
+		assertThat(send("x".repeat(1100), 5000)).isEqualTo(Sent.OVERLOADED);
+	}
+
+	@Test
 	void whatIsDiscardedIsGivenBackAndNotWritten() throws Exception {
 		this.socket.room = 0;
 		send("abc", 100);
 		assertThat(this.outbound.discard()).isEqualTo(3);
 		assertThat(this.budget.used()).isZero();
 		assertThat(this.outbound.flush(this.socket, 100)).isZero();
+		assertThat(send("d", 100)).isEqualTo(Sent.CLOSED);
 		OutboundBuffer other = new OutboundBuffer(this.budget);
 		other.cork(this.view, 0, 0);
 		other.discard();

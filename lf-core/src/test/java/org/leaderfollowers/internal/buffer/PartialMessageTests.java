@@ -91,6 +91,17 @@ class PartialMessageTests {
 	}
 
 	@Test
+	void memoryWithRoomEnoughDoesNotGrow() {
+		PartialMessage kept = keep(null, "rest");
+		int room = kept.capacity() - 4;
+		assertThat(kept.appendable(room, LIMIT, this.buffers)).isNotNull();
+		assertThat(kept.capacity()).isEqualTo(room + 4);
+		assertThat(kept.appendable(room + 1, LIMIT, this.buffers)).isNotNull();
+		assertThat(kept.capacity()).isEqualTo(2 * (room + 4));
+		assertThat(text(kept)).isEqualTo("rest");
+	}
+
+	@Test
 	void spareBufferIsHandedOutOnce() {
 		ByteBuffer first = this.buffers.take(100);
 		assertThat(first).isNotNull();

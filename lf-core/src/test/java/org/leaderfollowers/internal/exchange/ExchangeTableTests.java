@@ -38,6 +38,15 @@ class ExchangeTableTests {
 		registered("d", 10);
 	}
 
+	@Test
+	void exchangeWithTheKeyOfAnotherTakesNoPlace() {
+		registered("a", 10);
+		assertThat(this.table.register(until(5), "a")).isEqualTo(Registration.DUPLICATE);
+		assertThat(this.table.taken()).isOne();
+		assertThat(this.table.places()).isEqualTo(2);
+		assertThat(this.table.deadlineNanos()).isEqualTo(10);
+	}
+
 	/** The reply may come, or the connection end, before the caller knows. */
 	@Test
 	void exchangeThatHasLeftTheTableFreesNoOtherPlace() {

@@ -92,6 +92,30 @@ class MessageWindowTests {
 		assertThat(this.window.reserve()).isFalse();
 	}
 
+	@Test
+	void nextMessageThatIsTakenIsNotDropped() {
+		Message first = entered("a", true);
+		Message second = entered("a", false);
+		this.window.letGo(first);
+		assertThat(this.window.end(first, true)).isSameAs(second);
+		assertThat(this.window.close()).isFalse();
+		assertThat(this.window.dropNext()).isNull();
+		assertThat(this.window.size()).isOne();
+	}
+
+	@Test
+	void windowIsNotGivenUpWhileAReplyIsOwedOrAfterItWasClosed() {
+		Message message = entered("a", true);
+		this.window.hold(message);
+		this.window.letGo(message);
+		this.window.depart();
+		assertThat(this.window.giveUp()).isFalse();
+		this.window.letGo(message);
+		this.window.end(message, false);
+		this.window.close();
+		assertThat(this.window.giveUp()).isFalse();
+	}
+
 	private static final class Message extends MessageWindow.Place {
 
 	}
