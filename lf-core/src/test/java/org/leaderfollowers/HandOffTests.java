@@ -785,6 +785,8 @@ class HandOffTests {
 		Engine.eventually().until(() -> running(ready).size() == 2);
 		List<Thread> threads = running(ready).stream().map((events) -> events.running.peek()).toList();
 		assertThat(threads).doesNotHaveDuplicates().contains(holder(pool, ready.get(0)));
+		// Counted after the thread was woken.
+		Engine.eventually().until(() -> sharing(pool).latest() != null);
 		PoolSnapshot.SharingSnapshot sharing = sharing(pool);
 		assertThat(sharing.threads()).isOne();
 		// The thread was a follower, and has not led.
