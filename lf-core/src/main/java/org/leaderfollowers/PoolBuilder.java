@@ -149,7 +149,7 @@ abstract sealed class PoolBuilder permits LeaderFollowersPool.Builder {
 	 * (the paper's <em>multiple leaders, multiple followers</em>).
 	 * @param handleSets from 1 to 64, and at most the minimum number of threads; then all
 	 * of them are in use. By default, one handle set is in use, and further ones unfold
-	 * as the pool keeps more processors busy: up to {@link #parallelism}, up to the
+	 * as the pool keeps more processors busy: up to {@code parallelism}, up to the
 	 * minimum number of threads, and up to 8
 	 * @return this builder
 	 */

@@ -125,8 +125,7 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 	 * How fast a long message must arrive: a message may take 30 seconds, plus one second
 	 * for each such number of bytes that have arrived. If it takes longer, the connection
 	 * is closed with {@link CloseReason#MESSAGE_TIMEOUT}. This matters only if the
-	 * {@linkplain #messageTimeout message timeout} is longer; without a message timeout,
-	 * there is no minimum rate.
+	 * message timeout is longer; without a message timeout, there is no minimum rate.
 	 * @param minReadRate bytes per second, up to a billion, or 0 for no minimum; the
 	 * default is 240
 	 * @return this builder
@@ -139,9 +138,9 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 	/**
 	 * How fast a peer must accept the output that waits for it. A peer that is slower
 	 * falls behind: when the bytes that it has accepted are worth less than the time that
-	 * has passed, and the difference is more than the {@linkplain #writeTimeout write
-	 * timeout}, the connection is closed with {@link CloseReason#WRITE_TIMEOUT}. Without
-	 * a write timeout, there is no minimum rate.
+	 * has passed, and the difference is more than the write timeout, the connection is
+	 * closed with {@link CloseReason#WRITE_TIMEOUT}. Without a write timeout, there is no
+	 * minimum rate.
 	 * @param minWriteRate bytes per second, up to a billion, or 0 for no minimum; the
 	 * default is 240
 	 * @return this builder
@@ -188,7 +187,7 @@ abstract class TcpBuilder<B extends TcpBuilder<B>> {
 	/**
 	 * The size of the system's buffer for bytes that the peer has not acknowledged yet
 	 * ({@code SO_SNDBUF}), for each connection. Bytes beyond it wait in the engine, see
-	 * {@link #maxOutboundSize}.
+	 * {@code maxOutboundSize}.
 	 * @param sendBufferSize bytes, from 1024 to 1 GiB; by default the system decides, and
 	 * adapts the size. If the system grants less, a line is logged
 	 * @return this builder
