@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.nio.channels.NetworkChannel;
 import java.nio.channels.SelectableChannel;
@@ -80,6 +81,10 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 	private C openAndBind() {
 		C channel = null;
 		try {
+			if (this.requestedAddress.getAddress().isMulticastAddress()) {
+				// The system would bind it, but nothing would ever arrive.
+				throw new BindException("it is the address of a group, and a server joins no group");
+			}
 			channel = openChannel();
 			channel.configureBlocking(false);
 			bind(channel, this.requestedAddress);

@@ -578,6 +578,23 @@ class DrainTests {
 	}
 
 	@Test
+	void aServerIsNotBoundToAGroup() throws Exception {
+		InetAddress group = InetAddress.getByName("224.0.0.1");
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		List<Server> servers = List.of(TcpServer.builder(pool)
+			.address(group)
+			.framing(Framing.line())
+			.handler((connection, message) -> connection.send(message))
+			.build(), UdpServer.builder(pool).address(group).handler((peer, datagram) -> {
+			}).build());
+		for (Server server : servers) {
+			assertThatExceptionOfType(UncheckedIOException.class).isThrownBy(server::start)
+				.withCauseInstanceOf(BindException.class)
+				.withMessageContaining("could not bind /224.0.0.1:7070: it is the address of a group");
+		}
+	}
+
+	@Test
 	@EnabledOnOs(OS.LINUX)
 	void aServerWhosePoolIsClosedDoesNotStartAndLeavesNothing() {
 		LeaderFollowersPool pool = this.engine.pool(1, 1);
