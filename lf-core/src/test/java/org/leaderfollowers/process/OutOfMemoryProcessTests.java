@@ -26,7 +26,6 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.Engine;
 import org.leaderfollowers.Framing;
@@ -38,10 +37,9 @@ import org.leaderfollowers.process.ServerProcess.Baseline;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * A process uses up its heap: in a handler, while a message is decoded or encoded, or in
- * a thread of the application while other messages are handled. Afterwards each
- * connection is served or closed, new clients are served, and the process ends in good
- * order.
+ * A process uses up its heap: in a handler, or while a message is decoded or encoded.
+ * Afterwards each connection is served or closed, new clients are served, and the process
+ * ends in good order.
  */
 @Timeout(300)
 @EnabledOnOs(OS.LINUX)
@@ -51,7 +49,7 @@ class OutOfMemoryProcessTests {
 
 	private static final int ROUNDS = 5;
 
-	private static final Duration STORM = Duration.ofSeconds(10);
+	static final Duration STORM = Duration.ofSeconds(10);
 
 	private static final int GRACE_SECONDS = 20;
 
@@ -182,7 +180,7 @@ class OutOfMemoryProcessTests {
 
 	}
 
-	private static ServerProcess start(String collector) {
+	static ServerProcess start(String collector) {
 		return ServerProcess.of(Hungry.class).jvm("-XX:-UseSerialGC", "-XX:+Use" + collector).start();
 	}
 
@@ -213,34 +211,8 @@ class OutOfMemoryProcessTests {
 		}
 	}
 
-	@Tag("stress")
-	@ParameterizedTest
-	@ValueSource(strings = { "SerialGC", "G1GC" })
-	void messagesComeWhileAnotherThreadUsesUpTheHeap(String collector) throws Exception {
-		try (ServerProcess server = start(collector)) {
-			Baseline before = server.baseline();
-			server.ask("storm");
-			converseUntil(System.nanoTime() + STORM.toNanos(), server, "other");
-			assertRecovered(server, before);
-		}
-	}
-
-	/** Nothing has been used before: classes are initialised now. */
-	@Tag("stress")
-	@ParameterizedTest
-	@ValueSource(strings = { "SerialGC", "G1GC" })
-	void theFirstClientsComeWhileAnotherThreadUsesUpTheHeap(String collector) throws Exception {
-		try (ServerProcess server = start(collector)) {
-			server.ask("storm");
-			converseUntil(System.nanoTime() + STORM.toNanos(), server, "other");
-			// It ends when it cannot get one byte more, not at a certain time.
-			Engine.eventually().until(() -> (boolean) server.ask("calm"));
-			assertRecovered(server, server.baseline());
-		}
-	}
-
 	/** Many clients. When the calm begins, each is served or closed. */
-	private static void converseUntil(long end, ServerProcess server, String line) throws Exception {
+	static void converseUntil(long end, ServerProcess server, String line) throws Exception {
 		ExecutorService clients = Executors.newFixedThreadPool(PEERS);
 		try {
 			AtomicLong conversations = new AtomicLong();
@@ -292,7 +264,7 @@ class OutOfMemoryProcessTests {
 		}
 	}
 
-	private static void assertRecovered(ServerProcess server, Baseline before) throws Exception {
+	static void assertRecovered(ServerProcess server, Baseline before) throws Exception {
 		server.assertReturnedTo(before);
 		server.signal("TERM");
 		assertThat(server.process().waitFor(2 * GRACE_SECONDS, TimeUnit.SECONDS)).as(server::output).isTrue();
