@@ -1,6 +1,9 @@
 package org.leaderfollowers.spring.autoconfigure;
 
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.function.Consumer;
 
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
@@ -53,13 +56,30 @@ record ExchangeMeasurement(ObservationRegistry registry,
 			stop(observation, ex);
 			throw ex;
 		}
+		whenComplete(reply, (failure) -> stop(observation, failure));
+		return reply;
+	}
+
+	/**
+	 * Calls back at the end of an exchange. Interceptors may return futures that wrap a
+	 * failure, so the callback is told the cause.
+	 */
+	static void whenComplete(@Nullable Object reply, Consumer<@Nullable Throwable> callback) {
 		if (reply instanceof CompletableFuture<?> future) {
-			future.whenComplete((value, failure) -> stop(observation, failure));
+			future.whenComplete((value, failure) -> callback.accept(unwrap(failure)));
 		}
 		else {
-			stop(observation, null);
+			callback.accept(null);
 		}
-		return reply;
+	}
+
+	private static @Nullable Throwable unwrap(@Nullable Throwable failure) {
+		Throwable unwrapped = failure;
+		while ((unwrapped instanceof CompletionException || unwrapped instanceof ExecutionException)
+				&& unwrapped.getCause() != null) {
+			unwrapped = unwrapped.getCause();
+		}
+		return unwrapped;
 	}
 
 	private static void stop(Observation observation, @Nullable Throwable failure) {

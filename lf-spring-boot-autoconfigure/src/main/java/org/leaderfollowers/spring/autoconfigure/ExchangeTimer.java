@@ -1,6 +1,5 @@
 package org.leaderfollowers.spring.autoconfigure;
 
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -54,12 +53,7 @@ final class ExchangeTimer implements ExchangeInterceptor {
 			record(call, startNanos, ex);
 			throw ex;
 		}
-		if (reply instanceof CompletableFuture<?> future) {
-			future.whenComplete((value, failure) -> record(call, startNanos, failure));
-		}
-		else {
-			record(call, startNanos, null);
-		}
+		ExchangeMeasurement.whenComplete(reply, (failure) -> record(call, startNanos, failure));
 		return reply;
 	}
 

@@ -10,6 +10,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -39,6 +40,8 @@ import org.leaderfollowers.spring.event.ClientEvent;
 import org.leaderfollowers.spring.event.ClientStateChangedEvent;
 import org.leaderfollowers.spring.health.LeaderFollowersHealthContributor;
 import org.leaderfollowers.spring.handler.InvalidReplyException;
+import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
+import org.leaderfollowers.spring.interceptor.ExchangeInterceptor.ExchangeCall;
 import org.leaderfollowers.spring.observation.ExchangeObservationContext;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -83,6 +86,7 @@ class ClientOperationTests {
 	@Test
 	void exchangesAreTimedByOutcome() {
 		this.runner.withBean(MeterRegistry.class, SimpleMeterRegistry::new)
+			.withBean(ExchangeInterceptor.class, () -> ClientOperationTests::wrapFailures)
 			.withPropertyValues("lf.observation.mode=never")
 			.run((context) -> {
 				callInVain(context);
@@ -108,6 +112,12 @@ class ClientOperationTests {
 			});
 	}
 
+	/** A dependent future fails with an exception that wraps the failure. */
+	private static Object wrapFailures(ExchangeCall call) throws Exception {
+		Object reply = call.proceed();
+		return (reply instanceof CompletableFuture<?> future) ? future.thenApply(Function.identity()) : reply;
+	}
+
 	private static void callInVain(ApplicationContext context) {
 		awaitConnected(context, 1);
 		assertThat(context.getBean(Ledger.class).bookNumber("none")).failsWithin(Duration.ofSeconds(60))
@@ -125,24 +135,26 @@ class ClientOperationTests {
 	@Test
 	void exchangesAreObservedAsChildrenOfWhatTheCallerDoes() {
 		Observations observations = new Observations();
-		this.runner.withBean(ObservationRegistry.class, () -> {
-			ObservationRegistry registry = ObservationRegistry.create();
-			registry.observationConfig().observationHandler(observations);
-			return registry;
-		}).run((context) -> {
-			callInVain(context);
-			ObservationRegistry registry = context.getBean(ObservationRegistry.class);
-			Observation parent = Observation.start("parent", registry);
-			try (Observation.Scope scope = parent.openScope()) {
-				call(context);
-			}
-			parent.stop();
-			assertThat(observations.of("Ledger.book", "replied").getParentObservation()).isSameAs(parent);
-			assertThat(observations.of("Ledger.bookLater", "replied").getParentObservation()).isSameAs(parent);
-			assertThat(observations.of("Ledger.bookSoon", "timed_out").getRemoteServiceName()).isEqualTo("ledger");
-			assertThat(observations.of("Ledger.bookNumber", "error").getError())
-				.isExactlyInstanceOf(InvalidReplyException.class);
-		});
+		this.runner.withBean(ExchangeInterceptor.class, () -> ClientOperationTests::wrapFailures)
+			.withBean(ObservationRegistry.class, () -> {
+				ObservationRegistry registry = ObservationRegistry.create();
+				registry.observationConfig().observationHandler(observations);
+				return registry;
+			})
+			.run((context) -> {
+				callInVain(context);
+				ObservationRegistry registry = context.getBean(ObservationRegistry.class);
+				Observation parent = Observation.start("parent", registry);
+				try (Observation.Scope scope = parent.openScope()) {
+					call(context);
+				}
+				parent.stop();
+				assertThat(observations.of("Ledger.book", "replied").getParentObservation()).isSameAs(parent);
+				assertThat(observations.of("Ledger.bookLater", "replied").getParentObservation()).isSameAs(parent);
+				assertThat(observations.of("Ledger.bookSoon", "timed_out").getRemoteServiceName()).isEqualTo("ledger");
+				assertThat(observations.of("Ledger.bookNumber", "error").getError())
+					.isExactlyInstanceOf(InvalidReplyException.class);
+			});
 	}
 
 	@Test
