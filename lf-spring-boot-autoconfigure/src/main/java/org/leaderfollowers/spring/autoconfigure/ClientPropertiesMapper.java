@@ -3,7 +3,6 @@ package org.leaderfollowers.spring.autoconfigure;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.time.temporal.ChronoUnit;
 
 import org.leaderfollowers.Correlation;
 import org.leaderfollowers.LeaderFollowersPool;
@@ -12,7 +11,6 @@ import org.leaderfollowers.spring.autoconfigure.ClientProperties.Backoff;
 import org.leaderfollowers.spring.autoconfigure.ClientProperties.Heartbeat;
 
 import org.springframework.beans.factory.ListableBeanFactory;
-import org.springframework.boot.convert.DurationStyle;
 
 /**
  * Maps the properties of a client to its builder.
@@ -47,7 +45,7 @@ record ClientPropertiesMapper(ConfiguredProperties<ClientProperties> properties,
 		this.properties.set("backoff.min", backoff.min(), (min) -> builder.backoff(min, min), "be at least 1ms");
 		this.properties.set("backoff.max", backoff.max(), (max) -> builder.backoff(backoff.min(), max),
 				"not be less than '%s', which is %s".formatted(this.properties.key("backoff.min"),
-						DurationStyle.SIMPLE.print(backoff.min(), ChronoUnit.MILLIS)));
+						ConfiguredProperties.text(backoff.min())));
 		heartbeat(client.heartbeat(), builder);
 		if (client.idempotent()) {
 			builder.idempotent((request) -> true);

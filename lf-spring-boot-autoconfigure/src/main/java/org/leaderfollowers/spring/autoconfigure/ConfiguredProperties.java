@@ -1,5 +1,7 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,6 +20,7 @@ import org.springframework.boot.context.properties.source.ConfigurationPropertyS
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.context.properties.source.IterableConfigurationPropertySource;
 import org.springframework.boot.context.properties.source.MutuallyExclusiveConfigurationPropertiesException;
+import org.springframework.boot.convert.DurationStyle;
 import org.springframework.core.env.Environment;
 import org.springframework.util.unit.DataSize;
 
@@ -81,6 +84,17 @@ record ConfiguredProperties<P>(String prefix, P values) {
 			}
 		}
 		return List.copyOf(names);
+	}
+
+	/** Writes a duration as users do, unless it has no exact text of this form. */
+	static String text(Duration duration) {
+		try {
+			String text = DurationStyle.SIMPLE.print(duration, ChronoUnit.MILLIS);
+			return duration.equals(DurationStyle.SIMPLE.parse(text)) ? text : duration.toString();
+		}
+		catch (ArithmeticException ex) {
+			return duration.toString();
+		}
 	}
 
 	String key(String property) {

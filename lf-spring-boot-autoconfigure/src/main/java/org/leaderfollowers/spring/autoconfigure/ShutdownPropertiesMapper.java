@@ -1,12 +1,10 @@
 package org.leaderfollowers.spring.autoconfigure;
 
 import java.time.Duration;
-import java.time.temporal.ChronoUnit;
 
 import org.leaderfollowers.spring.autoconfigure.LfProperties.Shutdown;
 
 import org.springframework.boot.context.properties.bind.Binder;
-import org.springframework.boot.convert.DurationStyle;
 import org.springframework.core.env.Environment;
 
 /**
@@ -29,7 +27,7 @@ final class ShutdownPropertiesMapper {
 		if (delay.compareTo(timeout) >= 0 && !delay.isZero()) {
 			throw properties.invalid("delay", delay,
 					"Must be less than '%s', which is %s: no phase of the shutdown takes longer."
-						.formatted(PHASE_TIMEOUT, DurationStyle.SIMPLE.print(timeout, ChronoUnit.MILLIS)));
+						.formatted(PHASE_TIMEOUT, ConfiguredProperties.text(timeout)));
 		}
 		return delay;
 	}

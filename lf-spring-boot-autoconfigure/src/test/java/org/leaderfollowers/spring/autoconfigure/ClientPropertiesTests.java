@@ -174,6 +174,15 @@ class ClientPropertiesTests {
 				"A value is required: 'in-order' if replies come in the order of the requests");
 	}
 
+	@ParameterizedTest
+	@CsvSource({ "1500us, PT0.0015S", "106751991168d, PT2562047788032H" })
+	void aBackoffThatIsNoNumberOfMillisecondsIsShown(String min, String shown, CapturedOutput output) {
+		FailingApplication.run(Nothing.class, ADDRESS, IN_ORDER, "lf.clients.ledger.backoff.min=" + min,
+				"lf.clients.ledger.backoff.max=1ms");
+		assertThat(output).contains("configuration property 'lf.clients.ledger.backoff.max'",
+				"Must not be less than 'lf.clients.ledger.backoff.min', which is %s.".formatted(shown));
+	}
+
 	/** It would keep a processor and the network busy. */
 	@Test
 	void heartbeatsAreAtLeastAMillisecondApart(CapturedOutput output) {
