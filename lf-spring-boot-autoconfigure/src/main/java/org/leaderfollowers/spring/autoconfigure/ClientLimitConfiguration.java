@@ -73,7 +73,7 @@ class ClientLimitConfiguration {
 		put(server, values, Limit.BYTES_PER_SECOND, (bytes != null) ? bytes.toBytes() : null);
 		put(server, values, Limit.FAILED_LOGINS_PER_MINUTE, perClient.failedLoginsPerMinute());
 		if (values.isEmpty()) {
-			throw server.invalid("per-client", perClient, "Has no effect without a limit. Set one, for example '%s'."
+			throw server.missing("per-client", "Has no effect without a limit. Set one, for example '%s'."
 				.formatted(server.key("per-client.messages-per-second")));
 		}
 		return new ClientLimits(values, perClient.action());
@@ -81,7 +81,7 @@ class ClientLimitConfiguration {
 
 	private static void checkLibrary(ConfiguredProperties<Server> server, @Nullable ClassLoader classLoader) {
 		if (!ClassUtils.isPresent(LIBRARY, classLoader)) {
-			throw server.invalid("per-client", server.values().perClient(),
+			throw server.missing("per-client",
 					"Limits for each client need the library com.bucket4j:bucket4j_jdk17-core, which is missing. "
 							+ "Add it to the dependencies; 'lf-spring-boot-starter' has it.");
 		}

@@ -569,7 +569,7 @@ class ClientLimitTests {
 			.withClassLoader(new FilteredClassLoader("io.github.bucket4j"))
 			.withPropertyValues("lf.server.per-client.max-connections=1")
 			.run((context) -> assertThat(context).getFailure()
-				.hasStackTraceContaining("Property lf.server.per-client")
+				.hasStackTraceContaining("Property lf.server.per-client with value '' is invalid")
 				.hasStackTraceContaining("com.bucket4j:bucket4j_jdk17-core, which is missing"));
 		this.runner.withUserConfiguration(Echo.class)
 			.withClassLoader(new FilteredClassLoader("io.github.bucket4j"))
@@ -580,7 +580,7 @@ class ClientLimitTests {
 	@CsvSource(delimiter = '|', value = { "max-connections=0 | max-connections | Must be from 1 to 1000000000.",
 			"messages-per-second=-1 | messages-per-second | Must be from 1 to 1000000000.",
 			"bytes-per-second=1GB | bytes-per-second | Must be from 1 to 1000000000.",
-			"action=close | lf.server.per-client | Has no effect without a limit.",
+			"action=close | lf.server.per-client with value '' | Has no effect without a limit.",
 			"max-connections=1;max-clients=0 | max-clients | Must be from 1 to 10000000.",
 			"max-connections=1;ipv4-prefix-length=33 | ipv4-prefix-length | Must be from 8 to 32.",
 			"max-connections=1;ipv6-prefix-length=15 | ipv6-prefix-length | Must be from 16 to 128.",
