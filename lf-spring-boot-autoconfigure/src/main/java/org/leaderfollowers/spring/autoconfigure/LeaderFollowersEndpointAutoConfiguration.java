@@ -47,6 +47,13 @@ import org.springframework.util.StringUtils;
 @EnableConfigurationProperties(LeaderFollowersEndpointAutoConfiguration.ConnectionsEndpointProperties.class)
 public final class LeaderFollowersEndpointAutoConfiguration {
 
+	private final WireLog.Options wireLogLimits;
+
+	/** Checks the limits even if no endpoint can use them yet. */
+	LeaderFollowersEndpointAutoConfiguration(LfProperties properties) {
+		this.wireLogLimits = wireLogLimits(properties.logging().wire());
+	}
+
 	@Bean
 	@ConditionalOnMissingBean
 	@ConditionalOnAvailableEndpoint
@@ -111,9 +118,9 @@ public final class LeaderFollowersEndpointAutoConfiguration {
 	@ConditionalOnMissingBean
 	@ConditionalOnAvailableEndpoint
 	ConnectionsEndpoint leaderFollowersConnectionsEndpoint(LeaderFollowersServers servers,
-			ConnectionsEndpointProperties properties, LfProperties lfProperties, ApplicationEventPublisher publisher) {
+			ConnectionsEndpointProperties properties, ApplicationEventPublisher publisher) {
 		return new ConnectionsEndpoint(servers, properties.showRemoteAddresses(), properties.roles(),
-				wireLogLimits(lfProperties.logging().wire()), publisher);
+				this.wireLogLimits, publisher);
 	}
 
 	private static WireLog.Options wireLogLimits(WireLogging wire) {

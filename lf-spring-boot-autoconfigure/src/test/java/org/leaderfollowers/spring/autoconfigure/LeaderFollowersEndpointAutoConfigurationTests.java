@@ -159,13 +159,14 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 	@ParameterizedTest
 	@CsvSource(delimiter = '|', textBlock = """
 			max-duration     | 0s    | Must be more than 0.
+			max-duration     | -1s   | Must be more than 0.
 			max-segment-size | 17KB  | Must be from 1 to 16384 bytes.
+			max-segment-size | -1B   | Must be from 1 to 16384 bytes.
 			max-size         | 0B    | Must be at least 1 byte.
+			max-size         | -1B   | Must be at least 1 byte.
 			""")
-	void limitsOfWireLogsAreChecked(String property, String value, String reason) {
-		this.contextRunner
-			.withPropertyValues("management.endpoints.web.exposure.include=lfconnections",
-					"lf.logging.wire." + property + "=" + value)
+	void limitsOfWireLogsAreCheckedEvenIfNoEndpointIsExposed(String property, String value, String reason) {
+		this.contextRunner.withPropertyValues("lf.logging.wire." + property + "=" + value)
 			.run((context) -> assertThat(context).getFailure()
 				.hasStackTraceContaining("Property lf.logging.wire." + property)
 				.hasStackTraceContaining(reason));
