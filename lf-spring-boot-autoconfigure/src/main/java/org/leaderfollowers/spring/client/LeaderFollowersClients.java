@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -164,7 +165,7 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 		if (this.clients == null) {
 			return;
 		}
-		long end = System.nanoTime() + this.grace.toNanos();
+		long end = System.nanoTime() + TimeUnit.NANOSECONDS.convert(this.grace);
 		for (TcpClient client : this) {
 			if (isServing(client)) {
 				if (!client.close(Duration.ofNanos(Math.max(0, end - System.nanoTime())))) {

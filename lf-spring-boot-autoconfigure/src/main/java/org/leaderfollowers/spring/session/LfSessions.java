@@ -90,7 +90,7 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 		this.router = new SessionRouter(this.bindings, directory, this.counters);
 		this.conversion = conversion;
 		this.servers = servers;
-		this.timeout = options.timeout();
+		this.timeout = Duration.ofNanos(SessionRouter.nanos(options.timeout()));
 	}
 
 	/** Joins the other nodes. */
@@ -318,7 +318,7 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 
 	private <T> CompletableFuture<T> exchangeAsync(String name, Object request, ResolvableType type, Duration timeout) {
 		Assert.isTrue(!timeout.isNegative() && !timeout.isZero(), "'timeout' must be more than 0");
-		long deadline = System.nanoTime() + timeout.toNanos();
+		long deadline = System.nanoTime() + SessionRouter.nanos(timeout);
 		return SessionRouter.within(timeout,
 				this.router.route(name,
 						(connection) -> connection

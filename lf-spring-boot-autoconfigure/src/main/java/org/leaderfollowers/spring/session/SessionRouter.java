@@ -104,6 +104,11 @@ final class SessionRouter {
 		return (failure instanceof CompletionException && failure.getCause() != null) ? failure.getCause() : failure;
 	}
 
+	/** A time in nanoseconds, shortened to almost 300 years if it is longer. */
+	static long nanos(Duration duration) {
+		return TimeUnit.NANOSECONDS.convert(duration);
+	}
+
 	/** The time until a deadline by {@link System#nanoTime()}. */
 	static Duration left(long deadline) {
 		long left = deadline - System.nanoTime();
@@ -123,7 +128,7 @@ final class SessionRouter {
 
 	/** Limits the time of an exchange, of which finding the client is a part. */
 	static <R> CompletableFuture<R> within(Duration timeout, CompletableFuture<R> exchange) {
-		return exchange.orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS).exceptionally((failure) -> {
+		return exchange.orTimeout(nanos(timeout), TimeUnit.NANOSECONDS).exceptionally((failure) -> {
 			Throwable cause = unwrap(failure);
 			throw new CompletionException((cause instanceof TimeoutException)
 					? new ExchangeTimeoutException("No reply came within %s".formatted(timeout), cause) : cause);

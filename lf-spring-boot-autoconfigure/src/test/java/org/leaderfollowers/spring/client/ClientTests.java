@@ -118,7 +118,8 @@ class ClientTests {
 
 	@Test
 	void aContextThatIsStartedAgainStartsItsClientsAgain() {
-		this.runner.run((context) -> {
+		// A time that is longer than nanoseconds can tell.
+		this.runner.withPropertyValues("spring.lifecycle.timeout-per-shutdown-phase=400000d").run((context) -> {
 			TcpClient client = context.getBean(TcpClient.class);
 			assertThat(ask(client, "one")).isEqualTo("one!");
 			context.getSourceApplicationContext().stop();

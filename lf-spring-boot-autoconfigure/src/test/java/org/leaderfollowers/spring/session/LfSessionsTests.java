@@ -15,6 +15,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ConnectionClosedException;
@@ -107,6 +109,19 @@ class LfSessionsTests {
 		});
 	}
 
+	@ParameterizedTest
+	@ValueSource(strings = { "400000d", "PT9223372036854775807S" })
+	void aTimeoutMayBeLongerThanNanosecondsCanTell(String timeout) {
+		this.runner.withPropertyValues("lf.sessions.timeout=" + timeout).run((context) -> {
+			LfSessions sessions = context.getBean(LfSessions.class);
+			try (LineClient device = device(context, "4711")) {
+				assertThat(sessions.send("4711", "x")).isEqualTo(Delivery.SENT);
+				assertThat(device.read()).isEqualTo("x");
+				assertThat(sessions.broadcast("y").sent()).isEqualTo(1);
+			}
+		});
+	}
+
 	@Test
 	void aRequestIsAnsweredInTheTypeThatIsAskedFor() {
 		this.runner.run((context) -> {
@@ -144,6 +159,8 @@ class LfSessionsTests {
 			assertThatExceptionOfType(ExchangeRejectedException.class)
 				.isThrownBy(() -> sessions.exchange("4711", "?", String.class, TIMEOUT))
 				.withMessageContaining("No client has logged in as '4711'");
+			assertThatExceptionOfType(ExchangeRejectedException.class)
+				.isThrownBy(() -> sessions.exchange("4711", "?", String.class, Duration.ofSeconds(Long.MAX_VALUE)));
 			assertThatIllegalArgumentException()
 				.isThrownBy(() -> sessions.exchangeAsync("4711", "?", String.class, Duration.ZERO));
 			try (LineClient device = device(context, "4711")) {
