@@ -31,6 +31,7 @@ import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
+import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.actuate.endpoint.Show;
 import org.springframework.boot.json.JsonParserFactory;
 import org.springframework.context.annotation.Bean;
@@ -150,6 +151,40 @@ class ConnectionsEndpointTests {
 			.extracting(ConnectionsEndpoint.ConnectionDescriptor::id)
 			.as("equal ones by their names")
 			.containsExactly(9L, 1L, 2L, 3L, 4L, 5L, 0L);
+	}
+
+	@Test
+	void everyFigureIsShownAsWhatItIs() {
+		Duration age = Duration.ofSeconds(2);
+		Duration idle = Duration.ofSeconds(3);
+		ConnectionSnapshot.State state = ConnectionSnapshot.State.SUSPENDED;
+		assertThat(ConnectionsEndpoint.ConnectionDescriptor.of(new ConnectionSnapshot(1, "meter", "a", state,
+				new InetSocketAddress("::1", 10), age, idle, 4, 5, 6, 7, 8, 9, "pool"), true))
+			.isEqualTo(new ConnectionsEndpoint.ConnectionDescriptor(1, "meter", "a", state, "[0:0:0:0:0:0:0:1]:10", age,
+					idle, 4, 5, 6, 7, 8, 9, "pool"));
+		TcpServer server = mock(TcpServer.class);
+		given(server.name()).willReturn("a");
+		assertThat(ConnectionsEndpoint.WireLogDescriptor.of(server,
+				new WireLog.Snapshot(new WireLog.Options(1, age, true, 1, 1), Instant.EPOCH, 3, 4)))
+			.isEqualTo(new ConnectionsEndpoint.WireLogDescriptor("a", 1L, Instant.EPOCH, true, 3, 4));
+	}
+
+	@Test
+	void addressesAreShownToARole() {
+		TcpServer server = mock(TcpServer.class, new DistinctAnswers());
+		given(server.name()).willReturn("a");
+		given(server.connections()).willAnswer((call) -> Stream.of(snapshot("a", 1)));
+		ConnectionsEndpoint endpoint = new ConnectionsEndpoint(
+				LeaderFollowersServers.builder().bean("server", server).build(), Show.WHEN_AUTHORIZED,
+				Set.of("OPERATOR"), new WireLog.Options(0, Duration.ofMinutes(1), false, 1, 1), (event) -> {
+				});
+		SecurityContext caller = mock(SecurityContext.class);
+		given(caller.getPrincipal()).willReturn(() -> "ada");
+		assertThat(endpoint.connections(caller, null, null, null, null, null).connections().get(0).remoteAddress())
+			.isNull();
+		given(caller.isUserInRole("OPERATOR")).willReturn(true);
+		assertThat(endpoint.connections(caller, null, null, null, null, null).connections().get(0).remoteAddress())
+			.isEqualTo("0.0.0.0:0");
 	}
 
 	/** One figure, which the number of the connection chooses, is greater than 0. */
@@ -334,6 +369,10 @@ class ConnectionsEndpointTests {
 		assertThat(response.statusCode()).isEqualTo(400);
 		assertThat(response.body())
 			.isEqualTo("{\"reason\":\"The server has no connections, since its transport is UDP\"}");
+		response = application.post("/actuator/leaderfollowers/default/datagrams",
+				"{\"action\":\"evacuate\",\"rate\":\"1/s\"}");
+		assertThat(response.statusCode()).isEqualTo(400);
+		assertThat(response.body()).contains("The server has no connections");
 		assertThat(application.delete("/actuator/leaderfollowers/default/x/1").statusCode()).isEqualTo(404);
 		assertThat(application.delete("/actuator/leaderfollowers/x/default/1").statusCode()).isEqualTo(404);
 		assertThat(page("")).containsEntry("total", 5);

@@ -131,6 +131,16 @@ class HandOffsEndpointTests {
 	}
 
 	@Test
+	void everyDetailOfAHandOffIsShownAsWhatItIs() {
+		Duration vacancy = Duration.ofNanos(2);
+		assertThat(HandOffsEndpoint.HandOffDescriptor.of("pool",
+				new HandOff(1, Instant.EPOCH, "set", "from", "to", PromotionKind.EAGER, vacancy, "server", "handle",
+						"handler")))
+			.isEqualTo(new HandOffsEndpoint.HandOffDescriptor("pool", 1, Instant.EPOCH, "set", "from", "to",
+					PromotionKind.EAGER, vacancy, "server", "handle", "handler"));
+	}
+
+	@Test
 	void auditTellsWhoForgetsHandOffs() throws Exception {
 		awaitHandOffs(1);
 		SecurityContext caller = mock(SecurityContext.class);

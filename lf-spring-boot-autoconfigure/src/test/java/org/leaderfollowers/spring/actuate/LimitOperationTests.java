@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.actuate;
 
 import java.net.http.HttpResponse;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
@@ -87,6 +88,34 @@ class LimitOperationTests {
 	}
 
 	@Test
+	void everyLimitCanBeChangedAloneAndRemoved() throws Exception {
+		try (OperatedApplication application = OperatedApplication.run("--lf.server.per-client.max-connections=100")) {
+			for (int i = 0; i < 2; i++) {
+				assertThat(limit(application, "maxConnections", "7")).contains("\"max-connections\":7");
+				assertThat(limit(application, "connectionsPerSecond", "8")).contains("\"connections-per-second\":8");
+				assertThat(limit(application, "messagesPerSecond", "9")).contains("\"messages-per-second\":9");
+				assertThat(limit(application, "bytesPerSecond", "10")).contains("\"bytes-per-second\":10");
+				assertThat(limit(application, "failedLoginsPerMinute", "11"))
+					.contains("\"failed-logins-per-minute\":11");
+				assertThat(limit(application, "limitAction", "refuse")).contains("\"action\":\"REFUSE\"");
+				assertThat(application.events().audit()).as("no change the second time").hasSize(6);
+			}
+			for (String each : List.of("connectionsPerSecond", "messagesPerSecond", "bytesPerSecond",
+					"failedLoginsPerMinute")) {
+				limit(application, each, " None ");
+			}
+			assertThat(application.get(SERVER).body()).contains("{\"limits\":{\"max-connections\":7},");
+		}
+	}
+
+	private static String limit(OperatedApplication application, String name, String value) throws Exception {
+		HttpResponse<String> response = application.post(SERVER,
+				"{\"action\":\"limit\",\"%s\":\"%s\"}".formatted(name, value));
+		assertThat(response.statusCode()).as(response.body()).isEqualTo(200);
+		return response.body();
+	}
+
+	@Test
 	void aServerForDatagramsHasNoLimitsOfConnections() throws Exception {
 		try (OperatedApplication application = OperatedApplication.run("--lf.server.transport=udp",
 				"--lf.server.per-client.messages-per-second=100")) {
@@ -109,6 +138,7 @@ class LimitOperationTests {
 			assertThat(client.ask("too much")).isEqualTo("too much");
 			assertThat(application.get(SERVER).body())
 				.contains("\"offenders\":[{\"limit\":\"bytes-per-second\",\"count\":1,");
+			assertThat(limit(application, "messagesPerSecond", "50")).contains("\"offenders\":[{\"limit\":");
 		}
 	}
 

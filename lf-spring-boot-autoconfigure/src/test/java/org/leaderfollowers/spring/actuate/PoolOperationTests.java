@@ -103,6 +103,17 @@ class PoolOperationTests {
 	}
 
 	@Test
+	void theMinimumAloneChangesUpToTheMaximum() throws Exception {
+		try (OperatedApplication application = OperatedApplication.run("--lf.pool.threads.max=5")) {
+			assertThat(application.post(POOL, "{\"minThreads\":5}").statusCode()).isEqualTo(200);
+			assertThat(application.pool().snapshot().minThreads()).isEqualTo(5);
+			assertThat(application.events().audit()).singleElement()
+				.satisfies((event) -> assertThat(event.getData()).isEqualTo(Map.of("pool", "default", "before",
+						Map.of("minThreads", 4), "after", Map.of("minThreads", 5))));
+		}
+	}
+
+	@Test
 	void whoIsToldOfAChangeMayWaitForThreadsOfThePool() {
 		try (OperatedApplication application = OperatedApplication.run()) {
 			LeaderFollowersPool pool = application.pool();

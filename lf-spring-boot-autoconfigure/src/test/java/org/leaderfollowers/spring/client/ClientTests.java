@@ -3,19 +3,26 @@ package org.leaderfollowers.spring.client;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.ClientSnapshot.Outcome;
 import org.leaderfollowers.ClientSnapshot.State;
+import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.Correlation;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.TcpClient;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.Exchange;
@@ -24,18 +31,29 @@ import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
+import org.leaderfollowers.spring.event.ClientConnectedEvent;
+import org.leaderfollowers.spring.event.ClientDisconnectedEvent;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ApplicationEvent;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.mockito.BDDMockito.then;
+import static org.mockito.BDDMockito.willAnswer;
+import static org.mockito.BDDMockito.willThrow;
+import static org.mockito.Mockito.mock;
 
 /** The clients of an application context, and how long they live. */
+@ExtendWith(OutputCaptureExtension.class)
 class ClientTests {
 
 	private final BlockingQueue<String> gate = new LinkedBlockingQueue<>();
@@ -104,6 +122,81 @@ class ClientTests {
 			assertThat(own.snapshot().addresses().get(0).address()).contains("localhost");
 			assertThat(own.snapshot().state()).isEqualTo(State.RUNNING);
 		});
+	}
+
+	@Test
+	void aBeanThatIsStartedAlreadyIsNotStartedAgain(CapturedOutput output) {
+		this.runner.withUserConfiguration(Started.class)
+			.run((context) -> assertThat(context.getBean("own", TcpClient.class).snapshot().state())
+				.isEqualTo(State.RUNNING));
+		assertThat(output).doesNotContain("Client 'ledger' connects");
+	}
+
+	@Test
+	void aClientIsClosedWhenItHasItsReplies(CapturedOutput output) {
+		this.runner.run((context) -> {
+			TcpClient client = context.getBean(TcpClient.class);
+			assertThat(output)
+				.containsOnlyOnce("Client 'ledger' connects to %s (pool 'default')".formatted(this.peer.address()));
+			CompletableFuture<ByteBuffer> reply = askToWait(client);
+			Thread stopping = new Thread(context.getSourceApplicationContext()::stop);
+			stopping.start();
+			Awaitility.await().until(() -> client.snapshot().state() != State.RUNNING);
+			this.gate.add("go");
+			assertThat(reply).succeedsWithin(Duration.ofSeconds(60));
+			stopping.join();
+			assertThat(client.snapshot().state()).isEqualTo(State.CLOSED);
+		});
+		assertThat(output).doesNotContain("was closed before");
+	}
+
+	private CompletableFuture<ByteBuffer> askToWait(TcpClient client) {
+		Awaitility.await().until(() -> client.snapshot().connected() == 1);
+		CompletableFuture<ByteBuffer> reply = client.exchangeAsync(StandardCharsets.UTF_8.encode("wait"));
+		Awaitility.await().until(() -> this.peer.received.contains("wait"));
+		return reply;
+	}
+
+	@Test
+	void aClientThatDoesNotGetItsRepliesIsClosedInTime(CapturedOutput output) {
+		this.runner.withPropertyValues("spring.lifecycle.timeout-per-shutdown-phase=1ms").run((context) -> {
+			TcpClient client = context.getBean(TcpClient.class);
+			askToWait(client);
+			context.getSourceApplicationContext().stop();
+			assertThat(client.snapshot().state()).isEqualTo(State.CLOSED);
+			assertThat(output).containsOnlyOnce("Client 'ledger' was closed before it got all replies");
+			this.gate.add("go");
+		});
+	}
+
+	@Test
+	void theEventsOfAConnectionFollowItsHandler() throws Exception {
+		MessageHandler handler = mock(MessageHandler.class);
+		Connection connection = mock(Connection.class);
+		List<ApplicationEvent> events = new ArrayList<>();
+		ClientHandler publishing = new ClientHandler(() -> handler, events::add);
+		publishing.prepare(mock(TcpClient.class));
+		willAnswer((call) -> {
+			assertThat(events).isEmpty();
+			return null;
+		}).given(handler).onOpen(connection);
+		willThrow(IllegalStateException.class).given(handler).onClose(connection, CloseReason.PEER);
+		ByteBuffer message = ByteBuffer.allocate(0);
+		Throwable failure = new IllegalStateException();
+		publishing.onOpen(connection);
+		publishing.onWritable(connection);
+		publishing.onIdle(connection, EventType.READ);
+		publishing.onDrain(connection);
+		publishing.onError(connection, failure);
+		publishing.onError(connection, message, failure);
+		assertThatIllegalStateException().isThrownBy(() -> publishing.onClose(connection, CloseReason.PEER));
+		then(handler).should().onWritable(connection);
+		then(handler).should().onIdle(connection, EventType.READ);
+		then(handler).should().onDrain(connection);
+		then(handler).should().onError(connection, failure);
+		then(handler).should().onError(connection, message, failure);
+		assertThat(events).hasExactlyElementsOfTypes(ClientConnectedEvent.class, ClientDisconnectedEvent.class);
+		assertThat(((ClientDisconnectedEvent) events.get(1)).getReason()).isEqualTo(CloseReason.PEER);
 	}
 
 	@Test
@@ -208,6 +301,19 @@ class ClientTests {
 				.correlation(Correlation.inOrder())
 				.backoff(Duration.ofSeconds(1), Duration.ofSeconds(1))
 				.build();
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Started extends Own {
+
+		@Bean
+		@Override
+		TcpClient own(LeaderFollowersPools pools) {
+			TcpClient client = super.own(pools);
+			client.start();
+			return client;
 		}
 
 	}

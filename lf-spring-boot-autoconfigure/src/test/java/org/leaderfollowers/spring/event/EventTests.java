@@ -83,6 +83,15 @@ class EventTests {
 	}
 
 	@Test
+	void aPauseIsPublishedWhenItHasBegun() {
+		this.contextRunner.withBean(PauseListener.class).run((context) -> {
+			context.getBean(LeaderFollowersServers.class).pause("default");
+			context.getBean(LeaderFollowersServers.class).resume("default");
+			assertThat(this.heard).containsExactly("paused true", "paused false");
+		});
+	}
+
+	@Test
 	void lifeOfAConnectionIsPublished() {
 		this.contextRunner.withBean(ConnectionListener.class).run((context) -> {
 			try (LineClient client = client(context)) {
@@ -335,6 +344,21 @@ class EventTests {
 		@EventListener
 		void on(ServerEvent event) {
 			this.heard.add(event.toString());
+		}
+
+	}
+
+	static class PauseListener {
+
+		private final Queue<String> heard;
+
+		PauseListener(Queue<String> heard) {
+			this.heard = heard;
+		}
+
+		@EventListener({ ServerPausedEvent.class, ServerResumedEvent.class })
+		void on(ServerEvent event) {
+			this.heard.add("paused " + event.getServer().isPaused());
 		}
 
 	}

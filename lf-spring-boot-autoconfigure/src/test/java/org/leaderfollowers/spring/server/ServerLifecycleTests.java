@@ -37,6 +37,7 @@ import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationListener;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.SmartLifecycle;
@@ -349,6 +350,13 @@ class ServerLifecycleTests {
 					"Server 'default' could not be started: no network interface of this machine has the address 192.0.2.1.")
 			.contains(
 					"Set the property 'lf.server.address' to an address of this machine, or remove it to listen on all of them.");
+	}
+
+	@Test
+	void aContextThatDoesNotTellItsListenersMayHaveOne() {
+		EventPublication events = new EventPublication(mock(ApplicationContext.class));
+		events.listenersAreKnown();
+		assertThat(events.supports("default")).isTrue();
 	}
 
 	@Test

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
 import org.junit.jupiter.api.BeforeEach;
@@ -102,6 +103,20 @@ class SessionBindingsTests {
 		assertThat(this.bindings.held()).isEmpty();
 		assertThat(this.counters.open()).isZero();
 		then(this.directory).should().release(entry);
+		assertThat(this.events).hasExactlyElementsOfTypes(SessionOpenedEvent.class, SessionClosedEvent.class);
+	}
+
+	@Test
+	void theEndOfASessionIsPublishedAfterItsBeginning() {
+		AtomicReference<SessionBindings> bindings = new AtomicReference<>();
+		bindings.set(new SessionBindings(this.directory,
+				new SessionOptions(5, 10, Duration.ofMinutes(1), Duration.ofSeconds(1)), (event) -> {
+					if (event instanceof SessionOpenedEvent) {
+						bindings.get().unbind(this.connection);
+					}
+					this.events.add(event);
+				}, this.counters, (server) -> StandardCharsets.UTF_8));
+		bindings.get().bind(this.connection, "a");
 		assertThat(this.events).hasExactlyElementsOfTypes(SessionOpenedEvent.class, SessionClosedEvent.class);
 	}
 
