@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 import ch.qos.logback.classic.Level;
@@ -13,6 +14,7 @@ import com.sun.management.ThreadMXBean;
 import io.micrometer.common.KeyValues;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.MockClock;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.composite.CompositeMeterRegistry;
@@ -22,6 +24,7 @@ import io.micrometer.core.instrument.distribution.CountAtBucket;
 import io.micrometer.core.instrument.distribution.DistributionStatisticConfig;
 import io.micrometer.core.instrument.distribution.pause.PauseDetector;
 import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
+import io.micrometer.core.instrument.simple.SimpleConfig;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.observation.GlobalObservationConvention;
 import io.micrometer.observation.Observation;
@@ -29,6 +32,8 @@ import io.micrometer.observation.ObservationFilter;
 import io.micrometer.observation.ObservationHandler;
 import io.micrometer.observation.ObservationPredicate;
 import io.micrometer.observation.ObservationRegistry;
+import io.micrometer.observation.tck.TestObservationRegistry;
+import io.micrometer.observation.tck.TestObservationRegistryAssert;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -39,9 +44,12 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
+import org.leaderfollowers.spring.interceptor.ExchangeInterceptor.ExchangeCall;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
+import org.leaderfollowers.spring.observation.DefaultExchangeObservationConvention;
 import org.leaderfollowers.spring.observation.DefaultMessageObservationConvention;
+import org.leaderfollowers.spring.observation.ExchangeObservationConvention;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.slf4j.LoggerFactory;
@@ -64,6 +72,8 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Primary;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests for {@link MessageMeasurement}: messages are timed if an observation would only
@@ -324,6 +334,59 @@ class MessageMeasurementTests {
 		});
 		assertThat(output).containsOnlyOnce("Messages cannot be timed");
 		assertThat(output.getAll().lines()).noneMatch((line) -> line.contains("closed") && line.contains("no disk"));
+	}
+
+	@Test
+	void exchangeIsTimedByTheClockOfTheRegistry() throws Exception {
+		MockClock clock = new MockClock();
+		MeterRegistry registry = new SimpleMeterRegistry(SimpleConfig.DEFAULT, clock);
+		ExchangeCall call = call(() -> clock.add(5, TimeUnit.MILLISECONDS));
+		new ExchangeTimer(registry, KeyValues.of("region", "north")).aroundExchange(call);
+		Timer timer = registry.get("lf.client.exchanges").tag("region", "north").timer();
+		assertThat(timer.totalTime(TimeUnit.MILLISECONDS)).isEqualTo(5);
+	}
+
+	@Test
+	void registryThatFailsChangesNothingAboutTheExchanges(CapturedOutput output) throws Exception {
+		MeterRegistry registry = new SimpleMeterRegistry();
+		registry.config().meterFilter(MeterFilter.replaceTagValues("client", (value) -> {
+			throw new IllegalStateException("on purpose");
+		}));
+		ExchangeTimer timer = new ExchangeTimer(registry, KeyValues.empty());
+		for (int i = 0; i < 2; i++) {
+			assertThat(timer.aroundExchange(call(() -> 0))).isEqualTo("reply");
+		}
+		assertThat(output).containsOnlyOnce("Exchanges cannot be timed; this is logged once");
+	}
+
+	@Test
+	void conventionForExchangesIsFollowed() throws Exception {
+		TestObservationRegistry registry = TestObservationRegistry.create();
+		ExchangeObservationConvention convention = new DefaultExchangeObservationConvention() {
+
+			@Override
+			public String getName() {
+				return "my.exchanges";
+			}
+
+		};
+		new ExchangeMeasurement(registry, convention).aroundExchange(call(() -> 0));
+		TestObservationRegistryAssert.assertThat(registry)
+			.hasSingleObservationThat()
+			.hasNameEqualTo("my.exchanges")
+			.hasBeenStopped();
+	}
+
+	private static ExchangeCall call(Supplier<Object> meanwhile) throws Exception {
+		ExchangeCall call = mock(ExchangeCall.class);
+		given(call.client()).willReturn("ledger");
+		given(call.method()).willReturn(Runnable.class.getMethod("run"));
+		given(call.request()).willReturn("request");
+		given(call.proceed()).will((invocation) -> {
+			meanwhile.get();
+			return "reply";
+		});
+		return call;
 	}
 
 	@Test
