@@ -4,6 +4,9 @@ import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -360,6 +363,19 @@ class MessageMeasurementTests {
 	}
 
 	@Test
+	void failuresOfExchangesAreTimedByTheirCauseIfTheyHaveOne() throws Exception {
+		MeterRegistry registry = new SimpleMeterRegistry();
+		ExchangeCall call = call(() -> 0);
+		given(call.proceed()).willReturn(
+				CompletableFuture.failedFuture(new ExecutionException(new IllegalStateException())),
+				CompletableFuture.failedFuture(new CompletionException("without a cause", null)));
+		for (String error : new String[] { "IllegalStateException", "CompletionException" }) {
+			new ExchangeTimer(registry, KeyValues.empty()).aroundExchange(call);
+			assertThat(registry.get("lf.client.exchanges").tag("error", error).timer().count()).isEqualTo(1);
+		}
+	}
+
+	@Test
 	void conventionForExchangesIsFollowed() throws Exception {
 		TestObservationRegistry registry = TestObservationRegistry.create();
 		ExchangeObservationConvention convention = new DefaultExchangeObservationConvention() {
@@ -370,7 +386,8 @@ class MessageMeasurementTests {
 			}
 
 		};
-		new ExchangeMeasurement(registry, convention).aroundExchange(call(() -> 0));
+		new ExchangeMeasurement(registry, convention)
+			.aroundExchange(call(() -> assertThat(registry.getCurrentObservation()).isNotNull()));
 		TestObservationRegistryAssert.assertThat(registry)
 			.hasSingleObservationThat()
 			.hasNameEqualTo("my.exchanges")
