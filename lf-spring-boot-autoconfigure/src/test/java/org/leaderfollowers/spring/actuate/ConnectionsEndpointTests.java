@@ -17,6 +17,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -34,6 +35,8 @@ import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.actuate.endpoint.Show;
 import org.springframework.boot.json.JsonParserFactory;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
@@ -45,6 +48,7 @@ import static org.mockito.Mockito.mock;
 /**
  * Tests for {@link ConnectionsEndpoint}, over HTTP.
  */
+@ExtendWith(OutputCaptureExtension.class)
 class ConnectionsEndpointTests {
 
 	private static final List<LineClient> clients = new ArrayList<>();
@@ -308,7 +312,7 @@ class ConnectionsEndpointTests {
 	}
 
 	@Test
-	void closesOneConnection() throws Exception {
+	void closesOneConnection(CapturedOutput output) throws Exception {
 		try (OperatedApplication other = OperatedApplication.run();
 				LineClient client = new LineClient(other.port());
 				LineClient second = new LineClient(other.port())) {
@@ -329,6 +333,8 @@ class ConnectionsEndpointTests {
 				assertThat(event.getData()).isEqualTo(Map.of("pool", "default", "server", "default", "connection",
 						String.valueOf(id), "timeout", "PT30S"));
 			});
+			assertThat(output).containsOnlyOnce(
+					"Connection %s of server 'default' is closed through Actuator, within 30000 ms".formatted(id));
 		}
 	}
 
@@ -347,7 +353,7 @@ class ConnectionsEndpointTests {
 	}
 
 	@Test
-	void connectionIsClosedAtOnceIfTheOperatorSaysSo() throws Exception {
+	void connectionIsClosedAtOnceIfTheOperatorSaysSo(CapturedOutput output) throws Exception {
 		try (OperatedApplication other = OperatedApplication.run(); LineClient client = new LineClient(other.port())) {
 			client.send("wait for ever");
 			await().until(() -> other.server().snapshot().receivedMessages() == 1);
@@ -355,6 +361,7 @@ class ConnectionsEndpointTests {
 			assertThat(other.delete(path + "soon").statusCode()).isEqualTo(400);
 			assertThat(other.delete(path + "-1s").statusCode()).isEqualTo(400);
 			assertThat(other.delete(path + "0s").statusCode()).isEqualTo(204);
+			assertThat(output).contains("Connection 1 of server 'default' is closed through Actuator, at once");
 			other.gate().open();
 			assertThat(client.read()).isNull();
 		}

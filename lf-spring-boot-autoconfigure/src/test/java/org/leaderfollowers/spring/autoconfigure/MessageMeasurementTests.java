@@ -4,6 +4,7 @@ import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
@@ -43,6 +44,8 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.ExchangeLostException;
+import org.leaderfollowers.ExchangeRejectedException;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
@@ -52,6 +55,7 @@ import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
 import org.leaderfollowers.spring.observation.DefaultExchangeObservationConvention;
 import org.leaderfollowers.spring.observation.DefaultMessageObservationConvention;
+import org.leaderfollowers.spring.observation.ExchangeObservationContext;
 import org.leaderfollowers.spring.observation.ExchangeObservationConvention;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
@@ -373,6 +377,26 @@ class MessageMeasurementTests {
 			new ExchangeTimer(registry, KeyValues.empty()).aroundExchange(call);
 			assertThat(registry.get("lf.client.exchanges").tag("error", error).timer().count()).isEqualTo(1);
 		}
+	}
+
+	@Test
+	void outcomesOfExchangesAreThoseOfTheClient() throws Exception {
+		assertThat(outcome(new ExchangeLostException("lost", null))).isEqualTo("lost");
+		assertThat(outcome(new ExchangeRejectedException("rejected", null))).isEqualTo("rejected");
+		assertThat(outcome(new CancellationException())).isEqualTo("cancelled");
+	}
+
+	private static String outcome(Throwable failure) throws Exception {
+		ExchangeObservationContext context = new ExchangeObservationContext("ledger", Runnable.class.getMethod("run"),
+				"request");
+		context.setError(failure);
+		assertThat(context.getCarrier()).isEqualTo("request");
+		return new DefaultExchangeObservationConvention().getLowCardinalityKeyValues(context)
+			.stream()
+			.filter((keyValue) -> keyValue.getKey().equals("outcome"))
+			.findFirst()
+			.orElseThrow()
+			.getValue();
 	}
 
 	@Test
