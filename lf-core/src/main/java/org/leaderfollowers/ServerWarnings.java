@@ -141,7 +141,11 @@ final class ServerWarnings {
 		}
 	}
 
-	void closedUnhandled(Connection connection, Throwable failure) {
+	/**
+	 * A connection is closed because of a failure that no handler has handled.
+	 * @param unreadable whether the failure occurred before the handler was called
+	 */
+	void closedUnhandled(Connection connection, boolean unreadable, Throwable failure) {
 		if (failure instanceof IOException) {
 			// Peers come and go, which is not worth a line in the log of a production
 			// system.
@@ -155,6 +159,11 @@ final class ServerWarnings {
 		if (failure instanceof FramingException || failure instanceof ClientLimitException) {
 			logger.withoutBlocking(Level.WARN, "{} is closed: {}{}", connection, failure.getMessage(),
 					RateLimit.heldBack(suppressed));
+		}
+		else if (unreadable) {
+			logger.withoutBlocking(Level.ERROR,
+					"{} is closed because its framing, correlation or message order failed for a message{}", connection,
+					RateLimit.heldBack(suppressed), failure);
 		}
 		else {
 			logger.withoutBlocking(Level.ERROR, "{} is closed because its handler {} failed{}", connection,

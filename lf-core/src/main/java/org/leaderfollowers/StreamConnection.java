@@ -456,8 +456,10 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	void logUnhandled(Throwable failure) {
-		if (this.closing != null) {
-			this.context.warnings().closedUnhandled(this, failure);
+		CloseSequence end = this.closing;
+		if (end != null) {
+			boolean unreadable = end.reason() == CloseReason.MALFORMED && end.cause() == failure;
+			this.context.warnings().closedUnhandled(this, unreadable, failure);
 		}
 		else {
 			this.context.warnings().messageUnhandled(this, failure);

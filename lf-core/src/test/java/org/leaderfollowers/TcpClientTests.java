@@ -243,6 +243,12 @@ class TcpClientTests {
 		assertThat(failureOf(reply)).isInstanceOf(ExchangeLostException.class)
 			.hasMessageContaining("MALFORMED")
 			.hasRootCauseMessage("no key here");
+		// Not the handler, which was not called.
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log()).filteredOn((line) -> line.contains("is closed"))
+				.singleElement()
+				.asString()
+				.contains("framing, correlation or message order failed"));
 	}
 
 	@Test
