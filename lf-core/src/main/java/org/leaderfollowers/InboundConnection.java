@@ -70,7 +70,12 @@ abstract class InboundConnection extends StreamConnection {
 			if (!socket.finishConnect()) {
 				return false;
 			}
-			this.localAddress = (InetSocketAddress) socket.getLocalAddress();
+			InetSocketAddress local = (InetSocketAddress) socket.getLocalAddress();
+			if (local.equals(socket.getRemoteAddress())) {
+				// The system may choose the port of a local peer that does not listen.
+				throw new ConnectException("The socket was connected to itself, because no server listens there");
+			}
+			this.localAddress = local;
 			this.handle.operations(SelectionKey.OP_CONNECT, SelectionKey.OP_READ);
 			this.handle.request(SelectableHandle.INTEREST);
 		}

@@ -6,6 +6,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
@@ -184,7 +185,8 @@ class EndOfConnectionTests {
 						(test) -> test.connect("")),
 				way(CloseReason.HANDSHAKE_TIMEOUT, "no handshake", (builder) -> builder.handshakeTimeout(SHORT),
 						(test) -> test.connect("silent")),
-				way(CloseReason.CONNECT_FAILED, "nobody listens", EndOfConnectionTests::connectToNobody));
+				way(CloseReason.CONNECT_FAILED, "nobody listens", EndOfConnectionTests::connectToNobody),
+				way(CloseReason.CONNECT_FAILED, "connected to itself", EndOfConnectionTests::connectToItself));
 	}
 
 	private static Stream<Arguments> endings() {
@@ -308,12 +310,23 @@ class EndOfConnectionTests {
 		// Nobody listens on a port that is bound by a client.
 		try (Socket bound = new Socket()) {
 			bound.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-			channel.connect(bound.getLocalSocketAddress());
-			TcpConnection attempt = open(channel, "", null);
-			attempt.handle.operations(0, SelectionKey.OP_CONNECT);
-			attempt.handle.request(SelectableHandle.INTEREST);
-			assertThat(attempt.whenClosed()).succeedsWithin(Engine.DEADLINE);
+			attempt(channel, bound.getLocalSocketAddress());
 		}
+	}
+
+	private void connectToItself() throws IOException {
+		SocketChannel channel = SocketChannel.open();
+		channel.configureBlocking(false);
+		channel.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+		attempt(channel, channel.getLocalAddress());
+	}
+
+	private void attempt(SocketChannel channel, SocketAddress address) throws IOException {
+		channel.connect(address);
+		TcpConnection attempt = open(channel, "", null);
+		attempt.handle.operations(0, SelectionKey.OP_CONNECT);
+		attempt.handle.request(SelectableHandle.INTEREST);
+		assertThat(attempt.whenClosed()).succeedsWithin(Engine.DEADLINE);
 	}
 
 	private TcpConnection open(SocketChannel channel, String failures, @Nullable InetSocketAddress local) {
