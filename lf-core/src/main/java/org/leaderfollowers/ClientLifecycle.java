@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.exchange.Exchange.State;
@@ -170,11 +171,12 @@ final class ClientLifecycle implements Drainable {
 					return connection;
 				}
 				if (deadline - this.pool.clock.nanoTime() <= 0) {
-					throw noPlace();
+					throw noPlace("");
 				}
 				Participant.promoteBeforeBlocking();
 				if (!this.places.await(this.connections::hasPlace, deadline)) {
-					throw noPlace();
+					throw noPlace(Thread.currentThread().isInterrupted()
+							? ". The thread was interrupted while it waited for a place" : "");
 				}
 			}
 		}
@@ -199,12 +201,17 @@ final class ClientLifecycle implements Drainable {
 		}
 	}
 
-	private ExchangeRejectedException noPlace() {
+	private ExchangeRejectedException noPlace(String end) {
 		String why = (this.connections.ready() == 0)
-				? "is connected to none of its addresses: " + this.connections.addresses()
+				? this.connections.addresses()
+					.stream()
+					.map((address) -> "%s (%s)".formatted(address.address(),
+							(address.failure() != null) ? address.failure() : "no connection is ready yet"))
+					.collect(Collectors.joining(", ", "is connected to none of its addresses: ", ""))
 				: "has the maximum number of exchanges under way on each of its %d connections, %d (maxInFlight)"
 					.formatted(this.connections.ready(), this.options.maxInFlight());
-		return new ExchangeRejectedException("The request was not sent: client '%s' %s".formatted(name(), why), null);
+		return new ExchangeRejectedException("The request was not sent: client '%s' %s".formatted(name(), why + end),
+				null);
 	}
 
 	CompletableFuture<ByteBuffer> exchangeAsync(ByteBuffer request, long timeoutNanos) {
@@ -214,7 +221,7 @@ final class ClientLifecycle implements Drainable {
 			requireRunning();
 			Exchanges connection = this.connections.send(reply.exchange, request);
 			if (connection == null) {
-				throw noPlace();
+				throw noPlace("");
 			}
 			reply.begin(connection);
 		}

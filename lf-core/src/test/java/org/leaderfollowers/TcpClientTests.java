@@ -953,6 +953,21 @@ class TcpClientTests {
 	}
 
 	@Test
+	void anInterruptEndsTheWaitForAPlace() throws Exception {
+		TcpClient client = start(builder(BY_KEY).maxInFlight(1));
+		Session session = acceptAndAwait(client);
+		Future<String> one = call(client, "a:?");
+		session.readLine();
+		Thread.currentThread().interrupt();
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> client.exchange(Engine.bytes("b:?")))
+			.withMessageEndingWith("interrupted while it waited for a place");
+		assertThat(Thread.interrupted()).isTrue();
+		session.send("a:!\n");
+		assertThat(get(one)).isEqualTo("a:!");
+	}
+
+	@Test
 	void thereAreNoMorePlacesThanNumbers() throws Exception {
 		TcpClient client = start(builder(
 				Correlation.stamped(0, (request, number) -> request.put(request.position(), (byte) ('0' + number)),
@@ -1057,7 +1072,10 @@ class TcpClientTests {
 			.requestTimeout(LONG)
 			.backoff(Duration.ofMillis(1), Duration.ofMillis(10)));
 		assertThat(failureOf(client.exchangeAsync(Engine.bytes("now")))).isInstanceOf(ExchangeRejectedException.class)
-			.hasMessageContaining("localhost:" + port);
+			.hasMessageContaining("none of its addresses: localhost:%d (".formatted(port));
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(failureOf(client.exchangeAsync(Engine.bytes("now"))))
+				.hasMessageContaining("localhost:%d (ConnectException".formatted(port)));
 		Engine.eventually().until(() -> client.snapshot().failedConnects() > 2);
 		Future<String> reply = call(client, "whenever");
 		try (ScriptedPeer back = new ScriptedPeer(port); Session session = back.accept()) {
