@@ -33,6 +33,11 @@ record ClusterProperties(@DefaultValue("true") boolean enabled, @Nullable Engine
 		@Nullable String nodeName, @DefaultValue("10s") Duration lease, @DefaultValue("1m") Duration verifyInterval,
 		@DefaultValue("10000") int maxCachedNames, @DefaultValue Hazelcast hazelcast) {
 
+	private static final Duration LONGEST_TIME = Duration.ofDays(1);
+
+	/** A hundred years. Longer times may be too long for nanoseconds. */
+	private static final Duration LONGEST_WAIT = Duration.ofDays(36_500);
+
 	/**
 	 * Returns the name of the cluster, or its default.
 	 */
@@ -42,11 +47,16 @@ record ClusterProperties(@DefaultValue("true") boolean enabled, @Nullable Engine
 
 	/** Checks the limits of the directory of sessions. */
 	ClusterOptions options(Duration timeout) {
-		check("lease", this.lease, this.lease.compareTo(Duration.ofMillis(300)) >= 0, "Must be at least 300ms.");
-		check("verify-interval", this.verifyInterval, this.verifyInterval.compareTo(Duration.ofMillis(10)) >= 0,
-				"Must be at least 10ms.");
+		checkTime("lease", this.lease, Duration.ofMillis(300), "Must be at least 300ms, and at most 1d.");
+		checkTime("verify-interval", this.verifyInterval, Duration.ofMillis(10),
+				"Must be at least 10ms, and at most 1d.");
 		check("max-cached-names", this.maxCachedNames, this.maxCachedNames >= 0, "Must not be negative.");
-		return new ClusterOptions(nodeNameOrDefault(), this.lease, this.verifyInterval, timeout, this.maxCachedNames);
+		return new ClusterOptions(nodeNameOrDefault(), this.lease, this.verifyInterval,
+				(timeout.compareTo(LONGEST_WAIT) < 0) ? timeout : LONGEST_WAIT, this.maxCachedNames);
+	}
+
+	private static void checkTime(String property, Duration value, Duration least, String rule) {
+		check(property, value, value.compareTo(least) >= 0 && value.compareTo(LONGEST_TIME) <= 0, rule);
 	}
 
 	private static void check(String property, Object value, boolean valid, String rule) {

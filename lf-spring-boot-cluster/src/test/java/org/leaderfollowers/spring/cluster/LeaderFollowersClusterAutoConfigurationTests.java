@@ -21,11 +21,14 @@ import com.hazelcast.core.HazelcastInstance;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
 import org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.Inbox;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.context.annotation.ImportCandidates;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration;
 import org.springframework.boot.hazelcast.autoconfigure.HazelcastAutoConfiguration;
 import org.springframework.boot.hazelcast.autoconfigure.HazelcastConfigCustomizer;
@@ -157,6 +160,26 @@ class LeaderFollowersClusterAutoConfigurationTests {
 				assertThat(properties.nodeNameOrDefault()).isEqualTo("a_b");
 				assertThat(properties.hazelcast().members()).containsExactly("10.0.0.1:5701", "10.0.0.2");
 			});
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "lease=299ms", "lease=86401s", "verify-interval=9ms", "verify-interval=400000d",
+			"max-cached-names=-1" })
+	void valuesOutOfTheirRangesFailTheStart(String property) {
+		this.configured.withPropertyValues("lf.cluster." + property)
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.isInstanceOf(InvalidConfigurationPropertyValueException.class)
+				.hasMessageContaining("lf.cluster." + property.substring(0, property.indexOf('=')))
+				.hasMessageContaining("Must"));
+	}
+
+	@Test
+	void aNodeMayWaitLongerThanNanosecondsCanTell() {
+		ClusterProperties properties = new ClusterProperties(true, null, null, "n", Duration.ofDays(1),
+				Duration.ofDays(1), 0, null);
+		assertThat(properties.options(Duration.ofSeconds(Long.MAX_VALUE)).timeout()).isEqualTo(Duration.ofDays(36_500));
+		assertThat(properties.options(Duration.ofSeconds(5)).timeout()).isEqualTo(Duration.ofSeconds(5));
 	}
 
 	@Test
