@@ -54,6 +54,32 @@ class JmxTests {
 	}
 
 	@Test
+	void connectionsAreChosenAndLogged() throws Exception {
+		try (OperatedApplication application = OperatedApplication.run(EXPOSED[0], EXPOSED[1],
+				"--management.endpoint.lfconnections.access=unrestricted");
+				LineClient one = new LineClient(application.port());
+				LineClient two = new LineClient(application.port())) {
+			assertThat(one.ask("hello")).isEqualTo("hello");
+			assertThat(two.ask("longer")).isEqualTo("longer");
+			assertThat(invoke("Lfconnections", "connections", "default", "open", "-received", "0", "1")).asString()
+				.contains("total=2", "id=2")
+				.doesNotContain("id=1");
+			assertThat(invoke("Lfconnections", "connections", "", "", "received", "0", "1")).asString()
+				.contains("id=1")
+				.doesNotContain("id=2");
+			assertThat(invoke("Lfconnections", "connections", null, "closing", null, null, null)).asString()
+				.contains("total=0");
+			assertThat(invoke("Lfconnections", "changeWireLog", "on", "default", "2", "5m", "false")).asString()
+				.contains("server=default", "connection=2", "payload=false");
+			assertThat(invoke("Lfconnections", "changeWireLog", "off", "default", null, null, null)).asString()
+				.contains("connection=2");
+			assertThatExceptionOfType(ReflectionException.class)
+				.isThrownBy(() -> invoke("Lfconnections", "connections", "x", null, null, null, null))
+				.withMessageStartingWith("There is no such server");
+		}
+	}
+
+	@Test
 	void refusalsTellTheReason() throws Exception {
 		try (OperatedApplication application = OperatedApplication.run(EXPOSED)) {
 			assertThatExceptionOfType(ReflectionException.class)
