@@ -4,7 +4,9 @@ import java.io.Serializable;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -280,8 +282,12 @@ class CallbackErrorTests {
 		assertBystanderIsServed();
 		Baseline before = this.server.baseline();
 		this.server.ask("ON_DRAIN");
+		// Kept: the JDK closes sockets that nothing refers to.
+		List<Peer> peers = new ArrayList<>();
 		for (int i = 0; i < PEERS; i++) {
-			this.server.connect().send("probe\n").readLine();
+			Peer peer = this.server.connect().send("probe\n");
+			peers.add(peer);
+			peer.readLine();
 		}
 		assertThat(this.server.ask("drain")).isEqualTo(true);
 		assertThat(this.bystander.readLine()).isNull();
@@ -289,6 +295,7 @@ class CallbackErrorTests {
 		assertThat(state.openConnections()).isZero();
 		assertThat(state.closedConnections()).containsEntry(CloseReason.HANDLER_ERROR, PEERS + 1L);
 		Engine.eventually().untilAsserted(() -> assertThat(this.server.deviations(before)).isEmpty());
+		peers.forEach(Peer::close);
 	}
 
 }
