@@ -41,6 +41,9 @@ final class Execution {
 
 	private final TaskThreads threads;
 
+	/** Whether what happens in memory is recorded. */
+	private final boolean comparesStates;
+
 	private final List<Task> tasks = new ArrayList<>();
 
 	private final SharedMemory memory = new SharedMemory();
@@ -88,6 +91,7 @@ final class Execution {
 	Execution(Schedule schedule, TaskThreads threads) {
 		this.schedule = schedule;
 		this.threads = threads;
+		this.comparesStates = schedule.comparesStates();
 	}
 
 	/**
@@ -118,6 +122,15 @@ final class Execution {
 		 */
 		default boolean wakesSpuriously() {
 			return false;
+		}
+
+		/**
+		 * Whether {@link Execution#signature} is needed, which costs as much as all the
+		 * rest.
+		 * @return {@code false} if states are not compared
+		 */
+		default boolean comparesStates() {
+			return true;
 		}
 
 	}
@@ -157,7 +170,10 @@ final class Execution {
 		return this.steps;
 	}
 
-	/** The signature of the state of rest, or 0 if the execution was given up before. */
+	/**
+	 * The signature of the state of rest, or 0 if the execution was given up before or
+	 * states are not compared.
+	 */
 	long rest() {
 		return this.rest;
 	}
@@ -317,7 +333,7 @@ final class Execution {
 	}
 
 	private @Nullable String atRest() {
-		this.rest = signature();
+		this.rest = this.comparesStates ? signature() : 0;
 		this.looking = true;
 		String wrong = this.scenario.violationAtRest();
 		this.looking = false;
@@ -553,12 +569,14 @@ final class Execution {
 			else if (this.execution.abandoned) {
 				return;
 			}
-			settle();
-			happened(this.execution.memory.location(target, field), site);
+			if (this.execution.comparesStates) {
+				settle();
+				happened(this.execution.memory.location(target, field), site);
+			}
 		}
 
 		void created(Object object) {
-			if (!this.execution.looking && !this.execution.abandoned) {
+			if (this.execution.comparesStates && !this.execution.looking && !this.execution.abandoned) {
 				this.execution.memory.created(object, mix(this.id, ++this.created));
 			}
 		}

@@ -447,6 +447,11 @@ public final class Exploration {
 		}
 
 		@Override
+		public boolean comparesStates() {
+			return false;
+		}
+
+		@Override
 		public boolean hasNext() {
 			return ++this.execution < this.executions;
 		}
