@@ -60,7 +60,7 @@ class SoakTests {
 	@Tag("stress")
 	@Test
 	void repliesThatComeTwiceAreNoticed() throws Exception {
-		assertThat(soak("--minutes=0.5", "--plant=replies")).isFalse();
+		assertThat(soak("--minutes=0.2", "--plant=replies")).isFalse();
 		assertThat(this.out.toString(StandardCharsets.UTF_8)).contains("that were not the next one");
 	}
 
