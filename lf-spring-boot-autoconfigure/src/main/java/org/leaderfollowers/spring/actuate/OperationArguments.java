@@ -61,7 +61,7 @@ final class OperationArguments {
 		try {
 			bytes = DataSize.parse(value.strip()).toBytes();
 		}
-		catch (IllegalArgumentException | ArithmeticException ex) {
+		catch (IllegalArgumentException ex) {
 			throw invalid(name, "a size such as '500B', '64KB' or '1MB'", value);
 		}
 		if (bytes < least || bytes > greatest) {

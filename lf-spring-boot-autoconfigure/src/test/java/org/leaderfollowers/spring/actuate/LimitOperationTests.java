@@ -74,6 +74,7 @@ class LimitOperationTests {
 					{"action":"limit","messagesPerSecond":"x"} | 400 | 'messagesPerSecond' must be a whole number, but is 'x'
 					{"action":"limit","bytesPerSecond":"1GB"} | 400 | 'bytesPerSecond' must be from 1 to 1000000000 bytes
 					{"action":"limit","bytesPerSecond":"fast"} | 400 | 'bytesPerSecond' must be a size such as '500B'
+					{"action":"limit","bytesPerSecond":"9999999999GB"} | 400 | 'bytesPerSecond' must be a size such as '500B'
 					{"action":"limit","limitAction":"wait"} | 400 | 'limitAction' must be one of 'suspend', 'refuse', 'close'
 					{"action":"pause","messagesPerSecond":"1"} | 400 | Limits are for the action 'limit' only
 					{"action":"limit","timeout":"1s"} | 400 | 'timeout' is for the action 'drain' only

@@ -50,6 +50,7 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
+import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
 import org.leaderfollowers.spring.interceptor.ExchangeInterceptor.ExchangeCall;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
 import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
@@ -189,7 +190,10 @@ class MessageMeasurementTests {
 	void withSeveralMeterRegistriesAndNoPrimaryOneNothingIsTimed() {
 		this.withoutMeters.withBean("one", MeterRegistry.class, SimpleMeterRegistry::new)
 			.withBean("two", MeterRegistry.class, SimpleMeterRegistry::new)
-			.run((context) -> assertThat(decorated(context)).isInstanceOf(EchoHandler.class));
+			.run((context) -> {
+				assertThat(decorated(context)).isInstanceOf(EchoHandler.class);
+				assertThat(context.getBean(ExchangeInterceptor.class)).isNotInstanceOf(ExchangeTimer.class);
+			});
 	}
 
 	@Test
@@ -391,6 +395,8 @@ class MessageMeasurementTests {
 				"request");
 		context.setError(failure);
 		assertThat(context.getCarrier()).isEqualTo("request");
+		// Called by tracers; the protocol has no place for a trace.
+		context.getSetter().set("request", "traceparent", "00-1-2-3");
 		return new DefaultExchangeObservationConvention().getLowCardinalityKeyValues(context)
 			.stream()
 			.filter((keyValue) -> keyValue.getKey().equals("outcome"))
