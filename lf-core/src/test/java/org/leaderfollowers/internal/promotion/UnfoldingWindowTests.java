@@ -1,0 +1,374 @@
+package org.leaderfollowers.internal.promotion;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+import org.junit.jupiter.api.Test;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+/**
+ * What is measured in a window, and how many windows change the number of handle sets in
+ * use. The test tells how the time of the processors is used.
+ */
+class UnfoldingWindowTests {
+
+	private static final long WINDOW_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+	private static final int PARALLELISM = 4;
+
+	private static final int OTHER_LEADERS = 1;
+
+	private final TestClock clock = new TestClock();
+
+	private final Told told = new Told();
+
+	private final Supply threads = new Supply(this.clock);
+
+	private final Members<Member> members = new Members<>(this.clock);
+
+	private final Set[] sets = { new Set(0), new Set(1), new Set(2), new Set(3) };
+
+	private final Deal deal = new Deal(1);
+
+	private final PromotionProtocol promotion = new PromotionProtocol(this.sets, Followers.lifo(), this.members,
+			this.threads, new Starvation(this.sets.length, new Unheard()), (kind, vacancyNanos) -> {
+			}, WINDOW_NANOS, this.clock);
+
+	private final Unfolding unfolding = new Unfolding(this.promotion, this.sets, this.deal, OTHER_LEADERS, this.members,
+			this.threads, new DispatchPolicy(this.promotion, this.threads, PARALLELISM, this.clock), PARALLELISM,
+			this.told, this.clock);
+
+	private final Member leader = member();
+
+	private static final class TestClock extends Clock {
+
+		private long now;
+
+		@Override
+		public long nanoTime() {
+			return this.now;
+		}
+
+	}
+
+	private static final class Told implements ProcessorTime {
+
+		private final Map<Thread, Long> nanos = new HashMap<>();
+
+		private long idleNanos = UNKNOWN;
+
+		@Override
+		public long nanos(Thread thread) {
+			return this.nanos.getOrDefault(thread, UNKNOWN);
+		}
+
+		@Override
+		public long idleNanos() {
+			return this.idleNanos;
+		}
+
+	}
+
+	private static final class Supply extends ThreadSupply {
+
+		Supply(Clock clock) {
+			super(new PoolSettings(1 + OTHER_LEADERS, 8, false, 1, 0), clock);
+		}
+
+		@Override
+		protected void startThread(boolean underWay) {
+		}
+
+		@Override
+		protected boolean isStopping() {
+			return false;
+		}
+
+	}
+
+	private static final class Set extends Leadership {
+
+		private long waitedNanos;
+
+		private int endedWaits;
+
+		Set(int index) {
+			super(index, 0);
+		}
+
+		@Override
+		protected long waitedNanos() {
+			return this.waitedNanos;
+		}
+
+		@Override
+		protected void endLongWait() {
+			this.endedWaits++;
+		}
+
+	}
+
+	private static final class Unheard implements Starvation.Listener {
+
+		@Override
+		public void began() {
+		}
+
+		@Override
+		public void ended(long nanos) {
+		}
+
+	}
+
+	private Member member() {
+		Thread thread = new Thread();
+		this.told.nanos.put(thread, 0L);
+		Member member = this.members.enroll(thread,
+				(number, follower) -> new Member(number, follower, thread, true, 0));
+		member.become(Member.Role.PROCESSING, 0);
+		return member;
+	}
+
+	private void use(Member member, double processors) {
+		this.told.nanos.merge(member.thread(), (long) (processors * WINDOW_NANOS), Long::sum);
+	}
+
+	private void window() {
+		this.clock.now += WINDOW_NANOS;
+		this.unfolding.measure(this.clock.now);
+	}
+
+	/** Windows in which the leaders of the sets in use are busy without a pause. */
+	private void busyWindows(int count, double processors) {
+		for (int i = 0; i < count; i++) {
+			use(this.leader, processors);
+			window();
+		}
+	}
+
+	/** As {@link #busyWindows}, but the leader of set 0 waits. */
+	private void idleWindows(int count) {
+		for (int i = 0; i < count; i++) {
+			this.sets[0].waitedNanos += WINDOW_NANOS;
+			window();
+		}
+	}
+
+	/** Windows in which one of two leaders waits. */
+	private void halfBusyWindows(int count) {
+		for (int i = 0; i < count; i++) {
+			this.sets[1].waitedNanos += WINDOW_NANOS;
+			busyWindows(1, 1);
+		}
+	}
+
+	private void mayUse(int sets) {
+		this.threads.change((settings, now) -> settings.withThreads(sets + OTHER_LEADERS, 8), 0);
+	}
+
+	private void assertLatest(double processors, double spare, double leaders) {
+		assertThat(this.unfolding.latest()).isNotNull().satisfies((change) -> {
+			assertThat(change.processors()).as("processors").isEqualTo(processors, within(0.001));
+			assertThat(change.spare()).as("spare").isEqualTo(spare, within(0.001));
+			assertThat(change.leaders()).as("leaders").isEqualTo(leaders, within(0.001));
+		});
+	}
+
+	@Test
+	void twoBusyWindowsInARowUnfold() {
+		mayUse(2);
+		busyWindows(1, 1);
+		idleWindows(1);
+		busyWindows(1, 1);
+		assertThat(this.unfolding.inUse()).isOne();
+		busyWindows(1, 1);
+		assertThat(this.unfolding.inUse()).isEqualTo(2);
+		assertThat(this.unfolding.changes()).isOne();
+		assertThat(this.unfolding.latest())
+			.isEqualTo(new Unfolding.Change(this.clock.now, 1, 2, 1.0, PARALLELISM - 1.0, 1.0));
+	}
+
+	/** The processor time of the first window is not known: the members are new. */
+	@Test
+	void whatIsMeasuredForTheFirstTimeCountsForNoWindow() {
+		mayUse(2);
+		use(this.leader, 3);
+		busyWindows(2, 1);
+		assertLatest(1, 3, 1);
+	}
+
+	@Test
+	void nothingIsMeasuredBeforeAWindowHasPassed() {
+		mayUse(2);
+		this.clock.now = WINDOW_NANOS - 1;
+		this.unfolding.measure(this.clock.now);
+		this.clock.now = WINDOW_NANOS;
+		this.unfolding.measure(this.clock.now);
+		this.unfolding.measure(this.clock.now + WINDOW_NANOS - 1);
+		assertThat(this.unfolding.changes()).isZero();
+		this.unfolding.measure(this.clock.now + WINDOW_NANOS);
+		assertThat(this.unfolding.changes()).isOne();
+	}
+
+	@Test
+	void aLongWindowIsMeasuredByItsWholeLength() {
+		mayUse(2);
+		window();
+		use(this.leader, 4);
+		this.sets[0].waitedNanos += WINDOW_NANOS / 4;
+		this.clock.now += 3 * WINDOW_NANOS;
+		window();
+		use(this.leader, 4);
+		this.sets[0].waitedNanos += WINDOW_NANOS / 4;
+		this.clock.now += 3 * WINDOW_NANOS;
+		window();
+		assertLatest(1, 3 + 1 - 15.0 / 16, 15.0 / 16);
+	}
+
+	@Test
+	void asManySetsAreUsedAsTheMinimumOfThreadsLeads() {
+		busyWindows(20, 1);
+		assertThat(this.unfolding.inUse()).isOne();
+		mayUse(3);
+		busyWindows(2, 1);
+		assertThat(this.unfolding.inUse()).isEqualTo(2);
+		mayUse(8);
+		busyWindows(1, 2);
+		assertThat(this.unfolding.inUse()).as("after one window").isEqualTo(2);
+		busyWindows(1, 2);
+		assertThat(this.unfolding.inUse()).isEqualTo(4);
+		busyWindows(2, 2);
+		assertThat(this.unfolding.changes()).isEqualTo(2);
+	}
+
+	@Test
+	void aLeaderThatWaitsIsNotBusy() {
+		mayUse(2);
+		for (int i = 0; i < 20; i++) {
+			this.sets[0].waitedNanos += WINDOW_NANOS / 5;
+			busyWindows(1, 0.8);
+		}
+		assertThat(this.unfolding.inUse()).isOne();
+	}
+
+	/** Nobody leads it, so nobody waits. */
+	@Test
+	void aSetAtRestIsNotBusy() {
+		mayUse(2);
+		idleWindows(20);
+		assertThat(this.unfolding.changes()).isZero();
+		busyWindows(2, 1);
+		assertLatest(1, 3, 1);
+	}
+
+	@Test
+	void tenWindowsInARowFold() {
+		mayUse(2);
+		busyWindows(2, 1);
+		halfBusyWindows(9);
+		busyWindows(1, 2);
+		halfBusyWindows(9);
+		assertThat(this.unfolding.inUse()).isEqualTo(2);
+		assertThat(this.sets[1].endedWaits).isZero();
+		halfBusyWindows(1);
+		assertThat(this.unfolding.inUse()).isOne();
+		assertThat(this.unfolding.changes()).isEqualTo(2);
+		assertThat(this.sets[1].endedWaits).as("its leader may rest").isOne();
+		assertThat(this.sets[0].endedWaits).isZero();
+	}
+
+	@Test
+	void aSetThatIsUsedAgainNeedsALeader() {
+		this.sets[1].rest(Leadership.VACANT);
+		assertThat(this.sets[1].isResting()).isTrue();
+		mayUse(2);
+		busyWindows(2, 1);
+		assertThat(this.sets[1].isResting()).isFalse();
+		assertThat(this.sets[1].isVacant()).isTrue();
+	}
+
+	@Test
+	void theProcessorTimeOfAllMembersIsCounted() {
+		Member other = member();
+		mayUse(2);
+		window();
+		use(other, 1.5);
+		busyWindows(1, 1);
+		assertLatest(2.5, 1.5 + 1.5, 1);
+	}
+
+	@Test
+	void theProcessorTimeOfAMemberThatWaitedOrWithdrewIsNotCounted() {
+		Member waits = member();
+		Member withdrew = member();
+		mayUse(2);
+		idleWindows(1);
+		waits.become(Member.Role.FOLLOWER, this.clock.now - 1);
+		this.members.withdraw(withdrew);
+		use(waits, 1);
+		busyWindows(1, 1);
+		// It waits no more, but what it used meanwhile belongs to no window.
+		waits.become(Member.Role.PROCESSING, this.clock.now);
+		use(waits, 1);
+		use(withdrew, 1);
+		busyWindows(1, 1);
+		assertLatest(1, 3, 1);
+	}
+
+	@Test
+	void aMemberThatBeganToWaitInTheWindowIsCounted() {
+		Member waits = member();
+		mayUse(2);
+		window();
+		waits.become(Member.Role.FOLLOWER, this.clock.now);
+		use(waits, 0.5);
+		busyWindows(1, 1);
+		assertLatest(1.5, 2.5 + 0.5, 1);
+	}
+
+	@Test
+	void noMoreIsFreeThanTheProcessorsThatAreIdle() {
+		this.told.idleNanos = 7;
+		mayUse(2);
+		busyWindows(1, 1);
+		this.told.idleNanos += WINDOW_NANOS / 2;
+		busyWindows(1, 1);
+		assertLatest(1, 0.5, 1);
+	}
+
+	@Test
+	void processorsThatThePoolMayNotUseAreNotFree() {
+		this.told.idleNanos = 0;
+		mayUse(2);
+		for (int i = 0; i < 2; i++) {
+			this.told.idleNanos += 64 * WINDOW_NANOS;
+			busyWindows(1, 1);
+		}
+		assertLatest(1, PARALLELISM - 1, 1);
+	}
+
+	@Test
+	void anIdleTimeThatIsNotKnownAnyMoreIsNotUsed() {
+		this.told.idleNanos = WINDOW_NANOS;
+		mayUse(2);
+		busyWindows(1, 1);
+		this.told.idleNanos = ProcessorTime.UNKNOWN;
+		busyWindows(1, 1);
+		assertLatest(1, 3, 1);
+	}
+
+	@Test
+	void noSetIsAddedWithoutAFreeProcessor() {
+		mayUse(2);
+		this.told.idleNanos = 0;
+		for (int i = 0; i < 20; i++) {
+			this.told.idleNanos += WINDOW_NANOS / 4;
+			busyWindows(1, 1);
+		}
+		assertThat(this.unfolding.inUse()).isOne();
+	}
+
+}
