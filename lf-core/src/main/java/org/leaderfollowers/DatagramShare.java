@@ -43,6 +43,12 @@ final class DatagramShare {
 	synchronized void remove(Drainable drainable) {
 		this.served.remove(drainable);
 		count();
+		threadsAdded();
+	}
+
+	/** The share of each UDP server may have grown: one that has stopped looks again. */
+	synchronized void threadsAdded() {
+		this.served.forEach(Drainable::threadsAdded);
 	}
 
 	private void count() {

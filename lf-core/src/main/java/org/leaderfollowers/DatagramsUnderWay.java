@@ -32,8 +32,11 @@ final class DatagramsUnderWay {
 	/** Whether reading has stopped until fewer datagrams are under way. */
 	private volatile boolean throttled;
 
-	/** Whether reading has stopped until the handlers occupy fewer threads. */
-	private volatile boolean crowded;
+	/**
+	 * How many threads the handlers were allowed to occupy when reading stopped until
+	 * they occupy fewer, or 0 if it has not stopped.
+	 */
+	private volatile int crowdedAt;
 
 	DatagramsUnderWay(int maxInFlight, DatagramShare share, DatagramCounters counters, ServerWarnings warnings) {
 		this.maxInFlight = maxInFlight;
@@ -53,8 +56,14 @@ final class DatagramsUnderWay {
 
 	/** Whether no limit was reached, or reading may resume. Any thread. */
 	boolean hasRoom() {
-		return (!this.throttled || count() <= resumeAt(this.maxInFlight))
-				&& (!this.crowded || handlers() <= resumeAt(this.share.most()));
+		return (!this.throttled || count() <= resumeAt(this.maxInFlight)) && (this.crowdedAt == 0 || hasThread());
+	}
+
+	private boolean hasThread() {
+		int most = this.share.most();
+		int handlers = handlers();
+		// No handler may return that would end the wait, so a larger share ends it.
+		return handlers <= resumeAt(most) || (handlers < most && most > this.crowdedAt);
 	}
 
 	private static int resumeAt(int limit) {
@@ -72,8 +81,9 @@ final class DatagramsUnderWay {
 			this.counters.limitReached.increment();
 			this.warnings.tooManyHandlers(most);
 		}
-		if (is != this.crowded) {
-			this.crowded = is;
+		int at = is ? most : 0;
+		if (at != this.crowdedAt) {
+			this.crowdedAt = at;
 		}
 		return is;
 	}
@@ -115,7 +125,7 @@ final class DatagramsUnderWay {
 
 	private boolean ended(long count) {
 		// A drain waits until none is under way.
-		return (int) this.underWay.addAndGet(-count) == 0 || ((this.throttled || this.crowded) && hasRoom());
+		return (int) this.underWay.addAndGet(-count) == 0 || ((this.throttled || this.crowdedAt > 0) && hasRoom());
 	}
 
 }

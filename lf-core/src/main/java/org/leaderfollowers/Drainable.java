@@ -29,6 +29,14 @@ interface Drainable {
 	}
 
 	/**
+	 * Called when handlers of datagrams may occupy more threads than before. Does not
+	 * wait. Any thread.
+	 */
+	default void threadsAdded() {
+		// Only servers of datagrams stop reading when their handlers occupy too many.
+	}
+
+	/**
 	 * Drains and closes.
 	 * @param grace how long to drain
 	 * @return whether every message received was answered

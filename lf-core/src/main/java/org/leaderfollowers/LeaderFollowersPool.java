@@ -455,6 +455,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 		if (this.shutdown.state() == PoolSnapshot.State.RUNNING) {
 			this.promotion.settingsChanged();
 			this.sources.settingsChanged();
+			this.datagramShare.threadsAdded();
 		}
 	}
 

@@ -73,6 +73,14 @@ final class UdpLifecycle extends ServerLifecycle<DatagramChannel> {
 	}
 
 	@Override
+	public void threadsAdded() {
+		DatagramReceiver current = this.receiver;
+		if (current != null && current.handle.isPaused()) {
+			current.look();
+		}
+	}
+
+	@Override
 	@Nullable DatagramReceiver socket() {
 		return this.receiver;
 	}

@@ -85,13 +85,13 @@ class DatagramsUnderWayInterleavingTests {
 		HANDLERS_COUNT(Life.ONE_THREAD, Mutation.callReturns(DatagramsUnderWay.class, "isCrowded", "handlers", 0)),
 
 		READING_STOPS_WITHOUT_THREADS(Life.THE_ONLY_THREAD_NEVER_RETURNS,
-				Mutation.fieldReads(DatagramsUnderWay.class, "hasRoom", "crowded", 0)),
+				Mutation.fieldReads(DatagramsUnderWay.class, "hasRoom", "crowdedAt", 0)),
 
 		A_RETURN_IS_REPORTED_IF_READING_STOPPED_WITHOUT_THREADS(Life.ONE_OF_TWO_THREADS_NEVER_RETURNS,
-				Mutation.fieldReads(DatagramsUnderWay.class, "ended", "crowded", 0)),
+				Mutation.fieldReads(DatagramsUnderWay.class, "ended", "crowdedAt", 0)),
 
 		A_REASON_THAT_IS_GONE_DOES_NOT_STOP_READING(Life.ONE_THREAD,
-				Mutation.callReturns(DatagramsUnderWay.class, "hasRoom", "handlers", 9)),
+				Mutation.callReturns(DatagramsUnderWay.class, "hasThread", "handlers", 9)),
 
 		AFTER_A_PAUSE_THE_NUMBERS_ARE_CHECKED_ONCE_MORE(Life.ONE_OF_TWO_NEVER_RETURNS,
 				Mutation.withoutCall(Datagrams.class, "pauseUntilRoom", "look")),

@@ -331,6 +331,45 @@ class UdpServerTests {
 		assertThat(this.engine.log()).anyMatch((line) -> line.contains("occupy 3 threads of pool"));
 	}
 
+	/** Their handlers may wait for something that never comes. */
+	@Test
+	void datagramsAreReadAgainOnceTheyMayOccupyMoreThreads() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger inside = new AtomicInteger();
+		TcpServer connections = this.engine.lines(pool, UdpServerTests::echo);
+		UdpServer server = start(pool, (datagram, message) -> {
+			if (message.hasRemaining()) {
+				inside.incrementAndGet();
+				Engine.pass(gate);
+			}
+			datagram.send(message);
+		});
+		try (DatagramPeer peer = new DatagramPeer(server)) {
+			occupy(3, inside, server, peer);
+			pool.resize(2, 5);
+			assertThat(peer.receive()).isEmpty();
+			occupy(4, inside, server, peer);
+			connections.close();
+			assertThat(peer.receive()).isEmpty();
+			gate.countDown();
+		}
+	}
+
+	/** Occupies all threads that datagrams may have, and sends one more. */
+	private static void occupy(int threads, AtomicInteger inside, UdpServer server, DatagramPeer peer) {
+		// A handler that is still returning could reach the limit as well.
+		Engine.eventually().until(() -> datagrams(server).inFlight() == inside.get());
+		long stops = datagrams(server).limitReached();
+		while (inside.get() < threads) {
+			int before = inside.get();
+			peer.send("block");
+			Engine.eventually().until(() -> inside.get() > before);
+		}
+		peer.send("");
+		Engine.eventually().until(() -> datagrams(server).limitReached() > stops);
+	}
+
 	@Test
 	void suspendedDatagramsOccupyNoThreads() throws Exception {
 		LeaderFollowersPool pool = this.engine.pool(2, 4);
