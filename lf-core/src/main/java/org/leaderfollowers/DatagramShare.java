@@ -2,11 +2,12 @@ package org.leaderfollowers;
 
 import java.util.HashSet;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import org.leaderfollowers.internal.promotion.ThreadSupply;
 
 /**
- * How many threads of a pool the handlers of one UDP server may occupy.
+ * How many threads of a pool the handlers of its UDP servers may occupy.
  * <p>
  * A flood of datagrams needs no connection, so no other limit slows it down. If handlers
  * block, it would occupy all threads, and nothing else in the pool would be served.
@@ -22,6 +23,9 @@ final class DatagramShare {
 	private final boolean hasSources;
 
 	private final Set<Drainable> served = new HashSet<>();
+
+	/** How many handlers of datagrams run. */
+	private final AtomicInteger handlers = new AtomicInteger();
 
 	/** The number of UDP servers. */
 	private volatile int servers;
@@ -59,11 +63,35 @@ final class DatagramShare {
 
 	/** The maximum number of threads for each UDP server, at least 1. Any thread. */
 	int most() {
+		return Math.max(1, total() / Math.max(1, this.servers));
+	}
+
+	/** The maximum number of threads for all UDP servers, at least 1. Any thread. */
+	int total() {
 		int most = this.threads.settings().maxThreads();
-		if (this.hasOthers) {
-			most -= Math.max(1, most / 4);
+		return this.hasOthers ? Math.max(1, most - Math.max(1, most / 4)) : most;
+	}
+
+	/**
+	 * Whether the handlers of all UDP servers occupy all threads that they may. There may
+	 * be more servers than these threads, although each server may occupy one. Any
+	 * thread.
+	 */
+	boolean isFull() {
+		return this.handlers.get() >= total();
+	}
+
+	/** A handler will be called. Any thread. */
+	void begin() {
+		this.handlers.incrementAndGet();
+	}
+
+	/** A handler has returned. Any thread. */
+	void handlerReturned() {
+		if (this.handlers.decrementAndGet() == total() - 1 && this.servers > 1) {
+			// Another server may wait for this thread.
+			threadsAdded();
 		}
-		return Math.max(1, most / Math.max(1, this.servers));
 	}
 
 }

@@ -63,7 +63,7 @@ final class DatagramsUnderWay {
 		int most = this.share.most();
 		int handlers = handlers();
 		// No handler may return that would end the wait, so a larger share ends it.
-		return handlers <= resumeAt(most) || (handlers < most && most > this.crowdedAt);
+		return !this.share.isFull() && (handlers <= resumeAt(most) || (handlers < most && most > this.crowdedAt));
 	}
 
 	private static int resumeAt(int limit) {
@@ -76,10 +76,12 @@ final class DatagramsUnderWay {
 	 */
 	boolean isCrowded() {
 		int most = this.share.most();
-		boolean is = handlers() >= most;
+		boolean own = handlers() >= most;
+		boolean is = own || this.share.isFull();
 		if (is) {
 			this.counters.limitReached.increment();
-			this.warnings.tooManyHandlers(most);
+			this.warnings.tooManyHandlers(own ? "its handlers" : "handlers of datagrams",
+					own ? most : this.share.total());
 		}
 		int at = is ? most : 0;
 		if (at != this.crowdedAt) {
@@ -90,6 +92,7 @@ final class DatagramsUnderWay {
 
 	/** A datagram was read, and its handler will be called. Called by the owner. */
 	void begin() {
+		this.share.begin();
 		if ((int) this.underWay.addAndGet(HANDLER + 1) >= this.maxInFlight) {
 			this.throttled = true;
 			try {
@@ -112,6 +115,8 @@ final class DatagramsUnderWay {
 	 * @return whether reading resumes if the handle is paused
 	 */
 	boolean handlerReturned(boolean finished) {
+		// First, so that this server sees that there is room.
+		this.share.handlerReturned();
 		return ended(finished ? HANDLER + 1 : HANDLER);
 	}
 

@@ -192,14 +192,14 @@ final class ServerWarnings {
 		}
 	}
 
-	void tooManyHandlers(int most) {
+	void tooManyHandlers(String handlers, int most) {
 		long suppressed = this.inFlight.tryAcquire();
 		if (suppressed >= 0) {
 			logger.withoutBlocking(Level.WARN,
-					"Server '{}' reads no datagrams at the moment: its handlers occupy {} threads of pool '{}', and "
+					"Server '{}' reads no datagrams at the moment: {} occupy {} threads of pool '{}', and "
 							+ "the others are left for whatever else the pool serves. The system keeps some of the datagrams, "
 							+ "and drops the rest. Use more threads (maxThreads) or a pool for datagrams only{}",
-					this.server, most, this.pool, RateLimit.heldBack(suppressed));
+					this.server, handlers, most, this.pool, RateLimit.heldBack(suppressed));
 		}
 	}
 

@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.junit.jupiter.api.Tag;
@@ -168,7 +169,7 @@ class DatagramsUnderWayInterleavingTests {
 			this.maxInFlight = maxInFlight;
 			this.maxThreads = maxThreads;
 			this.drained = drained;
-			ThreadSupply supply = new ThreadSupply(new PoolSettings(1, maxThreads, false, 1, 0), Clock.SYSTEM) {
+			ThreadSupply supply = new ThreadSupply(new PoolSettings(1, 2 * maxThreads, false, 1, 0), Clock.SYSTEM) {
 
 				@Override
 				protected void startThread(boolean underWay) {
@@ -180,7 +181,12 @@ class DatagramsUnderWayInterleavingTests {
 				}
 
 			};
-			this.underWay = new DatagramsUnderWay(maxInFlight, new DatagramShare(supply, false), new DatagramCounters(),
+			DatagramShare share = new DatagramShare(supply, false);
+			// Half of the threads are for another server, so only the limit of this one
+			// is reached.
+			share.add(new UdpStub());
+			share.add(new UdpStub());
+			this.underWay = new DatagramsUnderWay(maxInFlight, share, new DatagramCounters(),
 					new ServerWarnings("test", "handler", "pool"));
 		}
 
@@ -333,6 +339,24 @@ class DatagramsUnderWayInterleavingTests {
 			}
 			boolean stops = this.begun == this.maxInFlight || this.handlers == this.maxThreads;
 			return (stops || this.read == this.datagrams.length()) ? null : "datagrams wait; read: " + this.read;
+		}
+
+	}
+
+	private static final class UdpStub implements Drainable {
+
+		@Override
+		public void beginDrain(long deadlineNanos) {
+		}
+
+		@Override
+		public boolean servesDatagrams() {
+			return true;
+		}
+
+		@Override
+		public boolean close(Duration grace) {
+			return true;
 		}
 
 	}

@@ -331,6 +331,39 @@ class UdpServerTests {
 		assertThat(this.engine.log()).anyMatch((line) -> line.contains("occupy 3 threads of pool"));
 	}
 
+	@Test
+	void moreServersThanThreadsLeaveAThreadToOtherServers() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(2, 3);
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger inside = new AtomicInteger();
+		TcpServer connections = this.engine.lines(pool, UdpServerTests::echo);
+		List<UdpServer> servers = new ArrayList<>();
+		List<DatagramPeer> peers = new ArrayList<>();
+		try (Peer client = this.engine.connect(connections)) {
+			for (int i = 0; i < 4; i++) {
+				servers.add(start(pool, (datagram, message) -> {
+					inside.incrementAndGet();
+					Engine.pass(gate);
+					datagram.send(message);
+				}));
+				peers.add(new DatagramPeer(servers.get(i)));
+				peers.get(i).send("block");
+			}
+			Engine.eventually()
+				.until(() -> inside.get() == 2
+						&& servers.stream().filter((server) -> datagrams(server).limitReached() > 0).count() >= 2);
+			client.send("calm\n");
+			assertThat(client.readLine()).isEqualTo("calm");
+			gate.countDown();
+			peers.forEach((peer) -> assertThat(peer.receive()).isEqualTo("block"));
+		}
+		finally {
+			peers.forEach(DatagramPeer::close);
+		}
+		assertThat(this.engine.log())
+			.anyMatch((line) -> line.contains("handlers of datagrams occupy 2 threads of pool"));
+	}
+
 	/** Their handlers may wait for something that never comes. */
 	@Test
 	void datagramsAreReadAgainOnceTheyMayOccupyMoreThreads() throws Exception {
