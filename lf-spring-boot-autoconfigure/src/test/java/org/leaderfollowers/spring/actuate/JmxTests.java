@@ -13,6 +13,7 @@ import javax.management.ReflectionException;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.spring.LineClient;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -36,8 +37,9 @@ class JmxTests {
 			assertThat((Map<?, ?>) invoke("Leaderfollowers", "leaderFollowers")).extracting(Map::keySet)
 				.hasToString("[application, time, pools, servers]");
 			assertThat(invoke("Leaderfollowers", "pool", "unknown")).isNull();
-			invoke("Leaderfollowers", "changePool", "default", null, "9", "", "7ms");
+			invoke("Leaderfollowers", "changePool", "default", null, "9", "eager", "7ms");
 			assertThat(application.pool().snapshot().maxThreads()).isEqualTo(9);
+			assertThat(application.pool().snapshot().promotionPolicy()).isEqualTo(PromotionPolicy.EAGER);
 			assertThat(application.pool().snapshot().promotionLease()).isEqualTo(Duration.ofMillis(7));
 			invoke("Leaderfollowers", "changeServer", "default", "default", "pause", null, null, null, null, null, null,
 					null);
@@ -56,7 +58,7 @@ class JmxTests {
 	@Test
 	void connectionsAreChosenAndLogged() throws Exception {
 		try (OperatedApplication application = OperatedApplication.run(EXPOSED[0], EXPOSED[1],
-				"--management.endpoint.lfconnections.access=unrestricted");
+				"--management.endpoint.lfconnections.access=unrestricted", "--lf.logging.wire.payload=true");
 				LineClient one = new LineClient(application.port());
 				LineClient two = new LineClient(application.port())) {
 			assertThat(one.ask("hello")).isEqualTo("hello");
@@ -69,13 +71,40 @@ class JmxTests {
 				.doesNotContain("id=2");
 			assertThat(invoke("Lfconnections", "connections", null, "closing", null, null, null)).asString()
 				.contains("total=0");
-			assertThat(invoke("Lfconnections", "changeWireLog", "on", "default", "2", "5m", "false")).asString()
-				.contains("server=default", "connection=2", "payload=false");
+			assertThat(invoke("Lfconnections", "changeWireLog", "on", "default", "2", "5m", "true")).asString()
+				.contains("server=default", "connection=2", "payload=true");
 			assertThat(invoke("Lfconnections", "changeWireLog", "off", "default", null, null, null)).asString()
 				.contains("connection=2");
 			assertThatExceptionOfType(ReflectionException.class)
 				.isThrownBy(() -> invoke("Lfconnections", "connections", "x", null, null, null, null))
 				.withMessageStartingWith("There is no such server");
+		}
+	}
+
+	@Test
+	void argumentsReachTheServer() throws Exception {
+		try (OperatedApplication application = OperatedApplication.run(EXPOSED[0], EXPOSED[1],
+				"--lf.server.per-client.max-connections=100");
+				LineClient first = new LineClient(application.port());
+				LineClient second = new LineClient(application.port());
+				LineClient third = new LineClient(application.port())) {
+			for (LineClient client : List.of(first, second, third)) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+			}
+			assertThat(invoke("Leaderfollowers", "changeServer", "default", "default", "limit", null, null, "7", "8",
+					"9", "1000", "11", "close"))
+				.asString()
+				.contains("max-connections=7", "connections-per-second=8", "messages-per-second=9",
+						"bytes-per-second=1000", "failed-logins-per-minute=11", "action=CLOSE");
+			invoke("Leaderfollowers", "closeConnection", "default", "default", "1", "7s");
+			invoke("Leaderfollowers", "changeServer", "default", "default", "evacuate", null, "1/h", null, null, null,
+					null, null, null);
+			invoke("Leaderfollowers", "changeServer", "default", "default", "drain", "9s", null, null, null, null, null,
+					null, null);
+			assertThat(application.events().audit()).extracting((event) -> event.getData().get("timeout"))
+				.containsExactly(null, "PT7S", null, "PT9S");
+			assertThat(application.events().audit().get(2).getData()).extracting("after")
+				.isEqualTo(Map.of("state", "DRAINING", "rate", "1/h"));
 		}
 	}
 
