@@ -4,6 +4,7 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 
 import org.junit.jupiter.api.Test;
@@ -11,11 +12,13 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.WireLog;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
+import org.springframework.boot.actuate.endpoint.Show;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
@@ -48,7 +51,12 @@ class HostileNameTests {
 					});
 			HandOffsEndpoint handOffs = new HandOffsEndpoint(pools, (event) -> {
 			});
+			ConnectionsEndpoint connections = new ConnectionsEndpoint(servers, Show.NEVER, Set.of(),
+					new WireLog.Options(0, Duration.ofMinutes(1), false, 1, 1), (event) -> {
+					});
 			server.start();
+			connections.changeWireLog("on", NAME, null, null, null);
+			connections.changeWireLog("off", NAME, null, null, null);
 			try (LineClient client = new LineClient(server.port())) {
 				assertThat(client.ask("hello")).isEqualTo("hello");
 				endpoint.changePool(NAME, null, "9", "eager", null);
@@ -64,6 +72,7 @@ class HostileNameTests {
 				.withMessage("There is no such pool, only: x?FORGED ?[2J?");
 		}
 		assertThat(output).contains("Connection 1 of server 'x?FORGED ?[2J?' is closed through Actuator")
+			.contains("The wire log of server 'x?FORGED ?[2J?' is on through Actuator")
 			.contains("Pool 'x?FORGED ?[2J?' is changed through Actuator")
 			.contains("hand-offs of x?FORGED ?[2J? are forgotten through Actuator");
 		assertThat(output.getAll().lines()).noneMatch((line) -> line.startsWith("FORGED"));

@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.leaderfollowers.spring.LineClient;
@@ -18,12 +19,15 @@ import org.leaderfollowers.spring.limit.ClientLimits.Limit;
 
 import org.springframework.boot.actuate.audit.AuditEvent;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.Mockito.mock;
 
 /** Changing the limits that apply to each client, over HTTP. */
+@ExtendWith(OutputCaptureExtension.class)
 class LimitOperationTests {
 
 	private static final String SERVER = "/actuator/leaderfollowers/default/default";
@@ -41,7 +45,7 @@ class LimitOperationTests {
 	}
 
 	@Test
-	void limitsAndOffendersAreShownAndLimitsAreChanged() throws Exception {
+	void limitsAndOffendersAreShownAndLimitsAreChanged(CapturedOutput output) throws Exception {
 		try (OperatedApplication application = OperatedApplication.run("--lf.server.per-client.max-connections=100",
 				"--management.endpoint.lfconnections.show-remote-addresses=always")) {
 			assertThat(application.get(SERVER).body()).contains(
@@ -63,6 +67,8 @@ class LimitOperationTests {
 			assertThat(event.getData()).isEqualTo(Map.of("pool", "default", "server", "default", "before",
 					Map.of("max-connections", 100L, "action", "SUSPEND"), "after",
 					Map.of("bytes-per-second", 1L, "action", "CLOSE")));
+			assertThat(output).containsOnlyOnce("The limits for each client of server 'default' are changed through "
+					+ "Actuator: {bytes-per-second=1, action=CLOSE}, were {max-connections=100, action=SUSPEND}");
 		}
 	}
 
@@ -105,7 +111,9 @@ class LimitOperationTests {
 					"failedLoginsPerMinute")) {
 				limit(application, each, " None ");
 			}
-			assertThat(application.get(SERVER).body()).contains("{\"limits\":{\"max-connections\":7},");
+			assertThat(application
+				.post(SERVER, "{\"action\":\"limit\",\"maxConnections\":\" \",\"limitAction\":\"close\"}")
+				.body()).contains("{\"limits\":{\"max-connections\":7},");
 		}
 	}
 

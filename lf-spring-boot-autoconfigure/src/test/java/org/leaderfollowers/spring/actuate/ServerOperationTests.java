@@ -21,6 +21,8 @@ import org.leaderfollowers.spring.event.ServerStoppedEvent;
 import org.springframework.boot.actuate.audit.AuditEvent;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.event.EventListener;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
@@ -122,6 +124,39 @@ class ServerOperationTests {
 					Map.entry("after", Map.of("paused", true)));
 			assertThat(output).containsOnlyOnce("Server 'default' is paused through Actuator: it accepts nothing new")
 				.containsOnlyOnce("Server 'default' is resumed through Actuator");
+		}
+	}
+
+	@Test
+	void aPauseIsAuditedAlthoughAListenerFails() throws Exception {
+		try (OperatedApplication application = OperatedApplication
+			.run("--spring.main.sources=" + FailingListener.class.getName())) {
+			assertThat(application.post(SERVER, "{\"action\":\"pause\"}").statusCode()).isEqualTo(500);
+			assertThat(isPaused(application)).isTrue();
+			assertThat(application.events().audit()).extracting(AuditEvent::getType)
+				.containsExactly("LF_SERVER_PAUSED");
+		}
+	}
+
+	@Test
+	void theAuditTellsThePoolFromTheServer() throws Exception {
+		try (OperatedApplication application = OperatedApplication.run("--lf.server.pool=spare",
+				"--lf.server.per-client.max-connections=100");
+				LineClient first = new LineClient(application.port());
+				LineClient second = new LineClient(application.port());
+				LineClient third = new LineClient(application.port())) {
+			for (LineClient client : List.of(first, second, third)) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+			}
+			String path = "/actuator/leaderfollowers/spare/default";
+			assertThat(application.delete(path + "/1").statusCode()).isEqualTo(204);
+			for (String body : List.of("\"action\":\"pause\"", "\"action\":\"limit\",\"maxConnections\":9",
+					"\"action\":\"evacuate\",\"rate\":\"1/h\"", "\"action\":\"drain\"")) {
+				assertThat(application.post(path, "{%s}".formatted(body)).statusCode()).as(body).isEqualTo(200);
+			}
+			assertThat(application.events().audit()).hasSize(5)
+				.allSatisfy((event) -> assertThat(event.getData()).containsEntry("pool", "spare")
+					.containsEntry("server", "default"));
 		}
 	}
 
@@ -275,6 +310,16 @@ class ServerOperationTests {
 
 	private static boolean isPaused(OperatedApplication application) {
 		return application.server().isPaused();
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class FailingListener {
+
+		@EventListener
+		void on(ServerPausedEvent event) {
+			throw new IllegalStateException("from the test");
+		}
+
 	}
 
 }

@@ -61,7 +61,7 @@ class WireLogOperationTests {
 
 	@Test
 	void logsMaskedForAMinuteAndIsTurnedOff(CapturedOutput output) throws Exception {
-		try (OperatedApplication application = OperatedApplication.run(UNRESTRICTED);
+		try (OperatedApplication application = OperatedApplication.run(UNRESTRICTED, "--lf.server.pool=spare");
 				LineClient client = new LineClient(application.port())) {
 			Instant before = Instant.now();
 			HttpResponse<String> on = application.post(PATH, "{\"wireLog\":\"on\",\"server\":\"default\"}");
@@ -89,7 +89,7 @@ class WireLogOperationTests {
 				.doesNotContain("secret", "73 65 63");
 			assertThat(application.events().audit()).extracting(AuditEvent::getType)
 				.containsExactly("LF_WIRE_LOG_STARTED", "LF_WIRE_LOG_STOPPED");
-			assertThat(application.events().audit().get(0).getData()).containsOnly(Map.entry("pool", "default"),
+			assertThat(application.events().audit().get(0).getData()).containsOnly(Map.entry("pool", "spare"),
 					Map.entry("server", "default"), Map.entry("duration", "PT1M"), Map.entry("payload", "false"));
 		}
 	}
@@ -171,9 +171,11 @@ class WireLogOperationTests {
 					{}                                                                | 400 | Nothing to do: give 'wireLog'
 					{"wireLog":"on"}                                                  | 400 | Nothing to do: give 'wireLog'
 					{"server":"default"}                                              | 400 | Nothing to do: give 'wireLog'
+					{"wireLog":"on","server":" "}                                     | 400 | Nothing to do: give 'wireLog'
 					{"wireLog":"perhaps","server":"default"}                          | 400 | 'wireLog' must be one of 'on', 'off', but is 'perhaps'
 					{"wireLog":"on","server":"unknown"}                               | 404 | There is no such server, only: default
 					{"wireLog":"on","server":"default","connection":"x"}              | 400 | 'connection' must be a whole number, but is 'x'
+					{"wireLog":"on","server":"default","connection":0}                | 400 | 'connection' must be from 1 to
 					{"wireLog":"on","server":"default","connection":99}               | 404 | There is no such open connection
 					{"wireLog":"on","server":"default","duration":"31s"}              | 400 | 'duration' must be more than 0 and at most PT30S, but is PT31S
 					{"wireLog":"on","server":"default","duration":"0s"}               | 400 | 'duration' must be more than 0 and at most PT30S, but is PT0S
