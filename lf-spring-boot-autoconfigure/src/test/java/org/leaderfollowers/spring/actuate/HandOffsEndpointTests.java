@@ -18,7 +18,6 @@ import org.leaderfollowers.PromotionKind;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 
-import org.springframework.boot.actuate.audit.AuditEvent;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.json.JsonParserFactory;
 import org.springframework.boot.test.system.CapturedOutput;
@@ -145,10 +144,11 @@ class HandOffsEndpointTests {
 		awaitHandOffs(1);
 		SecurityContext caller = mock(SecurityContext.class);
 		given(caller.getPrincipal()).willReturn(() -> "ada");
-		this.application.context().getBean(HandOffsEndpointWebExtension.class).drainHandOffs(caller, "default");
-		assertThat(this.application.events().audit()).singleElement()
-			.extracting(AuditEvent::getPrincipal)
-			.isEqualTo("ada");
+		this.application.context().getBean(HandOffsEndpointWebExtension.class).drainHandOffs(caller, null);
+		assertThat(this.application.events().audit()).singleElement().satisfies((event) -> {
+			assertThat(event.getPrincipal()).isEqualTo("ada");
+			assertThat(event.getData()).containsEntry("pools", "default, spare");
+		});
 	}
 
 	@Test

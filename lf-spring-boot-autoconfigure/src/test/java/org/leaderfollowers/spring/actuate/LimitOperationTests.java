@@ -18,6 +18,7 @@ import org.leaderfollowers.spring.limit.ClientLimits.Action;
 import org.leaderfollowers.spring.limit.ClientLimits.Limit;
 
 import org.springframework.boot.actuate.audit.AuditEvent;
+import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -158,17 +159,18 @@ class LimitOperationTests {
 				"--management.endpoint.lfconnections.roles=OPERATOR");
 				LineClient client = new LineClient(application.port())) {
 			assertThat(client.ask("too much")).isEqualTo("too much");
-			LeaderFollowersEndpoint endpoint = application.context().getBean(LeaderFollowersEndpoint.class);
+			LeaderFollowersEndpointWebExtension endpoint = application.context()
+				.getBean(LeaderFollowersEndpointWebExtension.class);
 			SecurityContext caller = mock(SecurityContext.class);
 			given(caller.getPrincipal()).willReturn(() -> "ada");
-			assertThat(offender(endpoint.existingServer(caller, "default", "default"))).isNull();
+			assertThat(offender(endpoint.server(caller, "default", "default").getBody())).isNull();
 			given(caller.isUserInRole("OPERATOR")).willReturn(true);
-			assertThat(offender(endpoint.existingServer(caller, "default", "default"))).isEqualTo("127.0.0.1");
+			assertThat(offender(endpoint.server(caller, "default", "default").getBody())).isEqualTo("127.0.0.1");
 		}
 	}
 
-	private static @Nullable String offender(ServerDescriptor server) {
-		return Objects.requireNonNull(server.clientLimits()).offenders().get(0).client();
+	private static @Nullable String offender(@Nullable OperationResponseBody server) {
+		return Objects.requireNonNull(((ServerDescriptor) server).clientLimits()).offenders().get(0).client();
 	}
 
 	@Test

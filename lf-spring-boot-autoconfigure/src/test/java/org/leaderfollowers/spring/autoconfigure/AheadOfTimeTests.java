@@ -23,6 +23,7 @@ import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersDescriptor;
 import org.leaderfollowers.spring.actuate.PoolDescriptor;
 import org.leaderfollowers.spring.actuate.ServerDescriptor;
+import org.leaderfollowers.spring.actuate.SessionsEndpoint;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnError;
 import org.leaderfollowers.spring.annotation.OnMessage;
@@ -167,6 +168,7 @@ class AheadOfTimeTests {
 			answers.addAll(List.of(HandOffsEndpoint.class.getDeclaredClasses()));
 			answers.addAll(List.of(ConnectionsEndpoint.class.getDeclaredClasses()));
 			answers.addAll(List.of(ClientsEndpoint.class.getDeclaredClasses()));
+			answers.addAll(List.of(SessionsEndpoint.class.getDeclaredClasses()));
 			answers.addAll(List.of(LeaderFollowersDescriptor.class, PoolDescriptor.class, ServerDescriptor.class));
 			answers.add(refusal);
 			for (Class<?> type : answers) {
@@ -182,6 +184,9 @@ class AheadOfTimeTests {
 				.onType(CloseReason.class)
 				.withMemberCategory(MemberCategory.ACCESS_DECLARED_FIELDS)).accepts(hints);
 			assertThat(RuntimeHintsPredicates.reflection().onType(Application.class)).accepts(hints);
+			assertThat(
+					RuntimeHintsPredicates.resource().forResource("org/leaderfollowers/spring/actuate/taxi-stand.html"))
+				.accepts(hints);
 		});
 	}
 
@@ -225,7 +230,7 @@ class AheadOfTimeTests {
 
 	@Configuration(proxyBeanMethods = false)
 	@ImportAutoConfiguration({ LeaderFollowersAutoConfiguration.class, EndpointAutoConfiguration.class,
-			LeaderFollowersEndpointAutoConfiguration.class })
+			LeaderFollowersEndpointAutoConfiguration.class, LeaderFollowersSessionAutoConfiguration.class })
 	@Import({ Echo.class, Quotes.class, Asking.class })
 	@ImportLfClients(value = QuotesClient.class, basePackages = HIDDEN)
 	static class Application {

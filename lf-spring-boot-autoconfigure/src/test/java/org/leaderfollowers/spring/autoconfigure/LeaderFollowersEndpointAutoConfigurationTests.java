@@ -7,12 +7,13 @@ import java.util.Map;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.jspecify.annotations.Nullable;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.TcpServer;
+import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.actuate.ClientsEndpoint;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpoint;
 import org.leaderfollowers.spring.actuate.ConnectionsEndpointWebExtension;
@@ -20,6 +21,7 @@ import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
 import org.leaderfollowers.spring.actuate.HandOffsEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpointWebExtension;
+import org.leaderfollowers.spring.actuate.ServerDescriptor;
 import org.leaderfollowers.spring.actuate.SessionsEndpoint;
 import org.leaderfollowers.spring.limit.ClientLimiters;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
@@ -59,6 +61,16 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 		this.contextRunner.withPropertyValues("spring.application.name=" + name)
 			.run((context) -> assertThat(context.getBean(LeaderFollowersEndpoint.class).leaderFollowers().application())
 				.isEqualTo(shown));
+	}
+
+	@Test
+	void endpointShowsTheMethodsOfHandlers() {
+		this.contextRunner.withPropertyValues("lf.server.port=0")
+			.withBean(Answering.class)
+			.run((context) -> assertThat(context.getBean(LeaderFollowersEndpoint.class).server("default", "default"))
+				.extracting(ServerDescriptor::mappings)
+				.asString()
+				.contains("Answering.answer(String)"));
 	}
 
 	@Test
@@ -189,6 +201,16 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 		@Bean
 		MeterRegistry meterRegistry() {
 			return new SimpleMeterRegistry();
+		}
+
+	}
+
+	@LfHandler
+	static class Answering {
+
+		@OnMessage
+		String answer(String message) {
+			return message;
 		}
 
 	}
