@@ -105,6 +105,9 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 			registry.get("lf.connections.closed").tags("server", "default", "reason", "peer").functionCounter();
 			registry.get("lf.bytes").tags("server", "default", "direction", "received").functionCounter();
 			registry.get("lf.bytes").tags("server", "default", "direction", "sent").functionCounter();
+			assertThat(registry.get("lf.bytes").tag("direction", "sent").functionCounter().getId().getBaseUnit())
+				.isEqualTo("bytes");
+			assertThat(registry.get("lf.buffered").gauge().getId().getBaseUnit()).isEqualTo("bytes");
 			assertThat(registry.getMeters()).map(Meter::getId)
 				.filteredOn((id) -> id.getName().startsWith("lf."))
 				.allSatisfy((id) -> assertThat(id.getDescription()).isNotBlank())
