@@ -153,7 +153,8 @@ class ClusterSessionDirectoryTests {
 		start(LONG, 10);
 		assertThatExceptionOfType(IllegalStateException.class).isThrownBy(() -> this.directory.start(this.holder))
 			.withMessageContaining("a process is one node");
-		assertThat(this.engine.timer).hasSize(2);
+		assertThat(this.engine.intervals).as("a third of the lease, and the interval of the verification")
+			.containsExactly(List.of(3_333L, 3_333L), List.of(60_000L, 60_000L));
 		this.directory.stop();
 		assertThat(this.engine.stopped).containsExactly("timer", "engine");
 	}
@@ -419,6 +420,7 @@ class ClusterSessionDirectoryTests {
 		this.engine.failing.put("nodes", new IllegalStateException("Nobody has to look for a node that is known"));
 		SessionEntry own = get(this.directory.claim(claim("4711")));
 		assertThat(own.takeovers()).isEqualTo(1);
+		assertThat(own.epoch()).as("in microseconds").isEqualTo(this.engine.millis * 1_000);
 		assertThat(this.engine.sentTo).containsExactly("north");
 		assertThat(this.engine.sent.get(0).deadline()).as("never too late").isEqualTo(Long.MAX_VALUE);
 		assertThat(get(this.directory.claim(claim("4711"))).epoch()).isGreaterThan(own.epoch());
@@ -456,11 +458,11 @@ class ClusterSessionDirectoryTests {
 			.containsExactly(ScriptedEngine.SELF, "north", "south");
 		this.engine.nodes.remove("east\nforged");
 		this.engine.renew();
-		this.engine.failing.put("renew", new IllegalStateException("for input\nforged"));
+		this.engine.failing.put("renew", new IllegalStateException("for input\nforged\u202e"));
 		this.engine.renew();
 		this.engine.pass(Duration.ofSeconds(10));
-		assertThat(this.directory.problem()).endsWith("IllegalStateException: for input?forged");
-		assertThat(output.getOut()).contains("for input?forged").doesNotContain("\nforged");
+		assertThat(this.directory.problem()).endsWith("reaches no other: IllegalStateException: for input?forged?");
+		assertThat(output.getOut()).contains("for input?forged?").doesNotContain("\nforged", "\u202e");
 	}
 
 	@Test
@@ -486,6 +488,16 @@ class ClusterSessionDirectoryTests {
 		this.engine.asked.get(0).answer();
 		assertThat(get(claimed).prevailsOver(other)).isTrue();
 		assertThat(get(claimed).isSameSession(WireForm.entry(this.engine.values.get("4711")))).isTrue();
+	}
+
+	@Test
+	void aClaimThatIsTriedAgainEndsAtTheSameDeadline() {
+		start(SHORT, 10);
+		this.engine.silent.add("compareAndSet");
+		CompletableFuture<SessionEntry> claimed = this.directory.claim(claim("4711"));
+		register("4711", "north");
+		this.engine.asked.get(0).answer();
+		assertThat(get(claimed).isSameSession(this.engine.written.get(this.engine.written.size() - 1))).isTrue();
 	}
 
 	@Test
@@ -687,9 +699,13 @@ class ClusterSessionDirectoryTests {
 			reply(outcome, "");
 			failure(reply, failure);
 		});
-		CompletableFuture<Delivery> sent = this.directory.send(entry("4711", "north", 5), bytes("x"), LONG);
-		reply(Outcome.DONE, "\0\0\0\u0063");
-		assertThat(get(sent)).as("an outcome of a later version").isEqualTo(Delivery.UNKNOWN);
+		Delivery[] known = Delivery.values();
+		for (int i = 0; i <= known.length; i++) {
+			CompletableFuture<Delivery> sent = this.directory.send(entry("4711", "north", 5), bytes("x"), LONG);
+			reply(Outcome.DONE, "\0\0\0" + (char) i);
+			assertThat(get(sent)).as("unknown if a later version has sent it")
+				.isEqualTo((i < known.length) ? known[i] : Delivery.UNKNOWN);
+		}
 	}
 
 	@Test
@@ -925,6 +941,27 @@ class ClusterSessionDirectoryTests {
 		this.engine.renew();
 		assertThat(time()).isEqualTo(this.engine.millis).isEqualTo(real - 8_000);
 		assertThat(now()).isBetween(real - 8_002, real - 8_000);
+	}
+
+	@Test
+	void aTimeThatIsNotBelievedYetLimitsDeadlinesUntilItIs() {
+		start(LONG, 10);
+		long real = this.engine.millis;
+		this.engine.millis -= 8_000;
+		this.engine.renew();
+		this.engine.millis += 4_000;
+		this.engine.renew();
+		assertThat(now()).isBetween(real - 8_002, real - 8_000);
+	}
+
+	@Test
+	@ExtendWith(OutputCaptureExtension.class)
+	void theLogTellsWhoJoinsAndLeaves(CapturedOutput output) {
+		start(LONG, 10);
+		this.engine.nodes.remove("north");
+		this.engine.renew();
+		assertThat(output.getOut()).containsOnlyOnce("Node 'self' has joined the other nodes by The test")
+			.containsOnlyOnce("Node 'north' has left");
 	}
 
 	@Test

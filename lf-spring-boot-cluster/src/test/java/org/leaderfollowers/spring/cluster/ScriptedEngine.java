@@ -61,6 +61,9 @@ final class ScriptedEngine implements ClusterEngine {
 	/** What the timer repeats: the renewal and the verification. */
 	final List<Runnable> timer = new ArrayList<>();
 
+	/** After how many milliseconds the timer begins with these, and repeats them. */
+	final List<List<?>> intervals = new ArrayList<>();
+
 	/** What the timer does once. */
 	final List<Runnable> soon = new ArrayList<>();
 
@@ -85,6 +88,7 @@ final class ScriptedEngine implements ClusterEngine {
 				(proxy, method, arguments) -> {
 					if (method.getName().equals("scheduleAtFixedRate")) {
 						this.timer.add((Runnable) arguments[0]);
+						this.intervals.add(List.of(arguments[1], arguments[2]));
 					}
 					if (method.getName().equals("schedule")) {
 						this.soon.add((Runnable) arguments[0]);
