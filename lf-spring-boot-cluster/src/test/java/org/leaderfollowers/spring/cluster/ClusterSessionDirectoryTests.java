@@ -955,6 +955,15 @@ class ClusterSessionDirectoryTests {
 	}
 
 	@Test
+	void theNodesTellHowManySessionsTheyHold() {
+		this.holder.held.put("4711", entry("4711", ScriptedEngine.SELF, 5));
+		start(LONG, 10);
+		assertThat(this.engine.description).isEqualTo(WireForm.ofNode(1));
+		assertThat(this.directory.nodes()).containsExactly(new SessionNode(ScriptedEngine.SELF, 1, true),
+				new SessionNode("north", 7, false), new SessionNode("south", 7, false));
+	}
+
+	@Test
 	@ExtendWith(OutputCaptureExtension.class)
 	void theLogTellsWhoJoinsAndLeaves(CapturedOutput output) {
 		start(LONG, 10);

@@ -52,6 +52,9 @@ final class ScriptedEngine implements ClusterEngine {
 
 	final List<String> sentTo = new ArrayList<>();
 
+	/** What the node has told of itself. */
+	byte[] description;
+
 	/** The time that it tells. */
 	long millis = 1_000_000;
 
@@ -178,7 +181,8 @@ final class ScriptedEngine implements ClusterEngine {
 	}
 
 	@Override
-	public CompletableFuture<Long> renew(byte[] description, Duration lease) {
+	public CompletableFuture<Long> renew(byte[] ofNode, Duration lease) {
+		this.description = ofNode;
 		return ask("renew", () -> this.millis);
 	}
 
