@@ -294,6 +294,18 @@ class ClusterSessionDirectoryTests {
 	}
 
 	@Test
+	void anEntryOutlivesSeveralComparisons() {
+		start(LONG, 10);
+		get(this.directory.claim(claim("4711")));
+		assertThat(this.engine.lifetimes).containsExactly(Duration.ofMinutes(10));
+		this.engine.lifetimes.clear();
+		this.holder.held.put("4712", entry("4712", ScriptedEngine.SELF, 5));
+		this.engine.verify();
+		assertThat(this.engine.written).hasSize(2);
+		assertThat(this.engine.lifetimes).containsExactly(Duration.ofMinutes(10));
+	}
+
+	@Test
 	void aBatchThatFailsLeavesTheNextOneAlone() {
 		start(LONG, 10);
 		IntStream.range(0, 400)
@@ -651,6 +663,14 @@ class ClusterSessionDirectoryTests {
 	}
 
 	@Test
+	void theShortestTimeoutIsAMillisecondForTheOtherNode() {
+		start(LONG, 10);
+		long now = now();
+		exchange("north", Duration.ofNanos(1));
+		assertThat(this.engine.sent.get(1).deadline()).isEqualTo(now + 1);
+	}
+
+	@Test
 	void requestsToANodeThatHasLeftAreLost() {
 		start(LONG, 10);
 		CompletableFuture<ByteBuffer> lost = exchange("north", LONG);
@@ -751,6 +771,12 @@ class ClusterSessionDirectoryTests {
 			.containsExactly("command 1", "command 3", "command 3");
 		assertThat(this.engine.sent).extracting(NodeMessage::id).containsExactly(1L, 3L, 3L);
 		assertThat(lastReply().outcome()).isEqualTo(Outcome.DONE);
+		long latest = this.engine.millis + 1_000;
+		receive(4, latest);
+		this.engine.pass(Duration.ofSeconds(1));
+		this.engine.renew();
+		receive(4, latest);
+		assertThat(this.engine.sent).as("not forgotten too early").hasSize(4);
 	}
 
 	@Test
@@ -826,6 +852,9 @@ class ClusterSessionDirectoryTests {
 		}
 		assertThat(this.holder.device.received).hasSize(5);
 		assertThat(this.holder.device.timeout).isEqualTo(Duration.ofSeconds(1));
+		this.engine.receiver
+			.receive(WireForm.of(new Exchange("north", id, this.engine.millis, "4711", 5, bytes("request"))));
+		assertThat(this.holder.device.timeout).as("never 0").isEqualTo(Duration.ofMillis(1));
 	}
 
 	@Test
@@ -851,11 +880,18 @@ class ClusterSessionDirectoryTests {
 		for (int i = 0; i < 100; i++) {
 			this.directory.receive(new byte[] { WireForm.FORMAT });
 		}
-		this.engine.pass(Duration.ofNanos(NodeReceiver.LimitedLog.INTERVAL_NANOS));
+		this.holder.failure = new IllegalStateException("from the test");
+		receive(1, this.engine.millis);
+		this.engine.pass(Duration.ofNanos(2 * NodeReceiver.LimitedLog.INTERVAL_NANOS));
 		this.directory.receive(new byte[] { WireForm.FORMAT });
+		this.directory.receive(new byte[] { WireForm.FORMAT });
+		this.engine.pass(Duration.ofNanos(NodeReceiver.LimitedLog.INTERVAL_NANOS));
+		receive(2, this.engine.millis);
 		assertThat(output.getOut().lines().filter((line) -> line.contains("WARN"))).satisfiesExactly(
 				(first) -> assertThat(first).endsWith("could not be read"),
-				(second) -> assertThat(second).endsWith("could not be read (99 more since the last such line)"));
+				(second) -> assertThat(second).endsWith("could not be read (100 more since the last such line)"),
+				(third) -> assertThat(third)
+					.endsWith("of node 'north' could not be handled (1 more since the last such line)"));
 	}
 
 	@Test

@@ -38,6 +38,9 @@ final class ScriptedEngine implements ClusterEngine {
 
 	final Map<String, byte[]> values = new HashMap<>();
 
+	/** How long values are kept. */
+	final Set<Duration> lifetimes = new HashSet<>();
+
 	/** The keys that were read, in order. */
 	final List<String> read = new ArrayList<>();
 
@@ -151,6 +154,7 @@ final class ScriptedEngine implements ClusterEngine {
 	@Override
 	public CompletableFuture<Map<String, byte[]>> touch(Collection<String> keys, Duration timeToLive) {
 		this.touched.add(List.copyOf(keys));
+		this.lifetimes.add(timeToLive);
 		return ask("touch", () -> {
 			Map<String, byte[]> found = new HashMap<>(this.values);
 			found.keySet().retainAll(keys);
@@ -168,6 +172,7 @@ final class ScriptedEngine implements ClusterEngine {
 	public CompletableFuture<Boolean> compareAndSet(String key, byte @Nullable [] expected, byte @Nullable [] update,
 			Duration timeToLive) {
 		this.written.add(WireForm.entryOrNull(key, update));
+		this.lifetimes.add(timeToLive);
 		return ask("compareAndSet", () -> {
 			boolean isExpected = Arrays.equals(this.values.get(key), expected);
 			if (isExpected && update != null) {
