@@ -30,10 +30,10 @@ class WireFormTests {
 			Instant.ofEpochMilli(1_000), 3, Instant.ofEpochMilli(500));
 
 	static final List<NodeMessage> messages = List.of(new Send("north@1", 1, 2, "4711", 3, bytes("hello")),
-			new Exchange("north@1", Long.MAX_VALUE, -1, "ä", 3, bytes("")),
+			new Exchange("north@1", Long.MAX_VALUE, -1, "ä", 3, bytes("taken, left").position(7)),
 			new Broadcast("north@1", 1, 2, null, messages("ISO-8859-1", "UTF-8")),
 			new Broadcast("north@1", 1, 2, "red", messages("UTF-8")), new TakenOver("north@1", 0, 2, ENTRY),
-			new Reply("north@1", 1, 2, Reply.Outcome.TIMED_OUT, "x".repeat(70_000), bytes("y".repeat(200_000))));
+			new Reply("north@1", 1, 2, Reply.Outcome.TIMED_OUT, "ä".repeat(70_000), bytes("y".repeat(200_000))));
 
 	private static ByteBuffer bytes(String text) {
 		return ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8));
@@ -79,18 +79,22 @@ class WireFormTests {
 		newer[0] = 2;
 		assertThat(WireForm.message(newer)).isEqualTo(
 				new NodeMessage.Unknown("north@1", message.id(), message.id() != 0 && !(message instanceof Reply)));
-		byte[] unknown = WireForm.of(message);
-		unknown[1] = (byte) 200;
-		assertThat(WireForm.message(unknown))
-			.isEqualTo(new NodeMessage.Unknown("north@1", message.id(), message.id() != 0));
+		for (int kind : new int[] { NodeMessage.Kind.values().length, 200 }) {
+			byte[] unknown = WireForm.of(message);
+			unknown[1] = (byte) kind;
+			assertThat(WireForm.message(unknown))
+				.isEqualTo(new NodeMessage.Unknown("north@1", message.id(), message.id() != 0));
+		}
 	}
 
 	@Test
 	void whatOnlyALaterVersionKnowsIsUnderstoodInPart() {
-		byte[] reply = WireForm.of(new Reply("north@1", 1, 2, Reply.Outcome.INEXPRESSIBLE, "detail", bytes("")));
-		replaceFirst(reply, Reply.Outcome.INEXPRESSIBLE.ordinal(), 99);
-		assertThat(WireForm.message(reply))
-			.isEqualTo(new Reply("north@1", 1, 2, Reply.Outcome.LOST, "detail", bytes("")));
+		for (int outcome : new int[] { Reply.Outcome.values().length, 99 }) {
+			byte[] reply = WireForm.of(new Reply("north@1", 1, 2, Reply.Outcome.INEXPRESSIBLE, "detail", bytes("")));
+			replaceFirst(reply, Reply.Outcome.INEXPRESSIBLE.ordinal(), outcome);
+			assertThat(WireForm.message(reply))
+				.isEqualTo(new Reply("north@1", 1, 2, Reply.Outcome.LOST, "detail", bytes("")));
+		}
 		byte[] node = WireForm.ofNode(42);
 		node[0] = 2;
 		assertThat(WireForm.sessionsOfNode(node)).isZero();
