@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.test.client;
 
+import java.nio.BufferOverflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -176,6 +177,16 @@ class InMemoryConnectionTests {
 		assertThat(client.closeReason()).isNull();
 		client.sendRaw("x");
 		assertThat(client.closeReason()).isEqualTo(CloseReason.MESSAGE_TOO_LARGE);
+	}
+
+	@Test
+	void frameThatIsLongerThanItsFramingSaysIsRejected() {
+		Framing framing = new TestFraming((input, frame) -> frame.incomplete(input.remaining()), 2);
+		try (InMemoryTestClient client = LfTestClient.inMemory(new Recorder((connection, text) -> {
+		})).framing(framing).open()) {
+			assertThatExceptionOfType(BufferOverflowException.class)
+				.isThrownBy(() -> client.connection().send(ByteBuffer.allocate(1)));
+		}
 	}
 
 	@Test
@@ -361,7 +372,11 @@ class InMemoryConnectionTests {
 
 	}
 
-	private record TestFraming(Decoding decoding) implements Framing {
+	private record TestFraming(Decoding decoding, int missing) implements Framing {
+
+		private TestFraming(Decoding decoding) {
+			this(decoding, 0);
+		}
 
 		@Override
 		public boolean decode(ByteBuffer input, Frame frame) {
@@ -375,7 +390,7 @@ class InMemoryConnectionTests {
 
 		@Override
 		public int maxFrameLength(int payloadLength) {
-			return Framing.line().maxFrameLength(payloadLength);
+			return Framing.line().maxFrameLength(payloadLength) - this.missing;
 		}
 
 	}
