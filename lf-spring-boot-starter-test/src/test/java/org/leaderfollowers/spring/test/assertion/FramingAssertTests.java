@@ -82,6 +82,34 @@ class FramingAssertTests {
 	}
 
 	@Test
+	void scanThatCountsBytesTwiceIsFound() {
+		Framing framing = new Broken() {
+
+			@Override
+			public boolean decode(ByteBuffer input, Frame frame) {
+				int scanned = frame.scanned();
+				return super.decode(input, frame) || frame.incomplete(scanned + input.remaining());
+			}
+
+		};
+		assertThatExceptionOfType(AssertionError.class)
+			.isThrownBy(() -> assertThat(framing).roundTrips(new byte[] { 9, 8 }))
+			.withMessageContaining("the input byte by byte");
+	}
+
+	@Test
+	void payloadThatIsNotWrittenEntirelyIsFound() {
+		assertFails(new Broken() {
+
+			@Override
+			public void encode(ByteBuffer payload, ByteBuffer output) {
+				output.put((byte) 1);
+			}
+
+		}, "but it wrote 1 and left 1 bytes of the payload");
+	}
+
+	@Test
 	void frameThatIsTooLongIsFound() {
 		assertFails(new Broken() {
 
