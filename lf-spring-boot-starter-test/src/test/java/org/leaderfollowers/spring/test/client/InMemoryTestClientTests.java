@@ -246,6 +246,7 @@ class InMemoryTestClientTests {
 		client.send("a");
 		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(client).receives("b"))
 			.withMessageContaining("\"b\"")
+			.withMessageNotContaining("as message")
 			.withMessageContaining("the server closed the connection for HANDLER_ERROR")
 			.withMessageContaining("IllegalStateException: broken")
 			.withCauseInstanceOf(IllegalStateException.class);

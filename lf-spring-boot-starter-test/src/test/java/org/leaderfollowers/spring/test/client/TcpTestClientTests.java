@@ -80,6 +80,16 @@ class TcpTestClientTests {
 	}
 
 	@Test
+	void rejectsALargerMessageThanAllowed() {
+		TcpServer server = start(Framing.line(), (connection, message) -> connection.send(message));
+		try (TcpTestClient client = LfTestClient.tcp(server.port()).maxMessageSize(3).connect()) {
+			assertThat(client.exchange("abc")).isEqualTo("abc");
+			client.send("abcd");
+			assertThatExceptionOfType(AssertionError.class).isThrownBy(client::receive);
+		}
+	}
+
+	@Test
 	void tellsThatTheServerClosed() {
 		TcpServer server = start(Framing.line(), (connection, message) -> {
 			connection.send(message);
