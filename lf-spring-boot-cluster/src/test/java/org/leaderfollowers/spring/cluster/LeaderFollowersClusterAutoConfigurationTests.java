@@ -183,6 +183,14 @@ class LeaderFollowersClusterAutoConfigurationTests {
 	}
 
 	@Test
+	void theShortestTimesAreAllowed() {
+		ClusterProperties properties = new ClusterProperties(true, null, null, "n", Duration.ofMillis(300),
+				Duration.ofMillis(10), 0, null);
+		assertThat(properties.options(Duration.ofSeconds(5))).isEqualTo(
+				new ClusterOptions("n", Duration.ofMillis(300), Duration.ofMillis(10), Duration.ofSeconds(5), 0));
+	}
+
+	@Test
 	void namesHaveDefaults() {
 		ClusterProperties properties = new ClusterProperties(true, null, null, null, Duration.ofSeconds(10),
 				Duration.ofMinutes(1), 1, null);
@@ -215,12 +223,16 @@ class LeaderFollowersClusterAutoConfigurationTests {
 
 	@Test
 	void hazelcastInKubernetes() {
-		Config config = LeaderFollowersHazelcastAutoConfiguration.config(new ClusterProperties.Hazelcast(List.of(),
-				5800, new ClusterProperties.Kubernetes("nodes.taxis.svc.cluster.local")));
+		Config config = LeaderFollowersHazelcastAutoConfiguration.config(new ClusterProperties.Hazelcast(
+				List.of("10.0.0.1"), 5800, new ClusterProperties.Kubernetes("nodes.taxis.svc.cluster.local")));
 		assertThat(config.getNetworkConfig().getJoin().getKubernetesConfig().isEnabled()).isTrue();
 		assertThat(config.getNetworkConfig().getJoin().getKubernetesConfig().getProperties())
 			.containsEntry("service-dns", "nodes.taxis.svc.cluster.local")
 			.containsEntry("service-port", "5800");
+		assertThat(config.getNetworkConfig().getJoin().getTcpIpConfig().isEnabled()).as("only one of them").isFalse();
+		assertThat(config.getSerializationConfig().getJavaSerializationFilterConfig().isDefaultsDisabled())
+			.as("only what is listed may be deserialized")
+			.isTrue();
 		assertThat(config.getNetworkConfig().getPort()).isEqualTo(5800);
 		assertThat(config.getNetworkConfig().isPortAutoIncrement()).isFalse();
 	}
