@@ -30,7 +30,8 @@ import org.leaderfollowers.internal.transport.Transport;
  * This is a concrete event handler without a channel. Its events are looks, which are
  * requested whenever something changes, and the deadline of its handle. One thread at a
  * time therefore changes all of its state, and it needs neither a thread nor a timer of
- * its own. Name lookups and connection attempts are dispatched as blocking work.
+ * its own. Connection attempts are dispatched as blocking work, and name lookups as
+ * separate work, because they may take long; see {@link NameLookup}.
  */
 final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeListener {
 
@@ -71,6 +72,9 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 		private @Nullable PeerAddress address;
 
+		/** When the name of the address must be looked up. */
+		private long lookupDeadline;
+
 		private volatile @Nullable TcpConnection connection;
 
 		/** Whether requests may be sent on the connection. Any thread may write it. */
@@ -107,7 +111,10 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		this.places = places;
 		this.work = new HandledWork("Connections of client '" + name + "'", null, null);
 		this.addresses = addresses.stream()
-			.map((address) -> new PeerAddress(name, address, options))
+			.map((address) -> new PeerAddress(name, address,
+					address.isUnresolved()
+							? new NameLookup(name, address.getHostString(), options.names(), timers, this::look) : null,
+					options))
 			.toArray(PeerAddress[]::new);
 		this.slots = new Slot[options.connections()];
 		for (int i = 0; i < this.slots.length; i++) {
@@ -296,6 +303,9 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 	public boolean prepare(Participant me) {
 		long now = this.context.clock().nanoTime();
 		this.due.clear();
+		for (PeerAddress address : this.addresses) {
+			address.beginRound();
+		}
 		long next = NO_DEADLINE;
 		for (Slot slot : this.slots) {
 			next = EngineEventHandler.earlier(next, look(slot, now));
@@ -322,7 +332,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 			connection = null;
 		}
 		if (connection == null) {
-			return this.ending ? NO_DEADLINE : choose(slot, now);
+			return lookAtAttempt(slot, now);
 		}
 		long proven = NO_DEADLINE;
 		if (slot.noted && slot.address != null && slot.address.failedBefore(slot.establishedNanos)) {
@@ -335,6 +345,45 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 			}
 		}
 		return EngineEventHandler.earlier(proven, lookAtSilence(slot, connection, now));
+	}
+
+	/**
+	 * Decides whether to connect: there is an address, and its name is looked up. Returns
+	 * when the next look is due.
+	 */
+	private long lookAtAttempt(Slot slot, long now) {
+		if (this.ending) {
+			giveUp(slot);
+			return NO_DEADLINE;
+		}
+		long retry = (slot.address == null) ? choose(slot, now) : NO_DEADLINE;
+		PeerAddress address = slot.address;
+		if (address == null) {
+			return retry;
+		}
+		if (address.isLookedUp()) {
+			this.due.add(slot);
+			return NO_DEADLINE;
+		}
+		if (!ConnectionTimeouts.isPast(slot.lookupDeadline, now)) {
+			return slot.lookupDeadline;
+		}
+		attemptFailed(slot, address, "the lookup of its name takes longer than the connect timeout", now);
+		// Another address may be usable.
+		return lookAtAttempt(slot, now);
+	}
+
+	private void attemptFailed(Slot slot, PeerAddress address, String why, long now) {
+		giveUp(slot);
+		address.failed(why, now);
+		this.counters.failedConnects.increment();
+	}
+
+	private static void giveUp(Slot slot) {
+		if (slot.address != null) {
+			slot.address.ended();
+			slot.address = null;
+		}
 	}
 
 	/** Decides whether a heartbeat is due. Returns when the next look is due. */
@@ -410,7 +459,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		}
 		chosen.attempt();
 		slot.address = chosen;
-		this.due.add(slot);
+		slot.lookupDeadline = this.context.timeouts().handshakeDeadline(now);
 		return NO_DEADLINE;
 	}
 
@@ -440,12 +489,11 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 	private void connect(Slot slot, PeerAddress address) {
 		SocketChannel channel = null;
 		try {
-			InetSocketAddress peer = address.resolve();
 			if (this.ending) {
-				slot.address = null;
-				address.ended();
+				giveUp(slot);
 				return;
 			}
+			InetSocketAddress peer = address.next();
 			channel = SocketChannel.open();
 			channel.configureBlocking(false);
 			this.options.sockets().setOnConnecting(channel);
@@ -461,10 +509,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		catch (Throwable ex) {
 			// Errors are caught too, such as a lack of memory: the address is retried.
 			closeQuietly(channel);
-			slot.address = null;
-			address.ended();
-			address.failed(ServerWarnings.describe(ex), this.context.clock().nanoTime());
-			this.counters.failedConnects.increment();
+			attemptFailed(slot, address, ServerWarnings.describe(ex), this.context.clock().nanoTime());
 		}
 	}
 
@@ -534,7 +579,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		return this.nextNanos;
 	}
 
-	/** Name lookups and connection attempts may block. */
+	/** Connection attempts may block. */
 	@Override
 	public HandlerProfile profile() {
 		return HandlerProfile.BLOCKING;

@@ -22,8 +22,10 @@ import org.jspecify.annotations.Nullable;
  * @param heartbeat creates the request that a silent peer has to reply to
  * @param idempotent tests whether a request may be repeated if its connection is lost
  * @param tls the TLS configuration of the next connection, or {@code null} for none
+ * @param names looks up the names of addresses
  */
 record ClientOptions(int connections, TcpSocketOptions sockets, Correlation correlation, int maxInFlight,
 		long placeNanos, long requestNanos, long minBackoffNanos, long maxBackoffNanos, long heartbeatNanos,
-		@Nullable Supplier<ByteBuffer> heartbeat, Predicate<ByteBuffer> idempotent, Supplier<@Nullable ClientTls> tls) {
+		@Nullable Supplier<ByteBuffer> heartbeat, Predicate<ByteBuffer> idempotent, Supplier<@Nullable ClientTls> tls,
+		NameLookup.NameService names) {
 }

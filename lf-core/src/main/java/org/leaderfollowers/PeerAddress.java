@@ -1,8 +1,8 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.UnknownHostException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
@@ -20,6 +20,8 @@ final class PeerAddress {
 	private final String client;
 
 	private final InetSocketAddress requested;
+
+	private final @Nullable NameLookup lookup;
 
 	private final long minBackoffNanos;
 
@@ -55,23 +57,57 @@ final class PeerAddress {
 	/** The index of the address to use next, among those that the name resolves to. */
 	private int next;
 
-	PeerAddress(String client, InetSocketAddress requested, ClientOptions options) {
+	/** Whether a lookup of the name is under way. */
+	private boolean looksUp;
+
+	/** What the latest lookup has found, until the end of the round. */
+	private NameLookup.@Nullable Result found;
+
+	/**
+	 * Creates an address without connections.
+	 * @param lookup looks the name up, or {@code null} if the address is known
+	 */
+	PeerAddress(String client, InetSocketAddress requested, @Nullable NameLookup lookup, ClientOptions options) {
 		this.client = client;
 		this.requested = requested;
+		this.lookup = lookup;
 		this.minBackoffNanos = options.minBackoffNanos();
 		this.maxBackoffNanos = options.maxBackoffNanos();
 	}
 
 	/**
-	 * Resolves the name, which may block. It is resolved for each attempt, because its
-	 * addresses may have changed. All addresses of a name are used in turn.
+	 * Begins a round of the owner, in which the result of a lookup can be used that has
+	 * ended since the previous one.
 	 */
-	InetSocketAddress resolve() throws UnknownHostException {
-		InetAddress known = this.requested.getAddress();
-		if (known != null) {
+	void beginRound() {
+		this.found = (this.looksUp && this.lookup != null) ? this.lookup.take() : null;
+		this.looksUp &= this.found == null;
+	}
+
+	/**
+	 * Whether {@link #next} returns or fails at once. If not, the name is being looked
+	 * up, and the owner looks again when this has ended. It is looked up for each
+	 * attempt, because its addresses may have changed; attempts that wait for the same
+	 * lookup share it.
+	 */
+	boolean isLookedUp() {
+		if (this.lookup == null || this.found != null) {
+			return true;
+		}
+		if (!this.looksUp) {
+			this.lookup.request();
+			this.looksUp = true;
+		}
+		return false;
+	}
+
+	/** The address to connect to. All addresses of a name are used in turn. */
+	InetSocketAddress next() throws IOException {
+		NameLookup.Result result = this.found;
+		if (result == null) {
 			return this.requested;
 		}
-		InetAddress[] all = InetAddress.getAllByName(this.requested.getHostString());
+		InetAddress[] all = result.addresses();
 		this.next = (this.next + 1) % all.length;
 		return new InetSocketAddress(all[this.next], this.requested.getPort());
 	}

@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -252,6 +253,8 @@ public final class TcpClient implements AutoCloseable {
 
 		private @Nullable ClientTls tls;
 
+		private NameLookup.NameService names = InetAddress::getAllByName;
+
 		private Builder(LeaderFollowersPool pool) {
 			super(pool);
 		}
@@ -352,7 +355,8 @@ public final class TcpClient implements AutoCloseable {
 		}
 
 		/**
-		 * How long it may take to establish a connection, including TLS.
+		 * How long it may take to establish a connection, including TLS. Before, the
+		 * lookup of the name may take as long.
 		 * @param connectTimeout more than 0; the default is 5 seconds
 		 * @return this builder
 		 */
@@ -419,6 +423,12 @@ public final class TcpClient implements AutoCloseable {
 			return this;
 		}
 
+		/** Looks up names instead of the system, for tests. */
+		Builder names(NameLookup.NameService names) {
+			this.names = names;
+			return this;
+		}
+
 		/**
 		 * Builds the client. It does not connect until it is
 		 * {@linkplain TcpClient#start() started}.
@@ -438,7 +448,7 @@ public final class TcpClient implements AutoCloseable {
 			ClientOptions options = new ClientOptions(this.connections, socketOptions(), this.correlation,
 					this.maxInFlight, (this.placeTimeout != null) ? Arguments.nanos(this.placeTimeout) : requestNanos,
 					requestNanos, Arguments.nanos(this.minBackoff), Arguments.nanos(this.maxBackoff),
-					Arguments.nanos(this.heartbeatInterval), this.heartbeat, this.idempotent, tls::get);
+					Arguments.nanos(this.heartbeatInterval), this.heartbeat, this.idempotent, tls::get, this.names);
 			ConnectionContext.Limits limits = limits(this.framing, false);
 			ConnectionTimeouts timeouts = new ConnectionTimeouts(0, Arguments.nanos(this.messageTimeout),
 					Arguments.nanos(this.writeTimeout), Arguments.nanos(this.connectTimeout), 0, 0, 0, 0);

@@ -77,7 +77,7 @@ class ClientRoundTests {
 		this.peer.setSoTimeout((int) Engine.DEADLINE.toMillis());
 		ClientOptions options = new ClientOptions(connections, new TcpSocketOptions(true, false, 0, 0),
 				Correlation.inOrder(), 4, 0, TimeUnit.HOURS.toNanos(1), MIN_BACKOFF.toNanos(), MIN_BACKOFF.toNanos(),
-				HEARTBEAT.toNanos(), this::heartbeat, (request) -> false, this::tls);
+				HEARTBEAT.toNanos(), this::heartbeat, (request) -> false, this::tls, InetAddress::getAllByName);
 		this.connections = new ClientConnections("test",
 				Collections.nCopies(addresses, (InetSocketAddress) this.peer.getLocalSocketAddress()), options,
 				this.counters, this.places, (handler) -> {

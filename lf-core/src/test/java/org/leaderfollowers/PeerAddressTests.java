@@ -28,10 +28,10 @@ class PeerAddressTests {
 	private final Logger logger = (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
 
 	private static PeerAddress address(InetSocketAddress requested) {
-		return new PeerAddress("ledger", requested,
+		return new PeerAddress("ledger", requested, null,
 				new ClientOptions(1, new TcpSocketOptions(true, true, 0, 0), Correlation.inOrder(), 1, 0, 0,
 						Duration.ofMillis(100).toNanos(), Duration.ofSeconds(10).toNanos(), 0, null, (request) -> false,
-						() -> null));
+						() -> null, InetAddress::getAllByName));
 	}
 
 	@BeforeEach
@@ -117,9 +117,8 @@ class PeerAddressTests {
 	void addressOfANameThatIsKnownIsNotLookedUp() throws IOException {
 		InetAddress known = InetAddress.getByAddress("known.invalid", new byte[] { 127, 0, 0, 1 });
 		InetSocketAddress requested = new InetSocketAddress(known, 7000);
-		assertThat(address(requested).resolve()).isSameAs(requested);
-		assertThat(address(InetSocketAddress.createUnresolved("127.0.0.1", 7000)).resolve())
-			.isEqualTo(new InetSocketAddress("127.0.0.1", 7000));
+		assertThat(address(requested).isLookedUp()).isTrue();
+		assertThat(address(requested).next()).isSameAs(requested);
 	}
 
 }

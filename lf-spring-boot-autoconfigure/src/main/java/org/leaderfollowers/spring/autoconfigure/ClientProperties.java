@@ -26,7 +26,8 @@ import org.springframework.util.unit.DataSize;
  * @param placeTimeout Maximum time that a caller waits for a connection with a free
  * place, within the request timeout. Use 0 to reject at once. The request timeout by
  * default.
- * @param connectTimeout Maximum time to establish a connection, including TLS.
+ * @param connectTimeout Maximum time to look a name up, and then to establish a
+ * connection, including TLS.
  * @param maxInFlight Maximum number of exchanges under way on a connection, from 1 to
  * 1048576.
  * @param backoff Pauses between attempts to connect to an address that failed.

@@ -1,0 +1,266 @@
+package org.leaderfollowers;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.ScriptedPeer.Session;
+import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.promotion.Follower;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/**
+ * Tests how a client looks the names of its addresses up. The test is the name service.
+ */
+class NameLookupTests {
+
+	private static final Duration LONG = Duration.ofMinutes(1);
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private final Map<String, AtomicInteger> lookups = new ConcurrentHashMap<>();
+
+	private CountDownLatch answered;
+
+	private volatile InetAddress[] addresses = { InetAddress.getLoopbackAddress() };
+
+	private ScriptedPeer peer;
+
+	private @Nullable TcpClient client;
+
+	@BeforeEach
+	void open() throws Exception {
+		this.answered = this.engine.gate();
+		this.peer = new ScriptedPeer();
+	}
+
+	@AfterEach
+	void close() throws Exception {
+		if (this.client != null) {
+			this.client.close();
+		}
+		this.peer.close();
+	}
+
+	private InetAddress[] lookUp(String name) throws UnknownHostException {
+		this.lookups.computeIfAbsent(name, (key) -> new AtomicInteger()).incrementAndGet();
+		switch (name) {
+			case "slow" -> Engine.pass(this.answered);
+			case "unknown" -> throw new UnknownHostException("unknown");
+			case "broken" -> throw new IllegalStateException("made for the test");
+			default -> {
+			}
+		}
+		return this.addresses;
+	}
+
+	private int lookups(String name) {
+		return this.lookups.getOrDefault(name, new AtomicInteger()).get();
+	}
+
+	private TcpClient.Builder builder() {
+		return TcpClient.builder(this.engine.pool(2, 8))
+			.name("peer")
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder())
+			.requestTimeout(LONG)
+			.connectTimeout(LONG)
+			.backoff(Duration.ofMillis(1), Duration.ofMillis(20))
+			.names(this::lookUp);
+	}
+
+	private void start(TcpClient.Builder builder) {
+		this.client = builder.build();
+		this.client.start();
+	}
+
+	private ClientSnapshot.Address address(int index) {
+		return this.client.snapshot().addresses().get(index);
+	}
+
+	private int port() {
+		return this.peer.address().getPort();
+	}
+
+	@Test
+	void aLookupThatHangsHoldsUpNeitherOtherAddressesNorHeartbeats() throws Exception {
+		start(builder().address("slow", port())
+			.address(this.peer.address())
+			.connections(2)
+			.heartbeat(Duration.ofMillis(1), () -> Engine.bytes("alive?")));
+		try (Session session = this.peer.accept()) {
+			assertThat(session.readLine()).isEqualTo("alive?");
+			session.send("yes\n");
+			assertThat(session.readLine()).isEqualTo("alive?");
+			assertThat(lookups("slow")).isOne();
+			assertThat(address(0).connections()).isOne();
+			this.answered.countDown();
+			this.peer.accept();
+			Engine.eventually().until(() -> this.client.snapshot().connected() == 2);
+		}
+	}
+
+	@Test
+	void aLookupThatHangsFailsAfterTheConnectTimeoutAndAnotherAddressIsUsed() throws Exception {
+		try (ScriptedPeer slow = new ScriptedPeer()) {
+			start(builder().address("slow", slow.address().getPort())
+				.address(this.peer.address())
+				.connectTimeout(Duration.ofMillis(100)));
+			Session session = this.peer.accept();
+			Engine.eventually().until(() -> this.client.snapshot().connected() == 1);
+			assertThat(address(0)).satisfies((address) -> {
+				assertThat(address.reachable()).isFalse();
+				assertThat(address.connections()).isZero();
+				assertThat(address.failure()).contains("the lookup of its name takes longer than the connect timeout");
+			});
+			assertThat(address(1).connections()).isOne();
+			assertThat(lookups("slow")).as("one at a time").isOne();
+			assertThat(this.client.snapshot().failedConnects()).isPositive();
+			// A later attempt takes the answer that comes at last.
+			this.answered.countDown();
+			this.peer.close();
+			session.reset();
+			slow.accept();
+			Engine.eventually().until(() -> address(0).connections() == 1);
+		}
+	}
+
+	@Test
+	void aNameIsLookedUpForEachAttempt() throws Exception {
+		start(builder().address("host", port()));
+		for (int i = 1; i <= 3; i++) {
+			try (Session session = this.peer.accept()) {
+				Engine.eventually().until(() -> this.client.snapshot().connected() == 1);
+				assertThat(lookups("host")).isGreaterThanOrEqualTo(i);
+				session.reset();
+			}
+		}
+	}
+
+	@Test
+	void connectionsThatBeginTogetherShareALookup() throws Exception {
+		start(builder().address("slow", port()).connections(5));
+		Engine.eventually().until(() -> lookups("slow") == 1);
+		this.answered.countDown();
+		for (int i = 0; i < 5; i++) {
+			this.peer.accept();
+		}
+		Engine.eventually().until(() -> this.client.snapshot().connected() == 5);
+		assertThat(lookups("slow")).isOne();
+		assertThat(address(0).connections()).isEqualTo(5);
+	}
+
+	@Test
+	void allAddressesOfANameAreUsedInTurn() throws Exception {
+		byte[] elsewhere = { 127, 0, 0, 2 };
+		this.addresses = new InetAddress[] { InetAddress.getLoopbackAddress(), InetAddress.getByAddress(elsewhere) };
+		start(builder().address("host", port()));
+		// Nobody listens at the second one, which is used first.
+		this.peer.accept();
+		assertThat(this.client.snapshot().failedConnects()).isOne();
+	}
+
+	@Test
+	void aNameThatIsNotFoundIsReportedAndLookedUpAgain() {
+		start(builder().address("unknown", 7).address("broken", 7).connections(2));
+		Engine.eventually().until(() -> lookups("unknown") > 2 && lookups("broken") > 2);
+		Engine.eventually().untilAsserted(() -> {
+			assertThat(address(0).failure()).contains("UnknownHostException: unknown");
+			assertThat(address(1).failure()).contains("made for the test");
+		});
+		assertThat(address(0).connections() + address(1).connections()).isLessThanOrEqualTo(2);
+	}
+
+	@Test
+	void aClientIsClosedWhileALookupHangs() throws Exception {
+		start(builder().address("slow", port()));
+		Engine.eventually().until(() -> lookups("slow") == 1);
+		assertThat(this.client.close(LONG)).isTrue();
+		Engine.eventually().until(() -> address(0).connections() == 0);
+		this.answered.countDown();
+		LeaderFollowersPool pool = this.client.pool();
+		assertThat(pool.close(LONG)).isTrue();
+	}
+
+	@Test
+	void threadsTellWhichNameTheyLookUp() {
+		start(builder().address("slow", port()));
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.client.pool().snapshot().toString())
+				.contains("Lookup of 'slow' for client 'peer'"));
+		this.answered.countDown();
+	}
+
+	// Step by step: the test leads a pool without threads
+
+	private boolean tellFails;
+
+	private int told;
+
+	private void tell() {
+		if (this.tellFails) {
+			throw new OutOfMemoryError("made for the test");
+		}
+		this.told++;
+	}
+
+	@Test
+	void aFailureOfTheEngineLosesNeitherTheRequestNorTheResult() throws Exception {
+		TestClock clock = new TestClock();
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(1, 1).clock(clock).build()) {
+			HandleSet set = pool.handleSets().iterator().next();
+			Participant me = new Participant(1, new Follower(1, Thread.currentThread()), Thread.currentThread(), true,
+					null, (participant, exchange) -> Exchange.State.REPLIED, pool.memory(), 0);
+			NameLookup lookup = new NameLookup("peer", "host", this::lookUp, pool.handleSets()::newTimer, this::tell);
+			lookup.request();
+			set.applyUpdates();
+			SelectableHandle handle = set.ready.take();
+			assertThat(handle).isNotNull();
+			assertThat(lookup.prepare(me)).isTrue();
+			// For example in the promotion.
+			assertThat(lookup.failed(me, new OutOfMemoryError("made for the test"))).isFalse();
+			assertThat(lookups("host")).isZero();
+
+			expire(clock, set, handle);
+			assertThat(lookup.prepare(me)).isTrue();
+			this.tellFails = true;
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> lookup.dispatch(me));
+			assertThat(lookup.failed(me, new OutOfMemoryError("made for the test"))).isFalse();
+			assertThat(this.told).isZero();
+			this.tellFails = false;
+
+			expire(clock, set, handle);
+			assertThat(lookup.prepare(me)).isFalse();
+			assertThat(this.told).isOne();
+			assertThat(lookup.release(me)).isTrue();
+			NameLookup.Result result = lookup.take();
+			assertThat(result).isNotNull();
+			assertThat(result.addresses()).containsExactly(this.addresses);
+			assertThat(lookup.take()).isNull();
+			assertThat(lookups("host")).isOne();
+		}
+	}
+
+	private static void expire(TestClock clock, HandleSet set, SelectableHandle handle) {
+		set.applyUpdates();
+		assertThat(set.ready.take()).isNull();
+		clock.advance(Duration.ofSeconds(1));
+		set.await(clock.nanoTime(), null, false);
+		set.applyUpdates();
+		assertThat(set.ready.take()).isSameAs(handle);
+	}
+
+}
