@@ -323,6 +323,21 @@ class ClientRoundTests {
 		return this.connections.context().registry().all().stream().filter((each) -> each != than).toList();
 	}
 
+	/** For example because there is no memory to promote a leader. */
+	@Test
+	void anAttemptThatCouldNotBeginIsMadeLater() throws IOException {
+		assertThat(lead()).isTrue();
+		this.me.begin(this.handle);
+		assertThat(this.connections.prepare(this.me)).isTrue();
+		assertThat(this.connections.failed(this.me, new OutOfMemoryError("made for the test"))).isFalse();
+		this.me.worksOn(null);
+		assertThat(lead()).isFalse();
+		assertThat(connection()).isNull();
+		expire(Duration.ofSeconds(1));
+		assertThat(connection()).isNotNull();
+		assertThat(address().connections()).isOne();
+	}
+
 	/** Otherwise the client could run out of descriptors. */
 	@Test
 	void socketOfAnAttemptThatFailsIsClosed() throws IOException {
