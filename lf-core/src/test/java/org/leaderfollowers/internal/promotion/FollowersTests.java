@@ -71,6 +71,7 @@ class FollowersTests {
 				Follower follower = all.get(random.nextInt(SLOTS));
 				if (follower.isSignalled()) {
 					assertThat(arrives(followers, follower, random.nextBoolean())).isTrue();
+					assertThat(follower.isSignalled()).isFalse();
 					nobodyUnderWay = true;
 				}
 				else if (follower.isWaiting()) {
@@ -80,7 +81,9 @@ class FollowersTests {
 				}
 				else {
 					if (random.nextBoolean()) {
-						assertThat(follower.handOver(thread(1 + random.nextInt(10)))).isTrue();
+						Thread successor = thread(1 + random.nextInt(10));
+						assertThat(follower.handOver(successor)).isTrue();
+						assertThat(follower.thread()).isSameAs(successor);
 					}
 					followers.enqueue(follower);
 					expected.enqueue(follower);
@@ -89,12 +92,23 @@ class FollowersTests {
 			assertThat(all).filteredOn(Follower::isWaiting).containsExactlyInAnyOrderElementsOf(expected.waiting());
 			assertThat(followers.waiting()).isEqualTo(expected.places.size());
 			assertThat(followers.isEmpty()).isEqualTo(expected.places.isEmpty());
+			assertThat(followers.isUnderWay()).isNotEqualTo(nobodyUnderWay);
 		}
 	}
 
 	private static boolean arrives(Followers followers, Follower follower, boolean awaits) {
 		// What it was signalled for is its to find, even if its time is up.
 		return awaits ? followers.await(follower, System.nanoTime(), () -> true) : !followers.leave(follower);
+	}
+
+	@ParameterizedTest
+	@EnumSource
+	void theFirstFollowerMayHaveAnySlot(Order order) {
+		Followers followers = order.followers();
+		Follower last = new Follower(Follower.MAX_SLOT, thread(5));
+		followers.enqueue(last);
+		assertThat(followers.signal()).isEqualTo(Signal.WOKEN);
+		assertThat(last.isSignalled()).isTrue();
 	}
 
 	@ParameterizedTest
