@@ -1,7 +1,5 @@
 package org.leaderfollowers.internal.promotion;
 
-import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -14,99 +12,18 @@ class DispatchPolicyTests {
 
 	private static final int PARALLELISM = 2;
 
-	private static final long LEASE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+	private final SteppedPool pool = new SteppedPool(1, 1, 4);
 
-	private final TickingClock clock = new TickingClock();
+	private final SteppedPool.TickingClock clock = this.pool.clock;
 
-	private final Supply threads = new Supply(this.clock);
+	private final SteppedPool.Set leadership = this.pool.sets[0];
 
-	private final Members<Member> members = new Members<>(this.clock);
+	private final DispatchPolicy policy = new DispatchPolicy(this.pool.promotion, this.pool.threads, PARALLELISM,
+			this.clock);
 
-	private final Set leadership = new Set(this.clock.now);
-
-	private final Followers followers = Followers.lifo();
-
-	private final PromotionProtocol promotion = new PromotionProtocol(new Leadership[] { this.leadership },
-			this.followers, this.members, this.threads, new Starvation(1, new Unheard()), (kind, vacancyNanos) -> {
-			}, LEASE_NANOS, this.clock);
-
-	private final DispatchPolicy policy = new DispatchPolicy(this.promotion, this.threads, PARALLELISM, this.clock);
-
-	private final Member me = member();
+	private final Member me = this.pool.member();
 
 	private final HandlerProfile known = new HandlerProfile();
-
-	/** Each look at the clock takes time. */
-	private static final class TickingClock extends Clock {
-
-		private long now = 1_000_000;
-
-		private long tick;
-
-		@Override
-		public long nanoTime() {
-			this.now += this.tick;
-			return this.now;
-		}
-
-	}
-
-	private static final class Set extends Leadership {
-
-		private int ready;
-
-		Set(long nowNanos) {
-			super(0, nowNanos);
-		}
-
-		@Override
-		protected int readyHandles() {
-			return this.ready;
-		}
-
-	}
-
-	private static final class Supply extends ThreadSupply {
-
-		Supply(Clock clock) {
-			super(new PoolSettings(1, 4, false, LEASE_NANOS, 0), clock);
-		}
-
-		@Override
-		protected void startThread(boolean underWay) {
-		}
-
-		@Override
-		protected boolean isStopping() {
-			return false;
-		}
-
-	}
-
-	private static final class Unheard implements Starvation.Listener {
-
-		@Override
-		public void began() {
-		}
-
-		@Override
-		public void ended(long nanos) {
-		}
-
-	}
-
-	private Member member() {
-		Thread thread = new Thread();
-		return this.members.enroll(thread,
-				(number, follower) -> new Member(number, follower, thread, true, this.clock.now));
-	}
-
-	/** A thread that waits, and is not counted as running. */
-	private Follower follower() {
-		Follower follower = new Follower(Follower.MAX_SLOT, new Thread(), this.clock);
-		this.followers.enqueue(follower);
-		return follower;
-	}
 
 	private void block(Member member) {
 		this.policy.beforeDispatch(member, HandlerProfile.BLOCKING, this.leadership, 0);
@@ -120,15 +37,7 @@ class DispatchPolicyTests {
 	}
 
 	private void lead() {
-		this.me.leading = this.leadership;
-		assertThat(this.leadership.take(this.me.number)).isTrue();
-	}
-
-	/** Otherwise one would be started to watch the lease, and would lead at once. */
-	private void startAllThreads() {
-		while (this.threads.mayStart()) {
-			this.threads.start(true);
-		}
+		this.pool.lead(this.me, this.leadership);
 	}
 
 	private void learn() {
@@ -140,13 +49,13 @@ class DispatchPolicyTests {
 
 	@Test
 	void threadsWhoseHandlersBlockNeedNoProcessor() {
-		Member first = member();
-		Member second = member();
+		Member first = this.pool.member();
+		Member second = this.pool.member();
 		assertThat(this.policy.isSuperfluous(this.me)).as("3 threads, 2 processors").isTrue();
 		block(first);
 		assertThat(this.policy.isSuperfluous(this.me)).as("one of them blocks").isFalse();
 		block(second);
-		member();
+		this.pool.member();
 		assertThat(this.policy.isSuperfluous(this.me)).isFalse();
 		this.policy.afterDispatch(first, HandlerProfile.BLOCKING);
 		assertThat(first.isBlocking()).isFalse();
@@ -160,8 +69,8 @@ class DispatchPolicyTests {
 
 	@Test
 	void aLeaderIsNotSuperfluous() {
-		member();
-		member();
+		this.pool.member();
+		this.pool.member();
 		lead();
 		assertThat(this.policy.isSuperfluous(this.me)).isFalse();
 	}
@@ -169,8 +78,8 @@ class DispatchPolicyTests {
 	/** The thread that waits works on something else meanwhile. */
 	@Test
 	void aHandlerThatIsInterruptedByAnotherOneOnTopBlocksAgainAfterwards() {
-		Member waits = member();
-		member();
+		Member waits = this.pool.member();
+		this.pool.member();
 		this.clock.now = 5_000_000;
 		block(waits);
 		assertThat(this.policy.isSuperfluous(this.me)).isFalse();
@@ -192,7 +101,7 @@ class DispatchPolicyTests {
 
 	@Test
 	void aShortHandlerThatIsInterruptedDoesNotBlockAfterwards() {
-		member();
+		this.pool.member();
 		learn();
 		this.policy.beforeDispatch(this.me, this.known, this.leadership, 0);
 		DispatchPolicy.Suspended outer = this.policy.suspend(this.me);
@@ -210,7 +119,7 @@ class DispatchPolicyTests {
 
 	@Test
 	void aLeaderKeepsTheLeadershipUnderALeaseWhileAShortHandlerRuns() {
-		startAllThreads();
+		this.pool.startAllThreads();
 		learn();
 		lead();
 		this.policy.beforeDispatch(this.me, this.known, this.leadership, 0);
@@ -235,7 +144,7 @@ class DispatchPolicyTests {
 
 	@Test
 	void aThreadThatWasTakenOverLeadsNoMore() {
-		startAllThreads();
+		this.pool.startAllThreads();
 		learn();
 		lead();
 		this.policy.beforeDispatch(this.me, this.known, this.leadership, 0);
@@ -276,13 +185,12 @@ class DispatchPolicyTests {
 	/** It takes longer than many handlers. */
 	@Test
 	void theTimeToWakeAThreadIsNotTimeOfTheHandler() {
-		Member follower = member();
-		this.followers.enqueue(follower.follower);
+		Follower follower = this.pool.follower();
 		lead();
 		this.clock.tick = 1000;
 		long before = this.clock.now;
 		this.policy.beforeDispatch(this.me, this.known, this.leadership, 0);
-		assertThat(follower.follower.isSignalled()).isTrue();
+		assertThat(follower.isSignalled()).isTrue();
 		assertThat(this.me.dispatchNanos()).isEqualTo(this.clock.now).isGreaterThan(before + this.clock.tick);
 		before = this.clock.now;
 		this.policy.beforePreparation(this.me, this.known);
@@ -297,9 +205,9 @@ class DispatchPolicyTests {
 		this.clock.tick = 1000;
 		this.policy.beforeDispatch(this.me, this.known, this.leadership, 0);
 		assertThat(this.me.leading()).isNull();
-		assertThat(this.threads.count()).isOne();
+		assertThat(this.pool.threads.count()).isOne();
 		assertThat(this.me.dispatchNanos()).isEqualTo(this.clock.now);
-		startAllThreads();
+		this.pool.startAllThreads();
 		this.policy.afterDispatch(this.me, this.known);
 		lead();
 		long before = this.clock.now;
@@ -310,7 +218,7 @@ class DispatchPolicyTests {
 
 	@Test
 	void aThreadThatWasCountedOnPassesThisOnBeforeItWorks() {
-		Follower follower = follower();
+		Follower follower = this.pool.follower();
 		assertThat(this.leadership.isVacant()).isTrue();
 		this.policy.beforeDispatch(this.me, this.known, this.leadership, 0);
 		assertThat(follower.isWaiting()).isTrue();
@@ -326,7 +234,7 @@ class DispatchPolicyTests {
 
 	@Test
 	void eventsOfThreadsThatDoNotLeadAreShared() {
-		startAllThreads();
+		this.pool.startAllThreads();
 		learn();
 		dispatchKnown(1000);
 		dispatchKnown(1000);
@@ -339,16 +247,18 @@ class DispatchPolicyTests {
 	@Test
 	void aThreadIsWokenForHandlesThatAreReadyIfAProcessorIsFree() {
 		learn();
-		Follower follower = follower();
-		Member first = member();
-		Member second = member();
+		Follower follower = this.pool.follower();
+		Member first = this.pool.member();
+		Member second = this.pool.member();
 		block(first);
-		this.policy.pauseSharing(this.clock.now + 1);
+		block(second);
 		this.leadership.ready = 1_000_000;
+		this.policy.pauseSharing(this.clock.now + 1);
 		this.policy.beforeDispatch(this.me, this.known, this.leadership, 0);
 		assertThat(follower.isWaiting()).as("no processor is free").isTrue();
 		this.policy.afterDispatch(this.me, this.known);
 		this.clock.now++;
+		this.policy.afterDispatch(second, HandlerProfile.BLOCKING);
 		this.policy.beforeDispatch(this.me, this.known, this.leadership, 0);
 		assertThat(follower.isWaiting()).as("two threads run").isTrue();
 		this.policy.afterDispatch(this.me, this.known);
@@ -359,7 +269,7 @@ class DispatchPolicyTests {
 		this.policy.afterDispatch(this.me, this.known);
 		assertThat(this.leadership.sharing().latest()).isNull();
 		this.clock.tick = 1000;
-		long wakeUp = this.promotion.vacancies().wakeUpNanos();
+		long wakeUp = this.pool.promotion.vacancies().wakeUpNanos();
 		this.policy.beforeDispatch(this.me, this.known, this.leadership, 999_999);
 		assertThat(follower.isSignalled()).isTrue();
 		assertThat(this.leadership.sharing().reliefs()).isOne();
@@ -374,7 +284,7 @@ class DispatchPolicyTests {
 
 	@Test
 	void noThreadIsWokenToShareWithAHandlerThatBlocksOrOnlyPrepares() {
-		Follower follower = follower();
+		Follower follower = this.pool.follower();
 		this.leadership.ready = 1_000_000;
 		block(this.me);
 		assertThat(follower.isWaiting()).isTrue();
@@ -386,7 +296,7 @@ class DispatchPolicyTests {
 
 	@Test
 	void aThreadThatIsAwakeLeadsOnlyForHandlersThatAreWorthIt() {
-		startAllThreads();
+		this.pool.startAllThreads();
 		learn();
 		lead();
 		dispatchKnown(1000);
@@ -399,9 +309,9 @@ class DispatchPolicyTests {
 
 	@Test
 	void withAnEagerPolicyNothingIsLearned() {
-		startAllThreads();
+		this.pool.startAllThreads();
 		learn();
-		this.threads.change((settings, now) -> settings.withPolicy(true, now), this.clock.now);
+		this.pool.threads.change((settings, now) -> settings.withPolicy(true, now), this.clock.now);
 		lead();
 		long before = this.known.meanNanos();
 		dispatchKnown(200_000);

@@ -21,38 +21,22 @@ class UnfoldingWindowTests {
 
 	private static final int OTHER_LEADERS = 1;
 
-	private final TestClock clock = new TestClock();
+	private final SteppedPool pool = new SteppedPool(4, 1 + OTHER_LEADERS, 8);
+
+	private final SteppedPool.TickingClock clock = this.pool.clock;
 
 	private final Told told = new Told();
 
-	private final Supply threads = new Supply(this.clock);
-
-	private final Members<Member> members = new Members<>(this.clock);
-
-	private final Set[] sets = { new Set(0), new Set(1), new Set(2), new Set(3) };
+	private final SteppedPool.Set[] sets = this.pool.sets;
 
 	private final Deal deal = new Deal(1);
 
-	private final PromotionProtocol promotion = new PromotionProtocol(this.sets, Followers.lifo(), this.members,
-			this.threads, new Starvation(this.sets.length, new Unheard()), (kind, vacancyNanos) -> {
-			}, WINDOW_NANOS, this.clock);
-
-	private final Unfolding unfolding = new Unfolding(this.promotion, this.sets, this.deal, OTHER_LEADERS, this.members,
-			this.threads, new DispatchPolicy(this.promotion, this.threads, PARALLELISM, this.clock), PARALLELISM,
-			this.told, this.clock);
+	private final Unfolding unfolding = new Unfolding(this.pool.promotion, this.sets, this.deal, OTHER_LEADERS,
+			this.pool.members, this.pool.threads,
+			new DispatchPolicy(this.pool.promotion, this.pool.threads, PARALLELISM, this.clock), PARALLELISM, this.told,
+			this.clock);
 
 	private final Member leader = member();
-
-	private static final class TestClock extends Clock {
-
-		private long now;
-
-		@Override
-		public long nanoTime() {
-			return this.now;
-		}
-
-	}
 
 	private static final class Told implements ProcessorTime {
 
@@ -72,63 +56,9 @@ class UnfoldingWindowTests {
 
 	}
 
-	private static final class Supply extends ThreadSupply {
-
-		Supply(Clock clock) {
-			super(new PoolSettings(1 + OTHER_LEADERS, 8, false, 1, 0), clock);
-		}
-
-		@Override
-		protected void startThread(boolean underWay) {
-		}
-
-		@Override
-		protected boolean isStopping() {
-			return false;
-		}
-
-	}
-
-	private static final class Set extends Leadership {
-
-		private long waitedNanos;
-
-		private int endedWaits;
-
-		Set(int index) {
-			super(index, 0);
-		}
-
-		@Override
-		protected long waitedNanos() {
-			return this.waitedNanos;
-		}
-
-		@Override
-		protected void endLongWait() {
-			this.endedWaits++;
-		}
-
-	}
-
-	private static final class Unheard implements Starvation.Listener {
-
-		@Override
-		public void began() {
-		}
-
-		@Override
-		public void ended(long nanos) {
-		}
-
-	}
-
 	private Member member() {
-		Thread thread = new Thread();
-		this.told.nanos.put(thread, 0L);
-		Member member = this.members.enroll(thread,
-				(number, follower) -> new Member(number, follower, thread, true, 0));
-		member.become(Member.Role.PROCESSING, 0);
+		Member member = this.pool.member();
+		this.told.nanos.put(member.thread(), 0L);
 		return member;
 	}
 
@@ -166,7 +96,7 @@ class UnfoldingWindowTests {
 	}
 
 	private void mayUse(int sets) {
-		this.threads.change((settings, now) -> settings.withThreads(sets + OTHER_LEADERS, 8), 0);
+		this.pool.threads.change((settings, now) -> settings.withThreads(sets + OTHER_LEADERS, 8), 0);
 	}
 
 	private void assertLatest(double processors, double spare, double leaders) {
@@ -203,9 +133,9 @@ class UnfoldingWindowTests {
 	@Test
 	void nothingIsMeasuredBeforeAWindowHasPassed() {
 		mayUse(2);
-		this.clock.now = WINDOW_NANOS - 1;
+		this.clock.now += WINDOW_NANOS - 1;
 		this.unfolding.measure(this.clock.now);
-		this.clock.now = WINDOW_NANOS;
+		this.clock.now++;
 		this.unfolding.measure(this.clock.now);
 		this.unfolding.measure(this.clock.now + WINDOW_NANOS - 1);
 		assertThat(this.unfolding.changes()).isZero();
@@ -272,12 +202,12 @@ class UnfoldingWindowTests {
 		busyWindows(1, 2);
 		halfBusyWindows(9);
 		assertThat(this.unfolding.inUse()).isEqualTo(2);
-		assertThat(this.sets[1].endedWaits).isZero();
+		assertThat(this.sets[1].endedLongWaits).isZero();
 		halfBusyWindows(1);
 		assertThat(this.unfolding.inUse()).isOne();
 		assertThat(this.unfolding.changes()).isEqualTo(2);
-		assertThat(this.sets[1].endedWaits).as("its leader may rest").isOne();
-		assertThat(this.sets[0].endedWaits).isZero();
+		assertThat(this.sets[1].endedLongWaits).as("its leader may rest").isOne();
+		assertThat(this.sets[0].endedLongWaits).isZero();
 	}
 
 	@Test
@@ -307,7 +237,7 @@ class UnfoldingWindowTests {
 		mayUse(2);
 		idleWindows(1);
 		waits.become(Member.Role.FOLLOWER, this.clock.now - 1);
-		this.members.withdraw(withdrew);
+		this.pool.members.withdraw(withdrew);
 		use(waits, 1);
 		busyWindows(1, 1);
 		// It waits no more, but what it used meanwhile belongs to no window.
