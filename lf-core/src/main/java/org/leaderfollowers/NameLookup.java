@@ -101,7 +101,7 @@ final class NameLookup implements EngineEventHandler {
 	/** Requests a lookup. The result of the previous one must have been taken. */
 	void request() {
 		this.requested = true;
-		look();
+		this.handle.request(SelectableHandle.LOOK);
 	}
 
 	/** Takes the result of the lookup, or {@code null} if it has not ended. */
@@ -111,10 +111,6 @@ final class NameLookup implements EngineEventHandler {
 			this.result = null;
 		}
 		return taken;
-	}
-
-	private void look() {
-		this.handle.request(SelectableHandle.LOOK);
 	}
 
 	@Override
