@@ -11,6 +11,8 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 import org.jspecify.annotations.Nullable;
 
@@ -21,6 +23,9 @@ import org.jspecify.annotations.Nullable;
 final class ScriptedPeer implements Closeable {
 
 	private final ServerSocket listener;
+
+	/** The JDK closes a socket that nothing refers to when it collects garbage. */
+	private final Queue<Session> accepted = new ConcurrentLinkedQueue<>();
 
 	ScriptedPeer() {
 		this(0);
@@ -45,7 +50,9 @@ final class ScriptedPeer implements Closeable {
 	/** The next connection that a client opens. */
 	Session accept() {
 		try {
-			return new Session(this.listener.accept());
+			Session session = new Session(this.listener.accept());
+			this.accepted.add(session);
+			return session;
 		}
 		catch (IOException ex) {
 			throw new UncheckedIOException(ex);

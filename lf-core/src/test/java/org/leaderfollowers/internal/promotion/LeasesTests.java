@@ -174,7 +174,6 @@ class LeasesTests {
 	void aThreadStandsInForALeaderThatIsMissing() {
 		this.pool.startAllThreads();
 		Member me = this.pool.member();
-		this.other.giveUp(0, 0);
 		Follower follower = this.pool.follower();
 		StandIn standIn = this.pool.promotion.standIn();
 		assertThat(standIn.isWanted(this.other)).isTrue();
