@@ -6,10 +6,12 @@ import java.util.concurrent.atomic.AtomicLong;
  * The datagrams of a server that are under way, and the limits at which it stops reading:
  * how many are under way, and how many threads their handlers occupy.
  * <p>
- * After the server has stopped reading at a limit, it resumes when the number is a
- * quarter below the limit. No wake-up is lost: the owner of the socket notes why it stops
- * reading, pauses the handle, and then checks the numbers again. A thread that ends
- * something changes the numbers first, and then checks whether the handle is paused.
+ * After the server has stopped reading because too many datagrams are under way, it
+ * resumes when the number is a quarter below the limit. A thread that is free is used at
+ * once, because the other handlers may never return. No wake-up is lost: the owner of the
+ * socket notes why it stops reading, pauses the handle, and then checks the numbers
+ * again. A thread that ends something changes the numbers first, and then checks whether
+ * the handle is paused.
  */
 final class DatagramsUnderWay {
 
@@ -32,11 +34,8 @@ final class DatagramsUnderWay {
 	/** Whether reading has stopped until fewer datagrams are under way. */
 	private volatile boolean throttled;
 
-	/**
-	 * How many threads the handlers were allowed to occupy when reading stopped until
-	 * they occupy fewer, or 0 if it has not stopped.
-	 */
-	private volatile int crowdedAt;
+	/** Whether reading has stopped until the handlers occupy fewer threads. */
+	private volatile boolean crowded;
 
 	DatagramsUnderWay(int maxInFlight, DatagramShare share, DatagramCounters counters, ServerWarnings warnings) {
 		this.maxInFlight = maxInFlight;
@@ -56,18 +55,15 @@ final class DatagramsUnderWay {
 
 	/** Whether no limit was reached, or reading may resume. Any thread. */
 	boolean hasRoom() {
-		return (!this.throttled || count() <= resumeAt(this.maxInFlight)) && (this.crowdedAt == 0 || hasThread());
+		return (!this.throttled || count() <= resumeAt()) && (!this.crowded || hasThread());
 	}
 
 	private boolean hasThread() {
-		int most = this.share.most();
-		int handlers = handlers();
-		// No handler may return that would end the wait, so a larger share ends it.
-		return !this.share.isFull() && (handlers <= resumeAt(most) || (handlers < most && most > this.crowdedAt));
+		return handlers() < this.share.most() && !this.share.isFull();
 	}
 
-	private static int resumeAt(int limit) {
-		return Math.max(0, limit - 1 - limit / 4);
+	private int resumeAt() {
+		return Math.max(0, this.maxInFlight - 1 - this.maxInFlight / 4);
 	}
 
 	/**
@@ -83,9 +79,8 @@ final class DatagramsUnderWay {
 			this.warnings.tooManyHandlers(own ? "its handlers" : "handlers of datagrams",
 					own ? most : this.share.total());
 		}
-		int at = is ? most : 0;
-		if (at != this.crowdedAt) {
-			this.crowdedAt = at;
+		if (is != this.crowded) {
+			this.crowded = is;
 		}
 		return is;
 	}
@@ -130,7 +125,7 @@ final class DatagramsUnderWay {
 
 	private boolean ended(long count) {
 		// A drain waits until none is under way.
-		return (int) this.underWay.addAndGet(-count) == 0 || ((this.throttled || this.crowdedAt > 0) && hasRoom());
+		return (int) this.underWay.addAndGet(-count) == 0 || ((this.throttled || this.crowded) && hasRoom());
 	}
 
 }

@@ -40,6 +40,22 @@ class DatagramLimitTests {
 		fill(underWay);
 	}
 
+	/** The handlers that have not returned may never do so. */
+	@Test
+	void readingResumesAsSoonAsAHandlerLeavesItsThread() {
+		DatagramsUnderWay underWay = new DatagramsUnderWay(LIMIT, this.engine.pool(2, 4).datagramShare,
+				new DatagramCounters(), new ServerWarnings("test", "handler", "pool"));
+		for (int i = 0; i < 4; i++) {
+			assertThat(underWay.isCrowded()).isFalse();
+			underWay.begin();
+		}
+		assertThat(underWay.isCrowded()).isTrue();
+		assertThat(underWay.hasRoom()).isFalse();
+		assertThat(underWay.handlerReturned(true)).isTrue();
+		assertThat(underWay.hasRoom()).isTrue();
+		assertThat(underWay.isCrowded()).isFalse();
+	}
+
 	/** Otherwise it would count as under way for ever, and no drain would end. */
 	@Test
 	void datagramThatReachesTheLimitIsHandledAlthoughThisCannotBeReported() {

@@ -47,6 +47,8 @@ class DatagramsUnderWayInterleavingTests {
 
 		ONE_OF_TWO_THREADS_NEVER_RETURNS("nhhh", 9, 2, false),
 
+		THREE_OF_FOUR_THREADS_NEVER_RETURN("nnnhh", 9, 4, false),
+
 		BOTH_LIMITS("hlh", 2, 1, false),
 
 		DRAINED("hl", 9, 9, true),
@@ -86,10 +88,10 @@ class DatagramsUnderWayInterleavingTests {
 		HANDLERS_COUNT(Life.ONE_THREAD, Mutation.callReturns(DatagramsUnderWay.class, "isCrowded", "handlers", 0)),
 
 		READING_STOPS_WITHOUT_THREADS(Life.THE_ONLY_THREAD_NEVER_RETURNS,
-				Mutation.fieldReads(DatagramsUnderWay.class, "hasRoom", "crowdedAt", 0)),
+				Mutation.fieldReads(DatagramsUnderWay.class, "hasRoom", "crowded", 0)),
 
 		A_RETURN_IS_REPORTED_IF_READING_STOPPED_WITHOUT_THREADS(Life.ONE_OF_TWO_THREADS_NEVER_RETURNS,
-				Mutation.fieldReads(DatagramsUnderWay.class, "ended", "crowdedAt", 0)),
+				Mutation.fieldReads(DatagramsUnderWay.class, "ended", "crowded", 0)),
 
 		A_REASON_THAT_IS_GONE_DOES_NOT_STOP_READING(Life.ONE_THREAD,
 				Mutation.callReturns(DatagramsUnderWay.class, "hasThread", "handlers", 9)),
