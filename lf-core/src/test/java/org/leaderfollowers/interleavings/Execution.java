@@ -224,7 +224,9 @@ final class Execution {
 		long hash = this.memory.hash() + mix(this.now, mix(this.patience, this.wrongNanos));
 		for (Task task : this.tasks) {
 			if (!task.ended) {
-				hash += mix(task.history, (task.permit ? 1 : 0) + ((task == this.running) ? 2 : 0));
+				// A thread that waits at once has learned nothing since it began.
+				hash += mix(task.history,
+						(task.permit ? 1 : 0) + ((task == this.running) ? 2 : 0) + (task.begun ? 4 : 0));
 			}
 		}
 		return hash;

@@ -153,6 +153,8 @@ public final class Exploration {
 		assertThat(outcome.executions()).as("executions").isLessThan(MAX_EXECUTIONS);
 		logger.debug("{}: {}", this, outcome.summary());
 		assertThat(outcome.violation()).as(outcome::toString).isNull();
+		// Otherwise states were taken for others that had been seen.
+		assertThat(outcome.rests()).as("states of rest").isNotEmpty();
 	}
 
 	/**
