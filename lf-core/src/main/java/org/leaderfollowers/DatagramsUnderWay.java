@@ -7,11 +7,11 @@ import java.util.concurrent.atomic.AtomicLong;
  * how many are under way, and how many threads their handlers occupy.
  * <p>
  * After the server has stopped reading because too many datagrams are under way, it
- * resumes when the number is a quarter below the limit. A thread that is free is used at
- * once, because the other handlers may never return. No wake-up is lost: the owner of the
- * socket notes why it stops reading, pauses the handle, and then checks the numbers
- * again. A thread that ends something changes the numbers first, and then checks whether
- * the handle is paused.
+ * resumes when the number is a quarter below the limit, unless so many handlers run that
+ * this may never come. A thread that is free is used at once, because the other handlers
+ * may never return. No wake-up is lost: the owner of the socket notes why it stops
+ * reading, pauses the handle, and then checks the numbers again. A thread that ends
+ * something changes the numbers first, and then checks whether the handle is paused.
  */
 final class DatagramsUnderWay {
 
@@ -49,21 +49,24 @@ final class DatagramsUnderWay {
 		return (int) this.underWay.get();
 	}
 
-	private int handlers() {
-		return (int) (this.underWay.get() >>> Integer.SIZE);
+	private static int handlers(long underWay) {
+		return (int) (underWay >>> Integer.SIZE);
 	}
 
 	/** Whether no limit was reached, or reading may resume. Any thread. */
 	boolean hasRoom() {
-		return (!this.throttled || count() <= resumeAt()) && (!this.crowded || hasThread());
+		return (!this.throttled || isBelowLimit()) && (!this.crowded || hasThread());
+	}
+
+	private boolean isBelowLimit() {
+		long now = this.underWay.get();
+		int resumeAt = Math.max(0, this.maxInFlight - 1 - this.maxInFlight / 4);
+		// Handlers may never return. What follows them ends by a timeout.
+		return (int) now <= resumeAt || ((int) now < this.maxInFlight && handlers(now) > resumeAt);
 	}
 
 	private boolean hasThread() {
-		return handlers() < this.share.most() && !this.share.isFull();
-	}
-
-	private int resumeAt() {
-		return Math.max(0, this.maxInFlight - 1 - this.maxInFlight / 4);
+		return handlers(this.underWay.get()) < this.share.most() && !this.share.isFull();
 	}
 
 	/**
@@ -72,7 +75,7 @@ final class DatagramsUnderWay {
 	 */
 	boolean isCrowded() {
 		int most = this.share.most();
-		boolean own = handlers() >= most;
+		boolean own = handlers(this.underWay.get()) >= most;
 		boolean is = own || this.share.isFull();
 		if (is) {
 			this.counters.limitReached.increment();

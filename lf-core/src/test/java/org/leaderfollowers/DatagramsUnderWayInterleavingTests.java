@@ -39,6 +39,10 @@ class DatagramsUnderWayInterleavingTests {
 
 		ONE_OF_TWO_NEVER_RETURNS("hnh", 2, 9, false),
 
+		THREE_OF_FOUR_NEVER_RETURN("nnnhh", 4, 9, false),
+
+		REPLIES_BESIDE_ONE_THAT_NEVER_RETURNS("nllh", 3, 9, false),
+
 		ONE_THREAD("hlh", 9, 1, false),
 
 		THE_ONLY_THREAD_NEVER_RETURNS("nh", 9, 1, false),
