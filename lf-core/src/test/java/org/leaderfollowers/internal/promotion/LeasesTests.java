@@ -46,6 +46,7 @@ class LeasesTests {
 		this.clock.now += LEASE + 7;
 		this.leases.regain(this.leader, this.clock.now);
 		assertThat(this.leader.leading()).isSameAs(this.set);
+		assertThat(this.leader.leadsUnleased()).isTrue();
 		assertThat(this.leases.isAnyUnwatched()).isFalse();
 		assertThat(this.pool.starved).containsExactly(7L);
 		assertThat(starvedNanos(this.clock.now + LEASE)).isZero();
@@ -109,6 +110,8 @@ class LeasesTests {
 		this.pool.startAllThreads();
 		Member me = this.pool.member();
 		this.leases.endUnwatched(me);
+		SteppedPool.Work work = new SteppedPool.Work();
+		this.leader.worksOn(work);
 		lease();
 		this.clock.now += LEASE - 1;
 		this.leases.endUnwatched(me);
@@ -117,7 +120,9 @@ class LeasesTests {
 		this.clock.now++;
 		assertThat(this.leases.hasRunOut(this.set, this.clock.now)).isTrue();
 		assertThat(this.leases.hasRunOut(this.other, this.clock.now)).as("it is not leased").isFalse();
+		assertThat(work.uncorked).isZero();
 		this.leases.endUnwatched(me);
+		assertThat(work.uncorked).as("its replies do not wait").isOne();
 		assertThat(this.set.isVacant()).isTrue();
 		assertThat(this.leader.isOnLease()).isFalse();
 		this.clock.now += 5;
@@ -149,6 +154,50 @@ class LeasesTests {
 		this.leases.starve();
 		assertThat(starvedNanos(began + LEASE + 9)).isEqualTo(9);
 		assertThat(this.pool.starvation.nanos(this.other, began + 2 * LEASE)).as("no lease").isZero();
+	}
+
+	/** The leader that regains it finds no period that it could end. */
+	@Test
+	void aLeaseThatEndsMeanwhileStarvesNobody() {
+		watchThenStarve(() -> this.set.regain(this.leader.number()));
+		assertThat(starvedNanos(this.clock.now + 10 * LEASE)).isZero();
+	}
+
+	@Test
+	void aLeaseThatIsFollowedByAnotherOneMeanwhileStarvesFromTheEndOfThatOneOn() {
+		watchThenStarve(() -> {
+			this.pool.whenStarved = () -> {
+			};
+			this.set.regain(this.leader.number());
+			this.clock.now += LEASE / 2;
+			this.set.lease(this.leader.number(), this.clock.now);
+		});
+		assertThat(starvedNanos(this.clock.now + LEASE + 4)).isEqualTo(4);
+	}
+
+	/** The thread that gives up finds nobody either, and its period has just begun. */
+	@Test
+	void aVacancyStaysStarvedIfItFollowsALease() {
+		watchThenStarve(() -> this.set.giveUp(this.leader.number(), this.clock.now));
+		assertThat(starvedNanos(this.clock.now + LEASE + 4)).isEqualTo(4);
+	}
+
+	private void watchThenStarve(Runnable meanwhile) {
+		Member watcher = this.pool.member();
+		this.leases.appointWatcher(watcher);
+		lease();
+		this.leases.resignWatcher(watcher);
+		this.pool.whenStarved = meanwhile;
+		this.leases.starve();
+	}
+
+	@Test
+	void aLeaderThatIsTakenOverMeanwhileStarvesNobody() {
+		this.pool.startAllThreads();
+		Member next = this.pool.member();
+		this.pool.whenStarved = () -> this.set.takeOver(this.set.leaseWord(), next.number());
+		lease();
+		assertThat(starvedNanos(this.clock.now + 10 * LEASE)).isZero();
 	}
 
 	@Test
