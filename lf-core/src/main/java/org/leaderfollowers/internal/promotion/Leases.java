@@ -260,8 +260,8 @@ final class Leases {
 	}
 
 	/**
-	 * Applies a changed lease: a set whose lease is not watched is starved from the new
-	 * end of the lease on.
+	 * Applies a changed lease: a set whose lease was not watched when it began is starved
+	 * from the new end of the lease on.
 	 */
 	void settingsChanged() {
 		for (Leadership leadership : this.leaderships) {
@@ -272,7 +272,7 @@ final class Leases {
 	private void moveStarvation(Leadership leadership) {
 		long now = this.clock.nanoTime();
 		long lease = leadership.leaseWord();
-		while (lease != Leadership.NOT_LEASED && this.watch.isVacant() && this.starvation.move(leadership,
+		while (lease != Leadership.NOT_LEASED && this.starvation.move(leadership,
 				this.threads.settings().leaseEndNanos(leadership.leasedNanos()), now)) {
 			long former = lease;
 			lease = leadership.leaseWord();

@@ -217,6 +217,23 @@ class LeasesTests {
 		assertThat(starvedNanos(began + 6 * LEASE)).as("it has begun already").isEqualTo(LEASE);
 	}
 
+	/** It was not watched when it began, but it is now. */
+	@Test
+	void aChangedLeaseThatIsWatchedStarvesNobodyFromItsFormerEndOn() {
+		this.pool.startAllThreads();
+		lease();
+		Member watcher = this.pool.member();
+		this.pool.followers.enqueue(watcher.follower);
+		this.leases.appointWatcher(watcher);
+		this.pool.threads.change((settings, now) -> settings.withLease(Duration.ofNanos(5 * LEASE), now),
+				this.clock.now);
+		this.leases.settingsChanged();
+		assertThat(starvedNanos(this.clock.now + 4 * LEASE)).isZero();
+		assertThat(this.leases.watch(watcher, this.clock.now + 100 * LEASE)).isFalse();
+		assertThat(watcher.leading()).isSameAs(this.set);
+		assertThat(this.pool.starved).isEmpty();
+	}
+
 	// In place of a leader
 
 	@Test
