@@ -279,10 +279,7 @@ final class Leases {
 			if (lease == former) {
 				return;
 			}
-			if (lease == Leadership.NOT_LEASED && !leadership.isVacant()) {
-				// The lease ended before there was a period to end.
-				this.starvation.cancel(leadership);
-			}
+			// The period may be that of the next lease. The end of that one is read now.
 		}
 	}
 
