@@ -186,6 +186,7 @@ class ResizeTests {
 		TcpServer blocking = server(pool, gate);
 		List<Peer> peers = peers(blocking, 4);
 		List<Peer> others = peers(server(pool, second), 1);
+		awaitThreads(pool, 6);
 		block(peers);
 		block(others);
 		// Five are blocked; the last one leads.
@@ -322,7 +323,7 @@ class ResizeTests {
 			assertThatIllegalStateException().isThrownBy(() -> change.accept(pool))
 				.withMessage("Pool '%s' is closed", pool.name());
 		}
-		assertThat(Engine.threadsOf(pool)).isEmpty();
+		Engine.awaitNoThreads(pool);
 	}
 
 	@Test
