@@ -316,9 +316,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 	public CompletableFuture<Delivery> send(SessionEntry to, ByteBuffer message, Duration timeout) {
 		return request(to, timeout,
 				(sender, id, deadline) -> new Send(sender, id, deadline, to.name(), to.epoch(), message))
-			.thenApply(ByteBuffer::getInt)
-			.thenApply(
-					(outcome) -> (outcome < Delivery.values().length) ? Delivery.values()[outcome] : Delivery.UNKNOWN);
+			.thenApply(NodeRequests::delivery);
 	}
 
 	@Override
@@ -356,7 +354,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 		return this.requests
 			.send(node, timeout, (sender, id, deadline) -> new Broadcast(sender, id, deadline, group, messages))
 			.thenApply((reply) -> NodeRequests.payload(reply, new IllegalStateException()))
-			.thenApply((counts) -> new SessionBroadcast(counts.getInt(), counts.getInt(), counts.getInt(), 0))
+			.thenApply(NodeRequests::counts)
 			.exceptionally((failure) -> new SessionBroadcast(0, 0, 0, 1));
 	}
 

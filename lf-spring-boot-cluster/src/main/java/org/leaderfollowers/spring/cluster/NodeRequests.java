@@ -16,6 +16,8 @@ import org.leaderfollowers.ExchangeRejectedException;
 import org.leaderfollowers.ExchangeTimeoutException;
 import org.leaderfollowers.spring.cluster.NodeMessage.Reply;
 import org.leaderfollowers.spring.cluster.NodeMessage.Reply.Outcome;
+import org.leaderfollowers.spring.handler.LfConnections.Delivery;
+import org.leaderfollowers.spring.session.SessionBroadcast;
 
 /**
  * Requests of this node to others, which wait for their replies. A request is sent once.
@@ -137,6 +139,24 @@ final class NodeRequests {
 			case TIMED_OUT -> new ExchangeTimeoutException(reply.detail(), null);
 			default -> new ExchangeLostException(reply.detail(), null);
 		});
+	}
+
+	/**
+	 * What became of a message; unknown if a later version or a damaged node tells it.
+	 */
+	static Delivery delivery(ByteBuffer payload) {
+		int outcome = (payload.remaining() >= Integer.BYTES) ? payload.getInt() : -1;
+		Delivery[] known = Delivery.values();
+		return (outcome >= 0 && outcome < known.length) ? known[outcome] : Delivery.UNKNOWN;
+	}
+
+	/** What became of a broadcast. A damaged node has not answered. */
+	static SessionBroadcast counts(ByteBuffer payload) {
+		boolean isIntact = payload.remaining() >= 3 * Integer.BYTES;
+		SessionBroadcast counts = isIntact
+				? new SessionBroadcast(payload.getInt(), payload.getInt(), payload.getInt(), 0) : SessionBroadcast.NONE;
+		isIntact &= (counts.sent() | counts.notWritable() | counts.gone()) >= 0;
+		return isIntact ? counts : new SessionBroadcast(0, 0, 0, 1);
 	}
 
 	static @Nullable Throwable unwrap(@Nullable Throwable failure) {

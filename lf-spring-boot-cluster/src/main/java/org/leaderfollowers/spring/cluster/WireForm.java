@@ -93,7 +93,7 @@ final class WireForm {
 	 */
 	static int sessionsOfNode(byte[] bytes) {
 		boolean isKnown = bytes.length >= 1 + Integer.BYTES && bytes[0] == FORMAT;
-		return isKnown ? ByteBuffer.wrap(bytes).getInt(1) : 0;
+		return isKnown ? Math.max(0, ByteBuffer.wrap(bytes).getInt(1)) : 0;
 	}
 
 	// Messages

@@ -54,6 +54,9 @@ class ClusterSessionDirectoryTests {
 
 	private static final Duration LONG = Duration.ofHours(1);
 
+	/** The four bytes of a number below 0, as text. */
+	private static final String NEGATIVE = "\u0080\u0080";
+
 	/** Only if the engine does not answer */
 	private static final Duration SHORT = Duration.ofMillis(200);
 
@@ -726,6 +729,11 @@ class ClusterSessionDirectoryTests {
 			assertThat(get(sent)).as("unknown if a later version has sent it")
 				.isEqualTo((i < known.length) ? known[i] : Delivery.UNKNOWN);
 		}
+		for (String damaged : List.of("", "\0\0\0", NEGATIVE)) {
+			CompletableFuture<Delivery> sent = this.directory.send(entry("4711", "north", 5), bytes("x"), LONG);
+			reply(Outcome.DONE, damaged);
+			assertThat(get(sent)).as("unknown if a damaged node has sent it").isEqualTo(Delivery.UNKNOWN);
+		}
 	}
 
 	@Test
@@ -736,6 +744,13 @@ class ClusterSessionDirectoryTests {
 		replyFrom("north", this.engine.sent.get(0), Outcome.DONE, "\0\0\0\1\0\0\0\2\0\0\0\3");
 		replyFrom("south", this.engine.sent.get(1), Outcome.REJECTED, "");
 		assertThat(get(sum)).isEqualTo(new SessionBroadcast(1, 2, 3, 1));
+		for (String damaged : List.of("", NEGATIVE + "\0\0\0\2\0\0\0\3", "\0\0\0\1" + NEGATIVE + "\0\0\0\3",
+				"\0\0\0\1\0\0\0\2" + NEGATIVE)) {
+			CompletableFuture<SessionBroadcast> other = this.directory.broadcast(null, Map.of(), LONG);
+			reply(Outcome.REJECTED, "");
+			replyFrom("north", this.engine.sent.get(this.engine.sent.size() - 2), Outcome.DONE, damaged);
+			assertThat(get(other)).as("a damaged node has not answered").isEqualTo(new SessionBroadcast(0, 0, 0, 2));
+		}
 	}
 
 	// Requests of other nodes

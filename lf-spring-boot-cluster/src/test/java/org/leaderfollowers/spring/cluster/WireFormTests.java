@@ -98,6 +98,7 @@ class WireFormTests {
 		byte[] node = WireForm.ofNode(42);
 		node[0] = 2;
 		assertThat(WireForm.sessionsOfNode(node)).isZero();
+		assertThat(WireForm.sessionsOfNode(WireForm.ofNode(-42))).as("of a damaged node").isZero();
 	}
 
 	/** It appears in the log, so it must not forge lines there. */
