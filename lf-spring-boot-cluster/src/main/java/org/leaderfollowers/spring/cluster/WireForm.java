@@ -39,6 +39,12 @@ final class WireForm {
 
 	static final byte FORMAT = 1;
 
+	/**
+	 * An epoch of the year 2100, in microseconds. A later one is damaged: the next epochs
+	 * of a node would be higher still, until the time that has such a number overflows.
+	 */
+	static final long LATEST_EPOCH = 4_102_444_800_000_000L;
+
 	private WireForm() {
 	}
 
@@ -73,8 +79,12 @@ final class WireForm {
 	}
 
 	private static SessionEntry readEntry(DataInputStream in) throws IOException {
-		return new SessionEntry(in.readUTF(), readNode(in), in.readUTF(), in.readLong(),
+		SessionEntry entry = new SessionEntry(in.readUTF(), readNode(in), in.readUTF(), in.readLong(),
 				Instant.ofEpochMilli(in.readLong()), in.readInt(), Instant.ofEpochMilli(in.readLong()));
+		if (entry.epoch() > LATEST_EPOCH) {
+			throw new IOException("The epoch %d is too late".formatted(entry.epoch()));
+		}
+		return entry;
 	}
 
 	// Nodes

@@ -385,6 +385,16 @@ class ClusterSessionDirectoryTests {
 				WireForm.of(entry("4711", "north\nforged", 9)));
 	}
 
+	/** The epochs of this node would go on from there, and overflow. */
+	@Test
+	void anEpochThatIsDamagedPreventsNoClaim() {
+		start(LONG, 10);
+		this.engine.values.put("4711", WireForm.of(entry("4711", "north", Long.MAX_VALUE / 2)));
+		for (String name : List.of("4711", "4712")) {
+			assertThat(get(this.directory.claim(claim(name))).epoch()).isLessThan(WireForm.LATEST_EPOCH);
+		}
+	}
+
 	@ParameterizedTest
 	@MethodSource("damagedEntries")
 	void aDamagedEntryIsReplaced(byte[] damaged) {

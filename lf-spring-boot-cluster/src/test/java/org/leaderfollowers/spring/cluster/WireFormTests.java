@@ -144,6 +144,14 @@ class WireFormTests {
 		byte[] epoch = WireForm.of(ENTRY);
 		replaceFirst(epoch, 77, 0);
 		assertThatExceptionOfType(UncheckedIOException.class).isThrownBy(() -> WireForm.entry(epoch));
+		byte[] late = WireForm.of(ofEpoch(WireForm.LATEST_EPOCH + 1));
+		assertThatExceptionOfType(UncheckedIOException.class).isThrownBy(() -> WireForm.entry(late));
+		SessionEntry latest = ofEpoch(WireForm.LATEST_EPOCH);
+		assertThat(WireForm.entry(WireForm.of(latest))).isEqualTo(latest);
+	}
+
+	private static SessionEntry ofEpoch(long epoch) {
+		return new SessionEntry("4711", "north@1", "default", epoch, Instant.EPOCH, 0, Instant.EPOCH);
 	}
 
 	private static void replaceFirst(byte[] bytes, int old, int replacement) {
