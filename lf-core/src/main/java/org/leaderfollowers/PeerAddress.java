@@ -3,6 +3,10 @@ package org.leaderfollowers;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.NavigableSet;
+import java.util.TreeSet;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
@@ -54,8 +58,8 @@ final class PeerAddress {
 	/** Whether the log says that the address fails. */
 	private boolean reported;
 
-	/** The index of the address to use next, among those that the name resolves to. */
-	private int next;
+	/** The address that was used last, of those that the name resolves to. */
+	private @Nullable InetAddress latest;
 
 	/** Whether a lookup of the name is under way. */
 	private boolean looksUp;
@@ -101,15 +105,21 @@ final class PeerAddress {
 		return false;
 	}
 
-	/** The address to connect to. All addresses of a name are used in turn. */
+	/**
+	 * The address to connect to. All addresses of a name are used in turn. Name servers
+	 * rotate their answers, so the turn does not depend on their order.
+	 */
 	InetSocketAddress next() throws IOException {
 		NameLookup.Result result = this.found;
 		if (result == null) {
 			return this.requested;
 		}
 		InetAddress[] all = result.addresses();
-		this.next = (this.next + 1) % all.length;
-		return new InetSocketAddress(all[this.next], this.requested.getPort());
+		NavigableSet<InetAddress> sorted = new TreeSet<>(Comparator.comparing(InetAddress::getHostAddress));
+		Collections.addAll(sorted, all);
+		InetAddress next = sorted.higher((this.latest != null) ? this.latest : all[0]);
+		this.latest = (next != null) ? next : sorted.first();
+		return new InetSocketAddress(this.latest, this.requested.getPort());
 	}
 
 	/**

@@ -4,6 +4,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -60,6 +62,7 @@ class NameLookupTests {
 		this.lookups.computeIfAbsent(name, (key) -> new AtomicInteger()).incrementAndGet();
 		switch (name) {
 			case "slow" -> Engine.pass(this.answered);
+			case "rotating" -> Collections.reverse(Arrays.asList(this.addresses));
 			case "unknown" -> throw new UnknownHostException("unknown");
 			case "broken" -> throw new IllegalStateException("made for the test");
 			default -> {
@@ -166,10 +169,23 @@ class NameLookupTests {
 
 	@Test
 	void allAddressesOfANameAreUsedInTurn() throws Exception {
-		byte[] elsewhere = { 127, 0, 0, 2 };
-		this.addresses = new InetAddress[] { InetAddress.getLoopbackAddress(), InetAddress.getByAddress(elsewhere) };
+		withAnAddressThatFails();
 		start(builder().address("host", port()));
 		// Nobody listens at the second one, which is used first.
+		this.peer.accept();
+		assertThat(this.client.snapshot().failedConnects()).isOne();
+	}
+
+	private void withAnAddressThatFails() throws UnknownHostException {
+		byte[] elsewhere = { 127, 0, 0, 2 };
+		this.addresses = new InetAddress[] { InetAddress.getLoopbackAddress(), InetAddress.getByAddress(elsewhere) };
+	}
+
+	@Test
+	void allAddressesAreUsedEvenIfTheNameServerRotatesThem() throws Exception {
+		withAnAddressThatFails();
+		Collections.reverse(Arrays.asList(this.addresses));
+		start(builder().address("rotating", port()));
 		this.peer.accept();
 		assertThat(this.client.snapshot().failedConnects()).isOne();
 	}
