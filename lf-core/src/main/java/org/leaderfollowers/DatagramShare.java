@@ -33,6 +33,9 @@ final class DatagramShare {
 	/** Whether the pool serves anything else. */
 	private volatile boolean hasOthers;
 
+	/** Whether a UDP server has been closed. Its handlers may run long afterwards. */
+	private volatile boolean hasLeft;
+
 	DatagramShare(ThreadSupply threads, boolean hasSources) {
 		this.threads = threads;
 		this.hasSources = hasSources;
@@ -45,6 +48,7 @@ final class DatagramShare {
 	}
 
 	synchronized void remove(Drainable drainable) {
+		this.hasLeft |= drainable.servesDatagrams();
 		this.served.remove(drainable);
 		count();
 		threadsAdded();
@@ -88,7 +92,7 @@ final class DatagramShare {
 
 	/** A handler has returned. Any thread. */
 	void handlerReturned() {
-		if (this.handlers.decrementAndGet() == total() - 1 && this.servers > 1) {
+		if (this.handlers.decrementAndGet() == total() - 1 && (this.servers > 1 || this.hasLeft)) {
 			// Another server may wait for this thread.
 			threadsAdded();
 		}

@@ -364,6 +364,32 @@ class UdpServerTests {
 			.anyMatch((line) -> line.contains("handlers of datagrams occupy 2 threads of pool"));
 	}
 
+	@Test
+	void datagramsAreReadAgainWhenHandlersOfAClosedServerReturn() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger inside = new AtomicInteger();
+		this.engine.lines(pool, UdpServerTests::echo);
+		UdpServer closed = start(pool, (datagram, message) -> {
+			inside.incrementAndGet();
+			Engine.pass(gate);
+		});
+		try (DatagramPeer peer = new DatagramPeer(closed)) {
+			for (int i = 0; i < 3; i++) {
+				peer.send("block");
+			}
+			Engine.eventually().until(() -> inside.get() == 3);
+		}
+		closed.close(Duration.ZERO);
+		UdpServer server = start(pool, UdpServerTests::echo);
+		try (DatagramPeer peer = new DatagramPeer(server)) {
+			peer.send("waits");
+			Engine.eventually().until(() -> datagrams(server).limitReached() > 0);
+			gate.countDown();
+			assertThat(peer.receive()).isEqualTo("waits");
+		}
+	}
+
 	/** Their handlers may wait for something that never comes. */
 	@Test
 	void datagramsAreReadAgainOnceTheyMayOccupyMoreThreads() throws Exception {
