@@ -134,6 +134,7 @@ class EngineSimulationTests {
 		for (long seed = 1; seed <= SEEDS_OF_MUTATION; seed++) {
 			Result result = simulation.run(seed, false);
 			if (result.violation() != null) {
+				assertThat(result.violation()).doesNotContain(VerifyError.class.getName());
 				System.out.println(mutation + ": noticed by seed " + seed + ": "
 						+ result.violation().lines().findFirst().orElse("").replaceAll("(.{200}).*", "$1"));
 				return;

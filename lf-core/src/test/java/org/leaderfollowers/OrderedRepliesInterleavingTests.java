@@ -88,7 +88,7 @@ class OrderedRepliesInterleavingTests {
 				Mutation.callReturns(InFlight.class, "letGo", "letGo", 1)),
 
 		A_MESSAGE_IS_IN_FLIGHT_UNTIL_ITS_REPLY_HAS_LEFT(Life.HANDLERS,
-				Mutation.calledBefore(InFlight.class, "letGo", "end", "ended")),
+				Mutation.movedBehind(InFlight.class, "letGo", "ended", "end")),
 
 		NOTHING_LEAVES_BEHIND_THE_LAST_REPLY(Life.CLOSED_BEHIND_A_REPLY,
 				Mutation.withoutCall(OrderedReplies.class, "ended", "closeNow")),
