@@ -172,7 +172,6 @@ final class Leases {
 					return false;
 				}
 				next = Math.min(next - now, SURPLUS_WATCH_NANOS) + now;
-				quiet = false;
 			}
 			signalled = quiet ? sleep(me, untilNanos, settings)
 					: this.followers.await(me.follower, (next - untilNanos < 0) ? next : untilNanos,

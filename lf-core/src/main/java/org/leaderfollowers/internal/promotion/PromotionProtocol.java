@@ -463,15 +463,14 @@ public final class PromotionProtocol {
 	 * A surplus thread stays while a leadership is vacant: all others are busy, and the
 	 * first of them that becomes idle ends instead.
 	 */
-	private boolean retire(Member me, boolean expired) {
+	private void retire(Member me, boolean expired) {
 		boolean surplus = this.threads.isSurplus();
 		if (!me.isOwned() || this.stopping || !(surplus || expired) || (surplus && this.vacancies.isAnythingWanted())) {
-			return false;
+			return;
 		}
 		if (this.threads.countOut(expired)) {
 			me.retire();
 		}
-		return me.isRetired();
 	}
 
 	/**
