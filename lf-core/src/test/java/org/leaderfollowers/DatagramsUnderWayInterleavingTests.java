@@ -41,7 +41,7 @@ class DatagramsUnderWayInterleavingTests {
 
 		THREE_OF_FOUR_NEVER_RETURN("nnnhh", 4, 9, false),
 
-		REPLIES_BESIDE_ONE_THAT_NEVER_RETURNS("nllh", 3, 9, false),
+		REPLIES_BESIDE_HANDLERS_THAT_NEVER_RETURN("nnnlh", 4, 9, false),
 
 		ONE_THREAD("hlh", 9, 1, false),
 

@@ -90,7 +90,7 @@ class PoolMoveInterleavingTests {
 				Mutation.withoutCall(Passed.class, "requestThere", "abort")),
 
 		THE_LEADER_CLAIMS_A_HANDLE_THAT_RETURNS(Passing.INTO_A_POOL_THAT_STOPS,
-				Mutation.callReturns(Passed.class, "requestThere", "claimForLook", 0));
+				Mutation.withoutCall(Passed.class, "requestThere", "demultiplex"));
 
 		private final Passing passing;
 
