@@ -316,6 +316,7 @@ class ResizeTests {
 		LeaderFollowersPool pool = pool(PromotionPolicy.ADAPTIVE, 2, 4, 2);
 		pool.start();
 		pool.close();
+		Engine.awaitNoThreads(pool);
 		List<Consumer<LeaderFollowersPool>> changes = List.of((closed) -> closed.resize(3, 5),
 				(closed) -> closed.promotionPolicy(PromotionPolicy.EAGER),
 				(closed) -> closed.promotionLease(Duration.ofMillis(1)));
@@ -323,7 +324,7 @@ class ResizeTests {
 			assertThatIllegalStateException().isThrownBy(() -> change.accept(pool))
 				.withMessage("Pool '%s' is closed", pool.name());
 		}
-		Engine.awaitNoThreads(pool);
+		assertThat(Engine.threadsOf(pool)).isEmpty();
 	}
 
 	@Test
