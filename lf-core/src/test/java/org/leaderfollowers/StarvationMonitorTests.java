@@ -1,7 +1,7 @@
 package org.leaderfollowers;
 
-import java.nio.channels.spi.SelectorProvider;
 import java.net.UnknownHostException;
+import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
