@@ -150,13 +150,16 @@ final class NodeRequests {
 		return (outcome >= 0 && outcome < known.length) ? known[outcome] : Delivery.UNKNOWN;
 	}
 
-	/** What became of a broadcast. A damaged node has not answered. */
+	/**
+	 * What became of a broadcast.
+	 * @throws RuntimeException if a damaged node has answered
+	 */
 	static SessionBroadcast counts(ByteBuffer payload) {
-		boolean isIntact = payload.remaining() >= 3 * Integer.BYTES;
-		SessionBroadcast counts = isIntact
-				? new SessionBroadcast(payload.getInt(), payload.getInt(), payload.getInt(), 0) : SessionBroadcast.NONE;
-		isIntact &= (counts.sent() | counts.notWritable() | counts.gone()) >= 0;
-		return isIntact ? counts : new SessionBroadcast(0, 0, 0, 1);
+		SessionBroadcast counts = new SessionBroadcast(payload.getInt(), payload.getInt(), payload.getInt(), 0);
+		if ((counts.sent() | counts.notWritable() | counts.gone()) < 0) {
+			throw new IllegalStateException("A node counts less than nothing: " + counts);
+		}
+		return counts;
 	}
 
 	static @Nullable Throwable unwrap(@Nullable Throwable failure) {
