@@ -30,8 +30,8 @@ import org.leaderfollowers.internal.transport.Transport;
  * This is a concrete event handler without a channel. Its events are looks, which are
  * requested whenever something changes, and the deadline of its handle. One thread at a
  * time therefore changes all of its state, and it needs neither a thread nor a timer of
- * its own. Connection attempts are dispatched as blocking work, and name lookups as
- * separate work, because they may take long; see {@link NameLookup}.
+ * its own. Connection attempts are dispatched as blocking work. Only a name is looked up
+ * on another thread, because that may take long; see {@link NameLookup}.
  */
 final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeListener {
 
@@ -111,10 +111,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		this.places = places;
 		this.work = new HandledWork("Connections of client '" + name + "'", null, null);
 		this.addresses = addresses.stream()
-			.map((address) -> new PeerAddress(name, address,
-					address.isUnresolved()
-							? new NameLookup(name, address.getHostString(), options.names(), timers, this::look) : null,
-					options))
+			.map((address) -> new PeerAddress(name, address, options, this::look))
 			.toArray(PeerAddress[]::new);
 		this.slots = new Slot[options.connections()];
 		for (int i = 0; i < this.slots.length; i++) {
@@ -348,8 +345,8 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 	}
 
 	/**
-	 * Decides whether to connect: there is an address, and its name is looked up. Returns
-	 * when the next look is due.
+	 * Decides whether to connect: there is an address, and its name is not being looked
+	 * up. Returns when the next look is due.
 	 */
 	private long lookAtAttempt(Slot slot, long now) {
 		if (this.ending) {
@@ -361,7 +358,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		if (address == null) {
 			return retry;
 		}
-		if (address.isLookedUp()) {
+		if (!address.isBeingLookedUp()) {
 			this.due.add(slot);
 			return NO_DEADLINE;
 		}
@@ -494,6 +491,9 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 				return;
 			}
 			InetSocketAddress peer = address.next();
+			if (peer == null) {
+				return;
+			}
 			channel = SocketChannel.open();
 			channel.configureBlocking(false);
 			this.options.sockets().setOnConnecting(channel);

@@ -25,7 +25,9 @@ final class PeerAddress {
 
 	private final InetSocketAddress requested;
 
-	private final @Nullable NameLookup lookup;
+	private final NameLookup.NameService names;
+
+	private final Runnable lookedUp;
 
 	private final long minBackoffNanos;
 
@@ -61,20 +63,21 @@ final class PeerAddress {
 	/** The address that was used last, of those that the name resolves to. */
 	private @Nullable InetAddress latest;
 
-	/** Whether a lookup of the name is under way. */
-	private boolean looksUp;
+	/** The lookup of the name that is under way. */
+	private @Nullable NameLookup lookup;
 
-	/** What the latest lookup has found, until the end of the round. */
-	private NameLookup.@Nullable Result found;
+	/** The lookup that has ended since the previous round. */
+	private @Nullable NameLookup found;
 
 	/**
 	 * Creates an address without connections.
-	 * @param lookup looks the name up, or {@code null} if the address is known
+	 * @param lookedUp called when a lookup of the name has ended, by another thread
 	 */
-	PeerAddress(String client, InetSocketAddress requested, @Nullable NameLookup lookup, ClientOptions options) {
+	PeerAddress(String client, InetSocketAddress requested, ClientOptions options, Runnable lookedUp) {
 		this.client = client;
 		this.requested = requested;
-		this.lookup = lookup;
+		this.names = options.names();
+		this.lookedUp = lookedUp;
 		this.minBackoffNanos = options.minBackoffNanos();
 		this.maxBackoffNanos = options.maxBackoffNanos();
 	}
@@ -84,42 +87,47 @@ final class PeerAddress {
 	 * ended since the previous one.
 	 */
 	void beginRound() {
-		this.found = (this.looksUp && this.lookup != null) ? this.lookup.take() : null;
-		this.looksUp &= this.found == null;
+		this.found = (this.lookup != null && this.lookup.hasEnded()) ? this.lookup : null;
+		this.lookup = (this.found == null) ? this.lookup : null;
 	}
 
 	/**
-	 * Whether {@link #next} returns or fails at once. If not, the name is being looked
-	 * up, and the owner looks again when this has ended. It is looked up for each
-	 * attempt, because its addresses may have changed; attempts that wait for the same
-	 * lookup share it.
+	 * Whether the name is being looked up. The owner looks again when this has ended.
 	 */
-	boolean isLookedUp() {
-		if (this.lookup == null || this.found != null) {
-			return true;
-		}
-		if (!this.looksUp) {
-			this.lookup.request();
-			this.looksUp = true;
-		}
-		return false;
+	boolean isBeingLookedUp() {
+		return this.lookup != null;
 	}
 
 	/**
-	 * The address to connect to. All addresses of a name are used in turn. Name servers
-	 * rotate their answers, so the turn does not depend on their order.
+	 * Returns the address to connect to, or {@code null} if its name is being looked up
+	 * from now on. It is looked up for each attempt, because its addresses may have
+	 * changed; attempts that wait for the same lookup share it.
+	 * <p>
+	 * All addresses of a name are used in turn. Name servers rotate their answers, so the
+	 * turn does not depend on their order.
 	 */
-	InetSocketAddress next() throws IOException {
-		NameLookup.Result result = this.found;
-		if (result == null) {
+	@Nullable InetSocketAddress next() throws IOException {
+		if (!this.requested.isUnresolved()) {
 			return this.requested;
 		}
-		InetAddress[] all = result.addresses();
+		if (this.found == null) {
+			beginLookup();
+			return null;
+		}
+		InetAddress[] all = this.found.addresses();
 		NavigableSet<InetAddress> sorted = new TreeSet<>(Comparator.comparing(InetAddress::getHostAddress));
 		Collections.addAll(sorted, all);
 		InetAddress next = sorted.higher((this.latest != null) ? this.latest : all[0]);
 		this.latest = (next != null) ? next : sorted.first();
 		return new InetSocketAddress(this.latest, this.requested.getPort());
+	}
+
+	private void beginLookup() {
+		if (this.lookup == null) {
+			NameLookup begun = new NameLookup(this.requested.getHostString(), this.names, this.lookedUp);
+			begun.begin();
+			this.lookup = begun;
+		}
 	}
 
 	/**

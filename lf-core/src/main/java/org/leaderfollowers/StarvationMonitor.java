@@ -2,13 +2,11 @@ package org.leaderfollowers;
 
 import java.util.List;
 import java.util.Locale;
-import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.logging.EngineLog;
@@ -190,15 +188,11 @@ final class StarvationMonitor implements Starvation.Listener {
 			.stream()
 			.map((participant) -> participant.snapshot(false, now))
 			.toList();
-		Stream<String> handlers = PoolSnapshot.runningHandlers(snapshots)
+		String culprits = PoolSnapshot.runningHandlers(snapshots)
 			.stream()
-			.map(PoolSnapshot.RunningHandler::toString);
-		// Work of the engine may take long as well: a lookup of a name.
-		Stream<String> work = snapshots.stream()
-			.filter((thread) -> thread.handler() == null)
-			.map(PoolSnapshot.ThreadSnapshot::handle)
-			.filter(Objects::nonNull);
-		String culprits = Stream.concat(handlers, work).limit(NAMED).collect(Collectors.joining(", "));
+			.limit(NAMED)
+			.map(PoolSnapshot.RunningHandler::toString)
+			.collect(Collectors.joining(", "));
 		return culprits.isEmpty() ? "no handlers any more" : culprits;
 	}
 

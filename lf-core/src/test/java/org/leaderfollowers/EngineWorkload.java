@@ -1,6 +1,8 @@
 package org.leaderfollowers;
 
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
@@ -399,7 +401,6 @@ public final class EngineWorkload implements Runnable {
 
 	private TcpClient client(LeaderFollowersPool pool, int port) {
 		TcpClient.Builder builder = TcpClient.builder(pool)
-			.address(this.simulator.network().address(port))
 			.framing(framing())
 			.maxMessageSize(4000)
 			.correlation(Correlation.inOrder())
@@ -410,7 +411,18 @@ public final class EngineWorkload implements Runnable {
 		if (this.tls != null) {
 			builder.tls(ClientTls.of(this.tls));
 		}
-		return builder.build();
+		InetSocketAddress address = this.simulator.network().address(port);
+		return ((choose(2) == 0) ? builder.address(address)
+				: builder.address("server", port).names((name) -> lookUp(name, address)))
+			.build();
+	}
+
+	private InetAddress[] lookUp(String name, InetSocketAddress address) throws UnknownHostException {
+		this.simulator.sleep(this.simulator.fault(100) ? 10_000_000_000L : 1 + choose(2_000_000));
+		if (this.simulator.fault(50)) {
+			throw new UnknownHostException(name + " (simulated)");
+		}
+		return new InetAddress[] { address.getAddress() };
 	}
 
 	private SimulatedPeer peer(TcpServer server) {

@@ -17,11 +17,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.leaderfollowers.ScriptedPeer.Session;
-import org.leaderfollowers.internal.exchange.Exchange;
-import org.leaderfollowers.internal.promotion.Follower;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
  * Tests how a client looks the names of its addresses up. The test is the name service.
@@ -76,7 +73,11 @@ class NameLookupTests {
 	}
 
 	private TcpClient.Builder builder() {
-		return TcpClient.builder(this.engine.pool(2, 8))
+		return builder(this.engine.pool(2, 8));
+	}
+
+	private TcpClient.Builder builder(LeaderFollowersPool pool) {
+		return TcpClient.builder(pool)
 			.name("peer")
 			.framing(Framing.line())
 			.correlation(Correlation.inOrder())
@@ -213,71 +214,35 @@ class NameLookupTests {
 	}
 
 	@Test
-	void threadsTellWhichNameTheyLookUp() {
-		start(builder().address("slow", port()));
-		Engine.eventually()
-			.untilAsserted(() -> assertThat(this.client.pool().snapshot().toString())
-				.contains("Lookup of 'slow' for client 'peer'"));
-		this.answered.countDown();
-	}
-
-	// Step by step: the test leads a pool without threads
-
-	private boolean tellFails;
-
-	private int told;
-
-	private void tell() {
-		if (this.tellFails) {
-			throw new OutOfMemoryError("made for the test");
+	void lookupsThatHangOccupyNoThreadsOfThePool() throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(1, 2);
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.handler((connection, message) -> connection.send(message)));
+		TcpClient.Builder builder = builder(pool);
+		for (int i = 0; i < 4; i++) {
+			builder.address("slow", port());
 		}
-		this.told++;
+		start(builder.connections(4));
+		Engine.eventually().until(() -> lookups("slow") == 4);
+		try (Peer peer = this.engine.connect(server)) {
+			peer.send("hello\n");
+			assertThat(peer.readLine()).isEqualTo("hello");
+		}
+		assertThat(pool.close(LONG)).isTrue();
 	}
 
 	@Test
-	void aFailureOfTheEngineLosesNeitherTheRequestNorTheResult() throws Exception {
-		TestClock clock = new TestClock();
-		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(1, 1).clock(clock).build()) {
-			HandleSet set = pool.handleSets().iterator().next();
-			Participant me = new Participant(1, new Follower(1, Thread.currentThread()), Thread.currentThread(), true,
-					null, (participant, exchange) -> Exchange.State.REPLIED, pool.memory(), 0);
-			NameLookup lookup = new NameLookup("peer", "host", this::lookUp, pool.handleSets()::newTimer, this::tell);
-			lookup.request();
-			set.applyUpdates();
-			SelectableHandle handle = set.ready.take();
-			assertThat(handle).isNotNull();
-			assertThat(lookup.prepare(me)).isTrue();
-			// For example in the promotion.
-			assertThat(lookup.failed(me, new OutOfMemoryError("made for the test"))).isFalse();
-			assertThat(lookups("host")).isZero();
-
-			expire(clock, set, handle);
-			assertThat(lookup.prepare(me)).isTrue();
-			this.tellFails = true;
-			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> lookup.dispatch(me));
-			assertThat(lookup.failed(me, new OutOfMemoryError("made for the test"))).isFalse();
-			assertThat(this.told).isZero();
-			this.tellFails = false;
-
-			expire(clock, set, handle);
-			assertThat(lookup.prepare(me)).isFalse();
-			assertThat(this.told).isOne();
-			assertThat(lookup.release(me)).isTrue();
-			NameLookup.Result result = lookup.take();
-			assertThat(result).isNotNull();
-			assertThat(result.addresses()).containsExactly(this.addresses);
-			assertThat(lookup.take()).isNull();
-			assertThat(lookups("host")).isOne();
-		}
-	}
-
-	private static void expire(TestClock clock, HandleSet set, SelectableHandle handle) {
-		set.applyUpdates();
-		assertThat(set.ready.take()).isNull();
-		clock.advance(Duration.ofSeconds(1));
-		set.await(clock.nanoTime(), null, false);
-		set.applyUpdates();
-		assertThat(set.ready.take()).isSameAs(handle);
+	void theThreadOfALookupTellsWhatItLooksUpAndDoesNotKeepTheProcess() {
+		start(builder().address("slow", port()));
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(Thread.getAllStackTraces().keySet()).filteredOn(Thread::isDaemon)
+				.extracting(Thread::getName)
+				.contains("lf-lookup-slow"));
+		this.answered.countDown();
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(Thread.getAllStackTraces().keySet()).extracting(Thread::getName)
+				.doesNotContain("lf-lookup-slow"));
 	}
 
 }

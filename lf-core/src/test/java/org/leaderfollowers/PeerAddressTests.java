@@ -7,6 +7,9 @@ import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -23,15 +26,25 @@ class PeerAddressTests {
 	@RegisterExtension
 	final Engine engine = new Engine();
 
+	private final Semaphore lookedUp = new Semaphore(0);
+
+	private final CountDownLatch answered = new CountDownLatch(1);
+
 	private final PeerAddress address = address(new InetSocketAddress("127.0.0.1", 7000));
 
 	private final Logger logger = (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
 
-	private static PeerAddress address(InetSocketAddress requested) {
-		return new PeerAddress("ledger", requested, null,
+	private PeerAddress address(InetSocketAddress requested) {
+		return new PeerAddress("ledger", requested,
 				new ClientOptions(1, new TcpSocketOptions(true, true, 0, 0), Correlation.inOrder(), 1, 0, 0,
 						Duration.ofMillis(100).toNanos(), Duration.ofSeconds(10).toNanos(), 0, null, (request) -> false,
-						() -> null, InetAddress::getAllByName));
+						() -> null, this::lookUp),
+				this.lookedUp::release);
+	}
+
+	private InetAddress[] lookUp(String name) {
+		Engine.pass(this.answered);
+		return new InetAddress[] { InetAddress.getLoopbackAddress() };
 	}
 
 	@BeforeEach
@@ -117,8 +130,35 @@ class PeerAddressTests {
 	void addressOfANameThatIsKnownIsNotLookedUp() throws IOException {
 		InetAddress known = InetAddress.getByAddress("known.invalid", new byte[] { 127, 0, 0, 1 });
 		InetSocketAddress requested = new InetSocketAddress(known, 7000);
-		assertThat(address(requested).isLookedUp()).isTrue();
-		assertThat(address(requested).next()).isSameAs(requested);
+		PeerAddress address = address(requested);
+		assertThat(address.next()).isSameAs(requested);
+		assertThat(address.isBeingLookedUp()).isFalse();
+	}
+
+	@Test
+	void theResultOfALookupIsUsedInOneRound() throws Exception {
+		PeerAddress named = address(InetSocketAddress.createUnresolved("host", 7000));
+		assertThat(named.isBeingLookedUp()).isFalse();
+		for (int i = 0; i < 2; i++) {
+			assertThat(named.next()).isNull();
+			named.beginRound();
+			assertThat(named.isBeingLookedUp()).isTrue();
+		}
+		this.answered.countDown();
+		awaitLookup();
+		assertThat(this.lookedUp.tryAcquire()).as("a second lookup").isFalse();
+		InetSocketAddress found = new InetSocketAddress(InetAddress.getLoopbackAddress(), 7000);
+		named.beginRound();
+		assertThat(named.isBeingLookedUp()).isFalse();
+		assertThat(named.next()).isEqualTo(found);
+		assertThat(named.next()).isEqualTo(found);
+		named.beginRound();
+		assertThat(named.next()).isNull();
+		awaitLookup();
+	}
+
+	private void awaitLookup() throws InterruptedException {
+		assertThat(this.lookedUp.tryAcquire(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isTrue();
 	}
 
 }

@@ -1,6 +1,5 @@
 package org.leaderfollowers;
 
-import java.net.UnknownHostException;
 import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.List;
@@ -229,31 +228,6 @@ class StarvationMonitorTests {
 					"'handler4'")
 			.doesNotContain("'handler5'");
 		gate.countDown();
-	}
-
-	@Test
-	void lineNamesLookupsThatHang() {
-		LeaderFollowersPool pool = pool(Duration.ofMillis(2));
-		CountDownLatch gate = this.engine.gate();
-		try (TcpClient client = TcpClient.builder(pool)
-			.name("peer")
-			.address("slow", 7)
-			.framing(Framing.line())
-			.correlation(Correlation.inOrder())
-			.names((name) -> {
-				Engine.pass(gate);
-				throw new UnknownHostException(name);
-			})
-			.build()) {
-			client.start();
-			Thread herald = awaitHerald(pool);
-			look(herald);
-			look(herald);
-			assertThat(lines()).singleElement()
-				.asString()
-				.contains("Its threads (max 1) run: Lookup of 'slow' for client 'peer'. Other");
-			gate.countDown();
-		}
 	}
 
 	private TcpServer server(LeaderFollowersPool pool, String handler, CountDownLatch gate) {
