@@ -29,7 +29,13 @@ final class StackReserve {
 	 */
 	private static final int FRAMES = 8;
 
-	/** How many calls evaluate the expression: one of so many, a power of two. */
+	/**
+	 * How many calls evaluate the expression at first. Interpreted frames are large only
+	 * then, and the compiler includes the expression only if it has run before.
+	 */
+	private static final int FIRST_CALLS = 2000;
+
+	/** How many later calls evaluate it: one of so many, a power of two. */
 	private static final int PERIOD = 4096;
 
 	/** Zeros. The compiler does not know that they do not change during a call. */
@@ -37,6 +43,9 @@ final class StackReserve {
 
 	/** A thread that waits for a reply may lead and run handlers of other connections. */
 	private static final int FRAMES_TO_LEAD = 64;
+
+	/** The calls so far, up to the first ones. Several threads may count one. */
+	private static int calls;
 
 	private StackReserve() {
 	}
@@ -46,7 +55,7 @@ final class StackReserve {
 	 * @throws StackOverflowError if too little of its stack is left
 	 */
 	static void require() {
-		grow(FRAMES, (ThreadLocalRandom.current().nextInt() & (PERIOD - 1)) == 0);
+		grow(FRAMES, evaluates());
 	}
 
 	/**
@@ -54,7 +63,15 @@ final class StackReserve {
 	 * @throws StackOverflowError if too little of its stack is left
 	 */
 	static void requireToLead() {
-		grow(FRAMES_TO_LEAD, (ThreadLocalRandom.current().nextInt() & (PERIOD - 1)) == 0);
+		grow(FRAMES_TO_LEAD, evaluates());
+	}
+
+	private static boolean evaluates() {
+		if (calls < FIRST_CALLS) {
+			calls++;
+			return true;
+		}
+		return (ThreadLocalRandom.current().nextInt() & (PERIOD - 1)) == 0;
 	}
 
 	private static long grow(int frames, boolean evaluates) {
