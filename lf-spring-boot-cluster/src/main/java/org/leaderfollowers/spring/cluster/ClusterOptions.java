@@ -1,6 +1,8 @@
 package org.leaderfollowers.spring.cluster;
 
 import java.time.Duration;
+import java.util.Comparator;
+import java.util.stream.Stream;
 
 /**
  * Limits of the directory.
@@ -19,6 +21,17 @@ record ClusterOptions(String nodeName, Duration lease, Duration verifyInterval, 
 	 */
 	Duration entryTimeToLive() {
 		return this.verifyInterval.multipliedBy(10);
+	}
+
+	/**
+	 * How long the renewal of a lease waits for the answers of other nodes, which may be
+	 * suspended: one second, but only a small part of the lease and of the time that this
+	 * node waits for the renewal.
+	 */
+	Duration answerTimeout() {
+		return Stream.of(Duration.ofSeconds(1), this.lease.dividedBy(10), this.timeout.dividedBy(2))
+			.min(Comparator.naturalOrder())
+			.orElseThrow();
 	}
 
 }

@@ -51,9 +51,6 @@ final class HazelcastClusterEngine implements ClusterEngine {
 
 	private static final Log logger = LogFactory.getLog(HazelcastClusterEngine.class);
 
-	/** How long to wait for members that may be suspended. */
-	private static final Duration ANSWER_TIMEOUT = Duration.ofSeconds(1);
-
 	private static final byte[] RECEIVED = {};
 
 	private final HazelcastInstance member;
@@ -70,6 +67,8 @@ final class HazelcastClusterEngine implements ClusterEngine {
 
 	private final IExecutorService messages;
 
+	private final Duration answerTimeout;
+
 	private final Executor threads = threads();
 
 	private volatile @Nullable Running running;
@@ -78,8 +77,9 @@ final class HazelcastClusterEngine implements ClusterEngine {
 	 * Creates an engine that has not started yet.
 	 * @param member a member of the cluster, which the application shuts down
 	 * @param cluster the name of the cluster of nodes, for those that share the member
+	 * @param answerTimeout how long to wait for members that may be suspended
 	 */
-	HazelcastClusterEngine(HazelcastInstance member, String cluster) {
+	HazelcastClusterEngine(HazelcastInstance member, String cluster, Duration answerTimeout) {
 		if (!(member.getLocalEndpoint() instanceof Member)) {
 			throw new IllegalStateException("The Hazelcast instance '" + member.getName()
 					+ "' is a client. A node must be a member of the cluster: configure an embedded member, "
@@ -89,6 +89,7 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		this.key = "lf:" + cluster;
 		this.values = member.getMap(this.key);
 		this.messages = member.getExecutorService(this.key);
+		this.answerTimeout = answerTimeout;
 	}
 
 	/** They end when they are idle, so that nobody has to stop them. */
@@ -209,7 +210,7 @@ final class HazelcastClusterEngine implements ClusterEngine {
 			}
 		}
 		return CompletableFuture.allOf(told.toArray(CompletableFuture[]::new))
-			.completeOnTimeout(null, ANSWER_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+			.completeOnTimeout(null, this.answerTimeout.toMillis(), TimeUnit.MILLISECONDS);
 	}
 
 	/**

@@ -66,9 +66,10 @@ public final class LeaderFollowersClusterAutoConfiguration {
 
 		@Bean(destroyMethod = "stop")
 		@ConditionalOnMissingBean
-		ClusterEngine leaderFollowersHazelcastEngine(HazelcastInstance member, ClusterProperties properties,
-				Environment environment) {
-			return new HazelcastClusterEngine(member, properties.nameOrDefault(environment));
+		ClusterEngine leaderFollowersHazelcastEngine(HazelcastInstance member, ClusterProperties cluster,
+				LfProperties properties, Environment environment) {
+			return new HazelcastClusterEngine(member, cluster.nameOrDefault(environment),
+					cluster.options(properties.sessions().timeout()).answerTimeout());
 		}
 
 	}

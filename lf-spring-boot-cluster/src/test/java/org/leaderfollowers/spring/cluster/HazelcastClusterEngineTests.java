@@ -38,7 +38,7 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 
 	@Override
 	ClusterEngine create(int index, String cluster) {
-		return new HazelcastClusterEngine(members.get(index), cluster);
+		return new HazelcastClusterEngine(members.get(index), cluster, HazelcastSplitTests.WAIT);
 	}
 
 	@Test
@@ -46,7 +46,8 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 		HazelcastInstance client = mock();
 		given(client.getLocalEndpoint()).willReturn(mock(Endpoint.class));
 		given(client.getName()).willReturn("hz.client_1");
-		assertThatIllegalStateException().isThrownBy(() -> new HazelcastClusterEngine(client, "test"))
+		assertThatIllegalStateException()
+			.isThrownBy(() -> new HazelcastClusterEngine(client, "test", HazelcastSplitTests.WAIT))
 			.withMessageContaining("'hz.client_1' is a client")
 			.withMessageContaining("lf.cluster.engine");
 	}
@@ -73,8 +74,8 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 		given(member.getLocalEndpoint()).willReturn(here);
 		given(member.getCluster()).willReturn(cluster);
 		given(member.getMap(anyString())).willReturn(map);
-		CompletableFuture<Boolean> replaced = new HazelcastClusterEngine(member, "test").compareAndSet("key", null,
-				bytes("value"), LONG);
+		CompletableFuture<Boolean> replaced = new HazelcastClusterEngine(member, "test", HazelcastSplitTests.WAIT)
+			.compareAndSet("key", null, bytes("value"), LONG);
 		result.complete(false);
 		assertFails(replaced);
 	}
@@ -84,7 +85,8 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 		try (HazelcastMembers alone = new HazelcastMembers()) {
 			int port = TcpProxy.freePort();
 			HazelcastInstance member = alone.start(port, port, List.of());
-			ClusterEngine engine = new HazelcastClusterEngine(member, "test-" + UUID.randomUUID());
+			ClusterEngine engine = new HazelcastClusterEngine(member, "test-" + UUID.randomUUID(),
+					HazelcastSplitTests.WAIT);
 			String id = engine.start("north", new Inbox());
 			assertThat(get(engine.get("key"))).isNull();
 			member.getLifecycleService().terminate();

@@ -1,11 +1,15 @@
 package org.leaderfollowers.spring.cluster;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 
 import com.hazelcast.core.HazelcastInstance;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.Inbox;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -18,6 +22,8 @@ import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.get;
 /** Members that lose each other. */
 @Timeout(300)
 class HazelcastSplitTests {
+
+	static final Duration WAIT = Duration.ofSeconds(1);
 
 	private final String cluster = "test-" + UUID.randomUUID();
 
@@ -33,8 +39,8 @@ class HazelcastSplitTests {
 			awaitSize(both, 2);
 			Inbox firstInbox = new Inbox();
 			Inbox secondInbox = new Inbox();
-			ClusterEngine first = new HazelcastClusterEngine(both.get(0), this.cluster);
-			ClusterEngine second = new HazelcastClusterEngine(both.get(1), this.cluster);
+			ClusterEngine first = new HazelcastClusterEngine(both.get(0), this.cluster, WAIT);
+			ClusterEngine second = new HazelcastClusterEngine(both.get(1), this.cluster, WAIT);
 			String firstId = first.start("north", firstInbox);
 			String secondId = second.start("south", secondInbox);
 			assertThat(get(first.compareAndSet("key", null, bytes("before"), LONG))).isTrue();
@@ -79,8 +85,8 @@ class HazelcastSplitTests {
 			List<HazelcastInstance> both = List.of(members.start(ports.get(0), publicPorts.get(0), publicPorts),
 					members.start(ports.get(1), publicPorts.get(1), publicPorts));
 			awaitSize(both, 2);
-			ClusterEngine first = new HazelcastClusterEngine(both.get(0), this.cluster);
-			ClusterEngine second = new HazelcastClusterEngine(both.get(1), this.cluster);
+			ClusterEngine first = new HazelcastClusterEngine(both.get(0), this.cluster, WAIT);
+			ClusterEngine second = new HazelcastClusterEngine(both.get(1), this.cluster, WAIT);
 			String firstId = first.start("north", new Inbox());
 			String secondId = second.start("south", new Inbox());
 			get(first.renew(bytes("first"), LONG));
@@ -94,12 +100,38 @@ class HazelcastSplitTests {
 		}
 	}
 
+	@ParameterizedTest
+	@CsvSource({ "800, 60000", "60000, 800" })
+	void aSilentMemberDelaysNoRenewalTooLong(int leaseMillis, int timeoutMillis) {
+		Duration lease = Duration.ofMillis(leaseMillis);
+		ClusterOptions options = new ClusterOptions("north", lease, LONG, Duration.ofMillis(timeoutMillis), 0);
+		List<Integer> ports = List.of(TcpProxy.freePort(), TcpProxy.freePort());
+		try (TcpProxy toFirst = new TcpProxy(ports.get(0));
+				TcpProxy toSecond = new TcpProxy(ports.get(1));
+				HazelcastMembers members = new HazelcastMembers()) {
+			List<Integer> publicPorts = List.of(toFirst.port(), toSecond.port());
+			List<HazelcastInstance> both = List.of(members.start(ports.get(0), publicPorts.get(0), publicPorts),
+					members.start(ports.get(1), publicPorts.get(1), publicPorts));
+			awaitSize(both, 2);
+			ClusterEngine engine = new HazelcastClusterEngine(both.get(0), this.cluster, options.answerTimeout());
+			String id = engine.start(options.nodeName(), new Inbox());
+			toFirst.silence();
+			toSecond.silence();
+			// Again if the machine is busy.
+			eventually().until(() -> {
+				engine.renew(bytes("first"), lease).get(timeoutMillis, TimeUnit.MILLISECONDS);
+				return get(engine.nodes()).containsKey(id);
+			});
+			assertThat(both).allSatisfy((each) -> assertThat(each.getCluster().getMembers()).hasSize(2));
+		}
+	}
+
 	@Test
 	void aNodeThatDiesIsGoneAndItsValuesStay() {
 		try (HazelcastMembers members = HazelcastMembers.two()) {
 			Inbox inbox = new Inbox();
-			ClusterEngine first = new HazelcastClusterEngine(members.get(0), this.cluster);
-			ClusterEngine second = new HazelcastClusterEngine(members.get(1), this.cluster);
+			ClusterEngine first = new HazelcastClusterEngine(members.get(0), this.cluster, WAIT);
+			ClusterEngine second = new HazelcastClusterEngine(members.get(1), this.cluster, WAIT);
 			String firstId = first.start("north", inbox);
 			String secondId = second.start("south", new Inbox());
 			get(first.renew(bytes("first"), LONG));
