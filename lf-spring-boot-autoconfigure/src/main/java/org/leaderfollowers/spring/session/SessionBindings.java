@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ConnectionClosedException;
+import org.leaderfollowers.StackReserve;
 import org.leaderfollowers.spring.event.SessionClosedEvent;
 import org.leaderfollowers.spring.event.SessionEvent;
 import org.leaderfollowers.spring.event.SessionOpenedEvent;
@@ -150,6 +151,7 @@ final class SessionBindings implements SessionHolder {
 
 	/** Takes the name in the directory, which may take a while. */
 	private SessionEntry claim(Connection connection, String name) {
+		StackReserve.requireForLibrary();
 		this.sessions.begin(name);
 		try {
 			return this.directory
@@ -171,6 +173,7 @@ final class SessionBindings implements SessionHolder {
 	void unbind(Connection connection) {
 		LocalSession session = session(connection);
 		if (session != null) {
+			StackReserve.requireForLibrary();
 			end(session, CloseReason.LOCAL);
 			connection.unname(session.name());
 		}

@@ -14,6 +14,7 @@ import org.leaderfollowers.ExchangeLostException;
 import org.leaderfollowers.ExchangeRejectedException;
 import org.leaderfollowers.ExchangeTimeoutException;
 import org.leaderfollowers.LeaderFollowersPool;
+import org.leaderfollowers.StackReserve;
 import org.leaderfollowers.spring.handler.LfConnections.Delivery;
 import org.leaderfollowers.spring.internal.Printable;
 
@@ -64,6 +65,7 @@ final class SessionRouter {
 			this.counters.message(true);
 			return call(route.here, local.connection());
 		}
+		StackReserve.requireForLibrary();
 		return this.directory.locate(route.name).thenCompose((entry) -> {
 			if (entry == null || attempts == 0) {
 				return CompletableFuture.failedFuture(new AbsentException(route.name));
@@ -97,6 +99,7 @@ final class SessionRouter {
 
 	CompletableFuture<@Nullable SessionEntry> find(String name) {
 		Assert.hasText(name, "'name' must not be blank");
+		StackReserve.requireForLibrary();
 		return this.directory.find(name);
 	}
 
