@@ -7,6 +7,7 @@ import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.BooleanSupplier;
 
@@ -37,6 +38,12 @@ final class Execution {
 
 	private static final int TIME_PASSES = -1;
 
+	/** The execution is over. */
+	private static final int NOBODY = Integer.MIN_VALUE;
+
+	/** Nobody can go on until time passes. */
+	private static final int IDLE = NOBODY + 1;
+
 	private final Schedule schedule;
 
 	private final TaskThreads threads;
@@ -58,6 +65,9 @@ final class Execution {
 	private int traced;
 
 	private int steps;
+
+	/** How many decisions were made: who goes on, or what a thread chooses. */
+	private int decisions;
 
 	private int inARow;
 
@@ -133,6 +143,29 @@ final class Execution {
 			return true;
 		}
 
+		/**
+		 * Returns a decision that is made as in the previous execution, or {@code null}
+		 * if it is to be made.
+		 */
+		default @Nullable Decision former(int number) {
+			return null;
+		}
+
+		/** A decision was made, or made again because nobody could go on. */
+		default void made(int number, Decision decision) {
+		}
+
+	}
+
+	/**
+	 * What was decided. Most steps of an exploration repeat the beginning of the previous
+	 * execution, so it must be cheap to make these decisions again.
+	 *
+	 * @param where what the deciding thread was about to do
+	 * @param chosen who goes on, or what the thread chooses
+	 * @param now the time afterwards
+	 */
+	record Decision(@Nullable Object where, int chosen, long now) {
 	}
 
 	/** Ends a thread whose execution is over. */
@@ -247,7 +280,6 @@ final class Execution {
 	 * @return the one to go on, or {@code null} if the execution is over
 	 */
 	private @Nullable Task next(Task self) {
-		int[] candidates = new int[2 * this.tasks.size() + 1];
 		for (;;) {
 			if (++this.steps > MAX_STEPS) {
 				return end("goes in circles: no rest after %d steps".formatted(MAX_STEPS));
@@ -255,57 +287,13 @@ final class Execution {
 			// The thread may repeat itself until another thread has done something.
 			this.unfair = ++this.inARow > MAX_IN_A_ROW;
 			self.yields |= this.unfair;
-			boolean goesOn = !self.yields && canGoOn(self);
-			this.running = goesOn ? self : null;
-			int count = 0;
-			if (goesOn) {
-				candidates[count++] = self.number;
+			Decision former = former(self);
+			int chosen = (former != null) ? former.chosen : decide(self);
+			if (chosen == NOBODY) {
+				return null;
 			}
-			long deadline = NEVER;
-			for (Task task : this.tasks) {
-				if (task != self && canGoOn(task)) {
-					candidates[count++] = task.number;
-				}
-				else if (!task.ended && task.deadline > this.now) {
-					deadline = Math.min(deadline, task.deadline);
-				}
-			}
-			if (self.yields && !(this.unfair && count > 0) && canGoOn(self)) {
-				candidates[count++] = self.number;
-			}
-			int free = goesOn ? 1 : count;
-			boolean idle = count == 0;
-			if (deadline < NEVER) {
-				candidates[count++] = TIME_PASSES;
-			}
-			if (count == 0) {
-				return end(atRest());
-			}
-			if (idle) {
-				String wrong = atRest();
-				if (wrong == null && this.patience++ == this.scenario.patience()) {
-					return end(null);
-				}
-				this.wrongNanos = (wrong == null) ? 0 : this.wrongNanos + deadline - this.now;
-				if (wrong != null && this.wrongNanos > this.scenario.delayNanos()) {
-					return end(wrong);
-				}
-			}
-			if (!idle && this.schedule.wakesSpuriously()) {
-				for (Task task : this.tasks) {
-					if (task.parks && !canGoOn(task)) {
-						candidates[count++] = TIME_PASSES - 1 - task.number;
-					}
-				}
-			}
-			int index = (count == 1) ? 0 : this.schedule.choose(this, count, idle ? count : free);
-			if (index < 0) {
-				return end((index == Schedule.CIRCLE) ? "goes in circles" : null);
-			}
-			int chosen = candidates[index];
 			if (chosen == TIME_PASSES) {
-				this.now = deadline;
-				record(null, "time passes: " + deadline);
+				record(null, "time passes: " + this.now);
 				continue;
 			}
 			Task task = this.tasks.get((chosen >= 0) ? chosen : TIME_PASSES - 1 - chosen);
@@ -319,6 +307,94 @@ final class Execution {
 			}
 			return task;
 		}
+	}
+
+	/**
+	 * Makes the next decision as in the previous execution, if it is made in that way.
+	 */
+	private @Nullable Decision former(Task self) {
+		Decision former = this.schedule.former(this.decisions);
+		if (former == null) {
+			return null;
+		}
+		if (!Objects.equals(former.where, self.doing)) {
+			throw new IllegalStateException(
+					"the scenario is not deterministic: %s, formerly %s".formatted(self.doing, former.where));
+		}
+		if (former.chosen == IDLE) {
+			return null;
+		}
+		this.decisions++;
+		this.now = former.now;
+		return former;
+	}
+
+	private void made(Task self, int chosen) {
+		if (this.comparesStates) {
+			this.schedule.made(this.decisions++, new Decision(self.doing, chosen, this.now));
+		}
+	}
+
+	/** Returns the number of the thread to go on, or another alternative. */
+	private int decide(Task self) {
+		int[] candidates = new int[2 * this.tasks.size() + 1];
+		boolean goesOn = !self.yields && canGoOn(self);
+		this.running = goesOn ? self : null;
+		int count = 0;
+		if (goesOn) {
+			candidates[count++] = self.number;
+		}
+		long deadline = NEVER;
+		for (Task task : this.tasks) {
+			if (task != self && canGoOn(task)) {
+				candidates[count++] = task.number;
+			}
+			else if (!task.ended && task.deadline > this.now) {
+				deadline = Math.min(deadline, task.deadline);
+			}
+		}
+		if (self.yields && !(this.unfair && count > 0) && canGoOn(self)) {
+			candidates[count++] = self.number;
+		}
+		int free = goesOn ? 1 : count;
+		boolean idle = count == 0;
+		if (deadline < NEVER) {
+			candidates[count++] = TIME_PASSES;
+		}
+		if (count == 0) {
+			end(atRest());
+			return NOBODY;
+		}
+		if (idle) {
+			String wrong = atRest();
+			if (wrong == null && this.patience++ == this.scenario.patience()) {
+				end(null);
+				return NOBODY;
+			}
+			this.wrongNanos = (wrong == null) ? 0 : this.wrongNanos + deadline - this.now;
+			if (wrong != null && this.wrongNanos > this.scenario.delayNanos()) {
+				end(wrong);
+				return NOBODY;
+			}
+		}
+		if (!idle && this.schedule.wakesSpuriously()) {
+			for (Task task : this.tasks) {
+				if (task.parks && !canGoOn(task)) {
+					candidates[count++] = TIME_PASSES - 1 - task.number;
+				}
+			}
+		}
+		int index = (count == 1) ? 0 : this.schedule.choose(this, count, idle ? count : free);
+		if (index < 0) {
+			end((index == Schedule.CIRCLE) ? "goes in circles" : null);
+			return NOBODY;
+		}
+		if (candidates[index] == TIME_PASSES) {
+			this.now = deadline;
+		}
+		// In a state of rest, the scenario looks at it each time.
+		made(self, idle ? IDLE : candidates[index]);
+		return candidates[index];
 	}
 
 	private boolean canGoOn(Task task) {
@@ -437,6 +513,9 @@ final class Execution {
 
 		/** Whether accesses are recorded without letting other threads run. */
 		private boolean quiet;
+
+		/** How many classes the thread is initializing. Nothing is recorded meanwhile. */
+		private int initializing;
 
 		/** The end of the wait; in the past if the thread does not wait. */
 		private long deadline;
@@ -561,8 +640,12 @@ final class Execution {
 			this.history = mix(this.history, what);
 		}
 
+		void initializes(int more) {
+			this.initializing += more;
+		}
+
 		void access(Object target, String field, Site site) {
-			if (this.execution.looking) {
+			if (this.execution.looking || this.initializing > 0) {
 				return;
 			}
 			if (site.shared() && !this.quiet) {
@@ -578,7 +661,8 @@ final class Execution {
 		}
 
 		void created(Object object) {
-			if (this.execution.comparesStates && !this.execution.looking && !this.execution.abandoned) {
+			if (this.execution.comparesStates && !this.execution.looking && this.initializing == 0
+					&& !this.execution.abandoned) {
 				this.execution.memory.created(object, mix(this.id, ++this.created));
 			}
 		}
@@ -635,10 +719,15 @@ final class Execution {
 				throw new Abandoned();
 			}
 			this.execution.running = this;
-			int chosen = this.execution.schedule.choose(this.execution, choices, choices);
+			Decision former = this.execution.former(this);
+			int chosen = (former != null) ? former.chosen
+					: this.execution.schedule.choose(this.execution, choices, choices);
 			if (chosen < 0) {
 				this.execution.end(null);
 				throw new Abandoned();
+			}
+			if (former == null) {
+				this.execution.made(this, chosen);
 			}
 			this.execution.record(this, "chooses " + chosen);
 			learn(chosen);

@@ -318,17 +318,40 @@ public final class Exploration {
 		 */
 		private final Map<Long, Integer> onPath = new HashMap<>();
 
-		/**
-		 * For each choice of the current execution: the chosen alternative, their number,
-		 * and how many are free.
-		 */
-		private int[] path = new int[256];
+		/** The choices of the current execution. */
+		private final List<Choice> path = new ArrayList<>();
 
-		private int length;
-
-		private int depth;
+		/** All decisions of the current execution. */
+		private final List<Execution.Decision> decisions = new ArrayList<>();
 
 		private int used;
+
+		/** A place where the execution can go on in several ways. */
+		private static final class Choice {
+
+			/** The decisions that were made before. */
+			private final int decisions;
+
+			private final long signature;
+
+			/** The earlier step of the execution in the same state. */
+			private final @Nullable Integer formerStep;
+
+			private final int used;
+
+			private final int alternatives;
+
+			private int chosen;
+
+			Choice(int decisions, long signature, @Nullable Integer formerStep, int used, int alternatives) {
+				this.decisions = decisions;
+				this.signature = signature;
+				this.formerStep = formerStep;
+				this.used = used;
+				this.alternatives = alternatives;
+			}
+
+		}
 
 		Bounded(int bound, boolean spuriousWakeUps, boolean prunes) {
 			this.bound = bound;
@@ -336,12 +359,27 @@ public final class Exploration {
 			this.spuriousWakeUps = spuriousWakeUps;
 		}
 
+		/** The next execution repeats the current one up to its latest choice. */
 		@Override
 		public Execution.Schedule begin() {
-			this.depth = 0;
-			this.used = 0;
-			this.onPath.clear();
+			this.used = this.path.isEmpty() ? 0 : latest().used;
 			return this;
+		}
+
+		private Choice latest() {
+			return this.path.get(this.path.size() - 1);
+		}
+
+		@Override
+		public Execution.@Nullable Decision former(int number) {
+			return (number < this.decisions.size()) ? this.decisions.get(number) : null;
+		}
+
+		@Override
+		public void made(int number, Execution.Decision decision) {
+			if (number == this.decisions.size()) {
+				this.decisions.add(decision);
+			}
 		}
 
 		@Override
@@ -350,43 +388,50 @@ public final class Exploration {
 			if (affordable == 1) {
 				return 0;
 			}
-			int at = this.depth;
-			this.depth += 3;
 			long signature = execution.signature();
-			int left = this.bound - this.used;
-			Integer step = this.onPath.put(Execution.mix(signature, left), execution.steps());
-			if (at == this.length) {
-				Integer before = this.seen.get(signature);
-				if (this.prunes && !execution.isUnfair() && before != null && before >= left) {
-					return (step != null && execution.haveAllRunSince(step)) ? CIRCLE : SEEN;
-				}
-				if (!execution.isUnfair()) {
-					this.seen.put(signature, left);
-				}
-				if (at + 3 > this.path.length) {
-					this.path = Arrays.copyOf(this.path, this.path.length * 2);
-				}
-				this.path[at] = 0;
-				this.path[at + 1] = affordable;
-				this.path[at + 2] = free;
-				this.length = this.depth;
+			if (!this.path.isEmpty() && latest().decisions == this.decisions.size()) {
+				return chooseAnother(signature, affordable, free);
 			}
-			else if (this.path[at + 1] != affordable) {
+			int left = this.bound - this.used;
+			Integer step = this.onPath.get(Execution.mix(signature, left));
+			Integer before = this.seen.get(signature);
+			if (this.prunes && !execution.isUnfair() && before != null && before >= left) {
+				return (step != null && execution.haveAllRunSince(step)) ? CIRCLE : SEEN;
+			}
+			if (!execution.isUnfair()) {
+				this.seen.put(signature, left);
+			}
+			this.path.add(new Choice(this.decisions.size(), signature, step, this.used, affordable));
+			this.onPath.put(Execution.mix(signature, left), execution.steps());
+			// The first alternative is always free.
+			return 0;
+		}
+
+		private int chooseAnother(long signature, int affordable, int free) {
+			Choice latest = latest();
+			if (latest.signature != signature || latest.alternatives != affordable) {
 				throw new IllegalStateException("the scenario is not deterministic");
 			}
-			int chosen = this.path[at];
-			this.used += (chosen >= free) ? 1 : 0;
-			return chosen;
+			this.used += (latest.chosen >= free) ? 1 : 0;
+			return latest.chosen;
 		}
 
 		@Override
 		public boolean hasNext() {
-			while (this.length > 0) {
-				int at = this.length - 3;
-				if (++this.path[at] < this.path[at + 1]) {
+			while (!this.path.isEmpty()) {
+				Choice latest = latest();
+				this.decisions.subList(latest.decisions, this.decisions.size()).clear();
+				if (++latest.chosen < latest.alternatives) {
 					return true;
 				}
-				this.length = at;
+				this.path.remove(this.path.size() - 1);
+				long key = Execution.mix(latest.signature, this.bound - latest.used);
+				if (latest.formerStep != null) {
+					this.onPath.put(key, latest.formerStep);
+				}
+				else {
+					this.onPath.remove(key);
+				}
 			}
 			return false;
 		}
@@ -394,7 +439,9 @@ public final class Exploration {
 		@Override
 		public void forget() {
 			this.seen.clear();
-			this.length = 0;
+			this.onPath.clear();
+			this.path.clear();
+			this.decisions.clear();
 		}
 
 		@Override

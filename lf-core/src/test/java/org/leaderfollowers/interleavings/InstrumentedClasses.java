@@ -131,10 +131,23 @@ final class InstrumentedClasses extends ClassLoader {
 					&& !method.name.startsWith("lambda$static$")) {
 				new Instrumentation(type, method).run();
 			}
+			if (method.name.equals("<clinit>")) {
+				hideInitialization(method);
+			}
 		}
 		ClassWriter writer = new ClassWriter(ClassWriter.COMPUTE_MAXS);
 		type.accept(writer);
 		return writer.toByteArray();
+	}
+
+	/** Whichever execution comes to a class first initializes it. */
+	private static void hideInitialization(MethodNode method) {
+		for (AbstractInsnNode instruction : method.instructions.toArray()) {
+			if (instruction.getOpcode() == Opcodes.RETURN) {
+				method.instructions.insertBefore(instruction, Instrumentation.hook("initialized", "()V"));
+			}
+		}
+		method.instructions.insert(Instrumentation.hook("initializes", "()V"));
 	}
 
 	private @Nullable ClassNode node(String internalName) {

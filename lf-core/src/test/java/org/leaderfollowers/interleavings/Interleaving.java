@@ -130,6 +130,22 @@ public final class Interleaving {
 		}
 	}
 
+	/** Before a class is initialized. */
+	public static void initializes() {
+		Execution.Task task = TaskThreads.currentTask();
+		if (task != null) {
+			task.initializes(1);
+		}
+	}
+
+	/** After a class was initialized. */
+	public static void initialized() {
+		Execution.Task task = TaskThreads.currentTask();
+		if (task != null) {
+			task.initializes(-1);
+		}
+	}
+
 	/** Before a monitor is entered. */
 	public static void enter(Object monitor, int site) {
 		Execution.Task task = TaskThreads.currentTask();
