@@ -1,7 +1,6 @@
 package org.leaderfollowers;
 
 import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 import org.jspecify.annotations.Nullable;
@@ -26,7 +25,7 @@ final class BoundInput {
 	/**
 	 * The innermost one is last, because a thread may run handlers on top of each other.
 	 */
-	private final List<BoundConnection> connections = new ArrayList<>(1);
+	private final ArrayList<BoundConnection> connections = new ArrayList<>(1);
 
 	/** Whether there may be something to read. */
 	private volatile boolean wanted;
@@ -120,8 +119,10 @@ final class BoundInput {
 		if (connection == null) {
 			return false;
 		}
-		this.connections.add(connection);
+		// Either may fail if memory is short, and then the connection is not read.
+		this.connections.ensureCapacity(this.connections.size() + 1);
 		connection.readBy(this);
+		this.connections.add(connection);
 		this.wanted = true;
 		return true;
 	}

@@ -21,6 +21,7 @@ import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
  * Tests how a thread that waits in a handler learns that the connection of this handler
@@ -108,6 +109,27 @@ class BoundInputTests {
 		}
 	}
 
+	/** Its next owner may read it at the same time. */
+	@Test
+	void connectionThatCouldNotBeBoundIsNotRead() throws Exception {
+		Pipe pipe = Pipe.open();
+		try (Pipe.SourceChannel source = pipe.source(); Pipe.SinkChannel sink = pipe.sink()) {
+			source.configureBlocking(false);
+			this.connection.handle = this.sets.newHandle(source, this.connection, SelectionKey.OP_READ,
+					new HandlerProfile());
+			Participant me = participant(Thread.currentThread());
+			me.begin(this.connection.handle);
+			this.connection.isMemoryShort = true;
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(me.boundInput::bind);
+			this.connection.keeps = true;
+			me.boundInput.read();
+			assertThat(this.connection.reads).isZero();
+		}
+		finally {
+			this.sets.forEach(HandleSet::close);
+		}
+	}
+
 	private static final class TestConnection implements EngineEventHandler, BoundInput.BoundConnection {
 
 		private SelectableHandle handle;
@@ -126,6 +148,10 @@ class BoundInputTests {
 
 		private boolean isFull;
 
+		private boolean keeps;
+
+		private boolean isMemoryShort;
+
 		@Override
 		public SelectableHandle handle() {
 			return this.handle;
@@ -133,12 +159,15 @@ class BoundInputTests {
 
 		@Override
 		public void readBy(@Nullable BoundInput reads) {
+			if (this.isMemoryShort) {
+				throw new OutOfMemoryError("made for the test");
+			}
 			this.reader = reads;
 		}
 
 		@Override
 		public boolean keepsInput(Participant me) {
-			return false;
+			return this.keeps;
 		}
 
 		@Override
