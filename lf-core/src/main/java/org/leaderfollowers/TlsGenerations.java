@@ -65,7 +65,14 @@ final class TlsGenerations {
 		synchronized (this) {
 			this.connections.merge(number, 1, Integer::sum);
 		}
-		this.gate.begin(transport);
+		try {
+			this.gate.begin(transport);
+		}
+		catch (Error ex) {
+			// Usually memory is short. The caller has no transport to close.
+			closed(transport);
+			throw ex;
+		}
 		return transport;
 	}
 

@@ -8,15 +8,18 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.transport.Certificates;
 import org.leaderfollowers.internal.transport.TlsTransport;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 /** Too many TLS handshakes wait in the backlog, and none of them is rejected. */
@@ -215,6 +218,31 @@ class HandshakeGateTests {
 			assertThat(gate.isOpen()).isTrue();
 			assertThat(gate.tryPass()).isTrue();
 		}
+	}
+
+	/** Nobody would ever end it. */
+	@Test
+	void aHandshakeThatCouldNotBeginTakesNoPlace() throws IOException {
+		AtomicBoolean isMemoryShort = new AtomicBoolean();
+		ServerTls tls = tls().maxHandshakes(1).maxHandshakeRate(1);
+		HandshakeGate gate = new HandshakeGate(tls, new Clock() {
+
+			@Override
+			public long nanoTime() {
+				if (isMemoryShort.get()) {
+					throw new OutOfMemoryError("made for the test");
+				}
+				return 0;
+			}
+
+		}, new ServerWarnings("test", "handler", "pool"), this.looks::incrementAndGet);
+		TlsGenerations generations = new TlsGenerations(tls, new MemoryBudget(1_000_000), gate);
+		try (SocketChannel socket = SocketChannel.open()) {
+			isMemoryShort.set(true);
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> generations.open(socket));
+		}
+		assertThat(gate.underWay()).isZero();
+		assertThat(generations.snapshot().openConnections()).isEmpty();
 	}
 
 	@Test
