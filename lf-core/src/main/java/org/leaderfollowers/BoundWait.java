@@ -97,9 +97,11 @@ final class BoundWait implements Participant.ReplyWait {
 	private void lead(Participant me, HandleSet set, Exchange exchange, BooleanSupplier over) {
 		List<SelectableHandle> postponed = new ArrayList<>();
 		boolean nests = this.upcalls.mayBegin(me);
+		// Allocated before the state is saved, because nothing would restore it.
+		Runnable wakes = set::wakeSelector;
 		me.nest();
-		exchange.wakeBy(set::wakeSelector);
-		Runnable outer = me.boundInput.wakeBy(set::wakeSelector);
+		exchange.wakeBy(wakes);
+		Runnable outer = me.boundInput.wakeBy(wakes);
 		try {
 			boolean leads = true;
 			boolean looks = true;

@@ -254,48 +254,77 @@ final class Participant extends Member {
 	 * the thread will read other connections.
 	 */
 	void nest() {
-		Frame own = new Frame(this.outer, this.decoder, this.turn, this.input, this.output, this.gathered,
-				this.gatheredView, handledNanos());
-		Frame fresh = (this.spare != null) ? this.spare
-				: new Frame(null, new MessageDecoder(), new Turn(), null, null, null, null, 0);
+		Frame frame = (this.spare != null) ? this.spare : new Frame();
 		this.spare = null;
-		use(fresh);
+		frame.handledNanos = takeHandledNanos();
+		frame.outer = this.outer;
+		this.outer = frame;
+		swap(frame);
 		this.turn.begin();
-		takeHandledNanos();
-		this.outer = own;
-	}
-
-	/** Restores the state of the handler. */
-	void unnest() {
-		Frame own = this.outer;
-		if (own == null) {
-			throw new IllegalStateException("nothing was put aside");
-		}
-		this.spare = new Frame(null, this.decoder, this.turn, this.input, this.output, this.gathered, this.gatheredView,
-				0);
-		use(own);
-		takeHandledNanos();
-		if (own.handledNanos() != 0) {
-			handled(own.handledNanos());
-		}
-		this.outer = own.outer();
-	}
-
-	private void use(Frame frame) {
-		this.decoder = frame.decoder();
-		this.turn = frame.turn();
-		this.input = frame.input();
-		this.output = frame.output();
-		this.gathered = frame.gathered();
-		this.gatheredView = frame.gatheredView();
 	}
 
 	/**
-	 * The saved state of one of several handlers that a thread runs on top of each other.
+	 * Restores the state of the handler. Allocates nothing: with the state of another
+	 * one, the thread would release a handle that it does not own.
 	 */
-	private record Frame(@Nullable Frame outer, MessageDecoder decoder, Turn turn, @Nullable ByteBuffer input,
-			@Nullable ByteBuffer output, @Nullable ByteBuffer gathered, @Nullable ByteBuffer gatheredView,
-			long handledNanos) {
+	void unnest() {
+		Frame frame = this.outer;
+		if (frame == null) {
+			throw new IllegalStateException("nothing was put aside");
+		}
+		swap(frame);
+		takeHandledNanos();
+		if (frame.handledNanos != 0) {
+			handled(frame.handledNanos);
+		}
+		this.outer = frame.outer;
+		frame.outer = null;
+		this.spare = frame;
+	}
+
+	private void swap(Frame frame) {
+		MessageDecoder ownDecoder = this.decoder;
+		this.decoder = frame.decoder;
+		frame.decoder = ownDecoder;
+		Turn ownTurn = this.turn;
+		this.turn = frame.turn;
+		frame.turn = ownTurn;
+		ByteBuffer ownInput = this.input;
+		this.input = frame.input;
+		frame.input = ownInput;
+		ByteBuffer ownOutput = this.output;
+		this.output = frame.output;
+		frame.output = ownOutput;
+		ByteBuffer ownGathered = this.gathered;
+		this.gathered = frame.gathered;
+		frame.gathered = ownGathered;
+		ByteBuffer ownView = this.gatheredView;
+		this.gatheredView = frame.gatheredView;
+		frame.gatheredView = ownView;
+	}
+
+	/**
+	 * The saved state of one of several handlers that a thread runs on top of each other,
+	 * or new state to use.
+	 */
+	private static final class Frame {
+
+		private @Nullable Frame outer;
+
+		private MessageDecoder decoder = new MessageDecoder();
+
+		private Turn turn = new Turn();
+
+		private @Nullable ByteBuffer input;
+
+		private @Nullable ByteBuffer output;
+
+		private @Nullable ByteBuffer gathered;
+
+		private @Nullable ByteBuffer gatheredView;
+
+		private long handledNanos;
+
 	}
 
 	/** Begins to process an event. */

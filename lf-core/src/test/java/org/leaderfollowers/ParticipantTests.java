@@ -1,9 +1,11 @@
 package org.leaderfollowers;
 
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 
+import com.sun.management.ThreadMXBean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
@@ -48,6 +50,27 @@ class ParticipantTests {
 		assertThat(participant.snapshot(true, clock.nanoTime()).waitsFor()).isNull();
 		looked.countDown();
 		thread.join();
+	}
+
+	/** With other state, it would release a handle that another thread owns. */
+	@Test
+	void stateOfAWaitingHandlerIsRestoredWithoutMemory() {
+		ThreadMXBean threads = ManagementFactory.getPlatformMXBean(ThreadMXBean.class);
+		Thread thread = Thread.currentThread();
+		Participant me = new Participant(1, new Follower(1, thread), thread, true, null,
+				(participant, exchange) -> Exchange.State.REPLIED, new MemoryBudget(1), 0);
+		Turn turn = me.turn;
+		long allocated = Long.MAX_VALUE;
+		for (int i = 0; i < 10; i++) {
+			me.nest();
+			assertThat(me.turn).isNotSameAs(turn);
+			long before = threads.getCurrentThreadAllocatedBytes();
+			me.unnest();
+			// The first rounds load classes.
+			allocated = Math.min(allocated, threads.getCurrentThreadAllocatedBytes() - before);
+			assertThat(me.turn).isSameAs(turn);
+		}
+		assertThat(allocated).isZero();
 	}
 
 	private static void awaitUninterruptibly(CountDownLatch latch) {
