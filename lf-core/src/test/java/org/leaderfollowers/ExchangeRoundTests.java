@@ -3,8 +3,11 @@ package org.leaderfollowers;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,6 +18,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
@@ -327,6 +331,18 @@ class ExchangeRoundTests {
 		assertThat(this.told.ended).containsExactly(State.REFUSED);
 	}
 
+	/** Nothing would ever end it, because it was not registered. */
+	@Test
+	void requestBehindAReplyThatCannotBeWrittenIsRejected() throws IOException {
+		open(Correlation.inOrder());
+		ByteBuffer gathered = Engine.bytes("reply\n");
+		this.connection.outbound.cork(gathered, 0, gathered.limit());
+		this.transport.failure = new IOException("made for the test");
+		assertThat(ask("a")).isCompletedExceptionally();
+		assertThat(this.told.ended).containsExactly(State.REFUSED);
+		assertThat(reason()).isEqualTo(CloseReason.IO_ERROR);
+	}
+
 	@Test
 	void requestIsWrittenOnceAlthoughAnotherOneFollowsBeforeItsReply() throws IOException {
 		open(Correlation.inOrder());
@@ -497,6 +513,24 @@ class ExchangeRoundTests {
 		CompletableFuture<ByteBuffer> reply = ask("a:?");
 		this.exchanges.find(Engine.bytes("a:!"));
 		assertThat(this.exchanges.hasFound()).isTrue();
+		assertThat(this.exchanges.close()).isTrue();
+		this.exchanges.completeEnded();
+		assertThat(reply).isCompletedExceptionally();
+		assertThat(this.told.ended).containsExactly(State.LOST);
+	}
+
+	/** The table no longer contains it. */
+	@Test
+	void replyThatIsTooLargeForTheMemoryIsLost(@TempDir Path directory) throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		this.exchanges.find(Engine.bytes("a:!"));
+		try (FileChannel file = FileChannel.open(directory.resolve("large"), StandardOpenOption.CREATE_NEW,
+				StandardOpenOption.SPARSE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+			// No array is as large.
+			ByteBuffer large = file.map(FileChannel.MapMode.READ_WRITE, 0, Integer.MAX_VALUE);
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> this.exchanges.complete(large));
+		}
 		assertThat(this.exchanges.close()).isTrue();
 		this.exchanges.completeEnded();
 		assertThat(reply).isCompletedExceptionally();
