@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.ClientSnapshot.Outcome;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -399,6 +400,30 @@ class ServerExchangeTests {
 		assertThat(peer.readLine()).isEqualTo("a:?");
 		peer.send("a:yes\n");
 		assertThat(Engine.text(again.get(30, TimeUnit.SECONDS))).isEqualTo("a:yes");
+		ServerSnapshot.Exchanges counts = server.snapshot().exchanges();
+		assertThat(counts).isNotNull();
+		assertThat(counts.lateReplies()).isOne();
+		assertThat(counts.outcomes()).containsEntry(Outcome.TIMED_OUT, 1L)
+			.containsEntry(Outcome.REJECTED, 1L)
+			.containsEntry(Outcome.REPLIED, 1L)
+			.containsEntry(Outcome.LOST, 0L);
+	}
+
+	@Test
+	void aClientMayOweHalfOfTheRepliesThatMayBeUnderWay() throws Exception {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 2))
+			.framing(Framing.line())
+			.correlation(BY_KEY)
+			.maxExchanges(4)
+			.handler(this.asking));
+		Peer peer = this.engine.connect(server);
+		Connection connection = connection();
+		for (int i = 1; i <= 3; i++) {
+			assertThat(connection.isOpen()).as("with %d replies owed", i - 1).isTrue();
+			connection.exchangeAsync(Engine.bytes(i + ":?"), LONG).cancel(false);
+			assertThat(peer.readLine()).isEqualTo(i + ":?");
+		}
+		assertThat(connection.whenClosed().get(30, TimeUnit.SECONDS)).isEqualTo(CloseReason.EXCHANGE_TIMEOUT);
 	}
 
 	@Test
