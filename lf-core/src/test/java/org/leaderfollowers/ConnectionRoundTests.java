@@ -1596,6 +1596,52 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("1");
 	}
 
+	/** The exchange may end after its reply was decoded. */
+	@Test
+	void replyThatNobodyWaitsForAnyMoreIsHandled() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		CompletableFuture<ByteBuffer> reply = ask();
+		this.transport.receive("a:!\n");
+		own();
+		this.me.begin(this.connection.handle);
+		assertThat(this.connection.prepare(this.me)).isTrue();
+		reply.cancel(false);
+		finish(this.me);
+		assertThat(this.seen).containsExactly("a:!");
+	}
+
+	/** It was meant for that handler. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void interruptEndsWithTheHandlerOfItsMessage(boolean fails) throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		List<Boolean> interrupts = new ArrayList<>();
+		this.onMessage = () -> {
+			Thread.currentThread().interrupt();
+			if (fails) {
+				throw new IllegalStateException("made for the test");
+			}
+		};
+		this.onError = () -> interrupts.add(Thread.currentThread().isInterrupted());
+		receive("1\n");
+		interrupts.add(Thread.interrupted());
+		assertThat(interrupts).hasSize(fails ? 2 : 1).containsOnly(false);
+	}
+
+	@Test
+	void handlerThatSendsAfterItHasClosedHasNotFailed() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		this.onMessage = () -> {
+			this.connection.close();
+			this.connection.send(Engine.bytes("reply"));
+		};
+		receive("1\n");
+		assertThat(this.seen).startsWith("1").doesNotContain("error");
+	}
+
 	/** The thread that has made room may be busy for long. */
 	@Test
 	void connectionIsReadAsSoonAsThereIsRoomInItsWindow() throws IOException {

@@ -462,6 +462,20 @@ class ExchangeRoundTests {
 	}
 
 	@Test
+	void requestsAreNotHeldBackAfterAFailureToWriteThem() throws IOException {
+		open();
+		assertThat(this.exchanges.holdRequests()).isTrue();
+		this.transport.failure = new OutOfMemoryError("made for the test");
+		this.onWait = (exchange) -> {
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.exchanges::letRequestsGo);
+			exchange.end(State.LOST);
+		};
+		assertThatExceptionOfType(ExchangeLostException.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT));
+		assertThat(this.exchanges.holdRequests()).isTrue();
+	}
+
+	@Test
 	void replyToAMessageOfTheHandlerIsNotLate() throws IOException {
 		open(Correlation.inOrder());
 		this.exchanges.sendForHandler(Engine.bytes("login"));

@@ -57,6 +57,16 @@ class ExchangeTableTests {
 		assertThat(this.table.taken()).isZero();
 	}
 
+	/** A peer may reply before the request is written, which is not written then. */
+	@Test
+	void exchangeThatHasLeftTheTableLeavesALaterOneWithItsKey() {
+		Exchange first = registered("a", 10);
+		assertThat(this.table.take("a")).isSameAs(first);
+		Exchange second = registered("a", 10);
+		this.table.withdraw(first);
+		assertThat(this.table.take("a")).isSameAs(second);
+	}
+
 	@Test
 	void exchangeOfAThreadThatWaitsNeedsNoTimer() {
 		assertThat(this.table.register(Exchange.ofCaller(10), "a")).isEqualTo(Registration.REGISTERED);
