@@ -63,6 +63,26 @@ class ConnectionRegistryTests {
 	}
 
 	@Test
+	void connectionIsNotRegisteredIfTheMapFailsAfterwards() throws IOException {
+		ConnectionRegistry registry = new ConnectionRegistry(() -> {
+		}, new ConcurrentHashMap<>() {
+
+			@Override
+			public TcpConnection put(Object key, TcpConnection value) {
+				super.put(key, value);
+				throw new OutOfMemoryError("injected");
+			}
+
+		});
+		try (SocketChannel channel = SocketChannel.open()) {
+			TcpConnection connection = connection(channel);
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> registry.add(connection));
+			assertThat(registry.all()).isEmpty();
+			assertThat(registry.open()).isZero();
+		}
+	}
+
+	@Test
 	void counts() throws IOException {
 		ConnectionRegistry registry = new ConnectionRegistry(() -> {
 		});

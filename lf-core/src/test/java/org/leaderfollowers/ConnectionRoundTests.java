@@ -1287,6 +1287,20 @@ class ConnectionRoundTests {
 		return Duration.ofNanos(this.connection.deadline(now) - now);
 	}
 
+	/** Its first byte came later than that of the message before it. */
+	@Test
+	void messageBehindAnotherOneHasTheFullTime() throws IOException {
+		this.builder.maxInFlightPerConnection(4).messageTimeout(TIMEOUT);
+		open();
+		receive("1");
+		this.clock.advance(TIMEOUT.dividedBy(2));
+		receive("\n2");
+		assertThat(this.seen).containsExactly("1");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+		receive("\n");
+		assertThat(this.memory.used()).isZero();
+	}
+
 	@Test
 	void messageOrderMayReadTheMessage() throws IOException {
 		this.builder.maxInFlightPerConnection(4).messageOrder(ByteBuffer::get);
@@ -1719,6 +1733,7 @@ class ConnectionRoundTests {
 		round();
 		assertThat(this.seen).endsWith("close IO_ERROR");
 		assertThat(this.memory.used()).isZero();
+		assertThat(this.connection.pendingBytes()).isZero();
 		assertThatExceptionOfType(ConnectionClosedException.class)
 			.isThrownBy(() -> owed.get(1).send(Engine.bytes("late")));
 		assertThat(this.memory.used()).isZero();

@@ -741,7 +741,9 @@ class ExchangeRoundTests {
 		open();
 		this.onMessage = () -> {
 			this.transport.readFailure = new OutOfMemoryError("made for the test");
+			Turn turn = this.me.turn;
 			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> readBetween(""));
+			assertThat(this.me.turn).isSameAs(turn);
 			assertThat(reason()).isEqualTo(CloseReason.IO_ERROR);
 		};
 		receive("1\n");

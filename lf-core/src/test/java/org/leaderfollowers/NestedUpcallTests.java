@@ -16,6 +16,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.MDC;
@@ -141,7 +142,7 @@ class NestedUpcallTests {
 			.isEqualTo("a:done,1,2,3,4,5,6,7,8");
 		Peer peer = cycle(NestedDispatch.WHEN_STARVED, Duration.ofMillis(300));
 		// The first thread would have to run its sixth handler.
-		assertThat(peer.send("a:12\n").readLine()).contains("timed out");
+		assertThat(peer.send("a:10\n").readLine()).contains("timed out");
 		// When the waiting handlers have ended, messages are handled as before.
 		Engine.eventually().untilAsserted(() -> assertThat(peer.send("a:2\n").readLine()).isEqualTo("a:done,1,2"));
 	}
@@ -166,6 +167,8 @@ class NestedUpcallTests {
 					String outer = user.get();
 					user.remove();
 					separated.incrementAndGet();
+					handler.run();
+					// Has no effect, because the handler has run.
 					handler.run();
 					user.set(outer);
 				}
@@ -206,15 +209,31 @@ class NestedUpcallTests {
 		assertThat(separated).hasValue(1);
 	}
 
-	@Test
-	void aGuardThatFailsKeepsTheEvent() {
+	@ParameterizedTest
+	@CsvSource({ "true, false", "true, true", "false, false", "false, true" })
+	void aGuardThatFailsKeepsTheEvent(boolean asks, boolean isError) {
 		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
 			.threads(1, 1)
 			.nestedDispatch(NestedDispatch.WHEN_STARVED)
 			.nestingGuard(new NestingGuard() {
 
 				@Override
+				public boolean mayNest() {
+					if (asks) {
+						fail();
+					}
+					return true;
+				}
+
+				@Override
 				public void separate(Runnable handler) {
+					fail();
+				}
+
+				private void fail() {
+					if (isError) {
+						throw new AssertionError("a broken guard");
+					}
 					throw new IllegalStateException("a broken guard");
 				}
 
