@@ -1625,6 +1625,53 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("a:!");
 	}
 
+	/** Another thread may own the handle meanwhile. */
+	@Test
+	void handlerOfAMessageInAWindowReadsNothingWhileItWaits() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		assertThat(this.connection.boundConnection()).isSameAs(this.connection);
+		List<Boolean> reads = new ArrayList<>();
+		this.onMessage = () -> reads.add(this.connection.boundConnection() != null);
+		receive("1\n");
+		assertThat(reads).containsExactly(false);
+	}
+
+	/** The reply may come behind them. */
+	@Test
+	void moreMessagesAreHandledThanTheWindowAllowsWhileAReplyIsAwaited() throws IOException {
+		this.builder.maxInFlightPerConnection(2);
+		open();
+		ask();
+		begin("1\n2\n3\n");
+		assertThat(lead()).isTrue();
+		Participant second = participant(2);
+		prepare(second);
+		assertThat(lead()).isTrue();
+		round(participant(3));
+		assertThat(this.seen).containsExactly("3");
+		finish(second);
+		finish(this.me);
+	}
+
+	@Test
+	void eachSuspensionOfAMessageCountsOnce() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		List<Suspension> suspensions = new ArrayList<>();
+		this.onMessage = () -> {
+			suspensions.add(this.connection.suspend());
+			suspensions.add(this.connection.suspend());
+		};
+		receive("1\n");
+		suspensions.get(0).resume();
+		suspensions.get(0).resume();
+		assertThat(this.connection.unanswered()).isOne();
+		suspensions.get(1).resume();
+		assertThat(this.connection.unanswered()).isZero();
+		assertThat(this.connection.undone()).as("the connection itself").isOne();
+	}
+
 	/** It was meant for that handler. */
 	@ParameterizedTest
 	@ValueSource(booleans = { false, true })

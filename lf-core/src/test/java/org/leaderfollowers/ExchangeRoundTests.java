@@ -292,6 +292,27 @@ class ExchangeRoundTests {
 		assertThat(this.told.ended).containsExactly(State.REFUSED);
 	}
 
+	/** It may be sent on another connection. */
+	@Test
+	void requestThatIsNotWrittenBecauseTheConnectionClosesIsToldSo() throws IOException {
+		open();
+		this.connection.outbound.close();
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT))
+			.withMessageEndingWith("the connection is closed");
+	}
+
+	@Test
+	void requestMayBeLargerThanTheBuffersOfItsThread() throws IOException {
+		open();
+		String request = "a:" + "x".repeat(Participant.LARGEST_OUTPUT);
+		this.onWait = (exchange) -> exchange.end(State.LOST);
+		assertThatExceptionOfType(ExchangeLostException.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes(request), TIMEOUT));
+		assertThat(this.transport.written).isEqualTo(request.length() + 1);
+		assertThat(reason()).isNull();
+	}
+
 	@Test
 	void requestThatCannotBeEncodedLeavesItsPlace() throws IOException {
 		open();

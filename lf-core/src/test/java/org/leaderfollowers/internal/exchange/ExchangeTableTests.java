@@ -1,6 +1,8 @@
 package org.leaderfollowers.internal.exchange;
 
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 import org.junit.jupiter.api.Test;
@@ -65,6 +67,19 @@ class ExchangeTableTests {
 		Exchange second = registered("a", 10);
 		this.table.withdraw(first);
 		assertThat(this.table.take("a")).isSameAs(second);
+	}
+
+	@Test
+	void numbersAreUsedInTurnUpToTheLargest() {
+		KeyedExchanges numbered = new KeyedExchanges(2);
+		List<Long> stamps = new ArrayList<>();
+		for (int i = 0; i < 4; i++) {
+			Exchange exchange = until(10);
+			assertThat(numbered.registerStamped(exchange, 2)).isEqualTo(Registration.REGISTERED);
+			stamps.add(KeyedExchanges.stampOf(exchange));
+			assertThat(numbered.take(stamps.get(i))).isSameAs(exchange);
+		}
+		assertThat(stamps).containsExactly(0L, 1L, 2L, 0L);
 	}
 
 	@Test
