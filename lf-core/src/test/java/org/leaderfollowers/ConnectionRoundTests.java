@@ -1672,6 +1672,40 @@ class ConnectionRoundTests {
 		assertThat(this.connection.undone()).as("the connection itself").isOne();
 	}
 
+	@Test
+	void handlerThatSendsAReplyOwedForAnotherMessageStillAnswersItsOwn() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		List<OwedReply> owed = new ArrayList<>();
+		this.onMessage = () -> owed.add(this.connection.owe());
+		receive("1\n");
+		WindowedConnection windowed = (WindowedConnection) this.connection;
+		this.onMessage = () -> {
+			WindowedMessage own = WindowedMessage.current(windowed);
+			owed.get(0).send(Engine.bytes("reply"));
+			assertThat(own).isNotNull();
+			assertThat(WindowedMessage.current(windowed)).isSameAs(own);
+			this.seen.add("checked");
+		};
+		receive("2\n");
+		assertThat(this.seen).containsExactly("1", "2", "checked");
+	}
+
+	@Test
+	void connectionClosesForTheFirstReasonThatTheHandlerOfAMessageGives() throws IOException {
+		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL);
+		open();
+		this.onMessage = () -> {
+			this.connection.close();
+			throw new IllegalStateException("made for the test");
+		};
+		receive("1\n");
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen).containsExactly("1", "error", "close LOCAL");
+	}
+
 	/** It was meant for that handler. */
 	@ParameterizedTest
 	@ValueSource(booleans = { false, true })
