@@ -102,6 +102,31 @@ class MessageDecoderMemoryTests {
 		assertThat(this.budget.used()).isEqualTo(rest.capacity());
 	}
 
+	/** The thread may have decoded messages of other connections meanwhile. */
+	@Test
+	void messageThatWasPutBackIsFoundAgainAfterAnotherOne() throws Exception {
+		read(null, "first\n");
+		assertThat(message()).isEqualTo("first");
+		Framing.Frame found = this.decoder.putBack();
+		PartialMessage kept = keepRest();
+		assertThat(kept).isNotNull();
+		read(null, "another\n");
+		assertThat(message()).isEqualTo("another");
+		this.decoder.forget();
+		this.decoder.begin(kept);
+		assertThat(this.decoder.again(found)).isEqualTo(MessageDecoder.Decoded.MESSAGE);
+		assertThat(StandardCharsets.US_ASCII.decode(this.decoder.message()).toString()).isEqualTo("first");
+	}
+
+	@Test
+	void inputBehindAMessageThatCannotBeTakenIsNotLostSilently() {
+		read(null, "first\nrest");
+		assertThat(message()).isEqualTo("first");
+		assertThat(this.budget.reserve(this.budget.limit())).isTrue();
+		assertThatExceptionOfType(MemoryBudget.ExhaustedException.class)
+			.isThrownBy(() -> this.decoder.takeRest(Clock.SYSTEM, FRAME_LIMIT, this.buffers));
+	}
+
 	@Test
 	void anIncompleteMessageKeepsAtMostTwiceTheLargestFrame() throws Exception {
 		// Whole messages and then the beginning of one, kept behind a longer message.
