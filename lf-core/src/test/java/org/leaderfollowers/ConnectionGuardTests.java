@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
@@ -24,6 +26,7 @@ import org.leaderfollowers.internal.proxy.ProxyHeaders;
 import org.leaderfollowers.internal.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIOException;
 
 /** A guard that decides which connections are served. */
@@ -104,6 +107,51 @@ class ConnectionGuardTests {
 		Engine.eventually()
 			.untilAsserted(() -> assertThat(server.snapshot().closedConnections())
 				.containsEntry(CloseReason.CLIENT_LIMIT, 1L));
+	}
+
+	/** Memory may be short, for example. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aConnectionThatCannotBeRegisteredLeavesNothingBehind(boolean isError) throws IOException {
+		TcpServer.Builder builder = guarded().tls(ServerTls.of(Certificates.server()));
+		ConnectionContext own = builder.build().life.context();
+		ConnectionRegistry registry = new ConnectionRegistry(() -> {
+		}, new ConcurrentHashMap<>() {
+
+			@Override
+			public TcpConnection put(Object key, TcpConnection value) {
+				if (isError) {
+					throw new OutOfMemoryError("injected");
+				}
+				throw new IllegalStateException("injected");
+			}
+
+		});
+		Admission admission = new Admission(
+				new ConnectionContext(own.server(), own.handler(), own.framing(), own.limits(), own.timeouts(),
+						own.counters(), own.warnings(), registry, own.tls(), own.pool(), own.clock(), own.memory(),
+						own.work(), own.window(), own.wire(), own.isClient(), own.classes(), own.preparation()),
+				TcpOptions.of(builder, Framing.line()));
+		try (ServerSocketChannel listening = ServerSocketChannel.open()) {
+			listening.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+			try (SocketChannel peer = SocketChannel.open(listening.getLocalAddress())) {
+				assertThat(peer.isConnected()).isTrue();
+				SocketChannel accepted = listening.accept();
+				if (isError) {
+					assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> admission.accepted(accepted));
+				}
+				else {
+					admission.accepted(accepted);
+				}
+				assertThat(accepted.isOpen()).isFalse();
+			}
+		}
+		assertThat(this.permits.asked).hasSize(1);
+		assertThat(this.permits.current).hasValue(0);
+		ServerSnapshot.Tls tls = own.tls().snapshot();
+		assertThat(tls.openConnections()).isEmpty();
+		assertThat(tls.pendingHandshakes()).isZero();
+		assertThat(registry.rejectedConnections()).isEqualTo(isError ? 1 : 0);
 	}
 
 	@Test
