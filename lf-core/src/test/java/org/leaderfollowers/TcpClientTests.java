@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.lang.ref.WeakReference;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -119,6 +120,38 @@ class TcpClientTests {
 
 	private static long count(TcpClient client, Outcome outcome) {
 		return client.snapshot().exchanges().get(outcome);
+	}
+
+	/** Otherwise its other connections would wait until its lease ends. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aHandlerThatWaitsForAPlaceDoesNotLeadMeanwhile(boolean asks) {
+		TcpClient client = start(TcpClient.builder(this.engine.pool(1, 1))
+			.address(new InetSocketAddress(InetAddress.getLoopbackAddress(), FreePort.find()))
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder())
+			.placeTimeout(Duration.ofMillis(1)));
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 2).promotionLease(Duration.ofMinutes(1)));
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			Participant me = Participant.current();
+			boolean before = me.isOnLease();
+			if (before && !asks) {
+				client.awaitConnected(Duration.ofMillis(1));
+			}
+			else if (before) {
+				assertThatExceptionOfType(ExchangeRejectedException.class)
+					.isThrownBy(() -> client.exchange(Engine.bytes("PING")));
+			}
+			connection.send(Engine.bytes(before + " " + me.isOnLease()));
+		});
+		Peer caller = this.engine.connect(server);
+		// Until the engine has learned that the handler is short.
+		String leads = caller.send("x\n").readLine();
+		for (int i = 0; i < 10_000 && leads.equals("false false"); i++) {
+			leads = caller.send("x\n").readLine();
+		}
+		assertThat(leads).isEqualTo("true false");
 	}
 
 	// Replies
