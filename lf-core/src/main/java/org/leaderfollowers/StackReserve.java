@@ -50,6 +50,12 @@ public final class StackReserve {
 	/** The calls so far, up to the first ones. Several threads may count one. */
 	private static int calls;
 
+	static {
+		// Used only after the first calls. If a class cannot be initialised because the
+		// stack ends, it can never be used any more.
+		ThreadLocalRandom.current();
+	}
+
 	private StackReserve() {
 	}
 
