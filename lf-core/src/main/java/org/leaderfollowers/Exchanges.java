@@ -273,8 +273,7 @@ final class Exchanges implements Participant.Awaited {
 	private void changed() {
 		this.listener.changed();
 		if (this.connection.closing == null && this.connection.isDraining() && pending() == 0) {
-			// A server that drains closes the connection when no request waits for a
-			// reply.
+			// A server that drains closes when no request waits for a reply.
 			this.connection.drain();
 		}
 	}
@@ -425,9 +424,10 @@ final class Exchanges implements Participant.Awaited {
 			return true;
 		}
 		ByteBuffer memory = (!onlyReplies && mayPostpone())
-				? this.connection.context.memory().allocate(Math.max(1, message.remaining())) : null;
+				? this.connection.context.memory().allocateLast(Math.max(1, message.remaining()), this.postponed)
+				: null;
 		if (memory != null) {
-			this.postponed.addLast(copy(message, memory));
+			copy(message, memory);
 		}
 		return memory != null;
 	}

@@ -34,7 +34,13 @@ record GuardedPreamble(ProxyHeaderDecoder header, ConnectionGuard guard,
 			if (permit == null) {
 				throw new RejectedException();
 			}
-			this.connection.origin = new Permitted(permit, this.header.header());
+			try {
+				this.connection.origin = new Permitted(permit, this.header.header());
+			}
+			catch (OutOfMemoryError ex) {
+				permit.closed();
+				throw ex;
+			}
 		}
 		return true;
 	}

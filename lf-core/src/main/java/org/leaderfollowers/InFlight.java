@@ -40,7 +40,13 @@ final class InFlight extends MessageWindow<WindowedMessage> {
 		if (this.replies != null) {
 			// While the message is still in flight, so that the connection is not closed
 			// before.
-			this.replies.ended(message);
+			try {
+				this.replies.ended(message);
+			}
+			catch (OutOfMemoryError ex) {
+				end(message, false);
+				throw ex;
+			}
 		}
 		return end(message, goesOn);
 	}

@@ -300,6 +300,9 @@ final class LedSource {
 		 */
 		private volatile @Nullable Thread awaiting;
 
+		/** For the next event. Used by the leader only. */
+		private @Nullable SourceEvent<E> next;
+
 		/** Whether the source is closed and no thread can wait on it any more. */
 		private volatile boolean left;
 
@@ -318,6 +321,10 @@ final class LedSource {
 		}
 
 		@Nullable SourceEvent<E> await(long nanos) {
+			if (this.next == null) {
+				// Before there is an event, which would be lost if memory was short.
+				this.next = new SourceEvent<>(this.led, this);
+			}
 			long began = System.nanoTime();
 			E event = null;
 			boolean interrupted = false;
@@ -347,7 +354,10 @@ final class LedSource {
 				return null;
 			}
 			this.led.events.increment();
-			return new SourceEvent<>(this.led, this, event);
+			SourceEvent<E> taken = this.next;
+			this.next = null;
+			taken.event = event;
+			return taken;
 		}
 
 		private void waitedInVain(long began) {
@@ -392,12 +402,11 @@ final class LedSource {
 
 		private final Registration<E> registration;
 
-		private final E event;
+		private @Nullable E event;
 
-		private SourceEvent(LedSource led, Registration<E> registration, E event) {
+		private SourceEvent(LedSource led, Registration<E> registration) {
 			this.led = led;
 			this.registration = registration;
-			this.event = event;
 		}
 
 		LedSource source() {

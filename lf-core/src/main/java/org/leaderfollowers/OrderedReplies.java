@@ -96,7 +96,7 @@ final class OrderedReplies {
 				this.outlet.sendNow(reply);
 			}
 			else {
-				ByteBuffer frame = this.outlet.hold(reply, this.heldBytes);
+				ByteBuffer frame = hold(message, reply);
 				message.held.addLast(frame);
 				this.heldBytes += frame.capacity();
 			}
@@ -157,6 +157,17 @@ final class OrderedReplies {
 				this.heldBack = false;
 				this.outlet.relieve();
 			}
+		}
+	}
+
+	/** Makes the place first: without memory for it, nothing is held. */
+	private ByteBuffer hold(WindowedMessage message, ByteBuffer reply) {
+		message.held.addLast(reply);
+		try {
+			return this.outlet.hold(reply, this.heldBytes);
+		}
+		finally {
+			message.held.removeLast();
 		}
 	}
 

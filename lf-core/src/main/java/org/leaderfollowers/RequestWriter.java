@@ -112,7 +112,10 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 		for (Request next = requests.peek(); next != null
 				&& (bytes == 0 || bytes + next.frame().remaining() <= Participant.BUFFER_SIZE); next = requests
 					.peek()) {
-			this.taken.add(requests.remove());
+			// In this order, because memory may be short: a request is written or
+			// refused.
+			this.taken.add(next);
+			requests.remove();
 			bytes += next.frame().remaining();
 		}
 		return bytes;

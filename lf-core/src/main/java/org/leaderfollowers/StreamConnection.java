@@ -171,13 +171,15 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 		if (own != this.context.framing()) {
 			watch().framing = Objects.requireNonNull(own, "'forConnection' must not return null");
 		}
-		Permitted.opened(this);
-		this.opened = true;
-		messageDeadline(NO_DEADLINE);
 		if (this.context.timeouts().watchAll()) {
 			watch();
 		}
+		Permitted.opened(this);
+		messageDeadline(NO_DEADLINE);
 		this.context.established(this.transport);
+		// Last: if memory is short, the handler is not told of the end of a connection
+		// that it has not seen.
+		this.opened = true;
 	}
 
 	final long nanoTime() {

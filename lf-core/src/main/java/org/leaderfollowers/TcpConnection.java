@@ -316,8 +316,7 @@ class TcpConnection extends FramedConnection {
 		me.handled(nanoTime());
 		ServiceClasses classes = this.context.classes();
 		ByteBuffer first = (classes != null && takesPostponed()) ? current.peekPostponed() : null;
-		// If the connection has failed, it cannot move any more, and the messages are
-		// handled here.
+		// A connection that has failed cannot move; its messages are handled here.
 		if (this.closing == null && classes != null && first != null && leavesPool(me, classes, first, false)) {
 			if (this.closing != null) {
 				current.discardPostponed();
@@ -505,7 +504,8 @@ class TcpConnection extends FramedConnection {
 
 	private Step proceedClosing(Participant me, CloseSequence end) {
 		if (end.isClosed()) {
-			// The previous round has failed.
+			// The previous round has failed, perhaps in this.
+			endExchanges();
 			return endHandling() ? Step.CLOSED : Step.NOTHING;
 		}
 		if (this.opened && end.takeReport()) {

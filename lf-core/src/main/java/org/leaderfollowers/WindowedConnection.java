@@ -276,13 +276,25 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			message.discardCopy(this.context.memory());
 			me.decoder.endDetached(me.spareBuffers);
 			me.turn.message = null;
-			message = current.letGo(message, true);
+			message = letGo(current, message);
 			if (message != null && this.handle.isPaused()) {
 				// A place has become free, but this thread is still busy.
 				this.handle.request(SelectableHandle.LOOK);
 			}
 		}
 		depart(current);
+	}
+
+	private @Nullable WindowedMessage letGo(InFlight current, WindowedMessage message) {
+		try {
+			return current.letGo(message, true);
+		}
+		catch (OutOfMemoryError ex) {
+			// Replies that follow may never be sent, and nobody else closes.
+			this.handle.closeChannel();
+			depart(current);
+			throw ex;
+		}
 	}
 
 	private void handle(Participant me, WindowedMessage message) {

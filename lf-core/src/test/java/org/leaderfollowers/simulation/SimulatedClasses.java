@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
 
+import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.interleavings.Mutation;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassWriter;
@@ -46,11 +49,12 @@ final class SimulatedClasses extends ClassLoader {
 
 	private static final String THREAD = "java/lang/Thread";
 
+	private static final String RANDOM = "java/util/concurrent/ThreadLocalRandom";
+
 	/** The methods that are replaced, by their class; see {@link SimulatedJdk}. */
 	private static final Map<String, Map<String, String>> REPLACED = Map.of("java/lang/System",
-			Map.of("nanoTime", "nanoTime"), "java/time/Instant", Map.of("now", "now"),
-			"java/util/concurrent/ThreadLocalRandom", Map.of("current", "current", "nextLong", "nextLong"),
-			"java/util/concurrent/locks/LockSupport",
+			Map.of("nanoTime", "nanoTime"), "java/time/Instant", Map.of("now", "now"), RANDOM,
+			Map.of("current", "current", "nextLong", "nextLong"), "java/util/concurrent/locks/LockSupport",
 			Map.of("park", "park", "parkNanos", "parkNanos", "unpark", "unpark"), THREAD,
 			Map.of("currentThread", "currentThread", "onSpinWait", "onSpinWait", "yield", "yield", "interrupted",
 					"interrupted", "isInterrupted", "isInterrupted", "interrupt", "interrupt", "join", "join",
@@ -62,6 +66,13 @@ final class SimulatedClasses extends ClassLoader {
 
 	/** Decides how many handle sets a pool uses. */
 	private static final String UNFOLDING = "org/leaderfollowers/internal/promotion/Unfolding";
+
+	private static final String WORKLOAD = "Workload";
+
+	private static final Pattern COLLECTION = Pattern.compile("java/util/(concurrent/)?\\w*(List|Deque|Queue|Map|Set)");
+
+	private static final Set<String> ADDS = Set.of("add", "addFirst", "addLast", "offer", "put", "putIfAbsent",
+			"computeIfAbsent");
 
 	static {
 		registerAsParallelCapable();
@@ -155,6 +166,10 @@ final class SimulatedClasses extends ClassLoader {
 				code.set(instruction, hook("exit", "(Ljava/lang/Object;)V"));
 			}
 		}
+		// The JDK allocates, too, after it has received a datagram, which is lost then.
+		if (!type.name.contains(WORKLOAD) && !type.name.endsWith("DatagramReceiver")) {
+			allocations(code);
+		}
 		for (TryCatchBlockNode block : method.tryCatchBlocks) {
 			if (block.type != null) {
 				noteCaught(code, block.handler);
@@ -162,6 +177,44 @@ final class SimulatedClasses extends ClassLoader {
 		}
 		if ((method.access & Opcodes.ACC_SYNCHRONIZED) != 0) {
 			enterMonitor(type, method);
+		}
+	}
+
+	/** Lets memory be short when an object is created or added to a collection. */
+	private static void allocations(InsnList code) {
+		for (AbstractInsnNode instruction : code.toArray()) {
+			if (instruction.getOpcode() == Opcodes.NEW) {
+				code.insertBefore(instruction, hook("allocates", "()V"));
+				renameUninitialized(code, instruction);
+			}
+			else if (instruction instanceof MethodInsnNode call && COLLECTION.matcher(call.owner).matches()
+					&& ADDS.contains(call.name)) {
+				code.insertBefore(instruction, hook("allocates", "()V"));
+			}
+		}
+	}
+
+	/** Frames name an object that is being created by the label of its creation. */
+	private static void renameUninitialized(InsnList code, AbstractInsnNode created) {
+		LabelNode renamed = new LabelNode();
+		Set<Object> labels = new HashSet<>();
+		for (AbstractInsnNode before = created.getPrevious().getPrevious(); before != null
+				&& before.getOpcode() < 0; before = before.getPrevious()) {
+			labels.add(before);
+		}
+		code.insertBefore(created, renamed);
+		UnaryOperator<Object> rename = (value) -> labels.contains(value) ? renamed : value;
+		for (AbstractInsnNode instruction : code) {
+			if (instruction instanceof FrameNode frame) {
+				rename(frame.local, rename);
+				rename(frame.stack, rename);
+			}
+		}
+	}
+
+	private static void rename(@Nullable List<Object> types, UnaryOperator<Object> rename) {
+		if (types != null) {
+			types.replaceAll(rename);
 		}
 	}
 
@@ -198,7 +251,7 @@ final class SimulatedClasses extends ClassLoader {
 		else if (call.owner.equals(THREAD) && call.name.equals("<init>")) {
 			call.owner = Type.getInternalName(SimulatedThread.class);
 		}
-		else if (call.getOpcode() != Opcodes.INVOKESTATIC && !call.name.equals("<init>")
+		else if (call.getOpcode() != Opcodes.INVOKESTATIC && !call.name.equals("<init>") && !call.owner.equals(RANDOM)
 				&& (call.owner.startsWith("java/util/concurrent/") || call.owner.startsWith("java/nio/channels/")
 						|| call.owner.equals("java/lang/invoke/VarHandle"))) {
 			code.insertBefore(call, hook("step", "()V"));

@@ -233,6 +233,15 @@ public final class SimulatedJdk {
 
 	// Memory and channels
 
+	/** Called before an object is created or added to a collection. */
+	public static void allocates() {
+		SimulatedThread self = self();
+		if (self != null && self.simulator().isShortOfMemory(self)) {
+			self.simulator().note("has no memory");
+			throw new OutOfMemoryError("simulated");
+		}
+	}
+
 	public static ByteBuffer allocateDirect(int capacity) {
 		failForWantOfMemory();
 		return ByteBuffer.allocate(capacity);

@@ -46,6 +46,8 @@ public final class Simulator {
 
 	private static final long MOST_STEPS = 300_000;
 
+	private static final int MOST_UNTIL_SHORTAGE = 500;
+
 	/** How long a run may take of the real time, before it counts as stuck. */
 	private static final long WATCHDOG_SECONDS = 120;
 
@@ -76,6 +78,12 @@ public final class Simulator {
 	private final int spuriousWakeups;
 
 	private int untilPreemption;
+
+	/** Apart from the other choices, so that few of them depend on what is allocated. */
+	private final SplittableRandom memory;
+
+	/** The number of allocations until memory is short, or less if it never is. */
+	private int untilShortage;
 
 	private long now = START_NANOS;
 
@@ -139,6 +147,8 @@ public final class Simulator {
 		this.stickiness = choices[this.random.nextInt(choices.length)];
 		this.stalls = this.random.nextInt(3) * 10;
 		this.spuriousWakeups = this.random.nextInt(4) == 0 ? 20 : 0;
+		this.memory = new SplittableRandom(-seed);
+		this.untilShortage = (this.memory.nextInt(4) == 0) ? 1 + this.memory.nextInt(MOST_UNTIL_SHORTAGE) : 0;
 	}
 
 	/**
@@ -355,6 +365,18 @@ public final class Simulator {
 		if (this.trace != null) {
 			note("catches " + failure + " of " + site(failure));
 		}
+	}
+
+	/**
+	 * Whether an allocation of the engine's threads fails. A failure often comes soon
+	 * after another one.
+	 */
+	boolean isShortOfMemory(SimulatedThread self) {
+		if (!this.faults || this.busy || !self.getName().startsWith("lf-") || --this.untilShortage != 0) {
+			return false;
+		}
+		this.untilShortage = 1 + this.memory.nextInt((this.memory.nextInt(4) == 0) ? 10 : 4 * MOST_UNTIL_SHORTAGE);
+		return true;
 	}
 
 	/** Called instead of a busy wait: another thread should run. */

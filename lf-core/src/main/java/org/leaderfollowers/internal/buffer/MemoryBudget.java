@@ -2,6 +2,7 @@ package org.leaderfollowers.internal.buffer;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Deque;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -123,6 +124,26 @@ public final class MemoryBudget {
 			release(capacity);
 			throw ex;
 		}
+	}
+
+	/**
+	 * Reserves memory, allocates it and adds it to other memory.
+	 * @param capacity the number of bytes
+	 * @param buffers gets the buffer as the last one
+	 * @return a buffer, or {@code null} if the budget does not allow it
+	 */
+	public @Nullable ByteBuffer allocateLast(int capacity, Deque<ByteBuffer> buffers) {
+		ByteBuffer last = allocate(capacity);
+		if (last != null) {
+			try {
+				buffers.addLast(last);
+			}
+			catch (OutOfMemoryError ex) {
+				release(capacity);
+				throw ex;
+			}
+		}
+		return last;
 	}
 
 	/**

@@ -281,11 +281,12 @@ public class OutboundBuffer {
 		int length = frame.remaining();
 		ByteBuffer last = behind.buffers.peekLast();
 		if (last == null || last.capacity() - last.limit() < length) {
-			last = this.budget.allocate(Math.max(length, (int) Math.min(behind.bytes, SHARED_BUFFER)));
+			last = this.budget.allocateLast(Math.max(length, (int) Math.min(behind.bytes, SHARED_BUFFER)),
+					behind.buffers);
 			if (last == null) {
 				return false;
 			}
-			behind.buffers.addLast(last.limit(0));
+			last.limit(0);
 		}
 		int end = last.limit();
 		last.limit(end + length).put(end, frame, frame.position(), length);

@@ -49,7 +49,13 @@ public final class PartialMessage {
 			if (bytes == null) {
 				return null;
 			}
-			partial = new PartialMessage(bytes, startedNanos);
+			try {
+				partial = new PartialMessage(bytes, startedNanos);
+			}
+			catch (OutOfMemoryError ex) {
+				buffers.giveBack(bytes);
+				throw ex;
+			}
 		}
 		else if (partial.bytes.capacity() < size && !partial.grow(capacityFor(size, limit), false, buffers)) {
 			return null;
