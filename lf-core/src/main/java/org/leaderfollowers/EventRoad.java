@@ -194,13 +194,17 @@ final class EventRoad {
 		}
 	}
 
+	/** Saves the dispatch of a handler that waits, for {@link #processNested}. */
+	DispatchPolicy.Suspended suspend(Participant me) {
+		return this.policy.suspend(me);
+	}
+
 	/**
 	 * Like {@link #process(Participant, SelectableHandle)}, but on top of a handler that
 	 * waits: a nested upcall. The caller has saved the state of the waiting handler.
 	 */
-	void processNested(Participant me, SelectableHandle handle) {
+	void processNested(Participant me, SelectableHandle handle, DispatchPolicy.Suspended dispatch) {
 		HandledWork.Source outer = me.work();
-		DispatchPolicy.Suspended dispatch = this.policy.suspend(me);
 		Participant.Awaited awaited = me.awaits(null);
 		try {
 			process(me, handle);

@@ -130,13 +130,11 @@ final class Exchanges implements Participant.Awaited {
 			}
 			sent = registration == Registration.REGISTERED;
 			if (sent && this.connection.handle.isPaused()) {
-				// The owner may have paused the handle before this reply was awaited, so
-				// it must look again: see pauseUntil.
+				// The owner may have paused the handle before: see pauseUntil.
 				this.connection.handle.request(SelectableHandle.LOOK);
 			}
 			if (sent && this.connection.isDraining()) {
-				// A thread that waits in a handler may not read, because no reply was
-				// awaited until now.
+				// A thread in a handler may not read, as no reply was awaited.
 				this.connection.ownerLooksAgain();
 			}
 		}
@@ -260,8 +258,7 @@ final class Exchanges implements Participant.Awaited {
 		return switch (sent) {
 			case REFUSED -> Registration.CONGESTED;
 			case CLOSED -> Registration.CLOSED;
-			// If memory for the rest is missing or the socket has failed, a part may have
-			// been written. The end of the connection then ends the exchange.
+			// A part may have been written. The end of the connection ends the exchange.
 			default -> {
 				boolean registered = acceptance == null || acceptance.registration != null;
 				this.connection.requestTimerIfEarlier();
@@ -550,8 +547,11 @@ final class Exchanges implements Participant.Awaited {
 	/** Completes the futures that have ended. Runs code of the application. */
 	void completeEnded() {
 		List<Exchange> completed = this.ended;
-		this.ended = List.of();
 		completed.forEach(this::completeEnded);
+		if (this.ended == completed) {
+			// Last: if memory was short, the next call completes those that are left.
+			this.ended = List.of();
+		}
 	}
 
 	private void completeEnded(Exchange exchange) {

@@ -37,18 +37,22 @@ final class InFlight extends MessageWindow<WindowedMessage> {
 		if (!letGo(message)) {
 			return null;
 		}
-		if (this.replies != null) {
-			// While the message is still in flight, so that the connection is not closed
-			// before.
-			try {
+		// While the message is still in flight, so that the connection is not closed
+		// before.
+		ended(message);
+		return end(message, goesOn);
+	}
+
+	private void ended(WindowedMessage message) {
+		try {
+			if (this.replies != null) {
 				this.replies.ended(message);
 			}
-			catch (OutOfMemoryError ex) {
-				end(message, false);
-				throw ex;
-			}
 		}
-		return end(message, goesOn);
+		catch (OutOfMemoryError ex) {
+			end(message, false);
+			throw ex;
+		}
 	}
 
 	/**

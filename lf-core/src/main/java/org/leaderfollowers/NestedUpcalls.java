@@ -5,6 +5,7 @@ import java.util.concurrent.atomic.LongAdder;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.DispatchPolicy;
 import org.leaderfollowers.internal.window.MessageWindow;
 import org.slf4j.MDC;
 
@@ -112,9 +113,12 @@ final class NestedUpcalls {
 		@Override
 		public void run() {
 			if (!this.done) {
-				this.done = true;
 				NestedUpcalls.this.count.increment();
-				NestedUpcalls.this.road.processNested(this.me, this.handle);
+				DispatchPolicy.Suspended outer = NestedUpcalls.this.road.suspend(this.me);
+				// Only now: if memory was too short before, another thread takes the
+				// handle.
+				this.done = true;
+				NestedUpcalls.this.road.processNested(this.me, this.handle, outer);
 			}
 		}
 

@@ -388,10 +388,10 @@ public final class Exploration {
 			if (affordable == 1) {
 				return 0;
 			}
-			long signature = execution.signature();
 			if (!this.path.isEmpty() && latest().decisions == this.decisions.size()) {
-				return chooseAnother(signature, affordable, free);
+				return chooseAnother(affordable, free);
 			}
+			long signature = execution.signature();
 			int left = this.bound - this.used;
 			Integer step = this.onPath.get(Execution.mix(signature, left));
 			Integer before = this.seen.get(signature);
@@ -407,9 +407,9 @@ public final class Exploration {
 			return 0;
 		}
 
-		private int chooseAnother(long signature, int affordable, int free) {
+		private int chooseAnother(int affordable, int free) {
 			Choice latest = latest();
-			if (latest.signature != signature || latest.alternatives != affordable) {
+			if (latest.alternatives != affordable) {
 				throw new IllegalStateException("the scenario is not deterministic");
 			}
 			this.used += (latest.chosen >= free) ? 1 : 0;

@@ -4,6 +4,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -11,6 +12,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.interleavings.Mutation;
@@ -70,6 +72,8 @@ final class SimulatedClasses extends ClassLoader {
 	private static final String WORKLOAD = "Workload";
 
 	private static final Pattern COLLECTION = Pattern.compile("java/util/(concurrent/)?\\w*(List|Deque|Queue|Map|Set)");
+
+	private static final String ENSURE = "ensureCapacity";
 
 	private static final Set<String> ADDS = Set.of("add", "addFirst", "addLast", "offer", "put", "putIfAbsent",
 			"computeIfAbsent");
@@ -180,18 +184,26 @@ final class SimulatedClasses extends ClassLoader {
 		}
 	}
 
-	/** Lets memory be short when an object is created or added to a collection. */
+	/**
+	 * Lets memory be short when an object is created or added to a collection, unless the
+	 * method makes sure of the place before.
+	 */
 	private static void allocations(InsnList code) {
+		Set<String> adds = callsOf(code).anyMatch((call) -> call.name.equals(ENSURE)) ? Set.of(ENSURE) : ADDS;
 		for (AbstractInsnNode instruction : code.toArray()) {
 			if (instruction.getOpcode() == Opcodes.NEW) {
 				code.insertBefore(instruction, hook("allocates", "()V"));
 				renameUninitialized(code, instruction);
 			}
 			else if (instruction instanceof MethodInsnNode call && COLLECTION.matcher(call.owner).matches()
-					&& ADDS.contains(call.name)) {
+					&& adds.contains(call.name)) {
 				code.insertBefore(instruction, hook("allocates", "()V"));
 			}
 		}
+	}
+
+	private static Stream<MethodInsnNode> callsOf(InsnList code) {
+		return Arrays.stream(code.toArray()).filter(MethodInsnNode.class::isInstance).map(MethodInsnNode.class::cast);
 	}
 
 	/** Frames name an object that is being created by the label of its creation. */

@@ -46,8 +46,6 @@ public final class Simulator {
 
 	private static final long MOST_STEPS = 300_000;
 
-	private static final int MOST_UNTIL_SHORTAGE = 500;
-
 	/** How long a run may take of the real time, before it counts as stuck. */
 	private static final long WATCHDOG_SECONDS = 120;
 
@@ -81,6 +79,9 @@ public final class Simulator {
 
 	/** Apart from the other choices, so that few of them depend on what is allocated. */
 	private final SplittableRandom memory;
+
+	/** Half of the usual number of allocations between two shortages of memory. */
+	private final int shortageEvery;
 
 	/** The number of allocations until memory is short, or less if it never is. */
 	private int untilShortage;
@@ -148,7 +149,8 @@ public final class Simulator {
 		this.stalls = this.random.nextInt(3) * 10;
 		this.spuriousWakeups = this.random.nextInt(4) == 0 ? 20 : 0;
 		this.memory = new SplittableRandom(-seed);
-		this.untilShortage = (this.memory.nextInt(4) == 0) ? 1 + this.memory.nextInt(MOST_UNTIL_SHORTAGE) : 0;
+		this.shortageEvery = 100 << this.memory.nextInt(6);
+		this.untilShortage = (this.memory.nextInt(4) == 0) ? 1 + this.memory.nextInt(this.shortageEvery) : 0;
 	}
 
 	/**
@@ -375,7 +377,7 @@ public final class Simulator {
 		if (!this.faults || this.busy || !self.getName().startsWith("lf-") || --this.untilShortage != 0) {
 			return false;
 		}
-		this.untilShortage = 1 + this.memory.nextInt((this.memory.nextInt(4) == 0) ? 10 : 4 * MOST_UNTIL_SHORTAGE);
+		this.untilShortage = 1 + this.memory.nextInt((this.memory.nextInt(4) == 0) ? 10 : 4 * this.shortageEvery);
 		return true;
 	}
 

@@ -17,7 +17,6 @@ import org.leaderfollowers.Connection;
 import org.leaderfollowers.ExchangeLostException;
 import org.leaderfollowers.ExchangeRejectedException;
 import org.leaderfollowers.ExchangeTimeoutException;
-import org.leaderfollowers.StackReserve;
 import org.leaderfollowers.spring.handler.LfConnections.Delivery;
 import org.leaderfollowers.spring.handler.MessageConversion;
 
@@ -364,8 +363,7 @@ public final class LfSessions implements InitializingBean, DisposableBean {
 			messages.computeIfAbsent(this.conversion.charset(server),
 					(charset) -> this.conversion.write(server, null, payload));
 		}
-		StackReserve.requireForLibrary();
-		CompletableFuture<SessionBroadcast> others = this.directory.broadcast(group, messages, this.timeout);
+		CompletableFuture<SessionBroadcast> others = this.router.broadcast(group, messages, this.timeout);
 		SessionBroadcast here = this.bindings.broadcast(group, messages);
 		return here.plus(SessionRouter.await(others, this.timeout.multipliedBy(2)));
 	}

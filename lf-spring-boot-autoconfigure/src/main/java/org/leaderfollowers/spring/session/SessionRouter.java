@@ -1,6 +1,9 @@
 package org.leaderfollowers.spring.session;
 
+import java.nio.ByteBuffer;
+import java.nio.charset.Charset;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
@@ -101,6 +104,12 @@ final class SessionRouter {
 		Assert.hasText(name, "'name' must not be blank");
 		StackReserve.requireForLibrary();
 		return this.directory.find(name);
+	}
+
+	CompletableFuture<SessionBroadcast> broadcast(@Nullable String group, Map<Charset, ByteBuffer> messages,
+			Duration timeout) {
+		StackReserve.requireForLibrary();
+		return this.directory.broadcast(group, messages, timeout);
 	}
 
 	static @Nullable Throwable unwrap(@Nullable Throwable failure) {
