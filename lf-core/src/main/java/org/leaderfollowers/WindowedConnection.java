@@ -291,8 +291,12 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		}
 		catch (OutOfMemoryError ex) {
 			// Replies that follow may never be sent, and nobody else closes.
-			this.handle.closeChannel();
-			depart(current);
+			try {
+				this.handle.closeChannel();
+			}
+			finally {
+				depart(current);
+			}
 			throw ex;
 		}
 	}
