@@ -83,7 +83,7 @@ public final class Simulator {
 	/** Half of the usual number of allocations between two shortages of memory. */
 	private final int shortageEvery;
 
-	/** The number of allocations until memory is short, or less if it never is. */
+	/** The number of allocations until memory is short, or 0 if it never is. */
 	private int untilShortage;
 
 	private long now = START_NANOS;
@@ -374,7 +374,8 @@ public final class Simulator {
 	 * after another one.
 	 */
 	boolean isShortOfMemory(SimulatedThread self) {
-		if (!this.faults || this.busy || !self.getName().startsWith("lf-") || --this.untilShortage != 0) {
+		if (this.untilShortage == 0 || !this.faults || this.busy || !self.getName().startsWith("lf-")
+				|| --this.untilShortage > 0) {
 			return false;
 		}
 		this.untilShortage = 1 + this.memory.nextInt((this.memory.nextInt(4) == 0) ? 10 : 4 * this.shortageEvery);
