@@ -282,11 +282,11 @@ public final class PromotionProtocol {
 	}
 
 	boolean promote(Member me, long nowNanos) {
-		if (!giveUp(me, nowNanos)) {
-			return false;
+		boolean led = giveUp(me, nowNanos);
+		if (led) {
+			this.vacancies.signalFollower();
 		}
-		this.vacancies.signalFollower();
-		return true;
+		return led;
 	}
 
 	private static boolean giveUp(Member me, long nowNanos) {
@@ -350,8 +350,12 @@ public final class PromotionProtocol {
 			return await(me, deadlineNanos);
 		}
 		catch (Throwable ex) {
-			// A later signal could otherwise go to this place, where no thread waits.
+			// No signal must go to a place where no thread waits.
 			this.followers.abandon(me.follower);
+			if (me.leading == null) {
+				me.become(Member.Role.PROCESSING, this.clock.nanoTime());
+				signalIfVacant();
+			}
 			throw ex;
 		}
 		finally {
@@ -464,11 +468,8 @@ public final class PromotionProtocol {
 	 * first of them that becomes idle ends instead.
 	 */
 	private void retire(Member me, boolean expired) {
-		boolean surplus = this.threads.isSurplus();
-		if (!me.isOwned() || this.stopping || !(surplus || expired) || (surplus && this.vacancies.isAnythingWanted())) {
-			return;
-		}
-		if (this.threads.countOut(expired)) {
+		boolean ends = this.threads.isSurplus() ? !this.vacancies.isAnythingWanted() : expired;
+		if (ends && me.isOwned() && !this.stopping && this.threads.countOut(expired)) {
 			me.retire();
 		}
 	}

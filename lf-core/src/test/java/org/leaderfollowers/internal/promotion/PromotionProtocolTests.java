@@ -529,8 +529,36 @@ class PromotionProtocolTests {
 			throw new IllegalStateException("wait");
 		});
 		assertThatIllegalStateException().isThrownBy(() -> lead(LEASE)).withMessage("wait");
+		assertThat(this.me.role()).isEqualTo(Member.Role.PROCESSING);
 		assertFollowsNoMore();
 		assertThat(this.leases.appointWatcher(this.leader)).as("there is no watcher").isTrue();
+	}
+
+	/** It does not look for the vacancy before its pause is over. */
+	@Test
+	void aThreadWhoseWaitHasFailedPassesItsSignalOn() {
+		this.pool.startAllThreads();
+		Follower next = this.pool.follower();
+		meanwhile(() -> {
+			this.promotion.promoteNewLeader(this.leader);
+			assertThat(this.me.follower.isSignalled()).isTrue();
+			throw new IllegalStateException("wait");
+		});
+		assertThatIllegalStateException().isThrownBy(() -> lead(LEASE)).withMessage("wait");
+		assertThat(this.me.follower.isSignalled()).isFalse();
+		assertThat(next.isSignalled()).isTrue();
+	}
+
+	@Test
+	void aThreadThatFailsAfterItHasTakenAVacancyLeads() {
+		this.promotion.leave(this.leader);
+		this.pool.whenHandedOff = () -> {
+			throw new IllegalStateException("listener");
+		};
+		assertThatIllegalStateException().isThrownBy(() -> lead(LEASE)).withMessage("listener");
+		assertThat(this.me.leading()).isSameAs(this.set);
+		assertThat(this.me.role()).isEqualTo(Member.Role.LEADER);
+		assertFollowsNoMore();
 	}
 
 	// Threads that start
