@@ -3,9 +3,7 @@ package org.leaderfollowers;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.OutboundBuffer;
@@ -44,10 +42,7 @@ final class Exchanges implements Participant.Awaited {
 	/** The exchange whose reply was decoded last. */
 	private @Nullable Exchange found;
 
-	/**
-	 * Ended futures, which are completed when the thread runs code of the application.
-	 */
-	private List<Exchange> ended = List.of();
+	private final EndedExchanges ended = new EndedExchanges(this);
 
 	/**
 	 * Messages for the handler that a thread has read while it waited for a reply itself.
@@ -350,11 +345,14 @@ final class Exchanges implements Participant.Awaited {
 	 */
 	boolean resume(ByteBuffer message) {
 		Exchange exchange = this.found;
-		return exchange != null
-				&& ((exchange.isAwaited() && deliver(exchange, message)) || (isRelayed(exchange) && complete(message)));
+		boolean resumes = exchange != null && (exchange.isAwaited() || isRelayed(exchange))
+				&& deliver(exchange, message);
+		this.ended.count();
+		return resumes;
 	}
 
-	private static boolean isRelayed(Exchange exchange) {
+	/** Whether the thread that reads the reply completes the future at once. */
+	static boolean isRelayed(Exchange exchange) {
 		return exchange.future() instanceof Reply reply && reply.isRelayed;
 	}
 
@@ -367,10 +365,7 @@ final class Exchanges implements Participant.Awaited {
 		if (exchange == null || !deliver(exchange, message)) {
 			return false;
 		}
-		CompletableFuture<ByteBuffer> future = exchange.future();
-		if (future != null) {
-			future.complete(exchange.reply());
-		}
+		this.ended.complete();
 		return true;
 	}
 
@@ -379,6 +374,9 @@ final class Exchanges implements Participant.Awaited {
 		this.found = null;
 		this.correlation.restore(exchange, reply);
 		boolean inTime = exchange.reply(reply);
+		if (inTime && exchange.future() != null) {
+			this.ended.over().add(exchange);
+		}
 		if (inTime && !exchange.isAwaited()) {
 			// A waiting thread counts its own reply. Otherwise it could see its reply
 			// before the count.
@@ -417,7 +415,7 @@ final class Exchanges implements Participant.Awaited {
 	boolean postpone(ByteBuffer message, boolean onlyReplies) {
 		Exchange exchange = this.found;
 		if (exchange != null && deliver(exchange, message)) {
-			end(List.of(exchange));
+			this.ended.count();
 			return true;
 		}
 		ByteBuffer memory = (!onlyReplies && mayPostpone())
@@ -441,7 +439,7 @@ final class Exchanges implements Participant.Awaited {
 
 	/** Whether there are futures to complete. */
 	boolean hasEnded() {
-		return !this.ended.isEmpty();
+		return this.ended.isAny();
 	}
 
 	/**
@@ -503,20 +501,19 @@ final class Exchanges implements Participant.Awaited {
 		if (!ConnectionTimeouts.isPast(this.table.deadlineNanos(), nowNanos)) {
 			return false;
 		}
-		List<Exchange> expired = this.table.expire(nowNanos);
-		expired.forEach(this::givenUp);
-		end(expired);
+		this.table.expire(nowNanos, this.ended.over());
+		this.ended.count();
 		return hasEnded();
 	}
 
-	/**
-	 * Completes futures of code that never blocks. The others wait until the thread runs
-	 * code of the application.
-	 */
-	private void end(List<Exchange> over) {
-		over.stream().filter(Exchanges::isRelayed).forEach(this::completeEnded);
-		this.ended = Stream.concat(this.ended.stream(), over.stream().filter((exchange) -> !isRelayed(exchange)))
-			.toList();
+	/** Counts an exchange without a reply; a reply was counted when it came. */
+	void count(Exchange exchange) {
+		switch (exchange.state()) {
+			case REPLIED -> {
+			}
+			case LOST -> this.listener.ended(State.LOST);
+			default -> givenUp(exchange);
+		}
 	}
 
 	/**
@@ -526,18 +523,19 @@ final class Exchanges implements Participant.Awaited {
 	boolean close() {
 		// Once: a connection that drains looks again after a change, and gets here.
 		boolean changes = !this.table.isClosed();
-		List<Exchange> lost = this.table.close();
+		boolean isAnyLost = this.table.close(this.ended.over());
 		Exchange undelivered = this.found;
 		if (undelivered != null && undelivered.end(State.LOST)) {
-			lost.add(undelivered);
-		}
-		if (!lost.isEmpty()) {
-			this.listener.lost();
+			isAnyLost = true;
 			// A waiting thread counts its own loss, as it counts its own reply.
-			lost.removeIf(Exchange::isAwaited);
-			lost.forEach((exchange) -> this.listener.ended(State.LOST));
-			end(lost);
+			if (!undelivered.isAwaited()) {
+				this.ended.over().add(undelivered);
+			}
 		}
+		if (isAnyLost) {
+			this.listener.lost();
+		}
+		this.ended.count();
 		if (changes) {
 			changed();
 		}
@@ -546,22 +544,7 @@ final class Exchanges implements Participant.Awaited {
 
 	/** Completes the futures that have ended. Runs code of the application. */
 	void completeEnded() {
-		List<Exchange> completed = this.ended;
-		completed.forEach(this::completeEnded);
-		if (this.ended == completed) {
-			// Last: if memory was short, the next call completes those that are left.
-			this.ended = List.of();
-		}
-	}
-
-	private void completeEnded(Exchange exchange) {
-		CompletableFuture<ByteBuffer> future = exchange.future();
-		if (future != null && exchange.state() == State.REPLIED) {
-			future.complete(exchange.reply());
-		}
-		else if (future != null) {
-			future.completeExceptionally(failure(exchange));
-		}
+		this.ended.complete();
 	}
 
 	/** Creates the exception for a request that was not sent. */

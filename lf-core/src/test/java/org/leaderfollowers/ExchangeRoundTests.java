@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
@@ -110,8 +111,11 @@ class ExchangeRoundTests {
 
 		private int maxOverdue = PLACES;
 
+		private @Nullable Error failure;
+
 		@Override
 		public void ended(State state) {
+			fail();
 			this.ended.add(state);
 		}
 
@@ -122,7 +126,14 @@ class ExchangeRoundTests {
 
 		@Override
 		public void changed() {
+			fail();
 			this.changes++;
+		}
+
+		private void fail() {
+			if (this.failure != null) {
+				throw this.failure;
+			}
 		}
 
 		@Override
@@ -197,6 +208,10 @@ class ExchangeRoundTests {
 
 	private CompletableFuture<ByteBuffer> ask(String request) {
 		return this.connection.exchangeAsync(Engine.bytes(request), TIMEOUT);
+	}
+
+	private CompletableFuture<ByteBuffer> relayed(String request) {
+		return this.exchanges.exchangeAsync(Engine.bytes(request), TIMEOUT.toNanos(), true);
 	}
 
 	private @Nullable CloseReason reason() {
@@ -531,6 +546,59 @@ class ExchangeRoundTests {
 	 * A handler that waits ends the exchanges of its connection with every look. If each
 	 * of them requested another look, its thread would go in circles.
 	 */
+	@Test
+	void everyFutureIsCompletedAlthoughItsLossCouldNotBeCounted() throws IOException {
+		open();
+		List<CompletableFuture<ByteBuffer>> replies = List.of(ask("a:?"), ask("b:?"), relayed("c:?"));
+		this.told.failure = new OutOfMemoryError("made for the test");
+		for (int i = 0; i < replies.size(); i++) {
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.exchanges::close);
+			assertThat(this.exchanges.hasEnded()).isTrue();
+		}
+		this.told.failure = null;
+		assertThat(this.exchanges.close()).isTrue();
+		this.exchanges.completeEnded();
+		assertThat(replies).allMatch(CompletableFuture::isCompletedExceptionally);
+		assertThat(this.exchanges.hasEnded()).isFalse();
+	}
+
+	@Test
+	void futureTimesOutAlthoughThisCouldNotBeCounted() throws IOException {
+		open();
+		List<CompletableFuture<ByteBuffer>> replies = List.of(ask("a:?"), ask("b:?"));
+		this.clock.advance(TIMEOUT);
+		this.told.failure = new OutOfMemoryError("made for the test");
+		assertThatExceptionOfType(OutOfMemoryError.class)
+			.isThrownBy(() -> this.exchanges.expire(this.clock.nanoTime()));
+		this.told.failure = null;
+		this.exchanges.completeEnded();
+		assertThat(replies).allSatisfy((reply) -> assertThat(reply).failsWithin(Duration.ZERO)
+			.withThrowableOfType(ExecutionException.class)
+			.withCauseInstanceOf(ExchangeTimeoutException.class));
+		assertThat(this.told.ended).containsExactly(State.TIMED_OUT);
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void replyIsPassedOnAlthoughItCouldNotBeCounted(boolean isRelayed) throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = isRelayed ? relayed("a:?") : ask("a:?");
+		this.exchanges.find(Engine.bytes("a:!"));
+		this.told.failure = new OutOfMemoryError("made for the test");
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> {
+			if (isRelayed) {
+				this.exchanges.resume(Engine.bytes("a:!"));
+			}
+			else {
+				this.exchanges.complete(Engine.bytes("a:!"));
+			}
+		});
+		this.told.failure = null;
+		assertThat(this.exchanges.close()).isEqualTo(!isRelayed);
+		this.exchanges.completeEnded();
+		assertThat(reply).isCompletedWithValueMatching((message) -> Engine.text(message).equals("a:!"));
+	}
+
 	@Test
 	void endIsToldOnce() throws IOException {
 		open();

@@ -79,6 +79,9 @@ public final class Exchange {
 	/** The key in a table; written before the exchange is registered there. */
 	@Nullable Object key;
 
+	/** The next one of an {@link ExchangeChain}. */
+	@Nullable Exchange next;
+
 	/** The bytes of the request that a stamp has replaced. */
 	private byte @Nullable [] replaced;
 

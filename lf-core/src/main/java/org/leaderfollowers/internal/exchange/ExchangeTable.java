@@ -1,8 +1,7 @@
 package org.leaderfollowers.internal.exchange;
 
-import java.util.ArrayList;
 import java.util.Collection;
-import java.util.List;
+import java.util.Iterator;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.exchange.Exchange.State;
@@ -205,48 +204,57 @@ public abstract class ExchangeTable {
 	 * Ends the futures that have timed out. Called by the owner of the connection.
 	 * Waiting threads end their exchanges themselves.
 	 * @param nowNanos the current time, by the clock of the pool
-	 * @return the exchanges that this call has ended; the caller completes them without a
-	 * lock
+	 * @param expired where to add the exchanges that this call has ended; the caller
+	 * completes them without a lock
 	 */
-	public final List<Exchange> expire(long nowNanos) {
-		List<Exchange> expired = new ArrayList<>();
+	public final void expire(long nowNanos, ExchangeChain expired) {
 		synchronized (this) {
 			long earliest = NO_DEADLINE;
 			for (Exchange exchange : all()) {
 				if (exchange.isAwaited() || exchange.state() != State.PENDING) {
 					continue;
 				}
-				if (exchange.deadlineNanos() - nowNanos <= 0) {
-					expired.add(exchange);
+				if (exchange.deadlineNanos() - nowNanos > 0) {
+					boolean isEarlier = earliest == NO_DEADLINE || exchange.deadlineNanos() - earliest < 0;
+					earliest = isEarlier ? exchange.deadlineNanos() : earliest;
 				}
-				else if (earliest == NO_DEADLINE || exchange.deadlineNanos() - earliest < 0) {
-					earliest = exchange.deadlineNanos();
+				else if (exchange.end(State.TIMED_OUT)) {
+					expired.add(exchange);
 				}
 			}
 			this.deadlineNanos = earliest;
 		}
-		expired.removeIf((exchange) -> !exchange.end(State.TIMED_OUT));
-		return expired;
 	}
 
 	/**
 	 * Closes the table, because no further reply will come, and ends the exchanges under
-	 * way. Any thread.
-	 * @return the exchanges that this call has ended; the caller completes those of
-	 * futures without a lock
+	 * way. Called by the owner of the connection. If it fails for want of memory, the
+	 * table is as before.
+	 * @param lost where to add those of the ended exchanges that no thread waits for; the
+	 * caller completes them without a lock
+	 * @return whether it has ended any
 	 */
-	public final List<Exchange> close() {
-		List<Exchange> lost;
+	public final boolean close(ExchangeChain lost) {
+		boolean any = false;
 		synchronized (this) {
+			// Needs memory, which the rest does not.
+			Iterator<Exchange> all = all().iterator();
 			this.closed = true;
-			lost = new ArrayList<>(all());
+			while (all.hasNext()) {
+				Exchange exchange = all.next();
+				if (exchange.end(State.LOST)) {
+					any = true;
+					if (!exchange.isAwaited()) {
+						lost.add(exchange);
+					}
+				}
+			}
 			clear();
 			this.taken = 0;
 			this.overdue = 0;
 			this.deadlineNanos = NO_DEADLINE;
 		}
-		lost.removeIf((exchange) -> !exchange.end(State.LOST));
-		return lost;
+		return any;
 	}
 
 	// Depends on how replies are matched with requests; called under the monitor

@@ -225,7 +225,7 @@ class ExchangeInterleavingTests {
 				boolean isFuture = deadline != ExchangeTable.NO_DEADLINE;
 				if (isFuture && !replies) {
 					Interleaving.await("the deadline", () -> false, deadline);
-					this.table.expire(Clock.SYSTEM.nanoTime()).forEach((exchange) -> this.table.overdue());
+					expire();
 				}
 				Interleaving.await("a request", () -> !this.wire.isEmpty() || areRefused());
 				if (replies && !this.wire.isEmpty()) {
@@ -234,7 +234,7 @@ class ExchangeInterleavingTests {
 			}
 			if (this.kind.equals("close")) {
 				this.closed = true;
-				this.table.close();
+				this.table.close(new ExchangeChain());
 			}
 			else if (this.kind.equals("future") || this.kind.equals("cancel")) {
 				expireAll();
@@ -251,8 +251,16 @@ class ExchangeInterleavingTests {
 						() -> this.ended == this.callers || this.table.deadlineNanos() != ExchangeTable.NO_DEADLINE);
 				if (this.ended < this.callers) {
 					Interleaving.await("the deadline", () -> this.ended == this.callers, this.table.deadlineNanos());
-					this.table.expire(Clock.SYSTEM.nanoTime()).forEach((exchange) -> this.table.overdue());
+					expire();
 				}
+			}
+		}
+
+		private void expire() {
+			ExchangeChain expired = new ExchangeChain();
+			this.table.expire(Clock.SYSTEM.nanoTime(), expired);
+			while (expired.poll() != null) {
+				this.table.overdue();
 			}
 		}
 

@@ -2,19 +2,24 @@ package org.leaderfollowers.internal.exchange;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.internal.exchange.Exchange.State;
 import org.leaderfollowers.internal.exchange.ExchangeTable.Registration;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /** Tests the places of exchanges, and when futures time out. */
 class ExchangeTableTests {
 
 	private final ExchangeTable table = new KeyedExchanges(2);
+
+	private final ExchangeChain ended = new ExchangeChain();
 
 	private static Exchange until(long deadlineNanos) {
 		return Exchange.ofFuture(deadlineNanos, new CompletableFuture<ByteBuffer>());
@@ -24,6 +29,20 @@ class ExchangeTableTests {
 		Exchange exchange = until(deadlineNanos);
 		assertThat(this.table.register(exchange, key)).isEqualTo(Registration.REGISTERED);
 		return exchange;
+	}
+
+	private List<Exchange> expire(long nowNanos) {
+		this.table.expire(nowNanos, this.ended);
+		return ended();
+	}
+
+	private List<Exchange> ended() {
+		List<Exchange> polled = new ArrayList<>();
+		for (Exchange exchange = this.ended.poll(); exchange != null; exchange = this.ended.poll()) {
+			polled.add(exchange);
+		}
+		assertThat(this.ended.isEmpty()).isTrue();
+		return polled;
 	}
 
 	@Test
@@ -86,7 +105,7 @@ class ExchangeTableTests {
 	void exchangeOfAThreadThatWaitsNeedsNoTimer() {
 		assertThat(this.table.register(Exchange.ofCaller(10), "a")).isEqualTo(Registration.REGISTERED);
 		assertThat(this.table.deadlineNanos()).isEqualTo(ExchangeTable.NO_DEADLINE);
-		assertThat(this.table.expire(10)).isEmpty();
+		assertThat(expire(10)).isEmpty();
 	}
 
 	@Test
@@ -94,11 +113,11 @@ class ExchangeTableTests {
 		Exchange first = registered("a", 10);
 		Exchange second = registered("b", 20);
 		assertThat(this.table.deadlineNanos()).isEqualTo(10);
-		assertThat(this.table.expire(9)).isEmpty();
+		assertThat(expire(9)).isEmpty();
 		assertThat(this.table.deadlineNanos()).isEqualTo(10);
-		assertThat(this.table.expire(10)).containsExactly(first);
+		assertThat(expire(10)).containsExactly(first);
 		assertThat(this.table.deadlineNanos()).isEqualTo(20);
-		assertThat(this.table.expire(20)).containsExactly(second);
+		assertThat(expire(20)).containsExactly(second);
 		assertThat(this.table.deadlineNanos()).isEqualTo(ExchangeTable.NO_DEADLINE);
 	}
 
@@ -107,7 +126,7 @@ class ExchangeTableTests {
 		registered("a", 20);
 		registered("b", 10);
 		assertThat(this.table.deadlineNanos()).isEqualTo(10);
-		assertThat(this.table.expire(9)).isEmpty();
+		assertThat(expire(9)).isEmpty();
 		assertThat(this.table.deadlineNanos()).isEqualTo(10);
 	}
 
@@ -115,7 +134,7 @@ class ExchangeTableTests {
 	void futureThatHasEndedNeedsNoTimer() {
 		registered("a", 10).end(State.CANCELLED);
 		registered("b", 20);
-		assertThat(this.table.expire(5)).isEmpty();
+		assertThat(expire(5)).isEmpty();
 		assertThat(this.table.deadlineNanos()).isEqualTo(20);
 	}
 
@@ -124,7 +143,7 @@ class ExchangeTableTests {
 		registered("a", -10);
 		assertThat(this.table.register(Exchange.ofHandler(), "b")).isEqualTo(Registration.REGISTERED);
 		assertThat(this.table.deadlineNanos()).isEqualTo(-10);
-		assertThat(this.table.expire(-11)).isEmpty();
+		assertThat(expire(-11)).isEmpty();
 		assertThat(this.table.deadlineNanos()).isEqualTo(-10);
 	}
 
@@ -134,7 +153,8 @@ class ExchangeTableTests {
 		registered("b", 10).end(State.CANCELLED);
 		this.table.overdue();
 		assertThat(this.table.pending()).isOne();
-		assertThat(this.table.close()).containsExactly(lost);
+		assertThat(this.table.close(this.ended)).isTrue();
+		assertThat(ended()).containsExactly(lost);
 		assertThat(lost.state()).isEqualTo(State.LOST);
 		assertThat(this.table.take("a")).isNull();
 		assertThat(this.table.taken()).isZero();
@@ -147,10 +167,32 @@ class ExchangeTableTests {
 	}
 
 	@Test
+	void onlyExchangesThatTheCloseEndsAreLost() {
+		assertThat(this.table.register(Exchange.ofCaller(10), "a")).isEqualTo(Registration.REGISTERED);
+		registered("b", 10).end(State.CANCELLED);
+		assertThat(this.table.close(this.ended)).isTrue();
+		assertThat(ended()).isEmpty();
+		assertThat(this.table.close(this.ended)).isFalse();
+	}
+
+	@Test
+	void tableIsNotClosedIfMemoryIsTooShort() {
+		ShortOfMemory shortOfMemory = new ShortOfMemory();
+		Exchange first = until(10);
+		Exchange second = until(10);
+		shortOfMemory.register(first, null);
+		shortOfMemory.register(second, null);
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> shortOfMemory.close(this.ended));
+		assertThat(shortOfMemory.isClosed()).isFalse();
+		assertThat(shortOfMemory.close(this.ended)).isTrue();
+		assertThat(ended()).containsExactly(first, second);
+	}
+
+	@Test
 	void replyThatComesLateIsNotOverdueAnyMore() {
 		registered("a", 10);
 		registered("b", 10);
-		assertThat(this.table.expire(10)).hasSize(2);
+		assertThat(expire(10)).hasSize(2);
 		assertThat(this.table.overdue()).isOne();
 		assertThat(this.table.overdue()).isEqualTo(2);
 		assertThat(this.table.pending()).isZero();
@@ -160,6 +202,48 @@ class ExchangeTableTests {
 		assertThat(this.table.taken()).isOne();
 		assertThat(this.table.pending()).isZero();
 		assertThat(this.table.overdue()).isEqualTo(2);
+	}
+
+	/** The first attempt to look at its exchanges fails. */
+	private static final class ShortOfMemory extends ExchangeTable {
+
+		private final List<Exchange> exchanges = new ArrayList<>();
+
+		private boolean fails = true;
+
+		ShortOfMemory() {
+			super(2);
+		}
+
+		@Override
+		boolean add(Exchange exchange) {
+			return this.exchanges.add(exchange);
+		}
+
+		@Override
+		boolean remove(Exchange exchange) {
+			return this.exchanges.remove(exchange);
+		}
+
+		@Override
+		@Nullable Exchange find(@Nullable Object key) {
+			return null;
+		}
+
+		@Override
+		Collection<Exchange> all() {
+			if (this.fails) {
+				this.fails = false;
+				throw new OutOfMemoryError("made for the test");
+			}
+			return this.exchanges;
+		}
+
+		@Override
+		void clear() {
+			this.exchanges.clear();
+		}
+
 	}
 
 }
