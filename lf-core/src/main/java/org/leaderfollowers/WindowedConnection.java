@@ -582,9 +582,13 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 				me.turn.message = null;
 				message.discardCopy(this.context.memory());
 				me.decoder.endDetached(me.spareBuffers);
-				requestClose(CloseReason.IO_ERROR, failure);
-				message.window.letGo(message, false);
-				depart(message.window);
+				try {
+					requestClose(CloseReason.IO_ERROR, failure);
+				}
+				finally {
+					message.window.letGo(message, false);
+					depart(message.window);
+				}
 			}
 		}
 		catch (Throwable ex) {
