@@ -83,9 +83,24 @@ final class CloseSequence {
 	private record Why(CloseReason reason, @Nullable Throwable cause) {
 	}
 
-	CloseSequence(StreamConnection connection, CloseReason reason, @Nullable Throwable cause) {
+	private CloseSequence(StreamConnection connection, CloseReason reason, @Nullable Throwable cause) {
 		this.connection = connection;
 		this.why = new Why(reason, cause);
+	}
+
+	/**
+	 * Creates the close of a connection. Any thread.
+	 * @throws OutOfMemoryError if memory is too short. The connection is not forgotten:
+	 * it takes no further message, and its next owner closes it
+	 */
+	static CloseSequence of(StreamConnection connection, CloseReason reason, @Nullable Throwable cause) {
+		try {
+			return new CloseSequence(connection, reason, cause);
+		}
+		catch (OutOfMemoryError ex) {
+			connection.handle.failLater();
+			throw ex;
+		}
 	}
 
 	CloseReason reason() {

@@ -185,7 +185,7 @@ abstract class InboundConnection extends StreamConnection {
 			requestClose(reason, cause);
 		}
 		else if (ending() == null) {
-			watch().ending = new CloseSequence(this, reason, cause);
+			watch().ending = CloseSequence.of(this, reason, cause);
 			this.stalled = true;
 			messageDeadline(NO_DEADLINE);
 			if (this.exchanges != null) {
@@ -202,10 +202,10 @@ abstract class InboundConnection extends StreamConnection {
 
 	/**
 	 * Whether no further message is taken, because the input has ended or the connection
-	 * closes.
+	 * closes, perhaps after a failure that is still to be handled.
 	 */
 	final boolean takesNothingMore() {
-		return this.closing != null || ending() != null;
+		return this.closing != null || ending() != null || this.handle.isFailurePending();
 	}
 
 	/** Creates the exception that says why no further message will come. */

@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
+import java.util.Deque;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
@@ -35,10 +36,12 @@ final class OrderedReplies {
 
 		/**
 		 * Encodes a reply that will be sent later.
-		 * @param held how many bytes are already held
-		 * @return the frame, in memory that the budget has reserved
+		 * @param heldBytes how many bytes are already held
+		 * @param frames gets the frame as the last one, in memory that the budget has
+		 * reserved
+		 * @return the frame
 		 */
-		ByteBuffer hold(ByteBuffer reply, long held);
+		ByteBuffer hold(ByteBuffer reply, long heldBytes, Deque<ByteBuffer> frames);
 
 		/** Sends a held frame and releases its memory. */
 		void sendHeld(ByteBuffer frame);
@@ -96,9 +99,7 @@ final class OrderedReplies {
 				this.outlet.sendNow(reply);
 			}
 			else {
-				ByteBuffer frame = hold(message, reply);
-				message.held.addLast(frame);
-				this.heldBytes += frame.capacity();
+				this.heldBytes += this.outlet.hold(reply, this.heldBytes, message.held).capacity();
 			}
 		}
 		catch (SlowConsumerException ex) {
@@ -160,17 +161,6 @@ final class OrderedReplies {
 		}
 	}
 
-	/** Makes the place first: without memory for it, nothing is held. */
-	private ByteBuffer hold(WindowedMessage message, ByteBuffer reply) {
-		message.held.addLast(reply);
-		try {
-			return this.outlet.hold(reply, this.heldBytes);
-		}
-		finally {
-			message.held.removeLast();
-		}
-	}
-
 	private void sendHeld(WindowedMessage message) {
 		for (ByteBuffer frame = message.held.pollFirst(); frame != null; frame = message.held.pollFirst()) {
 			this.heldBytes -= frame.capacity();
@@ -178,13 +168,14 @@ final class OrderedReplies {
 		}
 	}
 
-	/** Discards held replies, because the connection is closed. */
+	/** Discards held replies, because the connection is closed. Allocates nothing. */
 	synchronized void discard(MemoryBudget memory) {
 		this.over = true;
 		for (@Nullable
 		WindowedMessage message = this.unanswered.pollFirst(); message != null; message = this.unanswered.pollFirst()) {
-			message.held.forEach((frame) -> memory.release(frame.capacity()));
-			message.held.clear();
+			for (ByteBuffer frame = message.held.pollFirst(); frame != null; frame = message.held.pollFirst()) {
+				memory.release(frame.capacity());
+			}
 		}
 		this.heldBytes = 0;
 	}

@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.WritableByteChannel;
+import java.util.Deque;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
@@ -122,16 +123,17 @@ final class OutboundWriter extends OutboundBuffer {
 	/**
 	 * Frames a reply that will be sent later. Any thread.
 	 * @param message from position to limit, which do not change
-	 * @param held how many bytes are already held
+	 * @param heldBytes how many bytes are already held
+	 * @param frames gets the frame as the last one
 	 * @return the frame, from position to limit, in memory that the holder must release
 	 */
-	ByteBuffer hold(ByteBuffer message, long held) {
+	ByteBuffer hold(ByteBuffer message, long heldBytes, Deque<ByteBuffer> frames) {
 		int maxOutboundSize = limits().maxOutboundSize();
-		if (waitingBytes() + held >= maxOutboundSize) {
-			throw slowConsumer(waitingBytes() + held, maxOutboundSize);
+		if (waitingBytes() + heldBytes >= maxOutboundSize) {
+			throw slowConsumer(waitingBytes() + heldBytes, maxOutboundSize);
 		}
 		ByteBuffer frame = this.connection.context.memory()
-			.allocate(this.connection.framing().maxFrameLength(message.remaining()));
+			.allocateLast(this.connection.framing().maxFrameLength(message.remaining()), frames);
 		if (frame == null) {
 			overloaded();
 			throw this.connection.closedException("message", CloseReason.OVERLOADED, null);
@@ -143,6 +145,7 @@ final class OutboundWriter extends OutboundBuffer {
 		}
 		finally {
 			if (!encoded) {
+				frames.removeLast();
 				this.connection.context.memory().release(frame.capacity());
 			}
 		}

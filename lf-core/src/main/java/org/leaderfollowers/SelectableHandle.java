@@ -93,7 +93,7 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 
 	/**
 	 * Whether memory was too short to handle a failure of the handler, so that the next
-	 * owner does it. Written by the owner, read by the leader.
+	 * owner does it. Any thread.
 	 */
 	private volatile boolean failurePending;
 
@@ -275,6 +275,8 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	 * another round to close in good order
 	 */
 	boolean closeAfterFailure(Participant me, Throwable failure) {
+		// Handled now, too.
+		this.failurePending = false;
 		try {
 			return !this.handler.failed(me, failure);
 		}
@@ -308,6 +310,15 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 			this.failurePending = false;
 			throw new OutOfMemoryError("An earlier failure could not be handled");
 		}
+	}
+
+	/**
+	 * Lets the next owner handle a failure of the handler, because memory is too short
+	 * now. Any thread. Allocates nothing.
+	 */
+	void failLater() {
+		this.failurePending = true;
+		request(TIMER);
 	}
 
 	/** Whether a failure of the handler is still to be handled. Any thread. */

@@ -192,7 +192,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	 * @return whether this is the recorded reason now
 	 */
 	boolean requestClose(CloseReason reason, @Nullable Throwable cause) {
-		if (this.closing == null && CLOSING.compareAndSet(this, null, new CloseSequence(this, reason, cause))) {
+		if (this.closing == null && CLOSING.compareAndSet(this, null, CloseSequence.of(this, reason, cause))) {
 			return true;
 		}
 		CloseSequence earlier = this.closing;

@@ -505,6 +505,7 @@ class TcpConnection extends FramedConnection {
 	private Step proceedClosing(Participant me, CloseSequence end) {
 		if (end.isClosed()) {
 			// The previous round has failed, perhaps in this.
+			discardPartial(me);
 			endExchanges();
 			return endHandling() ? Step.CLOSED : Step.NOTHING;
 		}
@@ -523,9 +524,7 @@ class TcpConnection extends FramedConnection {
 	private Step terminate(@Nullable Participant me, CloseSequence end) {
 		discardPartial(me);
 		end.close();
-		if (this.exchanges != null) {
-			this.exchanges.discardPostponed();
-		}
+		endExchanges();
 		return endHandling() ? Step.CLOSED : Step.NOTHING;
 	}
 

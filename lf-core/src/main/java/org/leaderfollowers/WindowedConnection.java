@@ -3,6 +3,7 @@ package org.leaderfollowers;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
+import java.util.Deque;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -517,9 +518,9 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	}
 
 	@Override
-	public ByteBuffer hold(ByteBuffer reply, long held) {
+	public ByteBuffer hold(ByteBuffer reply, long heldBytes, Deque<ByteBuffer> frames) {
 		checkSendable();
-		return this.outbound.hold(reply, held);
+		return this.outbound.hold(reply, heldBytes, frames);
 	}
 
 	@Override

@@ -902,7 +902,7 @@ class ConnectionRoundTests {
 	void reasonIsReplacedOnlyIfAGracefulCloseLosesReplies(CloseReason earlier, CloseReason later, boolean lossy,
 			boolean replaces) throws IOException {
 		open();
-		CloseSequence end = new CloseSequence(this.connection, earlier, null);
+		CloseSequence end = CloseSequence.of(this.connection, earlier, null);
 		assertThat(end.replaceReason(later, null, lossy)).isEqualTo(replaces);
 		assertThat(end.reason()).isEqualTo(replaces ? later : earlier);
 	}
@@ -1109,6 +1109,22 @@ class ConnectionRoundTests {
 		assertThat(this.connection.failed(this.me, new IllegalStateException("second"))).isTrue();
 		assertThat(this.transport.releases).isOne();
 		assertThat(this.channel.isOpen()).isFalse();
+	}
+
+	@Test
+	void partOfAMessageIsReleasedWhenTheEngineFailsForTheSecondTime() throws IOException {
+		open();
+		long used = this.memory.used();
+		receive("part");
+		assertThat(this.connection.partial).isNotNull();
+		own();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("first"))).isTrue();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("second"))).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("close IO_ERROR");
+		assertThat(this.connection.partial).isNull();
+		this.me.spareBuffers.discard();
+		assertThat(this.memory.used()).isEqualTo(used);
 	}
 
 	/** After a pause, there may be memory for the end. */

@@ -107,6 +107,8 @@ class ExchangeRoundTests {
 
 		private int late;
 
+		private int losses;
+
 		private int changes;
 
 		private int maxOverdue = PLACES;
@@ -122,6 +124,11 @@ class ExchangeRoundTests {
 		@Override
 		public void late() {
 			this.late++;
+		}
+
+		@Override
+		public void lost() {
+			this.losses++;
 		}
 
 		@Override
@@ -594,9 +601,25 @@ class ExchangeRoundTests {
 			}
 		});
 		this.told.failure = null;
+		assertThat(this.exchanges.hasEnded()).isTrue();
 		assertThat(this.exchanges.close()).isEqualTo(!isRelayed);
 		this.exchanges.completeEnded();
 		assertThat(reply).isCompletedWithValueMatching((message) -> Engine.text(message).equals("a:!"));
+	}
+
+	@Test
+	void futureThatCannotBeCompletedIsCompletedLater() throws IOException {
+		open();
+		StubbornFuture reply = new StubbornFuture();
+		this.exchanges.send(Exchange.ofFuture(this.clock.nanoTime() + TIMEOUT.toNanos(), reply), Engine.bytes("a:?"));
+		this.exchanges.find(Engine.bytes("a:!"));
+		assertThatExceptionOfType(OutOfMemoryError.class)
+			.isThrownBy(() -> this.exchanges.complete(Engine.bytes("a:!")));
+		assertThat(this.exchanges.hasEnded()).isTrue();
+		this.exchanges.completeEnded();
+		assertThat(reply).isCompletedWithValueMatching((message) -> Engine.text(message).equals("a:!"));
+		assertThat(this.exchanges.hasEnded()).isFalse();
+		assertThat(this.told.ended).containsExactly(State.REPLIED);
 	}
 
 	@Test
@@ -617,6 +640,7 @@ class ExchangeRoundTests {
 		this.exchanges.find(Engine.bytes("a:!"));
 		assertThat(this.exchanges.hasFound()).isTrue();
 		assertThat(this.exchanges.close()).isTrue();
+		assertThat(this.told.losses).isOne();
 		this.exchanges.completeEnded();
 		assertThat(reply).isCompletedExceptionally();
 		assertThat(this.told.ended).containsExactly(State.LOST);
@@ -839,6 +863,24 @@ class ExchangeRoundTests {
 		assertThat(this.seen).containsExactly("1");
 	}
 
+	/** What follows could be taken for an answer to what was lost. */
+	@Test
+	void nothingIsReadAfterAFailureThatIsStillToBeHandled() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		this.onMessage = () -> {
+			this.connection.handle.failLater();
+			readBetween("a:!\n2\n");
+			assertThat(this.transport.input.remaining()).isEqualTo(6);
+			assertThat(reply).isNotDone();
+			assertThat(this.connection.mayReadOn()).isFalse();
+			this.transport.input.position(6);
+		};
+		receive("1\n");
+		assertThat(this.failure).isNull();
+		assertThat(this.seen).containsExactly("1");
+	}
+
 	@Test
 	void handlerThatWaitsForTheNextMessageDoesNotReceiveAReply() throws IOException {
 		open();
@@ -909,6 +951,22 @@ class ExchangeRoundTests {
 		assertThat(reply).isNotDone();
 		receive("reply\n");
 		assertThat(reply).isCompleted();
+	}
+
+	/** Can be completed at the second attempt. */
+	private static final class StubbornFuture extends CompletableFuture<ByteBuffer> {
+
+		private boolean fails = true;
+
+		@Override
+		public boolean complete(ByteBuffer value) {
+			if (this.fails) {
+				this.fails = false;
+				throw new OutOfMemoryError("made for the test");
+			}
+			return super.complete(value);
+		}
+
 	}
 
 }

@@ -433,6 +433,17 @@ class HandleSetUpdateTests {
 	}
 
 	@Test
+	void failureThatIsLeftToTheNextOwnerMeanwhileIsHandledWithThisOne() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handle.failLater();
+		this.set.applyUpdates();
+		assertThat(this.handle.timerDeadline).isNotEqualTo(EngineEventHandler.NO_DEADLINE);
+		assertThat(this.handle.isFailurePending()).isTrue();
+		this.handle.closeAfterFailure(null, new IllegalStateException("made for the test"));
+		assertThat(this.handle.isFailurePending()).isFalse();
+	}
+
+	@Test
 	void handleReturnsFromASetThatIsClosed() {
 		assertThat(this.handle.disarm()).isTrue();
 		this.other.close();

@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.nio.ByteBuffer;
+import java.util.Deque;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -302,9 +303,9 @@ class OrderedRepliesInterleavingTests {
 		}
 
 		@Override
-		public ByteBuffer hold(ByteBuffer reply, long held) {
+		public ByteBuffer hold(ByteBuffer reply, long heldBytes, Deque<ByteBuffer> frames) {
 			checkOpen();
-			ByteBuffer frame = this.memory.allocate(1);
+			ByteBuffer frame = this.memory.allocateLast(1, frames);
 			return frame.put(0, reply.get(reply.position()));
 		}
 

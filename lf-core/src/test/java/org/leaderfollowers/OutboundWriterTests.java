@@ -6,6 +6,8 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
@@ -22,6 +24,7 @@ import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 /**
  * Tests for {@link OutboundWriter}. The pool has no threads: the test is the leader of
@@ -52,6 +55,8 @@ class OutboundWriterTests {
 		.build();
 
 	private final MemoryBudget memory = this.pool.memory();
+
+	private final Deque<ByteBuffer> frames = new ArrayDeque<>();
 
 	private SocketChannel channel;
 
@@ -93,7 +98,7 @@ class OutboundWriterTests {
 
 	/** A frame in memory that is released when it has been sent. */
 	private ByteBuffer held(int length) {
-		return this.outbound.hold(frame(length), 0);
+		return this.outbound.hold(frame(length), 0, this.frames);
 	}
 
 	private void exhaustMemory() {
@@ -187,10 +192,24 @@ class OutboundWriterTests {
 	@Test
 	void heldRepliesCountAsWaitingWhenMoreAreToBeHeld() {
 		assertThatExceptionOfType(SlowConsumerException.class)
-			.isThrownBy(() -> this.outbound.hold(frame(1), MAX_OUTBOUND));
+			.isThrownBy(() -> this.outbound.hold(frame(1), MAX_OUTBOUND, this.frames));
 		assertThat(this.memory.used()).isZero();
-		this.outbound.sendHeld(this.outbound.hold(frame(1), MAX_OUTBOUND - 1));
+		assertThat(this.frames).isEmpty();
+		ByteBuffer held = this.outbound.hold(frame(1), MAX_OUTBOUND - 1, this.frames);
+		assertThat(this.frames.peekLast()).isSameAs(held);
+		this.outbound.sendHeld(held);
 		assertThat(this.transport.written).isOne();
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void replyThatCannotBeEncodedIsNotHeld() {
+		this.connection.watch().framing = Framing.line();
+		ByteBuffer held = this.outbound.hold(Engine.bytes("one"), 0, this.frames);
+		assertThatIllegalArgumentException()
+			.isThrownBy(() -> this.outbound.hold(Engine.bytes("two\nlines"), 0, this.frames));
+		assertThat(this.frames).containsExactly(held);
+		assertThat(this.memory.used()).isEqualTo(held.capacity());
 	}
 
 	@Test
@@ -198,7 +217,8 @@ class OutboundWriterTests {
 		this.transport.room = 0;
 		ByteBuffer reply = held(3);
 		this.outbound.send(frame(MAX_OUTBOUND - 3));
-		assertThatExceptionOfType(SlowConsumerException.class).isThrownBy(() -> this.outbound.hold(frame(1), 3));
+		assertThatExceptionOfType(SlowConsumerException.class)
+			.isThrownBy(() -> this.outbound.hold(frame(1), 3, this.frames));
 		this.outbound.send(frame(3));
 		this.outbound.sendHeld(reply);
 		assertThat(this.outbound.waitingBytes()).isEqualTo(MAX_OUTBOUND + 3);

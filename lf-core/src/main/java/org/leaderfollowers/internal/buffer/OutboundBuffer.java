@@ -382,7 +382,7 @@ public class OutboundBuffer {
 	}
 
 	/**
-	 * Accepts no further frames and discards the bytes that wait.
+	 * Accepts no further frames and discards the bytes that wait. Allocates nothing.
 	 * @return how many bytes were discarded
 	 */
 	public synchronized long discard() {
@@ -392,7 +392,9 @@ public class OutboundBuffer {
 		if (lost == null) {
 			return 0;
 		}
-		lost.buffers.forEach((buffer) -> this.budget.release(buffer.capacity()));
+		for (ByteBuffer buffer = lost.buffers.pollFirst(); buffer != null; buffer = lost.buffers.pollFirst()) {
+			this.budget.release(buffer.capacity());
+		}
 		this.waiting = null;
 		return lost.bytes;
 	}
