@@ -192,6 +192,7 @@ final class BoundWait implements Participant.ReplyWait {
 	private boolean giveOut(Participant me, SelectableHandle handle, List<SelectableHandle> postponed, boolean nests) {
 		me.turn.begin();
 		try {
+			handle.failIfPending();
 			boolean released = false;
 			while (!released && handle.handler.prepareReplies(me)) {
 				if (handle.handler.hasPostponed()) {

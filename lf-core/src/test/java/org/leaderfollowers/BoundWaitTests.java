@@ -126,6 +126,24 @@ class BoundWaitTests {
 		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
 	}
 
+	/** Further input would otherwise be taken for an answer to what was lost. */
+	@Test
+	void handlesAFailureOfAnotherConnectionThatIsStillToBeHandled() {
+		LeaderFollowersPool pool = pool(LeaderFollowersPool.builder().threads(1, 1));
+		TcpServer server = server(pool);
+		Peer failing = this.engine.connect(server).send("hello\n");
+		assertThat(failing.readLine()).isEqualTo("hello");
+		Connection failed = server.openConnections().findFirst().orElseThrow();
+		Peer waiting = waiting(server, 1);
+		((FramedConnection) failed).handle.failLater();
+		Engine.eventually()
+			.until(() -> this.engine.log()
+				.stream()
+				.anyMatch((line) -> line.contains("An earlier failure could not be handled")));
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+		assertThat(failing.readLine()).isNull();
+	}
+
 	@Test
 	void isAnsweredAlthoughItHoldsEventsThatNoThreadCanHandle() {
 		LeaderFollowersPool pool = pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(2));
