@@ -32,7 +32,8 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 
 	// Used only by the thread that holds the queue
 
-	private final List<Request> taken = new ArrayList<>();
+	/** There is always room for one. */
+	private final List<Request> taken = new ArrayList<>(1);
 
 	private @Nullable ByteBuffer batch;
 
@@ -112,13 +113,24 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 		for (Request next = requests.peek(); next != null
 				&& (bytes == 0 || bytes + next.frame().remaining() <= Participant.BUFFER_SIZE); next = requests
 					.peek()) {
-			// In this order, because memory may be short: a request is written or
-			// refused.
-			this.taken.add(next);
+			// In this order: a request that was taken is written or refused.
+			if (!keep(next)) {
+				return bytes;
+			}
 			requests.remove();
 			bytes += next.frame().remaining();
 		}
 		return bytes;
+	}
+
+	/** Without memory for another request, those that were taken are written first. */
+	private boolean keep(Request next) {
+		try {
+			return this.taken.add(next);
+		}
+		catch (OutOfMemoryError ex) {
+			return false;
+		}
 	}
 
 	/** Collects the requests that are still wanted, in the order of the socket. */

@@ -5,6 +5,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The requests of many threads for one connection. One thread at a time writes the
  * requests of all of them, and no other thread waits for it. If a thread finds that
@@ -32,20 +34,22 @@ public final class RequestQueue<R> {
 	/**
 	 * Creates an empty queue.
 	 * @param writer takes requests off the queue and writes them. It is called by one
-	 * thread at a time, until the queue is empty, and takes at least one request. It must
-	 * not throw
+	 * thread at a time, until the queue is empty, and takes at least one request, also if
+	 * it throws
 	 */
 	public RequestQueue(Consumer<Queue<R>> writer) {
 		this.writer = writer;
 	}
 
 	/**
-	 * Adds a request, and makes sure that it is written. Any thread.
+	 * Adds a request, and makes sure that it is written. Any thread. If the writer
+	 * throws, this method does so too, after it has written the other requests: their
+	 * threads rely on it.
 	 * @param request the request
 	 */
 	public void add(R request) {
 		this.requests.add(request);
-		flush();
+		flush(null);
 	}
 
 	/**
@@ -59,32 +63,43 @@ public final class RequestQueue<R> {
 
 	/**
 	 * Writes the requests that were held back. Called by the thread that holds the queue.
+	 * Throws like {@link #add}.
 	 */
 	public void letGo() {
-		try {
-			write();
-		}
-		finally {
-			this.held.set(false);
-		}
-		flush();
+		Throwable failure = write();
+		this.held.set(false);
+		flush(failure);
 	}
 
-	private void flush() {
+	private void flush(@Nullable Throwable earlier) {
+		Throwable failure = earlier;
 		while (!this.requests.isEmpty() && hold()) {
-			try {
-				write();
-			}
-			finally {
-				this.held.set(false);
-			}
+			Throwable latest = write();
+			this.held.set(false);
+			failure = (latest != null) ? latest : failure;
+		}
+		if (failure instanceof Error error) {
+			throw error;
+		}
+		if (failure instanceof RuntimeException exception) {
+			throw exception;
 		}
 	}
 
-	private void write() {
-		while (!this.requests.isEmpty()) {
-			this.writer.accept(this.requests);
+	/** Returns what the writer has thrown last, or {@code null}. */
+	private @Nullable Throwable write() {
+		Throwable failure = null;
+		for (R first = this.requests.peek(); first != null; first = this.requests.peek()) {
+			try {
+				this.writer.accept(this.requests);
+			}
+			catch (RuntimeException | Error ex) {
+				failure = ex;
+				// Otherwise, a writer that takes none would be called for ever.
+				this.requests.remove(first);
+			}
 		}
+		return failure;
 	}
 
 }
