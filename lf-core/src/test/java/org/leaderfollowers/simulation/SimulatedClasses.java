@@ -27,6 +27,7 @@ import org.objectweb.asm.tree.FieldNode;
 import org.objectweb.asm.tree.FrameNode;
 import org.objectweb.asm.tree.InsnList;
 import org.objectweb.asm.tree.InsnNode;
+import org.objectweb.asm.tree.InvokeDynamicInsnNode;
 import org.objectweb.asm.tree.JumpInsnNode;
 import org.objectweb.asm.tree.LabelNode;
 import org.objectweb.asm.tree.LdcInsnNode;
@@ -185,8 +186,9 @@ final class SimulatedClasses extends ClassLoader {
 	}
 
 	/**
-	 * Lets memory be short when an object is created or added to a collection, unless the
-	 * method makes sure of the place before.
+	 * Lets memory be short when an object, an array or a lambda with captured variables
+	 * is created, or when something is added to a collection, unless the method makes
+	 * sure of the place before.
 	 */
 	private static void allocations(InsnList code) {
 		Set<String> adds = callsOf(code).anyMatch((call) -> call.name.equals(ENSURE)) ? Set.of(ENSURE) : ADDS;
@@ -194,6 +196,10 @@ final class SimulatedClasses extends ClassLoader {
 			if (instruction.getOpcode() == Opcodes.NEW) {
 				code.insertBefore(instruction, hook("allocates", "()V"));
 				renameUninitialized(code, instruction);
+			}
+			else if (instruction.getOpcode() == Opcodes.NEWARRAY || instruction.getOpcode() == Opcodes.ANEWARRAY
+					|| (instruction instanceof InvokeDynamicInsnNode made && !made.desc.startsWith("()"))) {
+				code.insertBefore(instruction, hook("allocates", "()V"));
 			}
 			else if (instruction instanceof MethodInsnNode call && COLLECTION.matcher(call.owner).matches()
 					&& adds.contains(call.name)) {

@@ -40,6 +40,9 @@ public final class Simulator {
 	/** A deadline that never comes. */
 	public static final long NEVER = Long.MAX_VALUE;
 
+	/** The thread of the workload, which starts the others and awaits the end. */
+	private static final String MAIN = "main";
+
 	private static final long START_NANOS = TimeUnit.DAYS.toNanos(10);
 
 	private static final long LONGEST_NANOS = START_NANOS + TimeUnit.MINUTES.toNanos(30);
@@ -149,8 +152,8 @@ public final class Simulator {
 		this.stalls = this.random.nextInt(3) * 10;
 		this.spuriousWakeups = this.random.nextInt(4) == 0 ? 20 : 0;
 		this.memory = new SplittableRandom(-seed);
-		this.shortageEvery = 100 << this.memory.nextInt(6);
-		this.untilShortage = (this.memory.nextInt(4) == 0) ? 1 + this.memory.nextInt(this.shortageEvery) : 0;
+		this.shortageEvery = 50 << this.memory.nextInt(7);
+		this.untilShortage = (this.memory.nextInt(2) == 0) ? 1 + this.memory.nextInt(this.shortageEvery) : 0;
 	}
 
 	/**
@@ -159,7 +162,7 @@ public final class Simulator {
 	 * @return the violated rule, or {@code null}
 	 */
 	@Nullable String run(Runnable body) throws InterruptedException {
-		SimulatedThread main = new SimulatedThread(this, "main", body);
+		SimulatedThread main = new SimulatedThread(this, MAIN, body);
 		register(main);
 		this.living++;
 		main.begin();
@@ -351,7 +354,12 @@ public final class Simulator {
 
 	void logged(String level, String format, @Nullable Object[] arguments) {
 		if (this.trace != null) {
-			note(level + " " + format + " " + Arrays.toString(arguments));
+			boolean wasBusy = this.busy;
+			// The engine's objects allocate for their names, in a traced run only.
+			this.busy = true;
+			String line = level + " " + format + " " + Arrays.toString(arguments);
+			this.busy = wasBusy;
+			note(line);
 		}
 		Object last = (arguments.length > 0) ? arguments[arguments.length - 1] : null;
 		if (level.equals("ERROR") && last instanceof Throwable failure && !isSimulated(failure)) {
@@ -360,7 +368,9 @@ public final class Simulator {
 	}
 
 	private static boolean isSimulated(Throwable failure) {
-		return failure instanceof SimulatedFailure || String.valueOf(failure.getMessage()).contains("simulated");
+		String message = String.valueOf(failure.getMessage());
+		return failure instanceof SimulatedFailure || message.contains("simulated")
+				|| message.equals("An earlier failure could not be handled");
 	}
 
 	void caught(Throwable failure) {
@@ -370,15 +380,15 @@ public final class Simulator {
 	}
 
 	/**
-	 * Whether an allocation of the engine's threads fails. A failure often comes soon
-	 * after another one.
+	 * Whether an allocation of the engine fails, in its own threads or in those of the
+	 * application. A failure often comes soon after another one.
 	 */
 	boolean isShortOfMemory(SimulatedThread self) {
-		if (this.untilShortage == 0 || !this.faults || this.busy || !self.getName().startsWith("lf-")
+		if (this.untilShortage == 0 || !this.faults || this.busy || self.getName().equals(MAIN)
 				|| --this.untilShortage > 0) {
 			return false;
 		}
-		this.untilShortage = 1 + this.memory.nextInt((this.memory.nextInt(4) == 0) ? 10 : 4 * this.shortageEvery);
+		this.untilShortage = 1 + this.memory.nextInt((this.memory.nextInt(2) == 0) ? 10 : 4 * this.shortageEvery);
 		return true;
 	}
 
