@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
@@ -26,6 +27,8 @@ final class PoolThreads extends ThreadSupply {
 	 * pool's own.
 	 */
 	private static final int JOINERS = 64;
+
+	private static final long FAILURE_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
 	private final String poolName;
 
@@ -123,16 +126,16 @@ final class PoolThreads extends ThreadSupply {
 				this.poolName, failure);
 	}
 
-	private void run(boolean underWay) {
-		Participant me;
-		try {
-			me = enroll(Thread.currentThread(), true);
-			enter(me);
-		}
-		catch (Throwable ex) {
-			enrollingFailed(underWay);
-			this.failureLog.error("A new thread of pool '%s' could not join it", this.poolName, ex);
-			return;
+	private void run(boolean startedUnderWay) {
+		boolean underWay = startedUnderWay;
+		Participant me = enroll(underWay);
+		while (me == null) {
+			this.clock.parkNanos(this, FAILURE_PAUSE_NANOS);
+			if (!countInToMinimum()) {
+				return;
+			}
+			underWay = false;
+			me = enroll(underWay);
 		}
 		try {
 			if (underWay) {
@@ -143,6 +146,24 @@ final class PoolThreads extends ThreadSupply {
 		}
 		finally {
 			leave(me);
+		}
+	}
+
+	/**
+	 * Lets the calling thread join, and returns {@code null} if it cannot, usually
+	 * because memory is short. If the pool lacks threads then, it tries again: perhaps no
+	 * other thread is left, not even the watchdog, and nothing would start one.
+	 */
+	private @Nullable Participant enroll(boolean underWay) {
+		try {
+			Participant me = enroll(Thread.currentThread(), true);
+			enter(me);
+			return me;
+		}
+		catch (Throwable ex) {
+			enrollingFailed(underWay);
+			this.failureLog.error("A new thread of pool '%s' could not join it", this.poolName, ex);
+			return null;
 		}
 	}
 

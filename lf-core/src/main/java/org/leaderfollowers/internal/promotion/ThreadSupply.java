@@ -122,8 +122,9 @@ public abstract class ThreadSupply {
 
 	/**
 	 * Starts as many threads as the minimum lacks now. A new thread that cannot join
-	 * counts itself out, perhaps before this method looks again, and is not replaced
-	 * here: while memory is short, the caller would start threads without an end.
+	 * counts itself out for a while, perhaps before this method looks again, and is not
+	 * replaced here: while memory is short, the caller would start threads without an
+	 * end.
 	 */
 	public final void startMinimum() {
 		int missing = this.settings.minThreads() - this.count.get();
@@ -173,6 +174,22 @@ public abstract class ThreadSupply {
 			}
 		}
 		while (!this.count.compareAndSet(current, current - 1));
+		return true;
+	}
+
+	/**
+	 * Counts a thread in again that could not join before, if the minimum lacks it.
+	 * @return whether it was counted in
+	 */
+	protected final boolean countInToMinimum() {
+		int current;
+		do {
+			current = this.count.get();
+			if (isStopping() || current >= this.settings.minThreads()) {
+				return false;
+			}
+		}
+		while (!this.count.compareAndSet(current, current + 1));
 		return true;
 	}
 
