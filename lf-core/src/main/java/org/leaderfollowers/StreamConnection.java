@@ -525,7 +525,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public boolean isOpen() {
-		return this.closing == null;
+		return this.closing == null && !this.handle.isFailurePending();
 	}
 
 	/** Whether only pending bytes remain to be written. Any thread. */

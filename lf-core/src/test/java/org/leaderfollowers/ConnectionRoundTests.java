@@ -1076,6 +1076,16 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("close LOCAL");
 	}
 
+	/** No reply must follow instead of the one that failed. */
+	@Test
+	void connectionIsNotOpenAfterAFailureThatIsStillToBeHandled() throws IOException {
+		open();
+		receive("hello\n");
+		assertThat(this.connection.isOpen()).isTrue();
+		this.connection.handle.failLater();
+		assertThat(this.connection.isOpen()).isFalse();
+	}
+
 	@Test
 	void socketIsClosedWhenTheEngineFailsForTheSecondTime() throws IOException {
 		open();

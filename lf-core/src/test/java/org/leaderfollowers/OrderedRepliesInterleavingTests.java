@@ -110,7 +110,7 @@ class OrderedRepliesInterleavingTests {
 				Mutation.fieldReads(OrderedReplies.class, "ended", "over", 0)),
 
 		WHAT_IS_HELD_IS_FORGOTTEN_WITH_THE_CONNECTION(Life.BROKEN,
-				Mutation.withoutCall(OrderedReplies.class, "discard", "forEach"));
+				Mutation.withoutCall(OrderedReplies.class, "discard", "release"));
 
 		private final Life life;
 
