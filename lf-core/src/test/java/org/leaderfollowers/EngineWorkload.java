@@ -471,7 +471,12 @@ public final class EngineWorkload implements Runnable {
 				if (choose(2) == 0) {
 					this.simulator.sleep(choose(3_000_000));
 				}
-				task.run();
+				try {
+					task.run();
+				}
+				catch (OutOfMemoryError ex) {
+					note("a task failed: " + ex);
+				}
 			}
 		}
 	}

@@ -102,18 +102,26 @@ public final class RetryBackoff {
 		}
 	}
 
-	/** Records a success. */
+	/**
+	 * Records a success. Does not fail if memory is short, because the caller may have
+	 * received something that would be lost.
+	 */
 	public void succeeded() {
 		this.failures = 0;
 		this.paused = false;
-		if (this.announced) {
-			this.announced = false;
-			EngineLog.INSTANCE.withoutBlocking(Level.INFO, this.allClear, this.server);
-		}
 		if (isBackingOff()) {
 			this.retryNanos = NOT_BACKING_OFF;
 		}
 		this.pauseNanos = FIRST_PAUSE_NANOS;
+		if (this.announced) {
+			try {
+				EngineLog.INSTANCE.withoutBlocking(Level.INFO, this.allClear, this.server);
+				this.announced = false;
+			}
+			catch (OutOfMemoryError ex) {
+				// The next success is logged instead.
+			}
+		}
 	}
 
 	/**
