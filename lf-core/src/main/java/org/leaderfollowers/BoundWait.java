@@ -87,8 +87,13 @@ final class BoundWait implements Participant.ReplyWait {
 			Leadership leadership = this.bound.await(me, over, exchange.deadlineNanos());
 			goesOn = leadership != null || me.boundInput.isWanted();
 			if (leadership != null) {
-				lead(me, this.handleSets.of(leadership), exchange, over);
-				this.promotion.promoteNewLeader(me);
+				try {
+					lead(me, this.handleSets.of(leadership), exchange, over);
+				}
+				finally {
+					// The handler continues, perhaps after a failure, and must not lead.
+					this.promotion.promoteNewLeader(me);
+				}
 			}
 			me.boundInput.read();
 		}

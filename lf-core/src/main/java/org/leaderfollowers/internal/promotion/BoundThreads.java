@@ -112,6 +112,11 @@ public final class BoundThreads {
 			// Otherwise a later signal could go to this place, where no thread waits any
 			// more.
 			this.waiting.abandon(me.bound);
+			// The thread continues with its handler, where it must not lead. An earlier
+			// signal may have come to it.
+			if (!this.promotion.promoteNewLeader(me)) {
+				this.promotion.signalIfVacant();
+			}
 			throw ex;
 		}
 		finally {

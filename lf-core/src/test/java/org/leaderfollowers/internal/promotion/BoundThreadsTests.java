@@ -1,5 +1,7 @@
 package org.leaderfollowers.internal.promotion;
 
+import java.util.concurrent.atomic.AtomicReference;
+
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -195,6 +197,35 @@ class BoundThreadsTests {
 		assertThat(await(100 * LEASE)).isSameAs(this.set);
 		assertThat(this.clock.waits).as("a lease that begins meanwhile").containsExactly(LEASE / 4, LEASE);
 		assertThat(this.leader.isOnLease()).isFalse();
+	}
+
+	/** It continues with its handler. */
+	@Test
+	void doesNotLeadIfItFailsAfterItHasTakenAVacancy() {
+		this.promotion.promoteNewLeader(this.leader);
+		Follower next = this.pool.follower();
+		this.pool.whenHandedOff = () -> {
+			throw new IllegalStateException("listener");
+		};
+		assertThatIllegalStateException().isThrownBy(() -> await(LEASE)).withMessage("listener");
+		assertThat(this.me.leading()).isNull();
+		assertThat(this.set.isVacant()).isTrue();
+		assertThat(next.isSignalled()).isTrue();
+		assertNobodyWaits();
+	}
+
+	@Test
+	void passesASignalOnIfItFails() {
+		AtomicReference<Follower> next = new AtomicReference<>();
+		meanwhile(() -> {
+			this.promotion.promoteNewLeader(this.leader);
+			assertThat(this.me.bound.isSignalled()).isTrue();
+			next.set(this.pool.follower());
+			throw new IllegalStateException("wait");
+		});
+		assertThatIllegalStateException().isThrownBy(() -> await(LEASE)).withMessage("wait");
+		assertThat(next.get().isSignalled()).isTrue();
+		assertNobodyWaits();
 	}
 
 	@Test
