@@ -88,8 +88,8 @@ final class ClientLifecycle implements Drainable {
 		}
 		this.options.sockets().warnOfLimits("Client '%s'".formatted(name()));
 		this.pool.start();
-		this.state.started();
 		this.pool.serves(this);
+		this.state.started();
 		this.connections.open();
 	}
 

@@ -63,19 +63,24 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 		BoundSocket socket;
 		try {
 			this.pool.start();
+			this.pool.serves(this);
 			socket = newSocket(channel);
+			this.state.started();
 		}
 		catch (IOException ex) {
-			closeQuietly(channel, ex);
+			giveUp(channel, ex);
 			throw new UncheckedIOException("Server '%s' could not be started".formatted(name()), ex);
 		}
 		catch (RuntimeException | Error ex) {
-			closeQuietly(channel, ex);
+			giveUp(channel, ex);
 			throw ex;
 		}
-		this.state.started();
-		this.pool.serves(this);
 		socket.open();
+	}
+
+	private void giveUp(C channel, Throwable failure) {
+		this.pool.servesNoMore(this);
+		closeQuietly(channel, failure);
 	}
 
 	private C openAndBind() {
@@ -99,6 +104,12 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 			throw new UncheckedIOException(
 					"Server '%s' could not bind %s: %s".formatted(name(), this.requestedAddress, ex.getMessage()),
 					cause);
+		}
+		catch (Error ex) {
+			if (channel != null) {
+				closeQuietly(channel, ex);
+			}
+			throw ex;
 		}
 	}
 

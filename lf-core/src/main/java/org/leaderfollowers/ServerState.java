@@ -117,8 +117,8 @@ final class ServerState {
 	// Called by the lifecycle of the server, under its monitor
 
 	void started() {
-		this.current = ServerSnapshot.State.RUNNING;
 		this.startedAt = Instant.now();
+		this.current = ServerSnapshot.State.RUNNING;
 	}
 
 	synchronized void drain() {

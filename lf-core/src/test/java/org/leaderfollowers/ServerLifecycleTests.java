@@ -1,0 +1,111 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.time.Duration;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/** A server that could not be started leaves its port free, and nothing in its pool. */
+class ServerLifecycleTests {
+
+	@RegisterExtension
+	final Engine engine = new Engine();
+
+	private final LeaderFollowersPool pool = this.engine.pool(1, 1);
+
+	private final Lifecycle server = new Lifecycle(this.pool);
+
+	@Test
+	void closesTheSocketIfMemoryIsTooShortToBindIt() {
+		this.server.failsToBind = true;
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.server::start);
+		assertNothingIsLeft();
+	}
+
+	@Test
+	void closesTheSocketIfMemoryIsTooShortForItsHandler() {
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.server::start);
+		assertNothingIsLeft();
+	}
+
+	private void assertNothingIsLeft() {
+		assertThat(this.server.opened).isNotNull();
+		assertThat(this.server.opened.isOpen()).isFalse();
+		assertThat(this.pool.close(Duration.ofSeconds(30))).isTrue();
+		// The pool would have stopped it, too.
+		assertThat(this.server.state().current()).isEqualTo(ServerSnapshot.State.NEW);
+	}
+
+	private static final class Lifecycle extends ServerLifecycle<ServerSocketChannel> {
+
+		private @Nullable ServerSocketChannel opened;
+
+		private boolean failsToBind;
+
+		Lifecycle(LeaderFollowersPool pool) {
+			super(pool, new ServerState("test", new ServerWarnings("test", "handler", pool.name())),
+					new InetSocketAddress("127.0.0.1", 0));
+		}
+
+		@Override
+		ServerSocketChannel openChannel() throws IOException {
+			this.opened = ServerSocketChannel.open();
+			return this.opened;
+		}
+
+		@Override
+		void bind(ServerSocketChannel channel, InetSocketAddress address) throws IOException {
+			if (this.failsToBind) {
+				throw new OutOfMemoryError("made for the test");
+			}
+			channel.bind(address);
+		}
+
+		@Override
+		BoundSocket newSocket(ServerSocketChannel channel) {
+			throw new OutOfMemoryError("made for the test");
+		}
+
+		@Override
+		@Nullable BoundSocket socket() {
+			return null;
+		}
+
+		@Override
+		void drainInput(long deadlineNanos) {
+		}
+
+		@Override
+		boolean isDrained(int exceptHandlers) {
+			return true;
+		}
+
+		@Override
+		boolean isOwn(EngineEventHandler handler) {
+			return false;
+		}
+
+		@Override
+		boolean isDone() {
+			return true;
+		}
+
+		@Override
+		String undone() {
+			return "nothing";
+		}
+
+		@Override
+		void abort(long deadlineNanos) {
+		}
+
+	}
+
+}
