@@ -15,8 +15,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
+import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.PoolSettings;
 import org.leaderfollowers.internal.promotion.ProcessorTime;
@@ -24,6 +26,7 @@ import org.leaderfollowers.internal.promotion.PromotionProtocol;
 import org.leaderfollowers.internal.promotion.Starvation;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /**
@@ -283,8 +286,103 @@ class PoolThreadsTests {
 		Pool pool = new Pool("test", 1, Thread.MAX_PRIORITY + 1);
 		pool.threads.startMinimum();
 		assertThat(pool.threads.startFailures()).isOne();
-		new PoolWatchdog(pool.options, pool.sets, pool.threads, new PoolListeners(List.of())).look();
+		newWatchdog(pool).look();
 		assertThat(pool.threads.startFailures()).isEqualTo(2);
+	}
+
+	private static PoolWatchdog newWatchdog(Pool pool) {
+		return new PoolWatchdog(pool.options, pool.sets, pool.threads, new PoolListeners(List.of()));
+	}
+
+	/** All other threads are busy, so none of them would try again. */
+	@Test
+	void theWatchdogStartsAThreadThatTheSystemHasRefused() {
+		Pool pool = new Pool("test", 2, Thread.NORM_PRIORITY);
+		CountDownLatch gate = this.engine.gate();
+		pool.isShort = false;
+		pool.participation = (me) -> {
+			Engine.pass(gate);
+			pool.promotion.stop();
+		};
+		pool.threads.startMinimum();
+		Engine.pass(pool.participates);
+		PoolWatchdog watchdog = newWatchdog(pool);
+		watchdog.look();
+		assertThat(pool.threads.count()).isOne();
+		pool.threads.startFailed(new OutOfMemoryError("made for the test"));
+		watchdog.look();
+		assertThat(pool.threads.count()).isEqualTo(2);
+		gate.countDown();
+	}
+
+	/** For example, because memory is short. */
+	@Test
+	void theWatchdogLooksAgainAfterAnError() {
+		AtomicInteger looks = new AtomicInteger();
+		Pool pool = new Pool("looks again", 1, Thread.NORM_PRIORITY);
+		PoolWatchdog watchdog = watch(pool, () -> {
+			if (looks.incrementAndGet() == 1) {
+				throw new OutOfMemoryError("made for the test");
+			}
+		});
+		Engine.eventually().until(() -> !watchdog.alarms().isEmpty());
+		pool.promotion.stop();
+		watchdog.stop();
+	}
+
+	@Test
+	void theWatchdogThatEndsLeavesNoAlarm() {
+		CountDownLatch gate = this.engine.gate();
+		CountDownLatch looks = new CountDownLatch(1);
+		Pool pool = new Pool("ends", 1, Thread.NORM_PRIORITY);
+		PoolWatchdog watchdog = watch(pool, () -> {
+			looks.countDown();
+			Engine.pass(gate);
+		});
+		Engine.pass(looks);
+		pool.promotion.stop();
+		watchdog.stop();
+		gate.countDown();
+		Engine.eventually()
+			.until(() -> Thread.getAllStackTraces()
+				.keySet()
+				.stream()
+				.noneMatch((thread) -> thread.getName().equals("lf-watchdog-ends")));
+		assertThat(watchdog.alarms()).isEmpty();
+	}
+
+	/**
+	 * Begins to watch the calling thread, whose handler takes too long.
+	 * @param look called by the watchdog when it names the handler
+	 */
+	private PoolWatchdog watch(Pool pool, Runnable look) {
+		CountDownLatch end = this.engine.gate();
+		pool.isShort = false;
+		pool.participation = (me) -> {
+			Engine.pass(end);
+			pool.stop();
+		};
+		pool.threads.join(Thread.currentThread()).worksOn(new HandledWork.Source() {
+
+			@Override
+			public HandledWork work() {
+				look.run();
+				return HandledWork.ofConnections("server", "handler");
+			}
+
+			@Override
+			public long workNumber() {
+				return 1;
+			}
+
+			@Override
+			public void uncork() {
+			}
+
+		});
+		PoolWatchdog watchdog = newWatchdog(pool);
+		watchdog.start();
+		return watchdog;
 	}
 
 	/** If a handler of the engine fails, it needs the participant. */
@@ -314,6 +412,18 @@ class PoolThreadsTests {
 		finally {
 			other.threads.leave(own);
 		}
+	}
+
+	/** For example, because memory is short. Its handler continues, perhaps for long. */
+	@Test
+	void aThreadThatCannotBeginToLeadWhileItWaitsKeepsNoLeadership() {
+		this.pool.isShort = false;
+		Participant waiting = this.pool.threads.join(Thread.currentThread());
+		HandleSets none = new HandleSets("none", 0, 1, Clock.SYSTEM, SelectorProvider.provider(), new FailureLog());
+		BoundWait wait = new BoundWait(none, this.pool.promotion, null, null, Clock.SYSTEM, new FailureLog());
+		Exchange exchange = Exchange.ofCaller(Clock.SYSTEM.nanoTime() + Engine.DEADLINE.toNanos());
+		assertThatExceptionOfType(ArrayIndexOutOfBoundsException.class).isThrownBy(() -> wait.await(waiting, exchange));
+		assertThat(waiting.leading()).isNull();
 	}
 
 	/** The attributes of a new thread that may depend on the thread that starts it. */
@@ -366,7 +476,7 @@ class PoolThreadsTests {
 					priority, 1, false, List.of(), 1, PromotionOrder.LIFO, 1L << 20,
 					new NestedUpcalls.Options(NestedDispatch.NEVER, 1, new NestingGuard() {
 					}), List.of(), Clock.SYSTEM, SelectorProvider.provider(), ProcessorTime.SYSTEM,
-					new PoolWatchdog.Options(0, 0));
+					new PoolWatchdog.Options(0, 1));
 			this.threads = new PoolThreads(this.options, new MemoryBudget(1L << 20), new FailureLog());
 			this.threads.of(this);
 			this.promotion = new PromotionProtocol(new Leadership[] { this.sets.get(0).leadership },

@@ -182,6 +182,39 @@ class PoolWatchdogTests {
 		assertThat(this.engine.log()).filteredOn((line) -> line.endsWith("is served again")).hasSize(1);
 	}
 
+	@Test
+	void setWithoutALeaderHasNoneThatIsStuck() {
+		TestClock clock = new TestClock();
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger inside = new AtomicInteger();
+		LeaderFollowersPool pool = this.engine
+			.pool(builder(1, 1).clock(clock).stuckAfter(SECOND).slowHandlerAfter(Duration.ZERO));
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			inside.incrementAndGet();
+			Engine.pass(gate);
+		});
+		this.engine.connect(server).send("x\n");
+		Engine.eventually().until(() -> inside.get() == 1);
+		for (int i = 0; i < 6; i++) {
+			pool.watchdog.look();
+			clock.advance(SECOND);
+		}
+		assertThat(pool.snapshot().alarms()).isEmpty();
+		gate.countDown();
+	}
+
+	@Test
+	void withoutATimeForLeadersNoneIsStuck() {
+		TestClock clock = new TestClock();
+		LeaderFollowersPool pool = this.engine.pool(builder(1, 1).clock(clock).stuckAfter(Duration.ZERO));
+		pool.start();
+		Engine.awaitIdle(pool);
+		for (int i = 0; i < 6; i++) {
+			pool.watchdog.look();
+		}
+		assertThat(pool.snapshot().alarms()).isEmpty();
+	}
+
 	/** Two handlers that get different messages block each other. */
 	private void deadlock(ByteBuffer message) throws Exception {
 		boolean forwards = message.get(message.position()) == '1';
@@ -368,11 +401,15 @@ class PoolWatchdogTests {
 		assertThat(pool.snapshot().alarms()).isEmpty();
 	}
 
+	/** A long time for leaders does not make the looks rare. */
 	@Test
 	void interruptOfAListenerDoesNotStay() {
 		AtomicReference<Thread> watching = new AtomicReference<>();
-		LeaderFollowersPool pool = this.engine
-			.pool(LeaderFollowersPool.builder().threads(2, 2).slowHandlerAfter(SECOND).listener(new PoolListener() {
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(2, 2)
+			.stuckAfter(Duration.ofHours(24))
+			.slowHandlerAfter(SECOND)
+			.listener(new PoolListener() {
 
 				@Override
 				public void handedOff(PromotionKind kind, long vacancyNanos) {
@@ -436,6 +473,16 @@ class PoolWatchdogTests {
 			.pool(builder(1, 1).stuckAfter(Duration.ZERO).slowHandlerAfter(Duration.ZERO));
 		pool.start();
 		assertThat(isWatched(pool)).isFalse();
+	}
+
+	@Test
+	void oneOfTheTimesIsEnoughForAWatchdog() {
+		LeaderFollowersPool leaders = this.engine.pool(builder(1, 1).slowHandlerAfter(Duration.ZERO));
+		leaders.start();
+		assertThat(isWatched(leaders)).isTrue();
+		LeaderFollowersPool handlers = this.engine.pool(builder(1, 1).stuckAfter(Duration.ZERO));
+		handlers.start();
+		assertThat(isWatched(handlers)).isTrue();
 	}
 
 	private static boolean isWatched(LeaderFollowersPool pool) {
