@@ -526,15 +526,6 @@ public final class EngineWorkload implements Runnable {
 		catch (ExchangeException | IllegalStateException | OutOfMemoryError ex) {
 			exchanged(number, null, ex, began);
 		}
-		requireNoLeader();
-	}
-
-	/**
-	 * A handler that has waited must not lead: its thread would demultiplex no events.
-	 */
-	private void requireNoLeader() {
-		Participant me = Participant.current();
-		require(me == null || me.leading() == null || me.isOnLease(), "a handler leads without a lease");
 	}
 
 	private void exchanged(int number, @Nullable ByteBuffer reply, @Nullable Throwable failure, long began) {
@@ -1097,7 +1088,6 @@ public final class EngineWorkload implements Runnable {
 			catch (ExchangeException | OutOfMemoryError ex) {
 				answered(number, null, ex);
 			}
-			requireNoLeader();
 		}
 
 		/** Asks a question, and replies when its answer comes. */
