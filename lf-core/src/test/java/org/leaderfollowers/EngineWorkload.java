@@ -526,6 +526,22 @@ public final class EngineWorkload implements Runnable {
 		catch (ExchangeException | IllegalStateException | OutOfMemoryError ex) {
 			exchanged(number, null, ex, began);
 		}
+		requireNoLeader();
+	}
+
+	/**
+	 * A handler that has waited must not lead without a lease: its thread demultiplexes
+	 * no events. The word of the leadership is read once, because another thread may take
+	 * a lease over at any time.
+	 */
+	private void requireNoLeader() {
+		Participant me = Participant.current();
+		Leadership leadership = (me != null) ? me.leading() : null;
+		if (me != null && leadership != null) {
+			long word = leadership.word();
+			require(!Leadership.isLedWithoutLease(word) || Leadership.holderOf(word) != me.number(),
+					"a handler leads without a lease");
+		}
 	}
 
 	private void exchanged(int number, @Nullable ByteBuffer reply, @Nullable Throwable failure, long began) {
@@ -1088,6 +1104,7 @@ public final class EngineWorkload implements Runnable {
 			catch (ExchangeException | OutOfMemoryError ex) {
 				answered(number, null, ex);
 			}
+			requireNoLeader();
 		}
 
 		/** Asks a question, and replies when its answer comes. */
