@@ -695,7 +695,6 @@ public final class TlsTransport extends Transport {
 				send(output);
 				if (this.pending != null) {
 					int counted = (int) ((long) plain * (length - output.remaining()) / length);
-					counted = Math.min(counted, Math.max(0, plain - 1));
 					this.sealed = plain - counted;
 					source.position(from + counted);
 				}
@@ -722,8 +721,8 @@ public final class TlsTransport extends Transport {
 		int counted = this.sealed;
 		if (rest != null) {
 			int length = rest.remaining();
-			if (!flushPending() && counted > 0) {
-				counted = Math.min((int) ((long) counted * (length - rest.remaining()) / length), counted - 1);
+			if (!flushPending()) {
+				counted = (int) ((long) counted * (length - rest.remaining()) / length);
 			}
 		}
 		source.position(source.position() + counted);
@@ -764,7 +763,7 @@ public final class TlsTransport extends Transport {
 	 * @return {@code false} if the socket has no room for it
 	 */
 	private synchronized boolean wrapHandshake() throws IOException {
-		if (this.pending != null && !flushPending()) {
+		if (!flushPending()) {
 			return false;
 		}
 		if (this.outputEnded) {
@@ -867,9 +866,7 @@ public final class TlsTransport extends Transport {
 
 	@Override
 	public synchronized void flush() throws IOException {
-		if (!this.released) {
-			flushPending();
-		}
+		flushPending();
 	}
 
 	// Shutdown
@@ -924,7 +921,6 @@ public final class TlsTransport extends Transport {
 
 	@Override
 	public void release() {
-		super.release();
 		discharge();
 		giveBack(this.received);
 		this.received = null;

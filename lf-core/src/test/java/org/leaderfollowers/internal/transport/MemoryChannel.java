@@ -1,6 +1,7 @@
 package org.leaderfollowers.internal.transport;
 
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketOption;
@@ -22,6 +23,12 @@ final class MemoryChannel extends SocketChannel {
 
 	/** How many more bytes can be written. */
 	int room;
+
+	/** How often it was read. */
+	int reads;
+
+	/** What the next write throws, or {@code null}. */
+	IOException failure;
 
 	MemoryChannel() {
 		super(SelectorProvider.provider());
@@ -47,6 +54,7 @@ final class MemoryChannel extends SocketChannel {
 
 	@Override
 	public int read(ByteBuffer target) {
+		this.reads++;
 		if (!this.input.hasRemaining()) {
 			return this.ended ? -1 : 0;
 		}
@@ -57,7 +65,12 @@ final class MemoryChannel extends SocketChannel {
 	}
 
 	@Override
-	public int write(ByteBuffer source) {
+	public int write(ByteBuffer source) throws IOException {
+		IOException next = this.failure;
+		this.failure = null;
+		if (next != null) {
+			throw next;
+		}
 		int count = Math.min(this.room, source.remaining());
 		for (int i = 0; i < count; i++) {
 			this.output.write(source.get());

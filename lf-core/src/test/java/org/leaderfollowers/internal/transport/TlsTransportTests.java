@@ -1,6 +1,7 @@
 package org.leaderfollowers.internal.transport;
 
 import java.io.IOException;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -478,6 +479,39 @@ class TlsTransportTests {
 			.withMessageContaining("more than 32 records in a row");
 	}
 
+	@Test
+	void aPeerThatHasListenedOnceMustNotUpdateItsKeysForEver() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		this.transport.write(bytes("news"));
+		listenUntil(() -> this.client.heard().equals("news"));
+		for (int i = 0; i < 32; i++) {
+			this.sockets.send(keyUpdate());
+			assertThat(read()).isEmpty();
+		}
+		this.sockets.send(keyUpdate());
+		assertThatExceptionOfType(SSLException.class).isThrownBy(this::read)
+			.withMessageContaining("more than 32 records in a row");
+	}
+
+	/** Listening gives no credit. */
+	@Test
+	void aPeerThatOnlyListensMayUpdateItsKeysAThousandTimes() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		for (int i = 1; i <= 1024; i++) {
+			this.sockets.send(keyUpdate());
+			assertThat(read()).isEmpty();
+			if (i % 20 == 0) {
+				this.transport.write(bytes("news"));
+				listen();
+			}
+		}
+		this.sockets.send(keyUpdate());
+		assertThatExceptionOfType(SSLException.class).isThrownBy(this::read)
+			.withMessageContaining("more than 1024 records without data");
+	}
+
 	/**
 	 * Data between the updates must not hide them: the engine keeps each as long as it
 	 * lives.
@@ -596,6 +630,8 @@ class TlsTransportTests {
 		assertThat(this.transport.hasMoreInput()).isTrue();
 		assertThatExceptionOfType(SSLException.class).isThrownBy(() -> this.transport.read(buffer));
 		assertThatExceptionOfType(SSLException.class).isThrownBy(() -> this.transport.read(buffer));
+		assertThatExceptionOfType(SSLException.class).isThrownBy(() -> listenUntil(() -> this.client.closed))
+			.withMessageContaining("fatal alert");
 	}
 
 	@Test
@@ -632,11 +668,25 @@ class TlsTransportTests {
 	}
 
 	@Test
-	void memoryThatIsNotThereEndsIt() throws IOException {
+	void aPeerThatResetsDuringTheHandshakeIsAFailureOfTheSocket() throws IOException {
+		connect("TLSv1.3");
+		this.sockets.send(Arrays.copyOf(this.client.speak(), 20));
+		assertThat(establish()).isEqualTo(Progress.WANTS_READ);
+		assertThat(this.transport.heldBytes()).isEqualTo(TlsTransport.HANDSHAKE_BYTES);
+		assertThat(this.budget.used()).isGreaterThan(TlsTransport.HANDSHAKE_BYTES);
+		this.sockets.peer.setOption(StandardSocketOptions.SO_LINGER, 0);
+		this.sockets.peer.close();
+		this.sockets.awaitInput();
+		assertThatExceptionOfType(IOException.class).isThrownBy(this::establish).isNotInstanceOf(SSLException.class);
+	}
+
+	@ParameterizedTest
+	@ValueSource(ints = { 10, TlsTransport.HANDSHAKE_BYTES - 1 })
+	void memoryThatIsNotThereEndsIt(int memory) throws IOException {
 		connect("TLSv1.3");
 		SSLEngine engine = Certificates.server().createSSLEngine();
 		engine.setUseClientMode(false);
-		this.transport = new TlsTransport(this.sockets.own, engine, this.buffers, new MemoryBudget(10), 1);
+		this.transport = new TlsTransport(this.sockets.own, engine, this.buffers, new MemoryBudget(memory), 1);
 		this.sockets.send(Arrays.copyOf(this.client.speak(), 20));
 		assertThatExceptionOfType(MemoryBudget.ExhaustedException.class).isThrownBy(this::establish);
 	}
