@@ -323,7 +323,7 @@ final class DatagramReceiver extends BoundSocket {
 	 */
 	private boolean releaseOrClose() {
 		if (isOver()) {
-			if (!this.aborted && !this.inputEnded) {
+			if (!this.aborted) {
 				this.server.listeningFailed(new ClosedChannelException());
 			}
 			this.handle.closeByOwner();

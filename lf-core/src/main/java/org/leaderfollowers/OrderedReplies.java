@@ -170,7 +170,6 @@ final class OrderedReplies {
 
 	/** Discards held replies, because the connection is closed. Allocates nothing. */
 	synchronized void discard(MemoryBudget memory) {
-		this.over = true;
 		for (@Nullable
 		WindowedMessage message = this.unanswered.pollFirst(); message != null; message = this.unanswered.pollFirst()) {
 			for (ByteBuffer frame = message.held.pollFirst(); frame != null; frame = message.held.pollFirst()) {

@@ -54,13 +54,26 @@ class DatagramRoundTests {
 	private final UdpServer.Builder builder = UdpServer.builder(this.pool)
 		.transfer(this.transfer)
 		.maxMessageSize(MAX_SIZE)
-		.handler((datagram, message) -> {
-			this.seen.add(Engine.text(message));
-			this.onMessage.handle(datagram);
+		.handler(new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection datagram, ByteBuffer message) throws Exception {
+				DatagramRoundTests.this.seen.add(Engine.text(message));
+				DatagramRoundTests.this.onMessage.handle(datagram);
+			}
+
+			@Override
+			public void onError(Connection datagram, Throwable failure) {
+				DatagramRoundTests.this.failures.add(failure);
+			}
+
 		});
 
 	private Handler onMessage = (datagram) -> {
 	};
+
+	/** The failures that the handler was told of. */
+	private final List<Throwable> failures = new ArrayList<>();
 
 	private final Participant me = participant(1);
 
@@ -393,6 +406,33 @@ class DatagramRoundTests {
 		assertThatExceptionOfType(ConnectionClosedException.class)
 			.isThrownBy(() -> datagrams.get(0).send(Engine.bytes("y")))
 			.withMessageContaining("(LOCAL)");
+		assertThat(this.failures).singleElement().isInstanceOf(IllegalStateException.class);
+	}
+
+	/** The handler itself has closed it. */
+	@Test
+	void replyToADatagramThatWasClosedIsNoFailureOfTheHandler() throws IOException {
+		this.onMessage = (datagram) -> {
+			datagram.close();
+			datagram.send(Engine.bytes("y"));
+		};
+		open();
+		receive("x");
+		assertThat(this.failures).isEmpty();
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void interruptEndsWithTheHandlerOfItsDatagram(boolean fails) throws IOException {
+		this.onMessage = (datagram) -> {
+			Thread.currentThread().interrupt();
+			if (fails) {
+				throw new IllegalStateException("made for the test");
+			}
+		};
+		open();
+		receive("x");
+		assertThat(Thread.interrupted()).isFalse();
 	}
 
 	@Test
@@ -475,6 +515,43 @@ class DatagramRoundTests {
 		assertThat(this.receiver.deadline(0)).isEqualTo(EngineEventHandler.NO_DEADLINE);
 	}
 
+	/** A datagram is under way until each suspension has ended, and not longer. */
+	@Test
+	void suspensionOfADatagramThatWasClosedHoldsNothing() throws IOException {
+		List<Suspension> suspensions = new ArrayList<>();
+		this.onMessage = (datagram) -> {
+			suspensions.add(datagram.suspend());
+			datagram.close();
+			suspensions.add(datagram.suspend());
+		};
+		open();
+		receive("x");
+		suspensions.get(1).resume();
+		assertThat(counts().inFlight()).isOne();
+		suspensions.get(0).resume();
+		assertThat(counts().inFlight()).isZero();
+		this.onMessage = (datagram) -> {
+			datagram.close();
+			datagram.suspend();
+			datagram.owe();
+		};
+		receive("y");
+		assertThat(counts().inFlight()).isZero();
+	}
+
+	@Test
+	void datagramThatHasBeenHandledCannotBeSuspended() throws IOException {
+		List<Connection> datagrams = new ArrayList<>();
+		this.onMessage = datagrams::add;
+		open();
+		receive("x");
+		Suspension late = datagrams.get(0).suspend();
+		assertThat(counts().inFlight()).isZero();
+		late.resume();
+		((Datagram) datagrams.get(0)).timeOut();
+		assertThat(counts().inFlight()).as("it ends once").isZero();
+	}
+
 	@Test
 	void suspensionThatTimesOutEarlierThanTheTimerGetsATimer() throws IOException {
 		this.builder.suspensionTimeout(Duration.ofHours(1));
@@ -492,10 +569,12 @@ class DatagramRoundTests {
 	void suspensionThatTimesOutEndsTheDatagramWhenItsHandlerHasReturned(boolean returns) throws IOException {
 		this.builder.suspensionTimeout(Duration.ofHours(1)).maxInFlight(1);
 		this.onMessage = (datagram) -> {
-			datagram.suspend();
+			Suspension suspension = datagram.suspend();
 			if (!returns) {
 				this.receiver.expire(this.receiver.deadline(0));
 				assertThat(datagram.isOpen()).isFalse();
+				assertThat(this.receiver.deadline(0)).isEqualTo(EngineEventHandler.NO_DEADLINE);
+				suspension.resume();
 				assertThat(counts().inFlight()).isOne();
 			}
 		};
@@ -507,6 +586,7 @@ class DatagramRoundTests {
 			assertThat(counts().inFlight()).isOne();
 			this.receiver.expire(deadline);
 		}
+		assertThat(this.failures).isEmpty();
 		assertThat(counts().inFlight()).isZero();
 		assertThat(this.receiver.deadline(0)).isEqualTo(EngineEventHandler.NO_DEADLINE);
 		assertThat(lead()).isTrue();
@@ -531,6 +611,7 @@ class DatagramRoundTests {
 		this.set.applyUpdates();
 		assertThat(this.receiver.isClosed()).isTrue();
 		assertThat(this.life.isDrained(0)).isTrue();
+		assertThat(this.life.state().listeningFailure()).isNull();
 	}
 
 	@Test
