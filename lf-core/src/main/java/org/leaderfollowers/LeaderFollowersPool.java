@@ -72,7 +72,7 @@ public final class LeaderFollowersPool implements AutoCloseable {
 
 	private final FailureLog failureLog = new FailureLog();
 
-	private final PoolThreads threads;
+	final PoolThreads threads;
 
 	private final PromotionProtocol promotion;
 
