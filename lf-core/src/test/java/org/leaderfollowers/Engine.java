@@ -66,6 +66,8 @@ public final class Engine implements BeforeEachCallback, AfterEachCallback {
 
 	@Override
 	public void beforeEach(ExtensionContext context) {
+		// Lines of an earlier test must not count for this one.
+		EngineLog.INSTANCE.flush(DEADLINE.toMillis());
 		this.appender.start();
 		engineLogger().setAdditive(false);
 		engineLogger().addAppender(this.appender);
