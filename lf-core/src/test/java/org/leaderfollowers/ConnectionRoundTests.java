@@ -409,6 +409,20 @@ class ConnectionRoundTests {
 		assertThat(reason()).isEqualTo(CloseReason.MESSAGE_TIMEOUT);
 	}
 
+	/** The thread that handles the first message no longer owns the connection. */
+	@Test
+	void messageBehindOneInFlightMustBeCompleteInTime() throws IOException {
+		this.builder.messageTimeout(TIMEOUT).maxInFlightPerConnection(4);
+		open();
+		List<Long> left = new ArrayList<>();
+		this.onMessage = () -> left.add(this.connection.deadline(this.clock.nanoTime()) - this.clock.nanoTime());
+		receive("1\n2");
+		assertThat(left).containsExactly(TIMEOUT.toNanos());
+		this.clock.advance(TIMEOUT);
+		receive("");
+		assertThat(reason()).isEqualTo(CloseReason.MESSAGE_TIMEOUT);
+	}
+
 	@Test
 	void connectionThatPausesHasATimer() throws IOException {
 		open();
@@ -737,6 +751,25 @@ class ConnectionRoundTests {
 		receive("\n2");
 		assertThat(reason()).isNull();
 		resume(suspension[0]);
+		assertThat(this.seen).containsExactly("1", "close LOCAL");
+	}
+
+	@Test
+	void lastMessageInFlightEndsNoInputThatARequestedReplyNeeds() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		CompletableFuture<ByteBuffer> reply = ask();
+		receive("1");
+		this.connection.drain();
+		assertThat(lead()).isTrue();
+		round();
+		receive("\n");
+		assertThat(this.seen).containsExactly("1");
+		receive("a:!\n");
+		assertThat(reply).isCompleted();
+		while (lead()) {
+			round();
+		}
 		assertThat(this.seen).containsExactly("1", "close LOCAL");
 	}
 
