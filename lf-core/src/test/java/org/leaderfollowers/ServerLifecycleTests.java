@@ -35,6 +35,21 @@ class ServerLifecycleTests {
 		assertNothingIsLeft();
 	}
 
+	@Test
+	void serverThatWasCutShortHasNotDrained() {
+		assertThat(this.server.awaitDrained(Duration.ZERO)).isTrue();
+		this.server.state().aborted();
+		assertThat(this.server.awaitDrained(Duration.ZERO)).isFalse();
+	}
+
+	@Test
+	void serverThatIsDoneIsNotCutShort() {
+		this.server.isDrained = false;
+		assertThat(this.server.close(Duration.ZERO)).isFalse();
+		assertThat(this.server.state().isAborted()).isFalse();
+		assertThat(this.engine.log()).isEmpty();
+	}
+
 	private void assertNothingIsLeft() {
 		assertThat(this.server.opened).isNotNull();
 		assertThat(this.server.opened.isOpen()).isFalse();
@@ -48,6 +63,8 @@ class ServerLifecycleTests {
 		private @Nullable ServerSocketChannel opened;
 
 		private boolean failsToBind;
+
+		private boolean isDrained = true;
 
 		Lifecycle(LeaderFollowersPool pool) {
 			super(pool, new ServerState("test", new ServerWarnings("test", "handler", pool.name())),
@@ -84,7 +101,7 @@ class ServerLifecycleTests {
 
 		@Override
 		boolean isDrained(int exceptHandlers) {
-			return true;
+			return this.isDrained;
 		}
 
 		@Override
