@@ -16,7 +16,9 @@ public enum NestedDispatch {
 	/**
 	 * If there is no other thread for the event. The waiting handler continues when the
 	 * handler on top of it has returned, even if its reply arrives earlier. So a handler
-	 * must not wait for a reply while it holds a lock that another handler takes.
+	 * must not wait for a reply while it holds a lock that another handler takes. If the
+	 * handler on top returns with the interrupt status set, the interrupt may be meant
+	 * for the waiting handler, whose wait then fails with {@link ExchangeLostException}.
 	 */
 	WHEN_STARVED
 
