@@ -41,6 +41,9 @@ class OrderedRepliesTests {
 		/** What sending throws, or {@code null}. */
 		private RuntimeException failure;
 
+		/** What closing throws, or {@code null}. */
+		private OutOfMemoryError shortage;
+
 		@Override
 		public void sendNow(ByteBuffer reply) {
 			if (this.failure != null) {
@@ -76,6 +79,9 @@ class OrderedRepliesTests {
 
 		@Override
 		public void closeNow(CloseReason reason) {
+			if (this.shortage != null) {
+				throw this.shortage;
+			}
 			this.seen.add("close " + reason);
 		}
 
@@ -197,6 +203,20 @@ class OrderedRepliesTests {
 		assertThat(this.replies.heldBytes()).isZero();
 		this.replies.ended(this.first);
 		assertThat(this.outlet.seen).isEmpty();
+	}
+
+	/** Otherwise the connection could never be counted out. */
+	@Test
+	void messageLeavesTheWindowAlthoughItsConnectionCannotBeClosed() {
+		InFlight other = new InFlight(this.outlet, new WindowOptions(4, null, ReplyOrder.ARRIVAL));
+		other.reserve();
+		WindowedMessage message = new WindowedMessage(null, other);
+		other.replies.arrived(message);
+		assertThat(other.enter(message, null)).isTrue();
+		assertThat(other.closeBehind(message, CloseReason.LOCAL)).isTrue();
+		this.outlet.shortage = new OutOfMemoryError("made for the test");
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> other.letGo(message, true));
+		assertThat(other.size()).isZero();
 	}
 
 }

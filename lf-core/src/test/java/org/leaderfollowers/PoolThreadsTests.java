@@ -426,6 +426,19 @@ class PoolThreadsTests {
 		assertThat(waiting.leading()).isNull();
 	}
 
+	/** For example because memory is short. */
+	@Test
+	void aThreadThatCannotLeaveInOrderIsNoMemberAnyMore() {
+		this.pool.isShort = false;
+		Participant me = this.pool.threads.join(Thread.currentThread());
+		assertThat(this.pool.threads.living()).contains(me);
+		this.pool.asked = () -> {
+			throw new OutOfMemoryError("made for the test");
+		};
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> this.pool.threads.leave(me));
+		assertThat(this.pool.threads.living()).doesNotContain(me);
+	}
+
 	/** The attributes of a new thread that may depend on the thread that starts it. */
 	private record Inheritance(@Nullable ClassLoader loader, @Nullable String local, boolean daemon, String name,
 			int priority) {
@@ -457,6 +470,10 @@ class PoolThreadsTests {
 		};
 
 		private volatile Runnable handedOff = () -> {
+		};
+
+		/** Called whenever the threads ask for the protocol. */
+		private volatile Runnable asked = () -> {
 		};
 
 		private final InheritableThreadLocal<@Nullable String> inherited = new InheritableThreadLocal<>();
@@ -502,6 +519,7 @@ class PoolThreadsTests {
 
 		@Override
 		public PromotionProtocol promotion() {
+			this.asked.run();
 			return this.promotion;
 		}
 
