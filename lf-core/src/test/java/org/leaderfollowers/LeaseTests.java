@@ -2,10 +2,13 @@ package org.leaderfollowers;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
@@ -95,6 +98,68 @@ class LeaseTests {
 		gate.countDown();
 		assertThat(peer.readLine()).isEqualTo("2");
 		closing.join();
+	}
+
+	/**
+	 * The thread that takes over looks for such replies at that moment only. Here, the
+	 * framing encodes the reply until then.
+	 */
+	@Test
+	void aReplyThatIsGatheredWhenTheLeaseHasEndedIsSentAtOnce() {
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(1));
+		Semaphore returns = new Semaphore(0);
+		SlowFraming framing = new SlowFraming();
+		TcpServer server = this.engine.start(TcpServer.builder(pool).framing(framing).handler((connection, message) -> {
+			connection.send(message);
+			if (message.get(message.position()) == 'b') {
+				assertThat(returns.tryAcquire(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+			}
+		}));
+		Peer peer = this.engine.connect(server);
+		while (!framing.outlastsALease) {
+			for (int i = 0; i < 2000; i++) {
+				assertThat(peer.send("x\n").readLine()).isEqualTo("x");
+			}
+			// The reply to the first message could wait for the reply to the second one.
+			peer.send("b1\n2\n");
+			assertThat(peer.readLine()).isEqualTo("b1");
+			returns.release();
+			assertThat(peer.readLine()).isEqualTo("2");
+		}
+	}
+
+	/**
+	 * Lines. If a thread encodes one that begins with "b" under a lease, the lease ends.
+	 */
+	private static final class SlowFraming implements Framing {
+
+		private final Framing lines = Framing.line();
+
+		private volatile boolean outlastsALease;
+
+		@Override
+		public boolean decode(ByteBuffer input, Frame frame) {
+			return this.lines.decode(input, frame);
+		}
+
+		@Override
+		public void encode(ByteBuffer payload, ByteBuffer output) {
+			Participant me = Participant.current();
+			if (me != null && payload.get(payload.position()) == 'b' && me.isOnLease()) {
+				long deadline = System.nanoTime() + Engine.DEADLINE.toNanos();
+				while (me.isOnLease() && System.nanoTime() - deadline < 0) {
+					Thread.onSpinWait();
+				}
+				this.outlastsALease = true;
+			}
+			this.lines.encode(payload, output);
+		}
+
+		@Override
+		public int maxFrameLength(int payloadLength) {
+			return this.lines.maxFrameLength(payloadLength);
+		}
+
 	}
 
 	@Test
