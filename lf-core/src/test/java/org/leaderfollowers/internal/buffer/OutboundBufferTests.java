@@ -301,6 +301,20 @@ class OutboundBufferTests {
 	}
 
 	@Test
+	void whatWaitsIsWrittenAfterTheClose() throws Exception {
+		this.socket.room = 0;
+		ByteBuffer frame = ByteBuffer.wrap("abc".getBytes(StandardCharsets.US_ASCII));
+		assertThat(this.outbound.send(this.socket, frame, 100, null)).isEqualTo(Sent.BEGAN_TO_WAIT);
+		assertThat(frame.hasRemaining()).isFalse();
+		this.outbound.close();
+		assertThat(send("d", 100)).isEqualTo(Sent.CLOSED);
+		assertThat(hold("d")).isEqualTo(Sent.CLOSED);
+		this.socket.room = 100;
+		assertThat(this.outbound.flush(this.socket, 100)).isZero();
+		assertThat(this.socket.text()).isEqualTo("abc");
+	}
+
+	@Test
 	void whatIsDiscardedIsGivenBackAndNotWritten() throws Exception {
 		this.socket.room = 0;
 		send("abc", 100);
