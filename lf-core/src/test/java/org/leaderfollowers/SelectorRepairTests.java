@@ -9,6 +9,7 @@ import java.nio.channels.spi.AbstractSelector;
 import java.time.Duration;
 import java.util.Deque;
 import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -204,6 +205,56 @@ class SelectorRepairTests {
 			assertThat(this.selectors.opened).hasSize(opened + 2);
 		}
 		finally {
+			pool.close();
+		}
+	}
+
+	/** The leader pauses until it may replace the selector again. */
+	@Test
+	void leaderReplacesASelectorThatFails() {
+		AtomicInteger failures = new AtomicInteger();
+		FaultySelectors faulty = new FaultySelectors(() -> {
+			if (failures.getAndUpdate((left) -> Math.max(0, left - 1)) > 0) {
+				throw new IllegalStateException("made for the test");
+			}
+		}, () -> {
+		});
+		AtomicInteger opened = new AtomicInteger();
+		LeaderFollowersPool pool = LeaderFollowersPool.builder()
+			.threads(1, 1)
+			.handleSets(1)
+			.clock(this.clock)
+			.selectorProvider(new TestSelectors() {
+
+				@Override
+				public AbstractSelector openSelector() throws IOException {
+					opened.incrementAndGet();
+					return faulty.openSelector();
+				}
+
+			})
+			.build();
+		try {
+			HandleSet led = pool.handleSets().get(0);
+			pool.start();
+			Engine.eventually().until(() -> pool.living().size() == 1);
+			Thread leader = pool.living().get(0).thread();
+			Engine.awaitSelecting(leader);
+			assertThat(opened).hasValue(1);
+			failures.set(1);
+			led.wakeSelector();
+			Engine.eventually().until(() -> opened.get() == 2);
+			Engine.awaitSelecting(leader);
+			failures.set(2);
+			led.wakeSelector();
+			Engine.eventually().until(() -> this.clock.waits(leader) > 0);
+			assertThat(opened).hasValue(2);
+			this.clock.advance(INTERVAL);
+			Engine.eventually().until(() -> opened.get() == 3);
+			Engine.awaitSelecting(leader);
+		}
+		finally {
+			failures.set(0);
 			pool.close();
 		}
 	}
