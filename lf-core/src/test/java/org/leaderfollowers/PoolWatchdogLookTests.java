@@ -4,11 +4,8 @@ import java.time.Duration;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.stream.Stream;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -36,11 +33,7 @@ class PoolWatchdogLookTests {
 	 */
 	private final Queue<Kind> told = new ConcurrentLinkedQueue<>();
 
-	private final ReentrantLock first = new ReentrantLock();
-
-	private final ReentrantLock second = new ReentrantLock();
-
-	private final CyclicBarrier both = new CyclicBarrier(2);
+	private final Deadlock deadlock = new Deadlock();
 
 	private LeaderFollowersPool pool(int threads, Duration stuckAfter, Duration slowAfter) {
 		return this.engine.pool(builder(threads).clock(this.clock).stuckAfter(stuckAfter).slowHandlerAfter(slowAfter));
@@ -92,50 +85,23 @@ class PoolWatchdogLookTests {
 			.orElseThrow();
 	}
 
-	/** The messages "1" and "2" block each other. */
-	private TcpServer deadlocking(LeaderFollowersPool pool) {
-		return this.engine.lines(pool, (connection, message) -> {
-			String text = Engine.text(message);
-			ReentrantLock outer = text.equals("1") ? this.first : this.second;
-			ReentrantLock inner = text.equals("1") ? this.second : this.first;
-			outer.lockInterruptibly();
-			try {
-				this.both.await();
-				inner.lockInterruptibly();
-				inner.unlock();
-			}
-			finally {
-				outer.unlock();
-			}
-		});
+	/** Makes two of the threads block each other. */
+	private void beginDeadlock(LeaderFollowersPool pool) {
+		TcpServer server = this.engine.lines(pool, (connection, message) -> this.deadlock.enter(message));
+		this.engine.connect(server).send("1\n");
+		this.engine.connect(server).send("2\n");
+		this.deadlock.await();
 	}
 
-	/** Both are queued, and wait. A thread that is queued may still run for a moment. */
-	private void awaitDeadlock() {
-		Engine.eventually()
-			.until(() -> waiting().filter((thread) -> thread.getState() == Thread.State.WAITING).count() == 2);
-	}
-
-	private Stream<Thread> waiting() {
-		return Thread.getAllStackTraces()
-			.keySet()
-			.stream()
-			.filter((thread) -> this.first.hasQueuedThread(thread) || this.second.hasQueuedThread(thread));
-	}
-
-	/** Interrupts only threads that wait for the locks. */
 	@AfterEach
 	void resolve() {
-		waiting().forEach(Thread::interrupt);
+		this.deadlock.resolve();
 	}
 
 	@Test
 	void deadlockMustLastForTheTime() {
 		LeaderFollowersPool pool = pool(3, SECOND, Duration.ZERO);
-		TcpServer server = deadlocking(pool);
-		this.engine.connect(server).send("1\n");
-		this.engine.connect(server).send("2\n");
-		awaitDeadlock();
+		beginDeadlock(pool);
 		pool.watchdog.look();
 		this.clock.advance(SECOND.minusNanos(1));
 		pool.watchdog.look();
@@ -148,10 +114,7 @@ class PoolWatchdogLookTests {
 	@Test
 	void withoutATimeForLeadersNoDeadlockIsSought() {
 		LeaderFollowersPool pool = pool(3, Duration.ZERO, Duration.ZERO);
-		TcpServer server = deadlocking(pool);
-		this.engine.connect(server).send("1\n");
-		this.engine.connect(server).send("2\n");
-		awaitDeadlock();
+		beginDeadlock(pool);
 		for (int i = 0; i < 4; i++) {
 			pool.watchdog.look();
 			this.clock.advance(SECOND);
@@ -163,10 +126,7 @@ class PoolWatchdogLookTests {
 	@Test
 	void deadlockIsFoundAlthoughOtherHandlersAreBusy() {
 		LeaderFollowersPool pool = pool(3, SECOND, Duration.ZERO);
-		TcpServer server = deadlocking(pool);
-		this.engine.connect(server).send("1\n");
-		this.engine.connect(server).send("2\n");
-		awaitDeadlock();
+		beginDeadlock(pool);
 		Participant me = pool.threads.join(Thread.currentThread());
 		me.worksOn(new Pretended());
 		pool.watchdog.look();
@@ -180,10 +140,7 @@ class PoolWatchdogLookTests {
 	@Test
 	void slowHandlerThatIsDeadlockedIsToldAgain() {
 		LeaderFollowersPool pool = pool(3, SECOND.multipliedBy(10), SECOND);
-		TcpServer server = deadlocking(pool);
-		this.engine.connect(server).send("1\n");
-		this.engine.connect(server).send("2\n");
-		awaitDeadlock();
+		beginDeadlock(pool);
 		for (int i = 0; i < 12; i++) {
 			pool.watchdog.look();
 			this.clock.advance(SECOND);

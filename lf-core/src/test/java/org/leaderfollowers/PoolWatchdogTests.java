@@ -1,13 +1,11 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -33,11 +31,7 @@ class PoolWatchdogTests {
 
 	private final Queue<PoolAlarm> told = new ConcurrentLinkedQueue<>();
 
-	private final ReentrantLock first = new ReentrantLock();
-
-	private final ReentrantLock second = new ReentrantLock();
-
-	private final CyclicBarrier both = new CyclicBarrier(2);
+	private final Deadlock deadlock = new Deadlock();
 
 	private final PoolListener listener = new PoolListener() {
 
@@ -215,22 +209,6 @@ class PoolWatchdogTests {
 		assertThat(pool.snapshot().alarms()).isEmpty();
 	}
 
-	/** Two handlers that get different messages block each other. */
-	private void deadlock(ByteBuffer message) throws Exception {
-		boolean forwards = message.get(message.position()) == '1';
-		ReentrantLock outer = forwards ? this.first : this.second;
-		ReentrantLock inner = forwards ? this.second : this.first;
-		outer.lockInterruptibly();
-		try {
-			this.both.await();
-			inner.lockInterruptibly();
-			inner.unlock();
-		}
-		finally {
-			outer.unlock();
-		}
-	}
-
 	private static void interruptThoseWithAlarms(LeaderFollowersPool pool) {
 		List<String> names = pool.snapshot().alarms().stream().map(PoolAlarm::thread).toList();
 		pool.living()
@@ -243,7 +221,7 @@ class PoolWatchdogTests {
 	@Test
 	void handlersThatAreDeadlockedAreAlarming() {
 		LeaderFollowersPool pool = this.engine.pool(builder(3, 3).stuckAfter(SECOND));
-		TcpServer server = this.engine.lines(pool, (connection, message) -> deadlock(message));
+		TcpServer server = this.engine.lines(pool, (connection, message) -> this.deadlock.enter(message));
 		this.engine.connect(server).send("1\n");
 		this.engine.connect(server).send("2\n");
 		Engine.eventually().until(() -> pool.snapshot().alarms().size() == 2);
@@ -276,7 +254,7 @@ class PoolWatchdogTests {
 				Engine.pass(gate);
 			}
 			else {
-				deadlock(message);
+				this.deadlock.enter(message);
 			}
 		});
 		this.engine.connect(server).send("1\n");

@@ -466,10 +466,7 @@ class TlsTransportTests {
 		return this.client.speak();
 	}
 
-	@Test
-	void aPeerThatDoesNothingButUpdateItsKeysIsAFailure() throws IOException {
-		connect("TLSv1.3");
-		shakeHands();
+	private void requireAtMost32UpdatesInARow() throws IOException {
 		for (int i = 0; i < 32; i++) {
 			this.sockets.send(keyUpdate());
 			assertThat(read()).isEmpty();
@@ -480,18 +477,19 @@ class TlsTransportTests {
 	}
 
 	@Test
+	void aPeerThatDoesNothingButUpdateItsKeysIsAFailure() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		requireAtMost32UpdatesInARow();
+	}
+
+	@Test
 	void aPeerThatHasListenedOnceMustNotUpdateItsKeysForEver() throws IOException {
 		connect("TLSv1.3");
 		shakeHands();
 		this.transport.write(bytes("news"));
 		listenUntil(() -> this.client.heard().equals("news"));
-		for (int i = 0; i < 32; i++) {
-			this.sockets.send(keyUpdate());
-			assertThat(read()).isEmpty();
-		}
-		this.sockets.send(keyUpdate());
-		assertThatExceptionOfType(SSLException.class).isThrownBy(this::read)
-			.withMessageContaining("more than 32 records in a row");
+		requireAtMost32UpdatesInARow();
 	}
 
 	/** Listening gives no credit. */
