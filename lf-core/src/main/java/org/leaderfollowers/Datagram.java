@@ -140,6 +140,7 @@ final class Datagram extends EngineConnection {
 
 	@Override
 	public void fail(Throwable failure) {
+		StackReserve.require();
 		Objects.requireNonNull(failure, "'failure' must not be null");
 		if (isOpen()) {
 			handlerFailed(failure, null);

@@ -48,6 +48,7 @@ abstract class EngineOwedReply implements OwedReply {
 
 	@Override
 	public final void run(Runnable action) {
+		StackReserve.require();
 		Objects.requireNonNull(action, "'action' must not be null");
 		checkOpen();
 		answer(action);

@@ -483,6 +483,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 
 	@Override
 	public void close(Duration grace) {
+		StackReserve.require();
 		long nanos = Arguments.nanos(Arguments.notNegative("grace", grace));
 		if (nanos == 0 || this.context.isClient()) {
 			close();
@@ -515,8 +516,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	@Override
 	final void settled() {
 		// The owner pauses and then checks what is owed. A drain changes the state of the
-		// server, or marks the connection, and then requests looks. Nothing is therefore
-		// missed.
+		// server, or marks the connection, and then requests looks. Nothing is missed.
 		if (this.handle.isPaused() || isDraining()) {
 			this.handle.request(SelectableHandle.LOOK);
 			this.context.server().changed();
