@@ -9,13 +9,18 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Stream;
+
+import javax.net.ssl.SSLException;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
@@ -27,6 +32,7 @@ import org.leaderfollowers.internal.transport.Transport.Progress;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 /**
  * Tests how a connection is released after each round, so that it misses nothing. The
@@ -409,6 +415,35 @@ class ConnectionRoundTests {
 		assertThat(reason()).isEqualTo(CloseReason.MESSAGE_TIMEOUT);
 	}
 
+	@Test
+	void connectionGoesOnAfterAHandlerThatFailsWhenItIsToldOfAMessageThatIsTooLarge() throws IOException {
+		this.builder.skipOversizedMessages(true);
+		open();
+		this.onError = () -> {
+			throw new IllegalStateException("made for the test");
+		};
+		receive("x".repeat(200) + "\n2\n");
+		assertThat(this.seen).containsExactly("error", "2");
+		assertThat(reason()).isNull();
+	}
+
+	static Stream<Arguments> failuresToRead() {
+		return Stream.of(arguments(new MemoryBudget.ExhaustedException(), CloseReason.OVERLOADED),
+				arguments(new SSLException("made for the test"), CloseReason.MALFORMED),
+				arguments(new IOException("made for the test"), CloseReason.IO_ERROR));
+	}
+
+	@ParameterizedTest
+	@MethodSource("failuresToRead")
+	void connectionThatCannotBeReadCloses(IOException failure, CloseReason reason) throws IOException {
+		open();
+		this.transport.failsToRead = failure;
+		receive("1\n");
+		assertThat(this.seen.get(this.seen.size() - 1)).isEqualTo("close " + reason);
+		assertThat(this.connection.closing().cause()).isIn(null, failure);
+		assertThat(this.channel.isOpen()).isFalse();
+	}
+
 	/** The thread that handles the first message no longer owns the connection. */
 	@Test
 	void messageBehindOneInFlightMustBeCompleteInTime() throws IOException {
@@ -421,6 +456,25 @@ class ConnectionRoundTests {
 		this.clock.advance(TIMEOUT);
 		receive("");
 		assertThat(reason()).isEqualTo(CloseReason.MESSAGE_TIMEOUT);
+	}
+
+	/** Its timer would fire again and again until the reply is sent. */
+	@Test
+	void messageThatCannotBeCompletedAnyMoreHasNoDeadline() throws IOException {
+		this.builder.messageTimeout(TIMEOUT);
+		open();
+		OwedReply[] owed = new OwedReply[1];
+		this.onMessage = () -> owed[0] = this.connection.owe();
+		receive("1\n2");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+		this.transport.ends = true;
+		receive("");
+		assertThat(untilDeadline()).isGreaterThan(TIMEOUT);
+		assertThat(reason()).isNull();
+		owed[0].close();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "close PEER");
 	}
 
 	@Test
@@ -628,6 +682,32 @@ class ConnectionRoundTests {
 		this.transport.readNeeds = Progress.HAS_TASKS;
 		receive("");
 		assertThat(this.transport.readNeeds).isEqualTo(Progress.WANTS_READ);
+	}
+
+	@Test
+	void tasksOfTheTransportAreRunByTheThreadThatWaits() throws IOException {
+		open();
+		ask();
+		this.onMessage = () -> {
+			Participant between = participant(2);
+			this.transport.readNeeds = Progress.HAS_TASKS;
+			assertThat(this.connection.readBound(between)).isTrue();
+			this.connection.runTasks();
+			this.transport.receive("a:!\n");
+			assertThat(this.connection.readBound(between)).isFalse();
+			assertThat(this.connection.exchanges.pending()).isZero();
+		};
+		receive("1\n");
+		assertThat(this.seen).containsExactly("1");
+	}
+
+	@Test
+	void connectionWithoutMemoryForWhatFollowsClosesAfterTheHandlerThatWaits() throws IOException {
+		open();
+		exhaustMemory();
+		this.onMessage = () -> assertThat(this.connection.keepsInput(this.me)).isTrue();
+		receive("1\n2\n");
+		assertThat(this.seen).containsExactly("1", "close OVERLOADED");
 	}
 
 	@Test
@@ -1071,6 +1151,23 @@ class ConnectionRoundTests {
 		receive("\n2\n");
 		assertThat(this.seen).containsExactly("1", "close LOCAL");
 		assertThat(this.memory.used()).isZero();
+	}
+
+	/** A peer that continues to send must not keep the leader busy. */
+	@Test
+	void connectionThatDrainsIsNotReadWhileItOwesItsLastReply() throws IOException {
+		open();
+		receive("1");
+		drain();
+		OwedReply[] owed = new OwedReply[1];
+		this.onMessage = () -> owed[0] = this.connection.owe();
+		receive("\n2\n");
+		assertThat(this.seen).containsExactly("1");
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		owed[0].close();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "close LOCAL");
 	}
 
 	@Test

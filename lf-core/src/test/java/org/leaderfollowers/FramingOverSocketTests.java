@@ -426,6 +426,44 @@ class FramingOverSocketTests {
 		assertThat(this.engine.connect(server).send("\2ab\0\3cde").read(8)).isEqualTo("\2ab\0\3cde".getBytes());
 	}
 
+	/** The engine decodes and skips parts of messages as well. */
+	@Test
+	void aFramingThatMovesThePositionBehindPartsDoesNoHarm() {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 1)).framing(new Framing() {
+			@Override
+			public boolean decode(ByteBuffer input, Frame frame) {
+				int start = input.position();
+				while (input.hasRemaining()) {
+					if (input.get() == '.') {
+						int length = input.position() - start;
+						return frame.complete(0, length - 1, length);
+					}
+				}
+				int scanned = input.position() - start;
+				return (scanned > frame.maxMessageSize()) ? frame.tooLarge(0, scanned, Frame.UNKNOWN)
+						: frame.incomplete(0);
+			}
+
+			@Override
+			public void encode(ByteBuffer payload, ByteBuffer output) {
+				output.put(payload).put((byte) '.');
+			}
+
+			@Override
+			public int maxFrameLength(int payloadLength) {
+				return payloadLength + 1;
+			}
+		}).maxMessageSize(10).skipOversizedMessages(true).handler(ECHO));
+		Peer peer = this.engine.connect(server);
+		String all = "ab." + "x".repeat(50) + ".cd.";
+		for (int at = 0; at < all.length(); at++) {
+			peer.send(all.substring(at, at + 1));
+			int received = at + 1;
+			Engine.eventually().until(() -> server.snapshot().receivedBytes() == received);
+		}
+		assertThat(peer.read(6)).isEqualTo("ab.cd.".getBytes());
+	}
+
 	@ParameterizedTest
 	@ValueSource(ints = { 10, 40_000, 150_000 })
 	void aFramingMayRemoveEscapesInPlace(int length) {

@@ -525,6 +525,16 @@ class HandleSetUpdateTests {
 		assertThat(this.handler.abandoned).isOne();
 	}
 
+	@Test
+	void handleThatMovesBetweenTwoSetsThatAreClosedIsAbandoned() {
+		HandleSet former = this.handle.handleSet();
+		former.close();
+		int before = this.handler.abandoned;
+		this.handle.requestThere(SelectableHandle.REGISTER, former);
+		assertThat(this.handler.abandoned).isEqualTo(before + 1);
+		assertThat(this.handler.aborted).isZero();
+	}
+
 	/** A clock that lacks memory once. */
 	private static final class ScarceClock extends TestClock {
 

@@ -471,6 +471,19 @@ class HandlerFaultTests {
 		assertThat(late).hasValue(3);
 	}
 
+	@Test
+	void aFailureOfOnCloseIsLogged() {
+		TcpServer server = this.engine.lines(this.engine.pool(1, 2), new Recorder() {
+			@Override
+			void close(Connection connection, CloseReason reason) {
+				throw new IllegalStateException("made for the test");
+			}
+		});
+		this.engine.connect(server).close();
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log()).anyMatch((line) -> line.contains("made for the test")));
+	}
+
 	/** The message of such an exception quotes the client. */
 	@Test
 	void aClientCannotForgeLinesOfTheLog() {

@@ -39,6 +39,9 @@ final class ScriptedTransport extends Transport {
 	/** Thrown by each read. */
 	@Nullable Error readFailure;
 
+	/** Thrown by each read as well. */
+	@Nullable IOException failsToRead;
+
 	/** Whether it keeps input that no event will report. */
 	boolean keepsInput;
 
@@ -78,9 +81,12 @@ final class ScriptedTransport extends Transport {
 	}
 
 	@Override
-	public int read(ByteBuffer destination) {
+	public int read(ByteBuffer destination) throws IOException {
 		if (this.readFailure != null) {
 			throw this.readFailure;
+		}
+		if (this.failsToRead != null) {
+			throw this.failsToRead;
 		}
 		this.parts += this.part;
 		this.part = 0;

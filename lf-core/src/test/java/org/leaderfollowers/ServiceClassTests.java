@@ -317,6 +317,36 @@ class ServiceClassTests {
 		awaitBufferedBytes(this.other, 0);
 	}
 
+	/** It is complete: only the pool keeps it waiting. */
+	@Test
+	void aMessageIsNotLateWhileItWaitsForAThreadOfThePoolThatItHasChosen() {
+		TestClock clock = new TestClock();
+		this.own = this.engine.pool(LeaderFollowersPool.builder().threads(1, 2).clock(clock));
+		this.other = this.engine.pool(LeaderFollowersPool.builder().threads(1, 1).clock(clock));
+		CountDownLatch busy = new CountDownLatch(1);
+		CountDownLatch free = this.engine.gate();
+		TcpServer server = this.engine.start(builder(new Recorder() {
+			@Override
+			void message(Connection connection, ByteBuffer message) throws Exception {
+				if (Engine.text(message).equals("other holds the thread")) {
+					busy.countDown();
+					Engine.pass(free);
+				}
+				connection.send(message);
+			}
+		}, this.byMessage).messageTimeout(Duration.ofSeconds(5)));
+		Peer first = this.engine.connect(server).send("other holds the thread\n");
+		Engine.pass(busy);
+		Peer second = this.engine.connect(server).send("other waits\n");
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(server.connections().map(ConnectionSnapshot::pool))
+				.containsExactly(this.other.name(), this.other.name()));
+		clock.advance(Duration.ofSeconds(6));
+		free.countDown();
+		assertThat(first.readLine()).isEqualTo("other holds the thread");
+		assertThat(second.readLine()).isEqualTo("other waits");
+	}
+
 	@Test
 	void aPoolWithoutMemoryTakesNoConnectionThatNeedsSome() {
 		this.other = this.engine.pool(LeaderFollowersPool.builder().threads(1, 2).maxBufferedBytes(BUDGET));

@@ -1,0 +1,149 @@
+package org.leaderfollowers;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/**
+ * Tests how a listening socket is accepted from, paused, and closed. The pool has no
+ * threads: the test is the leader of its handle set and the owner of the socket.
+ */
+class AcceptorTests {
+
+	private final LeaderFollowersPool pool = LeaderFollowersPool.builder().name("test").threads(1, 1).build();
+
+	private final TcpServer server = TcpServer.builder(this.pool)
+		.framing(Framing.line())
+		.handler(Connection::send)
+		.build();
+
+	private ServerSocketChannel channel;
+
+	private Acceptor acceptor;
+
+	private HandleSet set;
+
+	@BeforeEach
+	void open() throws IOException {
+		this.channel = ServerSocketChannel.open().bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+		this.channel.configureBlocking(false);
+		this.acceptor = new Acceptor(this.server.life.state(), this.channel, 1,
+				(socket, handler) -> this.pool.handleSets()
+					.newHandle(socket, handler, SelectionKey.OP_ACCEPT, new HandlerProfile()),
+				new Admission(this.server.life.context(), TcpOptions.of(TcpServer.builder(this.pool), Framing.line())));
+		this.set = this.acceptor.handle.handleSet();
+		this.server.life.state().started();
+		this.acceptor.open();
+		this.set.applyUpdates();
+		assertThat(this.acceptor.handle.isArmed()).isTrue();
+	}
+
+	@AfterEach
+	void close() throws IOException {
+		this.channel.close();
+		this.pool.close();
+	}
+
+	private void own() {
+		assertThat(this.acceptor.handle.claimForLook()).isEqualTo(Claim.CLAIMED);
+	}
+
+	/** The reason to look again may come between the last check and the pause. */
+	@Test
+	void looksAgainIfItPausesAlthoughItCanAccept() {
+		own();
+		assertThat(this.acceptor.pause()).isTrue();
+		assertThat(this.acceptor.handle.isPaused()).isTrue();
+		this.set.applyUpdates();
+		assertThat(this.acceptor.handle.isArmed()).isTrue();
+	}
+
+	@Test
+	void pausesAfterAFailureOfItsOwner() {
+		own();
+		assertThat(this.acceptor.failed(null, new IllegalStateException("made for the test"))).isFalse();
+		assertThat(this.acceptor.isBackingOff()).isTrue();
+		assertThat(this.acceptor.handle.isPaused()).isTrue();
+		this.set.applyUpdates();
+		assertThat(this.acceptor.handle.timerDeadline).isEqualTo(this.acceptor.backoff.retryNanos());
+	}
+
+	@Test
+	void saysThatItsSocketHasFailed() throws IOException {
+		own();
+		this.channel.close();
+		assertThat(this.acceptor.failed(null, new IllegalStateException("made for the test"))).isFalse();
+		assertThat(this.acceptor.handle.isMarkedClosed()).isTrue();
+		assertThat(this.acceptor.backoff.isBackingOff()).isFalse();
+		assertThat(this.server.life.state().listeningFailure()).contains("made for the test");
+	}
+
+	/** Nothing would be tried then, so the leader would look again and again. */
+	@Test
+	void waitsForNoTimeThatIsOverWhileItsServerIsPaused() {
+		own();
+		this.acceptor.failed(null, new IllegalStateException("made for the test"));
+		this.server.pause();
+		Engine.elapse(Duration.ofNanos(this.acceptor.backoff.retryNanos() - System.nanoTime()));
+		own();
+		this.acceptor.workAlone();
+		assertThat(this.acceptor.deadline(System.nanoTime())).isEqualTo(EngineEventHandler.NO_DEADLINE);
+	}
+
+	/** Descriptors of closed sockets are freed only by their selector. */
+	@Test
+	void freesTheDescriptorsThatItsSelectorHolds() throws IOException {
+		own();
+		this.acceptor.failed(null, new IllegalStateException("made for the test"));
+		Selector selector = this.acceptor.handle.key.selector();
+		try (SocketChannel closed = SocketChannel.open()) {
+			closed.configureBlocking(false);
+			closed.register(selector, 0);
+		}
+		assertThat(selector.keys()).hasSize(2);
+		this.acceptor.lookAtOnce();
+		assertThat(selector.keys()).hasSize(1);
+	}
+
+	@Test
+	void isClosedWhenItsDescriptorIsFree() {
+		Selector selector = this.acceptor.handle.key.selector();
+		own();
+		this.acceptor.handle.closeByOwner();
+		assertThat(selector.keys()).hasSize(1);
+		this.acceptor.gone();
+		assertThat(selector.keys()).isEmpty();
+		assertThat(this.acceptor.isClosed()).isTrue();
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void closesItsSocketAtOnceAndSaysSo(boolean isAbandoned) {
+		if (isAbandoned) {
+			this.acceptor.abandon();
+		}
+		else {
+			this.acceptor.closeByForce();
+		}
+		assertThat(this.channel.isOpen()).isFalse();
+		this.set.applyUpdates();
+		this.set.applyUpdates();
+		assertThat(this.acceptor.isClosed()).isTrue();
+	}
+
+}
