@@ -89,9 +89,11 @@ class BoundSocketTests {
 		for (int lost = 1; lost <= 2; lost++) {
 			acceptor.prepare(null);
 			assertThat(acceptor.lostSockets()).isEqualTo(lost);
+			assertThat(acceptor.isBackingOff()).isTrue();
 		}
 		assertThat(this.engine.log()).noneMatch((line) -> line.contains("lost"));
 		acceptor.prepare(null);
+		assertThat(acceptor.isBackingOff()).isFalse();
 		acceptor.prepare(null);
 		assertThat(this.engine.log()).filteredOn((line) -> line.contains("has lost up to 2 sockets")).hasSize(1);
 	}

@@ -972,6 +972,31 @@ class TcpClientTests {
 		assertThat(get(connected)).isEqualTo("true");
 	}
 
+	/** The one that it was notified of. */
+	@Test
+	void aCallerWhoseRequestCannotBeSentLeavesItsPlaceToTheNextOne() throws Exception {
+		TcpClient client = start(builder(Correlation.byKey((request) -> {
+			String text = Engine.text(request);
+			if (text.startsWith("bad")) {
+				throw new IllegalStateException("made for the test");
+			}
+			return text.substring(0, text.indexOf(':'));
+		})).maxInFlight(1).requestTimeout(LONG.multipliedBy(4)));
+		Session session = this.peer.accept();
+		Future<String> one = call(client, "a:?");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		Future<String> bad = call(client, "bad");
+		Engine.eventually().until(() -> client.snapshot().waiting() == 1);
+		Future<String> two = call(client, "b:?");
+		Engine.eventually().until(() -> client.snapshot().waiting() == 2);
+		session.send("a:!\n");
+		assertThat(get(one)).isEqualTo("a:!");
+		assertThat(failureOf(bad)).hasMessageContaining("made for the test");
+		assertThat(session.readLine()).isEqualTo("b:?");
+		session.send("b:!\n");
+		assertThat(get(two)).isEqualTo("b:!");
+	}
+
 	@Test
 	void callersDoNotWaitForLongerThanThePlaceTimeout() throws Exception {
 		TcpClient client = start(builder(BY_KEY).maxInFlight(1).placeTimeout(Duration.ofMillis(30)));
