@@ -74,7 +74,6 @@ public abstract sealed class Correlation {
 		Arguments.inRange("length", length, 1, Long.BYTES);
 		long largest = (length == Long.BYTES) ? Long.MAX_VALUE : (1L << (Byte.SIZE * length)) - 1;
 		Stamp stamp = (request, number) -> {
-			checkField(request, offset, length);
 			for (int i = 0; i < length; i++) {
 				request.put(request.position() + offset + i, (byte) (number >>> (Byte.SIZE * (length - 1 - i))));
 			}

@@ -45,6 +45,16 @@ class ClientTlsTests {
 	}
 
 	@Test
+	void aClientUsesItsNewTlsForTheConnectionsThatFollow() {
+		try (TcpClient client = start(ClientTls.of(Certificates.trusting(Certificates.of(Certificates.OTHER_CA))),
+				Certificates.SERVER)) {
+			Engine.eventually().until(() -> client.snapshot().failedConnects() > 0);
+			client.tls(ClientTls.of(Certificates.client()));
+			assertThat(Engine.text(client.exchange(Engine.bytes("x")))).isEqualTo("x");
+		}
+	}
+
+	@Test
 	void theEngineUsesTheProtocolsAndCipherSuitesThatWereNamed() {
 		ClientTls tls = ClientTls.of(Certificates.client()).protocols("TLSv1.2").cipherSuites(SUITE);
 		for (ClientTls copy : new ClientTls[] { tls, tls.verifyHostname(false) }) {

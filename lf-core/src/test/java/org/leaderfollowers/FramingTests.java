@@ -508,4 +508,15 @@ class FramingTests {
 		assertThat(encode(framing, "ab".getBytes())).isEqualTo("ab|".getBytes());
 	}
 
+	/** A framing of the application would make the connection never advance. */
+	@ParameterizedTest
+	@CsvSource({ "0, 0, -1", "0, 11, -1", "0, -1, 20", "-1, 5, 20", "11, 5, 20", "0, 5, -3" })
+	void reportOfAMessageThatIsTooLargeMustMakeSense(int payloadOffset, int scanned, long frameLength) {
+		Framing.Frame frame = new Framing.Frame(MAX);
+		assertThat(frame.tooLarge(0, 10, Framing.Frame.UNKNOWN)).isFalse();
+		frame.check(false, 10);
+		assertThat(frame.tooLarge(payloadOffset, scanned, frameLength)).isFalse();
+		assertThatIllegalStateException().isThrownBy(() -> frame.check(false, 10)).withMessageContaining("too large");
+	}
+
 }

@@ -18,6 +18,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLPeerUnverifiedException;
 import javax.net.ssl.SSLSession;
@@ -57,6 +58,19 @@ class TlsTests {
 
 	private TcpServer.Builder builder(ServerTls tls) {
 		return TcpServer.builder(this.engine.pool(2, 4)).framing(Framing.line()).handler(this.recorder).tls(tls);
+	}
+
+	@Test
+	void anEngineUsesTheProtocolsAndCipherSuitesThatWereNamed() {
+		String suite = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
+		for (ServerTls tls : List.of(tls().protocols("TLSv1.2").cipherSuites(suite),
+				tls().cipherSuites(suite).protocols("TLSv1.2"),
+				tls().protocols("TLSv1.2").cipherSuites(suite).clientAuth(ClientAuth.NEED))) {
+			SSLEngine created = tls.newEngine();
+			assertThat(created.getUseClientMode()).isFalse();
+			assertThat(created.getEnabledProtocols()).containsExactly("TLSv1.2");
+			assertThat(created.getEnabledCipherSuites()).containsExactly(suite);
+		}
 	}
 
 	private TcpServer start(ServerTls tls) {

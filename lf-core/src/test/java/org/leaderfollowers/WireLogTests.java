@@ -18,6 +18,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.WireLog.Options;
 import org.leaderfollowers.internal.transport.Certificates;
 import org.slf4j.LoggerFactory;
@@ -102,6 +104,21 @@ class WireLogTests {
 			.filter((line) -> line.startsWith("INFO Connection "))
 			.map((line) -> line.replaceFirst(" after [0-9]+\\.[0-9]{6} s ", " "))
 			.toList();
+	}
+
+	/** Otherwise its thread and its file would remain. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void endsWithItsServer(boolean hasGrace) {
+		TcpServer server = this.engine.lines(this.engine.pool(1, 2), Connection::send);
+		server.wireLog().start(PAYLOAD);
+		if (hasGrace) {
+			server.close(Duration.ZERO);
+		}
+		else {
+			server.close();
+		}
+		assertThat(server.wireLog().snapshot()).isNull();
 	}
 
 	@Test
