@@ -349,6 +349,28 @@ class ConnectionRoundTests {
 		assertThat(this.connection.handle.timerDeadline - this.clock.nanoTime()).isEqualTo(TIMEOUT.toNanos());
 	}
 
+	@ParameterizedTest
+	@EnumSource(names = { "READ", "WRITE" })
+	void periodOfSilenceBeginsWhenItsLengthIsSet(EventType type) throws IOException {
+		open();
+		this.connection.idleAfter(type, TIMEOUT.multipliedBy(2));
+		this.clock.advance(TIMEOUT);
+		this.connection.idleAfter(type, TIMEOUT);
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
+	/** Neither reading nor sending was possible. */
+	@ParameterizedTest
+	@EnumSource(names = { "READ", "WRITE" })
+	void periodInWhichNothingWasPossibleIsNoSilenceAndBeginsAgain(EventType type) throws IOException {
+		open();
+		this.connection.idleAfter(type, TIMEOUT);
+		this.clock.advance(TIMEOUT);
+		boolean reads = type != EventType.READ;
+		assertThat(this.connection.watch().isSilent(this.clock.nanoTime(), reads, reads)).isFalse();
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
 	@Test
 	void periodOfSilenceBeginsWithEachMessageAndWhenThePeerHasTakenIt() throws IOException {
 		open();
@@ -1633,6 +1655,29 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("1", "close LOCAL");
 	}
 
+	/** It was received before the drain. A peer that sends more must not be read. */
+	@Test
+	void connectionIsNotReadWhileItOwesTheReplyToWhatItHasReceivedBeforeTheDrain() throws IOException {
+		open();
+		this.connection.drains = true;
+		this.transport.readNeeds = Progress.WANTS_WRITE;
+		receive("1\n");
+		this.transport.readNeeds = Progress.WANTS_READ;
+		OwedReply[] owed = new OwedReply[1];
+		this.onMessage = () -> owed[0] = this.connection.owe();
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1");
+		receive("2\n");
+		assertThat(this.transport.input.remaining()).isEqualTo(2);
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		owed[0].close();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "close LOCAL");
+	}
+
 	@Test
 	void suspensionOfAMessageEndsOnce() throws IOException {
 		this.builder.maxInFlightPerConnection(4);
@@ -1879,6 +1924,47 @@ class ConnectionRoundTests {
 		receive("1\n");
 		interrupts.add(Thread.interrupted());
 		assertThat(interrupts).hasSize(fails ? 2 : 1).containsOnly(false);
+	}
+
+	@Test
+	void interruptEndsBeforeTheHandlerIsToldOfItsFailure() throws IOException {
+		open();
+		List<Boolean> interrupts = new ArrayList<>();
+		this.onMessage = () -> {
+			Thread.currentThread().interrupt();
+			throw new IllegalStateException("made for the test");
+		};
+		this.onError = () -> interrupts.add(Thread.currentThread().isInterrupted());
+		receive("1\n");
+		interrupts.add(Thread.interrupted());
+		assertThat(interrupts).containsExactly(false, false);
+	}
+
+	/** A part of a record may contain a message. */
+	@Test
+	void partOfARecordBehindAMessageInFlightMustBeCompleteInTime() throws IOException {
+		this.builder.messageTimeout(TIMEOUT).maxInFlightPerConnection(4);
+		open();
+		this.transport.holdsPart = true;
+		begin("1\n");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+		finish(this.me);
+		assertThat(this.seen).containsExactly("1");
+	}
+
+	@Test
+	void lastMessageOfAWindowEndsTheInput() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		receive("1");
+		drain();
+		assertThat(reason()).isNull();
+		receive("\n2\n");
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen).containsExactly("1", "close LOCAL");
+		assertThat(this.memory.used()).isZero();
 	}
 
 	@Test

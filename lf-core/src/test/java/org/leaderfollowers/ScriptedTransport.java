@@ -42,6 +42,9 @@ final class ScriptedTransport extends Transport {
 	/** Thrown by each read as well. */
 	@Nullable IOException failsToRead;
 
+	/** Whether it holds the beginning of a record. */
+	boolean holdsPart;
+
 	/** Whether it keeps input that no event will report. */
 	boolean keepsInput;
 
@@ -97,6 +100,11 @@ final class ScriptedTransport extends Transport {
 		destination.put(this.input.slice().limit(count));
 		this.input.position(this.input.position() + count);
 		return (count == 0 && this.ends) ? -1 : count;
+	}
+
+	@Override
+	public boolean holdsPart() {
+		return this.holdsPart;
 	}
 
 	@Override
