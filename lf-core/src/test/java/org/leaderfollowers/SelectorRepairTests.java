@@ -7,7 +7,9 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.spi.AbstractSelector;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.List;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -255,6 +257,48 @@ class SelectorRepairTests {
 		}
 		finally {
 			failures.set(0);
+			pool.close();
+		}
+	}
+
+	/** Nobody ends its waits, so it would occupy a processor. */
+	@Test
+	void leaderReplacesASelectorThatDoesNotWait() {
+		// The selector asks twice for each wait.
+		int most = 2 * 513;
+		AtomicInteger asked = new AtomicInteger();
+		AtomicInteger askedBefore = new AtomicInteger();
+		List<HandleSet> led = new ArrayList<>();
+		FaultySelectors faulty = new FaultySelectors(() -> {
+			if (asked.getAndIncrement() < 2 * most) {
+				this.clock.advance(Duration.ofMillis(1));
+				led.get(0).wakeSelector();
+			}
+		}, () -> {
+		});
+		LeaderFollowersPool pool = LeaderFollowersPool.builder()
+			.threads(1, 1)
+			.handleSets(1)
+			.clock(this.clock)
+			.selectorProvider(new TestSelectors() {
+
+				@Override
+				public AbstractSelector openSelector() throws IOException {
+					askedBefore.set(asked.get());
+					return faulty.openSelector();
+				}
+
+			})
+			.build();
+		try {
+			pool.handleSets().forEach(led::add);
+			pool.start();
+			Engine.eventually().until(() -> askedBefore.get() != 0);
+			assertThat(askedBefore.get()).isBetween(most, most + 10);
+			this.clock.advance(INTERVAL);
+			Engine.awaitSelecting(pool.living().get(0).thread());
+		}
+		finally {
 			pool.close();
 		}
 	}
