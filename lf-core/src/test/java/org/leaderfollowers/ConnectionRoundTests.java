@@ -745,6 +745,28 @@ class ConnectionRoundTests {
 		assertThat(this.memory.used()).isZero();
 	}
 
+	/** Nobody needs a thread for it, because it runs no code of the application. */
+	@Test
+	void waitingThreadPassesARelayedReplyOnAtOnce() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = this.connection.relay(Engine.bytes("a:?"), Duration.ofHours(1));
+		receiveElsewhere("1\na:!\n");
+		assertThat(reply).isCompleted();
+		receive("");
+		assertThat(this.seen).containsExactly("1");
+	}
+
+	/** The caller may cancel the future before it is known where the request was sent. */
+	@Test
+	void requestThatWasCancelledBeforeItWasSentIsGivenUp() throws IOException {
+		open();
+		Reply reply = new Reply(Long.MAX_VALUE, false);
+		reply.cancel(true);
+		assertThat(reply.exchange.state()).isEqualTo(Exchange.State.PENDING);
+		reply.begin(this.connection.exchanges);
+		assertThat(reply.exchange.state()).isEqualTo(Exchange.State.CANCELLED);
+	}
+
 	/** Otherwise they would keep the thread that completes the futures. */
 	@ParameterizedTest
 	@EnumSource(names = { "IO_ERROR", "PEER" })

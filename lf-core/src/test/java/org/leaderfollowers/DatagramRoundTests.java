@@ -495,6 +495,15 @@ class DatagramRoundTests {
 		assertThat(this.receiver.isClosed()).isTrue();
 	}
 
+	@Test
+	void socketThatNoThreadOwnsIsClosedByForce() throws IOException {
+		open();
+		this.receiver.closeByForce();
+		assertThat(this.receiver.isOpen()).isFalse();
+		assertThat(this.receiver.handle.isMarkedClosed()).isTrue();
+		assertThat(this.receiver.isClosed()).isTrue();
+	}
+
 	// Suspensions
 
 	@ParameterizedTest

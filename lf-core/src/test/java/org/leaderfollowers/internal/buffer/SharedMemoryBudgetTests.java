@@ -1,5 +1,8 @@
 package org.leaderfollowers.internal.buffer;
 
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -69,6 +72,21 @@ class SharedMemoryBudgetTests {
 		// No virtual machine has arrays of this length.
 		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> large.allocate(Integer.MAX_VALUE));
 		assertThat(large.used()).isZero();
+	}
+
+	@Test
+	void memoryThatCannotBeAddedIsReleased() {
+		MemoryBudget budget = new MemoryBudget(100);
+		ArrayDeque<ByteBuffer> buffers = new ArrayDeque<>() {
+
+			@Override
+			public void addLast(ByteBuffer buffer) {
+				throw new OutOfMemoryError("made for the test");
+			}
+
+		};
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> budget.allocateLast(10, buffers));
+		assertThat(budget.used()).isZero();
 	}
 
 }
