@@ -156,6 +156,29 @@ class HandleSetUpdateTests {
 		return timer;
 	}
 
+	/** Its time may come long after the connection has ended. */
+	@Test
+	void timersKeepNoHandleThatIsClosed() {
+		WeakReference<SelectableHandle> closed = new WeakReference<>(closed());
+		Engine.eventually().until(() -> {
+			System.gc();
+			return closed.refersTo(null);
+		});
+	}
+
+	private SelectableHandle closed() {
+		this.handler.deadline = in(Duration.ofHours(1));
+		SelectableHandle timer = this.sets.newTimer(this.handler);
+		timer.giveBack();
+		timer.request(SelectableHandle.TIMER);
+		timer.handleSet().applyUpdates();
+		assertThat(timer.timerDeadline).isEqualTo(this.handler.deadline);
+		assertThat(timer.claimForLook()).isEqualTo(Claim.CLAIMED);
+		timer.closeByOwner();
+		timer.handleSet().applyUpdates();
+		return timer;
+	}
+
 	@Test
 	void timerThatHasExpiredIsNotScheduledAnyMore() {
 		this.handler.deadline = in(Duration.ofSeconds(1));
