@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.ref.Reference;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -246,6 +247,14 @@ public final class Engine implements BeforeEachCallback, AfterEachCallback {
 		catch (IOException ex) {
 			throw new UncheckedIOException(ex);
 		}
+	}
+
+	/** Waits until nothing keeps an object any more. */
+	public static void awaitCollected(Reference<?> reference) {
+		eventually().until(() -> {
+			System.gc();
+			return reference.refersTo(null);
+		});
 	}
 
 	static long usedHeap() {

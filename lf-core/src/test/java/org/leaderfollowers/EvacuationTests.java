@@ -462,10 +462,7 @@ class EvacuationTests {
 	@Test
 	void theTimerOfAnEvacuationThatADrainHasEndedKeepsNothing() {
 		WeakReference<MessageHandler> handler = drainedInAnEvacuation();
-		Engine.eventually().until(() -> {
-			System.gc();
-			return handler.refersTo(null);
-		});
+		Engine.awaitCollected(handler);
 	}
 
 	private WeakReference<MessageHandler> drainedInAnEvacuation() {

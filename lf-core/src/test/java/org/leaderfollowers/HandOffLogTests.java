@@ -302,10 +302,7 @@ class HandOffLogTests {
 		peer.close();
 		Engine.eventually().until(() -> server.snapshot().openConnections() == 0);
 		assertThat(pool.handOffs()).anyMatch((handOff) -> "Connection 1 of server 'orders'".equals(handOff.handle()));
-		Engine.eventually().until(() -> {
-			System.gc();
-			return attached.get().get() == null;
-		});
+		Engine.awaitCollected(attached.get());
 	}
 
 	private static final class Closer implements EventHandler {

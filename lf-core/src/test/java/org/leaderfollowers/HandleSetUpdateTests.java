@@ -142,10 +142,7 @@ class HandleSetUpdateTests {
 		first.await(this.clock.nanoTime(), null, false);
 		WeakReference<SelectableHandle> taken = new WeakReference<>(taken(first));
 		first.await(this.clock.nanoTime(), null, false);
-		Engine.eventually().until(() -> {
-			System.gc();
-			return taken.refersTo(null);
-		});
+		Engine.awaitCollected(taken);
 	}
 
 	private SelectableHandle taken(HandleSet first) {
@@ -160,10 +157,7 @@ class HandleSetUpdateTests {
 	@Test
 	void timersKeepNoHandleThatIsClosed() {
 		WeakReference<SelectableHandle> closed = new WeakReference<>(closed());
-		Engine.eventually().until(() -> {
-			System.gc();
-			return closed.refersTo(null);
-		});
+		Engine.awaitCollected(closed);
 	}
 
 	private SelectableHandle closed() {

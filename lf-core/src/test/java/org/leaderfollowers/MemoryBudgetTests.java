@@ -1,7 +1,6 @@
 package org.leaderfollowers;
 
 import java.io.UncheckedIOException;
-import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -207,34 +206,6 @@ class MemoryBudgetTests {
 		assertThat(own.memory().usedTogether()).isZero();
 		assertThat(own.memory().allocate(BUDGET)).isNotNull();
 		one.memory().release(BUDGET);
-	}
-
-	/** A pool may outlive many servers. */
-	@Test
-	void aServerThatIsClosedIsGarbageAlthoughItsPoolsRun() {
-		WeakReference<MessageHandler> handler = closed(this.engine.pool(1, 1), this.engine.pool(1, 1));
-		Engine.eventually().until(() -> {
-			System.gc();
-			return handler.refersTo(null);
-		});
-	}
-
-	private WeakReference<MessageHandler> closed(LeaderFollowersPool pool, LeaderFollowersPool other) {
-		MessageHandler handler = new MessageHandler() {
-
-			@Override
-			public void onMessage(Connection connection, ByteBuffer message) {
-				connection.send(message);
-			}
-
-		};
-		TcpServer server = this.engine.start(TcpServer.builder(pool)
-			.framing(Framing.line())
-			.handler(handler)
-			.serviceClass((connection, first) -> other.name(), other));
-		assertThat(this.engine.connect(server).send("hello\n").readLine()).isEqualTo("hello");
-		assertThat(server.close(Engine.DEADLINE)).isTrue();
-		return new WeakReference<>(handler);
 	}
 
 	@Test

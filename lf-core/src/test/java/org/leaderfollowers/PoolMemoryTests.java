@@ -2,7 +2,6 @@ package org.leaderfollowers;
 
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -39,10 +38,7 @@ class PoolMemoryTests {
 	}
 
 	private void awaitCollected(WeakReference<?> handler) {
-		Engine.eventually().until(() -> {
-			System.gc();
-			return handler.refersTo(null);
-		});
+		Engine.awaitCollected(handler);
 		assertThat(this.pool.snapshot().state()).isEqualTo(PoolSnapshot.State.RUNNING);
 	}
 
@@ -55,15 +51,13 @@ class PoolMemoryTests {
 		Echo handler = new Echo();
 		TcpServer server = TcpServer.builder(this.pool)
 			.framing(Framing.line())
-			.port(0)
 			.handler(handler)
+			.port(0)
 			.serviceClass((connection, message) -> this.other.name(), this.other)
 			.build();
 		server.start();
-		Peer peer = this.engine.connect(server).send("x\n");
-		assertThat(peer.readLine()).isEqualTo("x");
-		peer.close();
-		server.close();
+		assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
+		assertThat(server.close(Engine.DEADLINE)).isTrue();
 		return new WeakReference<>(handler);
 	}
 
@@ -80,7 +74,7 @@ class PoolMemoryTests {
 		try (DatagramPeer peer = new DatagramPeer(server)) {
 			assertThat(peer.ask("x")).isEqualTo("x");
 		}
-		server.close(Duration.ofSeconds(10));
+		assertThat(server.close(Engine.DEADLINE)).isTrue();
 		return new WeakReference<>(handler);
 	}
 

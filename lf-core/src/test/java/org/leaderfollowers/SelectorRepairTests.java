@@ -211,6 +211,27 @@ class SelectorRepairTests {
 		}
 	}
 
+	/**
+	 * Creates a pool with one handle set.
+	 * @param whenOpened called before a selector is opened
+	 */
+	private LeaderFollowersPool pool(FaultySelectors faulty, Runnable whenOpened) {
+		return LeaderFollowersPool.builder()
+			.threads(1, 1)
+			.handleSets(1)
+			.clock(this.clock)
+			.selectorProvider(new TestSelectors() {
+
+				@Override
+				public AbstractSelector openSelector() throws IOException {
+					whenOpened.run();
+					return faulty.openSelector();
+				}
+
+			})
+			.build();
+	}
+
 	/** The leader pauses until it may replace the selector again. */
 	@Test
 	void leaderReplacesASelectorThatFails() {
@@ -222,20 +243,7 @@ class SelectorRepairTests {
 		}, () -> {
 		});
 		AtomicInteger opened = new AtomicInteger();
-		LeaderFollowersPool pool = LeaderFollowersPool.builder()
-			.threads(1, 1)
-			.handleSets(1)
-			.clock(this.clock)
-			.selectorProvider(new TestSelectors() {
-
-				@Override
-				public AbstractSelector openSelector() throws IOException {
-					opened.incrementAndGet();
-					return faulty.openSelector();
-				}
-
-			})
-			.build();
+		LeaderFollowersPool pool = pool(faulty, () -> opened.incrementAndGet());
 		try {
 			HandleSet led = pool.handleSets().get(0);
 			pool.start();
@@ -276,20 +284,7 @@ class SelectorRepairTests {
 			}
 		}, () -> {
 		});
-		LeaderFollowersPool pool = LeaderFollowersPool.builder()
-			.threads(1, 1)
-			.handleSets(1)
-			.clock(this.clock)
-			.selectorProvider(new TestSelectors() {
-
-				@Override
-				public AbstractSelector openSelector() throws IOException {
-					askedBefore.set(asked.get());
-					return faulty.openSelector();
-				}
-
-			})
-			.build();
+		LeaderFollowersPool pool = pool(faulty, () -> askedBefore.set(asked.get()));
 		try {
 			pool.handleSets().forEach(led::add);
 			pool.start();

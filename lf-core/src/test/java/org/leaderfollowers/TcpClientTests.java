@@ -873,10 +873,7 @@ class TcpClientTests {
 	void aClientThatWasClosedWhileItWasNotConnectedIsGarbage() {
 		this.peer.close();
 		WeakReference<MessageHandler> handler = closedUnconnected(this.engine.pool(1, 1));
-		Engine.eventually().until(() -> {
-			System.gc();
-			return handler.refersTo(null);
-		});
+		Engine.awaitCollected(handler);
 	}
 
 	private WeakReference<MessageHandler> closedUnconnected(LeaderFollowersPool pool) {

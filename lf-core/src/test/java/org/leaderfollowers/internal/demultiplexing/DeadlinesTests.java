@@ -171,10 +171,7 @@ class DeadlinesTests {
 	void closedHandlesAreNotKept() {
 		this.deadlines.schedule(new TestHandle(), 5);
 		WeakReference<TestHandle> closed = cancelled();
-		Engine.eventually().until(() -> {
-			System.gc();
-			return closed.get() == null;
-		});
+		Engine.awaitCollected(closed);
 	}
 
 	private WeakReference<TestHandle> cancelled() {
