@@ -197,6 +197,23 @@ class BoundLeaderTests {
 	}
 
 	@Test
+	void acceptsOneConnectionAfterTheOther() throws Exception {
+		TcpServer server = server(LONG);
+		Peer waiting = waiting(server);
+		List<Peer> others = new ArrayList<>();
+		for (int i = 2; i <= 4; i++) {
+			int count = i;
+			others.add(this.engine.connect(server).send("hello\n"));
+			Engine.eventually().until(() -> server.snapshot().acceptedConnections() == count);
+		}
+		assertRests();
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+		for (Peer peer : others) {
+			assertThat(peer.readLine()).isEqualTo("hello");
+		}
+	}
+
+	@Test
 	void readsNoConnectionThatItHasWaitedForBefore() {
 		TcpServer server = server(LONG);
 		Peer earlier = waiting(server, "consult\n");

@@ -3,6 +3,7 @@ package org.leaderfollowers;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.lang.ref.WeakReference;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.Socket;
@@ -99,6 +100,17 @@ class ConversationTests {
 		}
 		peer.send(lines.toString()).shutdownOutput();
 		assertThat(peer.readTextToEnd()).isEqualTo(replies.toString());
+	}
+
+	/** A connection may be idle for days afterwards. */
+	@Test
+	void aMessageThatWasReceivedIsNotKept() throws InterruptedException {
+		TcpServer server = this.engine.lines(this.engine.pool(1, 2), (connection, message) -> {
+			this.seen.add(new WeakReference<>(connection.receive(LONG)));
+			connection.send(message);
+		});
+		assertThat(this.engine.connect(server).send("ask\nanswer\n").readLine()).isEqualTo("ask");
+		Engine.awaitCollected((WeakReference<?>) take());
 	}
 
 	@Test

@@ -2,12 +2,16 @@ package org.leaderfollowers;
 
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /** Tests that no thread goes on waiting when there is a place for it. */
 class PlacesTests {
@@ -49,6 +53,41 @@ class PlacesTests {
 		this.places.changed();
 		assertThat(get(first)).isTrue();
 		assertThat(get(second)).isTrue();
+	}
+
+	/** It may have been notified of the place before. */
+	@Test
+	void threadThatIsInterruptedWakesAnother() throws Exception {
+		AtomicReference<Thread> interrupted = new AtomicReference<>();
+		CompletableFuture<Boolean> first = await(() -> {
+			interrupted.set(Thread.currentThread());
+			return false;
+		}, Duration.ofHours(1));
+		CompletableFuture<Boolean> other = await(() -> this.free, Duration.ofHours(1));
+		this.free = true;
+		interrupted.get().interrupt();
+		assertThat(get(first)).isFalse();
+		assertThat(get(other)).isTrue();
+	}
+
+	@Test
+	void threadThatFailsWakesAnother() throws Exception {
+		AtomicInteger looks = new AtomicInteger();
+		CompletableFuture<Boolean> first = await(() -> {
+			if (looks.incrementAndGet() > 1) {
+				throw new OutOfMemoryError("made for the test");
+			}
+			return false;
+		}, Duration.ofHours(1));
+		CompletableFuture<Boolean> other = await(() -> this.free, Duration.ofHours(1));
+		this.free = true;
+		// One of the two wakes, and if it fails, the other one.
+		this.places.freed();
+		assertThat(get(other)).isTrue();
+		this.places.changed();
+		assertThatExceptionOfType(ExecutionException.class).isThrownBy(() -> get(first))
+			.withCauseInstanceOf(OutOfMemoryError.class);
+		assertThat(this.places.waiting()).isZero();
 	}
 
 	@Test

@@ -262,6 +262,30 @@ class ServerExchangeTests {
 		assertThat(peer.readLine()).isEqualTo("end");
 	}
 
+	/** Otherwise a client could have the server keep replies without bound. */
+	@Test
+	void messagesThatWerePutAsideAreHandledAsFastAsTheClientReads() {
+		String large = "x".repeat(500_000);
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 2))
+			.framing(Framing.line())
+			.correlation(BY_KEY)
+			.maxOutboundSize(600_000)
+			.handler((connection, message) -> {
+				if (Engine.text(message).equals("ask")) {
+					connection.exchange(Engine.bytes("a:?"), LONG);
+				}
+				connection.send(Engine.bytes(large + Engine.text(message)));
+			}));
+		Peer peer = this.engine.connect(server, 4096).send("ask\n" + "more\n".repeat(40));
+		assertThat(peer.readLine()).isEqualTo("a:?");
+		peer.send("a:yes\n");
+		Engine.eventually().until(() -> server.connections().anyMatch((each) -> each.pendingBytes() > 0));
+		assertThat(peer.readLine()).isEqualTo(large + "ask");
+		for (int i = 0; i < 40; i++) {
+			assertThat(peer.readLine()).isEqualTo(large + "more");
+		}
+	}
+
 	@Test
 	void anyThreadMayAsk() throws Exception {
 		TcpServer server = start(4, this.asking);

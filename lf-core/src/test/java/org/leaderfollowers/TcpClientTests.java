@@ -617,6 +617,32 @@ class TcpClientTests {
 		assertThat(client.snapshot().inFlight()).isZero();
 	}
 
+	@Test
+	void aHandlerLearnsTheAddressesOfItsConnection() throws Exception {
+		TcpServer server = this.engine.lines(this.engine.pool(1, 2),
+				(connection, message) -> connection.send(Engine.bytes("to " + connection.remoteAddress())));
+		BlockingQueue<String> seen = new LinkedBlockingQueue<>();
+		TcpClient client = start(TcpClient.builder(server.pool())
+			.name("peer")
+			.address(server.address())
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder())
+			.handler(new MessageHandler() {
+
+				@Override
+				public void onOpen(Connection connection) {
+					seen.add("to " + connection.localAddress());
+					assertThat(connection.remoteAddress()).isEqualTo(server.address());
+				}
+
+				@Override
+				public void onMessage(Connection connection, ByteBuffer message) {
+				}
+
+			}));
+		assertThat(get(call(client, "Who am I?"))).isEqualTo(seen.poll(30, TimeUnit.SECONDS));
+	}
+
 	// Timeouts
 
 	/**

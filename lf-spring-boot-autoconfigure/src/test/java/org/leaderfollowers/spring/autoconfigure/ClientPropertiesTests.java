@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -148,6 +149,7 @@ class ClientPropertiesTests {
 					send-buffer-size    | 2GB         | Must be from 1024 to 1073741824 bytes.
 					framing.length      | 5           | Is used only if 'lf.clients.ledger.framing.type' is 'fixed-length'.
 					correlation.length  | 5           | Is used only if 'lf.clients.ledger.correlation.type' is 'stamped'.
+					correlation.offset  | 5           | Is used only if 'lf.clients.ledger.correlation.type' is 'stamped'.
 					correlation.type    | stamped     | A value is required, because 'lf.clients.ledger.correlation.type' is 'stamped'.
 							correlation.bean    | keys        | Is not used, because 'lf.clients.ledger.correlation.bean' names
 					addresses           |             | An address is required
@@ -165,6 +167,17 @@ class ClientPropertiesTests {
 					.map((entry) -> "lf.clients.ledger.%s=%s".formatted(entry.getKey(), entry.getValue()))
 					.toArray(String[]::new));
 		assertThat(output).contains("APPLICATION FAILED TO START", reason);
+	}
+
+	@ParameterizedTest
+	@CsvSource({ "length, 9, Must be from 1 to 8.", "offset, -1, Must not be negative." })
+	void aStampThatIsNotPossibleIsRefused(String property, String value, String reason, CapturedOutput output) {
+		Map<String, String> stamp = new HashMap<>(Map.of("length", "4"));
+		stamp.put(property, value);
+		String prefix = "lf.clients.ledger.correlation.";
+		FailingApplication.run(Nothing.class, ADDRESS, prefix + "type=stamped",
+				prefix + "length=" + stamp.get("length"), prefix + "offset=" + stamp.getOrDefault("offset", "0"));
+		assertThat(output).contains("configuration property '" + prefix + property + "'", reason);
 	}
 
 	@Test

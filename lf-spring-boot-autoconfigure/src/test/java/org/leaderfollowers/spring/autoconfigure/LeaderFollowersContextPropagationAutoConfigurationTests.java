@@ -1,7 +1,15 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 
 import io.micrometer.context.ContextRegistry;
 import io.micrometer.context.ContextSnapshot;
@@ -9,7 +17,9 @@ import io.micrometer.context.ContextSnapshotFactory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -20,6 +30,8 @@ import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests for {@link LeaderFollowersContextPropagationAutoConfiguration}, through sockets.
@@ -71,11 +83,75 @@ class LeaderFollowersContextPropagationAutoConfigurationTests {
 	}
 
 	@Test
+	void attributeIsBoundDuringEachKindOfCallAndNotAfterwards() throws Exception {
+		Connection connection = connection("blue");
+		ContextPropagation propagation = new ContextPropagation(ContextRegistry.getInstance());
+		Map<String, String> seen = new TreeMap<>();
+		MessageHandler next = (MessageHandler) Proxy.newProxyInstance(getClass().getClassLoader(),
+				new Class<?>[] { MessageHandler.class },
+				(proxy, method, arguments) -> seen.put(method.getName(), TENANT.get()));
+		List<Callback> callbacks = List.of((handler) -> propagation.onOpen(connection, handler),
+				(handler) -> propagation.onMessage(connection, ByteBuffer.allocate(1), handler),
+				(handler) -> propagation.onWritable(connection, handler),
+				(handler) -> propagation.onIdle(connection, EventType.READ, handler),
+				(handler) -> propagation.onDrain(connection, handler),
+				(handler) -> propagation.onError(connection, new Exception("made for the test"), handler),
+				(handler) -> propagation.onClose(connection, CloseReason.PEER, handler));
+		for (Callback callback : callbacks) {
+			callback.call(next);
+			assertThat(TENANT.get()).isNull();
+		}
+		assertThat(seen.keySet())
+			.containsExactlyInAnyOrderElementsOf(Arrays.stream(MessageHandler.class.getDeclaredMethods())
+				.map(Method::getName)
+				.collect(Collectors.toSet()));
+		assertThat(seen.values()).containsOnly("blue");
+	}
+
+	@Test
+	void handlerOnTopOfAnotherOneDoesNotSeeItsValues() {
+		ContextPropagation propagation = new ContextPropagation(ContextRegistry.getInstance());
+		TENANT.set("outer");
+		try {
+			propagation.separate(() -> assertThat(TENANT.get()).isNull());
+			assertThat(TENANT.get()).isEqualTo("outer");
+		}
+		finally {
+			TENANT.remove();
+		}
+	}
+
+	@Test
+	void snapshotCanBeWrittenToAConnection() {
+		Connection connection = connection("blue");
+		TENANT.set("red");
+		try {
+			ContextSnapshotFactory.builder().build().captureAll().updateContext(connection);
+		}
+		finally {
+			TENANT.remove();
+		}
+		assertThat(connection.attributes()).containsEntry("tenant", "red");
+	}
+
+	private static Connection connection(String tenant) {
+		Connection connection = mock();
+		given(connection.attributes()).willReturn(new ConcurrentHashMap<>(Map.of("tenant", tenant)));
+		return connection;
+	}
+
+	@Test
 	void withoutTheLibraryEverythingElseWorks() {
 		this.contextRunner.withClassLoader(new FilteredClassLoader("io.micrometer.context"))
 			.run((context) -> assertThat(context).hasNotFailed()
 				.hasSingleBean(LeaderFollowersServers.class)
 				.doesNotHaveBean(ContextPropagation.class));
+	}
+
+	private interface Callback {
+
+		void call(MessageHandler handler) throws Exception;
+
 	}
 
 	@LfHandler

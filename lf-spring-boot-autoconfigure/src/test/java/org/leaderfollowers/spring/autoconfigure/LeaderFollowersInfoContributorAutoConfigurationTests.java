@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.autoconfigure;
 
 import java.time.Duration;
+import java.util.List;
 
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.PromotionOrder;
@@ -8,6 +9,7 @@ import org.leaderfollowers.PromotionPolicy;
 import org.leaderfollowers.TransportType;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.ClientInfo;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.LeaderFollowersInfo;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.PoolInfo;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.PromotionInfo;
@@ -61,6 +63,22 @@ class LeaderFollowersInfoContributorAutoConfigurationTests {
 			assertThat(info.servers()).containsOnlyKeys("default")
 				.containsEntry("default", new ServerInfo(TransportType.TCP, port, "line", false, "default"));
 		});
+	}
+
+	@Test
+	void tellsClients() {
+		this.contextRunner
+			.withPropertyValues("management.info.lf.enabled=true", "lf.clients.ledger.addresses=127.0.0.1:1",
+					"lf.clients.ledger.connections=3", "lf.clients.ledger.correlation.type=in-order")
+			.run((context) -> {
+				Info.Builder builder = new Info.Builder();
+				context.getBean(LeaderFollowersInfoContributor.class).contribute(builder);
+				LeaderFollowersInfo info = builder.build().get("lf", LeaderFollowersInfo.class);
+				assertThat(info).isNotNull();
+				assertThat(info.clients()).containsOnlyKeys("ledger");
+				assertThat(info.clients().get("ledger"))
+					.isEqualTo(new ClientInfo(List.of("127.0.0.1:1"), 3, "default"));
+			});
 	}
 
 	@Test

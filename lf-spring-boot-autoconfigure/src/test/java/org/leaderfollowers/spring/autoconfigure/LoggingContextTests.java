@@ -134,6 +134,17 @@ class LoggingContextTests {
 		assertThat(context()).isEqualTo("{lf.connection.name=outer name, lf.server=outer, other=kept}");
 	}
 
+	@Test
+	void threadHasWhatItHadBeforeAnEventOfASource() throws Exception {
+		MDC.put("lf.source", "outer");
+		EventSource.Handler<Object> handler = (event) -> {
+			assertThat(context()).isEqualTo("{lf.source=words}");
+			throw new IllegalStateException();
+		};
+		assertThatIllegalStateException().isThrownBy(() -> LoggingContext.around(handler, "words").handleEvent("a"));
+		assertThat(context()).isEqualTo("{lf.source=outer}");
+	}
+
 	private static LineClient client(ApplicationContext context) throws Exception {
 		return new LineClient(context.getBean(LeaderFollowersServers.class).get("orders").port());
 	}

@@ -6,7 +6,11 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.Principal;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 import javax.net.ssl.SSLContext;
 
@@ -25,6 +29,8 @@ import org.leaderfollowers.spring.handler.LfAuthentication;
 import org.leaderfollowers.spring.handler.LfHeaders;
 import org.leaderfollowers.spring.handler.LoginRequiredException;
 import org.leaderfollowers.spring.handler.UnmatchedMessageException;
+import org.leaderfollowers.spring.interceptor.HandlerCallInterceptor;
+import org.leaderfollowers.spring.interceptor.HandlerCallInterceptor.HandlerCall;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -41,17 +47,28 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.messaging.handler.annotation.Header;
+import org.springframework.security.authentication.AuthenticationEventPublisher;
 import org.springframework.security.authentication.UsernamePasswordAuthenticationToken;
+import org.springframework.security.authentication.password.CompromisedPasswordChecker;
+import org.springframework.security.authentication.password.CompromisedPasswordDecision;
 import org.springframework.security.core.Authentication;
 import org.springframework.security.core.AuthenticationException;
 import org.springframework.security.core.annotation.AuthenticationPrincipal;
 import org.springframework.security.core.context.SecurityContextHolder;
+import org.springframework.security.core.context.SecurityContextImpl;
 import org.springframework.security.core.userdetails.User;
 import org.springframework.security.core.userdetails.UserDetails;
+import org.springframework.security.core.userdetails.UserDetailsPasswordService;
 import org.springframework.security.core.userdetails.UserDetailsService;
+import org.springframework.security.crypto.password.PasswordEncoder;
 import org.springframework.security.provisioning.InMemoryUserDetailsManager;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.ArgumentMatchers.any;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.then;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.times;
 
 /**
  * Clients that log in, with and without Spring Security.
@@ -61,6 +78,8 @@ class LoginTests {
 
 	@TempDir
 	private static Path directory;
+
+	private static final UserDetails ADA = User.withUsername("ada").password("{noop}secret").roles("OPERATOR").build();
 
 	private final ApplicationContextRunner runner = new ApplicationContextRunner()
 		.withConfiguration(AutoConfigurations.of(JacksonAutoConfiguration.class, LeaderFollowersAutoConfiguration.class,
@@ -134,6 +153,61 @@ class LoginTests {
 				assertThat(other.ask("WHO")).isEqualTo("<closed>");
 			}
 			assertThat(SecurityContextHolder.getContext().getAuthentication()).isNull();
+		});
+	}
+
+	@Test
+	void loginUsesTheBeansOfSpringSecurity() {
+		List<String> events = new ArrayList<>();
+		UserDetailsPasswordService upgrades = (user, password) -> {
+			events.add("upgraded " + user.getUsername() + " to " + password);
+			return user;
+		};
+		AuthenticationEventPublisher publisher = mock();
+		PasswordEncoder encoder = mock();
+		given(encoder.matches("secret", "{noop}secret")).willReturn(true);
+		given(encoder.upgradeEncoding("{noop}secret")).willReturn(true);
+		given(encoder.encode("secret")).willReturn("stronger");
+		AtomicBoolean known = new AtomicBoolean();
+		this.runner.withUserConfiguration(Secured.class)
+			.withBean(UserDetailsService.class, () -> new InMemoryUserDetailsManager(ADA)::loadUserByUsername)
+			.withBean(UserDetailsPasswordService.class, () -> upgrades)
+			.withBean(PasswordEncoder.class, () -> encoder)
+			.withBean(CompromisedPasswordChecker.class,
+					() -> (password) -> new CompromisedPasswordDecision(known.get()))
+			.withBean(AuthenticationEventPublisher.class, () -> publisher)
+			.run((context) -> {
+				try (LineClient client = connect(context.getBean(LeaderFollowersServers.class))) {
+					assertThat(client.ask("LOGIN ada secret")).isEqualTo("welcome ada");
+					assertThat(events).containsExactly("upgraded ada to stronger");
+					then(publisher).should().publishAuthenticationSuccess(any());
+					known.set(true);
+					assertThat(client.ask("LOGIN ada secret")).isEqualTo("denied");
+				}
+			});
+	}
+
+	/** A pool may run an application's own code in the same thread. */
+	@Test
+	void callLeavesTheUserOfItsThreadAsItWas() {
+		this.runner.withUserConfiguration(Users.class, Secured.class).run((context) -> {
+			HandlerCallInterceptor interceptor = context.getBean("leaderFollowersSecurityInterceptor",
+					HandlerCallInterceptor.class);
+			Connection connection = mock();
+			given(connection.attributes()).willReturn(new ConcurrentHashMap<>());
+			HandlerCall call = mock();
+			interceptor.aroundCall(connection, call);
+			assertThat(SecurityContextHolder.getContext().getAuthentication()).isNull();
+			Authentication outer = UsernamePasswordAuthenticationToken.unauthenticated("ada", "secret");
+			SecurityContextHolder.setContext(new SecurityContextImpl(outer));
+			try {
+				interceptor.aroundCall(connection, call);
+				assertThat(SecurityContextHolder.getContext().getAuthentication()).isSameAs(outer);
+			}
+			finally {
+				SecurityContextHolder.clearContext();
+			}
+			then(call).should(times(2)).proceed();
 		});
 	}
 
@@ -288,8 +362,7 @@ class LoginTests {
 
 		@Bean
 		UserDetailsService users() {
-			return new InMemoryUserDetailsManager(
-					User.withUsername("ada").password("{noop}secret").roles("OPERATOR").build());
+			return new InMemoryUserDetailsManager(ADA);
 		}
 
 	}
