@@ -3,16 +3,19 @@ package org.leaderfollowers.spring.autoconfigure;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.DelayQueue;
 import java.util.concurrent.Delayed;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ThrowingRunnable;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.EventSource;
@@ -27,14 +30,17 @@ import org.leaderfollowers.spring.annotation.OnOpen;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
+import org.springframework.beans.factory.DisposableBean;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationContext;
+import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.Lazy;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -193,6 +199,50 @@ class EventSourceTests {
 		assertThat(handled).containsExactly("a");
 	}
 
+	/** Handlers may need what is stopped then, such as a pool of database connections. */
+	@Test
+	void handlersEndBeforeTheNextPhaseStops() {
+		List<String> steps = new CopyOnWriteArrayList<>();
+		this.contextRunner.withUserConfiguration(Words.class, Blocking.class)
+			.withBean(SmartLifecycle.class, () -> new NextPhase(() -> steps.add("next phase")))
+			.run((context) -> {
+				Queues queues = context.getBean(Queues.class);
+				queues.words().add("a");
+				await(() -> assertThat(source(context, "default").handling()).isEqualTo(1));
+				Thread closing = new Thread(context::close);
+				closing.start();
+				await(() -> assertThat(Thread.getAllStackTraces()).anySatisfy((thread, stack) -> {
+					assertThat(thread.getName()).isEqualTo("lf-event-sources");
+					assertThat(thread.isDaemon()).isTrue();
+					assertThat(stack).anyMatch((frame) -> frame.getMethodName().equals("deregister"));
+				}));
+				assertThat(steps).isEmpty();
+				queues.gate().countDown();
+				closing.join();
+				assertThat(queues.handled()).containsExactly("a");
+			});
+		assertThat(steps).containsExactly("next phase");
+	}
+
+	/** Spring calls this if it ends its beans one after the other. */
+	@Test
+	void theLifecycleStopsWithoutACallback() {
+		this.contextRunner.withUserConfiguration(Words.class, WordMethod.class).run((context) -> {
+			context.getBean("leaderFollowersEventSourceLifecycle", SmartLifecycle.class).stop();
+			await(() -> assertThat(source(context, "default").inUse()).isFalse());
+		});
+	}
+
+	@Test
+	void noThreadWaitsOnASourceThatIsDestroyed() {
+		AtomicReference<PoolSnapshot.State> whenDestroyed = new AtomicReference<>();
+		this.contextRunner.withUserConfiguration(Closing.class, WordMethod.class).run((context) -> {
+			LeaderFollowersPool pool = context.getBean(LeaderFollowersPools.class).get("default");
+			context.getBean(ClosingSource.class).onDestroy = () -> whenDestroyed.set(pool.snapshot().state());
+		});
+		assertThat(whenDestroyed.get()).isEqualTo(PoolSnapshot.State.STOPPED);
+	}
+
 	// Invalid configurations
 
 	@Test
@@ -287,6 +337,74 @@ class EventSourceTests {
 		@Override
 		public int compareTo(Delayed other) {
 			return Long.signum(this.nanos - ((Alarm) other).nanos);
+		}
+
+	}
+
+	private record NextPhase(Runnable onStop) implements SmartLifecycle {
+
+		@Override
+		public void start() {
+		}
+
+		@Override
+		public void stop() {
+			this.onStop.run();
+		}
+
+		@Override
+		public boolean isRunning() {
+			return true;
+		}
+
+		@Override
+		public int getPhase() {
+			return SmartLifecycle.DEFAULT_PHASE - 1025;
+		}
+
+	}
+
+	static final class ClosingSource implements EventSource<String>, DisposableBean {
+
+		private final EventSource<String> words;
+
+		private volatile Runnable onDestroy = () -> {
+		};
+
+		ClosingSource(Queues queues) {
+			this.words = EventSource.of(queues.words());
+		}
+
+		@Override
+		public @Nullable String await(Duration timeout) throws Exception {
+			return this.words.await(timeout);
+		}
+
+		@Override
+		public void wakeup() {
+			this.words.wakeup();
+		}
+
+		@Override
+		public void destroy() {
+			this.onDestroy.run();
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	static class Closing {
+
+		@Bean
+		Queues queues() {
+			return new Queues();
+		}
+
+		/** Created after the pools, so Spring would destroy it before them. */
+		@Bean
+		@Lazy
+		ClosingSource words(Queues queues) {
+			return new ClosingSource(queues);
 		}
 
 	}

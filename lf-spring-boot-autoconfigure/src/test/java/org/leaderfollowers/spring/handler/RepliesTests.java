@@ -290,6 +290,30 @@ class RepliesTests {
 		assertThat(this.failures).containsExactly(failure);
 	}
 
+	/** The contract forbids this, but the reply must not be owed for ever. */
+	@Test
+	void aPublisherThatThrowsHasFailed() {
+		IllegalStateException failure = new IllegalStateException("Made for the test");
+		this.replies.send(this.connection, (Publisher<String>) (subscriber) -> {
+			throw failure;
+		});
+		assertThat(this.failures).containsExactly(failure);
+		then(this.owed).should().close();
+	}
+
+	@Test
+	void aPublisherThatSubscribesTwiceHasFailed() {
+		Source source = new Source();
+		Subscription subscription = mock();
+		Subscription second = mock();
+		this.replies.send(this.connection, source);
+		source.subscriber.onSubscribe(subscription);
+		source.subscriber.onSubscribe(second);
+		assertThat(this.failures).hasSize(1);
+		then(second).should().cancel();
+		then(this.owed).should().close();
+	}
+
 	private static final class Source implements Publisher<String> {
 
 		private Subscriber<? super String> subscriber;
