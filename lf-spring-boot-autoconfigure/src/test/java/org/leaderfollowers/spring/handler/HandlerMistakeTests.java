@@ -12,11 +12,14 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.Discriminator;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnClose;
+import org.leaderfollowers.spring.annotation.OnDrain;
 import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnIdle;
 import org.leaderfollowers.spring.annotation.OnLogin;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
@@ -78,10 +81,16 @@ class HandlerMistakeTests {
 	}
 
 	@Test
-	void messageHandlerWithOpenMethodTwice() {
-		assertMistake(OpensTwice.class,
+	void messageHandlerWithMethodsTwice() {
+		FailureAnalysis analysis = analyze(this.runner.withUserConfiguration(Twice.class));
+		assertThat(analysis.getDescription()).contains(
 				"Method onOpen(Connection) implements MessageHandler, but opened() is annotated with @OnOpen.",
-				"Keep one of the two.");
+				"Method onIdle(Connection, EventType) implements MessageHandler, but idle() is annotated with @OnIdle.",
+				"Method onDrain(Connection) implements MessageHandler, but drained() is annotated with @OnDrain.",
+				"Method onClose(Connection, CloseReason) implements MessageHandler, but closed() is annotated with @OnClose.",
+				"Method onError(Connection, Throwable) implements MessageHandler, but failed(Exception) is annotated with @OnError.",
+				"Method onError(Connection, ByteBuffer, Throwable) implements MessageHandler, but failed(Exception) is annotated with @OnError.");
+		assertThat(analysis.getAction()).contains("Keep one of the two.");
 	}
 
 	@Test
@@ -349,7 +358,7 @@ class HandlerMistakeTests {
 	}
 
 	@LfHandler
-	static class OpensTwice implements MessageHandler {
+	static class Twice implements MessageHandler {
 
 		@Override
 		public void onOpen(Connection connection) {
@@ -359,8 +368,44 @@ class HandlerMistakeTests {
 		public void onMessage(Connection connection, ByteBuffer message) {
 		}
 
+		@Override
+		public void onIdle(Connection connection, EventType type) {
+		}
+
+		@Override
+		public void onDrain(Connection connection) {
+		}
+
+		@Override
+		public void onClose(Connection connection, CloseReason reason) {
+		}
+
+		@Override
+		public void onError(Connection connection, Throwable failure) {
+		}
+
+		@Override
+		public void onError(Connection connection, ByteBuffer message, Throwable failure) {
+		}
+
 		@OnOpen
 		void opened() {
+		}
+
+		@OnIdle
+		void idle() {
+		}
+
+		@OnDrain
+		void drained() {
+		}
+
+		@OnClose
+		void closed() {
+		}
+
+		@OnError
+		void failed(Exception ex) {
 		}
 
 	}
