@@ -408,6 +408,24 @@ class ServiceClassTests {
 			.withCauseInstanceOf(ExchangeTimeoutException.class);
 	}
 
+	@Test
+	void aReplyChoosesNoPool() throws Exception {
+		CompletableFuture<CompletableFuture<ByteBuffer>> asked = new CompletableFuture<>();
+		TcpServer server = this.engine.start(builder(new Placed() {
+			@Override
+			void open(Connection connection) {
+				asked.complete(connection.exchangeAsync(Engine.bytes("other:?"), Engine.DEADLINE));
+			}
+		}, this.byMessage).correlation(BY_KEY));
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.readLine()).isEqualTo("other:?");
+		peer.send("other:!\n");
+		assertThat(Engine.text(asked.get().get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS))).isEqualTo("other:!");
+		assertThat(server.connections().map(ConnectionSnapshot::pool)).containsExactly(this.own.name());
+		assertThat(peer.send("other 1\n").readLine()).isEqualTo("other 1");
+		assertThat(server.connections().map(ConnectionSnapshot::pool)).containsExactly(this.other.name());
+	}
+
 	/** Asks for something before it handles the first message, which is put aside. */
 	private final class Asking extends Placed {
 

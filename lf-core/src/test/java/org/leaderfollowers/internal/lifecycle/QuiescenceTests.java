@@ -13,6 +13,7 @@ import org.leaderfollowers.Engine;
 import org.leaderfollowers.internal.promotion.Clock;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 class QuiescenceTests {
 
@@ -56,6 +57,65 @@ class QuiescenceTests {
 		this.running.set(2);
 		assertThat(await(true, 0)).isFalse();
 		assertThat(await(true, 0)).isFalse();
+	}
+
+	/** How many handlers wait if another one does. */
+	private int counted() {
+		AtomicInteger waiting = new AtomicInteger();
+		assertThat(this.quiescence.await((handlers) -> {
+			waiting.set(handlers);
+			return true;
+		}, true, System.nanoTime(), this.ended::get)).isTrue();
+		return waiting.get();
+	}
+
+	/** Otherwise a server would later close although a handler is running. */
+	@Test
+	void aHandlerCountsOnlyWhileItWaits() throws Exception {
+		assertThat(counted()).isOne();
+		assertThat(counted()).as("after a rest").isOne();
+		handlersThatWaitAreLetGoTogether();
+		assertThat(counted()).as("after a rest that another handler has noticed").isOne();
+		Thread.currentThread().interrupt();
+		assertThat(await(true, 30)).isFalse();
+		assertThat(Thread.interrupted()).isTrue();
+		assertThat(counted()).as("after an interrupt").isOne();
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> this.quiescence.await((handlers) -> {
+			throw new OutOfMemoryError("made for the test");
+		}, true, System.nanoTime(), this.ended::get));
+		assertThat(counted()).as("after a failure").isOne();
+	}
+
+	private CompletableFuture<Boolean> waiting(Quiescence.Condition condition) {
+		CompletableFuture<Boolean> result = new CompletableFuture<>();
+		Thread waiting = new Thread(() -> result.complete(this.quiescence.await(condition, true,
+				System.nanoTime() + TimeUnit.HOURS.toNanos(1), this.ended::get)));
+		waiting.setDaemon(true);
+		waiting.start();
+		Engine.eventually().until(() -> waiting.getState() == Thread.State.TIMED_WAITING);
+		return result;
+	}
+
+	@Test
+	void aHandlerThatBeginsToWaitIsNoticed() throws Exception {
+		CompletableFuture<Boolean> first = waiting((handlers) -> handlers == 2);
+		CompletableFuture<Boolean> second = inItsOwnThread(() -> this.quiescence.await((handlers) -> false, true,
+				System.nanoTime() + TimeUnit.HOURS.toNanos(1), this.ended::get));
+		assertThat(second.get(60, TimeUnit.SECONDS)).as("let go together").isTrue();
+		assertThat(first.get(60, TimeUnit.SECONDS)).isTrue();
+	}
+
+	/** Whichever thread looks first after a change. */
+	@Test
+	void handlersThatWaitForSomethingElseAreLetGoToo() throws Exception {
+		CompletableFuture<Boolean> first = waiting((handlers) -> false);
+		CompletableFuture<Boolean> second = waiting((handlers) -> this.running.get() > 0);
+		CompletableFuture<Boolean> third = waiting((handlers) -> false);
+		this.running.set(1);
+		this.quiescence.changed();
+		for (CompletableFuture<Boolean> rest : List.of(first, second, third)) {
+			assertThat(rest.get(60, TimeUnit.SECONDS)).isTrue();
+		}
 	}
 
 	@Test
