@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
@@ -337,6 +338,8 @@ class FailureTests {
 			then(handler).should().onError(connection, failure);
 		}
 		assertThat(asked.asked).containsExactly("first", "second");
+		assertThat(outermost).as("a long connection may have many failures")
+			.hasFieldOrPropertyWithValue("unhandled", Map.of());
 	}
 
 	@Test

@@ -155,6 +155,13 @@ class ServerLifecycleTests {
 			servers.drain("default", PATIENCE, "");
 			await(publishing);
 			startStop(context).stop(stopped::countDown);
+			Awaitility.await()
+				.atMost(PATIENCE)
+				.until(() -> stopped.getCount() == 0 || Thread.getAllStackTraces()
+					.keySet()
+					.stream()
+					.anyMatch((thread) -> thread.getName().equals("lf-shutdown-events")
+							&& thread.getState() == Thread.State.WAITING));
 			boolean waits = stopped.getCount() == 1;
 			mayReturn.countDown();
 			assertThat(waits).isTrue();
