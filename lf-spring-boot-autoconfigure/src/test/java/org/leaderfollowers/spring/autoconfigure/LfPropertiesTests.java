@@ -267,14 +267,24 @@ class LfPropertiesTests {
 				"Must not be greater than 'lf.server.max-message-size', which is 1024 bytes.");
 	}
 
-	@Test
-	void headerMustFitIntoAMessage(CapturedOutput output) {
+	@ParameterizedTest
+	@CsvSource({ "length-field, bytes", "decimal-length, digits" })
+	void headerMustFitIntoAMessage(String type, String size, CapturedOutput output) {
+		String prefix = "lf.server.framing." + type;
 		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
-				"lf.server.framing.type=length-field", "lf.server.framing.length-field.bytes=2",
-				"lf.server.framing.length-field.offset=100", "lf.server.max-message-size=99B");
-		assertThat(output).contains(
-				"Invalid value '100' for configuration property 'lf.server.framing.length-field.offset'",
+				"lf.server.framing.type=" + type, prefix + "." + size + "=2", prefix + ".offset=100",
+				"lf.server.max-message-size=99B");
+		assertThat(output).contains("Invalid value '100' for configuration property '%s.offset'".formatted(prefix),
 				"Must not be greater than 'lf.server.max-message-size', which is 99 bytes.");
+	}
+
+	@ParameterizedTest
+	@CsvSource({ "length-field, bytes=2", "decimal-length, digits=4", "enclosed, start=0x02" })
+	void propertiesOfAnotherFramingAreRefused(String type, String property, CapturedOutput output) {
+		FailingApplication.run(LeaderFollowersAutoConfigurationTests.EchoBeanMethod.class,
+				"lf.server.framing.%s.%s".formatted(type, property));
+		assertThat(output).contains("for configuration property 'lf.server.framing.%s'".formatted(type),
+				"Is used only if 'lf.server.framing.type' is '%s'.".formatted(type));
 	}
 
 	@Test
