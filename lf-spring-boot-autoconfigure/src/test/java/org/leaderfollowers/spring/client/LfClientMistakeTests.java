@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.client;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
+import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
 
 import jakarta.validation.Valid;
@@ -14,7 +15,11 @@ import org.leaderfollowers.spring.annotation.LfClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.autoconfigure.FailingApplication;
+import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
 
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Configuration;
@@ -51,10 +56,26 @@ class LfClientMistakeTests {
 			.contains("Method reactive(String) returns a Publisher, which a reply cannot be converted to.")
 			.contains("Method raw(String) returns a CompletableFuture, but does not tell of what.")
 			.contains("Method nested(String) returns a CompletableFuture, which a reply cannot be converted to.")
+			.contains("Method task(String) returns a FutureTask, which is not supported.")
 			.contains("Method hasty(String) has the timeout 'soon', which is not a duration of more than 0.")
 			.contains("Method never(String) has the timeout '0s', which is not a duration of more than 0.")
 			.contains("Method checked(String) wants the request to be validated, but there is no validator.");
 		assertThat(output).doesNotContain("Client 'ledger' connects");
+	}
+
+	@Test
+	void whatNothingCanConvertIsRefused() {
+		new ApplicationContextRunner().withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class))
+			.withClassLoader(new FilteredClassLoader("tools.jackson"))
+			.withUserConfiguration(Unconverted.class)
+			.withPropertyValues("lf.clients.ledger.addresses=127.0.0.1:1",
+					"lf.clients.ledger.correlation.type=in-order")
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.hasMessageContaining(
+						"Method odd(Thread) has the request 'Thread request', but nothing can convert it to a message.")
+				.hasMessageContaining(
+						"Method odd(Thread) returns a java.lang.Runnable, but nothing can convert a reply to it."));
 	}
 
 	@Test
@@ -99,12 +120,29 @@ class LfClientMistakeTests {
 	}
 
 	@LfClient("ledger")
+	interface Odd {
+
+		@Exchange
+		Runnable odd(Thread request);
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@ImportLfClients(Odd.class)
+	static class Unconverted {
+
+	}
+
+	@LfClient("ledger")
 	interface Mistaken {
 
 		String forgotten(String text);
 
 		@Exchange
 		String none();
+
+		@Exchange
+		FutureTask<String> task(String text);
 
 		@Exchange
 		String two(String one, String other);
