@@ -1,12 +1,19 @@
 package org.leaderfollowers.spring.limit;
 
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.Suspension;
+import org.leaderfollowers.spring.limit.ClientLimits.Action;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.BDDMockito.given;
@@ -32,6 +39,30 @@ class SuspensionTimerTests {
 			assertThat(resumed.await(60, TimeUnit.SECONDS)).isTrue();
 			assertThat(pause.isOver()).isTrue();
 		}
+	}
+
+	@Test
+	void itsThreadEndsWithTheLimits() {
+		ClientLimiters limiters = new ClientLimiters(null);
+		ClientLimiter limiter = limiters.add("test", false, new ClientLimits(Map.of(), Action.SUSPEND), 10, 32, 64);
+		Connection connection = mock(Connection.class);
+		given(connection.isOpen()).willReturn(true);
+		given(connection.suspend()).willReturn(mock(Suspension.class));
+		Set<Thread> earlier = threads();
+		limiter.timer().suspend(connection, TimeUnit.HOURS.toNanos(1), () -> TimeUnit.HOURS.toNanos(1));
+		Set<Thread> started = threads();
+		started.removeAll(earlier);
+		assertThat(started).hasSize(1);
+		limiters.close();
+		Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> started.stream().noneMatch(Thread::isAlive));
+	}
+
+	private static Set<Thread> threads() {
+		return Thread.getAllStackTraces()
+			.keySet()
+			.stream()
+			.filter((thread) -> thread.getName().equals("lf-client-limits"))
+			.collect(Collectors.toSet());
 	}
 
 }
