@@ -12,6 +12,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -68,6 +70,29 @@ class TimeoutTests {
 		assertThat(recorder.of(1)).doesNotContain("close IDLE_TIMEOUT");
 		// As documented, the connection must be silent in both directions.
 		assertThat(recorder.of(2)).containsExactly("open");
+	}
+
+	/** Whether or not something else of the connection is timed. */
+	@ParameterizedTest
+	@ValueSource(strings = { "PT0S", "PT1H" })
+	void aConnectionWithoutAMessageThatHasBegunIsNotLate(Duration readIdle) {
+		TcpServer server = this.engine.start(builder(this.engine.pool(2, 4), new Recorder()).readIdle(readIdle)
+			.messageTimeout(Duration.ofMillis(100)));
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("x\n").readLine()).isEqualTo("x");
+		Engine.elapse(Duration.ofMillis(500));
+		assertThat(peer.send("y\n").readLine()).isEqualTo("y");
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "PT0S", "PT1H" })
+	void aMessageThatHasBegunHasItsTime(Duration readIdle) {
+		TcpServer server = this.engine
+			.start(builder(this.engine.pool(2, 4), new Recorder()).readIdle(readIdle).messageTimeout(Engine.DEADLINE));
+		Peer peer = this.engine.connect(server).send("first\nsec");
+		assertThat(peer.readLine()).isEqualTo("first");
+		Engine.eventually().until(() -> server.pool().snapshot().bufferedBytes() > 0);
+		assertThat(peer.send("ond\n").readLine()).isEqualTo("second");
 	}
 
 	@Test

@@ -11,6 +11,8 @@ import java.time.Duration;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.transport.Certificates;
 import org.leaderfollowers.internal.transport.ClientEngine;
 
@@ -49,11 +51,13 @@ class TlsRecordTimeoutTests {
 		return socket;
 	}
 
-	@Test
-	void aRecordThatIsNotCompletedIsAMessageThatIsNotCompleted() throws IOException {
+	@ParameterizedTest
+	@ValueSource(strings = { "PT0S", "PT1H" })
+	void aRecordThatIsNotCompletedIsAMessageThatIsNotCompleted(Duration readIdle) throws IOException {
 		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
 			.framing(Framing.line())
 			.handler(this.recorder)
+			.readIdle(readIdle)
 			.messageTimeout(Duration.ofMillis(200))
 			.tls(ServerTls.of(Certificates.server())));
 		ClientEngine client = new ClientEngine(Certificates.client(), "TLSv1.3");
