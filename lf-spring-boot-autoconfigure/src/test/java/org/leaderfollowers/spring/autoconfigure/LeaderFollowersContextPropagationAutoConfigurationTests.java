@@ -30,6 +30,7 @@ import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.Mockito.mock;
 
@@ -97,8 +98,14 @@ class LeaderFollowersContextPropagationAutoConfigurationTests {
 				(handler) -> propagation.onDrain(connection, handler),
 				(handler) -> propagation.onError(connection, new Exception("made for the test"), handler),
 				(handler) -> propagation.onClose(connection, CloseReason.PEER, handler));
+		MessageHandler failing = (MessageHandler) Proxy.newProxyInstance(getClass().getClassLoader(),
+				new Class<?>[] { MessageHandler.class }, (proxy, method, arguments) -> {
+					throw new IllegalStateException("made for the test");
+				});
 		for (Callback callback : callbacks) {
 			callback.call(next);
+			assertThat(TENANT.get()).isNull();
+			assertThatIllegalStateException().isThrownBy(() -> callback.call(failing));
 			assertThat(TENANT.get()).isNull();
 		}
 		assertThat(seen.keySet())
@@ -113,7 +120,10 @@ class LeaderFollowersContextPropagationAutoConfigurationTests {
 		ContextPropagation propagation = new ContextPropagation(ContextRegistry.getInstance());
 		TENANT.set("outer");
 		try {
-			propagation.separate(() -> assertThat(TENANT.get()).isNull());
+			assertThatIllegalStateException().isThrownBy(() -> propagation.separate(() -> {
+				assertThat(TENANT.get()).isNull();
+				throw new IllegalStateException("made for the test");
+			}));
 			assertThat(TENANT.get()).isEqualTo("outer");
 		}
 		finally {

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnError;
@@ -208,6 +209,9 @@ class LoginTests {
 				SecurityContextHolder.clearContext();
 			}
 			then(call).should(times(2)).proceed();
+			MessageHandler handler = mock();
+			interceptor.onOpen(connection, handler);
+			then(handler).should().onOpen(connection);
 		});
 	}
 
