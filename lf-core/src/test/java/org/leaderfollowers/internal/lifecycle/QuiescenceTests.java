@@ -62,11 +62,16 @@ class QuiescenceTests {
 	/** How many handlers wait if another one does. */
 	private int counted() {
 		AtomicInteger waiting = new AtomicInteger();
-		assertThat(this.quiescence.await((handlers) -> {
+		assertThat(await((handlers) -> {
 			waiting.set(handlers);
 			return true;
-		}, true, System.nanoTime(), this.ended::get)).isTrue();
+		})).isTrue();
 		return waiting.get();
+	}
+
+	/** As a handler, for longer than a test takes. */
+	private boolean await(Quiescence.Condition condition) {
+		return this.quiescence.await(condition, true, System.nanoTime() + TimeUnit.HOURS.toNanos(1), this.ended::get);
 	}
 
 	/** Otherwise a server would later close although a handler is running. */
@@ -80,16 +85,15 @@ class QuiescenceTests {
 		assertThat(await(true, 30)).isFalse();
 		assertThat(Thread.interrupted()).isTrue();
 		assertThat(counted()).as("after an interrupt").isOne();
-		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> this.quiescence.await((handlers) -> {
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> await((handlers) -> {
 			throw new OutOfMemoryError("made for the test");
-		}, true, System.nanoTime(), this.ended::get));
+		}));
 		assertThat(counted()).as("after a failure").isOne();
 	}
 
 	private CompletableFuture<Boolean> waiting(Quiescence.Condition condition) {
 		CompletableFuture<Boolean> result = new CompletableFuture<>();
-		Thread waiting = new Thread(() -> result.complete(this.quiescence.await(condition, true,
-				System.nanoTime() + TimeUnit.HOURS.toNanos(1), this.ended::get)));
+		Thread waiting = new Thread(() -> result.complete(await(condition)));
 		waiting.setDaemon(true);
 		waiting.start();
 		Engine.eventually().until(() -> waiting.getState() == Thread.State.TIMED_WAITING);
@@ -99,8 +103,7 @@ class QuiescenceTests {
 	@Test
 	void aHandlerThatBeginsToWaitIsNoticed() throws Exception {
 		CompletableFuture<Boolean> first = waiting((handlers) -> handlers == 2);
-		CompletableFuture<Boolean> second = inItsOwnThread(() -> this.quiescence.await((handlers) -> false, true,
-				System.nanoTime() + TimeUnit.HOURS.toNanos(1), this.ended::get));
+		CompletableFuture<Boolean> second = inItsOwnThread(() -> await((handlers) -> false));
 		assertThat(second.get(60, TimeUnit.SECONDS)).as("let go together").isTrue();
 		assertThat(first.get(60, TimeUnit.SECONDS)).isTrue();
 	}

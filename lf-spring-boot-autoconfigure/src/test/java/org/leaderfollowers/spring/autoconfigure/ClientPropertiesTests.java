@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -170,13 +169,12 @@ class ClientPropertiesTests {
 	}
 
 	@ParameterizedTest
-	@CsvSource({ "length, 9, Must be from 1 to 8.", "offset, -1, Must not be negative." })
-	void aStampThatIsNotPossibleIsRefused(String property, String value, String reason, CapturedOutput output) {
-		Map<String, String> stamp = new HashMap<>(Map.of("length", "4"));
-		stamp.put(property, value);
+	@CsvSource({ "9, 0, length, Must be from 1 to 8.", "4, -1, offset, Must not be negative." })
+	void aStampThatIsNotPossibleIsRefused(int length, int offset, String property, String reason,
+			CapturedOutput output) {
 		String prefix = "lf.clients.ledger.correlation.";
-		FailingApplication.run(Nothing.class, ADDRESS, prefix + "type=stamped",
-				prefix + "length=" + stamp.get("length"), prefix + "offset=" + stamp.getOrDefault("offset", "0"));
+		FailingApplication.run(Nothing.class, ADDRESS, prefix + "type=stamped", prefix + "length=" + length,
+				prefix + "offset=" + offset);
 		assertThat(output).contains("configuration property '" + prefix + property + "'", reason);
 	}
 

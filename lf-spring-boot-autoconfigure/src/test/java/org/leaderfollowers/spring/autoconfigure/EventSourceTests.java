@@ -236,10 +236,12 @@ class EventSourceTests {
 	@Test
 	void noThreadWaitsOnASourceThatIsDestroyed() {
 		AtomicReference<PoolSnapshot.State> whenDestroyed = new AtomicReference<>();
-		this.contextRunner.withUserConfiguration(Closing.class, WordMethod.class).run((context) -> {
-			LeaderFollowersPool pool = context.getBean(LeaderFollowersPools.class).get("default");
-			context.getBean(ClosingSource.class).onDestroy = () -> whenDestroyed.set(pool.snapshot().state());
-		});
+		this.contextRunner.withBean(Queues.class)
+			.withUserConfiguration(Closing.class, WordMethod.class)
+			.run((context) -> {
+				LeaderFollowersPool pool = context.getBean(LeaderFollowersPools.class).get("default");
+				context.getBean(ClosingSource.class).onDestroy = () -> whenDestroyed.set(pool.snapshot().state());
+			});
 		assertThat(whenDestroyed.get()).isEqualTo(PoolSnapshot.State.STOPPED);
 	}
 
@@ -394,11 +396,6 @@ class EventSourceTests {
 
 	@Configuration(proxyBeanMethods = false)
 	static class Closing {
-
-		@Bean
-		Queues queues() {
-			return new Queues();
-		}
 
 		/** Created after the pools, so Spring would destroy it before them. */
 		@Bean

@@ -14,6 +14,7 @@ import java.util.stream.Collectors;
 import io.micrometer.context.ContextRegistry;
 import io.micrometer.context.ContextSnapshot;
 import io.micrometer.context.ContextSnapshotFactory;
+import org.assertj.core.api.ThrowingConsumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -35,7 +36,8 @@ import static org.mockito.BDDMockito.given;
 import static org.mockito.Mockito.mock;
 
 /**
- * Tests for {@link LeaderFollowersContextPropagationAutoConfiguration}, through sockets.
+ * Tests for {@link LeaderFollowersContextPropagationAutoConfiguration}, mostly through
+ * sockets.
  */
 class LeaderFollowersContextPropagationAutoConfigurationTests {
 
@@ -84,14 +86,14 @@ class LeaderFollowersContextPropagationAutoConfigurationTests {
 	}
 
 	@Test
-	void attributeIsBoundDuringEachKindOfCallAndNotAfterwards() throws Exception {
+	void attributeIsBoundDuringEachKindOfCallAndNotAfterwards() {
 		Connection connection = connection("blue");
 		ContextPropagation propagation = new ContextPropagation(ContextRegistry.getInstance());
 		Map<String, String> seen = new TreeMap<>();
 		MessageHandler next = (MessageHandler) Proxy.newProxyInstance(getClass().getClassLoader(),
 				new Class<?>[] { MessageHandler.class },
 				(proxy, method, arguments) -> seen.put(method.getName(), TENANT.get()));
-		List<Callback> callbacks = List.of((handler) -> propagation.onOpen(connection, handler),
+		List<ThrowingConsumer<MessageHandler>> callbacks = List.of((handler) -> propagation.onOpen(connection, handler),
 				(handler) -> propagation.onMessage(connection, ByteBuffer.allocate(1), handler),
 				(handler) -> propagation.onWritable(connection, handler),
 				(handler) -> propagation.onIdle(connection, EventType.READ, handler),
@@ -102,10 +104,10 @@ class LeaderFollowersContextPropagationAutoConfigurationTests {
 				new Class<?>[] { MessageHandler.class }, (proxy, method, arguments) -> {
 					throw new IllegalStateException("made for the test");
 				});
-		for (Callback callback : callbacks) {
-			callback.call(next);
+		for (ThrowingConsumer<MessageHandler> callback : callbacks) {
+			callback.accept(next);
 			assertThat(TENANT.get()).isNull();
-			assertThatIllegalStateException().isThrownBy(() -> callback.call(failing));
+			assertThatIllegalStateException().isThrownBy(() -> callback.accept(failing));
 			assertThat(TENANT.get()).isNull();
 		}
 		assertThat(seen.keySet())
@@ -156,12 +158,6 @@ class LeaderFollowersContextPropagationAutoConfigurationTests {
 			.run((context) -> assertThat(context).hasNotFailed()
 				.hasSingleBean(LeaderFollowersServers.class)
 				.doesNotHaveBean(ContextPropagation.class));
-	}
-
-	private interface Callback {
-
-		void call(MessageHandler handler) throws Exception;
-
 	}
 
 	@LfHandler
