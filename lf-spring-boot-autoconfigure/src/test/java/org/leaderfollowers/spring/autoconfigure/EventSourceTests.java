@@ -233,6 +233,16 @@ class EventSourceTests {
 		});
 	}
 
+	/** Otherwise a shutdown would take as long as its phase may. */
+	@Test
+	void theLifecycleSaysAtOnceThatNoHandlerRuns() {
+		this.contextRunner.withUserConfiguration(Words.class, WordMethod.class).run((context) -> {
+			CountDownLatch stopped = new CountDownLatch(1);
+			context.getBean("leaderFollowersEventSourceLifecycle", SmartLifecycle.class).stop(stopped::countDown);
+			assertThat(stopped.await(60, TimeUnit.SECONDS)).isTrue();
+		});
+	}
+
 	@Test
 	void noThreadWaitsOnASourceThatIsDestroyed() {
 		AtomicReference<PoolSnapshot.State> whenDestroyed = new AtomicReference<>();

@@ -122,6 +122,8 @@ class LeaderFollowersContextPropagationAutoConfigurationTests {
 		ContextPropagation propagation = new ContextPropagation(ContextRegistry.getInstance());
 		TENANT.set("outer");
 		try {
+			propagation.separate(() -> assertThat(TENANT.get()).isNull());
+			assertThat(TENANT.get()).isEqualTo("outer");
 			assertThatIllegalStateException().isThrownBy(() -> propagation.separate(() -> {
 				assertThat(TENANT.get()).isNull();
 				throw new IllegalStateException("made for the test");
