@@ -266,4 +266,14 @@ class HandleSetTests {
 		Engine.eventually().until(() -> set.nowNanos() != returned);
 	}
 
+	@Test
+	void setThatIsClosedLeavesNoDescriptorOpen() {
+		long descriptors = Engine.descriptors();
+		for (int i = 0; i < 100; i++) {
+			new HandleSets("test", 1, 1, Clock.SYSTEM, SelectorProvider.provider(), new FailureLog())
+				.forEach(HandleSet::close);
+		}
+		assertThat(Engine.descriptors()).isLessThan(descriptors + 50);
+	}
+
 }

@@ -122,4 +122,15 @@ class SocketOptionTests {
 		assertThat(this.engine.log()).hasSize(3).last().asString().contains("Client 'there'", "sendBufferSize");
 	}
 
+	@Test
+	void tryingTheSizesLeavesNoDescriptorOpen() {
+		TcpSocketOptions sizes = new TcpSocketOptions(true, false, 1024, 1024);
+		sizes.warnOfLimits("first");
+		long descriptors = Engine.descriptors();
+		for (int i = 0; i < 100; i++) {
+			sizes.warnOfLimits("again");
+		}
+		assertThat(Engine.descriptors()).isLessThan(descriptors + 50);
+	}
+
 }
