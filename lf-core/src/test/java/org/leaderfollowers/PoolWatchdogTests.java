@@ -434,6 +434,20 @@ class PoolWatchdogTests {
 		Engine.eventually().until(() -> !isWatched(pool));
 	}
 
+	/** It must neither keep the virtual machine nor an application that was removed. */
+	@Test
+	void watchdogKeepsNothing() {
+		LeaderFollowersPool pool = this.engine.pool(builder(1, 1));
+		pool.start();
+		assertThat(Thread.getAllStackTraces().keySet())
+			.filteredOn((thread) -> thread.getName().equals("lf-watchdog-" + pool.name()))
+			.singleElement()
+			.satisfies((thread) -> {
+				assertThat(thread.isDaemon()).isTrue();
+				assertThat(thread.getContextClassLoader()).isNull();
+			});
+	}
+
 	/** Two threads that start the pool at the same time may both begin the watch. */
 	@Test
 	void poolHasOneWatchdog() {

@@ -1078,6 +1078,28 @@ class TcpClientTests {
 	}
 
 	@Test
+	void aRequestThatCannotBeStampedLeavesItsNumberToOthers() throws Exception {
+		TcpClient client = start(builder(Correlation.stamped(1, (request, number) -> {
+			if (request.get(request.position()) == 'x') {
+				throw new IllegalArgumentException("made for the test");
+			}
+			request.put(request.position(), (byte) ('0' + number));
+		}, (reply) -> reply.get(reply.position()) - '0')).maxInFlight(2));
+		Session session = acceptAndAwait(client);
+		for (int i = 0; i < 3; i++) {
+			assertThatIllegalArgumentException().isThrownBy(() -> client.exchange(Engine.bytes("x")))
+				.withMessage("made for the test");
+		}
+		Future<String> first = call(client, "?");
+		String number = session.readLine();
+		Future<String> second = call(client, "?");
+		String other = session.readLine();
+		session.send(other + "\n" + number + "\n");
+		assertThat(get(first)).isEqualTo(number);
+		assertThat(get(second)).isEqualTo(other);
+	}
+
+	@Test
 	void anInterruptEndsTheWait() throws Exception {
 		TcpClient client = start(builder(BY_KEY));
 		Session session = this.peer.accept();

@@ -791,6 +791,7 @@ class UdpServerTests {
 		assertThatExceptionOfType(ConnectionClosedException.class).isThrownBy(() -> datagram.send(Engine.bytes("x")))
 			.satisfies((ex) -> assertThat(ex.reason()).isEqualTo(CloseReason.HANDLER_ERROR));
 		Engine.eventually().until(() -> datagrams(server).inFlight() == 0);
+		assertThat(server.snapshot().handling().count()).isEqualTo(server.snapshot().receivedMessages());
 		assertThat(this.engine.log()).anyMatch((line) -> line.contains("fails as well"));
 	}
 
