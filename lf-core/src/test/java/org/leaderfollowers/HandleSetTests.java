@@ -252,6 +252,36 @@ class HandleSetTests {
 		assertThat(this.engine.log()).noneMatch((line) -> line.contains("is replaced"));
 	}
 
+	/** Returning for nothing now and then costs little. */
+	@Test
+	void selectorThatReturnsForNothingNowAndThenIsNotReplaced() {
+		TestClock clock = new TestClock();
+		AtomicInteger left = new AtomicInteger(3000);
+		List<HandleSet> sets = new ArrayList<>();
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(1, 1)
+			.handleSets(1)
+			.clock(clock)
+			.selectorProvider(new FaultySelectors(() -> {
+				int wait = left.getAndDecrement();
+				if (wait > 0) {
+					clock.advance(Duration.ofMillis(1));
+					if (wait % 100 == 0) {
+						sets.get(0).wakeLeader();
+					}
+					else {
+						sets.get(0).wakeSelector();
+					}
+				}
+			}, () -> {
+			})));
+		pool.handleSets().forEach(sets::add);
+		pool.start();
+		Engine.eventually().until(() -> left.get() <= 0);
+		Engine.awaitIdle(pool);
+		assertThat(this.engine.log()).noneMatch((line) -> line.contains("is replaced"));
+	}
+
 	@Test
 	void leaderWhoseKeysAreInDoubtIsWoken() {
 		TestClock clock = new TestClock();

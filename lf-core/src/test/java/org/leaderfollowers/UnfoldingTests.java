@@ -239,6 +239,37 @@ class UnfoldingTests {
 		assertThat(pool.snapshot().handleSets()).hasSize(2).allMatch(HandleSetSnapshot::inUse);
 	}
 
+	/** Only the threads that share are busy, so a second leader would wait as well. */
+	@Test
+	void setsDoNotUnfoldWhileTheirLeadersWait() {
+		TestClock clock = new TestClock();
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(4, 8)
+			.parallelism(4)
+			.clock(clock)
+			.processorTime(new ProcessorTime() {
+
+				@Override
+				public long nanos(Thread thread) {
+					return clock.nanoTime();
+				}
+
+				@Override
+				public long idleNanos() {
+					return UNKNOWN;
+				}
+
+			}));
+		TcpServer server = this.engine.lines(pool, Connection::send);
+		Peer peer = this.engine.connect(server);
+		for (int i = 0; i < 20; i++) {
+			assertThat(peer.send("x\n").readLine()).isEqualTo("x");
+			Engine.awaitIdle(pool);
+			clock.advance(Duration.ofSeconds(1));
+		}
+		assertThat(pool.snapshot().unfolding()).isEqualTo(new PoolSnapshot.UnfoldingSnapshot(1, 4, 0, null));
+	}
+
 	@Test
 	void noMoreSetsAreUsedThanThereAreThreadsToKeep() {
 		LeaderFollowersPool pool = pool(0);
