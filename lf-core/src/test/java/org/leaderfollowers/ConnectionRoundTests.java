@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
 import javax.net.ssl.SSLException;
@@ -1538,12 +1539,17 @@ class ConnectionRoundTests {
 	/** Code of the application may fail at any time. */
 	@Test
 	void copyOfAMessageWhoseKeyFailsIsReleased() throws IOException {
-		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> new Key());
+		AtomicInteger keys = new AtomicInteger();
+		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> {
+			keys.incrementAndGet();
+			return new Key();
+		});
 		open();
 		begin("1\n2\n");
 		assertThat(lead()).isTrue();
 		round(participant(2));
 		finish(this.me);
+		assertThat(keys).hasValue(2);
 		assertThat(this.seen).containsExactly("1", "error", "close MALFORMED");
 		assertThat(this.memory.used()).isZero();
 	}

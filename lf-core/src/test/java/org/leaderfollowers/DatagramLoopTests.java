@@ -63,9 +63,12 @@ class DatagramLoopTests {
 
 	@Test
 	void aLoopWithAServerOfAnotherProcessEnds() throws Exception {
-		UdpServer server = this.engine.start(UdpServer.builder(this.engine.pool(2, 4))
-			.maxReplyRate(1)
-			.handler((datagram, message) -> datagram.send(message)));
+		AtomicInteger sent = new AtomicInteger();
+		UdpServer server = this.engine
+			.start(UdpServer.builder(this.engine.pool(2, 4)).maxReplyRate(1).handler((datagram, message) -> {
+				datagram.send(message);
+				sent.incrementAndGet();
+			}));
 		InetAddress loopback = InetAddress.getLoopbackAddress();
 		AtomicInteger answered = new AtomicInteger();
 		CompletableFuture<Void> echo;
@@ -80,6 +83,7 @@ class DatagramLoopTests {
 			assertThat(datagrams.limitedReplies()).isOne();
 			assertThat(datagrams.sentReplies()).isEqualTo(answered.get()).isGreaterThanOrEqualTo(10);
 			assertThat(server.snapshot().receivedMessages()).isEqualTo(answered.get() + 1);
+			assertThat(sent.get()).as("handlers that did not fail").isEqualTo(answered.get() + 1);
 			assertThat(this.engine.log()).filteredOn((line) -> line.contains("maxReplyRate"))
 				.singleElement()
 				.satisfies((line) -> assertThat(line).startsWith("WARN Server 'default' drops replies"));

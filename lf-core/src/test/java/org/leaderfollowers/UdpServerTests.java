@@ -618,18 +618,20 @@ class UdpServerTests {
 	void whatTheSystemDoesNotTakeIsDroppedAndCounted() {
 		AtomicReference<@Nullable IOException> failure = new AtomicReference<>();
 		AtomicBoolean full = new AtomicBoolean();
-		UdpServer server = this.engine.start(UdpServer.builder(this.engine.pool(2, 4))
-			.handler(UdpServerTests::echo)
-			.transfer(new DatagramTransfer() {
-				@Override
-				public int send(DatagramChannel channel, ByteBuffer source, SocketAddress target) throws IOException {
-					IOException ex = failure.get();
-					if (ex != null) {
-						throw ex;
-					}
-					return full.get() ? 0 : DatagramTransfer.super.send(channel, source, target);
+		AtomicInteger sent = new AtomicInteger();
+		UdpServer server = this.engine.start(UdpServer.builder(this.engine.pool(2, 4)).handler((datagram, message) -> {
+			datagram.send(message);
+			sent.incrementAndGet();
+		}).transfer(new DatagramTransfer() {
+			@Override
+			public int send(DatagramChannel channel, ByteBuffer source, SocketAddress target) throws IOException {
+				IOException ex = failure.get();
+				if (ex != null) {
+					throw ex;
 				}
-			}));
+				return full.get() ? 0 : DatagramTransfer.super.send(channel, source, target);
+			}
+		}));
 		try (DatagramPeer peer = new DatagramPeer(server)) {
 			full.set(true);
 			peer.send("x");
@@ -643,6 +645,7 @@ class UdpServerTests {
 		}
 		// The line follows the count; the handler that logs it may return last.
 		Engine.eventually().until(() -> datagrams(server).inFlight() == 0);
+		assertThat(sent.get()).as("handlers that did not fail").isEqualTo(server.snapshot().receivedMessages());
 		assertThat(this.engine.log()).singleElement().satisfies((line) -> assertThat(line).contains("sendBufferSize"));
 	}
 
