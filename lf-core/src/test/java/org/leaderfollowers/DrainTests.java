@@ -647,7 +647,7 @@ class DrainTests {
 				peer.close();
 			}
 			assertThat(pool.close(Engine.DEADLINE)).isTrue();
-			Engine.awaitNoThreads(pool);
+			assertThat(Engine.threadsOf(pool)).isEmpty();
 			assertThat(pool.snapshot().state()).isEqualTo(PoolSnapshot.State.STOPPED);
 			assertThat(pool.snapshot().threads()).isEmpty();
 		}
