@@ -432,11 +432,13 @@ class PoolThreadsTests {
 		this.pool.isShort = false;
 		Participant me = this.pool.threads.join(Thread.currentThread());
 		assertThat(this.pool.threads.living()).contains(me);
+		int count = this.pool.threads.count();
 		this.pool.asked = () -> {
 			throw new OutOfMemoryError("made for the test");
 		};
 		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> this.pool.threads.leave(me));
 		assertThat(this.pool.threads.living()).doesNotContain(me);
+		assertThat(this.pool.threads.count()).as("threads of the pool itself").isEqualTo(count);
 	}
 
 	/** The attributes of a new thread that may depend on the thread that starts it. */

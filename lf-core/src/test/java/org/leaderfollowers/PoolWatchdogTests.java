@@ -439,13 +439,10 @@ class PoolWatchdogTests {
 	void watchdogKeepsNothing() {
 		LeaderFollowersPool pool = this.engine.pool(builder(1, 1));
 		pool.start();
-		assertThat(Thread.getAllStackTraces().keySet())
-			.filteredOn((thread) -> thread.getName().equals("lf-watchdog-" + pool.name()))
-			.singleElement()
-			.satisfies((thread) -> {
-				assertThat(thread.isDaemon()).isTrue();
-				assertThat(thread.getContextClassLoader()).isNull();
-			});
+		assertThat(watchdogs(pool)).singleElement().satisfies((thread) -> {
+			assertThat(thread.isDaemon()).isTrue();
+			assertThat(thread.getContextClassLoader()).isNull();
+		});
 	}
 
 	/** Two threads that start the pool at the same time may both begin the watch. */
@@ -454,9 +451,7 @@ class PoolWatchdogTests {
 		LeaderFollowersPool pool = this.engine.pool(1, 1);
 		pool.start();
 		pool.watchdog.start();
-		String name = "lf-watchdog-" + pool.name();
-		assertThat(Thread.getAllStackTraces().keySet()).filteredOn((thread) -> thread.getName().equals(name))
-			.hasSize(1);
+		assertThat(watchdogs(pool)).hasSize(1);
 	}
 
 	@Test
@@ -475,13 +470,20 @@ class PoolWatchdogTests {
 		LeaderFollowersPool handlers = this.engine.pool(builder(1, 1).stuckAfter(Duration.ZERO));
 		handlers.start();
 		assertThat(isWatched(handlers)).isTrue();
+		Thread watchdog = watchdogs(handlers).get(0);
+		Engine.eventually().until(() -> watchdog.getState() == Thread.State.TIMED_WAITING);
 	}
 
 	private static boolean isWatched(LeaderFollowersPool pool) {
+		return !watchdogs(pool).isEmpty();
+	}
+
+	private static List<Thread> watchdogs(LeaderFollowersPool pool) {
 		return Thread.getAllStackTraces()
 			.keySet()
 			.stream()
-			.anyMatch((thread) -> thread.getName().equals("lf-watchdog-" + pool.name()));
+			.filter((thread) -> thread.getName().equals("lf-watchdog-" + pool.name()))
+			.toList();
 	}
 
 	@Test
