@@ -3,7 +3,9 @@ package org.leaderfollowers;
 import java.lang.ref.WeakReference;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -28,6 +30,8 @@ import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -1075,6 +1079,36 @@ class TcpClientTests {
 		assertThat(session.readLine()).isEqualTo("a:?");
 		session.send("a:!\n");
 		assertThat(get(next)).isEqualTo("a:!");
+	}
+
+	/** Its queue of connections is full, so the system drops every attempt. */
+	@Test
+	@EnabledOnOs(OS.LINUX)
+	void anAddressThatDoesNotAnswerInTimeIsNotReachableAndAnotherOneIsUsed() throws Exception {
+		List<SocketChannel> queued = new ArrayList<>();
+		try (ServerSocket silent = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+			for (int i = 0; i < 10; i++) {
+				SocketChannel channel = SocketChannel.open();
+				queued.add(channel);
+				channel.configureBlocking(false);
+				channel.connect(silent.getLocalSocketAddress());
+			}
+			TcpClient client = start(builder(BY_KEY).address((InetSocketAddress) silent.getLocalSocketAddress())
+				.connections(2)
+				.connectTimeout(Duration.ofMillis(100)));
+			this.peer.accept();
+			this.peer.accept();
+			Engine.eventually().until(() -> client.snapshot().connected() == 2);
+			assertThat(client.snapshot().addresses().get(1)).satisfies((address) -> {
+				assertThat(address.reachable()).isFalse();
+				assertThat(address.failure()).contains("The peer did not answer in time");
+			});
+		}
+		finally {
+			for (SocketChannel channel : queued) {
+				channel.close();
+			}
+		}
 	}
 
 	@Test
