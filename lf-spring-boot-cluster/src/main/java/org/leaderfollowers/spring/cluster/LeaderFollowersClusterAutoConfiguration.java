@@ -22,6 +22,7 @@ import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.env.Environment;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.RedisStaticMasterReplicaConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /**
@@ -80,17 +81,23 @@ public final class LeaderFollowersClusterAutoConfiguration {
 	@Conditional(RedisChosen.class)
 	static class OnRedis {
 
+		private static final String NO_FIXED_MASTER = "A cluster of nodes needs a Redis that finds its master by "
+				+ "itself. Configure one node, Sentinel or Redis Cluster.";
+
 		@Bean(destroyMethod = "stop")
 		@ConditionalOnMissingBean
 		ClusterEngine leaderFollowersRedisEngine(RedisConnectionFactory connections, ClusterProperties properties,
-				Environment environment, ObjectProvider<DataRedisConnectionDetails> details) {
+				Environment environment, ObjectProvider<DataRedisConnectionDetails> details,
+				ObjectProvider<RedisStaticMasterReplicaConfiguration> masterAndReplicas) {
 			details.ifAvailable((available) -> {
 				if (available.getMasterReplica() != null) {
 					throw new InvalidConfigurationPropertyValueException("spring.data.redis.masterreplica.nodes",
-							available.getMasterReplica().getNodes(),
-							"A cluster of nodes needs a Redis that finds its master by itself. "
-									+ "Configure one node, Sentinel or Redis Cluster.");
+							available.getMasterReplica().getNodes(), NO_FIXED_MASTER);
 				}
+			});
+			masterAndReplicas.ifAvailable((available) -> {
+				throw new IllegalStateException(
+						"There is a bean of the type RedisStaticMasterReplicaConfiguration. " + NO_FIXED_MASTER);
 			});
 			return new RedisClusterEngine(RedisConnections.forEngine(connections),
 					properties.nameOrDefault(environment));

@@ -21,6 +21,7 @@ import org.leaderfollowers.spring.cluster.ClusterEngine.Receiver;
 import org.springframework.data.redis.connection.Message;
 import org.springframework.data.redis.connection.MessageListener;
 import org.springframework.data.redis.connection.RedisConfiguration;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.SubscriptionListener;
@@ -112,7 +113,22 @@ final class RedisConnections implements MessageListener, SubscriptionListener {
 		if (factory.getSocketConfiguration() != null) {
 			return factory.getSocketConfiguration();
 		}
-		return factory.getStandaloneConfiguration();
+		return standalone(factory);
+	}
+
+	/**
+	 * A factory that was created with the static type {@link RedisConfiguration} tells
+	 * the defaults instead of the configuration.
+	 */
+	private static RedisConfiguration standalone(LettuceConnectionFactory factory) {
+		RedisStandaloneConfiguration server = factory.getStandaloneConfiguration();
+		if (!server.getHostName().equals(factory.getHostName()) || server.getPort() != factory.getPort()
+				|| server.getDatabase() != factory.getDatabase()) {
+			throw new IllegalStateException(
+					"The settings of the connections to Redis at %s:%d cannot be read. A cluster needs them: create the LettuceConnectionFactory with a variable of the type RedisStandaloneConfiguration, not RedisConfiguration."
+						.formatted(factory.getHostName(), factory.getPort()));
+		}
+		return server;
 	}
 
 	private static LettuceClientConfiguration client(LettuceClientConfiguration application) {

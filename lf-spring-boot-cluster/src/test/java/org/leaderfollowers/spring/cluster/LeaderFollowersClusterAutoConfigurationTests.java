@@ -37,6 +37,7 @@ import org.springframework.boot.test.context.assertj.AssertableApplicationContex
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.data.redis.connection.RedisStaticMasterReplicaConfiguration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.bytes;
@@ -117,6 +118,13 @@ class LeaderFollowersClusterAutoConfigurationTests {
 			.run((context) -> assertThat(context).getFailure()
 				.rootCause()
 				.hasMessageContaining("spring.data.redis.masterreplica.nodes")
+				.hasMessageContaining("Sentinel"));
+		this.application.withPropertyValues("lf.cluster.engine=redis")
+			.withBean(RedisStaticMasterReplicaConfiguration.class,
+					() -> new RedisStaticMasterReplicaConfiguration("10.0.0.1"))
+			.run((context) -> assertThat(context).getFailure()
+				.rootCause()
+				.hasMessageContaining("RedisStaticMasterReplicaConfiguration")
 				.hasMessageContaining("Sentinel"));
 	}
 
@@ -250,6 +258,10 @@ class LeaderFollowersClusterAutoConfigurationTests {
 				String id = engine(second).start("south", inbox);
 				get(engine(first).send(id, bytes("message")));
 				eventually().until(() -> inbox.messages.containsKey("message"));
+				assertThat(Thread.getAllStackTraces().keySet())
+					.filteredOn((thread) -> thread.getName().equals("lf-hazelcast"))
+					.isNotEmpty()
+					.allMatch(Thread::isDaemon);
 			}));
 	}
 

@@ -99,6 +99,11 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 				String id = engine.start("north", inbox);
 				assertFails(engine.renew(bytes("node"), LONG));
 				assertThat(inbox.healings).hasValue(0);
+				eventually().untilAsserted(() -> assertThat(Thread.getAllStackTraces()).anySatisfy((thread, stack) -> {
+					assertThat(thread.getName()).isEqualTo("lf-redis");
+					assertThat(thread.isDaemon()).isTrue();
+					assertThat(stack).extracting(StackTraceElement::getMethodName).contains("parkNanos", "pause");
+				}));
 				server.start();
 				eventually().until(() -> inbox.healings.get() == 1);
 				get(engine.renew(bytes("node"), LONG));

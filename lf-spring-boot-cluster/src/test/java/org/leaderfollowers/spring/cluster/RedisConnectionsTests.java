@@ -1,0 +1,102 @@
+package org.leaderfollowers.spring.cluster;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+
+import io.lettuce.core.SslVerifyMode;
+import io.lettuce.core.resource.ClientResources;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+import org.springframework.data.redis.connection.RedisClusterConfiguration;
+import org.springframework.data.redis.connection.RedisConfiguration;
+import org.springframework.data.redis.connection.RedisSentinelConfiguration;
+import org.springframework.data.redis.connection.RedisSocketConfiguration;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration.LettuceClientConfigurationBuilder;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.RedisCredentialsProviderFactory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+/**
+ * Tests which settings of the application the {@link RedisConnections} of a node have.
+ */
+class RedisConnectionsTests {
+
+	@Test
+	void clientsAreSetUpLikeThoseOfTheApplication() {
+		ClientResources resources = ClientResources.create();
+		try {
+			RedisCredentialsProviderFactory credentials = new RedisCredentialsProviderFactory() {
+			};
+			LettuceClientConfigurationBuilder client = LettuceClientConfiguration.builder()
+				.clientName("taxis")
+				.clientResources(resources)
+				.redisCredentialsProviderFactory(credentials)
+				.commandTimeout(Duration.ofMillis(100));
+			client.useSsl().startTls().verifyPeer(SslVerifyMode.CA);
+			LettuceClientConfiguration made = RedisConnections
+				.forEngine(new LettuceConnectionFactory(new RedisStandaloneConfiguration(), client.build()))
+				.getClientConfiguration();
+			assertThat(made.getClientName()).contains("taxis");
+			assertThat(made.getClientResources()).containsSame(resources);
+			assertThat(made.getRedisCredentialsProviderFactory()).containsSame(credentials);
+			assertThat(made.getCommandTimeout()).hasMillis(100);
+			assertThat(made.isUseSsl()).isTrue();
+			assertThat(made.isStartTls()).isTrue();
+			assertThat(made.getVerifyMode()).isEqualTo(SslVerifyMode.CA);
+		}
+		finally {
+			resources.shutdown();
+		}
+	}
+
+	@Test
+	void clientsDoNotUseTlsOfTheirOwnAccord() {
+		LettuceClientConfiguration made = RedisConnections.forEngine(new LettuceConnectionFactory())
+			.getClientConfiguration();
+		assertThat(made.isUseSsl()).isFalse();
+		assertThat(made.getClientName()).isEmpty();
+	}
+
+	@ParameterizedTest
+	@MethodSource("servers")
+	void serversAreThoseOfTheApplication(LettuceConnectionFactory application) {
+		LettuceConnectionFactory made = RedisConnections.forEngine(application);
+		assertThat(made.getClusterConfiguration()).isSameAs(application.getClusterConfiguration());
+		assertThat(made.getSentinelConfiguration()).isSameAs(application.getSentinelConfiguration());
+		assertThat(made.getSocketConfiguration()).isSameAs(application.getSocketConfiguration());
+		assertThat(made.getHostName()).isEqualTo(application.getHostName());
+		assertThat(made.getPort()).isEqualTo(application.getPort());
+	}
+
+	static Stream<LettuceConnectionFactory> servers() {
+		LettuceClientConfiguration client = LettuceClientConfiguration.defaultConfiguration();
+		return Stream.of(
+				new LettuceConnectionFactory(new RedisClusterConfiguration().clusterNode("cluster", 1), client),
+				new LettuceConnectionFactory(new RedisSentinelConfiguration().master("taxis").sentinel("sentinel", 2),
+						client),
+				new LettuceConnectionFactory(new RedisSocketConfiguration("/socket"), client),
+				new LettuceConnectionFactory(new RedisStandaloneConfiguration("standalone", 3), client));
+	}
+
+	/** The node would connect to a server on its own host instead. */
+	@Test
+	void settingsThatTheFactoryDoesNotTellAreRejected() {
+		RedisStandaloneConfiguration numbered = new RedisStandaloneConfiguration();
+		numbered.setDatabase(1);
+		for (RedisConfiguration server : List.of(new RedisStandaloneConfiguration("standalone"),
+				new RedisStandaloneConfiguration("localhost", 3), numbered)) {
+			LettuceConnectionFactory application = new LettuceConnectionFactory(server);
+			assertThatIllegalStateException().isThrownBy(() -> RedisConnections.forEngine(application))
+				.withMessageContaining(application.getHostName() + ":" + application.getPort())
+				.withMessageContaining("RedisStandaloneConfiguration");
+		}
+	}
+
+}
