@@ -2,8 +2,10 @@ package org.leaderfollowers;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
 
 import org.leaderfollowers.internal.lifecycle.Quiescence;
 import org.leaderfollowers.internal.logging.EngineLog;
@@ -189,9 +191,10 @@ final class PoolShutdown {
 	 */
 	private void joinOwnThreads() {
 		try {
-			for (Participant participant : this.threads.members().all()) {
-				if (participant.isOwned() && participant.hasWithdrawn()) {
-					participant.thread().join(INTERRUPT_TIMEOUT.toMillis());
+			Set<Thread> busy = this.threads.living().stream().map(Participant::thread).collect(Collectors.toSet());
+			for (Thread thread : this.threads.own()) {
+				if (!busy.contains(thread)) {
+					thread.join(INTERRUPT_TIMEOUT.toMillis());
 				}
 			}
 		}

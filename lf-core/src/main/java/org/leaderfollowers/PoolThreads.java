@@ -1,6 +1,8 @@
 package org.leaderfollowers;
 
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
@@ -45,6 +47,8 @@ final class PoolThreads extends ThreadSupply {
 	private final Members<Participant> members;
 
 	private final AtomicInteger threadNumbers = new AtomicInteger();
+
+	private final Queue<Thread> own = new ConcurrentLinkedQueue<>();
 
 	private final LongAdder started = new LongAdder();
 
@@ -114,7 +118,26 @@ final class PoolThreads extends ThreadSupply {
 		thread.setContextClassLoader(this.contextClassLoader);
 		thread.setDaemon(false);
 		thread.setPriority(this.priority);
-		thread.start();
+		this.own.removeIf((former) -> former.getState() == Thread.State.TERMINATED);
+		this.own.add(thread);
+		boolean started = false;
+		try {
+			thread.start();
+			started = true;
+		}
+		finally {
+			if (!started) {
+				this.own.remove(thread);
+			}
+		}
+	}
+
+	/**
+	 * The pool's own threads that may not have ended yet. Some no longer participate, and
+	 * others may have got their numbers. Any thread.
+	 */
+	Iterable<Thread> own() {
+		return this.own;
 	}
 
 	@Override
