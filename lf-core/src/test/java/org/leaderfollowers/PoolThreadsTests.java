@@ -81,6 +81,44 @@ class PoolThreadsTests {
 			.hasValueSatisfying((inheritance) -> assertThat(inheritance.name()).isEqualTo("lf-test-1"));
 	}
 
+	/** Its number is free before the thread has ended. */
+	@Test
+	void aThreadThatEndsIsKnownAlthoughAnotherOneHasGotItsNumber() {
+		CountDownLatch gate = this.engine.gate();
+		CompletableFuture<Thread> ending = new CompletableFuture<>();
+		CompletableFuture<Integer> number = new CompletableFuture<>();
+		this.pool.isShort = false;
+		this.pool.participation = (me) -> {
+			if (ending.isDone()) {
+				number.complete(me.number());
+				this.pool.stop();
+			}
+		};
+		this.pool.leaving = () -> {
+			if (ending.complete(Thread.currentThread())) {
+				Engine.pass(gate);
+			}
+		};
+		this.pool.threads.startMinimum();
+		Thread first = ending.join();
+		this.pool.threads.startMinimum();
+		assertThat(number).succeedsWithin(Engine.DEADLINE).isEqualTo(1);
+		assertThat(this.pool.threads.own()).contains(first);
+	}
+
+	@Test
+	void threadsThatHaveEndedAreNotKept() {
+		this.pool.isShort = false;
+		this.pool.participation = (me) -> {
+			if (this.pool.ended.get() >= 100) {
+				this.pool.stop();
+			}
+		};
+		this.pool.threads.startMinimum();
+		Engine.eventually().until(() -> this.pool.promotion.isStopping());
+		assertThat(this.pool.threads.own()).hasSizeLessThan(50);
+	}
+
 	@Test
 	void aThreadThatCannotJoinEndsIfThePoolStops() {
 		CompletableFuture<Thread> joining = new CompletableFuture<>();
@@ -486,6 +524,9 @@ class PoolThreadsTests {
 
 		private volatile Consumer<Participant> participation = (me) -> stop();
 
+		private volatile Runnable leaving = () -> {
+		};
+
 		Pool() {
 			this("test", 1, Thread.NORM_PRIORITY);
 		}
@@ -552,6 +593,7 @@ class PoolThreadsTests {
 			this.countAtEnd = this.threads.count();
 			this.endsInterrupted |= Thread.currentThread().isInterrupted();
 			this.ended.incrementAndGet();
+			this.leaving.run();
 		}
 
 	}
