@@ -269,6 +269,25 @@ class TlsTransportTests {
 		assertThat(this.transport.hasMoreInput()).isFalse();
 	}
 
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void aRecordBehindOneThatFillsTheBufferIsReported(String protocol) throws IOException {
+		connect(protocol);
+		shakeHands();
+		for (int size = 1; size <= 100; size++) {
+			byte[] filling = this.client.say("x".repeat(size));
+			byte[] behind = this.client.say("y");
+			byte[] both = Arrays.copyOf(filling, filling.length + behind.length);
+			System.arraycopy(behind, 0, both, filling.length, behind.length);
+			this.sockets.send(both);
+			ByteBuffer first = ByteBuffer.allocate(size);
+			listenUntil(() -> this.transport.read(first) >= 0 && !first.hasRemaining());
+			assertThat(this.transport.hasMoreInput()).as("behind %d bytes", size).isTrue();
+			assertThat(read(100)).isEqualTo("y");
+			assertThat(this.transport.hasMoreInput()).isFalse();
+		}
+	}
+
 	/** The budget is checked after each test. */
 	@Test
 	void bytesThatWereNotReadAreReleasedWithTheTransport() throws IOException {
