@@ -51,7 +51,7 @@ final class HaproxyLinks implements AutoCloseable {
 	HaproxyLinks(List<Integer> targets) throws Exception {
 		assumeInstalled(EXECUTABLE);
 		this.targets = targets;
-		this.ports = targets.stream().map((target) -> TcpProxy.freePort()).toList();
+		this.ports = targets.stream().map((target) -> FreePort.find()).toList();
 		this.firstOutbound = 12_000 + OUTBOUND * (int) (ProcessHandle.current().pid() % 180);
 		cut(Set.of());
 		AbstractClusterEngineTests.eventually().until(() -> this.ports.stream().allMatch(HaproxyLinks::listens));

@@ -83,7 +83,7 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 	@Test
 	void callsOfAMemberThatHasShutDownFail() {
 		try (HazelcastMembers alone = new HazelcastMembers()) {
-			int port = TcpProxy.freePort();
+			int port = FreePort.find();
 			HazelcastInstance member = alone.start(port, port, List.of());
 			ClusterEngine engine = new HazelcastClusterEngine(member, "test-" + UUID.randomUUID(),
 					HazelcastSplitTests.WAIT);

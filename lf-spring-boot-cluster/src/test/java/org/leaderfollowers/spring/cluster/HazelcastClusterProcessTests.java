@@ -15,7 +15,7 @@ class HazelcastClusterProcessTests extends AbstractClusterProcessTests {
 
 	@Test
 	void nodesSurvive() throws Exception {
-		List<Integer> ports = Stream.generate(TcpProxy::freePort).limit(4).toList();
+		List<Integer> ports = Stream.generate(FreePort::find).limit(4).toList();
 		String cluster = "test-" + UUID.randomUUID();
 		try (HaproxyLinks links = new HaproxyLinks(ports)) {
 			String members = IntStream.range(0, 4)

@@ -58,7 +58,7 @@ final class HazelcastMembers implements AutoCloseable {
 	/** Starts two members. */
 	static HazelcastMembers two() {
 		HazelcastMembers members = new HazelcastMembers();
-		List<Integer> ports = List.of(TcpProxy.freePort(), TcpProxy.freePort());
+		List<Integer> ports = List.of(FreePort.find(), FreePort.find());
 		ports.forEach((port) -> members.start(port, port, ports));
 		AbstractClusterEngineTests.eventually()
 			.until(() -> members.members.stream().allMatch((each) -> each.getCluster().getMembers().size() == 2));

@@ -9,7 +9,7 @@ import java.util.stream.Stream;
 /** Sessions on Hazelcast, as it is configured by default. */
 class HazelcastSessionTests extends AbstractSessionClusterTests {
 
-	private final List<Integer> ports = Stream.generate(TcpProxy::freePort).limit(3).toList();
+	private final List<Integer> ports = Stream.generate(FreePort::find).limit(3).toList();
 
 	private final String cluster = "test-" + UUID.randomUUID();
 

@@ -29,7 +29,7 @@ class HazelcastSplitTests {
 
 	@Test
 	void nodesHealAfterASplit() {
-		List<Integer> ports = List.of(TcpProxy.freePort(), TcpProxy.freePort());
+		List<Integer> ports = List.of(FreePort.find(), FreePort.find());
 		try (TcpProxy toFirst = new TcpProxy(ports.get(0));
 				TcpProxy toSecond = new TcpProxy(ports.get(1));
 				HazelcastMembers members = new HazelcastMembers()) {
@@ -77,7 +77,7 @@ class HazelcastSplitTests {
 
 	@Test
 	void aNodeRenewsItsLeaseWhileAnotherOneIsSilent() {
-		List<Integer> ports = List.of(TcpProxy.freePort(), TcpProxy.freePort());
+		List<Integer> ports = List.of(FreePort.find(), FreePort.find());
 		try (TcpProxy toFirst = new TcpProxy(ports.get(0));
 				TcpProxy toSecond = new TcpProxy(ports.get(1));
 				HazelcastMembers members = new HazelcastMembers()) {
@@ -105,7 +105,7 @@ class HazelcastSplitTests {
 	void aSilentMemberDelaysNoRenewalTooLong(int leaseMillis, int timeoutMillis) {
 		Duration lease = Duration.ofMillis(leaseMillis);
 		ClusterOptions options = new ClusterOptions("north", lease, LONG, Duration.ofMillis(timeoutMillis), 0);
-		List<Integer> ports = List.of(TcpProxy.freePort(), TcpProxy.freePort());
+		List<Integer> ports = List.of(FreePort.find(), FreePort.find());
 		try (TcpProxy toFirst = new TcpProxy(ports.get(0));
 				TcpProxy toSecond = new TcpProxy(ports.get(1));
 				HazelcastMembers members = new HazelcastMembers()) {

@@ -247,7 +247,7 @@ class LeaderFollowersClusterAutoConfigurationTests {
 
 	@Test
 	void nodesOfTwoApplicationsFindEachOther() {
-		List<Integer> ports = List.of(TcpProxy.freePort(), TcpProxy.freePort());
+		List<Integer> ports = List.of(FreePort.find(), FreePort.find());
 		ApplicationContextRunner node = this.application
 			.withPropertyValues("lf.cluster.hazelcast.members=127.0.0.1:%s,127.0.0.1:%s".formatted(ports.toArray()))
 			.withUserConfiguration(Quick.class);
@@ -268,7 +268,7 @@ class LeaderFollowersClusterAutoConfigurationTests {
 	/** Otherwise the port would be open to all, although nobody is expected. */
 	@Test
 	void aNodeThatIsAloneListensOnLoopbackOnly() {
-		int port = TcpProxy.freePort();
+		int port = FreePort.find();
 		this.application.withPropertyValues("lf.cluster.hazelcast.port=" + port)
 			.withUserConfiguration(QuickAnywhere.class)
 			.run((context) -> {
@@ -301,7 +301,7 @@ class LeaderFollowersClusterAutoConfigurationTests {
 	/** Another member, with a class that runs code when it is deserialized. */
 	@Test
 	void anIntruderCannotHaveItsClassesDeserialized() {
-		int port = TcpProxy.freePort();
+		int port = FreePort.find();
 		this.application
 			.withPropertyValues("lf.cluster.hazelcast.port=" + port, "lf.cluster.hazelcast.members=127.0.0.1:" + port)
 			.withUserConfiguration(Quick.class)
@@ -309,7 +309,7 @@ class LeaderFollowersClusterAutoConfigurationTests {
 				HazelcastInstance node = context.getBean(HazelcastInstance.class);
 				Config config = new Config().setClusterName(node.getConfig().getClusterName());
 				new Quick().quick().customize(config);
-				JoinConfig join = config.getNetworkConfig().setPort(TcpProxy.freePort()).getJoin();
+				JoinConfig join = config.getNetworkConfig().setPort(FreePort.find()).getJoin();
 				join.getAutoDetectionConfig().setEnabled(false);
 				join.getTcpIpConfig().setEnabled(true).addMember("127.0.0.1:" + port);
 				HazelcastInstance intruder = Hazelcast.newHazelcastInstance(config);
@@ -386,7 +386,7 @@ class LeaderFollowersClusterAutoConfigurationTests {
 
 	@Test
 	void theConfigurationOfTheApplicationComesFirst() {
-		int port = TcpProxy.freePort();
+		int port = FreePort.find();
 		this.application.withBean(Config.class, () -> {
 			Config config = new Config("mine").setClusterName("mine-" + port);
 			config.getNetworkConfig().setPort(port).getJoin().getAutoDetectionConfig().setEnabled(false);
@@ -405,7 +405,7 @@ class LeaderFollowersClusterAutoConfigurationTests {
 			ClientConfig client = new ClientConfig();
 			client.getConnectionStrategyConfig().setAsyncStart(true);
 			client.setProperty("hazelcast.logging.type", "none");
-			client.getNetworkConfig().addAddress("127.0.0.1:" + TcpProxy.freePort());
+			client.getNetworkConfig().addAddress("127.0.0.1:" + FreePort.find());
 			return client;
 		})
 			.run((context) -> assertThat(context).getFailure()

@@ -24,8 +24,7 @@ class RedisClusterModeTests extends AbstractClusterEngineTests {
 
 	@BeforeAll
 	static void startRedis() throws IOException {
-		redis = new RedisServer().start("--cluster-enabled", "yes", "--cluster-port",
-				String.valueOf(TcpProxy.freePort()));
+		redis = new RedisServer().start("--cluster-enabled", "yes", "--cluster-port", String.valueOf(FreePort.find()));
 		command("CLUSTER ADDSLOTSRANGE 0 16383", "+OK");
 		eventually().untilAsserted(() -> command("CLUSTER INFO", "cluster_state:ok"));
 	}

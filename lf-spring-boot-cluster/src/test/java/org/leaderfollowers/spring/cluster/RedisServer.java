@@ -20,7 +20,7 @@ final class RedisServer implements AutoCloseable {
 
 	private static final Path EXECUTABLE = Path.of("/usr/bin/redis-server");
 
-	private final int port = TcpProxy.freePort();
+	private final int port = FreePort.find();
 
 	private final Path directory;
 

@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.ThreadLocalRandom;
 
 /** A link that can be cut. */
 final class TcpProxy implements AutoCloseable {
@@ -46,22 +45,6 @@ final class TcpProxy implements AutoCloseable {
 			throw new UncheckedIOException(ex);
 		}
 		start(this::accept);
-	}
-
-	/**
-	 * Below the range that systems take the ports of clients from: nobody takes it before
-	 * it is used.
-	 */
-	static int freePort() {
-		for (;;) {
-			int port = ThreadLocalRandom.current().nextInt(20_000, 32_000);
-			try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
-				return socket.getLocalPort();
-			}
-			catch (IOException ex) {
-				// In use: the next one may be free.
-			}
-		}
 	}
 
 	int port() {
