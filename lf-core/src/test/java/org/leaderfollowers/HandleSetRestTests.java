@@ -40,8 +40,8 @@ class HandleSetRestTests {
 	private final NoThreads threads = new NoThreads();
 
 	private final PromotionProtocol promotion = new PromotionProtocol(this.sets.leaderships(),
-			PromotionOrder.LIFO.followers(), this.members, this.threads, new Starvation(2, new Unheard()),
-			(kind, vacancyNanos) -> {
+			PromotionOrder.LIFO.followers(), this.members, this.threads,
+			new Starvation(2, new PoolThreadsTests.Unheard()), (kind, vacancyNanos) -> {
 			}, 1, this.clock);
 
 	private final Unfolding unfolding = new Unfolding(this.promotion, this.sets.leaderships(), this.sets.deal(), 0,
@@ -181,18 +181,6 @@ class HandleSetRestTests {
 		@Override
 		protected boolean isStopping() {
 			return false;
-		}
-
-	}
-
-	private static final class Unheard implements Starvation.Listener {
-
-		@Override
-		public void began() {
-		}
-
-		@Override
-		public void ended(long nanos) {
 		}
 
 	}

@@ -598,7 +598,7 @@ class PoolThreadsTests {
 
 	}
 
-	private static final class Unheard implements Starvation.Listener {
+	static final class Unheard implements Starvation.Listener {
 
 		@Override
 		public void began() {

@@ -12,6 +12,8 @@ import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -123,6 +125,7 @@ class SocketOptionTests {
 	}
 
 	@Test
+	@EnabledOnOs(OS.LINUX)
 	void tryingTheSizesLeavesNoDescriptorOpen() {
 		TcpSocketOptions sizes = new TcpSocketOptions(true, false, 1024, 1024);
 		sizes.warnOfLimits("first");
