@@ -39,7 +39,7 @@ abstract class AbstractClusterEngineTests {
 
 	static final Duration LONG = Duration.ofHours(1);
 
-	private final String cluster = "test-" + UUID.randomUUID();
+	final String cluster = "test-" + UUID.randomUUID();
 
 	private final List<ClusterEngine> engines = new ArrayList<>();
 
@@ -49,13 +49,13 @@ abstract class AbstractClusterEngineTests {
 
 	private final Inbox secondInbox = new Inbox();
 
-	private ClusterEngine first;
+	ClusterEngine first;
 
-	private ClusterEngine second;
+	ClusterEngine second;
 
-	private String firstId;
+	String firstId;
 
-	private String secondId;
+	String secondId;
 
 	/** Creates an engine for the first or second node. */
 	abstract ClusterEngine create(int index, String cluster);

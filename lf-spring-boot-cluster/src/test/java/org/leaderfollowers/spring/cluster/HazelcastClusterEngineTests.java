@@ -100,4 +100,67 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 		}
 	}
 
+	/** A node may have stopped before it has told others of its lease. */
+	@Test
+	void aNodeLearnsOfOthersFromTheirAnswers() {
+		get(this.first.renew(bytes("first"), LONG));
+		this.second.stop();
+		ClusterEngine late = createEngine(1);
+		String lateId = late.start("south", new Inbox());
+		assertThat(get(late.nodes())).isEmpty();
+		get(late.renew(bytes("late"), LONG));
+		assertThat(get(late.nodes())).containsOnlyKeys(this.firstId, lateId);
+	}
+
+	@Test
+	void aStopWaitsUntilOthersHaveForgottenTheNode() {
+		get(this.first.renew(bytes("first"), LONG));
+		this.second.stop();
+		for (int i = 0; i < 50; i++) {
+			ClusterEngine engine = createEngine(1);
+			engine.start("south", new Inbox());
+			get(engine.renew(bytes("south"), LONG));
+			assertThat(get(this.first.nodes())).hasSize(2);
+			engine.stop();
+			assertThat(get(this.first.nodes())).containsOnlyKeys(this.firstId);
+			assertThat(get(engine.nodes())).containsOnlyKeys(this.firstId);
+		}
+	}
+
+	@Test
+	void aNodeThatHasStoppedNoLongerHearsOfMembers() {
+		try (HazelcastMembers both = HazelcastMembers.two()) {
+			String cluster = "test-" + UUID.randomUUID();
+			ClusterEngine stopped = new HazelcastClusterEngine(both.get(0), cluster, HazelcastSplitTests.WAIT);
+			Inbox inbox = new Inbox();
+			stopped.start("north", inbox);
+			stopped.stop();
+			ClusterEngine running = new HazelcastClusterEngine(both.get(0), cluster, HazelcastSplitTests.WAIT);
+			Inbox later = new Inbox();
+			running.start("north", later);
+			both.get(1).shutdown();
+			eventually().until(() -> later.healings.get() > 0);
+			assertThat(inbox.healings).hasValue(0);
+			running.stop();
+		}
+	}
+
+	/** Here, another program has put a text where an array of bytes belongs. */
+	@Test
+	void aFailureOfAnotherMemberIsPassedOn() {
+		for (int i = 0; i < 8; i++) {
+			String key = "key-" + i;
+			members.get(0).getMap("lf:" + this.cluster).set(key, "text");
+			assertFails(this.first.compareAndSet(key, bytes("value"), bytes("update"), LONG));
+		}
+	}
+
+	@Test
+	void noThreadKeepsTheVirtualMachine() {
+		get(this.first.get("key"));
+		assertThat(Thread.getAllStackTraces().keySet()).filteredOn((thread) -> thread.getName().equals("lf-hazelcast"))
+			.isNotEmpty()
+			.allMatch(Thread::isDaemon);
+	}
+
 }
