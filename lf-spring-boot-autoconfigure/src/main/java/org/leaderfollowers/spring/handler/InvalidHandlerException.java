@@ -48,7 +48,10 @@ class InvalidHandlerException extends RuntimeException {
 		if (!beanFactory.containsBeanDefinition(name)) {
 			return "'%s', registered by code".formatted(name);
 		}
-		BeanDefinition definition = beanFactory.getMergedBeanDefinition(name);
+		BeanDefinition merged = beanFactory.getMergedBeanDefinition(name);
+		// What the application has defined, if the bean is a proxy for it.
+		BeanDefinition original = merged.getOriginatingBeanDefinition();
+		BeanDefinition definition = (original != null) ? original : merged;
 		String resource = definition.getResourceDescription();
 		if (!StringUtils.hasText(resource)) {
 			// Registered by code, for example by code that is generated ahead of time.

@@ -11,6 +11,7 @@ import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.annotation.LfAdvice;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.EchoBeanMethod;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfigurationTests.ThreeHandlers;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
@@ -22,6 +23,8 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.Scope;
+import org.springframework.context.annotation.ScopedProxyMode;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -109,6 +112,24 @@ class HandlerFailureTests {
 				    @LfHandler
 				    class MyHandler {
 				""");
+	}
+
+	@Test
+	void beansThatCouldBeHandlersAreNamedOnce(CapturedOutput output) {
+		FailingApplication.run(AnnotatedAndScoped.class, "lf.server.port=0", "lf.servers.orders.port=0");
+		assertAnalysis(output, """
+				Server 'orders' has no handler for its messages.
+
+				It is configured by the following properties:
+
+					- lf.servers.orders.port
+
+				The following beans could handle messages, but are not annotated with @LfHandler:
+
+					- 'scoped', defined by method 'scoped' in %s$AnnotatedAndScoped
+					- 'methods', defined by method 'methods' in %s$AnnotatedAndScoped
+
+				Action:""".formatted(HERE, HERE), "Annotate one of these beans with @LfHandler(server = \"orders\")");
 	}
 
 	@Test
@@ -225,6 +246,31 @@ class HandlerFailureTests {
 		@Bean
 		MessageHandler forgotten() {
 			return new EchoHandler();
+		}
+
+	}
+
+	@Configuration(proxyBeanMethods = false)
+	@Import(EchoBeanMethod.class)
+	static class AnnotatedAndScoped {
+
+		@Bean
+		@Scope(scopeName = "prototype", proxyMode = ScopedProxyMode.INTERFACES)
+		MessageHandler scoped() {
+			return new EchoHandler();
+		}
+
+		@Bean
+		Unmarked methods() {
+			return new Unmarked();
+		}
+
+	}
+
+	static class Unmarked {
+
+		@OnMessage
+		void handle(String message) {
 		}
 
 	}

@@ -143,6 +143,15 @@ class DispatchTests {
 		});
 	}
 
+	/** None of the classes of the methods tells Jackson itself how to choose. */
+	@Test
+	void theClassesOfThePayloadsMayExtendOneThatExtendsTheAnnotatedOne() {
+		HandlerRunner.talk(HandlerRunner.of(ByExtension.class), (client, context) -> {
+			assertThat(client.ask("{\"@type\":\"gain\"}")).isEqualTo("gain");
+			assertThat(client.ask("{\"@type\":\"loss\"}")).isEqualTo("loss");
+		});
+	}
+
 	@Test
 	void methodForTheMostSpecificClassIsCalled() {
 		HandlerRunner.talk(HandlerRunner.of(BySpecificClass.class), (client, context) -> {
@@ -357,6 +366,40 @@ class DispatchTests {
 		@OnError
 		String failed(Exception ex) {
 			return PayloadTests.failure(ex);
+		}
+
+	}
+
+	@JsonTypeInfo(use = JsonTypeInfo.Id.NAME)
+	@JsonSubTypes({ @JsonSubTypes.Type(value = Gain.class, name = "gain"),
+			@JsonSubTypes.Type(value = Loss.class, name = "loss") })
+	abstract static class Booking {
+
+	}
+
+	abstract static class Change extends Booking {
+
+	}
+
+	static class Gain extends Change {
+
+	}
+
+	static class Loss extends Change {
+
+	}
+
+	@LfHandler
+	static class ByExtension {
+
+		@OnMessage
+		String gain(Gain gain) {
+			return "gain";
+		}
+
+		@OnMessage
+		String loss(Loss loss) {
+			return "loss";
 		}
 
 	}

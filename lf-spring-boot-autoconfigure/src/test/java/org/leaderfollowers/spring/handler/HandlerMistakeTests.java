@@ -126,6 +126,13 @@ class HandlerMistakeTests {
 	}
 
 	@Test
+	void methodWithoutPrefixAmongOthers() {
+		assertMistake(OneWithoutPrefix.class,
+				"Method two(String) does not tell which messages it is for, while other methods do.",
+				"Write @OnMessage(prefix = \"<prefix>\"), or @OnMessage(isDefault = true) for all messages that no other method is for.");
+	}
+
+	@Test
 	void typesAndPrefixes() {
 		assertMistake(TypesAndPrefixes.class,
 				"Class TypesAndPrefixes has methods annotated with @OnMessage for types and others for prefixes.",
@@ -474,6 +481,19 @@ class HandlerMistakeTests {
 	static class OneWithout {
 
 		@OnMessage("a")
+		void one(String text) {
+		}
+
+		@OnMessage
+		void two(String text) {
+		}
+
+	}
+
+	@LfHandler
+	static class OneWithoutPrefix {
+
+		@OnMessage(prefix = "a")
 		void one(String text) {
 		}
 

@@ -148,6 +148,7 @@ class LfSessionsTests {
 					.withThrowableThat()
 					.havingRootCause()
 					.withMessageContaining("many");
+				assertThat(sessions.counters().localMessages()).isEqualTo(3);
 			}
 		});
 	}
