@@ -22,7 +22,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /**
  * Tests a {@link HandleSet} that rests because it is not in use, step by step: the test
- * is its leader. {@link PromotionInterleavingTests} explores the same steps of a model.
+ * is its leader. {@link HandleSetInterleavingTests} explores these steps among those of
+ * other threads.
  */
 @Timeout(60)
 class HandleSetRestTests {

@@ -18,13 +18,11 @@ import org.leaderfollowers.interleavings.Interleaving;
 import org.leaderfollowers.interleavings.Mutation;
 import org.leaderfollowers.interleavings.Scenario;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
-import org.leaderfollowers.internal.demultiplexing.HandleState;
 import org.leaderfollowers.internal.demultiplexing.ReadyQueue;
 import org.leaderfollowers.internal.demultiplexing.UpdateQueue;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.BoundThreads;
 import org.leaderfollowers.internal.promotion.Clock;
-import org.leaderfollowers.internal.promotion.Deal;
 import org.leaderfollowers.internal.promotion.DispatchPolicy;
 import org.leaderfollowers.internal.promotion.Followers;
 import org.leaderfollowers.internal.promotion.HandledWork;
@@ -36,14 +34,12 @@ import org.leaderfollowers.internal.promotion.PoolSettings;
 import org.leaderfollowers.internal.promotion.ProcessorTime;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
 import org.leaderfollowers.internal.promotion.Starvation;
-import org.leaderfollowers.internal.promotion.Unfolding;
 
 import static org.leaderfollowers.interleavings.Interleaving.step;
 
 /**
  * The interleavings of the promotion protocol: there are never two leaders, no wake-up is
- * lost, no handle set waits for a handler while a thread has nothing to do, and no handle
- * set rests while it is in use or has a request.
+ * lost, and no handle set waits for a handler while a thread has nothing to do.
  */
 @Tag("interleavings")
 class PromotionInterleavingTests {
@@ -60,9 +56,7 @@ class PromotionInterleavingTests {
 	 * cannot lead; a <em>first</em> handler that returns before the other events come,
 	 * whose handlers do not; events that come <em>often</em> or <em>late</em>; threads
 	 * that <em>expire</em>; a pool that <em>closes, grows, shrinks</em> or changes its
-	 * <em>policy</em>; leases of an <em>hour</em>; a second handle set that
-	 * <em>rests</em> from some moment on, and is <em>used</em> from some moment on;
-	 * something that is <em>requested</em> of it.
+	 * <em>policy</em>; leases of an <em>hour</em>.
 	 */
 	private enum Case {
 
@@ -154,21 +148,7 @@ class PromotionInterleavingTests {
 
 		CALLS_WITHOUT_A_REPLY_AND_LEASES_OF_AN_EVENT_SOURCE(2, 2, 2, "calls, unanswered, endless, sourced", 0),
 
-		CALLS_WITHOUT_A_REPLY_AND_A_POOL_THAT_GROWS(1, 1, 1, "eager, calls, unanswered, endless, grows", 1),
-
-		A_HANDLE_SET_THAT_RESTS(2, 2, 2, "eager, rests", 1),
-
-		A_HANDLE_SET_THAT_RESTS_AND_IS_USED(2, 2, 2, "eager, rests, used", 1),
-
-		A_HANDLE_SET_THAT_RESTS_AND_IS_REQUESTED(2, 2, 2, "eager, rests, requested", 1),
-
-		A_HANDLE_SET_THAT_IS_USED(2, 2, 2, "eager, used", 1),
-
-		A_HANDLE_SET_THAT_IS_USED_AND_REQUESTED(2, 2, 2, "eager, used, requested", 1),
-
-		A_HANDLE_SET_THAT_RESTS_WHILE_HANDLERS_DO_NOT_RETURN(2, 2, 2, "eager, endless, rests, requested", 0),
-
-		A_HANDLE_SET_THAT_IS_USED_AND_A_THREAD_TO_START(2, 1, 2, "eager, used", 1);
+		CALLS_WITHOUT_A_REPLY_AND_A_POOL_THAT_GROWS(1, 1, 1, "eager, calls, unanswered, endless, grows", 1);
 
 		private final int sets;
 
@@ -390,42 +370,7 @@ class PromotionInterleavingTests {
 
 		A_BOUND_LEADER_LOOKS_FOR_A_THREAD_TO_START_AFTER_IT_HAS_ANNOUNCED_ITS_WAIT(
 				Case.CALLS_WITHOUT_A_REPLY_AND_A_POOL_THAT_GROWS,
-				Mutation.callReturns(BoundThreads.class, "looksAgain", "isAnybodyElse", 0)),
-
-		A_LEADER_LOOKS_ONCE_MORE_AFTER_IT_HAS_PUBLISHED_THAT_ITS_SET_RESTS(Case.A_HANDLE_SET_THAT_RESTS_AND_IS_USED,
-				Mutation.callReturns(Unfolding.class, "rest", "isWanted", 0)),
-
-		A_LEADER_LOOKS_WHETHER_ITS_SET_IS_IN_USE_AFTER_IT_HAS_PUBLISHED_THAT_IT_RESTS(
-				Case.A_HANDLE_SET_THAT_RESTS_AND_IS_USED,
-				Mutation.movedBehind(Unfolding.class, "rest", "rest", "isWanted")),
-
-		A_LEADER_LOOKS_FOR_REQUESTS_AFTER_IT_HAS_PUBLISHED_THAT_ITS_SET_RESTS(
-				Case.A_HANDLE_SET_THAT_RESTS_AND_IS_REQUESTED,
-				Mutation.callReturns(Pool.Set.class, "isWanted", "isEmpty", 1)),
-
-		A_SET_RESTS_ONLY_IF_ITS_ANNOUNCEMENT_HAS_NOT_BEEN_USED_UP(Case.A_HANDLE_SET_THAT_RESTS_AND_IS_REQUESTED,
-				Mutation.callReturns(Pool.Set.class, "isWanted", "isWaitedFor", 1)),
-
-		A_LEADER_ANNOUNCES_A_WAIT_BEFORE_ITS_SET_RESTS(Case.A_HANDLE_SET_THAT_RESTS,
-				Mutation.withoutCall(Pool.Set.class, "rest", "beginWait")),
-
-		A_REQUESTER_OPENS_A_SET_THAT_RESTS(Case.A_HANDLE_SET_THAT_RESTS_AND_IS_REQUESTED,
-				Mutation.callReturns(Pool.Set.class, "wakeUp", "isResting", 0)),
-
-		A_SET_IS_OPENED_BY_COMPARE_AND_SET(Case.A_HANDLE_SET_THAT_IS_USED_AND_REQUESTED,
-				Mutation.setsWithoutComparing(Leadership.class, "open")),
-
-		A_SET_IS_IN_USE_BEFORE_IT_IS_OPENED(Case.A_HANDLE_SET_THAT_IS_USED,
-				Mutation.movedBehind(Pool.class, "use", "use", "open")),
-
-		A_THREAD_THAT_OPENS_A_SET_SIGNALS_FOR_IT(Case.A_HANDLE_SET_THAT_IS_USED,
-				Mutation.withoutCall(Unfolding.class, "open", "signalIfVacant")),
-
-		A_LEADER_WHOSE_SET_IS_NOT_IN_USE_ANY_MORE_IS_WOKEN(Case.A_HANDLE_SET_THAT_RESTS,
-				Mutation.withoutCall(Pool.class, "use", "endLongWait")),
-
-		A_LEADER_WAITS_FOR_LONG_ONLY_IF_ITS_SET_IS_IN_USE(Case.A_HANDLE_SET_THAT_RESTS,
-				Mutation.callReturns(Pool.Set.class, "maxWaitNanos", "isInUse", 1));
+				Mutation.callReturns(BoundThreads.class, "looksAgain", "isAnybodyElse", 0));
 
 		private final Case pool;
 
@@ -511,12 +456,6 @@ class PromotionInterleavingTests {
 
 		private final HandlerProfile profile = new HandlerProfile();
 
-		private final Deal deal;
-
-		private final @Nullable Unfolding unfolding;
-
-		private final Request request = new Request();
-
 		private boolean isAnyIdle;
 
 		private boolean isFirstHandled;
@@ -540,17 +479,11 @@ class PromotionInterleavingTests {
 			this.threads = new PoolThreads(poolOptions, new MemoryBudget(1L << 20), new FailureLog());
 			this.threads.of(this);
 			this.sets = new Set[sets];
-			this.deal = new Deal((isOn("used") && !isOn("rests")) ? 1 : sets);
-			Arrays.setAll(this.sets, (index) -> new Set(index, this.deal, isOn("sourced") && index > 0));
+			Arrays.setAll(this.sets, (index) -> new Set(index, isOn("sourced") && index > 0));
 			this.promotion = new PromotionProtocol(this.sets, order.followers(), this.threads.members(), this.threads,
 					new Starvation(sets, new Unheard()), (kind, vacancyNanos) -> {
 					}, KEEP_ALIVE_NANOS, Clock.SYSTEM);
 			this.policy = new DispatchPolicy(this.promotion, this.threads, 9, Clock.SYSTEM);
-			this.unfolding = (isOn("used") || isOn("rests")) ? new Unfolding(this.promotion, this.sets, this.deal, 0,
-					this.threads.members(), this.threads, this.policy, 9, ProcessorTime.SYSTEM, Clock.SYSTEM) : null;
-			for (Set set : this.sets) {
-				set.unfolding = this.unfolding;
-			}
 		}
 
 		private boolean isOn(String option) {
@@ -561,25 +494,8 @@ class PromotionInterleavingTests {
 		public void begin() {
 			this.threads.startMinimum();
 			for (Set set : this.sets) {
-				// A set without handles has no events.
-				if (this.unfolding == null || (isOn("endless") && set.index() == 0)) {
-					Interleaving.start("events", () -> events(set));
-				}
+				Interleaving.start("events", () -> events(set));
 			}
-			if (this.unfolding != null) {
-				Interleaving.start("uses", () -> {
-					if (isOn("rests")) {
-						use(1);
-					}
-					if (isOn("used")) {
-						use(2);
-					}
-				});
-			}
-			start("requested", () -> {
-				this.sets[1].updates.request(this.request, 1);
-				this.sets[1].updates.request(this.request, 1);
-			});
 			start("closes", this::close);
 			start("grows", () -> change((settings, now) -> settings.withThreads(1, 2)));
 			start("shrinks", () -> change((settings, now) -> settings.withThreads(1, 1)));
@@ -666,15 +582,10 @@ class PromotionInterleavingTests {
 				Interleaving.fail("two leaders");
 			}
 			set.leader = me;
-			boolean empty = set.ready.isEmpty();
-			boolean rests = empty && this.unfolding != null && set.isDeserted();
-			if (empty && !rests) {
+			if (set.ready.isEmpty()) {
 				set.await(this.promotion);
 			}
 			set.leader = null;
-			if (rests) {
-				set.rest(me, this.unfolding);
-			}
 		}
 
 		private void process(Participant me, Work work) {
@@ -788,17 +699,6 @@ class PromotionInterleavingTests {
 			this.promotion.settingsChanged();
 		}
 
-		/** As {@link Unfolding} does it, with the second set. */
-		private void use(int sets) {
-			this.deal.use(sets);
-			if (sets == 2) {
-				this.unfolding.open(this.sets[1]);
-			}
-			else {
-				this.sets[1].endLongWait();
-			}
-		}
-
 		/** As {@link PoolShutdown} does it. */
 		private void close() {
 			this.promotion.stop();
@@ -824,7 +724,7 @@ class PromotionInterleavingTests {
 		 */
 		@Override
 		public long delayNanos() {
-			boolean atOnce = this.isAnyIdle && !isOn("slowly") && !isOn("unanswered") && this.unfolding == null;
+			boolean atOnce = this.isAnyIdle && !isOn("slowly") && !isOn("unanswered");
 			return atOnce ? 4 * LEASE_NANOS : 4 * PromotionProtocol.ROTATION_NANOS;
 		}
 
@@ -880,12 +780,6 @@ class PromotionInterleavingTests {
 						|| (!set.ready.isEmpty() && (isAnyUnbound || this.threads.count() < settings.maxThreads()))) {
 					return "an event is lost";
 				}
-				if (set.isResting() ? set.isInUse() : (!set.isInUse() && !set.isVacant())) {
-					return set.isResting() ? "a set that is in use rests" : "a set that is not in use does not rest";
-				}
-				if (!set.updates.isEmpty() && !set.isVacant()) {
-					return "a request is lost";
-				}
 			}
 			return null;
 		}
@@ -902,10 +796,6 @@ class PromotionInterleavingTests {
 		private static final class Set extends Leadership {
 
 			private final UpdateQueue updates = new UpdateQueue(this::wakeUp);
-
-			private final Deal deal;
-
-			private @Nullable Unfolding unfolding;
 
 			private volatile boolean longWait;
 
@@ -926,61 +816,19 @@ class PromotionInterleavingTests {
 			/** Whether the set stands for an event source. */
 			private final boolean source;
 
-			Set(int index, Deal deal, boolean source) {
+			Set(int index, boolean source) {
 				super(index, Clock.SYSTEM.nanoTime());
-				this.deal = deal;
 				this.source = source;
-				if (!isInUse()) {
-					rest();
-					this.updates.beginWait();
-				}
-			}
-
-			private boolean isInUse() {
-				return this.deal.isInUse(index());
 			}
 
 			private void wakeUp() {
-				if (this.unfolding != null && isResting()) {
-					this.unfolding.open(this);
-				}
-				else {
-					this.woken = true;
-				}
-			}
-
-			/** Whether the set must no longer have a leader. It never has handles. */
-			private boolean isDeserted() {
-				if (this.unfolding == null || isInUse()) {
-					return false;
-				}
-				applyUpdates();
-				return this.ready.isEmpty();
-			}
-
-			private void rest(Participant me, Unfolding rests) {
-				this.longWait = false;
-				this.updates.beginWait();
-				rests.rest(me);
-			}
-
-			private void applyUpdates() {
-				this.updates.applyUpdates(Request.class, (request, requests) -> {
-				});
-			}
-
-			private long maxWaitNanos(PromotionProtocol promotion) {
-				boolean deserted = this.unfolding != null && !isInUse();
-				return deserted ? PromotionProtocol.ROTATION_NANOS : promotion.maxWaitNanos(this);
+				this.woken = true;
 			}
 
 			private void await(PromotionProtocol promotion) {
-				if (this.unfolding != null) {
-					applyUpdates();
-				}
 				this.longWait = true;
 				if (this.updates.beginWait() && !promotion.isStopping()) {
-					long wait = maxWaitNanos(promotion);
+					long wait = promotion.maxWaitNanos(this);
 					this.longWait = wait > PromotionProtocol.ROTATION_NANOS;
 					Interleaving.await("waits for events", () -> this.woken || this.arrived > 0 || this.replies > 0,
 							Clock.SYSTEM.nanoTime() + wait);
@@ -1018,12 +866,12 @@ class PromotionInterleavingTests {
 
 			@Override
 			protected boolean isWanted() {
-				return isInUse() || !this.updates.isEmpty() || !this.updates.isWaitedFor();
+				return true;
 			}
 
 			@Override
 			protected boolean isWaitedOn() {
-				return this.updates.isWaitedFor() && (this.unfolding == null || !isResting());
+				return this.updates.isWaitedFor();
 			}
 
 			@Override
@@ -1053,11 +901,6 @@ class PromotionInterleavingTests {
 			Call(Thread thread) {
 				this.thread = thread;
 			}
-
-		}
-
-		/** A handle of which something is requested. */
-		private static final class Request extends HandleState {
 
 		}
 

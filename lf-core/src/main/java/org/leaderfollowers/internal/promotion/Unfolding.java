@@ -282,7 +282,11 @@ public final class Unfolding {
 
 	// Changing the number of sets in use
 
-	private void use(int sets) {
+	/**
+	 * Changes the number of sets in use. Called by the thread that measures.
+	 * @param sets from 1 to the number of sets
+	 */
+	public void use(int sets) {
 		this.deal.use(sets);
 		for (int i = 0; i < this.leaderships.length; i++) {
 			if (i < sets) {
