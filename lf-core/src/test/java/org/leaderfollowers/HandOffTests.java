@@ -165,7 +165,8 @@ class HandOffTests {
 			return pool.living()
 				.stream()
 				.anyMatch((participant) -> participant.number() == number
-						&& this.selectors.isWaitedOn(set, participant.thread()));
+						&& this.selectors.isWaitedOn(set, participant.thread())
+						&& this.clock.waits(participant.thread()) >= 0);
 		});
 		Thread leader = holder(pool, events);
 		assertThat(leader).isNotNull();

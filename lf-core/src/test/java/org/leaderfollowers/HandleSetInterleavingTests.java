@@ -1,21 +1,10 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
-import java.net.ProtocolFamily;
-import java.nio.channels.DatagramChannel;
-import java.nio.channels.Pipe;
+import java.io.UncheckedIOException;
 import java.nio.channels.SelectionKey;
-import java.nio.channels.Selector;
-import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
-import java.nio.channels.spi.AbstractSelectableChannel;
-import java.nio.channels.spi.AbstractSelector;
-import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.List;
-import java.util.Set;
-import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
@@ -40,9 +29,9 @@ import org.leaderfollowers.internal.promotion.Starvation;
 import org.leaderfollowers.internal.promotion.Unfolding;
 
 /**
- * The interleavings of handle sets with those who request something of them, take them
- * into use or out of use, and with the promotion of their leaders. Everything is real but
- * the selectors, which have no channels.
+ * The interleavings of handle sets with the events of a handle, with those who request
+ * something of them or take them into use or out of use, and with the promotion of their
+ * leaders. Everything is real but the selectors and the channel.
  */
 @Tag("interleavings")
 class HandleSetInterleavingTests {
@@ -52,7 +41,8 @@ class HandleSetInterleavingTests {
 	 * The options: the second handle set <em>rests</em> from the beginning, is taken
 	 * <em>out</em> of use, and is <em>used</em> from some moment on; something is
 	 * <em>requested</em> of it, or <em>requested twice</em>; a handler of the first
-	 * handle set is <em>endless</em>.
+	 * handle set is <em>endless</em>; <em>events</em> of another handle come; it is
+	 * <em>deactivated</em> and activated again, or <em>closes</em>.
 	 */
 	private enum Case {
 
@@ -74,7 +64,17 @@ class HandleSetInterleavingTests {
 
 		RESTING_AND_REQUESTED(2, 2, 2, "rests, requested twice", 1),
 
-		RESTING_WHILE_A_HANDLER_DOES_NOT_RETURN(2, 2, 2, "rests, requested, endless", 1);
+		RESTING_WHILE_A_HANDLER_DOES_NOT_RETURN(2, 2, 2, "rests, requested, endless", 1),
+
+		EVENTS_OF_ONE_THREAD(1, 1, 1, "events", 1),
+
+		EVENTS(1, 2, 2, "events", 1),
+
+		EVENTS_AND_A_HANDLER_THAT_DOES_NOT_RETURN(1, 2, 2, "events, endless", 1),
+
+		EVENTS_OF_A_HANDLE_THAT_IS_DEACTIVATED(1, 2, 2, "events, deactivated", 1),
+
+		EVENTS_OF_A_HANDLE_THAT_CLOSES(1, 2, 2, "events, closes", 1);
 
 		private final int sets;
 
@@ -99,6 +99,7 @@ class HandleSetInterleavingTests {
 				.preemptions(this.preemptions)
 				.adapted(Mutation.failsWith(FailureLog.class, "error", 3),
 						Mutation.withoutCall(Leadership.class, "handedOff", "record"),
+						Mutation.withoutCall(SelectableHandle.class, "close", "require"),
 						Mutation.fieldReads(PromotionProtocol.class, "spin", "SPINS", 1));
 		}
 
@@ -155,7 +156,21 @@ class HandleSetInterleavingTests {
 				Mutation.withoutCall(HandleSet.class, "applyChanges", "applyUpdates")),
 
 		A_LEADER_APPLIES_REQUESTS_BEFORE_ITS_SET_RESTS(Case.OUT_OF_USE_AND_REQUESTED,
-				Mutation.withoutCall(HandleSet.class, "isDeserted", "applyUpdates"));
+				Mutation.withoutCall(HandleSet.class, "isDeserted", "applyUpdates")),
+
+		A_HANDLE_IS_ACTIVATED_AGAIN(Case.EVENTS,
+				Mutation.withoutCall(SelectableHandle.class, "releaseOrLookAgain", "request")),
+
+		A_HANDLE_THAT_IS_ACTIVATED_AGAIN_IS_WATCHED(Case.EVENTS,
+				Mutation.withoutCall(HandleSet.class, "grant", "applyInterest")),
+
+		A_READY_HANDLE_IS_QUEUED(Case.EVENTS, Mutation.withoutCall(HandleSet.class, "demultiplex", "add")),
+
+		A_LEADER_DOES_NOT_WAIT_WHILE_HANDLES_ARE_READY(Case.RESTING_WHILE_A_HANDLER_DOES_NOT_RETURN,
+				Mutation.fieldReads(HandleSet.class, "await", "anyReady", 0)),
+
+		A_HANDLE_THAT_IS_CLOSED_IS_LOOKED_AT(Case.EVENTS_OF_A_HANDLE_THAT_CLOSES,
+				Mutation.withoutCall(HandleSet.class, "grant", "look"));
 
 		private final Case pool;
 
@@ -222,15 +237,28 @@ class HandleSetInterleavingTests {
 
 		private final SelectableHandle endless;
 
+		private final ScriptedSelectors.Source channel;
+
+		private final RawEventHandler raw;
+
+		/** How many events have come, and how many had come when one was handled. */
+		private int fired;
+
+		private int handled;
+
+		private boolean isHandling;
+
+		private boolean isEndless;
+
 		Pool(int sets, int min, int max, String options) {
 			this.options = options;
 			FailureLog failureLog = new FailureLog();
+			ScriptedSelectors selectors = new ScriptedSelectors(Clock.SYSTEM);
 			PoolOptions poolOptions = new PoolOptions("explored",
 					new PoolSettings(min, max, true, 1000, Clock.SYSTEM.nanoTime()), Duration.ofNanos(KEEP_ALIVE_NANOS),
 					Thread.NORM_PRIORITY, sets, false, List.of(), 9, PromotionOrder.LIFO, 1L << 20,
 					new NestedUpcalls.Options(NestedDispatch.NEVER, 1, new NestingGuard() {
-					}), List.of(), Clock.SYSTEM, new StubProvider(), ProcessorTime.SYSTEM,
-					new PoolWatchdog.Options(0, 0));
+					}), List.of(), Clock.SYSTEM, selectors, ProcessorTime.SYSTEM, new PoolWatchdog.Options(0, 0));
 			int inUse = isOn("rests") ? 1 : sets;
 			this.sets = new HandleSets("explored", sets, inUse, Clock.SYSTEM, poolOptions.selectorProvider(),
 					failureLog);
@@ -250,7 +278,19 @@ class HandleSetInterleavingTests {
 			this.threads.of(this);
 			this.handle = new SelectableHandle(null, (short) 0, this.sets.get(sets - 1), this.requested,
 					this.sets.newProfiles(), 0);
-			this.endless = this.sets.newTimer(new Endless());
+			this.endless = this.sets.newTimer(new Endless(() -> this.isEndless = true));
+			this.channel = source(selectors);
+			this.raw = new RawEventHandler(this.channel, (handle, event) -> handleEvent(), (channel,
+					handler) -> this.sets.newHandle(channel, handler, SelectionKey.OP_READ, new HandlerProfile()));
+		}
+
+		private static ScriptedSelectors.Source source(ScriptedSelectors selectors) {
+			try {
+				return selectors.new Source();
+			}
+			catch (IOException ex) {
+				throw new UncheckedIOException(ex);
+			}
 		}
 
 		private boolean isOn(String option) {
@@ -276,10 +316,45 @@ class HandleSetInterleavingTests {
 			if (isOn("requested twice")) {
 				Interleaving.start("requests again", this::request);
 			}
+			if (isOn("events")) {
+				SelectableHandle handle = this.raw.open();
+				Interleaving.start("events", this::events);
+				if (isOn("deactivated")) {
+					Interleaving.start("deactivates", () -> {
+						handle.operations(SelectionKey.OP_READ, 0);
+						handle.request(SelectableHandle.INTEREST);
+						handle.operations(0, SelectionKey.OP_READ);
+						handle.request(SelectableHandle.INTEREST);
+					});
+				}
+				if (isOn("closes")) {
+					Interleaving.start("closes", handle::close);
+				}
+			}
 			if (isOn("endless")) {
 				this.endless.release();
 				this.endless.request(SelectableHandle.LOOK);
 			}
+		}
+
+		private void events() {
+			Interleaving.await("the handle is active", this.channel::isActive);
+			for (int i = 0; i < 2; i++) {
+				Interleaving.step("an event comes");
+				this.fired++;
+				this.channel.fireUntilRead();
+			}
+		}
+
+		private void handleEvent() {
+			if (this.isHandling) {
+				Interleaving.fail("two threads handle events of one handle");
+			}
+			this.isHandling = true;
+			this.channel.read();
+			this.handled = this.fired;
+			Interleaving.step("handles");
+			this.isHandling = false;
 		}
 
 		private void request() {
@@ -316,6 +391,15 @@ class HandleSetInterleavingTests {
 			if (this.requested.seen != this.requested.made) {
 				return "a request is lost";
 			}
+			if (isOn("events") && this.handled != 2 && !isOn("closes")) {
+				return "an event is lost";
+			}
+			if (isOn("endless") && !this.isEndless) {
+				return "a look is lost";
+			}
+			if (isOn("closes") && (this.channel.isOpen() || this.channel.isRegistered())) {
+				return "the handle is not closed";
+			}
 			for (HandleSet set : this.sets) {
 				boolean inUse = this.sets.deal().isInUse(set.leadership.index());
 				if (inUse == set.leadership.isResting()) {
@@ -348,6 +432,12 @@ class HandleSetInterleavingTests {
 	/** A handler that does not return. */
 	private static final class Endless extends Handler {
 
+		private final Runnable begins;
+
+		Endless(Runnable begins) {
+			this.begins = begins;
+		}
+
 		@Override
 		public boolean prepare(Participant me) {
 			return true;
@@ -355,6 +445,7 @@ class HandleSetInterleavingTests {
 
 		@Override
 		public void dispatch(Participant me) {
+			this.begins.run();
 			Interleaving.await("handles for ever", () -> false);
 		}
 
@@ -395,106 +486,6 @@ class HandleSetInterleavingTests {
 		@Override
 		public HandledWork work() {
 			return WORK;
-		}
-
-	}
-
-	/** Waits as a selector without channels does. */
-	private static final class StubSelector extends AbstractSelector {
-
-		private boolean woken;
-
-		StubSelector(SelectorProvider provider) {
-			super(provider);
-		}
-
-		@Override
-		public int select(Consumer<SelectionKey> action, long timeout) {
-			Interleaving.await("waits for events", () -> this.woken,
-					Interleaving.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeout));
-			this.woken = false;
-			return 0;
-		}
-
-		@Override
-		public int selectNow(Consumer<SelectionKey> action) {
-			this.woken = false;
-			return 0;
-		}
-
-		@Override
-		public Selector wakeup() {
-			this.woken = true;
-			return this;
-		}
-
-		@Override
-		public Set<SelectionKey> keys() {
-			return Set.of();
-		}
-
-		@Override
-		public Set<SelectionKey> selectedKeys() {
-			return Set.of();
-		}
-
-		@Override
-		public int selectNow() {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public int select(long timeout) {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public int select() {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		protected SelectionKey register(AbstractSelectableChannel channel, int operations, Object attachment) {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		protected void implCloseSelector() {
-		}
-
-	}
-
-	/** Provides such selectors. */
-	private static final class StubProvider extends SelectorProvider {
-
-		@Override
-		public AbstractSelector openSelector() {
-			return new StubSelector(this);
-		}
-
-		@Override
-		public DatagramChannel openDatagramChannel() {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public DatagramChannel openDatagramChannel(ProtocolFamily family) {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public Pipe openPipe() {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public ServerSocketChannel openServerSocketChannel() {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public SocketChannel openSocketChannel() {
-			throw new UnsupportedOperationException();
 		}
 
 	}

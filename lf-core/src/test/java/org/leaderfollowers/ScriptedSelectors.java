@@ -15,24 +15,24 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.promotion.Clock;
 
 /**
- * Selectors whose events are made by the test, and whose time is read from a
- * {@link TestClock}.
+ * Selectors whose events are made by the test, and whose time is that of its clock.
  */
 final class ScriptedSelectors extends TestSelectors {
 
-	private final TestClock clock;
+	private final Clock clock;
 
 	private final List<Scripted> selectors = new CopyOnWriteArrayList<>();
 
-	ScriptedSelectors(TestClock clock) {
+	ScriptedSelectors(Clock clock) {
 		this.clock = clock;
 	}
 
-	/** Whether a thread waits for events of a handle set. */
+	/** Whether a thread waits for events of a handle set, or begins to. */
 	boolean isWaitedOn(int handleSet, Thread thread) {
-		return this.selectors.get(handleSet).waiter == thread && this.clock.waits(thread) >= 0;
+		return this.selectors.get(handleSet).waiter == thread;
 	}
 
 	@Override
@@ -46,6 +46,8 @@ final class ScriptedSelectors extends TestSelectors {
 	final class Source extends AbstractSelectableChannel {
 
 		private volatile @Nullable Key key;
+
+		private volatile boolean firesUntilRead;
 
 		Source() throws IOException {
 			super(ScriptedSelectors.this);
@@ -65,6 +67,16 @@ final class ScriptedSelectors extends TestSelectors {
 			}
 			current.ready = SelectionKey.OP_READ;
 			((Scripted) current.selector()).unpark();
+		}
+
+		/** Makes the channel ready; this is reported until the channel is read. */
+		void fireUntilRead() {
+			this.firesUntilRead = true;
+			fire();
+		}
+
+		void read() {
+			this.key.ready = 0;
 		}
 
 		@Override
@@ -179,7 +191,9 @@ final class ScriptedSelectors extends TestSelectors {
 				}
 				key.reported = key.ready & key.interest;
 				if (key.reported != 0) {
-					key.ready = 0;
+					if (!key.source.firesUntilRead) {
+						key.ready = 0;
+					}
 					action.accept(key);
 					count++;
 				}
