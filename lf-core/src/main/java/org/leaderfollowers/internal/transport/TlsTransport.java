@@ -84,8 +84,11 @@ public final class TlsTransport extends Transport {
 
 	private volatile boolean established;
 
-	/** Whether the budget is charged with a handshake. Written by the owner. */
-	private volatile boolean charged;
+	/**
+	 * How many bytes of the budget are charged for messages that the engine may hold: a
+	 * handshake, or the beginning of a message after it. Written by the owner.
+	 */
+	private volatile int charged;
 
 	// Used by the owner only
 
@@ -250,7 +253,7 @@ public final class TlsTransport extends Transport {
 						}
 						if (!this.heardOf) {
 							this.heardOf = true;
-							charge();
+							charge(HANDSHAKE_BYTES);
 						}
 					}
 				}
@@ -303,24 +306,29 @@ public final class TlsTransport extends Transport {
 		}
 	}
 
-	/** From the first byte on: a peer that only connects costs an unused engine. */
-	private void charge() throws MemoryBudget.ExhaustedException {
-		if (!this.budget.reserve(HANDSHAKE_BYTES)) {
+	/**
+	 * Charges up to the limit of a handshake in all. From the first byte on: a peer that
+	 * only connects costs an unused engine.
+	 */
+	private void charge(int bytes) throws MemoryBudget.ExhaustedException {
+		int added = Math.min(bytes, HANDSHAKE_BYTES - this.charged);
+		if (!this.budget.reserve(added)) {
 			throw new MemoryBudget.ExhaustedException();
 		}
-		this.charged = true;
+		this.charged += added;
 	}
 
 	private void discharge() {
-		if (this.charged) {
-			this.charged = false;
-			this.budget.release(HANDSHAKE_BYTES);
+		int bytes = this.charged;
+		if (bytes > 0) {
+			this.charged = 0;
+			this.budget.release(bytes);
 		}
 	}
 
 	@Override
 	public int heldBytes() {
-		return this.charged ? HANDSHAKE_BYTES : 0;
+		return this.charged;
 	}
 
 	private boolean changesNothing(HandshakeStatus before) {
@@ -523,9 +531,13 @@ public final class TlsTransport extends Transport {
 		}
 	}
 
-	/** Counts records without data for the application. */
-	private void count(SSLEngineResult result) throws SSLException {
+	/**
+	 * Counts records without data for the application. The engine may hold them as the
+	 * beginning of a message. It accepts data only after the end of that message.
+	 */
+	private void count(SSLEngineResult result) throws IOException {
 		if (result.bytesProduced() > 0) {
+			discharge();
 			this.barrenRecords = 0;
 			this.barrenCredit += result.bytesProduced();
 			return;
@@ -534,6 +546,7 @@ public final class TlsTransport extends Transport {
 		// each message.
 		if (this.tls13) {
 			this.barrenCredit -= BYTES_PER_BARREN_RECORD;
+			charge(result.bytesConsumed());
 		}
 		if (this.barrenCredit < 0) {
 			throw new SSLException("The peer sent more than %d records without data, and one for each %d bytes of data"

@@ -1,5 +1,6 @@
 package org.leaderfollowers.internal.transport;
 
+import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.function.BiFunction;
 
@@ -15,7 +16,7 @@ final class FakeEngine extends SSLEngine {
 	/** More than any call of a transport needs. */
 	private static final int CALLS = 200;
 
-	private final SSLSession session = Certificates.server().createSSLEngine().getSession();
+	private SSLSession session = Certificates.server().createSSLEngine().getSession();
 
 	private final BiFunction<ByteBuffer, ByteBuffer, Status> answer;
 
@@ -31,6 +32,14 @@ final class FakeEngine extends SSLEngine {
 	FakeEngine(HandshakeStatus handshake, BiFunction<ByteBuffer, ByteBuffer, Status> answer) {
 		this.handshake = handshake;
 		this.answer = answer;
+	}
+
+	void speakTls13() {
+		SSLSession original = this.session;
+		this.session = (SSLSession) Proxy.newProxyInstance(SSLSession.class.getClassLoader(),
+				new Class<?>[] { SSLSession.class },
+				(proxy, method, arguments) -> method.getName().equals("getProtocol") ? "TLSv1.3"
+						: method.invoke(original, arguments));
 	}
 
 	private SSLEngineResult answer(ByteBuffer input, ByteBuffer output) {

@@ -10,6 +10,7 @@ import javax.net.ssl.SSLEngineResult.HandshakeStatus;
 import javax.net.ssl.SSLEngineResult.Status;
 import javax.net.ssl.SSLException;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -192,6 +193,38 @@ class TlsEngineFaultTests {
 		this.sockets.send(flood);
 		assertThatExceptionOfType(SSLException.class).isThrownBy(() -> transport.read(ByteBuffer.allocate(100)))
 			.withMessageContaining("more than 32 records in a row");
+	}
+
+	/** The JDK holds up to 32 KB of a message that comes after the handshake. */
+	@Test
+	void theBeginningOfALongMessageForTheEngineIsCharged() throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NOT_HANDSHAKING, (input, output) -> {
+			input.get(new byte[10_005]);
+			return Status.OK;
+		});
+		engine.speakTls13();
+		byte[] record = new byte[10_005];
+		record[0] = 23;
+		record[1] = 3;
+		record[2] = 3;
+		record[3] = 10_000 >> 8;
+		record[4] = (byte) (10_000 & 0xFF);
+		for (int records = 1; records <= 6; records++) {
+			TlsTransport transport = transport(engine);
+			transport.establish();
+			int held = Math.min(records * record.length, TlsTransport.HANDSHAKE_BYTES);
+			for (int i = 0; i < records; i++) {
+				this.sockets.send(record);
+			}
+			Awaitility.await().untilAsserted(() -> {
+				assertThat(transport.read(ByteBuffer.allocate(100))).isZero();
+				assertThat(transport.heldBytes()).isEqualTo(held);
+				assertThat(transport.undecodedBytes()).isZero();
+			});
+			assertThat(this.budget.used()).isEqualTo(held);
+			transport.release();
+			assertThat(this.budget.used()).isZero();
+		}
 	}
 
 	/**

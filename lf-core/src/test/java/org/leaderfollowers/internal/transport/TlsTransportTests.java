@@ -511,6 +511,24 @@ class TlsTransportTests {
 		requireAtMost32UpdatesInARow();
 	}
 
+	/** A transport cannot see whether the engine holds the record. */
+	@Test
+	void aRecordWithoutDataIsChargedUntilDataComes() throws IOException {
+		connect("TLSv1.3");
+		shakeHands();
+		for (int i = 0; i < 3; i++) {
+			byte[] update = keyUpdate();
+			this.sockets.send(update);
+			assertThat(read()).isEmpty();
+			assertThat(this.transport.heldBytes()).isEqualTo(update.length);
+			assertThat(this.budget.used()).isEqualTo(update.length);
+			this.sockets.send(this.client.say("data"));
+			assertThat(read()).isEqualTo("data");
+			assertThat(this.transport.heldBytes()).isZero();
+			assertThat(this.budget.used()).isZero();
+		}
+	}
+
 	/** Listening gives no credit. */
 	@Test
 	void aPeerThatOnlyListensMayUpdateItsKeysAThousandTimes() throws IOException {
