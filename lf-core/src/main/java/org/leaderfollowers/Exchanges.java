@@ -230,9 +230,10 @@ final class Exchanges implements Participant.Awaited {
 	 * message takes a place among the requests.
 	 */
 	void sendForHandler(ByteBuffer message) {
-		Registration registration = write(Exchange.ofHandler(), message, true);
+		Exchange exchange = Exchange.ofHandler();
+		Registration registration = write(exchange, message, true);
 		switch (registration) {
-			case REGISTERED -> this.table.overdue();
+			case REGISTERED -> this.table.overdue(exchange);
 			case CLOSED -> throw this.connection.notSendable();
 			default -> throw rejected(registration);
 		}
@@ -312,7 +313,7 @@ final class Exchanges implements Participant.Awaited {
 	void givenUp(Exchange exchange) {
 		State state = exchange.state();
 		this.listener.ended(state);
-		int overdue = this.table.overdue();
+		int overdue = this.table.overdue(exchange);
 		changed();
 		boolean blocks = isInOrder() && state == State.TIMED_OUT && this.table.holds(exchange);
 		if (blocks || overdue > this.listener.maxOverdue()) {
@@ -382,11 +383,8 @@ final class Exchanges implements Participant.Awaited {
 			// before the count.
 			this.listener.ended(State.REPLIED);
 		}
-		else if (!inTime) {
-			this.table.late();
-			if (!exchange.isOfHandler()) {
-				this.listener.late();
-			}
+		else if (!inTime && !exchange.isOfHandler()) {
+			this.listener.late();
 		}
 		// Last, so that threads that wait for a place or for the end see correct counts.
 		changed();

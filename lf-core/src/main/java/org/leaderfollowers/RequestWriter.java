@@ -183,18 +183,11 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 		}
 	}
 
-	/**
-	 * Withdraws a request whose caller has given up. Its reply counts as owed, although
-	 * none will come.
-	 */
+	/** Withdraws a request whose caller has given up. */
 	private void withdraw(Request request) {
 		if (request.registered()) {
 			this.table.withdraw(request.exchange());
 			this.onWithdrawal.run();
-		}
-		State state = request.exchange().state();
-		if (state == State.TIMED_OUT || state == State.CANCELLED) {
-			this.table.late();
 		}
 	}
 

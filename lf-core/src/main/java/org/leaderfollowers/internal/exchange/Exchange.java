@@ -79,6 +79,12 @@ public final class Exchange {
 	/** The key in a table; written before the exchange is registered there. */
 	@Nullable Object key;
 
+	/** The table that it is registered in. Guarded by the monitor of that table. */
+	@Nullable ExchangeTable table;
+
+	/** Whether the table counts it as overdue. Guarded by the same monitor. */
+	boolean isOverdue;
+
 	/** The next one of an {@link ExchangeChain}. */
 	@Nullable Exchange next;
 

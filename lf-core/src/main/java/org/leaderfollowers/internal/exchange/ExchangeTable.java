@@ -38,8 +38,8 @@ public abstract class ExchangeTable {
 	private volatile int taken;
 
 	/**
-	 * The number of exchanges that have timed out or were cancelled, and whose replies
-	 * have not come.
+	 * How many of the registered exchanges have timed out or were cancelled: their
+	 * replies have not come.
 	 */
 	private int overdue;
 
@@ -99,6 +99,7 @@ public abstract class ExchangeTable {
 		if (!add(exchange)) {
 			return Registration.DUPLICATE;
 		}
+		exchange.table = this;
 		this.taken++;
 		long earliest = this.deadlineNanos;
 		boolean isTimed = !exchange.isAwaited() && exchange.deadlineNanos() != NO_DEADLINE;
@@ -115,8 +116,16 @@ public abstract class ExchangeTable {
 	 */
 	public final synchronized void withdraw(Exchange exchange) {
 		if (remove(exchange)) {
-			this.taken--;
+			removed(exchange);
 		}
+	}
+
+	/** It no longer counts, whether it has ended before or not. */
+	private void removed(Exchange exchange) {
+		this.taken--;
+		this.overdue -= exchange.isOverdue ? 1 : 0;
+		exchange.isOverdue = false;
+		exchange.table = null;
 	}
 
 	/**
@@ -128,18 +137,23 @@ public abstract class ExchangeTable {
 	public final synchronized @Nullable Exchange take(@Nullable Object key) {
 		Exchange exchange = find(key);
 		if (exchange != null) {
-			this.taken--;
+			removed(exchange);
 		}
 		return exchange;
 	}
 
 	/**
 	 * Records that an exchange has ended without its reply, which may still come. Called
-	 * once, by the thread that has ended it.
+	 * by the thread that has ended it. Changes nothing if the exchange has left the table
+	 * meanwhile: its reply has come, or its request was not written.
+	 * @param exchange an exchange that has ended
 	 * @return how many replies are overdue now
 	 */
-	public final synchronized int overdue() {
-		this.overdue += this.closed ? 0 : 1;
+	public final synchronized int overdue(Exchange exchange) {
+		if (holds(exchange) && !exchange.isOverdue) {
+			exchange.isOverdue = true;
+			this.overdue++;
+		}
 		return this.overdue;
 	}
 
@@ -149,14 +163,7 @@ public abstract class ExchangeTable {
 	 * @return whether its request was written or will be written next
 	 */
 	public final synchronized boolean holds(Exchange exchange) {
-		return all().contains(exchange);
-	}
-
-	/**
-	 * Records the reply to an exchange that had ended. Called by the thread that reads.
-	 */
-	public final synchronized void late() {
-		this.overdue -= this.closed ? 0 : 1;
+		return exchange.table == this;
 	}
 
 	/**
@@ -189,7 +196,7 @@ public abstract class ExchangeTable {
 	 * @return the number of exchanges, without those that have ended
 	 */
 	public final synchronized int pending() {
-		return Math.max(0, this.taken - this.overdue);
+		return this.taken - this.overdue;
 	}
 
 	/**
@@ -242,6 +249,7 @@ public abstract class ExchangeTable {
 			this.closed = true;
 			while (all.hasNext()) {
 				Exchange exchange = all.next();
+				exchange.table = null;
 				if (exchange.end(State.LOST)) {
 					any = true;
 					if (!exchange.isAwaited()) {

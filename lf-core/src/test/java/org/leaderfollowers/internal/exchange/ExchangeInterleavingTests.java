@@ -49,7 +49,13 @@ class ExchangeInterleavingTests {
 
 		A_KEY_IN_USE_IS_REFUSED(Mutation.callReturns(KeyedExchanges.class, "add", "putIfAbsent", 0), "same"),
 
-		A_FUTURE_ENDS_WITH_ITS_TIME(Mutation.withoutCall(ExchangeTable.class, "expire", "end"), "future");
+		A_FUTURE_ENDS_WITH_ITS_TIME(Mutation.withoutCall(ExchangeTable.class, "expire", "end"), "future"),
+
+		AN_EXCHANGE_THAT_HAS_LEFT_ITS_TABLE_IS_NOT_OVERDUE(
+				Mutation.callReturns(ExchangeTable.class, "overdue", "holds", 1), "refused"),
+
+		AN_EXCHANGE_THAT_LEAVES_ITS_TABLE_IS_NOT_OVERDUE_ANY_MORE(
+				Mutation.fieldReads(ExchangeTable.class, "removed", "isOverdue", 0), "refused");
 
 		private final Mutation mutation;
 
@@ -63,7 +69,7 @@ class ExchangeInterleavingTests {
 	}
 
 	@ParameterizedTest
-	@ValueSource(strings = { "key", "order", "close", "same", "future", "cancel" })
+	@ValueSource(strings = { "key", "order", "close", "same", "future", "cancel", "refused" })
 	void eachExchangeEndsOnce(String kind) {
 		Exploration.of(Calls.class, kind, 2).preemptions(2).assertSound();
 	}
@@ -71,7 +77,7 @@ class ExchangeInterleavingTests {
 	@Test
 	@Tag("stress")
 	void eachExchangeOfThreeCallersEndsOnce() {
-		for (String kind : new String[] { "key", "order", "close", "same", "future", "cancel" }) {
+		for (String kind : new String[] { "key", "order", "close", "same", "future", "cancel", "refused" }) {
 			Exploration.of(Calls.class, kind, 3).preemptions(2).assertSoundAtRandom(10_000);
 		}
 	}
@@ -124,7 +130,7 @@ class ExchangeInterleavingTests {
 		// The callers
 
 		private void call(int number) {
-			boolean awaits = !this.kind.equals("future") && !this.kind.equals("cancel");
+			boolean awaits = !isFuture();
 			// Where no time is needed, none ends what has lost its wake-up.
 			long deadline = this.kind.equals("close") ? PromotionProtocol.FOREVER_NANOS
 					: Clock.SYSTEM.nanoTime() + TIMEOUT;
@@ -139,13 +145,17 @@ class ExchangeInterleavingTests {
 					Interleaving.fail(registration + " for no reason");
 				}
 			}
+			else if (this.kind.equals("refused")) {
+				Interleaving.step("the request is not written");
+				this.table.withdraw(exchange);
+			}
 			else if (awaits) {
 				check(exchange, exchange.await(Clock.SYSTEM), number);
 			}
 			else if (this.kind.equals("cancel")) {
 				Interleaving.await("the deadline", () -> false, deadline);
 				if (exchange.end(Exchange.State.CANCELLED)) {
-					this.table.overdue();
+					this.table.overdue(exchange);
 				}
 			}
 			else {
@@ -157,13 +167,17 @@ class ExchangeInterleavingTests {
 			this.ended++;
 		}
 
+		private boolean isFuture() {
+			return this.kind.equals("future") || this.kind.equals("cancel") || this.kind.equals("refused");
+		}
+
 		private Registration callByKey(Exchange exchange, int number) {
 			if (!isRegisteredFirst()) {
 				write(null, number);
 			}
 			Registration registration = this.table.register(exchange, this.kind.equals("same") ? 1 : number);
 			if (isRegisteredFirst()) {
-				write(registration, number);
+				write(this.kind.equals("refused") ? Registration.CLOSED : registration, number);
 			}
 			return registration;
 		}
@@ -209,7 +223,7 @@ class ExchangeInterleavingTests {
 						Interleaving.fail("lost for no reason");
 					}
 				}
-				default -> this.table.overdue();
+				default -> this.table.overdue(exchange);
 			}
 			if (exchange.state() != state) {
 				Interleaving.fail(state + " became " + exchange.state());
@@ -220,7 +234,7 @@ class ExchangeInterleavingTests {
 
 		private void read() {
 			boolean replies = !this.kind.equals("close") && Interleaving.choose(2) == 0;
-			for (int i = 0; i < this.callers; i++) {
+			for (int i = 0; i < this.callers && !this.kind.equals("refused"); i++) {
 				long deadline = this.table.deadlineNanos();
 				boolean isFuture = deadline != ExchangeTable.NO_DEADLINE;
 				if (isFuture && !replies) {
@@ -236,7 +250,7 @@ class ExchangeInterleavingTests {
 				this.closed = true;
 				this.table.close(new ExchangeChain());
 			}
-			else if (this.kind.equals("future") || this.kind.equals("cancel")) {
+			else if (isFuture()) {
 				expireAll();
 			}
 		}
@@ -259,8 +273,8 @@ class ExchangeInterleavingTests {
 		private void expire() {
 			ExchangeChain expired = new ExchangeChain();
 			this.table.expire(Clock.SYSTEM.nanoTime(), expired);
-			while (expired.poll() != null) {
-				this.table.overdue();
+			for (Exchange each = expired.poll(); each != null; each = expired.poll()) {
+				this.table.overdue(each);
 			}
 		}
 
@@ -273,8 +287,8 @@ class ExchangeInterleavingTests {
 			if (exchange == null) {
 				Interleaving.fail("the reply to " + number + " finds no exchange");
 			}
-			else if (!exchange.reply(ByteBuffer.wrap(new byte[] { (byte) number }))) {
-				this.table.late();
+			else {
+				exchange.reply(ByteBuffer.wrap(new byte[] { (byte) number }));
 			}
 		}
 
@@ -288,13 +302,8 @@ class ExchangeInterleavingTests {
 			if (this.ended < this.callers) {
 				return "a caller waits for ever";
 			}
-			if (this.table.pending() > 0) {
-				return this.table.pending() + " exchanges are forgotten";
-			}
-			int overdue = this.table.overdue() - 1;
-			this.table.late();
-			return (this.kind.equals("close") || overdue == this.table.taken()) ? null
-					: overdue + " replies are overdue, of " + this.table.taken();
+			return (this.table.pending() == 0) ? null
+					: "of %d exchanges, %d are forgotten".formatted(this.table.taken(), this.table.pending());
 		}
 
 	}

@@ -150,8 +150,9 @@ class ExchangeTableTests {
 	@Test
 	void tableThatIsClosedHasNoExchangesAndTakesNone() {
 		Exchange lost = registered("a", 10);
-		registered("b", 10).end(State.CANCELLED);
-		this.table.overdue();
+		Exchange cancelled = registered("b", 10);
+		cancelled.end(State.CANCELLED);
+		this.table.overdue(cancelled);
 		assertThat(this.table.pending()).isOne();
 		assertThat(this.table.close(this.ended)).isTrue();
 		assertThat(ended()).containsExactly(lost);
@@ -161,8 +162,8 @@ class ExchangeTableTests {
 		assertThat(this.table.pending()).isZero();
 		assertThat(this.table.deadlineNanos()).isEqualTo(ExchangeTable.NO_DEADLINE);
 		assertThat(this.table.register(until(10), "c")).isEqualTo(Registration.CLOSED);
-		assertThat(this.table.overdue()).isZero();
-		this.table.late();
+		assertThat(this.table.overdue(cancelled)).isZero();
+		assertThat(this.table.overdue(lost)).isZero();
 		assertThat(this.table.pending()).isZero();
 	}
 
@@ -190,18 +191,32 @@ class ExchangeTableTests {
 
 	@Test
 	void replyThatComesLateIsNotOverdueAnyMore() {
-		registered("a", 10);
-		registered("b", 10);
+		Exchange first = registered("a", 10);
+		Exchange second = registered("b", 10);
 		assertThat(expire(10)).hasSize(2);
-		assertThat(this.table.overdue()).isOne();
-		assertThat(this.table.overdue()).isEqualTo(2);
+		assertThat(this.table.overdue(first)).isOne();
+		assertThat(this.table.overdue(first)).as("counts once").isOne();
+		assertThat(this.table.overdue(second)).isEqualTo(2);
 		assertThat(this.table.pending()).isZero();
-		assertThat(this.table.take("a")).isNotNull();
-		assertThat(this.table.pending()).isZero();
-		this.table.late();
+		assertThat(this.table.take("a")).isSameAs(first);
+		assertThat(this.table.overdue(first)).isOne();
 		assertThat(this.table.taken()).isOne();
 		assertThat(this.table.pending()).isZero();
-		assertThat(this.table.overdue()).isEqualTo(2);
+	}
+
+	/** It has ended between its registration and the attempt to write the request. */
+	@Test
+	void requestThatIsNotWrittenIsNotOverdue() {
+		Exchange before = registered("a", 10);
+		Exchange after = registered("b", 10);
+		assertThat(expire(10)).hasSize(2);
+		assertThat(this.table.overdue(before)).isOne();
+		this.table.withdraw(before);
+		this.table.withdraw(after);
+		assertThat(this.table.overdue(after)).isZero();
+		assertThat(this.table.taken()).isZero();
+		registered("c", 20);
+		assertThat(this.table.pending()).isOne();
 	}
 
 	/** The first attempt to look at its exchanges fails. */
