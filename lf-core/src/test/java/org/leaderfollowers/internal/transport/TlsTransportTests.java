@@ -513,20 +513,20 @@ class TlsTransportTests {
 
 	/** A transport cannot see whether the engine holds the record. */
 	@Test
-	void aRecordWithoutDataIsChargedUntilDataComes() throws IOException {
+	void aRecordWithoutDataIsChargedUntilDataComesAndAKeyUpdateForEver() throws IOException {
 		connect("TLSv1.3");
 		shakeHands();
-		for (int i = 0; i < 3; i++) {
-			byte[] update = keyUpdate();
-			this.sockets.send(update);
+		for (int updates = 1; updates <= 3; updates++) {
+			this.sockets.send(keyUpdate());
 			assertThat(read()).isEmpty();
-			assertThat(this.transport.heldBytes()).isEqualTo(update.length);
-			assertThat(this.budget.used()).isEqualTo(update.length);
+			assertThat(this.transport.heldBytes()).isEqualTo(updates * TlsTransport.KEY_UPDATE_BYTES);
 			this.sockets.send(this.client.say("data"));
 			assertThat(read()).isEqualTo("data");
-			assertThat(this.transport.heldBytes()).isZero();
-			assertThat(this.budget.used()).isZero();
+			assertThat(this.transport.heldBytes()).isEqualTo(updates * TlsTransport.KEY_UPDATE_BYTES);
+			assertThat(this.budget.used()).isEqualTo(updates * TlsTransport.KEY_UPDATE_BYTES);
 		}
+		this.transport.release();
+		assertThat(this.budget.used()).isZero();
 	}
 
 	/** Listening gives no credit. */
