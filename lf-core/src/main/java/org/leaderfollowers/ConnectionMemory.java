@@ -6,6 +6,7 @@ import java.util.stream.Stream;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.MemoryHolder;
 import org.leaderfollowers.internal.buffer.PartialMessage;
+import org.leaderfollowers.internal.transport.Transport;
 
 /**
  * The memory of a connection, as its budget sees it. Read by any thread while the owner
@@ -46,7 +47,10 @@ record ConnectionMemory(TcpConnection connection) implements MemoryHolder {
 		PartialMessage part = this.connection.partial;
 		long now = this.connection.nanoTime();
 		long progress = this.connection.outbound.progressNanos(now);
-		return (part != null && part.startedNanos() - progress < 0) ? part.startedNanos() : progress;
+		long since = (part != null && part.startedNanos() - progress < 0) ? part.startedNanos() : progress;
+		Transport transport = this.connection.transport;
+		boolean longer = transport.heldBytes() > 0 && transport.heldSinceNanos() - since < 0;
+		return longer ? transport.heldSinceNanos() : since;
 	}
 
 	@Override

@@ -234,6 +234,19 @@ class ConnectionRoundTests {
 		assertThat(reason()).isEqualTo(CloseReason.CLIENT_LIMIT);
 	}
 
+	/** A connection that only holds it makes no progress, and is shed. */
+	@Test
+	void memoryOfTheTransportIsHeldSinceTheTransportSaysSo() throws IOException {
+		open();
+		ConnectionMemory memory = new ConnectionMemory(this.connection);
+		long now = this.connection.nanoTime();
+		this.transport.heldSinceNanos = now - 5;
+		assertThat(memory.heldSinceNanos() - now).isNotNegative();
+		this.transport.held = 1000;
+		assertThat(memory.heldBytes()).isEqualTo(1000);
+		assertThat(memory.heldSinceNanos()).isEqualTo(now - 5);
+	}
+
 	@Test
 	void handshakeThatHasToWriteWaitsForRoom() throws IOException {
 		accept();

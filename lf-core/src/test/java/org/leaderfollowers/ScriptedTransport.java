@@ -54,6 +54,11 @@ final class ScriptedTransport extends Transport {
 	/** Whether the peer closes its side as soon as it is told that nothing follows. */
 	boolean closes = true;
 
+	/** How much memory it holds, and since when. */
+	int held;
+
+	long heldSinceNanos;
+
 	/** How often it was released. */
 	int releases;
 
@@ -73,6 +78,16 @@ final class ScriptedTransport extends Transport {
 	/** The peer sends lines. */
 	void receive(String lines) {
 		this.input = Engine.bytes(lines);
+	}
+
+	@Override
+	public int heldBytes() {
+		return this.held;
+	}
+
+	@Override
+	public long heldSinceNanos() {
+		return this.heldSinceNanos;
 	}
 
 	@Override

@@ -98,6 +98,9 @@ public final class TlsTransport extends Transport {
 	/** How many of these bytes are for key updates, and remain. */
 	private int chargedForUpdates;
 
+	/** Since when more than that is charged, if it is. */
+	private volatile long chargedSinceNanos;
+
 	// Used by the owner only
 
 	/** Received bytes that are not decrypted yet, from position to limit. */
@@ -323,6 +326,9 @@ public final class TlsTransport extends Transport {
 		if (!this.budget.reserve(added)) {
 			throw new MemoryBudget.ExhaustedException();
 		}
+		if (this.charged == this.chargedForUpdates) {
+			this.chargedSinceNanos = System.nanoTime();
+		}
 		this.charged += added;
 	}
 
@@ -337,6 +343,11 @@ public final class TlsTransport extends Transport {
 	@Override
 	public int heldBytes() {
 		return this.charged;
+	}
+
+	@Override
+	public long heldSinceNanos() {
+		return this.chargedSinceNanos;
 	}
 
 	private boolean changesNothing(HandshakeStatus before) {

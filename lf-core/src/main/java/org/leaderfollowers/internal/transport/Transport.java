@@ -82,6 +82,14 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
+	 * Since when it holds most of that memory. Any thread.
+	 * @return a time, {@link System#nanoTime()}, if it holds any
+	 */
+	public long heldSinceNanos() {
+		return 0;
+	}
+
+	/**
 	 * Expects a preamble before any other input. Called before the transport is
 	 * established.
 	 * @param preamble receives the first bytes

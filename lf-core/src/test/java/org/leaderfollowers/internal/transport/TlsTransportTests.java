@@ -516,6 +516,7 @@ class TlsTransportTests {
 	void aRecordWithoutDataIsChargedUntilDataComesAndAKeyUpdateForEver() throws IOException {
 		connect("TLSv1.3");
 		shakeHands();
+		long before = System.nanoTime();
 		for (int updates = 1; updates <= 3; updates++) {
 			this.sockets.send(keyUpdate());
 			assertThat(read()).isEmpty();
@@ -524,6 +525,7 @@ class TlsTransportTests {
 			assertThat(read()).isEqualTo("data");
 			assertThat(this.transport.heldBytes()).isEqualTo(updates * TlsTransport.KEY_UPDATE_BYTES);
 			assertThat(this.budget.used()).isEqualTo(updates * TlsTransport.KEY_UPDATE_BYTES);
+			assertThat(this.transport.heldSinceNanos() - before).isBetween(0L, System.nanoTime() - before);
 		}
 		this.transport.release();
 		assertThat(this.budget.used()).isZero();
