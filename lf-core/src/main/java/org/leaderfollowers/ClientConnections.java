@@ -72,6 +72,9 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 		private @Nullable PeerAddress address;
 
+		/** When the attempt to connect to the address began. */
+		private long attemptNanos;
+
 		/** When the name of the address must be looked up. */
 		private long lookupDeadline;
 
@@ -372,7 +375,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	private void attemptFailed(Slot slot, PeerAddress address, String why, long now) {
 		giveUp(slot);
-		address.failed(why, now);
+		address.failed(why, slot.attemptNanos, now);
 		this.counters.failedConnects.increment();
 	}
 
@@ -424,7 +427,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 				address.failed(
 						(cause != null) ? ServerWarnings.describe(cause) : (slot.noted
 								? "the connection ended at once: " : "the connection was not established: ") + reason,
-						now);
+						slot.attemptNanos, now);
 			}
 		}
 		slot.connection = null;
@@ -456,6 +459,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		}
 		chosen.attempt();
 		slot.address = chosen;
+		slot.attemptNanos = now;
 		slot.lookupDeadline = this.context.timeouts().handshakeDeadline(now);
 		return NO_DEADLINE;
 	}

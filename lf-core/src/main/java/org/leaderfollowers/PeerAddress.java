@@ -45,6 +45,12 @@ final class PeerAddress {
 
 	private long retryNanos;
 
+	/** The number of pauses in a row, of which the latest one may last. */
+	private int pauses;
+
+	/** When the latest pause began. */
+	private long pausedNanos;
+
 	/** When the latest attempt failed. */
 	private long failedNanos;
 
@@ -181,22 +187,28 @@ final class PeerAddress {
 			}
 			this.reported = false;
 			this.failures = 0;
+			this.pauses = 0;
 			this.failure = null;
 		}
 	}
 
 	/**
 	 * Records that an attempt has failed or its connection ended at once. The pause
-	 * doubles with each failure. Half of it is random, so that the clients of a restarted
-	 * server do not all reconnect at the same time ("equal jitter": M. Brooker,
-	 * Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
+	 * doubles with each failure of an attempt that began after the previous pause: all
+	 * connections of a client may have been attempted before the first of them failed.
+	 * Half of a pause is random, so that the clients of a restarted server do not all
+	 * reconnect at the same time ("equal jitter": M. Brooker, Exponential Backoff And
+	 * Jitter, AWS Architecture Blog, 2015).
 	 */
-	void failed(String why, long nowNanos) {
+	void failed(String why, long begunNanos, long nowNanos) {
 		this.failure = why;
 		this.failedNanos = nowNanos;
-		int exponent = Math.min(this.failures, Long.numberOfLeadingZeros(this.minBackoffNanos) - 2);
-		long pause = Math.min(this.maxBackoffNanos, this.minBackoffNanos << Math.max(0, exponent));
-		this.retryNanos = nowNanos + pause / 2 + ThreadLocalRandom.current().nextLong(pause / 2 + 1);
+		if (this.pauses == 0 || begunNanos - this.pausedNanos > 0) {
+			int exponent = Math.min(this.pauses++, Long.numberOfLeadingZeros(this.minBackoffNanos) - 2);
+			long pause = Math.min(this.maxBackoffNanos, this.minBackoffNanos << Math.max(0, exponent));
+			this.pausedNanos = nowNanos;
+			this.retryNanos = nowNanos + pause / 2 + ThreadLocalRandom.current().nextLong(pause / 2 + 1);
+		}
 		long suppressed = this.reported ? -1 : this.log.tryAcquire();
 		if (suppressed >= 0) {
 			this.reported = true;

@@ -64,7 +64,7 @@ class PeerAddressTests {
 	@Test
 	void aPeerThatFailsAndRecoversAllTheTimeDoesNotFillTheLog() {
 		for (int i = 0; i < 5000; i++) {
-			this.address.failed("refused", 0);
+			this.address.failed("refused", 0, 0);
 			this.address.succeeded();
 		}
 		// One line in 10 seconds.
@@ -75,7 +75,7 @@ class PeerAddressTests {
 	@Test
 	void failuresInARowAreOneLine() {
 		for (int i = 0; i < 5000; i++) {
-			this.address.failed("refused", 0);
+			this.address.failed("refused", 0, 0);
 		}
 		assertThat(lines("cannot connect to")).hasSize(1);
 		this.address.succeeded();
@@ -86,7 +86,7 @@ class PeerAddressTests {
 	void oneAttemptAtATimeTestsAnAddressThatFails() {
 		this.address.attempt();
 		this.address.ended();
-		this.address.failed("refused", 0);
+		this.address.failed("refused", 0, 0);
 		long retry = this.address.retryNanos();
 		assertThat(this.address.isUsable(retry - 1)).isFalse();
 		assertThat(this.address.isUsable(retry)).isTrue();
@@ -97,7 +97,7 @@ class PeerAddressTests {
 		assertThat(this.address.isUsable(retry)).isTrue();
 		this.address.attempt();
 		this.address.succeeded();
-		this.address.failed("the connection ended at once", retry);
+		this.address.failed("the connection ended at once", retry, retry);
 		assertThat(this.address.isUsable(this.address.retryNanos())).isTrue();
 		assertThat(this.address.snapshot())
 			.isEqualTo(new ClientSnapshot.Address("127.0.0.1:7000", false, 1, 1, "the connection ended at once"));
@@ -108,7 +108,7 @@ class PeerAddressTests {
 	@Test
 	void onlyAConnectionThatIsYoungerThanTheLatestFailureProvesSomething() {
 		assertThat(this.address.failedBefore(101)).isFalse();
-		this.address.failed("refused", 100);
+		this.address.failed("refused", 100, 100);
 		assertThat(this.address.failedBefore(99)).isFalse();
 		assertThat(this.address.failedBefore(101)).isTrue();
 	}
@@ -117,13 +117,31 @@ class PeerAddressTests {
 	@Test
 	void pauseDoublesUpToItsMaximumAndHalfOfItIsRandom() {
 		Set<Long> longest = new HashSet<>();
+		long now = 0;
 		for (int i = 0; i < 1000; i++) {
 			Duration pause = Duration.ofMillis(Math.min(100L << Math.min(i, 10), 10_000));
-			this.address.failed("refused", 0);
-			assertThat(this.address.retryNanos()).isBetween(pause.toNanos() / 2, pause.toNanos());
-			longest.add(this.address.retryNanos());
+			this.address.failed("refused", now, now);
+			long nanos = this.address.retryNanos() - now;
+			assertThat(nanos).isBetween(pause.toNanos() / 2, pause.toNanos());
+			longest.add(nanos);
+			now += nanos;
 		}
 		assertThat(longest).hasSizeGreaterThan(100);
+	}
+
+	/** Otherwise the pause after a short restart would grow with the connections. */
+	@Test
+	void attemptsThatBeganBeforeAPauseDoNotDoubleIt() {
+		for (int failed = 1; failed <= 8; failed++) {
+			this.address.failed("refused", 0, failed);
+		}
+		long retry = this.address.retryNanos();
+		assertThat(retry).isBetween(50_000_001L, 100_000_001L);
+		assertThat(this.address.snapshot().failures()).isEqualTo(8);
+		this.address.failed("timed out", 0, retry + 1);
+		assertThat(this.address.retryNanos()).isEqualTo(retry);
+		this.address.failed("refused", retry, retry + 2);
+		assertThat(this.address.retryNanos() - retry).isBetween(100_000_002L, 200_000_002L);
 	}
 
 	@Test
