@@ -21,17 +21,27 @@ final class PrintableFailure extends Exception {
 		setStackTrace(failure.getStackTrace());
 	}
 
+	private PrintableFailure(Class<?> type, Throwable ofDescription) {
+		super("%s, which cannot be described (%s)".formatted(type.getName(), ofDescription.getClass().getName()));
+	}
+
 	/**
 	 * Returns the exception to log.
 	 * @param failure any exception, or {@code null}
-	 * @return the same one, or a copy if its message, or that of a cause or of a
-	 * suppressed exception, is not printable
+	 * @return the same one; a copy if its message, or that of a cause or of a suppressed
+	 * exception, is not printable; one that names its class if it, or one of these, has
+	 * methods that fail, or the causes are too many
 	 */
 	static @Nullable Throwable of(@Nullable Throwable failure) {
-		if (failure == null || isPrintable(failure, identitySet())) {
-			return failure;
+		if (failure == null) {
+			return null;
 		}
-		return copy(failure, identitySet());
+		try {
+			return isPrintable(failure, identitySet()) ? failure : copy(failure, identitySet());
+		}
+		catch (Exception | StackOverflowError ex) {
+			return new PrintableFailure(failure.getClass(), ex);
+		}
 	}
 
 	private static Set<Throwable> identitySet() {

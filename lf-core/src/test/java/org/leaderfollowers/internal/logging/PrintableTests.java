@@ -46,6 +46,34 @@ class PrintableTests {
 	}
 
 	@Test
+	void anExceptionWhoseMethodsFailIsNamed() {
+		Exception failure = new IllegalStateException("plain", new Exception() {
+			@Override
+			public String getMessage() {
+				throw new UnsupportedOperationException();
+			}
+		});
+		assertThat(PrintableFailure.of(failure)).hasToString(
+				"java.lang.IllegalStateException, which cannot be described (java.lang.UnsupportedOperationException)");
+	}
+
+	@Test
+	void anExceptionWithCausesWithoutAnEndIsNamed() {
+		Exception endless = endless();
+		assertThat(PrintableFailure.of(endless)).asString()
+			.startsWith(endless.getClass().getName() + ", which cannot be described (");
+	}
+
+	private static Exception endless() {
+		return new Exception() {
+			@Override
+			public Throwable getCause() {
+				return endless();
+			}
+		};
+	}
+
+	@Test
 	void anExceptionThatIsPrintableIsLoggedItself() {
 		Exception failure = new IllegalStateException("plain", new IOException());
 		assertThat(PrintableFailure.of(failure)).isSameAs(failure);
