@@ -95,6 +95,12 @@ class ArchitectureTests {
 			.check(classes);
 	}
 
+	/** Clocks of the wall are set: deadlines and limits would come too early or never. */
+	@Test
+	void theEngineDoesNotReadTheClockOfTheWall() {
+		noClasses().should().callMethod(System.class, "currentTimeMillis").check(classes);
+	}
+
 	@Test
 	void noFileIsTooLongToBeRead() throws IOException {
 		Map<String, Long> tooLong = new TreeMap<>();

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -65,11 +66,15 @@ class DatagramRoundTests {
 			@Override
 			public void onError(Connection datagram, Throwable failure) {
 				DatagramRoundTests.this.failures.add(failure);
+				DatagramRoundTests.this.onError.accept(datagram);
 			}
 
 		});
 
 	private Handler onMessage = (datagram) -> {
+	};
+
+	private Consumer<Connection> onError = (datagram) -> {
 	};
 
 	/** The failures that the handler was told of. */
@@ -522,6 +527,34 @@ class DatagramRoundTests {
 		suspensions.get(0).resume();
 		assertThat(counts().inFlight()).isZero();
 		assertThat(this.receiver.deadline(0)).isEqualTo(EngineEventHandler.NO_DEADLINE);
+	}
+
+	/** A drain must wait for the reply to a failure, too. */
+	@Test
+	void datagramWhoseHandlerHasFailedIsUnderWayUntilTheFailureIsHandled() throws IOException {
+		List<Integer> inFlight = new ArrayList<>();
+		this.onMessage = (datagram) -> {
+			throw new IllegalStateException("made for the test");
+		};
+		this.onError = (datagram) -> inFlight.add(counts().inFlight());
+		open();
+		receive("x");
+		assertThat(inFlight).containsExactly(1);
+		assertThat(counts().inFlight()).isZero();
+	}
+
+	@Test
+	void theTimerIsThatOfTheFirstSuspension() throws IOException {
+		this.builder.suspensionTimeout(Duration.ofHours(1));
+		this.onMessage = Connection::suspend;
+		open();
+		receive("first");
+		long deadline = this.receiver.deadline(0);
+		for (int i = 0; i < 50; i++) {
+			receive("x");
+		}
+		assertThat(counts().inFlight()).isEqualTo(51);
+		assertThat(this.receiver.deadline(0)).isEqualTo(deadline);
 	}
 
 	/** A datagram is under way until each suspension has ended, and not longer. */

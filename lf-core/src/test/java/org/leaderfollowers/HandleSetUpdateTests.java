@@ -185,6 +185,21 @@ class HandleSetUpdateTests {
 		assertThat(this.handle.timerDeadline).isEqualTo(EngineEventHandler.NO_DEADLINE);
 	}
 
+	/**
+	 * An owner that sets a deadline too late for this question sees that there is no
+	 * timer, and requests one.
+	 */
+	@Test
+	void noTimerIsToldOfWhileAHandlerIsAskedForItsDeadline() {
+		this.handler.deadline = in(Duration.ofSeconds(1));
+		request(SelectableHandle.TIMER);
+		List<Long> told = new ArrayList<>();
+		this.handler.whenAsked = () -> told.add(this.handle.timerDeadline);
+		request(SelectableHandle.TIMER);
+		assertThat(told).containsExactly(EngineEventHandler.NO_DEADLINE);
+		assertThat(this.handle.timerDeadline).isEqualTo(this.handler.deadline);
+	}
+
 	@Test
 	void timerEndsWithTheDeadlineOfItsHandler() {
 		this.handler.deadline = in(Duration.ofSeconds(1));
@@ -582,6 +597,9 @@ class HandleSetUpdateTests {
 
 		private long deadline = NO_DEADLINE;
 
+		private Runnable whenAsked = () -> {
+		};
+
 		private boolean lacksMemory;
 
 		private boolean isMovable;
@@ -640,6 +658,7 @@ class HandleSetUpdateTests {
 		@Override
 		public long deadline(long nowNanos) {
 			this.asked++;
+			this.whenAsked.run();
 			if (this.lacksMemory) {
 				throw new OutOfMemoryError("made for the test");
 			}

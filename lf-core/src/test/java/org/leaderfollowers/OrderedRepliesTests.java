@@ -112,6 +112,16 @@ class OrderedRepliesTests {
 		assertThat(this.memory.used()).isZero();
 	}
 
+	@Test
+	void partsOfAReplyThatWasHeldLeaveInTheirOrder() {
+		send(this.second, "2a");
+		send(this.second, "2b");
+		send(this.second, "2c");
+		this.replies.ended(this.second);
+		this.replies.ended(this.first);
+		assertThat(this.outlet.seen).containsExactly("2a", "2b", "2c");
+	}
+
 	/** What is sent after the answer is no part of it, and nothing waits for it. */
 	@Test
 	void messageThatHasBeenAnsweredHoldsNothing() {

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -28,6 +29,9 @@ class PeerAddressTests {
 
 	private final Semaphore lookedUp = new Semaphore(0);
 
+	/** What a name resolves to. */
+	private InetAddress[] addresses = { InetAddress.getLoopbackAddress() };
+
 	private final CountDownLatch answered = new CountDownLatch(1);
 
 	private final PeerAddress address = address(new InetSocketAddress("127.0.0.1", 7000));
@@ -44,7 +48,7 @@ class PeerAddressTests {
 
 	private InetAddress[] lookUp(String name) {
 		Engine.pass(this.answered);
-		return new InetAddress[] { InetAddress.getLoopbackAddress() };
+		return this.addresses;
 	}
 
 	@BeforeEach
@@ -173,6 +177,24 @@ class PeerAddressTests {
 		named.beginRound();
 		assertThat(named.next()).isNull();
 		awaitLookup();
+	}
+
+	@Test
+	void allAddressesOfANameAreUsedInTurn() throws Exception {
+		this.addresses = new InetAddress[] { InetAddress.getByName("127.0.0.3"), InetAddress.getByName("127.0.0.1"),
+				InetAddress.getByName("127.0.0.2") };
+		this.answered.countDown();
+		PeerAddress named = address(InetSocketAddress.createUnresolved("host", 7000));
+		List<String> used = new ArrayList<>();
+		for (int i = 0; i < 6; i++) {
+			assertThat(named.next()).isNull();
+			awaitLookup();
+			named.beginRound();
+			used.add(named.next().getHostString());
+			named.beginRound();
+		}
+		assertThat(used.subList(0, 3)).containsExactlyInAnyOrder("127.0.0.1", "127.0.0.2", "127.0.0.3");
+		assertThat(used.subList(3, 6)).isEqualTo(used.subList(0, 3));
 	}
 
 	private void awaitLookup() throws InterruptedException {

@@ -106,6 +106,17 @@ class SelectorRepairTests {
 		assertThat(replacement.select(Engine.DEADLINE.toMillis())).isOne();
 	}
 
+	/** Not what the handle would want now: what its leader has registered it for. */
+	@Test
+	void handlesAreRegisteredForWhatTheyWereRegisteredForBefore() {
+		key().interestOps(0);
+		this.handle.registeredOperations = 0;
+		replace(key().selector());
+		assertThat(key().interestOps()).isZero();
+		this.set.applyInterest(this.handle);
+		assertThat(key().interestOps()).isEqualTo(SelectionKey.OP_READ);
+	}
+
 	@Test
 	void selectorIsReplacedAtMostOnceInTenSeconds() {
 		assertThat(this.repair.isAllowed(this.clock.nanoTime())).isTrue();

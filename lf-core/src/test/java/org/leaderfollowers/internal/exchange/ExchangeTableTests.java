@@ -102,6 +102,20 @@ class ExchangeTableTests {
 	}
 
 	@Test
+	void numberThatIsStillInUseIsNotUsedAgain() {
+		KeyedExchanges numbered = new KeyedExchanges(3);
+		assertThat(numbered.registerStamped(until(10), 2)).isEqualTo(Registration.REGISTERED);
+		List<Long> stamps = new ArrayList<>();
+		for (int i = 0; i < 5; i++) {
+			Exchange exchange = until(10);
+			assertThat(numbered.registerStamped(exchange, 2)).isEqualTo(Registration.REGISTERED);
+			stamps.add(KeyedExchanges.stampOf(exchange));
+			assertThat(numbered.take(stamps.get(i))).isSameAs(exchange);
+		}
+		assertThat(stamps).containsExactly(1L, 2L, 1L, 2L, 1L);
+	}
+
+	@Test
 	void exchangeOfAThreadThatWaitsNeedsNoTimer() {
 		assertThat(this.table.register(Exchange.ofCaller(10), "a")).isEqualTo(Registration.REGISTERED);
 		assertThat(this.table.deadlineNanos()).isEqualTo(ExchangeTable.NO_DEADLINE);

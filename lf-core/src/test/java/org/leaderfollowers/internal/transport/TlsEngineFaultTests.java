@@ -173,6 +173,26 @@ class TlsEngineFaultTests {
 	}
 
 	@Test
+	void aHandshakeThatFailsInATaskLeavesNothingCharged() throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NEED_UNWRAP, (input, output) -> Status.BUFFER_UNDERFLOW);
+		TlsTransport transport = transport(engine);
+		this.sockets.send((byte) 22);
+		Awaitility.await().untilAsserted(() -> {
+			assertThat(transport.establish()).isEqualTo(Progress.WANTS_READ);
+			assertThat(this.budget.used()).isGreaterThanOrEqualTo(TlsTransport.HANDSHAKE_BYTES);
+		});
+		engine.handshake = HandshakeStatus.NEED_TASK;
+		engine.task = () -> {
+			throw new IllegalStateException("of the trust manager");
+		};
+		assertThat(transport.establish()).isEqualTo(Progress.HAS_TASKS);
+		transport.runTasks();
+		assertThatExceptionOfType(SSLException.class).isThrownBy(transport::establish);
+		transport.release();
+		assertThat(this.budget.used()).isZero();
+	}
+
+	@Test
 	void recordsOfNothingDoNotKeepAReader() throws IOException {
 		FakeEngine engine = new FakeEngine(HandshakeStatus.NOT_HANDSHAKING, (input, output) -> {
 			if (input.hasRemaining()) {
