@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 
@@ -283,6 +284,26 @@ class ClientPropertiesTests {
 		SslOptions options = SslOptions.of(Set.of("TLS_AES_128_GCM_SHA256"), Set.of("TLSv1.3"));
 		assertThat(tls(options, "ssl.bundle=peers")).hasFieldOrPropertyWithValue("protocols", List.of("TLSv1.3"))
 			.hasFieldOrPropertyWithValue("cipherSuites", List.of("TLS_AES_128_GCM_SHA256"));
+	}
+
+	/** The name of the host would no longer be verified after the first renewal. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aBundleThatIsReloadedIsUsedWithTheSameOptions(boolean verifies) {
+		DefaultSslBundleRegistry bundles = new DefaultSslBundleRegistry("peers", SslBundle.of(null));
+		String[] properties = { "addresses=localhost:1", "correlation.type=in-order", "ssl.bundle=peers",
+				"ssl.verify-hostname=" + verifies };
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().build();
+				TcpClient client = SslPropertiesMapper.of(bundles)
+					.buildClient(TestProperties.bind("lf.clients.ledger", ClientProperties.class, properties),
+							map(pool, properties))) {
+			AtomicReference<?> tls = (AtomicReference<?>) ReflectionTestUtils.getField(client, "tls");
+			Object first = tls.get();
+			bundles.updateBundle("peers", SslBundle.of(null, null, SslOptions.of(null, Set.of("TLSv1.3"))));
+			assertThat(tls.get()).isNotSameAs(first)
+				.hasFieldOrPropertyWithValue("verifiesHostname", verifies)
+				.hasFieldOrPropertyWithValue("protocols", List.of("TLSv1.3"));
+		}
 	}
 
 	@Test

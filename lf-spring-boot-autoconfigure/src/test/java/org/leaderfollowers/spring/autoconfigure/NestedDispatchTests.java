@@ -85,6 +85,12 @@ class NestedDispatchTests {
 		assertKept(this.nesting, "transaction");
 	}
 
+	/** For example a connection of the database, without a transaction. */
+	@Test
+	void nothingRunsOnTopOfAResourceThatIsBoundToTheThread() {
+		assertKept(this.nesting, "resource");
+	}
+
 	@Test
 	void guardsOfTheApplicationAreAskedToo() {
 		assertKept(this.nesting.withBean("own", NestingGuard.class, () -> new NestingGuard() {
@@ -133,6 +139,9 @@ class NestedDispatchTests {
 		talk(runner, (waiting, other, pools) -> {
 			assertThat(waiting.ask("wait " + tenant)).isEqualTo("waiting");
 			other.send("who");
+			// The only thread has found the message, and leaves it to others.
+			Awaitility.await()
+				.until(() -> pools.get("default").snapshot().handleSets().stream().anyMatch((set) -> set.ready() > 0));
 			assertThat(waiting.ask("go")).isEqualTo(tenant);
 			assertThat(other.read()).isEqualTo("null");
 			assertThat(pools.get("default").snapshot().nestedUpcalls()).isZero();
@@ -151,6 +160,10 @@ class NestedDispatchTests {
 			}
 			TENANT.set(text.substring(5));
 			boolean inTransaction = text.endsWith("transaction");
+			boolean hasResource = text.endsWith("resource");
+			if (hasResource) {
+				TransactionSynchronizationManager.bindResource(this, "resource");
+			}
 			if (inTransaction) {
 				TransactionSynchronizationManager.initSynchronization();
 			}
@@ -162,6 +175,9 @@ class NestedDispatchTests {
 			finally {
 				if (inTransaction) {
 					TransactionSynchronizationManager.clearSynchronization();
+				}
+				if (hasResource) {
+					TransactionSynchronizationManager.unbindResource(this);
 				}
 				TENANT.remove();
 			}

@@ -14,6 +14,8 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.ClientSnapshot.Outcome;
 import org.leaderfollowers.ClientSnapshot.State;
 import org.leaderfollowers.CloseReason;
@@ -122,6 +124,15 @@ class ClientTests {
 			assertThat(own.snapshot().addresses().get(0).address()).contains("localhost");
 			assertThat(own.snapshot().state()).isEqualTo(State.RUNNING);
 		});
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aBeanIsOptionalIfThePropertiesOfItsNameSaySo(boolean optional) {
+		this.runner.withUserConfiguration(Own.class)
+			.withPropertyValues("lf.clients.ledger.optional=" + optional)
+			.run((context) -> assertThat(context.getBean(LeaderFollowersClients.class).isOptional("ledger"))
+				.isEqualTo(optional));
 	}
 
 	@Test

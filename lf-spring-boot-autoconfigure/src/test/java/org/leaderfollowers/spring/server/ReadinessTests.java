@@ -9,6 +9,8 @@ import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.ServerSnapshot;
 import org.leaderfollowers.spring.EchoHandler;
@@ -109,9 +111,10 @@ class ReadinessTests {
 		assertThat(probe.seen).containsExactly("ACCEPTING_TRAFFIC RUNNING hello");
 	}
 
-	@Test
-	void delayThatIsLongerThanAPhaseFails(CapturedOutput output) {
-		assertThatExceptionOfType(Exception.class).isThrownBy(() -> run("lf.shutdown.delay=40s"));
+	@ParameterizedTest
+	@ValueSource(strings = { "30s", "40s" })
+	void delayThatIsNotShorterThanAPhaseFails(String delay, CapturedOutput output) {
+		assertThatExceptionOfType(Exception.class).isThrownBy(() -> run("lf.shutdown.delay=" + delay));
 		assertThat(output).contains("configuration property 'lf.shutdown.delay'")
 			.contains("Must be less than 'spring.lifecycle.timeout-per-shutdown-phase', which is 30000ms: "
 					+ "no phase of the shutdown takes longer.");

@@ -66,6 +66,9 @@ class ServerLifecycleTests {
 			SmartLifecycle gracefulShutdown = context.getBean("leaderFollowersServerGracefulShutdownLifecycle",
 					SmartLifecycle.class);
 			assertThat(startStop.getPhase()).isEqualTo(SmartLifecycle.DEFAULT_PHASE - 2048);
+			assertThat(context.getBean("leaderFollowersClientLifecycle", SmartLifecycle.class).getPhase())
+				.as("before the servers start, and after they have stopped")
+				.isLessThan(startStop.getPhase());
 			assertThat(gracefulShutdown.getPhase()).isEqualTo(SmartLifecycle.DEFAULT_PHASE - 1024);
 			assertThat(startStop.isPauseable()).isFalse();
 			assertThat(gracefulShutdown.isPauseable()).isFalse();
