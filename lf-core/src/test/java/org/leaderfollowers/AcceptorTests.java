@@ -8,6 +8,8 @@ import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -42,15 +44,19 @@ class AcceptorTests {
 	void open() throws IOException {
 		this.channel = ServerSocketChannel.open().bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
 		this.channel.configureBlocking(false);
-		this.acceptor = new Acceptor(this.server.life.state(), this.channel, 1,
-				(socket, handler) -> this.pool.handleSets()
-					.newHandle(socket, handler, SelectionKey.OP_ACCEPT, new HandlerProfile()),
-				new Admission(this.server.life.context(), TcpOptions.of(TcpServer.builder(this.pool), Framing.line())));
+		this.acceptor = acceptor(TcpServer.builder(this.pool));
 		this.set = this.acceptor.handle.handleSet();
 		this.server.life.state().started();
 		this.acceptor.open();
 		this.set.applyUpdates();
 		assertThat(this.acceptor.handle.isArmed()).isTrue();
+	}
+
+	private Acceptor acceptor(TcpServer.Builder options) {
+		return new Acceptor(this.server.life.state(), this.channel, 1,
+				(socket, handler) -> this.pool.handleSets()
+					.newHandle(socket, handler, SelectionKey.OP_ACCEPT, new HandlerProfile()),
+				new Admission(this.server.life.context(), TcpOptions.of(options, Framing.line())));
 	}
 
 	@AfterEach
@@ -129,6 +135,30 @@ class AcceptorTests {
 		this.acceptor.gone();
 		assertThat(selector.keys()).isEmpty();
 		assertThat(this.acceptor.isClosed()).isTrue();
+	}
+
+	/** Their clients are connected already, and would be reset. */
+	@Test
+	void acceptsTheBacklogAlthoughTheCloseIsRequestedWhileItFails() throws IOException {
+		AtomicInteger asked = new AtomicInteger();
+		AtomicReference<Acceptor> guarded = new AtomicReference<>();
+		guarded.set(acceptor(TcpServer.builder(this.pool).connectionGuard((client) -> {
+			if (asked.incrementAndGet() == 1) {
+				guarded.get().requestClose();
+				throw new OutOfMemoryError("made for the test");
+			}
+			return () -> {
+			};
+		})));
+		try (SocketChannel lost = SocketChannel.open(this.channel.getLocalAddress());
+				SocketChannel waiting = SocketChannel.open(this.channel.getLocalAddress())) {
+			guarded.get().workAlone();
+			this.set.applyUpdates();
+			assertThat(this.channel.isOpen()).isFalse();
+			assertThat(this.server.snapshot().rejectedConnections()).isEqualTo(1);
+			assertThat(this.server.snapshot().acceptedConnections()).isEqualTo(1);
+			assertThat(lost.isConnected() && waiting.isConnected()).isTrue();
+		}
 	}
 
 	@ParameterizedTest
