@@ -14,6 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -254,6 +255,22 @@ class ConnectionGuardTests {
 			assertThat(check.readLine()).isEqualTo("a");
 		}
 		assertThat(this.permits.asked).isEmpty();
+	}
+
+	@Test
+	void aConnectionThatClosesWhileTheGuardDecidesReturnsItsPermitOnce() {
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		AtomicInteger returned = new AtomicInteger();
+		AtomicReference<TcpServer> server = new AtomicReference<>();
+		server.set(this.engine.start(guarded(pool).proxyProtocol(LOOPBACK).connectionGuard((client) -> {
+			server.get().life.context().registry().all().forEach(TcpConnection::close);
+			return returned::incrementAndGet;
+		})));
+		this.engine.connect(server.get())
+			.send(ProxyHeaders.v1("PROXY TCP4 203.0.113.8 198.51.100.1 40000 443"))
+			.awaitClosed();
+		assertThat(pool.close(Engine.DEADLINE)).isTrue();
+		assertThat(returned).hasValue(1);
 	}
 
 	@Test
