@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -79,6 +80,29 @@ class ConnectionRegistryTests {
 			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> registry.add(connection));
 			assertThat(registry.all()).isEmpty();
 			assertThat(registry.open()).isZero();
+		}
+	}
+
+	@Test
+	void nameThatIsGivenWhileTheConnectionIsRemovedIsRemovedToo() throws IOException {
+		AtomicReference<ConnectionRegistry> registry = new AtomicReference<>();
+		registry.set(new ConnectionRegistry(() -> {
+		}, new ConcurrentHashMap<>() {
+
+			@Override
+			public TcpConnection remove(Object key) {
+				registry.get().name((TcpConnection) key, "late");
+				return super.remove(key);
+			}
+
+		}));
+		try (SocketChannel channel = SocketChannel.open()) {
+			TcpConnection connection = connection(channel);
+			registry.get().add(connection);
+			registry.get().name(connection, "early");
+			assertThat(registry.get().remove(connection)).isTrue();
+			assertThat(registry.get().get("early")).isNull();
+			assertThat(registry.get().get("late")).isNull();
 		}
 	}
 
