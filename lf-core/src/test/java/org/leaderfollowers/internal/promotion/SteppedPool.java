@@ -260,13 +260,24 @@ final class SteppedPool {
 
 		int started;
 
+		/** What starting a thread throws, and reporting that as well, or {@code null}. */
+		Error failure;
+
 		Supply(int min, int max, Clock clock) {
 			super(new PoolSettings(min, max, false, LEASE_NANOS, 0), clock);
 		}
 
 		@Override
 		protected void startThread(boolean underWay) {
+			if (this.failure != null) {
+				throw this.failure;
+			}
 			this.started++;
+		}
+
+		@Override
+		protected void startFailed(Throwable failure) {
+			throw this.failure;
 		}
 
 		@Override

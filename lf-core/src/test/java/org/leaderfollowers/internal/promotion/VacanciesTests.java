@@ -3,6 +3,7 @@ package org.leaderfollowers.internal.promotion;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /** Who is woken or started for a vacancy, step by step. */
 class VacanciesTests {
@@ -41,6 +42,17 @@ class VacanciesTests {
 		assertThat(this.vacancies.signalFollower()).isTrue();
 		assertThat(this.pool.threads.started).as("one is under way").isOne();
 		assertThat(this.vacancies.wakeUps()).isZero();
+	}
+
+	/** Otherwise no thread would be woken or started any more. */
+	@Test
+	void nobodyIsUnderWayIfMemoryIsTooShortToReportThatNoThreadStarts() {
+		this.pool.threads.failure = new OutOfMemoryError("made for the test");
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.vacancies::signalFollower);
+		assertThat(this.pool.followers.isUnderWay()).isFalse();
+		this.pool.follower();
+		assertThat(this.vacancies.signalFollower()).isTrue();
+		assertThat(this.vacancies.wakeUps()).isOne();
 	}
 
 	@Test
