@@ -11,8 +11,10 @@ import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
@@ -429,6 +431,35 @@ class EvacuationTests {
 		gate.countDown();
 		leave(peer, "bye\n");
 		assertThat(server.awaitDrained(Engine.DEADLINE)).isTrue();
+	}
+
+	/** Nobody tells it, so it must see for itself that it drains. */
+	@Test
+	void aConnectionThatComesWhileTheRestIsToldSeesThatAllDrain() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		ConnectionContext own = TcpServer.builder(pool).framing(Framing.line()).handler(this.guest).build().life
+			.context();
+		List<Boolean> allDrain = new ArrayList<>();
+		ConnectionRegistry registry = new ConnectionRegistry(() -> {
+		}, new ConcurrentHashMap<>() {
+
+			@Override
+			public Collection<TcpConnection> values() {
+				allDrain.add(own.server().isDraining());
+				return super.values();
+			}
+
+		});
+		own.server().started();
+		own.server().evacuate();
+		Evacuation evacuation = new Evacuation(
+				new ConnectionContext(own.server(), own.handler(), own.framing(), own.limits(), own.timeouts(),
+						own.counters(), own.warnings(), registry, own.tls(), own.pool(), own.clock(), own.memory(),
+						own.work(), own.window(), own.wire(), own.isClient(), own.classes(), own.preparation()),
+				pool.handleSets(), ONE);
+		evacuation.begin();
+		evacuation.prepare(null);
+		assertThat(allDrain).as("for the groups, and for the rest").containsExactly(false, true);
 	}
 
 	@Test
