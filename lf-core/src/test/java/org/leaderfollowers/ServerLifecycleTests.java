@@ -45,9 +45,19 @@ class ServerLifecycleTests {
 	@Test
 	void serverThatIsDoneIsNotCutShort() {
 		this.server.isDrained = false;
+		this.server.isDone = true;
 		assertThat(this.server.close(Duration.ZERO)).isFalse();
 		assertThat(this.server.state().isAborted()).isFalse();
 		assertThat(this.engine.log()).isEmpty();
+	}
+
+	/** Another thread that drains must not take what the abort ends for finished. */
+	@Test
+	void serverSaysThatItIsCutShortBeforeAnythingEnds() {
+		this.server.isDrained = false;
+		assertThat(this.server.close(Duration.ZERO)).isFalse();
+		assertThat(this.server.wasDrainedInTheAbort).isFalse();
+		assertThat(this.engine.log()).singleElement().asString().contains("replies may be lost");
 	}
 
 	private void assertNothingIsLeft() {
@@ -65,6 +75,11 @@ class ServerLifecycleTests {
 		private boolean failsToBind;
 
 		private boolean isDrained = true;
+
+		private boolean isDone;
+
+		/** What another thread would have seen when the abort had ended everything. */
+		private @Nullable Boolean wasDrainedInTheAbort;
 
 		Lifecycle(LeaderFollowersPool pool) {
 			super(pool, new ServerState("test", new ServerWarnings("test", "handler", pool.name())),
@@ -111,7 +126,7 @@ class ServerLifecycleTests {
 
 		@Override
 		boolean isDone() {
-			return true;
+			return this.isDone;
 		}
 
 		@Override
@@ -121,6 +136,8 @@ class ServerLifecycleTests {
 
 		@Override
 		void abort(long deadlineNanos) {
+			this.isDrained = true;
+			this.wasDrainedInTheAbort = awaitDrained(Duration.ZERO);
 		}
 
 	}
