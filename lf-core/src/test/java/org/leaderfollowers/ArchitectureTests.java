@@ -13,7 +13,10 @@ import java.lang.module.ModuleReference;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Instant;
 import java.util.Arrays;
+import java.util.Date;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -31,6 +34,7 @@ import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.logging.WireLogWriter;
+import org.leaderfollowers.internal.promotion.HandOffRing;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -93,12 +97,6 @@ class ArchitectureTests {
 			.whereLayer("Values")
 			.mayOnlyBeAccessedByLayers("Servers", "Pool", "Handle sets")
 			.check(classes);
-	}
-
-	/** Clocks of the wall are set: deadlines and limits would come too early or never. */
-	@Test
-	void theEngineDoesNotReadTheClockOfTheWall() {
-		noClasses().should().callMethod(System.class, "currentTimeMillis").check(classes);
 	}
 
 	@Test
@@ -170,6 +168,24 @@ class ArchitectureTests {
 			.orShould()
 			.dependOnClassesThat()
 			.areAssignableTo(System.Logger.class)
+			.check(classes);
+	}
+
+	/**
+	 * The calendar clock may be set, back as well as forward, so nothing is measured by
+	 * it. These classes only tell people the time: of a snapshot, of the start of a
+	 * server, of the end of a wire log, and of a hand-off.
+	 */
+	@Test
+	void nothingIsMeasuredByTheCalendarClock() {
+		noClasses().should().callMethod(System.class, "currentTimeMillis").check(classes);
+		noClasses().that()
+			.doNotBelongToAnyOf(PoolMonitor.class, ServerState.class, WireLog.class, HandOffRing.class)
+			.should()
+			.callMethod(Instant.class, "now")
+			.orShould()
+			.dependOnClassesThat()
+			.belongToAnyOf(Date.class, Clock.class)
 			.check(classes);
 	}
 
