@@ -175,7 +175,7 @@ class OrderedRepliesInterleavingTests {
 		/** Whether a frame is being written. */
 		private volatile boolean writing;
 
-		/** The messages whose replies have left, in order. */
+		/** The letters of the parts of replies that have left, in order. */
 		private volatile String sent = "";
 
 		Outlet(String messages, boolean breaks) {
@@ -261,7 +261,7 @@ class OrderedRepliesInterleavingTests {
 		private void reply(WindowedMessage message, int number, int parts) {
 			try {
 				for (int i = 0; i < parts; i++) {
-					this.replies.send(message, ByteBuffer.allocate(1).put(0, (byte) ('0' + number)));
+					this.replies.send(message, ByteBuffer.allocate(1).put(0, (byte) letter(number, i)));
 				}
 			}
 			catch (ConnectionClosedException ex) {
@@ -269,6 +269,10 @@ class OrderedRepliesInterleavingTests {
 					Interleaving.fail("refused though the connection is open");
 				}
 			}
+		}
+
+		private static char letter(int number, int part) {
+			return (char) ('A' + number * PARTS + part);
 		}
 
 		private void letGo(WindowedMessage message) {
@@ -292,13 +296,13 @@ class OrderedRepliesInterleavingTests {
 			}
 		}
 
-		private void write(byte number) {
+		private void write(byte letter) {
 			if (this.writing) {
 				Interleaving.fail("two frames at a time");
 			}
 			this.writing = true;
 			Interleaving.step("writes");
-			this.sent += (char) number;
+			this.sent += (char) letter;
 			this.writing = false;
 		}
 
@@ -346,7 +350,10 @@ class OrderedRepliesInterleavingTests {
 			int must = Integer.MAX_VALUE;
 			for (int i = 0; i < this.messages.length(); i++) {
 				char message = this.messages.charAt(i);
-				all.append((message != 'f') ? String.valueOf(i).repeat(PARTS) : "");
+				for (int part = 0; part < PARTS && message != 'f'; part++) {
+					// Each of two threads sends a first part.
+					all.append(letter(i, (message != 'o') ? part : 0));
+				}
 				must = ("fqa".indexOf(message) >= 0) ? Math.min(must, all.length()) : must;
 				if (message == 'f' || message == 'q') {
 					break;
