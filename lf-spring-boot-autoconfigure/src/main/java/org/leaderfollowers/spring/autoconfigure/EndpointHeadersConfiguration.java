@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
@@ -22,6 +23,8 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplicat
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication.Type;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.http.server.PathContainer.PathSegment;
+import org.springframework.http.server.reactive.ServerHttpRequest;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.filter.OncePerRequestFilter;
 import org.springframework.web.server.WebFilter;
@@ -54,7 +57,7 @@ class EndpointHeadersConfiguration {
 	}
 
 	private static boolean isEndpoint(String path, Supplier<List<String>> paths) {
-		return paths.get().stream().anyMatch(path::contains);
+		return paths.get().stream().anyMatch((each) -> path.equals(each) || path.startsWith(each + "/"));
 	}
 
 	@Configuration(proxyBeanMethods = false)
@@ -76,8 +79,9 @@ class EndpointHeadersConfiguration {
 
 				@Override
 				protected boolean shouldNotFilter(HttpServletRequest request) {
+					// Endpoints do not know the path of their servlet, if it has one.
 					String info = request.getPathInfo();
-					return !isEndpoint(request.getServletPath() + ((info != null) ? info : ""), paths);
+					return !isEndpoint((info != null) ? info : request.getServletPath(), paths);
 				}
 
 			};
@@ -94,11 +98,21 @@ class EndpointHeadersConfiguration {
 		WebFilter leaderFollowersEndpointHeaders(ObjectProvider<PathMappedEndpoints> endpoints) {
 			Supplier<List<String>> paths = paths(endpoints);
 			return (exchange, chain) -> {
-				if (isEndpoint(exchange.getRequest().getURI().getPath(), paths)) {
+				if (isEndpoint(path(exchange.getRequest()), paths)) {
 					HEADERS.forEach(exchange.getResponse().getHeaders()::set);
 				}
 				return chain.filter(exchange);
 			};
+		}
+
+		/** The path as handlers match it: decoded, and without parameters. */
+		private static String path(ServerHttpRequest request) {
+			return request.getPath()
+				.pathWithinApplication()
+				.elements()
+				.stream()
+				.map((part) -> (part instanceof PathSegment segment) ? segment.valueToMatch() : part.value())
+				.collect(Collectors.joining());
 		}
 
 	}

@@ -96,8 +96,8 @@ class TaxiStandTests {
 				String base = "http://127.0.0.1:" + context.getEnvironment().getProperty("local." + place[0] + ".port")
 						+ place[1];
 				String handOffs = (place.length == 6) ? "/h" : "/lfhandoffs";
-				List<String> paths = new ArrayList<>(
-						List.of("/leaderfollowers", "/leaderfollowers/default", handOffs, "/%6ceaderfollowers"));
+				List<String> paths = new ArrayList<>(List.of("/leaderfollowers", "/leaderfollowers/default", handOffs,
+						"/%6ceaderfollowers", "/leaderfollowers;a=b"));
 				if (List.of(place).contains(everything)) {
 					paths.addAll(List.of("/lfconnections", "/lfclients", "/lfsessions"));
 				}
@@ -113,6 +113,27 @@ class TaxiStandTests {
 				HttpResponse<String> info = get(URI.create(base.replaceAll("/$", "") + "/info"), "*/*");
 				assertThat(info.statusCode()).isEqualTo(200);
 				assertThat(info.headers().firstValue("X-Frame-Options")).isEmpty();
+			}
+		}
+	}
+
+	@ParameterizedTest
+	@EnumSource(names = "NONE", mode = EnumSource.Mode.EXCLUDE)
+	void pathsThatOnlyResembleThatOfAnEndpointHaveNoSuchHeaders(WebApplicationType type) throws Exception {
+		SpringApplication application = new SpringApplicationBuilder(Application.class).web(type)
+			.properties("server.port=0", "server.address=127.0.0.1", "lf.server.port=0", "lf.server.address=127.0.0.1",
+					"management.endpoints.web.exposure.include=lfhandoffs,health", "spring.main.banner-mode=off",
+					"management.endpoints.web.base-path=/", "management.endpoints.web.path-mapping.lfhandoffs=h")
+			.build();
+		try (ConfigurableApplicationContext context = application.run()) {
+			URI base = URI.create("http://127.0.0.1:" + context.getEnvironment().getProperty("local.server.port"));
+			for (String path : List.of("/h", "/h/")) {
+				assertThat(get(base.resolve(path), "*/*").headers().allValues("X-Frame-Options")).as(path)
+					.containsExactly("DENY");
+			}
+			for (String path : List.of("/health", "/home", "/api/h", "/api/history")) {
+				assertThat(get(base.resolve(path), "*/*").headers().map()).as(path)
+					.doesNotContainKeys("X-Frame-Options", "Cache-Control");
 			}
 		}
 	}
