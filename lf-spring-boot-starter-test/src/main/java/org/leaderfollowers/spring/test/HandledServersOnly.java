@@ -1,14 +1,10 @@
 package org.leaderfollowers.spring.test;
 
-import java.util.LinkedHashSet;
-import java.util.Set;
-
-import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.autoconfigure.LfProperties;
+import org.leaderfollowers.spring.handler.HandlerBeans;
 
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
-import org.springframework.beans.factory.config.EmbeddedValueResolver;
 
 /**
  * Leaves out servers whose handlers are not part of a test, because they would fail the
@@ -24,19 +20,8 @@ class HandledServersOnly implements BeanPostProcessor {
 
 	@Override
 	public Object postProcessAfterInitialization(Object bean, String beanName) {
-		return (bean instanceof LfProperties properties) ? properties.onlyServers(handledServers()::contains) : bean;
-	}
-
-	private Set<String> handledServers() {
-		EmbeddedValueResolver embeddedValues = new EmbeddedValueResolver(this.beanFactory);
-		Set<String> servers = new LinkedHashSet<>();
-		for (String name : this.beanFactory.getBeanNamesForAnnotation(LfHandler.class)) {
-			LfHandler annotation = this.beanFactory.findAnnotationOnBean(name, LfHandler.class, false);
-			if (annotation != null && annotation.source().isEmpty() && annotation.client().isEmpty()) {
-				servers.add(embeddedValues.resolveStringValue(annotation.server()));
-			}
-		}
-		return servers;
+		return (bean instanceof LfProperties properties)
+				? properties.onlyServers(new HandlerBeans(this.beanFactory).findByServer()::containsKey) : bean;
 	}
 
 }

@@ -8,6 +8,7 @@ import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.core.env.PropertyResolver;
 import org.springframework.test.context.ContextCustomizer;
 import org.springframework.test.context.MergedContextConfiguration;
 
@@ -31,7 +32,7 @@ record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) imple
 			// Also in memory, because a server cannot be built without a port.
 			RandomPortsContextCustomizer.useRandomPorts(context.getEnvironment());
 		}
-		context.addBeanFactoryPostProcessor(LfHandlerTestContextCustomizer::leaveSourcesOutIfUnhandled);
+		context.addBeanFactoryPostProcessor((beans) -> leaveSourcesOutIfUnhandled(beans, context.getEnvironment()));
 		if (this.serverEnvironment == ServerEnvironment.IN_MEMORY) {
 			context.addBeanFactoryPostProcessor(LfHandlerTestContextCustomizer::removeLifecycles);
 			((BeanDefinitionRegistry) beanFactory).registerBeanDefinition("lfTestPeers",
@@ -41,12 +42,13 @@ record LfHandlerTestContextCustomizer(ServerEnvironment serverEnvironment) imple
 
 	/**
 	 * Excludes event sources without a handler, which would fail the start of the
-	 * application.
+	 * application. The bean factory itself cannot resolve placeholders yet.
 	 */
-	private static void leaveSourcesOutIfUnhandled(ConfigurableListableBeanFactory beanFactory) {
+	private static void leaveSourcesOutIfUnhandled(ConfigurableListableBeanFactory beanFactory,
+			PropertyResolver properties) {
 		for (String name : beanFactory.getBeanNamesForAnnotation(LfHandler.class)) {
 			LfHandler annotation = beanFactory.findAnnotationOnBean(name, LfHandler.class, false);
-			if (annotation != null && !annotation.source().isEmpty()) {
+			if (annotation != null && !properties.resolvePlaceholders(annotation.source()).isEmpty()) {
 				return;
 			}
 		}

@@ -67,7 +67,10 @@ class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExclu
 		return Set.copyOf(includes);
 	}
 
-	/** Event sources are created by a configuration, which is not part of the test. */
+	/**
+	 * Event sources are created by a configuration, which is not part of the test. A
+	 * placeholder may name one: its value is not known here.
+	 */
 	@Override
 	public boolean match(MetadataReader metadataReader, MetadataReaderFactory metadataReaderFactory)
 			throws IOException {
