@@ -32,13 +32,16 @@ import org.springframework.test.context.junit.jupiter.SpringExtension;
  * limited to beans that are annotated with:
  * <ul>
  * <li>{@link LfHandler @LfHandler}</li>
+ * <li>{@link org.leaderfollowers.spring.annotation.LfAdvice @LfAdvice}</li>
  * <li>{@link org.leaderfollowers.spring.annotation.LfClient @LfClient}</li>
  * <li>{@code @JacksonComponent}, if Jackson is available</li>
  * </ul>
- * and to beans of the types {@code Framing}, {@code LfErrorHandler},
- * {@code MessageHandlerDecorator}, which interceptors are, {@code Correlation},
- * {@code ExchangeInterceptor}, the customizers of servers, clients and pools,
- * {@code MessageObservationConvention}, {@code Converter}, {@code GenericConverter},
+ * and to beans of the types {@code Framing}, {@code MessageOrder}, {@code ServiceClass},
+ * {@code LfErrorHandler}, {@code HandlerMethodArgumentResolver},
+ * {@code HandlerMethodReturnValueHandler}, {@code MessageHandlerDecorator}, which
+ * interceptors are, {@code Correlation}, {@code ExchangeInterceptor}, the customizers of
+ * servers, clients and pools, {@code MessageObservationConvention},
+ * {@code ExchangeObservationConvention}, {@code Converter}, {@code GenericConverter},
  * {@code Formatter}, {@code MessageConverter} and {@code JacksonModule}, as far as these
  * are available. The test provides all other beans that a handler needs, with
  * {@link MockitoBean @MockitoBean} or {@link Import @Import}.

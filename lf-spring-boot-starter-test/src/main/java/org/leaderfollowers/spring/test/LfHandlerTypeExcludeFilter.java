@@ -7,6 +7,8 @@ import java.util.Set;
 
 import org.leaderfollowers.Correlation;
 import org.leaderfollowers.Framing;
+import org.leaderfollowers.MessageOrder;
+import org.leaderfollowers.ServiceClass;
 import org.leaderfollowers.spring.annotation.LfAdvice;
 import org.leaderfollowers.spring.annotation.LfClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -52,12 +54,12 @@ class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExclu
 	}
 
 	private static Set<Class<?>> knownIncludes() {
-		Set<Class<?>> includes = new LinkedHashSet<>(Set.of(Framing.class, Correlation.class, LfClient.class,
-				LfAdvice.class, LfErrorHandler.class, HandlerMethodArgumentResolver.class,
-				HandlerMethodReturnValueHandler.class, MessageHandlerDecorator.class, ExchangeInterceptor.class,
-				LeaderFollowersPoolBuilderCustomizer.class, TcpServerBuilderCustomizer.class,
-				TcpClientBuilderCustomizer.class, UdpServerBuilderCustomizer.class, Converter.class,
-				GenericConverter.class, Formatter.class));
+		Set<Class<?>> includes = new LinkedHashSet<>(Set.of(Framing.class, Correlation.class, MessageOrder.class,
+				ServiceClass.class, LfClient.class, LfAdvice.class, LfErrorHandler.class,
+				HandlerMethodArgumentResolver.class, HandlerMethodReturnValueHandler.class,
+				MessageHandlerDecorator.class, ExchangeInterceptor.class, LeaderFollowersPoolBuilderCustomizer.class,
+				TcpServerBuilderCustomizer.class, TcpClientBuilderCustomizer.class, UdpServerBuilderCustomizer.class,
+				Converter.class, GenericConverter.class, Formatter.class));
 		ClassLoader classLoader = LfHandlerTypeExcludeFilter.class.getClassLoader();
 		for (String name : OPTIONAL_INCLUDES) {
 			if (ClassUtils.isPresent(name, classLoader)) {
