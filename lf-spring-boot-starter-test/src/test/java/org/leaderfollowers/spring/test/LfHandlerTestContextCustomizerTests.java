@@ -60,6 +60,24 @@ class LfHandlerTestContextCustomizerTests {
 			});
 	}
 
+	@Test
+	void theSystemChoosesThePortWhereverTheDefaultServerIsConfigured() {
+		this.runner.withBean(OfDefaultServer.class).withPropertyValues("lf.servers.default.port=1").run((context) -> {
+			// Configuration in both places would fail the start.
+			assertThat(context).hasNotFailed();
+			assertThat(context.getEnvironment().getProperty("lf.servers.default.port")).isEqualTo("0");
+		});
+	}
+
+	@LfHandler
+	static class OfDefaultServer {
+
+		@OnMessage
+		void handle(String message) {
+		}
+
+	}
+
 	@LfHandler(client = "ledger")
 	static class OfClient {
 

@@ -1,18 +1,22 @@
 package org.leaderfollowers.spring.test;
 
+import java.nio.ByteBuffer;
 import java.security.NoSuchAlgorithmException;
 
 import javax.net.ssl.SSLContext;
 
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.ServerTls;
+import org.leaderfollowers.SlowConsumerException;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
+import org.leaderfollowers.spring.test.client.InMemoryTestClient;
 import org.leaderfollowers.spring.test.client.TcpTestClient;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -21,6 +25,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
  * Tests for {@link LfTestAutoConfiguration}.
@@ -51,6 +56,30 @@ class LfTestAutoConfigurationTests {
 					client.send("in the clear");
 					assertThat(client.receive()).isEqualTo("in the clear");
 				}
+			});
+	}
+
+	@Test
+	void connectionsInMemoryHaveTheSizesOfTheirServer() {
+		new ApplicationContextRunner()
+			.withConfiguration(
+					AutoConfigurations.of(LeaderFollowersAutoConfiguration.class, LfTestAutoConfiguration.class))
+			.withUserConfiguration(Servers.class)
+			.withPropertyValues("lf.server.port=0", "lf.server.max-message-size=100B",
+					"lf.server.max-outbound-size=2KB")
+			.run((context) -> {
+				InMemoryTestClient client = context.getBean(LfTestClients.class).openInMemory();
+				client.send("x".repeat(100));
+				assertThat(client).receives("x".repeat(100));
+				client.stopReading();
+				while (client.connection().pendingBytes() < 2048) {
+					client.connection().send(ByteBuffer.allocate(100));
+				}
+				assertThatExceptionOfType(SlowConsumerException.class)
+					.isThrownBy(() -> client.connection().send(ByteBuffer.allocate(100)));
+				client.startReading();
+				client.send("x".repeat(101));
+				assertThat(client.closeReason()).isEqualTo(CloseReason.MESSAGE_TOO_LARGE);
 			});
 	}
 

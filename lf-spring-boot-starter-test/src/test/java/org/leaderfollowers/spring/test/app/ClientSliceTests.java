@@ -1,5 +1,7 @@
 package org.leaderfollowers.spring.test.app;
 
+import java.time.Duration;
+
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.ClientSnapshot.State;
@@ -19,7 +21,8 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Tests for {@link LfHandlerTest @LfHandlerTest} of a handler that uses a client, without
  * a network.
  */
-@LfHandlerTest(handlers = TellerHandler.class, serverEnvironment = ServerEnvironment.IN_MEMORY)
+@LfHandlerTest(handlers = TellerHandler.class, serverEnvironment = ServerEnvironment.IN_MEMORY,
+		properties = "lf.clients.ledger.charset=ISO-8859-1")
 class ClientSliceTests {
 
 	@Autowired
@@ -39,6 +42,14 @@ class ClientSliceTests {
 		}
 		assertThat(this.peers.get("ledger").received()).extracting(Request::text)
 			.containsExactly("{\"account\":\"alice\",\"amount\":1}");
+	}
+
+	@Test
+	void thePeerUsesTheCharsetOfItsClient(@Autowired Ledger ledger) {
+		this.peers.get("ledger").answer(Request::text);
+		assertThat(ledger.note("\u00e9")).succeedsWithin(Duration.ofSeconds(30)).isEqualTo("\u00e9");
+		assertThat(this.peers.get("ledger").received()).extracting(Request::bytes)
+			.containsExactly(new byte[] { (byte) 0xe9 });
 	}
 
 	@Test
