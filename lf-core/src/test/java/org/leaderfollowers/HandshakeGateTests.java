@@ -4,12 +4,15 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.channels.SocketChannel;
+import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+
+import javax.net.ssl.SSLContext;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -21,6 +24,7 @@ import org.leaderfollowers.internal.transport.TlsTransport;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /** Too many TLS handshakes wait in the backlog, and none of them is rejected. */
 class HandshakeGateTests {
@@ -243,6 +247,28 @@ class HandshakeGateTests {
 		}
 		assertThat(gate.underWay()).isZero();
 		assertThat(generations.snapshot().openConnections()).isEmpty();
+	}
+
+	/** Nobody would ever close it. */
+	@Test
+	void aConnectionThatGetsNoEngineIsNotCounted() throws IOException {
+		SSLContext context = Certificates.server();
+		ServerTls tls = ServerTls.of(context);
+		TlsGenerations generations = new TlsGenerations(tls, new MemoryBudget(1_000_000), gate(tls));
+		// A context that could not be initialised again creates no engines.
+		assertThatIllegalStateException().isThrownBy(() -> context.init(null, null, new SecureRandom() {
+
+			@Override
+			public int nextInt() {
+				throw new IllegalStateException("made for the test");
+			}
+
+		}));
+		try (SocketChannel socket = SocketChannel.open()) {
+			assertThatIllegalStateException().isThrownBy(() -> generations.open(socket));
+		}
+		assertThat(generations.snapshot().openConnections()).isEmpty();
+		assertThat(generations.snapshot().pendingHandshakes()).isZero();
 	}
 
 	@Test
