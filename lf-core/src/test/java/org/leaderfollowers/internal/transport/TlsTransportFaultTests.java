@@ -131,6 +131,20 @@ class TlsTransportFaultTests {
 		assertThat(this.socket.takeOutput()).hasSize(1005);
 	}
 
+	/** Its record is of no use to the peer without its last byte. */
+	@Test
+	void aSingleByteDoesNotCountAsWrittenBeforeTheEndOfItsRecord() throws IOException {
+		establish();
+		ByteBuffer text = bytes(1);
+		this.socket.room = HEADER;
+		assertThat(this.transport.write(text)).isZero();
+		assertThat(this.transport.wantsWrite()).isTrue();
+		this.socket.room = 1;
+		assertThat(this.transport.write(text)).isOne();
+		assertThat(this.transport.wantsWrite()).isFalse();
+		assertThat(this.socket.takeOutput()).hasSize(HEADER + 1);
+	}
+
 	@Test
 	void nothingIsEncryptedAfterAFailureOfTheEngine() throws IOException {
 		establish();
