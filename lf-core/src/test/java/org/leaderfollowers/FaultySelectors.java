@@ -22,6 +22,9 @@ final class FaultySelectors extends TestSelectors {
 
 	private final Runnable wakeupPoint;
 
+	private volatile Runnable waitPoint = () -> {
+	};
+
 	/**
 	 * Creates a provider of selectors that fail.
 	 * @param point called by selectors
@@ -42,6 +45,17 @@ final class FaultySelectors extends TestSelectors {
 		this.point = point;
 		this.keyPoint = keyPoint;
 		this.wakeupPoint = wakeupPoint;
+	}
+
+	/**
+	 * Sets what happens while a leader waits.
+	 * @param waitPoint called in each wait, but not if a leader looks for events without
+	 * waiting; must not fail
+	 * @return this object
+	 */
+	FaultySelectors whileWaiting(Runnable waitPoint) {
+		this.waitPoint = waitPoint;
+		return this;
 	}
 
 	@Override
@@ -120,6 +134,7 @@ final class FaultySelectors extends TestSelectors {
 		@Override
 		public int select(Consumer<SelectionKey> action, long timeout) throws IOException {
 			FaultySelectors.this.point.run();
+			FaultySelectors.this.waitPoint.run();
 			forget();
 			int count = this.real.select((key) -> action.accept((SelectionKey) key.attachment()), timeout);
 			FaultySelectors.this.point.run();

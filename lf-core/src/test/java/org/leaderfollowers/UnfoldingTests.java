@@ -239,7 +239,10 @@ class UnfoldingTests {
 		assertThat(pool.snapshot().handleSets()).hasSize(2).allMatch(HandleSetSnapshot::inUse);
 	}
 
-	/** Only the threads that share are busy, so a second leader would wait as well. */
+	/**
+	 * Only the threads that share are busy, so a second leader would wait as well. All
+	 * time passes while a leader waits.
+	 */
 	@Test
 	void setsDoNotUnfoldWhileTheirLeadersWait() {
 		TestClock clock = new TestClock();
@@ -247,6 +250,9 @@ class UnfoldingTests {
 			.threads(4, 8)
 			.parallelism(4)
 			.clock(clock)
+			.selectorProvider(new FaultySelectors(() -> {
+			}, () -> {
+			}).whileWaiting(() -> clock.advance(Duration.ofSeconds(1))))
 			.processorTime(new ProcessorTime() {
 
 				@Override
@@ -264,8 +270,6 @@ class UnfoldingTests {
 		Peer peer = this.engine.connect(server);
 		for (int i = 0; i < 20; i++) {
 			assertThat(peer.send("x\n").readLine()).isEqualTo("x");
-			Engine.awaitIdle(pool);
-			clock.advance(Duration.ofSeconds(1));
 		}
 		assertThat(pool.snapshot().unfolding()).isEqualTo(new PoolSnapshot.UnfoldingSnapshot(1, 4, 0, null));
 	}
