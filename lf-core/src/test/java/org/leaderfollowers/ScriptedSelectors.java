@@ -1,16 +1,24 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.SocketOption;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.AbstractSelectableChannel;
 import java.nio.channels.spi.AbstractSelectionKey;
 import java.nio.channels.spi.AbstractSelector;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
@@ -96,9 +104,187 @@ final class ScriptedSelectors extends TestSelectors {
 
 	}
 
+	/**
+	 * A connected socket. The test provides its input and decides how many bytes it
+	 * accepts.
+	 */
+	final class Socket extends SocketChannel {
+
+		private final InetSocketAddress address = new InetSocketAddress(1);
+
+		private final ByteBuffer output;
+
+		private volatile @Nullable Key key;
+
+		private volatile byte[] input = new byte[0];
+
+		/** Whether nothing follows the input. */
+		private volatile boolean ends;
+
+		/** How many bytes it accepts. */
+		private final AtomicInteger room = new AtomicInteger();
+
+		/**
+		 * Creates a socket.
+		 * @param capacity how many bytes are written at most
+		 */
+		Socket(int capacity) throws IOException {
+			super(ScriptedSelectors.this);
+			this.output = ByteBuffer.allocate(capacity);
+			configureBlocking(false);
+		}
+
+		boolean isWatched() {
+			return this.key != null;
+		}
+
+		/** The peer sends something. */
+		void receive(String text) {
+			this.input = Engine.bytes(text).array();
+			wakeUp();
+		}
+
+		/** The socket accepts so many bytes more. */
+		void makeRoom(int bytes) {
+			this.room.addAndGet(bytes);
+			wakeUp();
+		}
+
+		/** What was written. */
+		String written() {
+			return new String(this.output.array(), 0, this.output.position(), StandardCharsets.US_ASCII);
+		}
+
+		private void wakeUp() {
+			Key current = this.key;
+			if (current != null) {
+				((Scripted) current.selector()).unpark();
+			}
+		}
+
+		private int ready() {
+			return ((this.input.length > 0 || this.ends) ? SelectionKey.OP_READ : 0)
+					| ((this.room.get() > 0) ? SelectionKey.OP_WRITE : 0);
+		}
+
+		@Override
+		public int read(ByteBuffer destination) {
+			byte[] bytes = this.input;
+			if (bytes.length == 0) {
+				return this.ends ? -1 : 0;
+			}
+			destination.put(bytes);
+			this.input = new byte[0];
+			return bytes.length;
+		}
+
+		@Override
+		public int write(ByteBuffer source) throws IOException {
+			if (!isOpen()) {
+				throw new ClosedChannelException();
+			}
+			int count = Math.min(source.remaining(), this.room.get());
+			if (count > 0) {
+				this.output.put(source.slice().limit(count));
+				source.position(source.position() + count);
+				this.room.addAndGet(-count);
+			}
+			return count;
+		}
+
+		@Override
+		protected void implCloseSelectableChannel() {
+			// nothing to close
+		}
+
+		@Override
+		protected void implConfigureBlocking(boolean block) {
+			// it never blocks
+		}
+
+		@Override
+		public boolean isConnected() {
+			return true;
+		}
+
+		@Override
+		public boolean isConnectionPending() {
+			return false;
+		}
+
+		@Override
+		public InetSocketAddress getLocalAddress() {
+			return this.address;
+		}
+
+		@Override
+		public InetSocketAddress getRemoteAddress() {
+			return this.address;
+		}
+
+		/** The peer closes its side, too. */
+		@Override
+		public SocketChannel shutdownOutput() {
+			this.ends = true;
+			wakeUp();
+			return this;
+		}
+
+		@Override
+		public SocketChannel shutdownInput() {
+			return this;
+		}
+
+		@Override
+		public Set<SocketOption<?>> supportedOptions() {
+			return Set.of();
+		}
+
+		@Override
+		public SocketChannel bind(SocketAddress local) {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public <T> SocketChannel setOption(SocketOption<T> name, T value) {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public <T> T getOption(SocketOption<T> name) {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public java.net.Socket socket() {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public boolean connect(SocketAddress remote) {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public boolean finishConnect() {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public long read(ByteBuffer[] destinations, int offset, int length) {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public long write(ByteBuffer[] sources, int offset, int length) {
+			throw new UnsupportedOperationException();
+		}
+
+	}
+
 	private static final class Key extends AbstractSelectionKey {
 
-		private final Source source;
+		private final AbstractSelectableChannel channel;
 
 		private final Scripted selector;
 
@@ -108,14 +294,14 @@ final class ScriptedSelectors extends TestSelectors {
 
 		private int reported;
 
-		Key(Source source, Scripted selector) {
-			this.source = source;
+		Key(AbstractSelectableChannel channel, Scripted selector) {
+			this.channel = channel;
 			this.selector = selector;
 		}
 
 		@Override
-		public Source channel() {
-			return this.source;
+		public AbstractSelectableChannel channel() {
+			return this.channel;
 		}
 
 		@Override
@@ -155,12 +341,16 @@ final class ScriptedSelectors extends TestSelectors {
 
 		@Override
 		protected SelectionKey register(AbstractSelectableChannel channel, int ops, Object attachment) {
-			Source source = (Source) channel;
-			Key key = new Key(source, this);
+			Key key = new Key(channel, this);
 			key.interestOps(ops);
 			key.attach(attachment);
 			this.keys.add(key);
-			source.key = key;
+			if (channel instanceof Source source) {
+				source.key = key;
+			}
+			else {
+				((Socket) channel).key = key;
+			}
 			return key;
 		}
 
@@ -189,9 +379,10 @@ final class ScriptedSelectors extends TestSelectors {
 					deregister(key);
 					continue;
 				}
-				key.reported = key.ready & key.interest;
+				int ready = (key.channel instanceof Socket socket) ? socket.ready() : key.ready;
+				key.reported = ready & key.interest;
 				if (key.reported != 0) {
-					if (!key.source.firesUntilRead) {
+					if (key.channel instanceof Source source && !source.firesUntilRead) {
 						key.ready = 0;
 					}
 					action.accept(key);
