@@ -29,7 +29,9 @@ import org.slf4j.helpers.MessageFormatter;
  * The classes of the engine that are used for the first time while messages are handled,
  * such as those that close a connection. They are initialised with the first pool: if
  * there was no memory or stack left at that moment, the virtual machine would never try
- * again, and no connection could be closed or served any more.
+ * again, and no connection could be closed or served any more. If no descriptor was left,
+ * a class in a directory could not be read: the snapshots, which then tell the operator
+ * what is wrong, are among them for this reason.
  */
 final class EngineClasses {
 
@@ -37,26 +39,33 @@ final class EngineClasses {
 	 * Names, because the tables for {@code switch} statements are classes that only the
 	 * compiler knows.
 	 */
-	static final List<String> NAMES = List.of("BoundWait", "CloseRate", "CloseRate$1", "CloseReason", "CloseSequence",
-			"CloseSequence$Phase", "CloseSequence$Why", "ConnectionClosedException", "ConnectionContext$Limits",
-			"ConnectionSnapshot$State", "ConnectionWatch", "Datagram", "DatagramReceiver", "DatagramTransfer",
-			"Evacuation", "Evacuation$Phase", "EventType", "ExchangeCounters$1", "Exchanges", "Exchanges$1",
-			"HandleSet$1", "HandshakeGate", "HeapReserve", "LedSource", "MessageDecoder", "MessageDecoder$Decoded",
-			"OutboundWriter", "OutboundWriter$1", "Participant", "Participant$1", "PoolAlarm$1", "PoolAlarm$Kind",
-			"PoolSnapshot$State", "ReplyOrder", "ReplyRate", "SelectableHandle", "SelectableHandle$1",
-			"ServerSnapshot$State", "ServerWarnings", "SlowConsumerException", "StackReserve", "Step",
-			"StreamConnection", "StreamConnection$1", "TcpConnection", "TcpConnection$1", "ThreadRole",
-			"WindowedConnection", "internal.buffer.MemoryBudget", "internal.buffer.MemoryShedding",
-			"internal.buffer.OutboundBuffer", "internal.buffer.OutboundBuffer$Sent",
-			"internal.buffer.OutboundBuffer$Waiting", "internal.buffer.PartialMessage",
-			"internal.demultiplexing.HandleState$Claim", "internal.demultiplexing.HandleState$Release",
-			"internal.demultiplexing.PrematureReturns", "internal.demultiplexing.ReadyQueue",
-			"internal.exchange.Exchange", "internal.exchange.Exchange$State",
-			"internal.exchange.ExchangeTable$Registration", "internal.lifecycle.RetryBackoff",
-			"internal.logging.RateLimit", "internal.promotion.Followers$Signal", "internal.promotion.HandOffKind",
-			"internal.promotion.HandOffRing", "internal.promotion.HandOffs", "internal.promotion.HandlerProfile",
-			"internal.promotion.Leadership", "internal.promotion.LeaseWatch$Cover", "internal.promotion.Leases",
-			"internal.promotion.Member$Role", "internal.promotion.SystemProcessorTime",
+	static final List<String> NAMES = List.of("BoundWait", "ClientLifecycle$1", "ClientSnapshot",
+			"ClientSnapshot$Address", "ClientSnapshot$Outcome", "ClientSnapshot$State", "CloseRate", "CloseRate$1",
+			"CloseReason", "CloseSequence", "CloseSequence$Phase", "CloseSequence$Why", "ConnectionClosedException",
+			"ConnectionContext$Limits", "ConnectionSnapshot", "ConnectionSnapshot$State", "ConnectionWatch", "Datagram",
+			"DatagramReceiver", "DatagramTransfer", "DrainedInput", "Evacuation", "Evacuation$Phase", "EventType",
+			"ExchangeCounters$1", "Exchanges", "Exchanges$1", "HandOff", "HandOffJournal$Entry", "HandleSet$1",
+			"HandshakeGate", "HeapReserve", "LatencySnapshot", "LatencySnapshot$Bucket", "LedSource", "MessageDecoder",
+			"MessageDecoder$Decoded", "OutboundWriter", "OutboundWriter$1", "Participant", "Participant$1",
+			"PoolAlarm$1", "PoolAlarm$Kind", "PoolSnapshot", "PoolSnapshot$EventSourceSnapshot",
+			"PoolSnapshot$HandleSetSnapshot", "PoolSnapshot$ReliefSnapshot", "PoolSnapshot$RunningHandler",
+			"PoolSnapshot$SharingSnapshot", "PoolSnapshot$State", "PoolSnapshot$ThreadSnapshot",
+			"PoolSnapshot$UnfoldingChange", "PoolSnapshot$UnfoldingSnapshot", "ReplyOrder", "ReplyRate",
+			"SelectableHandle", "SelectableHandle$1", "ServerSnapshot", "ServerSnapshot$Datagrams",
+			"ServerSnapshot$Evacuation", "ServerSnapshot$Exchanges", "ServerSnapshot$State", "ServerSnapshot$Tls",
+			"ServerWarnings", "SlowConsumerException", "StackReserve", "Step", "StreamConnection", "StreamConnection$1",
+			"TcpConnection", "TcpConnection$1", "ThreadRole", "TransportType", "WindowedConnection",
+			"internal.buffer.MemoryBudget", "internal.buffer.MemoryShedding", "internal.buffer.OutboundBuffer",
+			"internal.buffer.OutboundBuffer$Sent", "internal.buffer.OutboundBuffer$Waiting",
+			"internal.buffer.PartialMessage", "internal.demultiplexing.HandleState$Claim",
+			"internal.demultiplexing.HandleState$Release", "internal.demultiplexing.PrematureReturns",
+			"internal.demultiplexing.ReadyQueue", "internal.exchange.Exchange", "internal.exchange.Exchange$State",
+			"internal.exchange.ExchangeTable$Registration", "internal.latency.LatencyHistogram$Sum",
+			"internal.lifecycle.Quiescence$Condition", "internal.lifecycle.RetryBackoff", "internal.logging.RateLimit",
+			"internal.promotion.Followers$Signal", "internal.promotion.HandOffKind", "internal.promotion.HandOffRing",
+			"internal.promotion.HandOffs", "internal.promotion.HandlerProfile", "internal.promotion.Leadership",
+			"internal.promotion.LeaseWatch$Cover", "internal.promotion.Leases", "internal.promotion.Member$Role",
+			"internal.promotion.Sharing$Latest", "internal.promotion.SystemProcessorTime",
 			"internal.promotion.SystemProcessorTime$Management", "internal.promotion.ThreadSupply$Start",
 			"internal.promotion.Vacancies", "internal.promotion.Vacancies$1", "internal.proxy.IpLiteral",
 			"internal.proxy.ProxyHeader", "internal.proxy.ProxyHeaderDecoder", "internal.proxy.ProxyHeaderDecoder$1",

@@ -1,9 +1,13 @@
 package org.leaderfollowers;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -29,6 +33,18 @@ class EngineClassesTests {
 			}
 		}
 		assertThat(missing).isEmpty();
+	}
+
+	/**
+	 * An operator looks at them when no descriptor is left, and then no class can be read
+	 * from a directory.
+	 */
+	@ParameterizedTest
+	@ValueSource(classes = { PoolSnapshot.class, ServerSnapshot.class, ClientSnapshot.class, ConnectionSnapshot.class,
+			LatencySnapshot.class })
+	void snapshotsAreAmongThemWithAllTheirParts(Class<?> snapshot) {
+		assertThat(Stream.concat(Stream.of(snapshot), Arrays.stream(snapshot.getDeclaredClasses()))
+			.map((type) -> type.getName().substring("org.leaderfollowers.".length()))).isSubsetOf(EngineClasses.NAMES);
 	}
 
 }
