@@ -37,13 +37,14 @@ import org.springframework.test.context.junit.jupiter.SpringExtension;
  * <li>{@code @JacksonComponent}, if Jackson is available</li>
  * </ul>
  * and to beans of the types {@code Framing}, {@code MessageOrder}, {@code ServiceClass},
- * {@code LfErrorHandler}, {@code HandlerMethodArgumentResolver},
- * {@code HandlerMethodReturnValueHandler}, {@code MessageHandlerDecorator}, which
- * interceptors are, {@code Correlation}, {@code ExchangeInterceptor}, the customizers of
- * servers, clients and pools, {@code MessageObservationConvention},
- * {@code ExchangeObservationConvention}, {@code Converter}, {@code GenericConverter},
- * {@code Formatter}, {@code MessageConverter} and {@code JacksonModule}, as far as these
- * are available. The test provides all other beans that a handler needs, with
+ * {@code ClientKey}, {@code NestingGuard}, {@code LfErrorHandler},
+ * {@code HandlerMethodArgumentResolver}, {@code HandlerMethodReturnValueHandler},
+ * {@code MessageHandlerDecorator}, which interceptors are, {@code Correlation},
+ * {@code ExchangeInterceptor}, the customizers of servers, clients and pools,
+ * {@code MessageObservationConvention}, {@code ExchangeObservationConvention},
+ * {@code Converter}, {@code GenericConverter}, {@code Formatter},
+ * {@code MessageConverter} and {@code JacksonModule}, as far as these are available. The
+ * test provides all other beans that a handler needs, with
  * {@link MockitoBean @MockitoBean} or {@link Import @Import}.
  * <p>
  * Handlers of event sources are included only if the annotation names them; the test then

@@ -5,9 +5,11 @@ import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 
+import org.leaderfollowers.ClientKey;
 import org.leaderfollowers.Correlation;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageOrder;
+import org.leaderfollowers.NestingGuard;
 import org.leaderfollowers.ServiceClass;
 import org.leaderfollowers.spring.annotation.LfAdvice;
 import org.leaderfollowers.spring.annotation.LfClient;
@@ -55,8 +57,8 @@ class LfHandlerTypeExcludeFilter extends StandardAnnotationCustomizableTypeExclu
 
 	private static Set<Class<?>> knownIncludes() {
 		Set<Class<?>> includes = new LinkedHashSet<>(Set.of(Framing.class, Correlation.class, MessageOrder.class,
-				ServiceClass.class, LfClient.class, LfAdvice.class, LfErrorHandler.class,
-				HandlerMethodArgumentResolver.class, HandlerMethodReturnValueHandler.class,
+				ServiceClass.class, ClientKey.class, NestingGuard.class, LfClient.class, LfAdvice.class,
+				LfErrorHandler.class, HandlerMethodArgumentResolver.class, HandlerMethodReturnValueHandler.class,
 				MessageHandlerDecorator.class, ExchangeInterceptor.class, LeaderFollowersPoolBuilderCustomizer.class,
 				TcpServerBuilderCustomizer.class, TcpClientBuilderCustomizer.class, UdpServerBuilderCustomizer.class,
 				Converter.class, GenericConverter.class, Formatter.class));

@@ -4,9 +4,11 @@ import java.io.IOException;
 
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.ClientKey;
 import org.leaderfollowers.Correlation;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageOrder;
+import org.leaderfollowers.NestingGuard;
 import org.leaderfollowers.ServiceClass;
 import org.leaderfollowers.spring.annotation.LfAdvice;
 import org.leaderfollowers.spring.annotation.LfClient;
@@ -51,10 +53,10 @@ class LfHandlerTypeExcludeFilterTests {
 
 	@ParameterizedTest
 	@ValueSource(classes = { Handler.class, Advice.class, Client.class, Json.class, Framing.class, MessageOrder.class,
-			ServiceClass.class, LfErrorHandler.class, HandlerMethodArgumentResolver.class,
-			HandlerMethodReturnValueHandler.class, MessageHandlerDecorator.class, MessageHandlerInterceptor.class,
-			Correlation.class, ExchangeInterceptor.class, TcpServerBuilderCustomizer.class,
-			UdpServerBuilderCustomizer.class, TcpClientBuilderCustomizer.class,
+			ServiceClass.class, ClientKey.class, NestingGuard.class, LfErrorHandler.class,
+			HandlerMethodArgumentResolver.class, HandlerMethodReturnValueHandler.class, MessageHandlerDecorator.class,
+			MessageHandlerInterceptor.class, Correlation.class, ExchangeInterceptor.class,
+			TcpServerBuilderCustomizer.class, UdpServerBuilderCustomizer.class, TcpClientBuilderCustomizer.class,
 			LeaderFollowersPoolBuilderCustomizer.class, MessageObservationConvention.class,
 			ExchangeObservationConvention.class, Converter.class, GenericConverter.class, Formatter.class,
 			MessageConverter.class, JacksonModule.class })
