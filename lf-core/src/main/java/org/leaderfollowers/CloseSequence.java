@@ -30,6 +30,9 @@ final class CloseSequence {
 	/** The same if memory is short: after about a minute. */
 	private static final int MAX_SHORTAGES = 10_000;
 
+	/** How many causes of a failure are looked at. */
+	private static final int MAX_DEPTH = 10;
+
 	private static final VarHandle WHY;
 
 	static {
@@ -45,6 +48,9 @@ final class CloseSequence {
 	private final StreamConnection connection;
 
 	private volatile Why why;
+
+	/** What was told to the handler. Another failure may have replaced it meanwhile. */
+	private volatile @Nullable Why told;
 
 	/** Whether the handler knows that the connection is closed. Written by the owner. */
 	private volatile boolean closeReported;
@@ -109,6 +115,29 @@ final class CloseSequence {
 
 	@Nullable Throwable cause() {
 		return this.why.cause();
+	}
+
+	/**
+	 * Tells what has failed: the socket, the input, or the handler. A failure other than
+	 * the cause of this close is one of the handler, even if the socket has failed too.
+	 * If the handler has sent to a peer that had gone, and says so with an exception of
+	 * its own, the socket has failed. Any thread.
+	 * @return the reason of the close that the failure has caused, or would have caused
+	 */
+	CloseReason reasonOf(Throwable failure) {
+		Why first = this.told;
+		Why current = (first != null && first.cause() == failure) ? first : this.why;
+		if (current.cause() == failure) {
+			return current.reason();
+		}
+		Throwable cause = failure;
+		for (int depth = 0; cause != null && depth < MAX_DEPTH; depth++) {
+			if (this.connection.isClosedException(cause)) {
+				return CloseReason.IO_ERROR;
+			}
+			cause = cause.getCause();
+		}
+		return CloseReason.of(failure);
 	}
 
 	/**
@@ -202,10 +231,12 @@ final class CloseSequence {
 	 * else failed
 	 */
 	void reportFailure(@Nullable ByteBuffer message) {
-		Throwable failure = cause();
+		Why current = this.why;
+		Throwable failure = current.cause();
 		if (failure == null) {
 			return;
 		}
+		this.told = current;
 		this.speaker = Thread.currentThread();
 		try {
 			MessageHandler handler = this.connection.context.handler();

@@ -126,7 +126,7 @@ public interface MessageHandler {
 	 * The handler itself, the framing, or the socket has failed on this connection. The
 	 * connection is closed afterwards; a last message can be sent unless the socket
 	 * failed. By default, the failure is logged, without payload and at most once a
-	 * second for a server.
+	 * second for a server; a failure of the socket only at the level debug.
 	 * @param connection the connection
 	 * @param failure what failed: an exception or error of a handler method, a
 	 * {@link FramingException}, or an {@link java.io.IOException}

@@ -143,10 +143,10 @@ final class ServerWarnings {
 
 	/**
 	 * A connection is closed because of a failure that no handler has handled.
-	 * @param unreadable whether the failure occurred before the handler was called
+	 * @param reason what has failed: the handler, its input, or the socket
 	 */
-	void closedUnhandled(Connection connection, boolean unreadable, Throwable failure) {
-		if (failure instanceof IOException) {
+	void closedUnhandled(Connection connection, CloseReason reason, Throwable failure) {
+		if (failure instanceof IOException && reason != CloseReason.HANDLER_ERROR) {
 			// Peers come and go, which is not worth a line in the log of a production
 			// system.
 			logger.debug("{} failed", connection, failure);
@@ -160,7 +160,7 @@ final class ServerWarnings {
 			logger.withoutBlocking(Level.WARN, "{} is closed: {}{}", connection, failure.getMessage(),
 					RateLimit.heldBack(suppressed));
 		}
-		else if (unreadable) {
+		else if (reason == CloseReason.MALFORMED) {
 			logger.withoutBlocking(Level.ERROR,
 					"{} is closed because its framing, correlation or message order failed for a message{}", connection,
 					RateLimit.heldBack(suppressed), failure);

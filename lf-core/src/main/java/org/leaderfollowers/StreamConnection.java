@@ -460,8 +460,7 @@ abstract class StreamConnection extends ReplyingConnection implements EngineEven
 	void logUnhandled(Throwable failure) {
 		CloseSequence end = this.closing;
 		if (end != null) {
-			boolean unreadable = end.reason() == CloseReason.MALFORMED && end.cause() == failure;
-			this.context.warnings().closedUnhandled(this, unreadable, failure);
+			this.context.warnings().closedUnhandled(this, end.reasonOf(failure), failure);
 		}
 		else {
 			this.context.warnings().messageUnhandled(this, failure);

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
@@ -482,6 +483,53 @@ class HandlerFaultTests {
 		this.engine.connect(server).close();
 		Engine.eventually()
 			.untilAsserted(() -> assertThat(this.engine.log()).anyMatch((line) -> line.contains("made for the test")));
+	}
+
+	/** For example of a file or a database, which is not that of the socket. */
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 4 })
+	void anIOExceptionOfTheHandlerIsLoggedAsOtherFailuresAre(int maxInFlight) {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 2))
+			.framing(Framing.line())
+			.maxInFlightPerConnection(maxInFlight)
+			.handler((connection, message) -> {
+				throw new IOException("made for the test");
+			}));
+		this.engine.connect(server).send("x\n").shutdownOutput().awaitClosed();
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log()).singleElement()
+				.asString()
+				.startsWith("ERROR ")
+				.contains("Connection 1 ", "because its handler", "java.io.IOException: made for the test"));
+	}
+
+	/** Peers come and go, and the handler notices it in the middle of its work. */
+	@ParameterizedTest
+	@CsvSource({ "1, false", "1, true", "4, false", "4, true" })
+	void aPeerThatHasGoneIsNoFailureOfTheHandler(int maxInFlight, boolean wraps) {
+		CountDownLatch called = this.engine.gate();
+		CountDownLatch gone = this.engine.gate();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 2))
+			.framing(Framing.line())
+			.maxInFlightPerConnection(maxInFlight)
+			.handler((connection, message) -> {
+				called.countDown();
+				Engine.pass(gone);
+				try {
+					while (true) {
+						connection.send(Engine.bytes("reply"));
+					}
+				}
+				catch (ConnectionClosedException ex) {
+					throw wraps ? new IOException("The report is not complete", ex) : ex;
+				}
+			}));
+		Peer peer = this.engine.connect(server).send("x\n");
+		Engine.pass(called);
+		peer.reset();
+		gone.countDown();
+		Engine.eventually().until(() -> server.snapshot().closedConnections().get(CloseReason.IO_ERROR) == 1);
+		assertThat(this.engine.log()).isEmpty();
 	}
 
 	/** The message of such an exception quotes the client. */
