@@ -26,9 +26,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 import org.leaderfollowers.ClientAuth;
+import org.leaderfollowers.Framing;
+import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.ServerSnapshot;
+import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -167,6 +170,26 @@ class SslBundleTests {
 				assertThat(client.certificate()).isEqualTo(first.certificate());
 			}
 			assertThat(bundles.handlers).hasValue(1);
+		}
+	}
+
+	/** For example while the beans that the handler needs are created. */
+	@Test
+	void aBundleThatIsUpdatedBeforeItsServerStartsIsUsed() throws Exception {
+		DefaultSslBundleRegistry registry = new DefaultSslBundleRegistry("web", bundle(first, first));
+		SslPropertiesMapper mapper = SslPropertiesMapper.of(registry);
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().build()) {
+			TcpServer server = mapper.build(
+					TestProperties.bind("lf.server", LfProperties.Server.class, "ssl.bundle=web"),
+					TcpServer.builder(pool).port(0).framing(Framing.line()).handler(new EchoHandler()));
+			registry.updateBundle("web", bundle(second, second));
+			server.start();
+			try (TlsClient client = new TlsClient(server.port())) {
+				assertThat(client.ask("hello")).isEqualTo("hello");
+				assertThat(client.certificate()).isEqualTo(second.certificate());
+			}
+			server.close();
+			assertThat(mapper.reload()).as("kept as long as the server").isNotNull();
 		}
 	}
 
