@@ -15,6 +15,7 @@ import java.util.stream.Collectors;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import com.sun.management.ThreadMXBean;
+import io.micrometer.common.KeyValue;
 import io.micrometer.common.KeyValues;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -42,8 +43,10 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.CloseReason;
+import org.leaderfollowers.Connection;
 import org.leaderfollowers.ExchangeLostException;
 import org.leaderfollowers.ExchangeRejectedException;
 import org.leaderfollowers.MessageHandler;
@@ -58,6 +61,7 @@ import org.leaderfollowers.spring.observation.DefaultExchangeObservationConventi
 import org.leaderfollowers.spring.observation.DefaultMessageObservationConvention;
 import org.leaderfollowers.spring.observation.ExchangeObservationContext;
 import org.leaderfollowers.spring.observation.ExchangeObservationConvention;
+import org.leaderfollowers.spring.observation.MessageObservationContext;
 import org.leaderfollowers.spring.observation.MessageObservationConvention;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.slf4j.LoggerFactory;
@@ -247,6 +251,15 @@ class MessageMeasurementTests {
 		});
 	}
 
+	@ParameterizedTest
+	@CsvSource({ "lf.client.exchanges, false", "lf.client, false", "lf.messages, true" })
+	void exchangesAreTimedUnlessTheirOwnNameIsDisabled(String name, boolean timed) {
+		this.contextRunner.withPropertyValues("management.observations.enable." + name + "=false")
+			.run((context) -> assertThat(
+					context.getBean("leaderFollowersExchangeObservation", ExchangeInterceptor.class).supports("ledger"))
+				.isEqualTo(timed));
+	}
+
 	@Test
 	void reasonIsLogged(CapturedOutput output) {
 		Logger logger = (Logger) LoggerFactory.getLogger(MessageMeasurement.class);
@@ -403,6 +416,17 @@ class MessageMeasurementTests {
 			.findFirst()
 			.orElseThrow()
 			.getValue();
+	}
+
+	/** A bean may be the convention of two contexts, which name a server alike. */
+	@Test
+	void conventionThatHandlersShareNamesTheHandlerOfEachMessage() {
+		DefaultMessageObservationConvention convention = new DefaultMessageObservationConvention();
+		for (String handler : new String[] { "orders", "payments", "orders" }) {
+			assertThat(convention
+				.getLowCardinalityKeyValues(new MessageObservationContext("default", handler, mock(Connection.class))))
+				.contains(KeyValue.of("handler", handler), KeyValue.of("server", "default"));
+		}
 	}
 
 	@Test
