@@ -22,7 +22,9 @@ import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import tools.jackson.databind.JsonNode;
 
+import org.springframework.beans.factory.support.DefaultListableBeanFactory;
 import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.core.ResolvableType;
 import org.springframework.core.convert.converter.Converter;
 import org.springframework.messaging.Message;
 import org.springframework.messaging.MessageHeaders;
@@ -79,6 +81,20 @@ class PayloadTests {
 	void replyThatTheCharsetCannotExpressIsAFailure() {
 		HandlerRunner.talk(HandlerRunner.of(Snowman.class).withPropertyValues("lf.server.charset=ISO-8859-1"),
 				(client, context) -> assertThat(client.ask("x")).isEqualTo("failed PayloadConversionException"));
+	}
+
+	/** A server that is not configured here has another charset than the first one. */
+	@Test
+	void outsideOfHandlersTextHasTheCharsetOfItsServer() {
+		DefaultListableBeanFactory beanFactory = new DefaultListableBeanFactory();
+		MessageConversion conversion = new MessageConversion(
+				Map.of("new", StandardCharsets.UTF_8, "old", StandardCharsets.ISO_8859_1)::get, beanFactory,
+				beanFactory.getBeanProvider(MessageConverter.class));
+		for (String server : new String[] { "new", "old", "new" }) {
+			ByteBuffer message = conversion.charset(server).encode("\u00fc");
+			assertThat(conversion.write(server, null, "\u00fc")).isEqualTo(message);
+			assertThat(conversion.read(server, ResolvableType.forClass(String.class), message)).isEqualTo("\u00fc");
+		}
 	}
 
 	@Test
