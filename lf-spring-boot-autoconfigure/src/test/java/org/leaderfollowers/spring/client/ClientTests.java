@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -16,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.ClientSnapshot;
 import org.leaderfollowers.ClientSnapshot.Outcome;
 import org.leaderfollowers.ClientSnapshot.State;
 import org.leaderfollowers.CloseReason;
@@ -49,6 +51,8 @@ import org.springframework.context.annotation.Configuration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.mockito.ArgumentMatchers.any;
+import static org.mockito.BDDMockito.given;
 import static org.mockito.BDDMockito.then;
 import static org.mockito.BDDMockito.willAnswer;
 import static org.mockito.BDDMockito.willThrow;
@@ -181,6 +185,35 @@ class ClientTests {
 			});
 			this.gate.add("go");
 		});
+	}
+
+	@Test
+	void clientsShareTheTimeForTheirReplies() {
+		TcpClient first = mock(TcpClient.class);
+		TcpClient second = mock(TcpClient.class);
+		List<Duration> left = new ArrayList<>();
+		for (TcpClient client : List.of(first, second)) {
+			ClientSnapshot running = mock(ClientSnapshot.class);
+			given(running.state()).willReturn(State.RUNNING);
+			given(client.snapshot()).willReturn(running);
+			given(client.name()).willReturn("client" + client.hashCode());
+			given(client.close(any())).will((call) -> {
+				left.add(call.getArgument(0));
+				long start = System.nanoTime();
+				while (System.nanoTime() == start) {
+					Thread.onSpinWait();
+				}
+				return true;
+			});
+		}
+		LeaderFollowersClients clients = LeaderFollowersClients.builder()
+			.grace(Duration.ofMinutes(1))
+			.bean(first, false)
+			.bean(second, false)
+			.build();
+		assertThat(clients.names()).hasSize(2);
+		clients.close();
+		assertThat(left).hasSize(2).isSortedAccordingTo(Comparator.reverseOrder()).doesNotHaveDuplicates();
 	}
 
 	@Test
