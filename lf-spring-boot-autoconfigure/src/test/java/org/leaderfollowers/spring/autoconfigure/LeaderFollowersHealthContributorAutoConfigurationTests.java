@@ -7,6 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.ClientSnapshot;
 import org.leaderfollowers.PoolSnapshot;
 import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.EchoHandler;
@@ -139,7 +140,7 @@ class LeaderFollowersHealthContributorAutoConfigurationTests {
 		RuntimeHints hints = new RuntimeHints();
 		new LeaderFollowersHealthContributorAutoConfiguration.DetailsRuntimeHints().registerHints(hints, null);
 		for (Class<?> detail : List.of(PoolHealthIndicator.Threads.class, PoolSnapshot.RunningHandler.class,
-				ServerHealthIndicator.Connections.class)) {
+				ServerHealthIndicator.Connections.class, ClientSnapshot.Address.class)) {
 			assertThat(RuntimeHintsPredicates.reflection()
 				.onMethodInvocation(detail, detail.getRecordComponents()[0].getName())).accepts(hints);
 		}

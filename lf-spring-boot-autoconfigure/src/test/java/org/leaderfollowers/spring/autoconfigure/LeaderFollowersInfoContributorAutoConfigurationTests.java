@@ -4,8 +4,10 @@ import java.time.Duration;
 import java.util.List;
 
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.Framing;
 import org.leaderfollowers.PromotionOrder;
 import org.leaderfollowers.PromotionPolicy;
+import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.TransportType;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -15,6 +17,8 @@ import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.P
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.PromotionInfo;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.ServerInfo;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersInfoContributor.ThreadsInfo;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
+import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.aot.hint.RuntimeHints;
@@ -62,6 +66,23 @@ class LeaderFollowersInfoContributorAutoConfigurationTests {
 			assertThat(info.clients()).isEmpty();
 			assertThat(info.servers()).containsOnlyKeys("default")
 				.containsEntry("default", new ServerInfo(TransportType.TCP, port, "line", false, "default"));
+		});
+	}
+
+	@Test
+	void aServerThatIsNotBoundHasNoPort() {
+		this.contextRunner.run((context) -> {
+			LeaderFollowersPools pools = context.getBean(LeaderFollowersPools.class);
+			TcpServer server = TcpServer.builder(pools.get("default"))
+				.framing(Framing.line())
+				.handler(new EchoHandler())
+				.build();
+			Info.Builder builder = new Info.Builder();
+			new LeaderFollowersInfoContributor(pools, LeaderFollowersServers.builder().bean("own", server).build(),
+					context.getBean(LeaderFollowersClients.class))
+				.contribute(builder);
+			assertThat(builder.build().get("lf", LeaderFollowersInfo.class).servers()).containsEntry("default",
+					new ServerInfo(TransportType.TCP, null, "line", false, "default"));
 		});
 	}
 

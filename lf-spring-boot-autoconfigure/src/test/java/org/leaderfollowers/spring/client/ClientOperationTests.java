@@ -39,6 +39,7 @@ import org.leaderfollowers.spring.event.ClientDisconnectedEvent;
 import org.leaderfollowers.spring.event.ClientEvent;
 import org.leaderfollowers.spring.event.ClientStateChangedEvent;
 import org.leaderfollowers.spring.health.LeaderFollowersHealthContributor;
+import org.leaderfollowers.spring.health.ServerHealthIndicator;
 import org.leaderfollowers.spring.handler.InvalidReplyException;
 import org.leaderfollowers.spring.interceptor.ExchangeInterceptor;
 import org.leaderfollowers.spring.interceptor.ExchangeInterceptor.ExchangeCall;
@@ -218,6 +219,7 @@ class ClientOperationTests {
 				assertThat(lost.getStatus()).isEqualTo(Status.DOWN);
 				assertThat(lost.getDetails()).containsEntry("state", State.RUNNING)
 					.containsEntry("optional", false)
+					.containsEntry("connections", new ServerHealthIndicator.Connections(1, 0))
 					.containsEntry("reason", "The client is connected to none of its addresses. It retries");
 				Health spare = health(context, "spare");
 				assertThat(spare.getStatus()).isEqualTo(Status.UNKNOWN);
