@@ -38,6 +38,8 @@ class WholeApplicationTests {
 
 	private final int portOfConstructor;
 
+	private int portOfAnnotatedMethod;
+
 	private int portOfMethod;
 
 	WholeApplicationTests(@LocalLfServerPort("echo") int port) {
@@ -49,12 +51,19 @@ class WholeApplicationTests {
 		this.portOfMethod = port;
 	}
 
+	@Autowired
+	@LocalLfServerPort("echo")
+	void setPortOfAnnotatedMethod(int port) {
+		this.portOfAnnotatedMethod = port;
+	}
+
 	@Test
 	void portsAreInjectedEverywhere(@LocalLfServerPort int defaultPort, @LocalLfServerPort("echo") int echoPort,
 			@Autowired LeaderFollowersServers servers) {
 		assertThat(this.port).isEqualTo(defaultPort).isEqualTo(servers.get("default").port());
 		assertThat(this.echoPort).isEqualTo(echoPort)
 			.isEqualTo(this.portOfConstructor)
+			.isEqualTo(this.portOfAnnotatedMethod)
 			.isEqualTo(this.portOfMethod)
 			.isEqualTo(servers.get("echo").port());
 	}
