@@ -323,7 +323,8 @@ class OutboundBufferTests {
 		assertThat(this.outbound.flush(this.socket, 100)).isZero();
 		assertThat(send("d", 100)).isEqualTo(Sent.CLOSED);
 		OutboundBuffer other = new OutboundBuffer(this.budget);
-		other.cork(this.view, 0, 0);
+		this.gathered.put((byte) 'e');
+		assertThat(other.cork(this.view, 0, 1)).isEqualTo(Sent.WAITS);
 		other.discard();
 		assertThat(other.uncork(this.socket)).isEqualTo(Sent.WRITTEN);
 		assertThat(this.socket.text()).isEmpty();
