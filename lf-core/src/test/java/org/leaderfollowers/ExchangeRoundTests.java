@@ -314,6 +314,26 @@ class ExchangeRoundTests {
 		assertThat(this.told.ended).containsExactly(State.REFUSED);
 	}
 
+	/** Otherwise their callers would try the next connection of a slow peer, too. */
+	@Test
+	void requestsThatAreRefusedTogetherAreAllToldThatThePeerDoesNotRead() throws IOException {
+		open();
+		this.transport.room = 0;
+		this.connection.outbound.send(ByteBuffer.allocate(MAX_OUTBOUND));
+		assertThat(this.exchanges.holdRequests()).isTrue();
+		this.onWait = (first) -> {
+			this.onWait = (second) -> this.exchanges.letRequestsGo();
+			assertThatThePeerDoesNotRead("b:?");
+		};
+		assertThatThePeerDoesNotRead("a:?");
+	}
+
+	private void assertThatThePeerDoesNotRead(String request) {
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes(request), TIMEOUT))
+			.withMessageContaining("maxOutboundSize");
+	}
+
 	/** It may be sent on another connection. */
 	@Test
 	void requestThatIsNotWrittenBecauseTheConnectionClosesIsToldSo() throws IOException {
