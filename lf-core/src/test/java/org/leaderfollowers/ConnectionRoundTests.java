@@ -1336,8 +1336,12 @@ class ConnectionRoundTests {
 				.isThrownBy(() -> this.connection.failed(this.me, new OutOfMemoryError("made for the test")));
 		}
 		assertThat(this.channel.isOpen()).isFalse();
+		this.connection.handle.leaveToNextOwner();
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
 		round();
 		assertThat(this.seen).containsExactly("close IO_ERROR");
+		assertThat(this.connection.handle.isMarkedClosed()).isTrue();
 	}
 
 	@Test
