@@ -105,6 +105,16 @@ class HandleSetUpdateTests {
 		assertThat(interest()).isEqualTo(SelectionKey.OP_READ);
 	}
 
+	/** The owner may be the leader, which waits for a reply in its handler. */
+	@Test
+	void leaderDoesNotWaitAfterItHasAskedAnOwnerToLook() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handle.request(SelectableHandle.LOOK);
+		// There is no protocol that would say how long to wait.
+		this.set.await(in(Duration.ofHours(1)), null, false);
+		assertThat(this.handler.looks).isOne();
+	}
+
 	@Test
 	void handleWhoseConnectionIsMadeIsDeactivated() {
 		this.set.demultiplex(this.handle, SelectionKey.OP_CONNECT);
