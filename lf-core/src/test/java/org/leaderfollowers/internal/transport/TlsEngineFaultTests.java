@@ -248,6 +248,43 @@ class TlsEngineFaultTests {
 	}
 
 	/**
+	 * Data can only follow the end of the message, which the engine then no longer holds.
+	 */
+	@Test
+	void theBeginningOfALongMessageIsChargedUntilDataComes() throws IOException {
+		FakeEngine engine = new FakeEngine(HandshakeStatus.NOT_HANDSHAKING, (input, output) -> {
+			byte[] record = new byte[5 + input.getShort(input.position() + 3)];
+			input.get(record);
+			if (record[5] != 0) {
+				output.put(record[5]);
+			}
+			return Status.OK;
+		});
+		engine.calls = -100_000;
+		engine.speakTls13();
+		TlsTransport transport = transport(engine);
+		transport.establish();
+		byte[] beginning = new byte[1005];
+		System.arraycopy(new byte[] { 23, 3, 3, 1000 >> 8, (byte) (1000 & 0xFF) }, 0, beginning, 0, 5);
+		this.sockets.send(beginning);
+		Awaitility.await().untilAsserted(() -> {
+			assertThat(transport.read(ByteBuffer.allocate(100))).isZero();
+			assertThat(transport.heldBytes()).isEqualTo(beginning.length);
+		});
+		long since = transport.heldSinceNanos();
+		this.sockets.send(beginning);
+		Awaitility.await().untilAsserted(() -> {
+			assertThat(transport.read(ByteBuffer.allocate(100))).isZero();
+			assertThat(transport.heldBytes()).isEqualTo(2 * beginning.length);
+		});
+		assertThat(transport.heldSinceNanos()).isEqualTo(since);
+		this.sockets.send((byte) 23, (byte) 3, (byte) 3, (byte) 0, (byte) 1, (byte) 'x');
+		Awaitility.await().untilAsserted(() -> assertThat(transport.read(ByteBuffer.allocate(100))).isOne());
+		assertThat(transport.heldBytes()).isEqualTo(2 * TlsTransport.KEY_UPDATE_BYTES);
+		assertThat(this.budget.used()).isEqualTo(2 * TlsTransport.KEY_UPDATE_BYTES);
+	}
+
+	/**
 	 * A countermeasure against attacks on old cipher suites. The JDK's own client never
 	 * sends such records.
 	 */
