@@ -442,6 +442,16 @@ class ClientRoundTests {
 		assertThat(connection.isOpen()).isTrue();
 	}
 
+	/** Nothing else would detect that the peer is gone. */
+	@Test
+	void silentPeerGetsAHeartbeatAlthoughItHasNotAnsweredTheHandler() throws IOException {
+		TcpConnection connection = establish();
+		connection.send(Engine.bytes("login"));
+		assertThat(connection.exchanges.taken()).isOne();
+		expire(HEARTBEAT);
+		assertThat(connection.exchanges.pending()).isOne();
+	}
+
 	@Test
 	void peerThatHasSentSomethingGetsNoHeartbeatOnThatConnection() throws IOException {
 		TcpConnection connection = establish();

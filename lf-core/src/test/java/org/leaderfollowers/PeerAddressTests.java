@@ -133,6 +133,16 @@ class PeerAddressTests {
 		assertThat(longest).hasSizeGreaterThan(100);
 	}
 
+	@Test
+	void pausesAreShortAgainAfterASuccess() {
+		for (int failed = 1; failed <= 8; failed++) {
+			this.address.failed("refused", failed, failed);
+		}
+		this.address.succeeded();
+		this.address.failed("refused", 8, 9);
+		assertThat(this.address.retryNanos() - 9).isBetween(50_000_000L, 100_000_000L);
+	}
+
 	/** Otherwise the pause after a short restart would grow with the connections. */
 	@Test
 	void attemptsThatBeganBeforeAPauseDoNotDoubleIt() {

@@ -1351,6 +1351,27 @@ class TcpClientTests {
 		}
 	}
 
+	/** Then no connection ends that would tell them. */
+	@Test
+	void allThreadsThatCloseAreToldOfTheEndAlthoughEveryThreadOfThePoolIsBusy() throws Exception {
+		TcpClient client = start(builder(this.engine.pool(1, 1), BY_KEY));
+		Session session = acceptAndAwait(client);
+		CountDownLatch gate = this.engine.gate();
+		CountDownLatch busy = new CountDownLatch(1);
+		client.exchangeAsync(Engine.bytes("a:?")).thenRun(() -> {
+			busy.countDown();
+			Engine.pass(gate);
+		});
+		assertThat(session.readLine()).isEqualTo("a:?");
+		session.send("a:!\n");
+		Engine.pass(busy);
+		Future<Boolean> first = this.callers.submit(() -> client.close(Duration.ZERO));
+		Engine.eventually().until(() -> client.snapshot().state() == ClientSnapshot.State.CLOSING);
+		Future<Boolean> second = this.callers.submit(() -> client.close(LONG));
+		assertThat(get(first)).isEqualTo("true");
+		assertThat(get(second)).isEqualTo("true");
+	}
+
 	@Test
 	void closingLosesWhatIsUnderWayAfterTheGrace() throws Exception {
 		TcpClient client = start(builder(BY_KEY));
