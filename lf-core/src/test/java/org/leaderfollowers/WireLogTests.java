@@ -8,6 +8,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -21,6 +22,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.WireLog.Options;
+import org.leaderfollowers.internal.logging.WireLogWriter;
 import org.leaderfollowers.internal.transport.Certificates;
 import org.slf4j.LoggerFactory;
 
@@ -353,6 +355,29 @@ class WireLogTests {
 			.withMessageContaining("'connection' must not be negative");
 		assertThatIllegalArgumentException().isThrownBy(() -> new Options(0, LONG, false, 1, 0))
 			.withMessageContaining("'maxSize' must be at least 1");
+	}
+
+	/** Otherwise a busy server would be logged for as long as it is busy. */
+	@Test
+	void nothingMoreIsTakenAfterTheTimeIsOver() {
+		AtomicLong logged = new AtomicLong(-1);
+		WireLogWriter writer = new WireLogWriter("the test", new WireLogWriter.Limits(0, 1, false, 1, 1000),
+				(ending) -> logged.compareAndSet(-1, ending.segments()));
+		writer.received(1, ByteBuffer.allocate(3).position(3), 3);
+		writer.run();
+		assertThat(logged).hasValue(0);
+		assertThat(writer.segments()).isOne();
+	}
+
+	@Test
+	void segmentWhoseLineWouldBeTooMuchCountsAsLeftOut() {
+		WireLogWriter writer = new WireLogWriter("the test", new WireLogWriter.Limits(0, LONG.toNanos(), false, 1, 10),
+				(ending) -> {
+				});
+		writer.received(1, ByteBuffer.allocate(3).position(3), 3);
+		writer.run();
+		assertThat(writer.segments()).isZero();
+		assertThat(writer.omitted()).isOne();
 	}
 
 }
