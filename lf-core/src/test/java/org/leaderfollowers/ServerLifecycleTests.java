@@ -60,6 +60,30 @@ class ServerLifecycleTests {
 		assertThat(this.engine.log()).singleElement().asString().contains("replies may be lost");
 	}
 
+	/** It may drain without a time limit. */
+	@Test
+	void closeEndsTheDrainOfAnotherThread() throws InterruptedException {
+		this.server.isDrained = false;
+		this.server.state().started();
+		Thread drains = new Thread(() -> this.server.drain(Duration.ofDays(1)));
+		drains.start();
+		Engine.eventually().until(() -> drains.getState() == Thread.State.TIMED_WAITING);
+		assertThat(this.server.close(Duration.ZERO)).isFalse();
+		drains.join(Engine.DEADLINE.toMillis());
+		assertThat(drains.isAlive()).isFalse();
+	}
+
+	@Test
+	void connectionsInAnotherPoolDrainWithTheirServer() {
+		ServerState whole = this.server.state();
+		whole.started();
+		ServerState other = whole.inOtherPool();
+		assertThat(other.isDraining()).isFalse();
+		whole.drain();
+		assertThat(other.isDraining()).isTrue();
+		assertThat(other.isEnding()).isTrue();
+	}
+
 	private void assertNothingIsLeft() {
 		assertThat(this.server.opened).isNotNull();
 		assertThat(this.server.opened.isOpen()).isFalse();
