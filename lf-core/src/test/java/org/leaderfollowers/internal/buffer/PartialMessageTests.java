@@ -46,6 +46,19 @@ class PartialMessageTests {
 		assertThat(this.budget.used()).isZero();
 	}
 
+	/** It may be larger than what was asked for. */
+	@Test
+	void wholeSpareBufferIsReserved() {
+		PartialMessage first = keep(null, "a".repeat(2000));
+		int capacity = first.capacity();
+		first.discard(this.buffers);
+		PartialMessage second = keep(null, "b".repeat(1000));
+		assertThat(second.capacity()).isEqualTo(capacity);
+		assertThat(this.budget.used()).isEqualTo(capacity);
+		second.discard(this.buffers);
+		assertThat(this.budget.used()).isZero();
+	}
+
 	@Test
 	void nextInputReplacesTheRestOfAnEarlierOne() {
 		PartialMessage kept = keep(null, "handled rest");
