@@ -247,6 +247,25 @@ class ConnectionRoundTests {
 		assertThat(memory.heldSinceNanos()).isEqualTo(now - 5);
 	}
 
+	/** Its bytes during the handshake are no progress. */
+	@Test
+	void connectionThatIsNotEstablishedHoldsItsMemorySinceItWasAccepted() throws IOException {
+		accept();
+		this.clock.advance(TIMEOUT);
+		assertThat(new ConnectionMemory(this.connection).heldSinceNanos()).isEqualTo(this.connection.acceptedNanos);
+	}
+
+	/** Its memory will be released anyway, so no other connection has to close for it. */
+	@Test
+	void memoryOfAConnectionThatClosesIsAboutToBeReleased() throws IOException {
+		open();
+		ConnectionMemory memory = new ConnectionMemory(this.connection);
+		assertThat(memory.isClosing()).isFalse();
+		memory.shed();
+		assertThat(memory.isClosing()).isTrue();
+		assertThat(reason()).isEqualTo(CloseReason.OVERLOADED);
+	}
+
 	@Test
 	void handshakeThatHasToWriteWaitsForRoom() throws IOException {
 		accept();
@@ -744,6 +763,22 @@ class ConnectionRoundTests {
 		this.onMessage = () -> assertThat(this.connection.keepsInput(this.me)).isTrue();
 		receive("1\n2\n");
 		assertThat(this.seen).containsExactly("1", "close OVERLOADED");
+	}
+
+	/** The input that was read is lost, usually because memory is short. */
+	@Test
+	void connectionThatCannotBeReadWhileItsHandlerWaitsCloses() throws IOException {
+		open();
+		ask();
+		this.onMessage = () -> {
+			this.transport.readFailure = new OutOfMemoryError("made for the test");
+			assertThatExceptionOfType(OutOfMemoryError.class)
+				.isThrownBy(() -> this.connection.readBound(participant(2)));
+			this.transport.readFailure = null;
+			assertThat(this.connection.exchanges.pending()).isZero();
+		};
+		receive("1\n");
+		assertThat(this.seen).containsExactly("1", "error", "close IO_ERROR");
 	}
 
 	@Test
