@@ -265,6 +265,32 @@ class HandleSetTests {
 		assertThat(this.engine.log()).noneMatch((line) -> line.contains("is replaced"));
 	}
 
+	/** Timers may expire again and again while nothing else happens. */
+	@Test
+	void selectorThatWaitsUntilTimersExpireIsNotReplaced() {
+		AtomicInteger silences = new AtomicInteger();
+		TcpServer server = this.engine.lines(this.engine.pool(1, 1), new MessageHandler() {
+
+			@Override
+			public void onOpen(Connection connection) {
+				connection.idleAfter(EventType.READ, Duration.ofMillis(1));
+			}
+
+			@Override
+			public void onIdle(Connection connection, EventType type) {
+				silences.incrementAndGet();
+			}
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+			}
+
+		});
+		this.engine.connect(server);
+		Engine.eventually().until(() -> silences.get() > 1000);
+		assertThat(this.engine.log()).noneMatch((line) -> line.contains("is replaced"));
+	}
+
 	@Test
 	void leaderWhoseKeysAreInDoubtIsWoken() {
 		TestClock clock = new TestClock();
