@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.SocketAddress;
@@ -150,6 +151,20 @@ class BoundSocketTests {
 		CompletableFuture.runAsync(socket::workAlone).get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
 		server.resume();
 		assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
+	}
+
+	/** Its descriptor may be the one that was missing. */
+	@Test
+	void aListeningSocketThatPausesIsLookedAtWhenAConnectionIsClosed() {
+		TcpServer server = this.engine.lines(this.engine.pool(1, 1), Connection::send);
+		Peer peer = this.engine.connect(server).send("x\n");
+		assertThat(peer.readLine()).isEqualTo("x");
+		Acceptor acceptor = (Acceptor) server.life.socket();
+		// Nothing has told the leader that the pause will be over.
+		acceptor.backoff.failed(new IOException("made for the test"));
+		assertThat(acceptor.isBackingOff()).isTrue();
+		peer.close();
+		Engine.eventually().until(() -> !acceptor.isBackingOff());
 	}
 
 	/** The leader finds that another thread owns the socket. */
