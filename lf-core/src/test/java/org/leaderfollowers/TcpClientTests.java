@@ -1024,6 +1024,31 @@ class TcpClientTests {
 		assertThat(get(two)).isEqualTo("b:!");
 	}
 
+	/** No other one is notified by its connection. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aCallerWhoseRequestIsNotWrittenLeavesItsPlaceToTheNextOne(boolean isInOrder) throws Exception {
+		TcpClient client = start(builder(isInOrder ? Correlation.inOrder() : BY_KEY).maxInFlight(2)
+			.requestTimeout(LONG.multipliedBy(4)));
+		Session session = this.peer.accept();
+		Future<String> one = call(client, "a:?");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		Future<String> two = call(client, "b:?");
+		assertThat(session.readLine()).isEqualTo("b:?");
+		// Not one line, or the key of a request that still waits.
+		Future<String> bad = call(client, isInOrder ? "c:?\n" : "b:?");
+		Engine.eventually().until(() -> client.snapshot().waiting() == 1);
+		Future<String> three = call(client, "d:?");
+		Engine.eventually().until(() -> client.snapshot().waiting() == 2);
+		session.send("a:!\n");
+		assertThat(get(one)).isEqualTo("a:!");
+		assertThat(failureOf(bad)).isInstanceOf(RuntimeException.class);
+		assertThat(session.readLine()).isEqualTo("d:?");
+		session.send("b:!\nd:!\n");
+		assertThat(get(two)).isEqualTo("b:!");
+		assertThat(get(three)).isEqualTo("d:!");
+	}
+
 	@Test
 	void callersDoNotWaitForLongerThanThePlaceTimeout() throws Exception {
 		TcpClient client = start(builder(BY_KEY).maxInFlight(1).placeTimeout(Duration.ofMillis(30)));
