@@ -73,6 +73,19 @@ class ParticipantTests {
 		assertThat(allocated).isZero();
 	}
 
+	/** It would otherwise include the time of the previous message, too. */
+	@Test
+	void durationOfAMessageBeginsWithThePreviousOneOfItsConnection() {
+		Thread thread = Thread.currentThread();
+		Participant me = new Participant(1, new Follower(1, thread), thread, true, null,
+				(participant, exchange) -> Exchange.State.REPLIED, new MemoryBudget(1), 0);
+		me.handled(5);
+		me.nest();
+		me.handled(7);
+		me.unnest();
+		assertThat(me.handled(9)).isEqualTo(4);
+	}
+
 	private static void awaitUninterruptibly(CountDownLatch latch) {
 		try {
 			latch.await();
