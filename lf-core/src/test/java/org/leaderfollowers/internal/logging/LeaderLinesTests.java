@@ -82,6 +82,23 @@ class LeaderLinesTests {
 	}
 
 	@Test
+	void linesThatHaveWaitedForAThreadComeFirst() {
+		AtomicBoolean refused = new AtomicBoolean(true);
+		LeaderLines lines = new LeaderLines(this::write, (task) -> {
+			if (refused.get()) {
+				throw new OutOfMemoryError("unable to create native thread");
+			}
+			return new Thread(task);
+		});
+		this.opened.countDown();
+		lines.add(Level.WARN, "first", null);
+		refused.set(false);
+		lines.add(Level.WARN, "second", null);
+		lines.flush(DEADLINE.toMillis());
+		assertThat(this.written).containsExactly("first", "second");
+	}
+
+	@Test
 	void linesFollowAfterTheThreadHasEnded() {
 		this.opened.countDown();
 		add("first");
