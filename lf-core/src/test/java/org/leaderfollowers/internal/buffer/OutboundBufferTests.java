@@ -330,6 +330,17 @@ class OutboundBufferTests {
 		assertThat(this.socket.text()).isEmpty();
 	}
 
+	/** The peer may have got a part of them. */
+	@Test
+	void corkedFramesThatCouldNotBeWrittenAreNotWrittenLater() throws Exception {
+		hold("a");
+		this.socket.fails = true;
+		assertThatIOException().isThrownBy(() -> this.outbound.uncork(this.socket));
+		this.socket.fails = false;
+		assertThat(this.outbound.uncork(this.socket)).isEqualTo(Sent.WRITTEN);
+		assertThat(this.socket.text()).isEmpty();
+	}
+
 	@Test
 	void aSocketThatFailsFailsTheSender() {
 		this.socket.fails = true;
