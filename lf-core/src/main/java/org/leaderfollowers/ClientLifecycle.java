@@ -45,6 +45,9 @@ final class ClientLifecycle implements Drainable {
 	/** Whether the client rejects new requests. Written under the monitor. */
 	private volatile boolean closing;
 
+	/** Whether a thread closes the client. Guarded by the monitor. */
+	private boolean hasCloser;
+
 	ClientLifecycle(LeaderFollowersPool pool, String name, List<InetSocketAddress> addresses, Framing framing,
 			MessageHandler application, ClientOptions options, ConnectionContext.Limits limits,
 			ConnectionTimeouts timeouts, ClientCounters counters) {
@@ -250,22 +253,36 @@ final class ClientLifecycle implements Drainable {
 	@Override
 	public boolean close(Duration grace) {
 		Participant.promoteBeforeBlocking();
-		boolean isFirst;
-		synchronized (this) {
-			boolean closesNow = !this.closing;
-			this.closing = true;
-			if (this.state.current() == ServerSnapshot.State.NEW) {
-				this.state.drain();
-			}
-			isFirst = closesNow && this.state.current() == ServerSnapshot.State.RUNNING;
-		}
-		long until = this.pool.clock.nanoTime() + Arguments.nanos(grace);
-		if (!isFirst) {
-			return this.places.await(() -> this.state.current() == ServerSnapshot.State.STOPPED, until)
+		long deadline = this.pool.clock.nanoTime() + Arguments.nanos(grace);
+		if (!beginClose()) {
+			return this.places.await(() -> this.state.current() == ServerSnapshot.State.STOPPED, deadline)
 					&& !this.connections.hasUnanswered();
 		}
+		try {
+			return end(deadline);
+		}
+		finally {
+			synchronized (this) {
+				// It may have failed, for example because memory is short. Then the next
+				// thread continues.
+				this.hasCloser = false;
+			}
+		}
+	}
+
+	/** Returns whether the calling thread is to close the client. */
+	private synchronized boolean beginClose() {
+		this.closing = true;
+		if (this.state.current() == ServerSnapshot.State.NEW) {
+			this.state.drain();
+		}
+		boolean closes = !this.hasCloser && this.state.current() != ServerSnapshot.State.STOPPED;
+		this.hasCloser |= closes;
+		return closes;
+	}
+
+	private boolean end(long deadline) {
 		this.connections.end();
-		long deadline = this.pool.clock.nanoTime() + Arguments.nanos(grace);
 		boolean replied = this.places.await(() -> this.connections.pending() == 0, deadline);
 		if (!replied) {
 			EngineLog.INSTANCE.warn("Client '{}' is closed with {} exchanges under way; they are lost", name(),

@@ -45,6 +45,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 @Timeout(120)
 class TcpClientTests {
@@ -1601,6 +1602,46 @@ class TcpClientTests {
 		session.close();
 		assertThat(get(first)).isEqualTo("true");
 		assertThat(client.close(Duration.ZERO)).isTrue();
+	}
+
+	/** Memory may be short at each step. */
+	@Test
+	void aCloseThatFailedIsRepeated() {
+		AtomicInteger left = new AtomicInteger();
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 4).clock(failing(Thread.currentThread(), left)));
+		TcpServer server = this.engine.lines(this.engine.pool(1, 1), (connection, message) -> {
+		});
+		boolean fails = true;
+		for (int step = 1; fails; step++) {
+			TcpClient client = start(TcpClient.builder(pool)
+				.framing(Framing.line())
+				.correlation(Correlation.inOrder())
+				.address(server.address()));
+			assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+			left.set(step);
+			fails = catchThrowable(() -> client.close(Engine.DEADLINE)) != null;
+			left.set(0);
+			assertThat(fails || step > 1).as("one step has failed").isTrue();
+			assertThat(client.close(Engine.DEADLINE)).as("closed after step %d has failed", step).isTrue();
+			assertThat(client.snapshot().state()).isEqualTo(ClientSnapshot.State.CLOSED);
+			Engine.eventually().until(() -> server.snapshot().openConnections() == 0);
+		}
+	}
+
+	/** A clock that fails when one thread has looked at it some more times. */
+	private static Clock failing(Thread thread, AtomicInteger left) {
+		return new Clock() {
+
+			@Override
+			public long nanoTime() {
+				if (Thread.currentThread() == thread && left.getAndDecrement() == 1) {
+					throw new OutOfMemoryError("made for the test");
+				}
+				return super.nanoTime();
+			}
+
+		};
 	}
 
 	@Test
