@@ -285,7 +285,7 @@ final class ClientLifecycle implements Drainable {
 		this.connections.end();
 		boolean replied = this.places.await(() -> this.connections.pending() == 0, deadline);
 		if (!replied) {
-			EngineLog.INSTANCE.warn("Client '{}' is closed with {} exchanges under way; they are lost", name(),
+			EngineLog.INSTANCE.warnOfClose("Client '{}' is closed with {} exchanges under way; they are lost", name(),
 					this.connections.pending());
 		}
 		// Only now: while a server drains, its connections end as soon as they are quiet.

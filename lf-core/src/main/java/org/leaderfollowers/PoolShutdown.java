@@ -12,6 +12,7 @@ import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.slf4j.event.Level;
 
 /**
  * The lifecycle of a pool: NEW until it has threads, then RUNNING, STOPPING from the
@@ -27,9 +28,6 @@ final class PoolShutdown {
 	private static final Duration IDLE_END_TIMEOUT = Duration.ofMillis(200);
 
 	private static final Duration INTERRUPT_TIMEOUT = Duration.ofSeconds(2);
-
-	/** How long a close waits for a log that blocks. */
-	private static final long FLUSH_MILLIS = 1000;
 
 	private final String name;
 
@@ -102,7 +100,7 @@ final class PoolShutdown {
 	boolean close(Duration grace) {
 		boolean ended = end(grace);
 		// The virtual machine often ends next.
-		EngineLog.INSTANCE.flush(FLUSH_MILLIS);
+		EngineLog.INSTANCE.flush(EngineLog.CLOSE_MILLIS);
 		return ended;
 	}
 
@@ -155,7 +153,7 @@ final class PoolShutdown {
 		for (Participant participant : this.threads.living()) {
 			HandledWork.Source work = participant.work();
 			if (participant != Participant.current() && work != null) {
-				EngineLog.INSTANCE.warn(
+				EngineLog.INSTANCE.withoutBlocking(Level.WARN,
 						"Thread '{}' of pool '{}' has not ended within {} and is interrupted; it works on {}",
 						participant.thread().getName(), this.name, grace, work);
 				participant.thread().interrupt();
@@ -167,7 +165,8 @@ final class PoolShutdown {
 			joinOwnThreads();
 		}
 		else {
-			EngineLog.INSTANCE.warn("Pool '{}' is closed, but {} of its threads ignore interrupts", this.name,
+			EngineLog.INSTANCE.withoutBlocking(Level.WARN,
+					"Pool '{}' is closed, but {} of its threads ignore interrupts", this.name,
 					this.threads.living().size());
 		}
 		closeHandleSets();

@@ -176,8 +176,8 @@ abstract class ServerLifecycle<C extends SelectableChannel & NetworkChannel> imp
 			// Before anything ends, so that another thread that drains does not report
 			// success.
 			this.state.aborted();
-			EngineLog.INSTANCE.warn("Server '{}' is closed although {} had not finished{}; replies may be lost", name(),
-					undone(), grace.isZero() ? "" : " within " + grace);
+			EngineLog.INSTANCE.warnOfClose("Server '{}' is closed although {} had not finished{}; replies may be lost",
+					name(), undone(), grace.isZero() ? "" : " within " + grace);
 			abort(System.nanoTime() + ABORT_TIMEOUT.toNanos());
 		}
 		synchronized (this) {

@@ -1,8 +1,10 @@
 package org.leaderfollowers.process;
 
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -44,7 +46,9 @@ class BlockedOutputTests {
 		public Server start() {
 			this.writer.setDaemon(true);
 			this.writer.start();
-			return super.start();
+			Server server = super.start();
+			Runtime.getRuntime().addShutdownHook(new Thread(() -> server.pool().close(Duration.ofSeconds(1))));
+			return server;
 		}
 
 		@Override
@@ -94,6 +98,17 @@ class BlockedOutputTests {
 		}
 		finally {
 			peers.forEach(Peer::close);
+		}
+	}
+
+	/** The close has lines to log, because a handler does not return. */
+	@Test
+	void aProcessIsEndedAllTheSame() throws Exception {
+		try (ServerProcess server = ServerProcess.of(Mute.class).blockOutput().start(); Peer peer = server.connect()) {
+			peer.send("wait\n");
+			Engine.eventually().until(() -> server.ask("waiting").equals(1));
+			server.signal("TERM");
+			assertThat(server.process().waitFor(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isTrue();
 		}
 	}
 

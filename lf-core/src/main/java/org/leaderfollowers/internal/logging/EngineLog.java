@@ -27,6 +27,9 @@ public final class EngineLog {
 	/** The only instance. */
 	public static final EngineLog INSTANCE = new EngineLog();
 
+	/** How long a close waits for a log that blocks. */
+	public static final long CLOSE_MILLIS = 1000;
+
 	private final LeaderLines leaderLines = new LeaderLines(EngineLog::write);
 
 	/** Whether the calling thread must not block. Set before any thread leads. */
@@ -109,6 +112,22 @@ public final class EngineLog {
 	 */
 	public void withoutBlocking(Level level, String format, @Nullable Object... arguments) {
 		pass(level, format, false, arguments);
+	}
+
+	/**
+	 * Logs a problem of a close, and waits for the log, but not for long: the close has
+	 * to go on if nobody reads the log. The caller must not lead.
+	 * @param format the message, with <code>{}</code> for each argument
+	 * @param arguments the arguments, followed by an exception if there is one
+	 */
+	public void warnOfClose(String format, @Nullable Object... arguments) {
+		withoutBlocking(Level.WARN, format, arguments);
+		// The virtual machine often ends next.
+		boolean interrupted = Thread.interrupted();
+		flush(CLOSE_MILLIS);
+		if (interrupted) {
+			Thread.currentThread().interrupt();
+		}
 	}
 
 	/**
