@@ -98,11 +98,15 @@ final class LeaderLines {
 	}
 
 	private void write(Level level, String line, @Nullable Throwable failure) {
+		// One more, until it is known that this line is written. It may fail, for example
+		// because memory is short.
+		this.dropped.incrementAndGet();
 		this.output.write(level, line, failure);
-		long count = this.dropped.getAndSet(0);
+		long count = this.dropped.decrementAndGet();
 		if (count > 0) {
 			this.output.write(Level.WARN,
 					"%d log lines were dropped, because the log accepted no lines for a while".formatted(count), null);
+			this.dropped.addAndGet(-count);
 		}
 	}
 

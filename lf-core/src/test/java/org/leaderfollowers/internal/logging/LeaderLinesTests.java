@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
@@ -59,6 +60,27 @@ class LeaderLinesTests {
 		Awaitility.await().atMost(DEADLINE).until(() -> this.written.size() == LeaderLines.CAPACITY + 2);
 		assertThat(this.written).startsWith("first",
 				"7 log lines were dropped, because the log accepted no lines for a while", "line 0");
+	}
+
+	/** Usually because memory is short. */
+	@Test
+	void aLineWhoseWritingFailsIsCounted() {
+		AtomicInteger failures = new AtomicInteger(3);
+		LeaderLines lines = new LeaderLines((level, line, failure) -> {
+			if (failures.getAndDecrement() > 0) {
+				throw new OutOfMemoryError("made for the test");
+			}
+			this.written.add(line);
+		}, (task) -> {
+			Thread thread = new Thread(task);
+			thread.setUncaughtExceptionHandler((failed, failure) -> {
+			});
+			return thread;
+		});
+		IntStream.range(0, 4).forEach((i) -> lines.add(Level.WARN, "line " + i, null));
+		lines.flush(DEADLINE.toMillis());
+		assertThat(this.written).containsExactly("line 3",
+				"3 log lines were dropped, because the log accepted no lines for a while");
 	}
 
 	@Test
