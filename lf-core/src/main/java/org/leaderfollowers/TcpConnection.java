@@ -550,8 +550,9 @@ class TcpConnection extends FramedConnection {
 
 	private boolean releaseClosing(CloseSequence end) {
 		Progress needs = end.needs();
-		if (needs == null) {
-			// The close was requested after this round was prepared.
+		if (needs == null || (needs == Progress.DONE && this.step == Step.EXCHANGES)) {
+			// The close was requested after this round was prepared, or an earlier round
+			// has failed, and this one has completed its futures.
 			return false;
 		}
 		return switch (needs) {

@@ -589,6 +589,25 @@ class ExchangeRoundTests {
 		assertThat(this.exchanges.hasEnded()).isFalse();
 	}
 
+	/** Otherwise a client would not connect again. */
+	@Test
+	void endIsReportedAfterFuturesOfARoundThatFailedWhenTheSocketWasClosed() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask("a:?");
+		OutOfMemoryError failure = new OutOfMemoryError("made for the test");
+		this.told.failure = failure;
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.exchanges::close);
+		this.told.failure = null;
+		this.connection.drain();
+		assertThat(lead()).isTrue();
+		assertThat(this.connection.failed(this.me, failure)).isTrue();
+		// Closes the socket.
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> this.connection.failed(this.me, failure));
+		round();
+		assertThat(reply).isCompletedExceptionally();
+		assertThat(this.connection.closing.isReported()).isTrue();
+	}
+
 	@Test
 	void futureTimesOutAlthoughThisCouldNotBeCounted() throws IOException {
 		open();
