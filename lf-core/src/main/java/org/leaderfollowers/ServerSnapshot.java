@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param state the state of the server
  * @param pool the name of the pool that serves it
  * @param address the address it is bound to, or {@code null} if it is not
- * @param port the port it is bound to, or -1 if it is not
+ * @param port the port it is bound to, also after it has stopped, or -1 if it was never
+ * bound
  * @param framing a description of the framing; {@code datagram} if there is none
  * @param handler the name of the handler
  * @param openConnections how many connections are open; 0 for datagrams, like all figures
