@@ -202,6 +202,17 @@ public interface Connection {
 	}
 
 	/**
+	 * Why the connection closes or has closed. A method that handles a failure can tell
+	 * by this what has failed: {@link CloseReason#HANDLER_ERROR} is the handler, and
+	 * {@link CloseReason#IO_ERROR} the socket. Any thread.
+	 * @return the reason, or {@code null} if no close has been requested or detected, and
+	 * for a datagram
+	 */
+	default @Nullable CloseReason closeReason() {
+		return null;
+	}
+
+	/**
 	 * Whether the connection can still be used.
 	 * @return {@code false} as soon as a close has been requested or detected
 	 */

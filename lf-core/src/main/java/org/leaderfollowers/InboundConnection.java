@@ -195,6 +195,12 @@ abstract class InboundConnection extends StreamConnection {
 	}
 
 	@Override
+	public final @Nullable CloseReason closeReason() {
+		CloseSequence end = this.closing;
+		return (end != null) ? end.reason() : null;
+	}
+
+	@Override
 	final @Nullable CloseSequence ending() {
 		ConnectionWatch watched = this.watch;
 		return (watched != null) ? watched.ending : null;

@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -84,6 +85,32 @@ class ClosingTests {
 		assertThat(peer.readTextToEnd()).as("what follows the reply").isEmpty();
 		assertThat(recorder.awaitClose(1)).containsExactly("open", "hello", "close " + reason);
 		Engine.eventually().until(() -> server.snapshot().closedConnections().get(reason) == 1);
+	}
+
+	@ParameterizedTest
+	@CsvSource({ "close, LOCAL", "fail, HANDLER_ERROR" })
+	void theReasonIsKnownFromTheMomentOfTheClose(String message, CloseReason reason) {
+		List<@Nullable CloseReason> reasons = new CopyOnWriteArrayList<>();
+		Recorder recorder = new Recorder() {
+			@Override
+			void message(Connection connection, ByteBuffer message) {
+				reasons.add(connection.closeReason());
+				if (Engine.text(message).equals("fail")) {
+					throw new IllegalArgumentException("made for the test");
+				}
+				connection.close();
+				reasons.add(connection.closeReason());
+			}
+
+			@Override
+			void error(Connection connection, Throwable failure) {
+				reasons.add(connection.closeReason());
+			}
+		};
+		TcpServer server = this.engine.lines(this.engine.pool(1, 1), recorder);
+		this.engine.connect(server).send(message + "\n").awaitClosed();
+		recorder.awaitClose(1);
+		assertThat(reasons).containsExactly(null, reason);
 	}
 
 	@Test

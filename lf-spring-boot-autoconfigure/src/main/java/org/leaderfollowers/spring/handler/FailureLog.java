@@ -18,6 +18,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.ClientLimitException;
+import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.FramingException;
 import org.leaderfollowers.spring.internal.Printable;
@@ -71,7 +72,7 @@ final class FailureLog {
 	}
 
 	void log(Connection connection, Throwable failure) {
-		if (failure instanceof IOException) {
+		if (isOfTheSocket(connection, failure)) {
 			// Broken connections are normal, so they are not logged in production.
 			if (logger.isDebugEnabled()) {
 				String line = "%s failed".formatted(connection);
@@ -104,7 +105,7 @@ final class FailureLog {
 	 * @param second the exception of the method or of the error handler
 	 */
 	void logHandling(Connection connection, Throwable failure, Throwable second) {
-		if (!(failure instanceof IOException) && !isOfThePeer(failure)) {
+		if (!isOfTheSocket(connection, failure) && !isOfThePeer(failure)) {
 			return;
 		}
 		String more = next(second);
@@ -121,6 +122,15 @@ final class FailureLog {
 		else {
 			OUTPUT.write(() -> logger.error(line + more, Printable.of(second)));
 		}
+	}
+
+	/**
+	 * Whether the connection is broken. If the handler throws an exception of the same
+	 * type, because a file or another server has failed, an operator has to know.
+	 */
+	private static boolean isOfTheSocket(Connection connection, Throwable failure) {
+		CloseReason reason = connection.closeReason();
+		return failure instanceof IOException && reason != null && reason != CloseReason.HANDLER_ERROR;
 	}
 
 	/**

@@ -448,6 +448,7 @@ class FailureTests {
 		FailureLog log = new FailureLog("orders");
 		Connection connection = mock();
 		given(connection.toString()).willReturn("Connection 1");
+		given(connection.closeReason()).willReturn(CloseReason.IO_ERROR);
 		log.log(connection, new IOException("reset\nFORGED"));
 		assertThat(output).doesNotContain("Connection 1");
 		log.logHandling(connection, new IOException("reset"), new IllegalStateException("in the error method"));
@@ -461,6 +462,22 @@ class FailureTests {
 			logger.setLevel(null);
 		}
 		assertThat(output).contains("DEBUG").contains("Connection 1 failed").contains("IOException: reset?FORGED");
+	}
+
+	@Test
+	void anIOExceptionOfAMethodIsAFailureOfTheCode(CapturedOutput output) {
+		HandlerRunner.talk(HandlerRunner.of(Copying.class),
+				(client, context) -> assertThat(client.ask("copy")).isEqualTo("<closed>"));
+		assertThat(output).containsOnlyOnce("since 'failureTests.Copying' failed")
+			.containsOnlyOnce("java.io.IOException: no space left");
+	}
+
+	@Test
+	void anIOExceptionThatDoesNotCloseTheConnectionIsAFailureOfTheCode(CapturedOutput output) {
+		Connection connection = mock();
+		given(connection.isOpen()).willReturn(true);
+		new FailureLog("orders").log(connection, new IOException("no space left"));
+		assertThat(output).contains("is not answered, since 'orders' failed").contains("no space left");
 	}
 
 	@Test
@@ -540,6 +557,16 @@ class FailureTests {
 			log.log(connection, failure);
 		}
 		assertThat(output.toString().lines().filter((line) -> line.contains("malformed"))).hasSize(101);
+	}
+
+	@LfHandler
+	static class Copying {
+
+		@OnMessage
+		String copy(String file) throws IOException {
+			throw new IOException("no space left");
+		}
+
 	}
 
 	@LfHandler

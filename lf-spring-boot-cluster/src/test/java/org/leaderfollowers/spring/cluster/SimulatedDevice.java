@@ -68,7 +68,8 @@ final class SimulatedDevice implements Connection {
 		this.end.complete(reason);
 	}
 
-	@Nullable CloseReason closeReason() {
+	@Override
+	public @Nullable CloseReason closeReason() {
 		return this.end.getNow(null);
 	}
 

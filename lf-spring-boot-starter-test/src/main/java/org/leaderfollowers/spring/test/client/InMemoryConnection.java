@@ -253,7 +253,7 @@ final class InMemoryConnection implements Connection {
 		work();
 	}
 
-	@Nullable CloseReason closeReason() {
+	@Nullable CloseReason reportedReason() {
 		this.lock.lock();
 		try {
 			return this.closed;
@@ -631,6 +631,17 @@ final class InMemoryConnection implements Connection {
 	public void fail(Throwable failure) {
 		locked(() -> requestClose(CloseReason.HANDLER_ERROR, failure));
 		work();
+	}
+
+	@Override
+	public @Nullable CloseReason closeReason() {
+		this.lock.lock();
+		try {
+			return this.closing;
+		}
+		finally {
+			this.lock.unlock();
+		}
 	}
 
 	@Override

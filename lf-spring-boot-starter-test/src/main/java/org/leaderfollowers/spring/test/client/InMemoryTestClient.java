@@ -145,7 +145,7 @@ public final class InMemoryTestClient extends LfTestClient {
 	 * {@code null} if it was not called yet
 	 */
 	public @Nullable CloseReason closeReason() {
-		return this.connection.closeReason();
+		return this.connection.reportedReason();
 	}
 
 	/**

@@ -228,10 +228,11 @@ class InMemoryTestClientTests {
 			reply(connection, "before");
 			throw new IOException("no disk");
 		};
-		this.script.error = (connection, failure) -> reply(connection, "sorry: " + failure.getMessage());
+		this.script.error = (connection, failure) -> reply(connection,
+				connection.closeReason() + ": " + failure.getMessage());
 		InMemoryTestClient client = open();
 		client.send("a", "never handled");
-		assertThat(client).receives("before", "sorry: no disk").isClosedByServer();
+		assertThat(client).receives("before", "HANDLER_ERROR: no disk").isClosedByServer();
 		assertThat(client.closeReason()).isEqualTo(CloseReason.HANDLER_ERROR);
 		assertThat(client.failures()).singleElement().isInstanceOf(IOException.class);
 		assertThat(this.script.calls).containsExactly("open", "a", "error no disk", "close HANDLER_ERROR");
