@@ -79,6 +79,13 @@ class ServiceClassTests {
 			of(connection.id()).add("in " + pool());
 		}
 
+		/** Waits until the pool of the last call, the close, is recorded, too. */
+		List<String> awaitEnd(long id) {
+			awaitClose(id);
+			Engine.eventually().until(() -> !of(id).get(of(id).size() - 1).startsWith("close "));
+			return of(id);
+		}
+
 	}
 
 	private final Placed recorder = new Placed();
@@ -444,7 +451,7 @@ class ServiceClassTests {
 
 	@Test
 	void messagesThatWerePutAsideMoveInOrder() {
-		Recorder asking = new Asking();
+		Asking asking = new Asking();
 		TcpServer server = this.engine.start(builder(asking, this.byMessage).correlation(BY_KEY));
 		Peer peer = this.engine.connect(server);
 		assertThat(peer.readLine()).isEqualTo("key:?");
@@ -458,13 +465,13 @@ class ServiceClassTests {
 
 	@Test
 	void aMessageThatWasPutAsideCannotFollowToAPoolThatIsClosed() {
-		Recorder asking = new Asking();
+		Asking asking = new Asking();
 		TcpServer server = this.engine.start(builder(asking, this.byMessage).correlation(BY_KEY));
 		this.other.close(Engine.DEADLINE);
 		Peer peer = this.engine.connect(server);
 		assertThat(peer.readLine()).isEqualTo("key:?");
 		assertThat(peer.send("other 1\nkey:!\n").readTextToEnd()).isEmpty();
-		assertThat(asking.awaitClose(1)).containsExactly("open", "reply key:!", "close SHUTDOWN", "in own");
+		assertThat(asking.awaitEnd(1)).containsExactly("open", "reply key:!", "close SHUTDOWN", "in own");
 		awaitBufferedBytes(this.own, 0);
 	}
 
@@ -472,19 +479,19 @@ class ServiceClassTests {
 	void aMessageThatWasPutAsideCannotFollowToAPoolWithoutMemory() {
 		this.other = this.engine.pool(LeaderFollowersPool.builder().threads(1, 2).maxBufferedBytes(BUDGET));
 		assertThat(this.other.memory().allocate(BUDGET)).isNotNull();
-		Recorder asking = new Asking();
+		Asking asking = new Asking();
 		TcpServer server = this.engine.start(builder(asking, this.byMessage).correlation(BY_KEY));
 		Peer peer = this.engine.connect(server);
 		assertThat(peer.readLine()).isEqualTo("key:?");
 		assertThat(peer.send("other 1\nkey:!\n").readTextToEnd()).isEmpty();
-		assertThat(asking.awaitClose(1)).containsExactly("open", "reply key:!", "close OVERLOADED", "in own");
+		assertThat(asking.awaitEnd(1)).containsExactly("open", "reply key:!", "close OVERLOADED", "in own");
 		awaitBufferedBytes(this.own, 0);
 		awaitBufferedBytes(this.other, BUDGET);
 	}
 
 	@Test
 	void aMessageThatWasPutAsideIsHandledWhereItIsIfItsConnectionFails() {
-		Recorder asking = new Asking();
+		Asking asking = new Asking();
 		TcpServer server = this.engine.start(builder(asking, this.byMessage).correlation(BY_KEY));
 		Peer peer = this.engine.connect(server);
 		assertThat(peer.readLine()).isEqualTo("key:?");
@@ -562,7 +569,7 @@ class ServiceClassTests {
 	void aPoolThatIsClosedAnswersWhatItsConnectionsHaveReceived() throws Exception {
 		CountDownLatch gate = this.engine.gate();
 		CountDownLatch begun = new CountDownLatch(1);
-		Recorder blocking = new Placed() {
+		Placed blocking = new Placed() {
 			@Override
 			void message(Connection connection, ByteBuffer message) throws Exception {
 				if (Engine.text(message).equals("other block")) {
@@ -661,7 +668,7 @@ class ServiceClassTests {
 	void aConnectionThatChoosesAPoolWhileThatDrainsIsClosed() throws Exception {
 		CountDownLatch gate = this.engine.gate();
 		Slow slow = new Slow(this.engine.gate());
-		Recorder blocking = new Placed() {
+		Placed blocking = new Placed() {
 			@Override
 			void message(Connection connection, ByteBuffer message) throws Exception {
 				Engine.pass(gate);
@@ -679,7 +686,7 @@ class ServiceClassTests {
 		Engine.eventually().until(() -> ((TcpConnection) blocking.await(1)).isDraining());
 		slow.gate.countDown();
 		assertThat(late.readTextToEnd()).isEmpty();
-		assertThat(blocking.awaitClose(2)).containsExactly("open", "in own", "close SHUTDOWN", "in own");
+		assertThat(blocking.awaitEnd(2)).containsExactly("open", "in own", "close SHUTDOWN", "in own");
 		gate.countDown();
 		assertThat(busy.readTextToEnd()).isEqualTo("busy\n");
 		assertThat(closed.get(60, TimeUnit.SECONDS)).isTrue();
