@@ -83,15 +83,19 @@ class LeaderLinesTests {
 				"3 log lines were dropped, because the log accepted no lines for a while");
 	}
 
-	@Test
-	void linesWaitWhileNoThreadCanBeStarted() {
-		AtomicBoolean refused = new AtomicBoolean(true);
-		LeaderLines lines = new LeaderLines(this::write, (task) -> {
+	private LeaderLines linesWithoutThread(AtomicBoolean refused) {
+		return new LeaderLines(this::write, (task) -> {
 			if (refused.get()) {
 				throw new OutOfMemoryError("unable to create native thread");
 			}
 			return new Thread(task);
 		});
+	}
+
+	@Test
+	void linesWaitWhileNoThreadCanBeStarted() {
+		AtomicBoolean refused = new AtomicBoolean(true);
+		LeaderLines lines = linesWithoutThread(refused);
 		this.opened.countDown();
 		lines.add(Level.WARN, "first", null);
 		lines.add(Level.WARN, "second", null);
@@ -106,12 +110,7 @@ class LeaderLinesTests {
 	@Test
 	void linesThatHaveWaitedForAThreadComeFirst() {
 		AtomicBoolean refused = new AtomicBoolean(true);
-		LeaderLines lines = new LeaderLines(this::write, (task) -> {
-			if (refused.get()) {
-				throw new OutOfMemoryError("unable to create native thread");
-			}
-			return new Thread(task);
-		});
+		LeaderLines lines = linesWithoutThread(refused);
 		this.opened.countDown();
 		lines.add(Level.WARN, "first", null);
 		refused.set(false);
