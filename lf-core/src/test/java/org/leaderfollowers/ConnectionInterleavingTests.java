@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -232,8 +233,9 @@ class ConnectionInterleavingTests {
 			this.registry = context.registry();
 			try {
 				this.socket = selectors.new Socket(10 * FRAME);
-				this.connection = new TcpConnection(context, this.socket, new PlainTransport(this.socket),
-						this.socket.getLocalAddress(), this.socket.getRemoteAddress());
+				InetSocketAddress address = new InetSocketAddress(1);
+				this.connection = new TcpConnection(context, this.socket, new PlainTransport(this.socket), address,
+						address);
 			}
 			catch (IOException ex) {
 				throw new UncheckedIOException(ex);

@@ -1,9 +1,6 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
-import java.net.InetSocketAddress;
-import java.net.SocketAddress;
-import java.net.SocketOption;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
@@ -108,9 +105,7 @@ final class ScriptedSelectors extends TestSelectors {
 	 * A connected socket. The test provides its input and decides how many bytes it
 	 * accepts.
 	 */
-	final class Socket extends SocketChannel {
-
-		private final InetSocketAddress address = new InetSocketAddress(1);
+	final class Socket extends UnconnectedChannel {
 
 		private final ByteBuffer output;
 
@@ -132,10 +127,6 @@ final class ScriptedSelectors extends TestSelectors {
 			super(ScriptedSelectors.this);
 			this.output = ByteBuffer.allocate(capacity);
 			configureBlocking(false);
-		}
-
-		boolean isWatched() {
-			return this.key != null;
 		}
 
 		/** The peer sends something. */
@@ -192,92 +183,12 @@ final class ScriptedSelectors extends TestSelectors {
 			return count;
 		}
 
-		@Override
-		protected void implCloseSelectableChannel() {
-			// nothing to close
-		}
-
-		@Override
-		protected void implConfigureBlocking(boolean block) {
-			// it never blocks
-		}
-
-		@Override
-		public boolean isConnected() {
-			return true;
-		}
-
-		@Override
-		public boolean isConnectionPending() {
-			return false;
-		}
-
-		@Override
-		public InetSocketAddress getLocalAddress() {
-			return this.address;
-		}
-
-		@Override
-		public InetSocketAddress getRemoteAddress() {
-			return this.address;
-		}
-
 		/** The peer closes its side, too. */
 		@Override
 		public SocketChannel shutdownOutput() {
 			this.ends = true;
 			wakeUp();
 			return this;
-		}
-
-		@Override
-		public SocketChannel shutdownInput() {
-			return this;
-		}
-
-		@Override
-		public Set<SocketOption<?>> supportedOptions() {
-			return Set.of();
-		}
-
-		@Override
-		public SocketChannel bind(SocketAddress local) {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public <T> SocketChannel setOption(SocketOption<T> name, T value) {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public <T> T getOption(SocketOption<T> name) {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public java.net.Socket socket() {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public boolean connect(SocketAddress remote) {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public boolean finishConnect() {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public long read(ByteBuffer[] destinations, int offset, int length) {
-			throw new UnsupportedOperationException();
-		}
-
-		@Override
-		public long write(ByteBuffer[] sources, int offset, int length) {
-			throw new UnsupportedOperationException();
 		}
 
 	}

@@ -2,18 +2,15 @@ package org.leaderfollowers.internal.transport;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.net.Socket;
-import java.net.SocketAddress;
-import java.net.SocketOption;
 import java.nio.ByteBuffer;
-import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
-import java.util.Set;
+
+import org.leaderfollowers.UnconnectedChannel;
 
 /**
  * A channel without a socket: a test passes the bytes on, and limits the room for them.
  */
-final class MemoryChannel extends SocketChannel {
+final class MemoryChannel extends UnconnectedChannel {
 
 	private ByteBuffer input = ByteBuffer.allocate(0);
 
@@ -77,91 +74,6 @@ final class MemoryChannel extends SocketChannel {
 		}
 		this.room -= count;
 		return count;
-	}
-
-	@Override
-	public SocketChannel shutdownOutput() {
-		return this;
-	}
-
-	@Override
-	protected void implCloseSelectableChannel() {
-	}
-
-	@Override
-	protected void implConfigureBlocking(boolean block) {
-	}
-
-	// A transport calls none of these
-
-	@Override
-	public long read(ByteBuffer[] targets, int offset, int length) {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public long write(ByteBuffer[] sources, int offset, int length) {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public SocketChannel shutdownInput() {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public SocketChannel bind(SocketAddress local) {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public <T> SocketChannel setOption(SocketOption<T> name, T value) {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public <T> T getOption(SocketOption<T> name) {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public Set<SocketOption<?>> supportedOptions() {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public Socket socket() {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public boolean isConnected() {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public boolean isConnectionPending() {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public boolean connect(SocketAddress remote) {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public boolean finishConnect() {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public SocketAddress getRemoteAddress() {
-		throw new UnsupportedOperationException();
-	}
-
-	@Override
-	public SocketAddress getLocalAddress() {
-		throw new UnsupportedOperationException();
 	}
 
 }
