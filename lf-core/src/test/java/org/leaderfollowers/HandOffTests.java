@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.promotion.FollowerStates;
 import org.leaderfollowers.internal.promotion.ProcessorTime;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -173,13 +174,17 @@ class HandOffTests {
 		return leader;
 	}
 
-	/** Waits until all other threads wait to be promoted, and returns them. */
+	/**
+	 * Waits until all other threads wait to be promoted, and returns them. A thread that
+	 * was signalled in vain is on its way, and would take a handle that becomes ready.
+	 */
 	private List<Thread> followers(LeaderFollowersPool pool, int count, Thread... others) {
 		List<Thread> followers = new ArrayList<>();
 		Engine.eventually().until(() -> {
 			followers.clear();
 			for (Participant participant : pool.living()) {
-				if (!List.of(others).contains(participant.thread()) && this.clock.waits(participant.thread()) > 0) {
+				if (!List.of(others).contains(participant.thread()) && this.clock.waits(participant.thread()) > 0
+						&& FollowerStates.isWaiting(participant)) {
 					followers.add(participant.thread());
 				}
 			}
