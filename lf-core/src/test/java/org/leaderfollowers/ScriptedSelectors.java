@@ -1,6 +1,9 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.SocketOption;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
@@ -105,7 +108,7 @@ final class ScriptedSelectors extends TestSelectors {
 	 * A connected socket. The test provides its input and decides how many bytes it
 	 * accepts.
 	 */
-	final class Socket extends UnconnectedChannel {
+	class Socket extends UnconnectedChannel {
 
 		private final ByteBuffer output;
 
@@ -115,6 +118,9 @@ final class ScriptedSelectors extends TestSelectors {
 
 		/** Whether nothing follows the input. */
 		private volatile boolean ends;
+
+		/** Whether the peer has accepted a connection that is not finished. */
+		private volatile boolean connects;
 
 		/** How many bytes it accepts. */
 		private final AtomicInteger room = new AtomicInteger();
@@ -155,7 +161,8 @@ final class ScriptedSelectors extends TestSelectors {
 
 		private int ready() {
 			return ((this.input.length > 0 || this.ends) ? SelectionKey.OP_READ : 0)
-					| ((this.room.get() > 0) ? SelectionKey.OP_WRITE : 0);
+					| ((this.room.get() > 0) ? SelectionKey.OP_WRITE : 0)
+					| (this.connects ? SelectionKey.OP_CONNECT : 0);
 		}
 
 		@Override
@@ -183,11 +190,43 @@ final class ScriptedSelectors extends TestSelectors {
 			return count;
 		}
 
+		/** The peer closes its side. */
+		void end() {
+			this.ends = true;
+			wakeUp();
+		}
+
 		/** The peer closes its side, too. */
 		@Override
 		public SocketChannel shutdownOutput() {
-			this.ends = true;
-			wakeUp();
+			end();
+			return this;
+		}
+
+		@Override
+		public boolean connect(SocketAddress remote) {
+			this.connects = true;
+			return false;
+		}
+
+		@Override
+		public boolean finishConnect() {
+			this.connects = false;
+			return true;
+		}
+
+		@Override
+		public SocketAddress getLocalAddress() {
+			return new InetSocketAddress(1);
+		}
+
+		@Override
+		public SocketAddress getRemoteAddress() {
+			return new InetSocketAddress(2);
+		}
+
+		@Override
+		public <T> SocketChannel setOption(SocketOption<T> name, T value) {
 			return this;
 		}
 

@@ -258,8 +258,8 @@ final class Execution {
 		for (Task task : this.tasks) {
 			if (!task.ended) {
 				// A thread that waits at once has learned nothing since it began.
-				hash += mix(task.history,
-						(task.permit ? 1 : 0) + ((task == this.running) ? 2 : 0) + (task.begun ? 4 : 0));
+				hash += mix(task.history, (task.permit ? 1 : 0) + ((task == this.running) ? 2 : 0)
+						+ (task.begun ? 4 : 0) + (task.notified ? 8 : 0));
 			}
 		}
 		return hash;
@@ -511,6 +511,11 @@ final class Execution {
 
 		private boolean permit;
 
+		/** The object on whose monitor the thread waits. */
+		private @Nullable Object waitsOn;
+
+		private boolean notified;
+
 		/** Whether accesses are recorded without letting other threads run. */
 		private boolean quiet;
 
@@ -674,14 +679,17 @@ final class Execution {
 			if (this.execution.abandoned) {
 				throw new Abandoned();
 			}
-			Monitor monitor = this.execution.monitors.computeIfAbsent(object, (key) -> new Monitor());
-			this.condition = () -> monitor.holder == null || monitor.holder == this;
-			this.deadline = NEVER;
-			pass(site);
-			monitor.holder = this;
-			monitor.count++;
+			enter(this.execution.monitors.computeIfAbsent(object, (key) -> new Monitor()), site, 1);
 			this.entered.push(object);
 			learn(site.hash());
+		}
+
+		private void enter(Monitor monitor, Object step, int count) {
+			this.condition = () -> monitor.holder == null || monitor.holder == this;
+			this.deadline = NEVER;
+			pass(step);
+			monitor.holder = this;
+			monitor.count += count;
 		}
 
 		void exit(Object object) {
@@ -700,6 +708,48 @@ final class Execution {
 			if (!this.execution.looking && !this.execution.abandoned) {
 				exit(this.entered.peek());
 			}
+		}
+
+		/** Leaves a monitor until another thread notifies this one, or time is up. */
+		void waitOn(Object object, long deadlineNanos) {
+			if (this.execution.abandoned) {
+				throw new Abandoned();
+			}
+			Monitor monitor = this.execution.monitors.get(object);
+			int count = monitor.count;
+			monitor.holder = null;
+			monitor.count = 0;
+			this.waitsOn = object;
+			this.condition = () -> this.notified;
+			this.deadline = bounded(deadlineNanos);
+			this.parks = true;
+			pass("waits for a notification");
+			this.parks = false;
+			this.waitsOn = null;
+			this.notified = false;
+			learn(5);
+			enter(monitor, "enters its monitor again", count);
+			learn(6);
+		}
+
+		/** Notifies any one of the threads that wait, or all of them. */
+		void notify(Object object, boolean all) {
+			if (this.execution.looking || this.execution.abandoned) {
+				return;
+			}
+			List<Task> waiting = new ArrayList<>();
+			for (Task task : this.execution.tasks) {
+				if (task.waitsOn == object && !task.notified) {
+					waiting.add(task);
+				}
+			}
+			if (all) {
+				waiting.forEach((task) -> task.notified = true);
+			}
+			else if (!waiting.isEmpty()) {
+				waiting.get((waiting.size() > 1) ? choose(waiting.size()) : 0).notified = true;
+			}
+			learn(7);
 		}
 
 		void await(String what, BooleanSupplier condition, long deadlineNanos) {
@@ -734,9 +784,13 @@ final class Execution {
 			return chosen;
 		}
 
+		private static long bounded(long deadlineNanos) {
+			return (deadlineNanos < 0 || deadlineNanos > NEVER) ? NEVER : deadlineNanos;
+		}
+
 		void park(long deadlineNanos) {
 			this.condition = () -> this.permit;
-			this.deadline = (deadlineNanos < 0 || deadlineNanos > NEVER) ? NEVER : deadlineNanos;
+			this.deadline = bounded(deadlineNanos);
 			this.parks = true;
 			pass("parks");
 			this.parks = false;

@@ -65,6 +65,10 @@ final class InstrumentedClasses extends ClassLoader {
 			Set.of("park", "parkNanos", "unpark"), "java/lang/Thread", Set.of("interrupted", "onSpinWait", "yield"),
 			"java/lang/System", Set.of("nanoTime"));
 
+	/** The same, of methods of an object, which becomes the first parameter. */
+	private static final Map<String, Set<String>> REPLACED_METHODS = Map.of("java/util/concurrent/TimeUnit",
+			Set.of("timedWait"), "java/lang/Object", Set.of("notify", "notifyAll"));
+
 	/** Classes that are not part of the protocols, such as statistics. */
 	private static final Set<String> NOT_SHARED = Set.of("java/util/concurrent/TimeUnit",
 			"java/util/concurrent/ThreadFactory", "java/util/concurrent/atomic/LongAdder");
@@ -291,6 +295,10 @@ final class InstrumentedClasses extends ClassLoader {
 			}
 			else if (REPLACED.getOrDefault(call.owner, Set.of()).contains(call.name)) {
 				call.owner = HOOKS;
+			}
+			else if (REPLACED_METHODS.getOrDefault(call.owner, Set.of()).contains(call.name)) {
+				String parameters = "(L" + call.owner + ";";
+				this.method.instructions.set(call, hook(call.name, call.desc.replace("(", parameters)));
 			}
 			else if (call.name.equals("<init>")) {
 				if (call.owner.equals(this.created.peek())) {

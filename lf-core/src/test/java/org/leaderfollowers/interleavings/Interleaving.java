@@ -1,6 +1,7 @@
 package org.leaderfollowers.interleavings;
 
 import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -194,6 +195,18 @@ public final class Interleaving {
 
 	public static void unpark(Thread thread) {
 		task().unpark(thread);
+	}
+
+	public static void timedWait(TimeUnit unit, Object monitor, long timeout) {
+		task().waitOn(monitor, nanoTime() + unit.toNanos(timeout));
+	}
+
+	public static void notify(Object monitor) {
+		task().notify(monitor, false);
+	}
+
+	public static void notifyAll(Object monitor) {
+		task().notify(monitor, true);
 	}
 
 	public static boolean interrupted() {

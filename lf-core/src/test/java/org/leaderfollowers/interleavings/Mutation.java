@@ -222,6 +222,23 @@ public record Mutation(Class<?> type, String method, String description, Predica
 	}
 
 	/**
+	 * Another method is called instead of a static one.
+	 * @param type the class
+	 * @param method the method that calls
+	 * @param callee the name of the static method that is called no more
+	 * @param owner the class of the other one
+	 * @param other its name; it is static, and has the same parameters and result
+	 */
+	public static Mutation calledInstead(Class<?> type, String method, String callee, Class<?> owner, String other) {
+		return new Mutation(type, method, other + "() instead of " + callee + "()",
+				(code) -> forEach(code, callee, (instruction) -> {
+					MethodInsnNode call = (MethodInsnNode) instruction;
+					call.owner = Type.getInternalName(owner);
+					call.name = other;
+				}));
+	}
+
+	/**
 	 * A call is made, but its result is ignored.
 	 * @param type the class
 	 * @param method the method that calls
