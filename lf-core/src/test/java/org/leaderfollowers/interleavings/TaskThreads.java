@@ -133,7 +133,7 @@ abstract class TaskThreads {
 
 	}
 
-	/** A platform thread that runs the tasks of one execution after another. */
+	/** A platform thread that runs one task after another. */
 	private static final class Worker extends Thread {
 
 		private static final Deque<Worker> IDLE = new ArrayDeque<>();
@@ -168,6 +168,10 @@ abstract class TaskThreads {
 				setPriority(NORM_PRIORITY);
 				next.run();
 				this.task = null;
+				if (next.execution.isOver()) {
+					// A task that was abandoned leaves its thread-local values behind.
+					return;
+				}
 				release();
 			}
 		}
