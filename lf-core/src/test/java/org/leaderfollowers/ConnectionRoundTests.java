@@ -28,6 +28,13 @@ import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Follower;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.leaderfollowers.internal.promotion.DispatchPolicy;
+import org.leaderfollowers.internal.promotion.Leadership;
+import org.leaderfollowers.internal.promotion.Members;
+import org.leaderfollowers.internal.promotion.PoolSettings;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.Starvation;
+import org.leaderfollowers.internal.promotion.ThreadSupply;
 import org.leaderfollowers.internal.transport.Transport.Progress;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -221,6 +228,61 @@ class ConnectionRoundTests {
 	private void postpone(String message) {
 		assertThat(this.connection.exchanges.postpone(Engine.bytes(message), false)).isTrue();
 		assertThat(this.memory.used()).isPositive();
+	}
+
+	/** A leader that runs a short handler, and whose leadership lasts meanwhile. */
+	private Participant leader() {
+		Members<Participant> members = new Members<>(this.clock);
+		ThreadSupply threads = new ThreadSupply(new PoolSettings(1, 1, false, TIMEOUT.toNanos(), 0), this.clock) {
+
+			@Override
+			protected void startThread(boolean underWay) {
+				// The test acts in its place.
+			}
+
+			@Override
+			protected boolean isStopping() {
+				return false;
+			}
+
+		};
+		PromotionProtocol promotion = new PromotionProtocol(this.pool.handleSets().leaderships(),
+				PromotionOrder.LIFO.followers(), members, threads, new Starvation(2, new PoolThreadsTests.Unheard()),
+				(kind, vacancyNanos) -> {
+				}, 1, this.clock);
+		// The thread is the only one that the pool may have.
+		promotion.signalIfVacant();
+		promotion.started();
+		Participant leader = members.enroll(Thread.currentThread(), (number, follower) -> participant(number));
+		HandlerProfile handler = new HandlerProfile();
+		while (handler.blocks()) {
+			handler.record(0);
+		}
+		Leadership leadership = promotion.attend(leader);
+		new DispatchPolicy(promotion, threads, 1, this.clock).beforeDispatch(leader, handler, leadership, 0);
+		assertThat(leader.isOnLease()).isTrue();
+		return leader;
+	}
+
+	/** Whether the peer takes them is known only when they are written together. */
+	@Test
+	void connectionTakesNoFurtherMessageIfRepliesThatWereWrittenTogetherWait() throws IOException {
+		this.builder.maxOutboundSize(1024);
+		this.onMessage = () -> this.connection.send(ByteBuffer.allocate(300));
+		open();
+		this.transport.room = 0;
+		this.transport.receive("1\n2\n");
+		own();
+		round(leader());
+		assertThat(this.seen).containsExactly("1", "2");
+		assertThat(this.connection.pendingBytes()).isEqualTo(602);
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		this.transport.room = 1000;
+		this.set.demultiplex(this.connection.handle, SelectionKey.OP_WRITE);
+		this.transport.receive("3\n");
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).contains("3");
 	}
 
 	/** It must not keep a socket until the peer closes. */
