@@ -1,11 +1,13 @@
 package org.leaderfollowers;
 
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -13,10 +15,12 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 
@@ -531,6 +535,30 @@ class WindowTests {
 		reply.close();
 		assertThat(List.of(peer.readLine(), peer.readLine(), peer.readLine())).containsExactly("first", "second",
 				"now");
+	}
+
+	/** Connections are idle for most of the time. */
+	@Test
+	void aConnectionWhoseLastReplyCameLaterHasNoWindow() {
+		BlockingQueue<OwedReply> owed = new LinkedBlockingQueue<>();
+		AtomicReference<WeakReference<InFlight>> window = new AtomicReference<>();
+		TcpServer server = this.engine.start(builder(2).handler((connection, message) -> {
+			InFlight current = WindowedMessage.current((WindowedConnection) connection).window;
+			window.set(new WeakReference<>(current));
+			owed.add(connection.owe());
+		}));
+		Peer peer = this.engine.connect(server).send("request\n");
+		Engine.eventually().until(() -> !owed.isEmpty());
+		// Otherwise the thread of the handler would discard the window.
+		Engine.awaitIdle(server.pool());
+		answer(owed.remove());
+		assertThat(peer.readLine()).isEqualTo("reply");
+		Engine.awaitCollected(window.get());
+	}
+
+	private static void answer(OwedReply owed) {
+		owed.send(Engine.bytes("reply"));
+		owed.close();
 	}
 
 	@Test
