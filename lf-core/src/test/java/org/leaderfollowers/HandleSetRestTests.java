@@ -150,6 +150,14 @@ class HandleSetRestTests {
 		assertThat(leadership().isResting()).isTrue();
 	}
 
+	/** It was taken out of use after its leader had looked, and rests after the wait. */
+	@Test
+	void aLeaderDoesNotWaitForLongIfItsSetIsDeserted() {
+		lead();
+		this.set.await(this.clock.nanoTime() + Duration.ofHours(1).toNanos(), this.promotion, false);
+		assertThat(this.set.isDeserted()).isTrue();
+	}
+
 	/** Runs something when the time is read. */
 	private static final class HookedClock extends TestClock {
 
