@@ -198,6 +198,21 @@ class BoundWaitTests {
 		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
 	}
 
+	/**
+	 * A selector that returns for no reason again and again is taken for a broken one.
+	 */
+	@Test
+	void wakesNoSelectorWhenItIsOver() {
+		LeaderFollowersPool pool = pool(LeaderFollowersPool.builder().threads(1, 1));
+		TcpServer server = server(pool);
+		Peer waiting = waiting(server, 1);
+		Participant thread = pool.living().get(0);
+		Engine.awaitSelecting(thread.thread());
+		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
+		Engine.awaitIdle(pool);
+		assertThat(thread.boundInput.wakeBy(null)).isNull();
+	}
+
 	@Test
 	void leadAnEventSourceAfterTheyHaveWaited() throws Exception {
 		LeaderFollowersPool pool = pool(
