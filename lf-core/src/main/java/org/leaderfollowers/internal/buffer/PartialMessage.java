@@ -13,7 +13,9 @@ public final class PartialMessage {
 
 	private static final int SMALLEST = 64;
 
-	private ByteBuffer bytes;
+	private static final ByteBuffer NONE = ByteBuffer.allocate(0);
+
+	private ByteBuffer bytes = NONE;
 
 	private long startedNanos;
 
@@ -22,8 +24,7 @@ public final class PartialMessage {
 	/** Where the bytes begin. Bytes before this index have been handled. */
 	private int start;
 
-	private PartialMessage(ByteBuffer bytes, long startedNanos) {
-		this.bytes = bytes;
+	private PartialMessage(long startedNanos) {
 		this.startedNanos = startedNanos;
 	}
 
@@ -45,17 +46,13 @@ public final class PartialMessage {
 		int size = left.remaining();
 		PartialMessage partial = previous;
 		if (partial == null) {
+			// Before memory is reserved, which would be lost if this failed.
+			partial = new PartialMessage(startedNanos);
 			ByteBuffer bytes = buffers.take(capacityFor(size, limit));
 			if (bytes == null) {
 				return null;
 			}
-			try {
-				partial = new PartialMessage(bytes, startedNanos);
-			}
-			catch (OutOfMemoryError ex) {
-				buffers.giveBack(bytes);
-				throw ex;
-			}
+			partial.bytes = bytes;
 		}
 		else if (partial.bytes.capacity() < size && !partial.grow(capacityFor(size, limit), false, buffers)) {
 			return null;
