@@ -81,6 +81,8 @@ class ConnectionInterleavingTests {
 						Mutation.withoutCall(EngineLog.class, "pass", "add"),
 						Mutation.withoutCall(StarvationMonitor.class, "startHerald", "accept"),
 						Mutation.withoutCall(LeaderFollowersPool.class, "<init>", "initialize"),
+						// Otherwise chosen at random
+						Mutation.callReturns(StackReserve.class, "require", "evaluates", 1),
 						Mutation.fieldReads(PromotionProtocol.class, "spin", "SPINS", 1));
 		}
 
