@@ -1233,6 +1233,25 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("close SHUTDOWN_TIMEOUT");
 	}
 
+	/** The log names it if the handler does not deal with the failure. */
+	@Test
+	void failureThatTheHandlerIsToldOfKeepsItsReasonIfTheSocketFailsMeanwhile() throws IOException {
+		open();
+		this.transport.room = 0;
+		this.connection.send(Engine.bytes("lost"));
+		Exception failure = new IllegalStateException("made for the test");
+		List<CloseReason> reasons = new ArrayList<>();
+		this.onError = () -> {
+			this.connection.requestClose(CloseReason.IO_ERROR, new IOException("made for the test"));
+			reasons.add(this.connection.closing().reasonOf(failure));
+		};
+		own();
+		this.connection.requestClose(CloseReason.MALFORMED, failure);
+		round();
+		assertThat(reasons).containsExactly(CloseReason.MALFORMED);
+		assertThat(reason()).isEqualTo(CloseReason.IO_ERROR);
+	}
+
 	@Test
 	void connectionThatLingersKeepsNoPartOfAMessage() throws IOException {
 		open();
