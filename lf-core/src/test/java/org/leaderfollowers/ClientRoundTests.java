@@ -338,6 +338,19 @@ class ClientRoundTests {
 		assertThat(address().connections()).isOne();
 	}
 
+	@Test
+	void addressOfAnAttemptThatCouldNotBeginHasNoConnectionWhenTheClientEnds() {
+		assertThat(lead()).isTrue();
+		this.me.begin(this.handle);
+		assertThat(this.connections.prepare(this.me)).isTrue();
+		assertThat(this.connections.failed(this.me, new OutOfMemoryError("made for the test"))).isFalse();
+		this.me.worksOn(null);
+		assertThat(address().connections()).isOne();
+		this.connections.end();
+		look();
+		assertThat(address().connections()).isZero();
+	}
+
 	/** Otherwise the client could run out of descriptors. */
 	@Test
 	void socketOfAnAttemptThatFailsIsClosed() throws IOException {
