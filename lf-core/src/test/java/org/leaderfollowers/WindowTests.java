@@ -205,6 +205,19 @@ class WindowTests {
 	}
 
 	@Test
+	void aPlaceIsTakenAlthoughTheThreadThatHasFreedItHandlesTheNextMessage() {
+		TcpServer server = this.engine.start(builder(2)
+			.messageOrder((message) -> Character.isDigit((char) message.get(message.position())) ? "digit" : null));
+		Peer peer = this.engine.connect(server).send("1\n2\nnow\n");
+		this.handler.await("1");
+		Engine.eventually().until(() -> server.pool().snapshot().handleSets().get(0).deactivated() == 1);
+		this.handler.letGo("1");
+		assertThat(List.of(peer.readLine(), peer.readLine())).containsExactly("1", "now");
+		this.handler.letGo("2");
+		assertThat(peer.readLine()).isEqualTo("2");
+	}
+
+	@Test
 	void messagesWithEqualKeysStayInOrderAndOthersOvertakeThem() {
 		TcpServer server = this.engine.start(builder(8).messageOrder(byFirstLetter()));
 		Peer peer = this.engine.connect(server).send("a1\na2\nb1\na3\nb2\nnow\n");
