@@ -58,6 +58,7 @@ class WebServerTests {
 		Files.writeString(this.directory.resolve("secret.txt"), "secret");
 		Files.writeString(this.root.resolve("index.html"), INDEX);
 		Files.writeString(this.root.resolve("twin.html"), INDEX.toUpperCase(Locale.ROOT));
+		Files.writeString(this.root.resolve("noindex.html"), INDEX);
 		Files.writeString(Files.createDirectories(this.root.resolve("a")).resolve("with space.txt"), "spaces");
 		Files.writeString(this.root.resolve("a/index.html"), "in a");
 		this.large = new byte[LARGE];
@@ -112,9 +113,10 @@ class WebServerTests {
 	}
 
 	@ParameterizedTest
-	@ValueSource(strings = { "/none", "/a", "/a//", "//", "/../secret.txt", "/a/../../secret.txt", "/%2e%2e/secret.txt",
-			"/..%2fsecret.txt", "/%2e%2e%2fsecret.txt", "/a/%2e%2e/%2e%2e/secret.txt", "/..%5csecret.txt", "/%00",
-			"/index.html%00", "/a/../index.html", "/%c0%ae%c0%ae/secret.txt", "/large.bin/" })
+	@ValueSource(strings = { "/none", "/no", "/a", "/a//", "//", "/../secret.txt", "/a/../../secret.txt",
+			"/%2e%2e/secret.txt", "/..%2fsecret.txt", "/%2e%2e%2fsecret.txt", "/a/%2e%2e/%2e%2e/secret.txt",
+			"/..%5csecret.txt", "/%00", "/index.html%00", "/a/../index.html", "/%c0%ae%c0%ae/secret.txt",
+			"/large.bin/" })
 	void findsNothingElse(String path) {
 		try (Http http = connect()) {
 			http.send("GET " + path + " HTTP/1.1~Host: a~~GET / HTTP/1.1~Host: a~~");
