@@ -12,6 +12,8 @@ import org.awaitility.core.ThrowingRunnable;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.spring.test.LocalLfServerPort;
 import org.leaderfollowers.spring.test.client.TcpTestClient;
 import tools.jackson.databind.JsonNode;
@@ -99,6 +101,12 @@ class ActuatorTests {
 		assertThat(info.at("/build/artifact").asString()).isEqualTo("sample-app");
 		assertThat(info.at("/lf/servers/default/port").asInt()).isEqualTo(this.port);
 		assertThat(info.at("/lf/pools/default/threads/max").asInt()).isEqualTo(32);
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "leaderfollowers", "lfhandoffs", "lfconnections", "lfclients", "lfsessions" })
+	void exposesTheEndpointsOfTheStarter(String endpoint) {
+		assertThat(get(endpoint)).startsWith("{");
 	}
 
 	@Test
