@@ -1,8 +1,11 @@
 package org.leaderfollowers.sample;
 
+import java.nio.charset.StandardCharsets;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.spring.test.LocalLfServerPort;
+import org.leaderfollowers.spring.test.client.TcpTestClient;
 
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpStatus;
@@ -42,6 +45,14 @@ class SitePageTests {
 	void configurationIsNotServed() {
 		assertThat(get("/../application.yaml", "none").getStatusCode()).isEqualTo(HttpStatus.NOT_FOUND);
 		assertThat(get("/application.yaml", "none").getStatusCode()).isEqualTo(HttpStatus.NOT_FOUND);
+	}
+
+	@Test
+	void requestThatIsTooLargeIsRejected() {
+		try (TcpTestClient client = Oltp.connect(this.port)) {
+			client.sendRaw("GET / HTTP/1.1\r\nHost: a\r\nX: " + "x".repeat(9000));
+			assertThat(new String(client.receiveRaw(12), StandardCharsets.ISO_8859_1)).isEqualTo("HTTP/1.1 431");
+		}
 	}
 
 	private ResponseEntity<String> get(String path, String tag) {
