@@ -6,6 +6,8 @@ import java.security.NoSuchAlgorithmException;
 import javax.net.ssl.SSLContext;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.MessageHandler;
@@ -55,6 +57,23 @@ class LfTestAutoConfigurationTests {
 				try (TcpTestClient client = clients.connect()) {
 					client.send("in the clear");
 					assertThat(client.receive()).isEqualTo("in the clear");
+				}
+			});
+	}
+
+	/** Only Linux has all addresses of the loopback network from the start. */
+	@Test
+	@EnabledOnOs(OS.LINUX)
+	void clientsConnectToTheAddressOfTheirServer() {
+		new ApplicationContextRunner()
+			.withConfiguration(
+					AutoConfigurations.of(LeaderFollowersAutoConfiguration.class, LfTestAutoConfiguration.class))
+			.withUserConfiguration(Servers.class)
+			.withPropertyValues("lf.server.port=0", "lf.server.address=127.0.0.2")
+			.run((context) -> {
+				try (TcpTestClient client = context.getBean(LfTestClients.class).connect()) {
+					client.send("here");
+					assertThat(client.receive()).isEqualTo("here");
 				}
 			});
 	}
