@@ -9,6 +9,7 @@ import java.time.Duration;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.Timeout.ThreadMode;
 import org.leaderfollowers.LeaderFollowersPool;
 import org.leaderfollowers.UdpServer;
 
@@ -52,6 +53,16 @@ class UdpTestClientTests {
 				client.send("hello");
 				assertThat(client).receives("hello").receivesNothing();
 			}
+		}
+	}
+
+	/** Receiving cannot be interrupted, so the test needs a thread of its own. */
+	@Test
+	@Timeout(value = 60, threadMode = ThreadMode.SEPARATE_THREAD)
+	void waitsAsLongAsTheAssertionSays() throws IOException {
+		try (DatagramSocket server = server();
+				UdpTestClient client = LfTestClient.udp(server.getLocalPort()).timeout(Duration.ofHours(1)).open()) {
+			assertThat(client).receivesNothingFor(Duration.ofMillis(1));
 		}
 	}
 
