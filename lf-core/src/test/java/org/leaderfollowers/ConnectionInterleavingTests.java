@@ -18,6 +18,7 @@ import org.leaderfollowers.interleavings.Scenario;
 import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
 import org.leaderfollowers.internal.transport.PlainTransport;
@@ -35,9 +36,9 @@ class ConnectionInterleavingTests {
 	 * <em>Reads</em>: the peer sends a message for each of the letters. A small letter is
 	 * replied to; on <em>S</em>, the handler suspends the connection, and a thread
 	 * resumes it; on <em>E</em>, it never returns. <em>Sends</em>: a thread sends a frame
-	 * for each of the letters. <em>Then closes</em>: it closes the connection.
-	 * <em>Closes</em>, <em>fails</em>, <em>drains</em>: another thread does this.
-	 * <em>Waits</em>: a thread asks for the end.
+	 * for each of the letters, a short one for a digit. <em>Then closes</em>: it closes
+	 * the connection. <em>Closes</em>, <em>fails</em>, <em>drains</em>: another thread
+	 * does this. <em>Waits</em>: a thread asks for the end.
 	 */
 	private enum Case {
 
@@ -49,11 +50,15 @@ class ConnectionInterleavingTests {
 
 		READS_WHILE_ANOTHER_SENDS("reads ab. sends AB.", 1, 1),
 
-		CORKS("reads aE.", 2, 1),
+		CORKS("reads aE.", 2, 1, Mutation.fieldReads(HandlerProfile.class, "blocks", "blocks", 0)),
 
 		SUSPENDS("reads Sb.", 1, 1),
 
 		CLOSES_BEHIND_REPLIES("sends A. then closes", 1, 1),
+
+		CLOSES_BEHIND_A_SHORT_REPLY("sends 1. then closes", 1, 1),
+
+		CLOSES_BESIDE_THE_LEADER("sends 1. then closes", 2, 1),
 
 		CLOSES_BESIDE_REPLIES("sends A. closes", 1, 1),
 
@@ -67,22 +72,26 @@ class ConnectionInterleavingTests {
 
 		private final int preemptions;
 
-		Case(String options, int threads, int preemptions) {
+		private final Mutation[] more;
+
+		Case(String options, int threads, int preemptions, Mutation... more) {
 			this.options = options;
 			this.threads = threads;
 			this.preemptions = preemptions;
+			this.more = more;
 		}
 
 		Exploration exploration() {
 			return Exploration.of(Wire.class, this.options, this.threads)
 				.preemptions(this.preemptions)
+				.adapted(this.more)
 				.adapted(Mutation.failsWith(FailureLog.class, "error", 3),
 						Mutation.withoutCall(Leadership.class, "handedOff", "record"),
 						Mutation.withoutCall(EngineLog.class, "pass", "add"),
 						Mutation.withoutCall(StarvationMonitor.class, "startHerald", "accept"),
 						Mutation.withoutCall(LeaderFollowersPool.class, "<init>", "initialize"),
 						// Otherwise chosen at random
-						Mutation.callReturns(StackReserve.class, "require", "evaluates", 1),
+						Mutation.callReturns(StackReserve.class, "evaluates", "nextInt", 1),
 						Mutation.fieldReads(PromotionProtocol.class, "spin", "SPINS", 1));
 		}
 
@@ -103,10 +112,10 @@ class ConnectionInterleavingTests {
 		THE_LEADER_LOOKS_FOR_THOSE_WHO_WERE_REFUSED(Case.SENDS_TOO_MUCH,
 				Mutation.fieldReads(OutboundWriter.class, "flush", "congested", 0)),
 
-		THE_LEADER_LOOKS_FOR_AN_OWNER_THAT_PAUSES(Case.READS,
+		THE_LEADER_LOOKS_FOR_AN_OWNER_THAT_PAUSES(Case.CLOSES_BEHIND_A_SHORT_REPLY,
 				Mutation.callReturns(OutboundWriter.class, "flush", "isPaused", 0)),
 
-		AN_OWNER_PAUSES_BEFORE_IT_LOOKS(Case.READS,
+		AN_OWNER_PAUSES_BEFORE_IT_LOOKS(Case.CLOSES_BESIDE_THE_LEADER,
 				Mutation.withoutCall(InboundConnection.class, "pauseUntil", "request")),
 
 		A_REPLY_THAT_IS_CORKED_AFTER_THE_LEASE_IS_WRITTEN_AT_ONCE(Case.CORKS,
@@ -291,7 +300,8 @@ class ConnectionInterleavingTests {
 		private void send(char letter) {
 			int before = this.relieved;
 			try {
-				this.connection.send(Engine.bytes(String.valueOf(letter).repeat(FRAME - 1)));
+				int length = Character.isDigit(letter) ? 1 : FRAME - 1;
+				this.connection.send(Engine.bytes(String.valueOf(letter).repeat(length)));
 				this.accepted.append(letter);
 			}
 			catch (SlowConsumerException ex) {
@@ -333,6 +343,12 @@ class ConnectionInterleavingTests {
 		@Override
 		public void onClose(Connection connection, CloseReason reason) {
 			this.closed++;
+		}
+
+		@Override
+		public long delayNanos() {
+			// Until the lease of a handler that does not return has expired.
+			return isOn("E") ? Duration.ofSeconds(1).toNanos() : 0;
 		}
 
 		@Override

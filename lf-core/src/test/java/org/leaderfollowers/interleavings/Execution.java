@@ -93,6 +93,9 @@ final class Execution {
 
 	private volatile @Nullable String violation;
 
+	/** What is wrong with the scenario itself. */
+	private volatile @Nullable String defect;
+
 	/** The signature of the latest state of rest. */
 	private long rest;
 
@@ -195,6 +198,10 @@ final class Execution {
 		first.resume();
 		if (!this.threads.runUntil(this.end)) {
 			throw new IllegalStateException("A thread blocks where the exploration cannot see it:\n" + trace());
+		}
+		if (this.defect != null) {
+			// No rule is broken by that.
+			throw new IllegalStateException(this.defect + "\n" + trace());
 		}
 		return this.violation;
 	}
@@ -318,8 +325,9 @@ final class Execution {
 			return null;
 		}
 		if (!Objects.equals(former.where, self.doing)) {
-			throw new IllegalStateException(
-					"the scenario is not deterministic: %s, formerly %s".formatted(self.doing, former.where));
+			this.defect = "the scenario is not deterministic: %s, formerly %s".formatted(self.doing, former.where);
+			end(null);
+			throw new Abandoned();
 		}
 		if (former.chosen == IDLE) {
 			return null;
