@@ -606,7 +606,7 @@ class TcpConnection extends FramedConnection {
 			end = this.closing;
 		}
 		if (end != null && this.handle.claimForLook() == Claim.CLAIMED) {
-			endExchanges();
+			Exchanges.abandon(this.exchanges, this.handle);
 			if (terminate(null, end) == Step.CLOSED) {
 				end.reportClose();
 				Participant.endInterrupt();

@@ -589,6 +589,27 @@ class ExchangeRoundTests {
 		assertThat(this.exchanges.hasEnded()).isFalse();
 	}
 
+	/** Otherwise no thread could claim the connection, and the futures would be lost. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void connectionThatCouldNotBeAbandonedIsClosedByTheNextOwner(boolean isAbandonedAgain) throws IOException {
+		open();
+		List<CompletableFuture<ByteBuffer>> replies = List.of(ask("a:?"), ask("b:?"));
+		this.told.failure = new OutOfMemoryError("made for the test");
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.connection::abandon);
+		this.told.failure = null;
+		if (isAbandonedAgain) {
+			this.connection.abandon();
+		}
+		else {
+			assertThat(lead()).isTrue();
+			round();
+		}
+		assertThat(replies).allMatch(CompletableFuture::isCompletedExceptionally);
+		assertThat(this.connection.whenClosed()).isDone();
+		assertThat(this.channel.isOpen()).isFalse();
+	}
+
 	/** Otherwise a client would not connect again. */
 	@Test
 	void endIsReportedAfterFuturesOfARoundThatFailedWhenTheSocketWasClosed() throws IOException {
