@@ -42,6 +42,8 @@ public final class HandleSet {
 	private static final Consumer<SelectionKey> IGNORE = (key) -> {
 	};
 
+	private static final int MOST_ATTEMPTS_TO_CLOSE = 100;
+
 	private static final long BROKEN_SELECTOR_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
 	private final String name;
@@ -543,9 +545,8 @@ public final class HandleSet {
 			for (SelectableHandle left = this.ready.take(); left != null; left = this.ready.take()) {
 				left.giveBack();
 			}
-			this.updates.applyUpdates(SelectableHandle.class, SelectableHandle::abandon);
-			for (SelectionKey key : this.selector.keys()) {
-				((SelectableHandle) key.attachment()).handler.abandon();
+			for (int left = MOST_ATTEMPTS_TO_CLOSE; !abandonAll(left) && left > 0; left--) {
+				this.clock.parkNanos(this, BROKEN_SELECTOR_PAUSE_NANOS);
 			}
 			// Frees the descriptors of the channels that were closed.
 			this.selector.selectNow();
@@ -554,6 +555,33 @@ public final class HandleSet {
 		catch (IOException ex) {
 			logger.warn("Closing handle set '{}' failed", this.name, ex);
 		}
+	}
+
+	/**
+	 * Abandons the remaining handles, even if one of them fails, usually because memory
+	 * is short. Returns whether none has failed.
+	 * @param left how often it is tried again
+	 */
+	private boolean abandonAll(int left) {
+		Throwable failure = null;
+		try {
+			this.updates.applyUpdates(SelectableHandle.class, SelectableHandle::abandon);
+		}
+		catch (Throwable ex) {
+			failure = ex;
+		}
+		for (SelectionKey key : this.selector.keys()) {
+			try {
+				((SelectableHandle) key.attachment()).handler.abandon();
+			}
+			catch (Throwable ex) {
+				failure = ex;
+			}
+		}
+		if (failure != null && left == 0) {
+			logger.warn("Closing handle set '{}' failed", this.name, failure);
+		}
+		return failure == null;
 	}
 
 	/**

@@ -522,6 +522,37 @@ class HandleSetUpdateTests {
 		assertThat(this.handler.abandoned).isPositive();
 	}
 
+	/** The same if the leader has not applied its requests yet. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void handleOfASetThatClosesIsAbandonedAgainIfThatHasFailed(boolean isRequested) {
+		this.handler.failuresToAbandon = 3;
+		Selector selector = this.handle.key.selector();
+		if (isRequested) {
+			this.handle.request(SelectableHandle.LOOK);
+		}
+		this.set.close();
+		assertThat(this.handler.failuresToAbandon).isZero();
+		assertThat(this.handler.abandoned).isPositive();
+		assertThat(selector.isOpen()).isFalse();
+	}
+
+	@Test
+	void setClosesItsOtherHandlesAlthoughOneCannotBeAbandoned() throws IOException {
+		this.handler.failuresToAbandon = Integer.MAX_VALUE;
+		TestHandler neighbour = new TestHandler();
+		this.pipe.sink().configureBlocking(false);
+		SelectableHandle second = new SelectableHandle(this.pipe.sink(), (short) 0, this.set, neighbour,
+				this.sets.newProfiles(), SelectionKey.OP_WRITE);
+		second.giveBack();
+		second.request(SelectableHandle.REGISTER);
+		this.set.applyUpdates();
+		Selector selector = this.handle.key.selector();
+		this.set.close();
+		assertThat(neighbour.abandoned).isPositive();
+		assertThat(selector.isOpen()).isFalse();
+	}
+
 	@Test
 	void selectorOfASetThatClosesIsClosed() {
 		Selector selector = this.handle.key.selector();
@@ -591,6 +622,11 @@ class HandleSetUpdateTests {
 			return super.nanoTime();
 		}
 
+		@Override
+		public void parkNanos(Object blocker, long nanos) {
+			advance(Duration.ofNanos(nanos));
+		}
+
 	}
 
 	static class TestHandler implements EngineEventHandler {
@@ -627,6 +663,8 @@ class HandleSetUpdateTests {
 		private int aborted;
 
 		private int abandoned;
+
+		private int failuresToAbandon;
 
 		private int unregistered;
 
@@ -725,6 +763,11 @@ class HandleSetUpdateTests {
 
 		@Override
 		public void abandon() {
+			if (this.failuresToAbandon > 0) {
+				this.failuresToAbandon--;
+				// An OutOfMemoryError would end the run of all tests.
+				throw new LinkageError("made for the test");
+			}
 			this.abandoned++;
 		}
 
