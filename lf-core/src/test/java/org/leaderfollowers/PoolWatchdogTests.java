@@ -120,19 +120,22 @@ class PoolWatchdogTests {
 	@Test
 	void leaderThatWaitsForLongIsNot() throws IOException {
 		TestClock clock = new TestClock();
-		LeaderFollowersPool pool = this.engine
-			.pool(builder(1, 1).clock(clock).selectorProvider(new ScriptedSelectors(clock)));
+		ScriptedSelectors selectors = new ScriptedSelectors(clock);
+		LeaderFollowersPool pool = this.engine.pool(builder(1, 1).clock(clock).selectorProvider(selectors));
 		pool.start();
 		Engine.eventually().until(() -> pool.snapshot().count(ThreadRole.LEADER) == 1);
+		Thread leader = pool.living().get(0).thread();
+		Engine.eventually().until(() -> selectors.isWaitedOn(0, leader));
 		HandleSet set = pool.handleSets().iterator().next();
 		for (int i = 0; i < 60; i++) {
+			// Only while the leader waits: it reads the time before and after a wait.
+			clock.advance(SECOND);
 			long returned = set.nowNanos();
 			pool.watchdog.look();
 			if (clock.nanoTime() - returned >= Duration.ofSeconds(6).toNanos()) {
 				// The watchdog has woken the leader.
-				Engine.eventually().until(() -> set.nowNanos() != returned);
+				Engine.eventually().until(() -> set.nowNanos() != returned && selectors.isWaitedOn(0, leader));
 			}
-			clock.advance(SECOND);
 		}
 		assertThat(pool.snapshot().alarms()).isEmpty();
 		assertThat(this.told).isEmpty();
