@@ -395,7 +395,7 @@ class ServiceClassTests {
 	void timeoutsGoOnInTheOtherPool() {
 		TcpServer server = this.engine.start(builder(this.recorder, this.byMessage).idleTimeout(Duration.ofSeconds(1)));
 		this.engine.connect(server).send("other\n").awaitClosed();
-		assertThat(this.recorder.awaitClose(1)).containsSubsequence("other", "close IDLE_TIMEOUT", "in other");
+		assertThat(this.recorder.awaitEnd(1)).containsSubsequence("other", "close IDLE_TIMEOUT", "in other");
 	}
 
 	@Test
