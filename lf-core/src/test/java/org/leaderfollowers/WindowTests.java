@@ -312,6 +312,8 @@ class WindowTests {
 		StringBuilder requests = new StringBuilder("a\n");
 		IntStream.range(0, 50).forEach((i) -> requests.append(i).append('\n'));
 		Peer peer = this.engine.connect(server).send(requests.toString());
+		// The handle of the listening socket is deactivated, too, while it accepts.
+		Engine.eventually().until(() -> server.snapshot().receivedMessages() > 1);
 		Engine.eventually().until(() -> server.pool().snapshot().handleSets().get(0).deactivated() == 1);
 		Engine.eventually().until(() -> look(server).inFlight() == 1 || look(server).inFlight() > 5);
 		assertThat(look(server).receivedMessages()).isLessThan(16);
