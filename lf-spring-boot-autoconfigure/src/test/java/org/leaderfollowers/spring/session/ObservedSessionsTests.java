@@ -195,6 +195,11 @@ class ObservedSessionsTests {
 				.withMessage("The node is gone");
 			assertThat(sessions.broadcast("to all")).isEqualTo(new SessionBroadcast(3, 0, 0, 1));
 			assertThat(sessions.counters().remoteMessages()).isEqualTo(4);
+			assertThat(context.getBean(MeterRegistry.class)
+				.get("lf.sessions.messages")
+				.tag("route", "remote")
+				.functionCounter()
+				.count()).isEqualTo(4);
 			LfSessions withoutServers = new LfSessions(other, new SessionOptions(5, 10, Duration.ofMinutes(1), TIMEOUT),
 					context.getBean(MessageConversion.class), Set::of, (event) -> {
 					});
