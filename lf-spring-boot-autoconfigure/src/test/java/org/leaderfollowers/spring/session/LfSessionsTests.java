@@ -379,6 +379,15 @@ class LfSessionsTests {
 	}
 
 	@Test
+	void everyLimitReachesTheSessions() {
+		this.runner
+			.withPropertyValues("lf.sessions.max-name-length=7", "lf.sessions.max-takeovers=8",
+					"lf.sessions.takeover-period=9h", "lf.sessions.timeout=10s")
+			.run((context) -> assertThat(context.getBean(LfSessions.class)).extracting("bindings.options")
+				.isEqualTo(new SessionOptions(7, 8, Duration.ofHours(9), Duration.ofSeconds(10))));
+	}
+
+	@Test
 	void invalidLimitsFailTheStart() {
 		for (String property : List.of("max-name-length=0", "max-takeovers=0", "takeover-period=0s", "timeout=-1s")) {
 			this.runner.withPropertyValues("lf.sessions." + property)
