@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.cluster;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -166,6 +167,32 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 		finally {
 			connections.destroy();
 			engine.stop();
+		}
+	}
+
+	/** Otherwise Redis would keep every run of every node that has died. */
+	@Test
+	void aRenewalRemovesNodesWhoseLeasesHaveExpired() {
+		String cluster = "test-" + UUID.randomUUID();
+		ClusterEngine dead = engine(redis.port(), cluster);
+		ClusterEngine live = engine(redis.port(), cluster);
+		LettuceConnectionFactory connections = new LettuceConnectionFactory("127.0.0.1", redis.port());
+		try {
+			dead.start("dead", new Inbox());
+			live.start("live", new Inbox());
+			connections.start();
+			RedisConnection redisConnection = connections.getConnection();
+			get(dead.renew(bytes("node"), Duration.ofMillis(1)));
+			eventually().untilAsserted(() -> {
+				get(live.renew(bytes("node"), LONG));
+				assertThat(redisConnection.hashCommands().hLen(bytes("lf:{" + cluster + "}:nodes"))).isOne();
+				assertThat(redisConnection.zSetCommands().zCard(bytes("lf:{" + cluster + "}:leases"))).isOne();
+			});
+		}
+		finally {
+			connections.destroy();
+			dead.stop();
+			live.stop();
 		}
 	}
 
