@@ -218,7 +218,8 @@ class DrainTests {
 		Recorder recorder = new Recorder();
 		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
 			.framing(Framing.line())
-			// More than arrives byte by byte before the drain ends, however late it begins.
+			// More than arrives byte by byte before the drain ends, however late it
+			// begins.
 			.maxMessageSize(64 * 1024 * 1024)
 			.drainMessageTimeout(Duration.ofMillis(100))
 			.handler(recorder));

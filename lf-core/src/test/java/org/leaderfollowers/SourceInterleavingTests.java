@@ -16,6 +16,7 @@ import org.leaderfollowers.interleavings.Mutation;
 import org.leaderfollowers.interleavings.Scenario;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.demultiplexing.UpdateQueue;
+import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.DispatchPolicy;
@@ -110,6 +111,7 @@ class SourceInterleavingTests {
 			return Exploration.of(Pool.class, this.sources, this.min, this.max, this.limit, this.options)
 				.preemptions(this.preemptions)
 				.adapted(Mutation.failsWith(FailureLog.class, "error", 3),
+						Mutation.withoutCall(EngineLog.class, "pass", "add"),
 						Mutation.withoutCall(Leadership.class, "handedOff", "record"),
 						Mutation.fieldReads(PromotionProtocol.class, "spin", "SPINS", 1),
 						Mutation.callReturns(DispatchPolicy.class, "letOthersLead", "blocks", 0),
