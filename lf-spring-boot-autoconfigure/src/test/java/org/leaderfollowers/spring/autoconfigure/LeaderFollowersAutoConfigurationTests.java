@@ -19,6 +19,8 @@ import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.client.LeaderFollowersClients;
+import org.leaderfollowers.spring.handler.ClientProxies;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 import org.leaderfollowers.spring.server.ServerLifecycle;
@@ -72,6 +74,24 @@ class LeaderFollowersAutoConfigurationTests {
 			assertThat(context.getBean(LeaderFollowersServers.class)).isEmpty();
 			assertThat(context.getBean(LeaderFollowersPools.class)).isEmpty();
 		});
+	}
+
+	@Test
+	void exchangersOfTheUserTakeTheirPlace() {
+		ClientProxies.Exchangers exchangers = (client, type) -> {
+			throw new IllegalStateException("Not used");
+		};
+		this.contextRunner.withBean("mine", ClientProxies.Exchangers.class, () -> exchangers)
+			.run((context) -> assertThat(context).hasNotFailed()
+				.getBean(ClientProxies.Exchangers.class)
+				.isSameAs(exchangers));
+	}
+
+	@Test
+	void clientsWaitForTheirExchangesAsLongAsAPhase() {
+		this.contextRunner.withPropertyValues("spring.lifecycle.timeout-per-shutdown-phase=7s")
+			.run((context) -> assertThat((Object) context.getBean(LeaderFollowersClients.class))
+				.hasFieldOrPropertyWithValue("grace", Duration.ofSeconds(7)));
 	}
 
 	@Test
