@@ -172,11 +172,12 @@ final class ConnectionRegistry {
 
 	/** Counts a connection that has been removed. */
 	void closed(CloseReason reason) {
-		this.open.decrementAndGet();
+		// Before the number of open connections, which a drain and its observers await.
 		AtomicLong counter = this.closed.get(reason);
 		if (counter != null) {
 			counter.incrementAndGet();
 		}
+		this.open.decrementAndGet();
 		this.onClose.run();
 	}
 
