@@ -166,7 +166,7 @@ class ResizeTests {
 	@EnumSource
 	void surplusFollowersEndAtOnceAndTheLeaderStays(PromotionOrder order) {
 		LeaderFollowersPool pool = this.engine
-			.pool(LeaderFollowersPool.builder().threads(20, 20).keepAlive(NEVER).promotionOrder(order));
+			.pool(LeaderFollowersPool.builder().threads(20, 20).handleSets(1).keepAlive(NEVER).promotionOrder(order));
 		CountDownLatch gate = this.engine.gate();
 		List<Peer> peers = peers(server(pool, gate), 2);
 		String leader = Engine.awaitIdle(pool).handleSets().get(0).leader();
