@@ -320,6 +320,7 @@ class HandOffTests {
 		assertThat(events.isLeased()).isTrue();
 		this.clock.advance(LEASE);
 		Engine.eventually().until(() -> holder(pool, events) == watcher);
+		assertThat(leader(pool, events)).isEqualTo(watcher);
 		assertThat(promotions(pool, PromotionKind.TAKEOVER)).isOne();
 		gate.countDown();
 		followers(pool, 2, leader(pool, events));
