@@ -159,10 +159,12 @@ class RollingReplacementTests {
 		this.port = FreePort.find();
 		this.statistics = FreePort.find();
 		List<String> lines = new ArrayList<>(List.of("global", "  maxconn 100", "defaults", "  timeout connect 60s",
-				"  timeout client 300s", "  timeout server 300s", "listen statistics", "  mode http", "  stats enable",
-				"  stats uri /", "  bind 127.0.0.1:" + this.statistics, "listen nodes", "  mode tcp",
-				"  bind 127.0.0.1:" + this.port, "  option redispatch 1", "  retries 3",
-				"  option httpchk GET /actuator/health/readiness"));
+				"  timeout client 300s", "  timeout server 300s",
+				// Otherwise a check that takes longer than its interval has failed. If no
+				// node is up, HAProxy ends the connections of clients.
+				"  timeout check 60s", "listen statistics", "  mode http", "  stats enable", "  stats uri /",
+				"  bind 127.0.0.1:" + this.statistics, "listen nodes", "  mode tcp", "  bind 127.0.0.1:" + this.port,
+				"  option redispatch 1", "  retries 3", "  option httpchk GET /actuator/health/readiness"));
 		for (int i = 0; i < 2; i++) {
 			lines.add("  server node%d 127.0.0.1:%d send-proxy-v2 check port %d inter 100 fall 2 rise 2".formatted(i,
 					this.nodes[i].port, this.nodes[i].httpPort));
