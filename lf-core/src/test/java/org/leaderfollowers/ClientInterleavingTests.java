@@ -18,11 +18,7 @@ import org.leaderfollowers.interleavings.Interleaving;
 import org.leaderfollowers.interleavings.Mutation;
 import org.leaderfollowers.interleavings.Scenario;
 import org.leaderfollowers.internal.exchange.Exchange;
-import org.leaderfollowers.internal.logging.EngineLog;
-import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.Clock;
-import org.leaderfollowers.internal.promotion.Leadership;
-import org.leaderfollowers.internal.promotion.PromotionProtocol;
 
 /**
  * The interleavings of threads that send requests, wait for places and replies, and close
@@ -78,14 +74,8 @@ class ClientInterleavingTests {
 			return Exploration.of(Callers.class, this.options)
 				.preemptions(this.preemptions)
 				.adapted(Mutation.calledInstead(ClientConnections.class, "connect", "open#1", Callers.class, "socket"),
-						Mutation.callReturns(PeerAddress.class, "failed", "nextLong", 0),
-						Mutation.callReturns(StackReserve.class, "evaluates", "nextInt", 1),
-						Mutation.failsWith(FailureLog.class, "error", 3),
-						Mutation.withoutCall(Leadership.class, "handedOff", "record"),
-						Mutation.withoutCall(EngineLog.class, "pass", "add"),
-						Mutation.withoutCall(StarvationMonitor.class, "startHerald", "accept"),
-						Mutation.withoutCall(LeaderFollowersPool.class, "<init>", "initialize"),
-						Mutation.fieldReads(PromotionProtocol.class, "spin", "SPINS", 1));
+						Mutation.callReturns(PeerAddress.class, "failed", "nextLong", 0))
+				.adapted(ConnectionInterleavingTests.OF_A_POOL);
 		}
 
 	}

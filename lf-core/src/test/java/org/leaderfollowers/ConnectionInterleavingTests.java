@@ -31,6 +31,15 @@ import org.leaderfollowers.internal.transport.PlainTransport;
 @Tag("interleavings")
 class ConnectionInterleavingTests {
 
+	/** Adapts a real pool: no log, no other threads, and nothing at random. */
+	static final Mutation[] OF_A_POOL = { Mutation.failsWith(FailureLog.class, "error", 3),
+			Mutation.withoutCall(Leadership.class, "handedOff", "record"),
+			Mutation.withoutCall(EngineLog.class, "pass", "add"),
+			Mutation.withoutCall(StarvationMonitor.class, "startHerald", "accept"),
+			Mutation.withoutCall(LeaderFollowersPool.class, "<init>", "initialize"),
+			Mutation.callReturns(StackReserve.class, "evaluates", "nextInt", 1),
+			Mutation.fieldReads(PromotionProtocol.class, "spin", "SPINS", 1) };
+
 	/**
 	 * What happens, how many threads the pool has, and how many preemptions there are.
 	 * <em>Reads</em>: the peer sends a message for each of the letters. A small letter is
@@ -85,14 +94,7 @@ class ConnectionInterleavingTests {
 			return Exploration.of(Wire.class, this.options, this.threads)
 				.preemptions(this.preemptions)
 				.adapted(this.more)
-				.adapted(Mutation.failsWith(FailureLog.class, "error", 3),
-						Mutation.withoutCall(Leadership.class, "handedOff", "record"),
-						Mutation.withoutCall(EngineLog.class, "pass", "add"),
-						Mutation.withoutCall(StarvationMonitor.class, "startHerald", "accept"),
-						Mutation.withoutCall(LeaderFollowersPool.class, "<init>", "initialize"),
-						// Otherwise chosen at random
-						Mutation.callReturns(StackReserve.class, "evaluates", "nextInt", 1),
-						Mutation.fieldReads(PromotionProtocol.class, "spin", "SPINS", 1));
+				.adapted(OF_A_POOL);
 		}
 
 	}
