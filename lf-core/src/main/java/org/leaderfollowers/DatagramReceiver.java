@@ -237,8 +237,15 @@ final class DatagramReceiver extends BoundSocket {
 			if (this.backoff.isBackingOff() && this.server.isDraining()) {
 				endInput();
 			}
-			if (datagram == null && wantsInput() && !this.underWay.isCrowded()) {
-				datagram = receive(input);
+			if (datagram == null && wantsInput() && this.underWay.takeThread()) {
+				try {
+					datagram = receive(input);
+				}
+				finally {
+					if (datagram == null) {
+						this.underWay.giveBackThread();
+					}
+				}
 			}
 		}
 		while (!releaseOrClose());

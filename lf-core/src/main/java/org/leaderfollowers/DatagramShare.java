@@ -24,7 +24,7 @@ final class DatagramShare {
 
 	private final Set<Drainable> served = new HashSet<>();
 
-	/** How many handlers of datagrams run. */
+	/** How many handlers of datagrams run, or will run if there is a datagram. */
 	private final AtomicInteger handlers = new AtomicInteger();
 
 	/** The number of UDP servers. */
@@ -85,13 +85,25 @@ final class DatagramShare {
 		return this.handlers.get() >= total();
 	}
 
-	/** A handler will be called. Any thread. */
-	void begin() {
-		this.handlers.incrementAndGet();
+	/**
+	 * Takes one of these threads for a handler. Called before a datagram is read, because
+	 * servers read at the same time: each would find the last thread free. Any thread.
+	 * @return {@code false} if none is left
+	 */
+	boolean take() {
+		int now;
+		do {
+			now = this.handlers.get();
+			if (now >= total()) {
+				return false;
+			}
+		}
+		while (!this.handlers.compareAndSet(now, now + 1));
+		return true;
 	}
 
-	/** A handler has returned. Any thread. */
-	void handlerReturned() {
+	/** A handler has returned, or is not called. Any thread. */
+	void giveBack() {
 		if (this.handlers.decrementAndGet() == total() - 1 && (this.servers > 1 || this.hasLeft)) {
 			// Another server may wait for this thread.
 			threadsAdded();

@@ -70,27 +70,35 @@ final class DatagramsUnderWay {
 	}
 
 	/**
-	 * Whether the handlers occupy all threads that they may. Called by the owner before
-	 * it reads, and not after it: if no other datagram follows, reading need not stop.
+	 * Takes a thread for the handler of the next datagram. Called by the owner before it
+	 * reads, and not after it: if no other datagram follows, reading need not stop.
+	 * @return {@code false} if the handlers occupy all threads that they may
 	 */
-	boolean isCrowded() {
+	boolean takeThread() {
 		int most = this.share.most();
 		boolean own = handlers(this.underWay.get()) >= most;
-		boolean is = own || this.share.isFull();
-		if (is) {
+		boolean none = own || !this.share.take();
+		if (none) {
 			this.counters.limitReached.increment();
 			this.warnings.tooManyHandlers(own ? "its handlers" : "handlers of datagrams",
 					own ? most : this.share.total());
 		}
-		if (is != this.crowded) {
-			this.crowded = is;
+		if (none != this.crowded) {
+			this.crowded = none;
 		}
-		return is;
+		return !none;
 	}
 
-	/** A datagram was read, and its handler will be called. Called by the owner. */
+	/** No datagram was read, so no handler needs the thread. Called by the owner. */
+	void giveBackThread() {
+		this.share.giveBack();
+	}
+
+	/**
+	 * A datagram was read, and its handler will be called in the thread that was taken.
+	 * Called by the owner.
+	 */
 	void begin() {
-		this.share.begin();
 		if ((int) this.underWay.addAndGet(HANDLER + 1) >= this.maxInFlight) {
 			this.throttled = true;
 			try {
@@ -114,7 +122,7 @@ final class DatagramsUnderWay {
 	 */
 	boolean handlerReturned(boolean finished) {
 		// First, so that this server sees that there is room.
-		this.share.handlerReturned();
+		this.share.giveBack();
 		return ended(finished ? HANDLER + 1 : HANDLER);
 	}
 

@@ -46,14 +46,14 @@ class DatagramLimitTests {
 		DatagramsUnderWay underWay = new DatagramsUnderWay(LIMIT, this.engine.pool(2, 4).datagramShare,
 				new DatagramCounters(), new ServerWarnings("test", "handler", "pool"));
 		for (int i = 0; i < 4; i++) {
-			assertThat(underWay.isCrowded()).isFalse();
+			assertThat(underWay.takeThread()).isTrue();
 			underWay.begin();
 		}
-		assertThat(underWay.isCrowded()).isTrue();
+		assertThat(underWay.takeThread()).isFalse();
 		assertThat(underWay.hasRoom()).isFalse();
 		assertThat(underWay.handlerReturned(true)).isTrue();
 		assertThat(underWay.hasRoom()).isTrue();
-		assertThat(underWay.isCrowded()).isFalse();
+		assertThat(underWay.takeThread()).isTrue();
 	}
 
 	/** Otherwise it would count as under way for ever, and no drain would end. */
@@ -61,6 +61,7 @@ class DatagramLimitTests {
 	void datagramThatReachesTheLimitIsHandledAlthoughThisCannotBeReported() {
 		// Without counters, each report fails.
 		DatagramsUnderWay underWay = new DatagramsUnderWay(1, this.engine.pool(2, 64).datagramShare, null, null);
+		assertThat(underWay.takeThread()).isTrue();
 		underWay.begin();
 		assertThat(underWay.count()).isOne();
 		assertThat(underWay.hasRoom()).isFalse();
@@ -96,6 +97,7 @@ class DatagramLimitTests {
 	private static void fill(DatagramsUnderWay underWay) {
 		while (underWay.count() < LIMIT) {
 			assertThat(underWay.hasRoom()).isTrue();
+			assertThat(underWay.takeThread()).isTrue();
 			underWay.begin();
 			underWay.handlerReturned(false);
 		}

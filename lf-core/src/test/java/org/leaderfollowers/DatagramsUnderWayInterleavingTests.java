@@ -3,8 +3,10 @@ package org.leaderfollowers;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.leaderfollowers.interleavings.Exploration;
 import org.leaderfollowers.interleavings.Interleaving;
@@ -68,9 +70,7 @@ class DatagramsUnderWayInterleavingTests {
 		}
 
 		Exploration exploration() {
-			return Exploration.of(Datagrams.class, this.arguments)
-				.adapted(Mutation.withoutCall(DatagramsUnderWay.class, "begin", "tooManyInFlight"),
-						Mutation.withoutCall(DatagramsUnderWay.class, "isCrowded", "tooManyHandlers"));
+			return withoutWarnings(Exploration.of(Datagrams.class, this.arguments));
 		}
 
 	}
@@ -89,7 +89,7 @@ class DatagramsUnderWayInterleavingTests {
 		AN_END_IS_REPORTED_IF_READING_STOPPED_AT_THE_LIMIT(Life.ONE_NEVER_RETURNS,
 				Mutation.fieldReads(DatagramsUnderWay.class, "ended", "throttled", 0)),
 
-		HANDLERS_COUNT(Life.ONE_THREAD, Mutation.callReturns(DatagramsUnderWay.class, "isCrowded", "handlers", 0)),
+		HANDLERS_COUNT(Life.ONE_THREAD, Mutation.callReturns(DatagramsUnderWay.class, "takeThread", "handlers", 0)),
 
 		READING_STOPS_WITHOUT_THREADS(Life.THE_ONLY_THREAD_NEVER_RETURNS,
 				Mutation.fieldReads(DatagramsUnderWay.class, "hasRoom", "crowded", 0)),
@@ -117,6 +117,33 @@ class DatagramsUnderWayInterleavingTests {
 
 	}
 
+	/** What two servers need that share a single thread. */
+	private enum SharingRule {
+
+		A_HANDLER_TAKES_ITS_THREAD("h", Mutation.callReturns(DatagramsUnderWay.class, "takeThread", "take", 1)),
+
+		A_READ_WITHOUT_A_DATAGRAM_GIVES_THE_THREAD_BACK("",
+				Mutation.withoutCall(DatagramsUnderWay.class, "giveBackThread", "giveBack")),
+
+		THE_OTHER_SERVER_IS_TOLD_OF_A_FREE_THREAD("h",
+				Mutation.withoutCall(DatagramShare.class, "giveBack", "threadsAdded"));
+
+		private final String first;
+
+		private final Mutation mutation;
+
+		SharingRule(String first, Mutation mutation) {
+			this.first = first;
+			this.mutation = mutation;
+		}
+
+	}
+
+	private static Exploration withoutWarnings(Exploration exploration) {
+		return exploration.adapted(Mutation.withoutCall(DatagramsUnderWay.class, "begin", "tooManyInFlight"),
+				Mutation.withoutCall(DatagramsUnderWay.class, "takeThread", "tooManyHandlers"));
+	}
+
 	@ParameterizedTest
 	@EnumSource
 	void everyDatagramIsReadWithinTheLimits(Life life) {
@@ -136,6 +163,34 @@ class DatagramsUnderWayInterleavingTests {
 		rule.life.exploration().with(rule.mutation).assertViolated();
 	}
 
+	@ParameterizedTest
+	@CsvSource({ "'',h", "h,h", "hh,h", "n,h" })
+	void serversThatShareAThreadNeverRunTwoHandlers(String first, String second) {
+		withoutWarnings(Exploration.of(Neighbours.class, first, second)).assertSound();
+	}
+
+	@ParameterizedTest
+	@EnumSource
+	void noRuleOfServersThatShareAThreadCanBeDropped(SharingRule rule) {
+		withoutWarnings(Exploration.of(Neighbours.class, rule.first, "h")).with(rule.mutation).assertViolated();
+	}
+
+	private static DatagramShare share(int threads) {
+		ThreadSupply supply = new ThreadSupply(new PoolSettings(1, threads, false, 1, 0), Clock.SYSTEM) {
+
+			@Override
+			protected void startThread(boolean underWay) {
+			}
+
+			@Override
+			protected boolean isStopping() {
+				return false;
+			}
+
+		};
+		return new DatagramShare(supply, false);
+	}
+
 	/**
 	 * The real numbers and {@link HandleState}, with a reader as {@link DatagramReceiver}
 	 * has it. A look that was requested is a field, and each handler has a thread.
@@ -149,6 +204,8 @@ class DatagramsUnderWayInterleavingTests {
 		private final int maxThreads;
 
 		private final boolean drained;
+
+		private final DatagramShare share;
 
 		private final DatagramsUnderWay underWay;
 
@@ -170,28 +227,23 @@ class DatagramsUnderWayInterleavingTests {
 
 		private int handlers;
 
+		private @Nullable Datagrams neighbour;
+
+		/**
+		 * A server whose neighbour has the other half of the threads, and reads nothing.
+		 */
 		Datagrams(String datagrams, int maxInFlight, int maxThreads, boolean drained) {
+			this(datagrams, maxInFlight, maxThreads, drained, share(2 * maxThreads));
+			this.share.add(new ServerOf(0, null));
+			this.share.add(new ServerOf(1, null));
+		}
+
+		Datagrams(String datagrams, int maxInFlight, int maxThreads, boolean drained, DatagramShare share) {
+			this.share = share;
 			this.datagrams = datagrams;
 			this.maxInFlight = maxInFlight;
 			this.maxThreads = maxThreads;
 			this.drained = drained;
-			ThreadSupply supply = new ThreadSupply(new PoolSettings(1, 2 * maxThreads, false, 1, 0), Clock.SYSTEM) {
-
-				@Override
-				protected void startThread(boolean underWay) {
-				}
-
-				@Override
-				protected boolean isStopping() {
-					return false;
-				}
-
-			};
-			DatagramShare share = new DatagramShare(supply, false);
-			// Half of the threads are for another server, so only the limit of this one
-			// is reached.
-			share.add(new UdpStub());
-			share.add(new UdpStub());
 			this.underWay = new DatagramsUnderWay(maxInFlight, share, new DatagramCounters(),
 					new ServerWarnings("test", "handler", "pool"));
 		}
@@ -244,7 +296,7 @@ class DatagramsUnderWayInterleavingTests {
 		private int take() {
 			int datagram = -1;
 			do {
-				if (datagram < 0 && wantsInput() && !this.underWay.isCrowded()) {
+				if (datagram < 0 && wantsInput() && this.underWay.takeThread()) {
 					boolean ends = this.draining;
 					if (this.read < this.datagrams.length()) {
 						datagram = this.read;
@@ -252,8 +304,9 @@ class DatagramsUnderWayInterleavingTests {
 						this.read++;
 						this.underWay.begin();
 					}
-					else if (ends) {
-						this.inputEnded = true;
+					else {
+						this.inputEnded |= ends;
+						this.underWay.giveBackThread();
 					}
 				}
 			}
@@ -333,7 +386,8 @@ class DatagramsUnderWayInterleavingTests {
 			if (this.begun > this.maxInFlight) {
 				Interleaving.fail("more datagrams under way than allowed");
 			}
-			if (this.handlers > this.maxThreads) {
+			int beside = (this.neighbour != null) ? this.neighbour.handlers : 0;
+			if (this.handlers + beside > this.maxThreads) {
 				Interleaving.fail("more handlers than threads");
 			}
 		}
@@ -344,12 +398,69 @@ class DatagramsUnderWayInterleavingTests {
 				return "not closed; read: " + this.read;
 			}
 			boolean stops = this.begun == this.maxInFlight || this.handlers == this.maxThreads;
-			return (stops || this.read == this.datagrams.length()) ? null : "datagrams wait; read: " + this.read;
+			return (stops || this.hasReadAll()) ? null : "datagrams wait; read: " + this.read;
+		}
+
+		private boolean hasReadAll() {
+			return this.read == this.datagrams.length();
 		}
 
 	}
 
-	private static final class UdpStub implements Drainable {
+	/** Two servers of a pool that has one thread. */
+	static final class Neighbours implements Scenario {
+
+		private final Datagrams first;
+
+		private final Datagrams second;
+
+		Neighbours(String first, String second) {
+			DatagramShare share = share(1);
+			this.first = new Datagrams(first, 9, 1, false, share);
+			this.second = new Datagrams(second, 9, 1, false, share);
+			this.first.neighbour = this.second;
+			this.second.neighbour = this.first;
+			share.add(new ServerOf(0, this.first));
+			share.add(new ServerOf(1, this.second));
+		}
+
+		@Override
+		public void begin() {
+			this.first.begin();
+			this.second.begin();
+			// As when reading is resumed: there may be nothing to read.
+			this.first.look();
+		}
+
+		@Override
+		public String violationAtRest() {
+			boolean stops = this.first.handlers + this.second.handlers == 1;
+			boolean hasReadAll = this.first.hasReadAll() && this.second.hasReadAll();
+			return (stops || hasReadAll) ? null
+					: "datagrams of %d and %d were read".formatted(this.first.read, this.second.read);
+		}
+
+	}
+
+	/** A server for the share: its hash decides in which order servers look. */
+	private record ServerOf(int number, @Nullable Datagrams datagrams) implements Drainable {
+
+		@Override
+		public void threadsAdded() {
+			if (this.datagrams != null && this.datagrams.isPaused()) {
+				this.datagrams.look();
+			}
+		}
+
+		@Override
+		public int hashCode() {
+			return this.number;
+		}
+
+		@Override
+		public boolean equals(Object other) {
+			return this == other;
+		}
 
 		@Override
 		public void beginDrain(long deadlineNanos) {
