@@ -52,6 +52,9 @@ final class CloseSequence {
 	/** What was told to the handler. Another failure may have replaced it meanwhile. */
 	private volatile @Nullable Why told;
 
+	/** Whether the handler has nothing left to do. Only the end has to be noted then. */
+	private volatile boolean handlerTold;
+
 	/** Whether the handler knows that the connection is closed. Written by the owner. */
 	private volatile boolean closeReported;
 
@@ -323,8 +326,20 @@ final class CloseSequence {
 			this.connection.logUnhandled(ex);
 		}
 		finally {
+			this.handlerTold = true;
 			noteClosed();
 		}
+	}
+
+	/**
+	 * Closes the socket of a connection that cannot be claimed. Its handler runs, or it
+	 * was abandoned before, and memory was too short to note its end.
+	 */
+	void abandon() {
+		if (this.handlerTold) {
+			noteClosed();
+		}
+		this.connection.handle.closeChannel();
 	}
 
 	/** Records the end of the connection. Nothing is left to do for it. */

@@ -603,9 +603,9 @@ class TcpConnection extends FramedConnection {
 		CloseSequence end = this.closing;
 		if (end == null || !end.isLingering()) {
 			requestClose(CloseReason.SHUTDOWN_TIMEOUT, null);
-			end = this.closing;
+			end = closing();
 		}
-		if (end != null && this.handle.claimForLook() == Claim.CLAIMED) {
+		if (this.handle.claimForLook() == Claim.CLAIMED) {
 			Exchanges.abandon(this.exchanges, this.handle);
 			if (terminate(null, end) == Step.CLOSED) {
 				end.reportClose();
@@ -613,7 +613,7 @@ class TcpConnection extends FramedConnection {
 			}
 		}
 		else {
-			this.handle.closeChannel();
+			end.abandon();
 		}
 	}
 

@@ -9,6 +9,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
@@ -1206,6 +1208,40 @@ class ConnectionRoundTests {
 		this.connection.abandon();
 		assertThat(this.channel.isOpen()).isFalse();
 		assertThat(this.seen).containsExactly("close LOCAL");
+	}
+
+	/**
+	 * No other thread can claim a closed connection, so nobody else would note its end.
+	 */
+	@Test
+	void endOfAConnectionThatIsAbandonedIsNotedByTheNextAttemptIfMemoryIsShort() throws IOException {
+		open();
+		AtomicBoolean isShort = new AtomicBoolean(true);
+		ConnectionRegistry registry = new ConnectionRegistry(() -> {
+		}, new ConcurrentHashMap<>() {
+
+			@Override
+			public TcpConnection remove(Object key) {
+				if (isShort.get()) {
+					throw new OutOfMemoryError("made for the test");
+				}
+				return super.remove(key);
+			}
+
+		});
+		registry.add(this.connection);
+		ConnectionContext own = this.connection.context;
+		this.connection.context = new ConnectionContext(own.server(), own.handler(), own.framing(), own.limits(),
+				own.timeouts(), own.counters(), own.warnings(), registry, own.tls(), own.pool(), own.clock(),
+				own.memory(), own.work(), own.window(), own.wire(), own.isClient(), own.classes(), own.preparation());
+		CompletableFuture<CloseReason> end = this.connection.whenClosed().toCompletableFuture();
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.connection::abandon);
+		assertThat(end).isNotDone();
+		isShort.set(false);
+		this.connection.abandon();
+		assertThat(end).isCompletedWithValue(CloseReason.SHUTDOWN_TIMEOUT);
+		assertThat(registry.open()).isZero();
+		assertThat(this.seen).containsExactly("close SHUTDOWN_TIMEOUT");
 	}
 
 	@Test
