@@ -12,8 +12,10 @@ import java.util.stream.Stream;
  * @param verifyInterval how often the entries of the sessions of this node are checked
  * @param timeout how long to wait for the engine
  * @param maxCachedNames how many names of other nodes are remembered
+ * @param maxOutboundSize how many bytes may wait for each other node
  */
-record ClusterOptions(String nodeName, Duration lease, Duration verifyInterval, Duration timeout, int maxCachedNames) {
+record ClusterOptions(String nodeName, Duration lease, Duration verifyInterval, Duration timeout, int maxCachedNames,
+		long maxOutboundSize) {
 
 	/**
 	 * How long an entry is kept although its node does not confirm it. Entries of nodes

@@ -11,6 +11,7 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.core.env.Environment;
+import org.springframework.util.unit.DataSize;
 
 /**
  * Configuration properties for nodes of a cluster. An unknown property fails the start
@@ -26,12 +27,15 @@ import org.springframework.core.env.Environment;
  * know of them, and corrects the difference.
  * @param maxCachedNames How many sessions of other nodes a node remembers, to find them
  * faster.
+ * @param maxOutboundSize How many bytes of messages may wait for each other node. Further
+ * messages to it are rejected.
  * @param hazelcast Hazelcast, unless the application configures it.
  */
 @ConfigurationProperties(prefix = "lf.cluster", ignoreUnknownFields = false)
 record ClusterProperties(@DefaultValue("true") boolean enabled, @Nullable Engine engine, @Nullable String name,
 		@Nullable String nodeName, @DefaultValue("10s") Duration lease, @DefaultValue("1m") Duration verifyInterval,
-		@DefaultValue("10000") int maxCachedNames, @DefaultValue Hazelcast hazelcast) {
+		@DefaultValue("10000") int maxCachedNames, @DefaultValue("16MB") DataSize maxOutboundSize,
+		@DefaultValue Hazelcast hazelcast) {
 
 	private static final Duration LONGEST_TIME = Duration.ofDays(1);
 
@@ -51,8 +55,10 @@ record ClusterProperties(@DefaultValue("true") boolean enabled, @Nullable Engine
 		checkTime("verify-interval", this.verifyInterval, Duration.ofMillis(10),
 				"Must be at least 10ms, and at most 1d.");
 		check("max-cached-names", this.maxCachedNames, this.maxCachedNames >= 0, "Must not be negative.");
+		check("max-outbound-size", this.maxOutboundSize, this.maxOutboundSize.toBytes() > 0, "Must be at least 1B.");
 		return new ClusterOptions(nodeNameOrDefault(), this.lease, this.verifyInterval,
-				(timeout.compareTo(LONGEST_WAIT) < 0) ? timeout : LONGEST_WAIT, this.maxCachedNames);
+				(timeout.compareTo(LONGEST_WAIT) < 0) ? timeout : LONGEST_WAIT, this.maxCachedNames,
+				this.maxOutboundSize.toBytes());
 	}
 
 	private static void checkTime(String property, Duration value, Duration least, String rule) {

@@ -91,7 +91,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 		this.messageLog = new NodeReceiver.LimitedLog(logger, clock);
 		this.nodes = new ClusterNodes(engine, options.lease(), options.timeout(), clock, this::open, this::left,
 				this::healed);
-		this.requests = new NodeRequests(engine, this.nodes);
+		this.requests = new NodeRequests(new NodeOutbox(engine, options.maxOutboundSize()), this.nodes);
 		this.cache = new EntryCache(options.maxCachedNames());
 	}
 
@@ -111,7 +111,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 			throw new IllegalStateException("The directory of sessions is used already: a process is one node");
 		}
 		this.holder = ofThisNode;
-		this.receiver = new NodeReceiver(this.engine, this.nodes, ofThisNode, this.messageLog);
+		this.receiver = new NodeReceiver(this.requests.outbox(), this.nodes, ofThisNode, this.messageLog);
 		this.verification = new SessionVerification(this, ofThisNode, this.engine, this.options);
 		this.nodes.start(this.engine.start(this.options.nodeName(), this));
 		CompletableFuture<Void> joined = renew();

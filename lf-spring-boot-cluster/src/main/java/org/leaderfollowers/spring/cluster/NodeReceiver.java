@@ -37,7 +37,7 @@ final class NodeReceiver {
 
 	private static final ByteBuffer EMPTY = ByteBuffer.allocate(0).asReadOnlyBuffer();
 
-	private final ClusterEngine engine;
+	private final NodeOutbox outbox;
 
 	private final ClusterNodes nodes;
 
@@ -54,8 +54,8 @@ final class NodeReceiver {
 	private record Request(String sender, long id) {
 	}
 
-	NodeReceiver(ClusterEngine engine, ClusterNodes nodes, SessionHolder holder, LimitedLog failureLog) {
-		this.engine = engine;
+	NodeReceiver(NodeOutbox outbox, ClusterNodes nodes, SessionHolder holder, LimitedLog failureLog) {
+		this.outbox = outbox;
 		this.nodes = nodes;
 		this.holder = holder;
 		this.failureLog = failureLog;
@@ -139,7 +139,7 @@ final class NodeReceiver {
 	}
 
 	private void reply(NodeMessage request, Outcome outcome, String detail, ByteBuffer payload) {
-		this.engine
+		this.outbox
 			.send(request.sender(),
 					WireForm
 						.of(new Reply(this.nodes.self(), request.id(), request.deadline(), outcome, detail, payload)))

@@ -26,7 +26,7 @@ import org.leaderfollowers.spring.session.SessionBroadcast;
  */
 final class NodeRequests {
 
-	private final ClusterEngine engine;
+	private final NodeOutbox outbox;
 
 	private final ClusterNodes nodes;
 
@@ -37,8 +37,8 @@ final class NodeRequests {
 	private record Pending(String node, CompletableFuture<Reply> reply) {
 	}
 
-	NodeRequests(ClusterEngine engine, ClusterNodes nodes) {
-		this.engine = engine;
+	NodeRequests(NodeOutbox outbox, ClusterNodes nodes) {
+		this.outbox = outbox;
 		this.nodes = nodes;
 	}
 
@@ -76,10 +76,10 @@ final class NodeRequests {
 			reply.completeExceptionally(rejected(node, null));
 		}
 		else {
-			this.engine.send(node, message).exceptionally((failure) -> {
+			this.outbox.send(node, message).exceptionally((failure) -> {
 				Throwable cause = unwrap(failure);
-				reply.completeExceptionally(
-						(cause instanceof NodeGoneException) ? rejected(node, cause) : new ExchangeLostException(
+				reply.completeExceptionally((cause instanceof ClusterEngine.NodeGoneException) ? rejected(node, cause)
+						: (cause instanceof ExchangeRejectedException) ? cause : new ExchangeLostException(
 								"Node '%s' may or may not have got a message".formatted(node), cause));
 				return null;
 			});
@@ -101,9 +101,14 @@ final class NodeRequests {
 		return new ExchangeRejectedException("Node '%s' is gone, so nothing was sent".formatted(node), cause);
 	}
 
+	/** What sends the requests. */
+	NodeOutbox outbox() {
+		return this.outbox;
+	}
+
 	/** Sends a message without waiting for anything. It may be lost. */
 	void tell(String node, Factory factory) {
-		this.engine.send(node, WireForm.of(factory.create(this.nodes.self(), 0, Long.MAX_VALUE)));
+		this.outbox.send(node, WireForm.of(factory.create(this.nodes.self(), 0, Long.MAX_VALUE)));
 	}
 
 	/** A reply has arrived. If nobody waits for it any more, it is dropped. */

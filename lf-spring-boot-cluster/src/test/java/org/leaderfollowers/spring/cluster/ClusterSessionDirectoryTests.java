@@ -704,11 +704,45 @@ class ClusterSessionDirectoryTests {
 	@Test
 	void theFailureOfTheEngineSaysWhetherARequestWasSent() {
 		start(LONG, 10);
-		this.engine.failing.put("send", new NodeGoneException("north"));
+		this.engine.failing.put("send", new ClusterEngine.NodeGoneException("north"));
 		failure(exchange("north", LONG), ExchangeRejectedException.class);
 		this.engine.failing.put("send", new IllegalStateException("from the test"));
 		failure(exchange("north", LONG), ExchangeLostException.class);
 		assertNothingIsPending();
+	}
+
+	/** Messages would fill the heap while a node stands still. */
+	@Test
+	void aLimitedNumberOfBytesWaitsForEachNode() {
+		start(LONG, 10);
+		this.engine.silent.add("send");
+		CompletableFuture<ByteBuffer> tooLarge = exchange("north", 2 * ScriptedEngine.MAX_OUTBOUND_SIZE);
+		assertThat(failure(exchange("north", 0), ExchangeRejectedException.class)).hasMessageContaining("'north'")
+			.hasMessageContaining("lf.cluster.max-outbound-size");
+		assertThat(exchange("south", ScriptedEngine.MAX_OUTBOUND_SIZE / 2)).isNotDone();
+		assertThat(exchange("south", ScriptedEngine.MAX_OUTBOUND_SIZE / 4)).as("both are within the limit").isNotDone();
+		failure(exchange("south", ScriptedEngine.MAX_OUTBOUND_SIZE / 4), ExchangeRejectedException.class);
+		assertThat(this.engine.sentTo).containsExactly("north", "south", "south");
+		assertThat(tooLarge).isNotDone();
+		this.engine.asked.get(0).answer();
+		this.engine.asked.get(1).future().completeExceptionally(new IllegalStateException("from the test"));
+		for (String node : List.of("north", "south")) {
+			assertThat(exchange(node, ScriptedEngine.MAX_OUTBOUND_SIZE / 2)).as(node).isNotDone();
+		}
+	}
+
+	private CompletableFuture<ByteBuffer> exchange(String node, int length) {
+		return this.directory.exchange(entry("4711", node, 5), ByteBuffer.allocate(length), LONG);
+	}
+
+	@Test
+	void repliesToANodeThatTakesNoneAreLimitedToo() {
+		start(LONG, 10);
+		this.engine.silent.add("send");
+		exchange("north", ScriptedEngine.MAX_OUTBOUND_SIZE);
+		this.engine.receiver
+			.receive(WireForm.of(new Exchange("north", 1, this.engine.millis + 1_000, "4711", 5, bytes("request"))));
+		assertThat(this.engine.sent).hasSize(1);
 	}
 
 	@Test

@@ -49,7 +49,7 @@ class ConfigurationMetadataTests {
 	void everyKeyIsThereWithADescriptionInTheStyleOfBoot() {
 		assertThat(this.descriptions).containsOnlyKeys("lf.cluster.enabled", "lf.cluster.engine", "lf.cluster.name",
 				"lf.cluster.node-name", "lf.cluster.lease", "lf.cluster.verify-interval", "lf.cluster.max-cached-names",
-				"lf.cluster.hazelcast.members", "lf.cluster.hazelcast.port",
+				"lf.cluster.max-outbound-size", "lf.cluster.hazelcast.members", "lf.cluster.hazelcast.port",
 				"lf.cluster.hazelcast.kubernetes.service-dns");
 		assertThat(this.descriptions).allSatisfy((name, description) -> assertThat(description).as(name)
 			.matches("[A-Z].*\\.")

@@ -104,7 +104,8 @@ class HazelcastSplitTests {
 	@CsvSource({ "800, 60000", "60000, 800" })
 	void aSilentMemberDelaysNoRenewalTooLong(int leaseMillis, int timeoutMillis) {
 		Duration lease = Duration.ofMillis(leaseMillis);
-		ClusterOptions options = new ClusterOptions("north", lease, LONG, Duration.ofMillis(timeoutMillis), 0);
+		ClusterOptions options = new ClusterOptions("north", lease, LONG, Duration.ofMillis(timeoutMillis), 0,
+				Long.MAX_VALUE);
 		List<Integer> ports = List.of(FreePort.find(), FreePort.find());
 		try (TcpProxy toFirst = new TcpProxy(ports.get(0));
 				TcpProxy toSecond = new TcpProxy(ports.get(1));

@@ -38,6 +38,7 @@ import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.data.redis.connection.RedisStaticMasterReplicaConfiguration;
+import org.springframework.util.unit.DataSize;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.bytes;
@@ -172,7 +173,7 @@ class LeaderFollowersClusterAutoConfigurationTests {
 
 	@ParameterizedTest
 	@ValueSource(strings = { "lease=299ms", "lease=86401s", "verify-interval=9ms", "verify-interval=400000d",
-			"max-cached-names=-1" })
+			"max-cached-names=-1", "max-outbound-size=0B" })
 	void valuesOutOfTheirRangesFailTheStart(String property) {
 		this.configured.withPropertyValues("lf.cluster." + property)
 			.run((context) -> assertThat(context).getFailure()
@@ -185,7 +186,7 @@ class LeaderFollowersClusterAutoConfigurationTests {
 	@Test
 	void aNodeMayWaitLongerThanNanosecondsCanTell() {
 		ClusterProperties properties = new ClusterProperties(true, null, null, "n", Duration.ofDays(1),
-				Duration.ofDays(1), 0, null);
+				Duration.ofDays(1), 0, DataSize.ofBytes(1), null);
 		assertThat(properties.options(Duration.ofSeconds(Long.MAX_VALUE)).timeout()).isEqualTo(Duration.ofDays(36_500));
 		assertThat(properties.options(Duration.ofSeconds(5)).timeout()).isEqualTo(Duration.ofSeconds(5));
 	}
@@ -193,15 +194,15 @@ class LeaderFollowersClusterAutoConfigurationTests {
 	@Test
 	void theShortestTimesAreAllowed() {
 		ClusterProperties properties = new ClusterProperties(true, null, null, "n", Duration.ofMillis(300),
-				Duration.ofMillis(10), 0, null);
+				Duration.ofMillis(10), 0, DataSize.ofBytes(1), null);
 		assertThat(properties.options(Duration.ofSeconds(5))).isEqualTo(
-				new ClusterOptions("n", Duration.ofMillis(300), Duration.ofMillis(10), Duration.ofSeconds(5), 0));
+				new ClusterOptions("n", Duration.ofMillis(300), Duration.ofMillis(10), Duration.ofSeconds(5), 0, 1));
 	}
 
 	@Test
 	void namesHaveDefaults() {
 		ClusterProperties properties = new ClusterProperties(true, null, null, null, Duration.ofSeconds(10),
-				Duration.ofMinutes(1), 1, null);
+				Duration.ofMinutes(1), 1, DataSize.ofBytes(1), null);
 		assertThat(properties.nodeNameOrDefault()).isNotEmpty().isASCII().doesNotContainAnyWhitespaces();
 		this.configured.withPropertyValues("spring.application.name=dispatch")
 			.run((context) -> assertThat(properties.nameOrDefault(context.getEnvironment())).isEqualTo("dispatch"));

@@ -27,6 +27,9 @@ final class ScriptedEngine implements ClusterEngine {
 	/** The node under test. */
 	static final String SELF = "self";
 
+	/** How many bytes may wait for another node. */
+	static final int MAX_OUTBOUND_SIZE = 10_000;
+
 	/** Operations that get no answer. */
 	final Set<String> silent = new HashSet<>();
 
@@ -105,9 +108,8 @@ final class ScriptedEngine implements ClusterEngine {
 					}
 					return null;
 				});
-		return new ClusterSessionDirectory(this,
-				new ClusterOptions(SELF, Duration.ofSeconds(10), Duration.ofMinutes(1), timeout, maxCachedNames),
-				scheduled, () -> this.nanos);
+		return new ClusterSessionDirectory(this, new ClusterOptions(SELF, Duration.ofSeconds(10), Duration.ofMinutes(1),
+				timeout, maxCachedNames, MAX_OUTBOUND_SIZE), scheduled, () -> this.nanos);
 	}
 
 	void renew() {

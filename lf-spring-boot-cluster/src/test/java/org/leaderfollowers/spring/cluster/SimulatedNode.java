@@ -59,7 +59,8 @@ final class SimulatedNode {
 					return method.getName().equals("shutdownNow") ? List.of() : null;
 				});
 		ClusterSessionDirectory directory = new ClusterSessionDirectory(this.engine,
-				new ClusterOptions(name, LEASE, Duration.ofMinutes(1), FOREVER, 100), scheduled, () -> cluster.now);
+				new ClusterOptions(name, LEASE, Duration.ofMinutes(1), FOREVER, 100, Long.MAX_VALUE), scheduled,
+				() -> cluster.now);
 		DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
 		this.sessions = new LfSessions(blocking(directory, cluster), new SessionOptions(100, 1000, FOREVER, TIMEOUT),
 				new MessageConversion((server) -> StandardCharsets.UTF_8, beans,
