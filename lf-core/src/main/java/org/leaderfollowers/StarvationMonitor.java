@@ -21,7 +21,8 @@ import org.leaderfollowers.internal.promotion.Starvation;
  * all handlers wait for the same broken resource, no thread takes it. Another thread must
  * report then: the herald. The herald is started when the pool has run out of threads. It
  * checks a few times a second while the starvation lasts, and ends some seconds
- * afterwards.
+ * afterwards. If it cannot be started, the next attempt follows a pause: each attempt
+ * costs more than many events, and the JDK prints two lines for it.
  */
 final class StarvationMonitor implements Starvation.Listener {
 
@@ -53,6 +54,12 @@ final class StarvationMonitor implements Starvation.Listener {
 
 	private final AtomicReference<@Nullable Thread> herald = new AtomicReference<>();
 
+	/** Whether a herald could not be started. */
+	private volatile boolean refused;
+
+	/** Since when. Written before {@link #refused} is set. */
+	private volatile long refusedNanos;
+
 	StarvationMonitor(PoolOptions options, PoolThreads threads, PoolListeners listeners) {
 		this(options, threads, listeners, Thread::start);
 	}
@@ -72,9 +79,13 @@ final class StarvationMonitor implements Starvation.Listener {
 
 	@Override
 	public void began() {
-		if (this.herald.get() == null) {
+		if (this.herald.get() == null && !pausesAfterFailure()) {
 			startHerald();
 		}
+	}
+
+	private boolean pausesAfterFailure() {
+		return this.refused && this.clock.nanoTime() - this.refusedNanos < LOOK_NANOS;
 	}
 
 	@Override
@@ -100,6 +111,8 @@ final class StarvationMonitor implements Starvation.Listener {
 		catch (Throwable ex) {
 			// No thread can be created. The thread that finally takes the leadership will
 			// report.
+			this.refusedNanos = this.clock.nanoTime();
+			this.refused = true;
 			this.herald.set(null);
 		}
 	}

@@ -295,20 +295,29 @@ class StarvationMonitorTests {
 
 	/** The caller is about to leave or take a leadership. */
 	@Test
-	void heraldThatCannotBeStartedIsStartedByTheNextThread() {
+	void heraldThatCannotBeStartedIsStartedByAThreadAfterAPause() {
 		Semaphore attempts = new Semaphore(0);
 		StarvationMonitor monitor = monitor(LOOK, (thread) -> {
 			attempts.release();
 			assertThat(thread.getName()).isEqualTo("lf-starvation-line?break");
-			if (attempts.availablePermits() == 1) {
+			if (attempts.availablePermits() <= 2) {
 				throw new InternalError("made for the test");
 			}
 		});
 		monitor.began();
 		assertThat(attempts.availablePermits()).isOne();
 		monitor.began();
+		this.clock.advance(LOOK.minusNanos(1));
+		monitor.began();
+		assertThat(attempts.availablePermits()).as("each attempt is expensive").isOne();
+		this.clock.advance(Duration.ofNanos(1));
+		monitor.began();
 		monitor.began();
 		assertThat(attempts.availablePermits()).isEqualTo(2);
+		this.clock.advance(LOOK);
+		monitor.began();
+		monitor.began();
+		assertThat(attempts.availablePermits()).isEqualTo(3);
 	}
 
 	/** A clock that can fail, or hold a thread between reading the time and using it. */
