@@ -187,7 +187,11 @@ final class PoolWatchdog {
 		EngineLog.INSTANCE.resume();
 		long failures = this.threads.startFailures();
 		if (failures != this.startFailures) {
-			this.startFailures = failures;
+			if (this.threads.mayStart()) {
+				// Otherwise the pause after a failure is not over, and only the next look
+				// can start a thread.
+				this.startFailures = failures;
+			}
 			this.threads.startIfWanted();
 		}
 	}

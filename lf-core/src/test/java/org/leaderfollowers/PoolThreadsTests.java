@@ -353,6 +353,33 @@ class PoolThreadsTests {
 		gate.countDown();
 	}
 
+	/** The pool pauses after a failure, and nothing else would try after the pause. */
+	@Test
+	void theWatchdogTriesAgainAfterALookDuringThePause() {
+		TestClock clock = new TestClock();
+		Pool pool = new Pool("test", 2, Thread.NORM_PRIORITY, clock);
+		CountDownLatch gate = this.engine.gate();
+		pool.isShort = false;
+		pool.participation = (me) -> {
+			Engine.pass(gate);
+			pool.promotion.stop();
+		};
+		pool.threads.startMinimum();
+		Engine.pass(pool.participates);
+		pool.isShort = true;
+		pool.promotion.signalIfVacant();
+		Engine.eventually().until(() -> pool.ended.get() == 1);
+		pool.threads.startFailed(new OutOfMemoryError("made for the test"));
+		pool.isShort = false;
+		PoolWatchdog watchdog = newWatchdog(pool);
+		watchdog.look();
+		assertThat(pool.threads.count()).isOne();
+		clock.advance(Duration.ofSeconds(1));
+		watchdog.look();
+		assertThat(pool.threads.count()).isEqualTo(2);
+		gate.countDown();
+	}
+
 	/** For example, because memory is short. */
 	@Test
 	void theWatchdogLooksAgainAfterAnError() {
@@ -532,17 +559,21 @@ class PoolThreadsTests {
 		}
 
 		Pool(String name, int maxThreads, int priority) {
+			this(name, maxThreads, priority, Clock.SYSTEM);
+		}
+
+		Pool(String name, int maxThreads, int priority, Clock clock) {
 			this.options = new PoolOptions(name, new PoolSettings(1, maxThreads, false, 1, 0), Duration.ofHours(1),
 					priority, 1, false, List.of(), 1, PromotionOrder.LIFO, 1L << 20,
 					new NestedUpcalls.Options(NestedDispatch.NEVER, 1, new NestingGuard() {
-					}), List.of(), Clock.SYSTEM, SelectorProvider.provider(), ProcessorTime.SYSTEM,
+					}), List.of(), clock, SelectorProvider.provider(), ProcessorTime.SYSTEM,
 					new PoolWatchdog.Options(0, 1));
 			this.threads = new PoolThreads(this.options, new MemoryBudget(1L << 20), new FailureLog());
 			this.threads.of(this);
 			this.promotion = new PromotionProtocol(new Leadership[] { this.sets.get(0).leadership },
 					PromotionOrder.LIFO.followers(), this.threads.members(), this.threads,
 					new Starvation(1, new Unheard()), (kind, vacancyNanos) -> this.handedOff.run(),
-					Duration.ofHours(1).toNanos(), Clock.SYSTEM);
+					Duration.ofHours(1).toNanos(), clock);
 		}
 
 		/** Requests a look at a handle, and returns its set. */

@@ -147,8 +147,11 @@ public abstract class ThreadSupply {
 		return this.count.get() < this.settings.maxThreads();
 	}
 
-	/** Whether another thread may be started now. Any thread. */
-	final boolean mayStart() {
+	/**
+	 * Whether another thread may be started now. Any thread.
+	 * @return whether there are fewer than the maximum, and the supply does not pause
+	 */
+	public final boolean mayStart() {
 		return isBelowMaximum() && !pauses();
 	}
 
