@@ -167,13 +167,15 @@ final class ManagedServer {
 	 */
 	synchronized ServerSnapshot evacuate(CloseRate rate, String occasion) {
 		Server evacuated = current();
+		// Connections may close as soon as the evacuation has begun.
+		int open = evacuated.snapshot().openConnections();
 		if (!(evacuated instanceof TcpServer server) || !server.evacuate(rate)) {
 			throw new IllegalStateException("The server '%s' cannot be evacuated, because it %s".formatted(name(),
 					(evacuated instanceof TcpServer) ? "is " + state() : "has no connections"));
 		}
 		this.drained = evacuated;
 		this.evacuated = evacuated;
-		ServerLog.evacuating(evacuated, rate, occasion);
+		ServerLog.evacuating(evacuated, open, rate, occasion);
 		return evacuated.snapshot();
 	}
 

@@ -63,10 +63,9 @@ final class ServerLog {
 				+ "the latest", server.name(), occasion, timeout);
 	}
 
-	static void evacuating(Server server, CloseRate rate, String occasion) {
-		int left = server.snapshot().openConnections();
+	static void evacuating(Server server, int open, CloseRate rate, String occasion) {
 		log("Server '%s' is being evacuated%s: it accepts nothing new, and closes %s at most %s, in %d s at the earliest",
-				server.name(), occasion, count(left, "connection"), rate, rate.timeFor(left).toSeconds());
+				server.name(), occasion, count(open, "connection"), rate, rate.timeFor(open).toSeconds());
 	}
 
 	static void stopped(Server server) {
