@@ -310,8 +310,12 @@ class ClientLimitTests {
 					assertThat(client.ask("another")).isEqualTo("<closed>");
 				}
 				awaitClosed(context, CloseReason.CLIENT_LIMIT, 1);
-				assertThat(output).contains("The client has exceeded 'bytes-per-second' (1) of server 'default'")
-					.doesNotContain("\tat org.leaderfollowers");
+				// A leader leaves its lines to another thread.
+				Awaitility.await()
+					.atMost(Duration.ofSeconds(60))
+					.untilAsserted(() -> assertThat(output)
+						.contains("The client has exceeded 'bytes-per-second' (1) of server 'default'"));
+				assertThat(output).doesNotContain("\tat org.leaderfollowers");
 			});
 	}
 
