@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.event.ServerStoppedEvent;
 
@@ -70,6 +71,12 @@ class EvacuationTests {
 		return this.application.server().snapshot().openConnections();
 	}
 
+	/** The connections have the numbers of their clients, from 1. */
+	private LineClient openClient() {
+		TcpServer server = (TcpServer) this.application.server();
+		return this.clients.get((int) server.connections().findFirst().orElseThrow().id() - 1);
+	}
+
 	@Test
 	void connectionsAreClosedAtTheRateAndTheServerStops(CapturedOutput output) throws Exception {
 		connect(4);
@@ -85,7 +92,13 @@ class EvacuationTests {
 		assertThat(this.application.post(SERVER, "{\"action\":\"resume\"}").statusCode()).isEqualTo(409);
 		assertThat(this.application.events().servers()).isEmpty();
 
+		// Its reply keeps the server from stopping before the operation has ended.
+		LineClient waiting = openClient();
+		waiting.send("wait");
+		await().until(() -> this.application.server().snapshot().receivedMessages() == 5);
 		assertThat(evacuate("1000 / S").statusCode()).isEqualTo(200);
+		this.application.gate().open();
+		assertThat(waiting.read()).isEqualTo("wait");
 		for (LineClient client : this.clients) {
 			assertThat(client.read()).isNull();
 		}
@@ -132,7 +145,8 @@ class EvacuationTests {
 			.isEqualTo(200);
 		await().untilAsserted(() -> assertThat(this.application.get(SERVER).body()).contains("\"state\":\"STOPPED\""));
 		assertThat(this.application.post(SERVER, "{\"action\":\"drain\"}").statusCode()).isEqualTo(409);
-		assertThat(this.application.events().servers()).hasSize(1);
+		// A drain publishes its event after the state has changed.
+		await().untilAsserted(() -> assertThat(this.application.events().servers()).hasSize(1));
 	}
 
 	@Test
