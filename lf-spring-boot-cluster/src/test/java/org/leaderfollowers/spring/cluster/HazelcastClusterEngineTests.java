@@ -1,23 +1,29 @@
 package org.leaderfollowers.spring.cluster;
 
+import java.io.IOException;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 
 import com.hazelcast.cluster.Cluster;
 import com.hazelcast.cluster.Endpoint;
 import com.hazelcast.cluster.Member;
 import com.hazelcast.core.HazelcastInstance;
+import com.hazelcast.core.IExecutorService;
 import com.hazelcast.map.IMap;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.mockito.Answers;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.ArgumentMatchers.anyString;
+import static org.mockito.ArgumentMatchers.eq;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.Mockito.mock;
 
@@ -78,6 +84,32 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 			.compareAndSet("key", null, bytes("value"), LONG);
 		result.complete(false);
 		assertFails(replaced);
+	}
+
+	@Test
+	@SuppressWarnings("unchecked")
+	void aRenewalSucceedsIfAnotherMemberCannotBeTold() {
+		Member here = mock();
+		Member there = mock();
+		given(here.localMember()).willReturn(true);
+		for (Member each : List.of(here, there)) {
+			given(each.getAddress()).willReturn(mock());
+		}
+		Cluster cluster = mock();
+		given(cluster.getLocalMember()).willReturn(here);
+		given(cluster.getMembers()).willReturn(Set.of(here, there));
+		given(cluster.getClusterTime()).willReturn(1000L);
+		IExecutorService messages = mock();
+		CompletableFuture<byte[]> failed = CompletableFuture.failedFuture(new IOException("from the test"));
+		given(messages.submitToMember(any(Callable.class), eq(there))).willReturn(failed);
+		HazelcastInstance member = mock(Answers.RETURNS_DEEP_STUBS);
+		given(member.getLocalEndpoint()).willReturn(here);
+		given(member.getCluster()).willReturn(cluster);
+		given(member.getUserContext()).willReturn(new ConcurrentHashMap<>());
+		given(member.getExecutorService(anyString())).willReturn(messages);
+		ClusterEngine engine = new HazelcastClusterEngine(member, "test", HazelcastSplitTests.WAIT);
+		engine.start("north", new Inbox());
+		assertThat(get(engine.renew(bytes("north"), LONG))).isEqualTo(1000);
 	}
 
 	@Test

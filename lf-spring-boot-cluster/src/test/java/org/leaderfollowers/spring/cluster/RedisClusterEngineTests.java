@@ -5,14 +5,21 @@ import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 
+import io.lettuce.core.RedisFuture;
+import io.lettuce.core.ScriptOutputType;
+import io.lettuce.core.api.async.RedisAsyncCommands;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import org.springframework.data.redis.connection.DefaultMessage;
+import org.springframework.data.redis.connection.MessageListener;
 import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -20,6 +27,10 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.entry;
+import static org.mockito.ArgumentMatchers.any;
+import static org.mockito.ArgumentMatchers.eq;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.willAnswer;
 import static org.mockito.Mockito.mock;
 
 /** The contract of the engine, and rules for Redis alone. */
@@ -279,6 +290,43 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 			engine.nodes();
 			assertFails(renewed);
 		});
+	}
+
+	/** The time of another renewal is later than the lease begins. */
+	@Test
+	@SuppressWarnings("unchecked")
+	void theAnswerToAnotherRenewalIsRejected() {
+		RedisAsyncCommands<byte[], byte[]> commands = mock();
+		RedisConnection connection = mock();
+		given(connection.getNativeConnection()).willReturn(commands);
+		LettuceConnectionFactory factory = mock();
+		given(factory.getConnection()).willReturn(connection);
+		AtomicReference<MessageListener> listener = new AtomicReference<>();
+		willAnswer((call) -> {
+			listener.set(call.getArgument(0));
+			return null;
+		}).given(connection).subscribe(any(), any());
+		willAnswer((call) -> {
+			byte[] channel = call.getArgument(0);
+			listener.get().onMessage(new DefaultMessage(channel, call.getArgument(1)), null);
+			return reply(1L);
+		}).given(commands).publish(any(), any());
+		AtomicBoolean isOfAnother = new AtomicBoolean();
+		willAnswer((call) -> {
+			byte[] token = call.getArgument(6);
+			return reply(List.of(1000L, isOfAnother.get() ? bytes("of another") : token));
+		}).given(commands).eval(any(byte[].class), eq(ScriptOutputType.MULTI), any(), any(byte[][].class));
+		ClusterEngine engine = new RedisClusterEngine(factory, "test");
+		engine.start("north", new Inbox());
+		assertThat(get(engine.renew(bytes("node"), LONG))).isEqualTo(1000);
+		isOfAnother.set(true);
+		assertFails(engine.renew(bytes("node"), LONG));
+	}
+
+	private static <T> RedisFuture<T> reply(T value) {
+		RedisFuture<T> future = mock();
+		given(future.toCompletableFuture()).willReturn(CompletableFuture.completedFuture(value));
+		return future;
 	}
 
 	@Test

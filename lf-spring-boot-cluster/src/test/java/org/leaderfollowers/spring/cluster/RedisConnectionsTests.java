@@ -4,12 +4,17 @@ import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
 
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.ClientOptions.DisconnectedBehavior;
 import io.lettuce.core.SslVerifyMode;
+import io.lettuce.core.protocol.RedisCommand;
 import io.lettuce.core.resource.ClientResources;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.Inbox;
 
+import org.springframework.data.redis.connection.DefaultMessage;
 import org.springframework.data.redis.connection.RedisClusterConfiguration;
 import org.springframework.data.redis.connection.RedisConfiguration;
 import org.springframework.data.redis.connection.RedisSentinelConfiguration;
@@ -22,6 +27,8 @@ import org.springframework.data.redis.connection.lettuce.RedisCredentialsProvide
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.bytes;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests which settings of the application the {@link RedisConnections} of a node have.
@@ -62,6 +69,28 @@ class RedisConnectionsTests {
 			.getClientConfiguration();
 		assertThat(made.isUseSsl()).isFalse();
 		assertThat(made.getClientName()).isEmpty();
+	}
+
+	/** A repeated command would replace a value again, or send a message twice. */
+	@Test
+	void commandsAreNeitherRepeatedNorKeptUntilTheNextConnection() {
+		ClientOptions options = RedisConnections.forEngine(new LettuceConnectionFactory())
+			.getClientConfiguration()
+			.getClientOptions()
+			.orElseThrow();
+		RedisCommand<?, ?, ?> sent = mock();
+		assertThat(options.getReplayFilter().test(sent)).isTrue();
+		assertThat(options.getDisconnectedBehavior()).isEqualTo(DisconnectedBehavior.REJECT_COMMANDS);
+	}
+
+	@Test
+	void messagesThatArriveAfterTheEndAreIgnored() {
+		Inbox inbox = new Inbox();
+		RedisConnections connections = new RedisConnections(new LettuceConnectionFactory(), "channel", inbox);
+		connections.onMessage(new DefaultMessage(bytes("channel"), bytes("before")), null);
+		connections.end();
+		connections.onMessage(new DefaultMessage(bytes("channel"), bytes("after")), null);
+		assertThat(inbox.messages).containsOnlyKeys("before");
 	}
 
 	@ParameterizedTest
