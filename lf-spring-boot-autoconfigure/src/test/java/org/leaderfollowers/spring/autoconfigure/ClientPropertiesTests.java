@@ -179,6 +179,17 @@ class ClientPropertiesTests {
 		assertThat(output).contains("configuration property '" + prefix + property + "'", reason);
 	}
 
+	/** The threads of several connections may send heartbeats at the same time. */
+	@Test
+	void eachHeartbeatHasABufferOfItsOwn() {
+		LeaderFollowersPool pool = LeaderFollowersPool.builder().build();
+		TcpClient.Builder builder = map(pool, "addresses=localhost:1", "correlation.type=in-order",
+				"heartbeat.interval=10s", "heartbeat.request=0x0102");
+		assertThat(builder).extracting("heartbeat", InstanceOfAssertFactories.type(Supplier.class))
+			.satisfies((request) -> assertThat(request.get()).isEqualTo(request.get()).isNotSameAs(request.get()));
+		pool.close();
+	}
+
 	@Test
 	void aCorrelationIsRequired(CapturedOutput output) {
 		FailingApplication.run(Nothing.class, ADDRESS);

@@ -594,12 +594,13 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 	void eachMeterOfAClientReadsItsOwnNumber() throws Exception {
 		TcpClient client = mock(TcpClient.class, new DistinctAnswers());
 		ClientSnapshot now = client.snapshot();
-		now.addresses().forEach((address) -> given(address.reachable()).willReturn(false));
+		given(now.addresses().get(0).reachable()).willReturn(false);
+		given(now.addresses().get(1).reachable()).willReturn(true);
 		Map<String, Long> expected = numbers(
 				Map.of("lf.client.exchanges.pending", now.inFlight(), "lf.client.exchanges.waiting", now.waiting(),
 						"lf.client.replies.late", now.lateReplies(), "lf.client.messages.unexpected",
 						now.unexpectedMessages(), "lf.client.running", 1, "lf.client.connections", now.connected(),
-						"lf.client.connections.max", now.connections(), "lf.client.addresses.failing", 2));
+						"lf.client.connections.max", now.connections(), "lf.client.addresses.failing", 1));
 		expected.putAll(numbers(Map.of("lf.client.connects success", now.connects(), "lf.client.connects failure",
 				now.failedConnects(), "lf.client.disconnects", now.disconnects(), "lf.client.bytes received",
 				now.receivedBytes(), "lf.client.bytes sent", now.sentBytes())));
