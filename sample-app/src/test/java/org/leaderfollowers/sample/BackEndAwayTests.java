@@ -19,9 +19,12 @@ import org.springframework.test.annotation.DirtiesContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/** The sample while one back end is away: the other one stands in. */
+/**
+ * The sample while one back end is away: the other one stands in, at once. An order that
+ * waited for the first back end would wait longer than the client of this test.
+ */
 @SpringBootTest(webEnvironment = WebEnvironment.NONE,
-		properties = { "lf.server.port=0",
+		properties = { "lf.server.port=0", "lf.clients.backend1.request-timeout=5m",
 				"spring.datasource.url=jdbc:h2:mem:away;DB_CLOSE_DELAY=-1;DB_CLOSE_ON_EXIT=FALSE;LOCK_TIMEOUT=5000" })
 @DirtiesContext
 @Timeout(120)
