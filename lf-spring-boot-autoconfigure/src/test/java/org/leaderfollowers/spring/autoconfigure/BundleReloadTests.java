@@ -50,6 +50,10 @@ class BundleReloadTests {
 		assertThat(this.updates).isEmpty();
 		handler.getValue().accept(mock());
 		assertThat(this.updates).containsExactlyInAnyOrder("a again", "c");
+		this.updates.clear();
+		then(this.bundles).should().addBundleUpdateHandler(eq("second"), handler.capture());
+		handler.getValue().accept(mock());
+		assertThat(this.updates).containsExactly("b");
 	}
 
 	@Test
