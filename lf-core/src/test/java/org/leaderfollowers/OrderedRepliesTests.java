@@ -110,6 +110,7 @@ class OrderedRepliesTests {
 		this.replies.ended(this.second);
 		assertThat(this.outlet.seen).containsExactly("first", "second", "third");
 		assertThat(this.memory.used()).isZero();
+		assertThat(this.replies.heldBytes()).isZero();
 	}
 
 	@Test
