@@ -11,6 +11,7 @@ import java.nio.channels.SelectionKey;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -25,6 +26,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Follower;
+import org.leaderfollowers.internal.promotion.Members;
+import org.leaderfollowers.internal.promotion.PoolSettings;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.Starvation;
+import org.leaderfollowers.internal.promotion.ThreadSupply;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -40,12 +46,17 @@ class DatagramRoundTests {
 
 	private static final int MAX_SIZE = 100;
 
+	/** How many datagrams are handled in a row. */
+	private static final int TURN = 64;
+
 	private static final InetSocketAddress PEER = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
+
+	private final TestClock clock = new TestClock();
 
 	private final LeaderFollowersPool pool = LeaderFollowersPool.builder()
 		.name("test")
 		.threads(1, THREADS)
-		.clock(new TestClock())
+		.clock(this.clock)
 		.build();
 
 	private final List<String> seen = new ArrayList<>();
@@ -189,6 +200,47 @@ class DatagramRoundTests {
 		this.receiver.dispatch(thread);
 		assertThat(this.receiver.release(thread)).isTrue();
 		thread.worksOn(null);
+	}
+
+	/** A thread that leads the handle set. */
+	private Participant leader() {
+		Members<Participant> members = new Members<>(this.clock);
+		ThreadSupply threads = new ThreadSupply(new PoolSettings(1, 1, false, 1, 0), this.clock) {
+
+			@Override
+			protected void startThread(boolean underWay) {
+				// The test acts in its place.
+			}
+
+			@Override
+			protected boolean isStopping() {
+				return false;
+			}
+
+		};
+		PromotionProtocol promotion = new PromotionProtocol(this.pool.handleSets().leaderships(),
+				PromotionOrder.LIFO.followers(), members, threads, new Starvation(1, new PoolThreadsTests.Unheard()),
+				(kind, vacancyNanos) -> {
+				}, 1, this.clock);
+		promotion.signalIfVacant();
+		promotion.started();
+		Participant leader = members.enroll(Thread.currentThread(), (number, follower) -> participant(number));
+		promotion.attend(leader);
+		assertThat(leader.leads(this.set)).isTrue();
+		return leader;
+	}
+
+	/** Handles datagrams until other handles have their turn. */
+	private void turn(Participant leader) {
+		own();
+		boolean more = prepare(leader);
+		while (more) {
+			this.receiver.dispatch(leader);
+			more = !this.receiver.release(leader) && this.receiver.prepare(leader);
+		}
+		leader.worksOn(null);
+		leader.withdraw();
+		assertThat(isArmed()).isTrue();
 	}
 
 	private void round() {
@@ -337,6 +389,23 @@ class DatagramRoundTests {
 		threads.add(begin(THREADS + 2));
 		assertThat(isArmed()).isTrue();
 		threads.forEach(this::finish);
+	}
+
+	@Test
+	void otherHandlesHaveTheirTurnAfterManyDatagrams() throws IOException {
+		open();
+		this.transfer.waiting.addAll(Collections.nCopies(TURN + 1, "x"));
+		turn(leader());
+		assertThat(this.seen).hasSize(TURN);
+	}
+
+	@Test
+	void otherHandlesHaveTheirTurnAfterAFewMilliseconds() throws IOException {
+		open();
+		this.onMessage = (datagram) -> this.clock.advance(Duration.ofMillis(3));
+		this.transfer.waiting.addAll(List.of("1", "2", "3"));
+		turn(leader());
+		assertThat(this.seen).containsExactly("1", "2");
 	}
 
 	@Test
