@@ -483,6 +483,24 @@ class DatagramRoundTests {
 		assertThat(this.failures).singleElement().isInstanceOf(IllegalStateException.class);
 	}
 
+	/** Otherwise a thread that sends all the time would not notice the end. */
+	@Test
+	void replyThatTheRateDoesNotAllowFailsAfterTheEnd() throws IOException {
+		List<Connection> datagrams = new ArrayList<>();
+		this.onMessage = datagrams::add;
+		this.builder.maxReplyRate(1).maxReplyRatio(10_000);
+		open();
+		receive("x");
+		for (int i = 0; i < ReplyRate.BURST_SECONDS + 1; i++) {
+			datagrams.get(0).send(Engine.bytes("y"));
+		}
+		assertThat(counts().limitedReplies()).isOne();
+		this.receiver.abandon();
+		assertThatExceptionOfType(ConnectionClosedException.class)
+			.isThrownBy(() -> datagrams.get(0).send(Engine.bytes("y")));
+		assertThat(counts().limitedReplies()).isEqualTo(2);
+	}
+
 	/** The handler itself has closed it. */
 	@Test
 	void replyToADatagramThatWasClosedIsNoFailureOfTheHandler() throws IOException {
