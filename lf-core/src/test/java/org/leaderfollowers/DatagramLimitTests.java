@@ -56,6 +56,19 @@ class DatagramLimitTests {
 		assertThat(underWay.takeThread()).isTrue();
 	}
 
+	/** They may never return, so the number may never fall to three quarters. */
+	@Test
+	void readingResumesBelowTheLimitIfTooManyHandlersRun() {
+		DatagramsUnderWay underWay = underWay();
+		for (int i = 0; i < LIMIT; i++) {
+			underWay.begin();
+		}
+		assertThat(underWay.handlerReturned(false)).isFalse();
+		assertThat(underWay.hasRoom()).isFalse();
+		assertThat(underWay.finished()).isTrue();
+		assertThat(underWay.hasRoom()).isTrue();
+	}
+
 	/** Otherwise it would count as under way for ever, and no drain would end. */
 	@Test
 	void datagramThatReachesTheLimitIsHandledAlthoughThisCannotBeReported() {
