@@ -1098,6 +1098,21 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("1", "2", "3");
 	}
 
+	/** Each message waits for the one before it, and the thread goes on with it. */
+	@Test
+	void otherHandlesHaveTheirTurnAfterAFewMillisecondsOfAFullWindow() throws IOException {
+		this.builder.maxInFlightPerConnection(2);
+		open();
+		this.onMessage = () -> this.connection.suspend();
+		receive("0\n");
+		this.onMessage = () -> this.clock.advance(Duration.ofMillis(6));
+		receive("1\n2\n3\n");
+		assertThat(this.seen).containsExactly("0", "1", "2");
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("0", "1", "2", "3");
+	}
+
 	/** They may block. */
 	@Test
 	void tasksOfTheTransportAreRunByAThreadThatDoesNotLead() throws IOException {
