@@ -8,6 +8,8 @@ import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -27,6 +29,9 @@ import static org.assertj.core.api.Assertions.assertThat;
  */
 class AcceptorTests {
 
+	/** How many connections are accepted in a row. */
+	private static final int MAX_ACCEPTS = 64;
+
 	private final LeaderFollowersPool pool = LeaderFollowersPool.builder().name("test").threads(1, 1).build();
 
 	private final TcpServer server = TcpServer.builder(this.pool)
@@ -42,7 +47,8 @@ class AcceptorTests {
 
 	@BeforeEach
 	void open() throws IOException {
-		this.channel = ServerSocketChannel.open().bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+		this.channel = ServerSocketChannel.open()
+			.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 2 * MAX_ACCEPTS);
 		this.channel.configureBlocking(false);
 		this.acceptor = acceptor(TcpServer.builder(this.pool));
 		this.set = this.acceptor.handle.handleSet();
@@ -135,6 +141,28 @@ class AcceptorTests {
 		this.acceptor.gone();
 		assertThat(selector.keys()).isEmpty();
 		assertThat(this.acceptor.isClosed()).isTrue();
+	}
+
+	/** Open connections have their turn in between. */
+	@Test
+	void acceptsALimitedNumberOfConnectionsInARow() throws IOException {
+		List<SocketChannel> clients = new ArrayList<>();
+		try {
+			for (int i = 0; i < MAX_ACCEPTS + 1; i++) {
+				clients.add(SocketChannel.open(this.channel.getLocalAddress()));
+			}
+			own();
+			this.acceptor.prepare(null);
+			assertThat(this.server.snapshot().acceptedConnections()).isEqualTo(MAX_ACCEPTS);
+			this.acceptor.prepare(null);
+			assertThat(this.server.snapshot().acceptedConnections()).isEqualTo(MAX_ACCEPTS + 1);
+			assertThat(this.acceptor.release(null)).isTrue();
+		}
+		finally {
+			for (SocketChannel client : clients) {
+				client.close();
+			}
+		}
 	}
 
 	/** Their clients are connected already, and would be reset. */
