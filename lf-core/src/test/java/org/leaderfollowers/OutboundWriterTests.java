@@ -431,6 +431,17 @@ class OutboundWriterTests {
 		assertThat(this.memory.used()).isZero();
 	}
 
+	/** Other handles need the leader meanwhile. */
+	@Test
+	void aPartOfManyBytesIsWrittenForOneEvent() {
+		this.transport.room = 0;
+		this.outbound.send(frame(600 * 1024));
+		this.transport.room = Integer.MAX_VALUE;
+		assertThat(this.outbound.flush(SelectionKey.OP_WRITE)).isZero();
+		assertThat(this.outbound.waitingBytes()).isEqualTo((600 - 256) * 1024);
+		assertThat(waitsForRoom()).isTrue();
+	}
+
 	@Test
 	void ownBytesOfTheTransportAreFlushed() {
 		this.transport.wantsWrite = true;
