@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.AppenderBase;
@@ -15,6 +16,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.slf4j.LoggerFactory;
 
@@ -114,6 +116,26 @@ class LimitTests {
 			gate.countDown();
 			assertThat(this.engine.log()).anyMatch((line) -> line.startsWith("ERROR Something has failed"));
 		});
+	}
+
+	/** A client whose reset is logged could otherwise occupy a thread. */
+	@Test
+	void detailsAboutClientsDoNotWaitForTheLog() {
+		CountDownLatch gate = this.engine.gate();
+		Logger logger = (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
+		Level before = logger.getLevel();
+		logger.setLevel(Level.DEBUG);
+		try {
+			whileTheLogBlocks(gate, () -> {
+				EngineLog.INSTANCE.debug("Details of {}", "a client");
+				assertThat(gate.getCount()).isOne();
+				gate.countDown();
+				assertThat(this.engine.log()).contains("DEBUG Details of a client");
+			});
+		}
+		finally {
+			logger.setLevel(before);
+		}
 	}
 
 	private static void whileTheLogBlocks(CountDownLatch gate, Runnable test) {

@@ -18,7 +18,8 @@ import org.slf4j.helpers.MessageFormatter;
  * <p>
  * A log may block, for example because nobody reads the standard output of the process.
  * Lines of a thread that leads are therefore passed to {@link LeaderLines}, and so are
- * those of {@link #withoutBlocking}. All other threads log their lines themselves.
+ * those of {@link #debug} and {@link #withoutBlocking}. All other threads log their lines
+ * themselves.
  */
 public final class EngineLog {
 
@@ -65,12 +66,13 @@ public final class EngineLog {
 	}
 
 	/**
-	 * Logs details that explain an earlier event.
+	 * Logs details that explain an earlier event, and never blocks: clients cause most of
+	 * these lines.
 	 * @param format the message, with <code>{}</code> for each argument
 	 * @param arguments the arguments, followed by an exception if there is one
 	 */
 	public void debug(String format, @Nullable Object... arguments) {
-		log(Level.DEBUG, format, arguments);
+		withoutBlocking(Level.DEBUG, format, arguments);
 	}
 
 	/**
