@@ -140,10 +140,13 @@ class ClientLimitEvasionTests {
 			try (LineClient second = connect(context)) {
 				assertThat(second.ask("NAME ada")).isEqualTo("NAME ada");
 				awaitSuspended(context);
-				assertThat(limiter(context).snapshot().offenders()).anySatisfy((offender) -> {
-					assertThat(offender.client()).isEqualTo("ada");
-					assertThat(offender.count()).isEqualTo(2);
-				});
+				// The address of the client is suspended before the name is counted.
+				Awaitility.await()
+					.atMost(Duration.ofSeconds(60))
+					.untilAsserted(() -> assertThat(limiter(context).snapshot().offenders()).anySatisfy((offender) -> {
+						assertThat(offender.client()).isEqualTo("ada");
+						assertThat(offender.count()).isEqualTo(2);
+					}));
 			}
 		});
 	}
