@@ -1,6 +1,7 @@
 package org.leaderfollowers.spring.event;
 
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -160,17 +161,16 @@ class EventTests {
 	void starvedPoolIsPublishedOnce() {
 		this.contextRunner.withBean(StarvationListener.class)
 			.withPropertyValues("lf.pool.threads.min=1", "lf.pool.threads.max=1", "lf.servers.blocking.port=0")
-			.withUserConfiguration(Blocking.class)
+			.withUserConfiguration(BlockingOnOpen.class)
 			.run((context) -> {
 				CountDownLatch open = context.getBean(CountDownLatch.class);
 				try (LineClient client = new LineClient(
 						context.getBean(LeaderFollowersServers.class).get("blocking").port())) {
-					client.send("block");
 					Awaitility.await().untilAsserted(() -> assertThat(this.heard).containsExactly("starved default"));
 					open.countDown();
-					assertThat(client.read()).isEqualTo("block");
+					assertThat(client.read()).isEqualTo("opened");
+					assertThat(this.heard).hasSize(1);
 				}
-				assertThat(this.heard).hasSize(1);
 			});
 	}
 
@@ -230,19 +230,18 @@ class EventTests {
 	void handlerThatDoesNotComeBackIsPublishedOnce() {
 		this.contextRunner.withBean(AlarmListener.class)
 			.withPropertyValues("lf.pool.watchdog.slow-handler-after=1s", "lf.servers.blocking.port=0")
-			.withUserConfiguration(Blocking.class)
+			.withUserConfiguration(BlockingOnOpen.class)
 			.run((context) -> {
 				CountDownLatch open = context.getBean(CountDownLatch.class);
 				try (LineClient client = new LineClient(
 						context.getBean(LeaderFollowersServers.class).get("blocking").port())) {
-					client.send("block");
 					Awaitility.await()
 						.atMost(Duration.ofSeconds(60))
 						.untilAsserted(() -> assertThat(this.heard).containsExactly("HANDLER_SLOW blocking"));
 					open.countDown();
-					assertThat(client.read()).isEqualTo("block");
+					assertThat(client.read()).isEqualTo("opened");
+					assertThat(this.heard).hasSize(1);
 				}
-				assertThat(this.heard).hasSize(1);
 			});
 	}
 
@@ -293,6 +292,35 @@ class EventTests {
 				public void onMessage(Connection connection, ByteBuffer message) throws Exception {
 					assertThat(open.await(60, TimeUnit.SECONDS)).isTrue();
 					connection.send(message);
+				}
+
+			};
+		}
+
+	}
+
+	/** The first dispatch of a connection blocks: no earlier one can cause an event. */
+	@Configuration(proxyBeanMethods = false)
+	static class BlockingOnOpen {
+
+		@Bean
+		CountDownLatch open() {
+			return new CountDownLatch(1);
+		}
+
+		@Bean
+		@LfHandler("blocking")
+		MessageHandler blocking(CountDownLatch open) {
+			return new MessageHandler() {
+
+				@Override
+				public void onOpen(Connection connection) throws Exception {
+					assertThat(open.await(60, TimeUnit.SECONDS)).isTrue();
+					connection.send(ByteBuffer.wrap("opened".getBytes(StandardCharsets.UTF_8)));
+				}
+
+				@Override
+				public void onMessage(Connection connection, ByteBuffer message) {
 				}
 
 			};
