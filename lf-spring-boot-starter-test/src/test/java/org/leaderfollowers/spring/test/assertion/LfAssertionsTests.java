@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 
+import org.assertj.core.api.Assertions;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -131,7 +132,12 @@ class LfAssertionsTests {
 		assertThat(copy(this.server.snapshot(),
 				Map.of("closedConnections", Map.of(CloseReason.LOCAL, 1L, CloseReason.PEER, 2L))))
 			.hasClosedConnections(CloseReason.LOCAL, 1)
-			.hasClosedConnections(CloseReason.PEER, 2);
+			.hasClosedConnections(CloseReason.PEER, 2)
+			.hasClosedConnections(CloseReason.IDLE_TIMEOUT, 0);
+		assertThatExceptionOfType(AssertionError.class)
+			.isThrownBy(() -> assertThat(copy(this.server.snapshot(), Map.of("closedConnections", Map.of())))
+				.hasClosedConnections(CloseReason.PEER, 3))
+			.withMessageContaining("to have closed 3 connections for PEER, but it closed 0");
 	}
 
 	private static ThreadSnapshot leader(PoolSnapshot pool) {
@@ -208,11 +214,17 @@ class LfAssertionsTests {
 				.hasRejectedConnections(0)
 				.hasReceivedMessages(1);
 			assertThatExceptionOfType(AssertionError.class)
-				.isThrownBy(() -> assertThat(this.server).within(SHORT).hasOpenConnections(2))
+				.isThrownBy(() -> assertThat(this.server).as("front").within(SHORT).hasOpenConnections(2))
+				.withMessageContaining("[front]")
+				.withMessageContaining("Not within 0.05s")
 				.withMessageContaining("to have 2 open connections, but it has 1")
 				.withMessageContaining("It is RUNNING, has accepted 1 connections");
 			assertThatExceptionOfType(AssertionError.class)
-				.isThrownBy(() -> assertThat(this.server).hasReceivedMessages(7));
+				.isThrownBy(() -> assertThat(this.server).hasReceivedMessages(7))
+				.withMessageContaining("to have received 7 messages, but it received 1");
+			assertThatExceptionOfType(AssertionError.class)
+				.isThrownBy(() -> assertThat(this.server).hasReceivedMessages(0))
+				.withMessageContaining("to have received 0 messages, but it received 1");
 			assertThatExceptionOfType(AssertionError.class)
 				.isThrownBy(() -> assertThat(this.server).hasAcceptedConnections(7));
 			assertThatExceptionOfType(AssertionError.class)
@@ -228,6 +240,10 @@ class LfAssertionsTests {
 		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.server).isNotPaused());
 		this.server.resume();
 		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.server).isPaused());
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.server).isStopped())
+			.withMessageContaining("to be STOPPED, but it is RUNNING");
+		assertThatExceptionOfType(AssertionError.class).isThrownBy(() -> assertThat(this.pool).isStopped())
+			.withMessageContaining("to be STOPPED, but it is RUNNING");
 		this.server.close();
 		assertThat(this.server).isStopped();
 		this.pool.close();
@@ -240,6 +256,19 @@ class LfAssertionsTests {
 			.isThrownBy(() -> assertThat((PoolSnapshot) null).hasExactlyOneLeader())
 			.withMessageContaining("not to be null");
 		assertThatIllegalArgumentException().isThrownBy(() -> assertThat(this.pool).within(Duration.ofSeconds(-1)));
+	}
+
+	@Test
+	void aThreadThatIsInterruptedWaitsNoLongerAndStaysInterrupted() {
+		Thread.currentThread().interrupt();
+		try {
+			assertThatExceptionOfType(AssertionError.class)
+				.isThrownBy(() -> assertThat(this.pool).eventually().isRunning())
+				.withMessageContaining("Interrupted while waiting");
+		}
+		finally {
+			Assertions.assertThat(Thread.interrupted()).isTrue();
+		}
 	}
 
 }

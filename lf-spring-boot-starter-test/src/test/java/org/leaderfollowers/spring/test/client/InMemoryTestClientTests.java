@@ -86,6 +86,7 @@ class InMemoryTestClientTests {
 			client.send("\u00e9");
 			client.sendRaw("\u00e9\n");
 			assertThat(client).receivesBytes((byte) 0xe9).receives("\u00e9");
+			assertThat(client.exchange("\u00e9")).isEqualTo("\u00e9");
 		}
 	}
 
