@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.Serializable;
 import java.net.Socket;
+import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -25,6 +26,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
 import org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.Inbox;
+import org.leaderfollowers.spring.session.SessionDirectory;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.context.annotation.ImportCandidates;
@@ -60,6 +62,9 @@ class LeaderFollowersClusterAutoConfigurationTests {
 	/** Without a member, which would take a second or more to start. */
 	private final ApplicationContextRunner configured = this.application.withBean(HazelcastInstance.class,
 			LeaderFollowersClusterAutoConfigurationTests::member);
+
+	private final ApplicationContextRunner withoutMember = new ApplicationContextRunner()
+		.withConfiguration(AutoConfigurations.of(LeaderFollowersHazelcastAutoConfiguration.class));
 
 	private static HazelcastInstance member() {
 		HazelcastInstance member = mock();
@@ -398,6 +403,40 @@ class LeaderFollowersClusterAutoConfigurationTests {
 			assertThat(context.getBean(HazelcastInstance.class).getName()).isEqualTo("mine");
 			assertThat(engine(context)).isInstanceOf(HazelcastClusterEngine.class);
 		});
+	}
+
+	@Test
+	void theMemberHasTheNameOfTheClusterAndTheClassesOfTheApplication() {
+		ClassLoader classes = new FilteredClassLoader("missing");
+		this.withoutMember.withClassLoader(classes)
+			.withPropertyValues("lf.cluster.name=taxis")
+			.run((context) -> assertThat(context).getBean(Config.class).satisfies((config) -> {
+				assertThat(config.getClusterName()).isEqualTo("taxis");
+				assertThat(config.getClassLoader()).isSameAs(classes);
+			}));
+	}
+
+	@Test
+	void aFileOfTheApplicationComesFirst() {
+		for (String property : List.of("spring.hazelcast.config=file:mine.yaml", "lf.cluster.engine=redis")) {
+			this.withoutMember.withPropertyValues(property)
+				.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(Config.class));
+		}
+	}
+
+	@Test
+	void theEngineAndTheDirectoryOfTheApplicationAreNotReplaced() {
+		ClusterEngine engine = mock();
+		SessionDirectory directory = SessionDirectory.inMemory(Clock.systemUTC());
+		for (ApplicationContextRunner runner : List.of(this.configured,
+				this.application.withPropertyValues("lf.cluster.engine=redis"))) {
+			runner.withBean("mine", ClusterEngine.class, () -> engine)
+				.withBean("directory", SessionDirectory.class, () -> directory)
+				.run((context) -> {
+					assertThat(context).getBean(ClusterEngine.class).isSameAs(engine);
+					assertThat(context).getBean(SessionDirectory.class).isSameAs(directory);
+				});
+		}
 	}
 
 	@Test
