@@ -3,6 +3,8 @@ package org.leaderfollowers.spring.session;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.ZoneOffset;
+import java.util.concurrent.ExecutionException;
 
 import org.junit.jupiter.api.Test;
 
@@ -95,6 +97,19 @@ class SessionEntryTests {
 		assertThat(directory.find("4711")).isCompletedWithValue(second);
 		directory.release(second);
 		assertThat(directory.find("4711")).isCompletedWithValue(null);
+	}
+
+	@Test
+	void aClaimThatIsRefusedFailsTheFutureAndLeavesTheHolder() {
+		SessionDirectory directory = SessionDirectory.inMemory(Clock.fixed(NOW, ZoneOffset.UTC));
+		directory.claim(claim("a"));
+		directory.claim(claim("a"));
+		SessionEntry holder = directory.claim(claim("a")).join();
+		assertThat(directory.claim(claim("a"))).isCompletedExceptionally()
+			.failsWithin(Duration.ZERO)
+			.withThrowableOfType(ExecutionException.class)
+			.withCauseInstanceOf(SessionContestedException.class);
+		assertThat(directory.find("4711")).isCompletedWithValue(holder);
 	}
 
 }
