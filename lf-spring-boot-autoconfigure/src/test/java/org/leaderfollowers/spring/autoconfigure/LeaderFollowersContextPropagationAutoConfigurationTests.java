@@ -9,11 +9,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Collectors;
 
 import io.micrometer.context.ContextRegistry;
 import io.micrometer.context.ContextSnapshot;
 import io.micrometer.context.ContextSnapshotFactory;
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationHandler;
+import io.micrometer.observation.ObservationRegistry;
 import org.assertj.core.api.ThrowingConsumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -24,6 +28,7 @@ import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.observation.MessageObservationContext;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -83,6 +88,45 @@ class LeaderFollowersContextPropagationAutoConfigurationTests {
 				assertThat(client.ask("elsewhere")).isEqualTo("elsewhere blue");
 			}
 		});
+	}
+
+	@Test
+	void snapshotTakesOnlyTheChosenAttributesOfAConnection() {
+		ContextSnapshot snapshot = ContextSnapshotFactory.builder()
+			.captureKeyPredicate((key) -> !key.equals("tenant"))
+			.build()
+			.captureFrom(connection("blue"));
+		snapshot.wrap(() -> assertThat(TENANT.get()).isNull()).run();
+	}
+
+	/** The parent of the observation may be among the attributes. */
+	@Test
+	void attributeIsBoundBeforeTheObservationOfTheMessageStarts() {
+		List<String> seen = new CopyOnWriteArrayList<>();
+		ObservationRegistry registry = ObservationRegistry.create();
+		registry.observationConfig().observationHandler(new ObservationHandler<MessageObservationContext>() {
+
+			@Override
+			public void onStart(MessageObservationContext observed) {
+				seen.add(String.valueOf(TENANT.get()));
+			}
+
+			@Override
+			public boolean supportsContext(Observation.Context observed) {
+				return observed instanceof MessageObservationContext;
+			}
+
+		});
+		this.contextRunner.withConfiguration(AutoConfigurations.of(LeaderFollowersObservationAutoConfiguration.class))
+			.withBean(ObservationRegistry.class, () -> registry)
+			.run((context) -> {
+				try (LineClient client = new LineClient(
+						context.getBean(LeaderFollowersServers.class).get("default").port())) {
+					assertThat(client.ask("blue")).isEqualTo("null");
+					assertThat(client.ask("?")).isEqualTo("blue");
+				}
+			});
+		assertThat(seen).containsExactly("null", "blue");
 	}
 
 	@Test
