@@ -137,7 +137,9 @@ class ConnectionsEndpointTests {
 		TcpServer server = mock(TcpServer.class, new DistinctAnswers());
 		TcpServer other = mock(TcpServer.class, new DistinctAnswers());
 		given(server.name()).willReturn("b");
-		given(server.connections()).willAnswer((call) -> IntStream.range(0, 6).mapToObj((id) -> snapshot("b", id)));
+		// A server visits its connections in no order.
+		given(server.connections())
+			.willAnswer((call) -> IntStream.of(3, 5, 0, 4, 2, 1).mapToObj((id) -> snapshot("b", id)));
 		given(other.name()).willReturn("a");
 		given(other.connections()).willAnswer((call) -> Stream.of(snapshot("a", 9)));
 		ConnectionsEndpoint endpoint = new ConnectionsEndpoint(
@@ -153,7 +155,7 @@ class ConnectionsEndpointTests {
 		}
 		assertThat(endpoint.connections(null, null, "age", null, null).connections())
 			.extracting(ConnectionsEndpoint.ConnectionDescriptor::id)
-			.as("equal ones by their names")
+			.as("equal ones by their servers and numbers")
 			.containsExactly(9L, 1L, 2L, 3L, 4L, 5L, 0L);
 	}
 
