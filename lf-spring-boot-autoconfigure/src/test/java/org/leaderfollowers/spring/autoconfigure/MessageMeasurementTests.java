@@ -141,6 +141,18 @@ class MessageMeasurementTests {
 	}
 
 	@Test
+	void conventionForExchangesAloneIsFollowed() {
+		isObserved(this.contextRunner.withBean("convention", ExchangeObservationConvention.class,
+				DefaultExchangeObservationConvention::new));
+	}
+
+	@Test
+	void observationHandlerOfAParentContextIsListenedTo() {
+		new ApplicationContextRunner().withBean("tracing", ObservationHandler.class, Listener::new)
+			.run((parent) -> isObserved(this.contextRunner.withParent(parent)));
+	}
+
+	@Test
 	void globalConventionMayBeForMessages() {
 		isObserved(this.contextRunner.withBean("global", GlobalConvention.class));
 	}
