@@ -195,6 +195,20 @@ class HandleSetUpdateTests {
 		assertThat(this.handle.timerDeadline).isEqualTo(EngineEventHandler.NO_DEADLINE);
 	}
 
+	/** No owner requests a timer for it: a suspension that ends may be one of many. */
+	@Test
+	void timerThatHasExpiredIsScheduledForTheNextDeadlineOfItsHandler() {
+		long later = in(Duration.ofSeconds(3));
+		this.handler.deadline = in(Duration.ofSeconds(1));
+		this.handler.whenExpired = () -> this.handler.deadline = later;
+		request(SelectableHandle.TIMER);
+		advance(Duration.ofSeconds(2));
+		assertThat(this.handler.expired).isOne();
+		assertThat(this.handle.timerDeadline).isEqualTo(later);
+		advance(Duration.ofSeconds(2));
+		assertThat(this.handler.expired).isEqualTo(2);
+	}
+
 	/**
 	 * An owner that sets a deadline too late for this question sees that there is no
 	 * timer, and requests one.
@@ -646,6 +660,9 @@ class HandleSetUpdateTests {
 		private Runnable whenAsked = () -> {
 		};
 
+		private Runnable whenExpired = () -> {
+		};
+
 		private boolean lacksMemory;
 
 		private boolean isMovable;
@@ -726,6 +743,7 @@ class HandleSetUpdateTests {
 		@Override
 		public void expire(long nowNanos) {
 			this.expired++;
+			this.whenExpired.run();
 		}
 
 		@Override
