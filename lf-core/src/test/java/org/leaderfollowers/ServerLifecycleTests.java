@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -71,6 +73,19 @@ class ServerLifecycleTests {
 		assertThat(this.server.close(Duration.ZERO)).isFalse();
 		drains.join(Engine.DEADLINE.toMillis());
 		assertThat(drains.isAlive()).isFalse();
+	}
+
+	/** The other thread ends everything that is left, whether it was answered or not. */
+	@Test
+	void drainThatAnotherThreadCutsShortDoesNotReportSuccess() throws Exception {
+		this.server.isDrained = false;
+		this.server.state().started();
+		FutureTask<Boolean> drain = new FutureTask<>(() -> this.server.drain(Duration.ofDays(1)));
+		Thread drains = new Thread(drain);
+		drains.start();
+		Engine.eventually().until(() -> drains.getState() == Thread.State.TIMED_WAITING);
+		assertThat(this.server.close(Duration.ZERO)).isFalse();
+		assertThat(drain.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isFalse();
 	}
 
 	@Test
