@@ -117,6 +117,21 @@ class AcceptorTests {
 		assertThat(this.acceptor.deadline(System.nanoTime())).isEqualTo(EngineEventHandler.NO_DEADLINE);
 	}
 
+	/** Its descriptor is the reason to accept before the pause is over. */
+	@Test
+	void acceptsAfterAFailureAsSoonAsAConnectionIsClosed() throws IOException {
+		own();
+		this.acceptor.failed(null, new IllegalStateException("made for the test"));
+		try (SocketChannel client = SocketChannel.open(this.channel.getLocalAddress())) {
+			assertThat(client.isConnected()).isTrue();
+			this.set.applyUpdates();
+			assertThat(this.acceptor.isBackingOff()).isTrue();
+			this.acceptor.connectionClosed();
+			this.set.applyUpdates();
+			assertThat(this.acceptor.isBackingOff()).isFalse();
+		}
+	}
+
 	/** Descriptors of closed sockets are freed only by their selector. */
 	@Test
 	void freesTheDescriptorsThatItsSelectorHolds() throws IOException {
