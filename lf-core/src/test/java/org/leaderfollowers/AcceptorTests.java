@@ -158,6 +158,23 @@ class AcceptorTests {
 		assertThat(this.acceptor.isClosed()).isTrue();
 	}
 
+	/** The threads of the pool may be busy in handlers that do not return. */
+	@Test
+	void isClosedByForceIfNoThreadClosesItInTime() {
+		own();
+		this.server.life.awaitClosed(this.acceptor, System.nanoTime());
+		assertThat(this.channel.isOpen()).isFalse();
+	}
+
+	@Test
+	void isClosedByForceIfTheThreadThatWaitsForItsEndIsInterrupted() {
+		own();
+		Thread.currentThread().interrupt();
+		this.server.life.awaitClosed(this.acceptor, System.nanoTime() + Engine.DEADLINE.toNanos());
+		assertThat(Thread.interrupted()).as("its status is kept").isTrue();
+		assertThat(this.channel.isOpen()).isFalse();
+	}
+
 	/** Open connections have their turn in between. */
 	@Test
 	void acceptsALimitedNumberOfConnectionsInARow() throws IOException {
