@@ -10,6 +10,7 @@ import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -20,6 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.leaderfollowers.internal.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -59,10 +61,12 @@ class AcceptorTests {
 	}
 
 	private Acceptor acceptor(TcpServer.Builder options) {
-		return new Acceptor(this.server.life.state(), this.channel, 1,
-				(socket, handler) -> this.pool.handleSets()
-					.newHandle(socket, handler, SelectionKey.OP_ACCEPT, new HandlerProfile()),
-				new Admission(this.server.life.context(), TcpOptions.of(options, Framing.line())));
+		return acceptor(new Admission(this.server.life.context(), TcpOptions.of(options, Framing.line())));
+	}
+
+	private Acceptor acceptor(Admission admission) {
+		return new Acceptor(this.server.life.state(), this.channel, 1, (socket, handler) -> this.pool.handleSets()
+			.newHandle(socket, handler, SelectionKey.OP_ACCEPT, new HandlerProfile()), admission);
 	}
 
 	@AfterEach
@@ -130,6 +134,31 @@ class AcceptorTests {
 			this.set.applyUpdates();
 			assertThat(this.acceptor.isBackingOff()).isFalse();
 		}
+	}
+
+	/** The time at which another handshake may begin has passed, but none is tried. */
+	@Test
+	void waitsForNoHandshakeThatMayBeginWhileItsServerIsPaused() throws IOException {
+		TestClock clock = new TestClock();
+		LeaderFollowersPool steady = LeaderFollowersPool.builder().name("steady").threads(1, 1).clock(clock).build();
+		TcpServer.Builder options = TcpServer.builder(steady)
+			.framing(Framing.line())
+			.handler(Connection::send)
+			.tls(ServerTls.of(Certificates.server()).maxHandshakeRate(10).maxHandshakes(0));
+		ConnectionContext context = options.build().life.context();
+		Admission admission = new Admission(context, TcpOptions.of(options, Framing.line()));
+		HandshakeGate gate = Objects.requireNonNull(admission.gate());
+		Acceptor limited = acceptor(admission);
+		try (SocketChannel socket = SocketChannel.open()) {
+			while (gate.tryPass()) {
+				Objects.requireNonNull(context.tls()).open(socket);
+			}
+		}
+		this.server.pause();
+		clock.advance(Duration.ofSeconds(1));
+		limited.workAlone();
+		assertThat(limited.deadline(clock.nanoTime())).isEqualTo(EngineEventHandler.NO_DEADLINE);
+		steady.close();
 	}
 
 	/** Descriptors of closed sockets are freed only by their selector. */
