@@ -545,8 +545,10 @@ class HandleSetUpdateTests {
 		if (isRequested) {
 			this.handle.request(SelectableHandle.LOOK);
 		}
+		long begun = this.clock.nanoTime();
 		this.set.close();
 		assertThat(this.handler.failuresToAbandon).isZero();
+		assertThat(this.clock.nanoTime() - begun).as("there may be memory again after a pause").isPositive();
 		assertThat(this.handler.abandoned).isPositive();
 		assertThat(selector.isOpen()).isFalse();
 	}
