@@ -30,6 +30,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 @Timeout(120)
 class ActuatorTests {
 
+	private static final int MIN_THREADS = 4;
+
 	@Autowired
 	private DataSource dataSource;
 
@@ -45,12 +47,12 @@ class ActuatorTests {
 	@Test
 	void showsLeaderAndFollowers() {
 		await(() -> {
-			assertRoles(1, 0);
+			assertRoles(0);
 			assertThat(pool().at("/threads"))
 				.anySatisfy((thread) -> assertThat(thread.at("/role").asString()).isEqualTo("LEADER"))
 				.anySatisfy((thread) -> assertThat(thread.at("/role").asString()).isEqualTo("FOLLOWER"));
 		});
-		assertThat(pool().at("/configuration/threads/min").asInt()).isEqualTo(4);
+		assertThat(pool().at("/configuration/threads/min").asInt()).isEqualTo(MIN_THREADS);
 		assertThat(pool().at("/configuration/threads/max").asInt()).isEqualTo(32);
 	}
 
@@ -62,14 +64,14 @@ class ActuatorTests {
 				statement.execute("SELECT * FROM branch WHERE id = 1 FOR UPDATE");
 				client.send(Oltp.request(9000, 1, 1, 0));
 				other.send(Oltp.request(9001, 2, 1, 0));
-				await(() -> assertRoles(1, 2));
+				await(() -> assertRoles(2));
 				assertProcessing("default", "frontEndHandler");
 				assertProcessing("backend", "backEnd2");
 				lock.rollback();
 			}
 			assertThat(client.receive()).contains("COMMITTED");
 			assertThat(other.receive()).contains("COMMITTED");
-			await(() -> assertRoles(1, 0));
+			await(() -> assertRoles(0));
 		}
 	}
 
@@ -121,11 +123,21 @@ class ActuatorTests {
 		assertThat(get("metrics")).contains("\"lf.pool.threads\"", "\"lf.messages\"");
 	}
 
-	private void assertRoles(int leaders, int processing) {
-		JsonNode roles = pool().at("/roles");
-		assertThat(roles.at("/LEADER").asInt()).isEqualTo(leaders);
+	/**
+	 * Each handle set that is in use has a leader, and so has one that was folded while a
+	 * handler of it ran: the load of other tests may have unfolded the pool.
+	 */
+	private void assertRoles(int processing) {
+		JsonNode pool = pool();
+		int led = 0;
+		for (JsonNode set : pool.at("/handleSets")) {
+			led += (set.at("/inUse").asBoolean() || set.at("/handles/registered").asInt() > 0) ? 1 : 0;
+		}
+		JsonNode roles = pool.at("/roles");
+		assertThat(led).isPositive();
+		assertThat(roles.at("/LEADER").asInt()).isEqualTo(led);
 		assertThat(roles.at("/PROCESSING").asInt()).isEqualTo(processing);
-		assertThat(roles.at("/FOLLOWER").asInt()).isPositive();
+		assertThat(roles.at("/FOLLOWER").asInt()).isGreaterThanOrEqualTo(MIN_THREADS - led - processing);
 	}
 
 	private void assertProcessing(String pool, String handler) {
