@@ -235,19 +235,7 @@ class ConnectionRoundTests {
 	/** A leader that runs a short handler, and whose leadership lasts meanwhile. */
 	private Participant leader() {
 		Members<Participant> members = new Members<>(this.clock);
-		ThreadSupply threads = new ThreadSupply(new PoolSettings(1, 1, false, TIMEOUT.toNanos(), 0), this.clock) {
-
-			@Override
-			protected void startThread(boolean underWay) {
-				// The test acts in its place.
-			}
-
-			@Override
-			protected boolean isStopping() {
-				return false;
-			}
-
-		};
+		ThreadSupply threads = new StandInSupply(new PoolSettings(1, 1, false, TIMEOUT.toNanos(), 0), this.clock);
 		PromotionProtocol promotion = new PromotionProtocol(this.pool.handleSets().leaderships(),
 				PromotionOrder.LIFO.followers(), members, threads, new Starvation(2, new PoolThreadsTests.Unheard()),
 				(kind, vacancyNanos) -> {

@@ -61,6 +61,7 @@ class DatagramLimitTests {
 	void readingResumesBelowTheLimitIfTooManyHandlersRun() {
 		DatagramsUnderWay underWay = underWay();
 		for (int i = 0; i < LIMIT; i++) {
+			assertThat(underWay.takeThread()).isTrue();
 			underWay.begin();
 		}
 		assertThat(underWay.handlerReturned(false)).isFalse();

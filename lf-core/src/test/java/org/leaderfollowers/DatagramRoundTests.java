@@ -205,19 +205,7 @@ class DatagramRoundTests {
 	/** A thread that leads the handle set. */
 	private Participant leader() {
 		Members<Participant> members = new Members<>(this.clock);
-		ThreadSupply threads = new ThreadSupply(new PoolSettings(1, 1, false, 1, 0), this.clock) {
-
-			@Override
-			protected void startThread(boolean underWay) {
-				// The test acts in its place.
-			}
-
-			@Override
-			protected boolean isStopping() {
-				return false;
-			}
-
-		};
+		ThreadSupply threads = new StandInSupply(new PoolSettings(1, 1, false, 1, 0), this.clock);
 		PromotionProtocol promotion = new PromotionProtocol(this.pool.handleSets().leaderships(),
 				PromotionOrder.LIFO.followers(), members, threads, new Starvation(1, new PoolThreadsTests.Unheard()),
 				(kind, vacancyNanos) -> {

@@ -176,18 +176,7 @@ class DatagramsUnderWayInterleavingTests {
 	}
 
 	private static DatagramShare share(int threads) {
-		ThreadSupply supply = new ThreadSupply(new PoolSettings(1, threads, false, 1, 0), Clock.SYSTEM) {
-
-			@Override
-			protected void startThread(boolean underWay) {
-			}
-
-			@Override
-			protected boolean isStopping() {
-				return false;
-			}
-
-		};
+		ThreadSupply supply = new StandInSupply(new PoolSettings(1, threads, false, 1, 0), Clock.SYSTEM);
 		return new DatagramShare(supply, false);
 	}
 

@@ -332,11 +332,9 @@ class PoolThreadsTests {
 		return new PoolWatchdog(pool.options, pool.sets, pool.threads, new PoolListeners(List.of()));
 	}
 
-	/** All other threads are busy, so none of them would try again. */
-	@Test
-	void theWatchdogStartsAThreadThatTheSystemHasRefused() {
-		Pool pool = new Pool("test", 2, Thread.NORM_PRIORITY);
-		CountDownLatch gate = this.engine.gate();
+	/** A pool of up to 2 threads, whose first one is busy until the gate opens. */
+	private static Pool busyPool(Clock clock, CountDownLatch gate) {
+		Pool pool = new Pool("test", 2, Thread.NORM_PRIORITY, clock);
 		pool.isShort = false;
 		pool.participation = (me) -> {
 			Engine.pass(gate);
@@ -344,6 +342,14 @@ class PoolThreadsTests {
 		};
 		pool.threads.startMinimum();
 		Engine.pass(pool.participates);
+		return pool;
+	}
+
+	/** All other threads are busy, so none of them would try again. */
+	@Test
+	void theWatchdogStartsAThreadThatTheSystemHasRefused() {
+		CountDownLatch gate = this.engine.gate();
+		Pool pool = busyPool(Clock.SYSTEM, gate);
 		PoolWatchdog watchdog = newWatchdog(pool);
 		watchdog.look();
 		assertThat(pool.threads.count()).isOne();
@@ -357,15 +363,8 @@ class PoolThreadsTests {
 	@Test
 	void theWatchdogTriesAgainAfterALookDuringThePause() {
 		TestClock clock = new TestClock();
-		Pool pool = new Pool("test", 2, Thread.NORM_PRIORITY, clock);
 		CountDownLatch gate = this.engine.gate();
-		pool.isShort = false;
-		pool.participation = (me) -> {
-			Engine.pass(gate);
-			pool.promotion.stop();
-		};
-		pool.threads.startMinimum();
-		Engine.pass(pool.participates);
+		Pool pool = busyPool(clock, gate);
 		pool.isShort = true;
 		pool.promotion.signalIfVacant();
 		Engine.eventually().until(() -> pool.ended.get() == 1);
