@@ -13,12 +13,17 @@ import java.util.List;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.logging.EngineLog;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -276,6 +281,43 @@ class SelectorRepairTests {
 		}
 		finally {
 			failures.set(0);
+			pool.close();
+		}
+	}
+
+	/** Otherwise it would occupy a processor as long as memory is short. */
+	@Test
+	void leaderPausesAfterAnErrorAndSaysSo() {
+		AtomicInteger failures = new AtomicInteger();
+		FaultySelectors faulty = new FaultySelectors(() -> {
+			if (failures.getAndSet(0) > 0) {
+				// An OutOfMemoryError would end the run of all tests.
+				throw new LinkageError("made for the test");
+			}
+		}, () -> {
+		});
+		ListAppender<ILoggingEvent> log = new ListAppender<>();
+		Logger logger = (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
+		log.start();
+		logger.addAppender(log);
+		LeaderFollowersPool pool = pool(faulty, () -> {
+		});
+		try {
+			pool.start();
+			Engine.eventually().until(() -> pool.living().size() == 1);
+			Thread leader = pool.living().get(0).thread();
+			Engine.awaitSelecting(leader);
+			failures.set(1);
+			pool.handleSets().get(0).wakeSelector();
+			Engine.eventually().until(() -> this.clock.waits(leader) > 0);
+			this.clock.advance(Duration.ofMillis(10));
+			Engine.awaitSelecting(leader);
+			EngineLog.INSTANCE.flush(Engine.DEADLINE.toMillis());
+			assertThat(log.list).extracting(ILoggingEvent::getFormattedMessage)
+				.anyMatch((line) -> line.startsWith("Leading handle set") && line.contains("failed"));
+		}
+		finally {
+			logger.detachAppender(log);
 			pool.close();
 		}
 	}
