@@ -41,7 +41,18 @@ final class NodeOutbox {
 						.formatted(node, now - length),
 					null));
 		}
-		return this.engine.send(node, message).whenComplete((sent, failure) -> ended(node, length));
+		CompletableFuture<Void> result = null;
+		try {
+			result = this.engine.send(node, message).whenComplete((sent, failure) -> ended(node, length));
+			return result;
+		}
+		finally {
+			if (result == null) {
+				// Memory is short. Nothing else would end the message, and in the end no
+				// other would be sent.
+				ended(node, length);
+			}
+		}
 	}
 
 	private void ended(String node, long length) {

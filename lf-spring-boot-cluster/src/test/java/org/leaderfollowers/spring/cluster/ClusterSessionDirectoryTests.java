@@ -731,6 +731,18 @@ class ClusterSessionDirectoryTests {
 		}
 	}
 
+	/** An engine throws nothing else than errors, for example because memory is short. */
+	@Test
+	void aMessageWhoseSendingFailedWithAnErrorDoesNotWait() {
+		start(LONG, 10);
+		this.engine.silent.add("send");
+		this.engine.thrown = new LinkageError("made for the test");
+		assertThatExceptionOfType(LinkageError.class)
+			.isThrownBy(() -> exchange("north", ScriptedEngine.MAX_OUTBOUND_SIZE / 2));
+		this.engine.thrown = null;
+		assertThat(exchange("north", ScriptedEngine.MAX_OUTBOUND_SIZE / 2)).isNotDone();
+	}
+
 	private CompletableFuture<ByteBuffer> exchange(String node, int length) {
 		return this.directory.exchange(entry("4711", node, 5), ByteBuffer.allocate(length), LONG);
 	}

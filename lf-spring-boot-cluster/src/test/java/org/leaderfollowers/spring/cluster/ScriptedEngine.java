@@ -36,6 +36,9 @@ final class ScriptedEngine implements ClusterEngine {
 	/** Operations that fail. */
 	final Map<String, RuntimeException> failing = new HashMap<>();
 
+	/** What the next message meets. */
+	@Nullable Error thrown;
+
 	/** The futures of operations that got no answer, in order. */
 	final List<Asked<?>> asked = new ArrayList<>();
 
@@ -203,6 +206,10 @@ final class ScriptedEngine implements ClusterEngine {
 	public CompletableFuture<Void> send(String node, byte[] message) {
 		this.sentTo.add(node);
 		this.sent.add(WireForm.message(message));
+		Error error = this.thrown;
+		if (error != null) {
+			throw error;
+		}
 		return ask("send", () -> null);
 	}
 
