@@ -137,19 +137,33 @@ final class Replies {
 			send(connection, future.join(), message);
 			return;
 		}
-		// The connection handles no further message before this reply is sent.
-		// If messages are handled in parallel, the reply keeps its place in the order.
-		Suspension suspension = connection.suspend();
-		OwedReply owed = connection.owe();
-		future.whenComplete((reply, failure) -> {
-			try {
+		LaterReply later = new LaterReply(connection);
+		boolean begun = false;
+		try {
+			future.handle((reply, failure) -> {
+				OwedReply owed = later.owed();
 				owed.run(() -> complete(connection, owed, message, reply, failure));
+				later.end();
+				return null;
+			}).exceptionallyAsync((thrown) -> {
+				// Memory is short, or the thread that has completed the future has used
+				// up its stack: nothing can be sent there.
+				try {
+					OwedReply owed = later.owed();
+					owed.run(() -> this.failures.failed(connection, owed, message, unwrap(thrown)));
+				}
+				finally {
+					later.end();
+				}
+				return null;
+			});
+			begun = true;
+		}
+		finally {
+			if (!begun) {
+				later.end();
 			}
-			finally {
-				suspension.resume();
-				owed.close();
-			}
-		});
+		}
 	}
 
 	private void complete(Connection connection, OwedReply owed, @Nullable ByteBuffer message, @Nullable Object reply,
@@ -174,12 +188,19 @@ final class Replies {
 
 	private void begin(Connection connection, @Nullable ByteBuffer message, ReplySequence.Source source) {
 		ReplySequence sequence = new ReplySequence(this, connection, message, source);
-		this.sequences.compute(connection, (key, others) -> {
-			Set<ReplySequence> all = (others != null) ? others : ConcurrentHashMap.newKeySet();
-			all.add(sequence);
-			return all;
-		});
-		source.start(sequence);
+		try {
+			this.sequences.compute(connection, (key, others) -> {
+				Set<ReplySequence> all = (others != null) ? others : ConcurrentHashMap.newKeySet();
+				all.add(sequence);
+				return all;
+			});
+			source.start(sequence);
+		}
+		catch (Throwable ex) {
+			// Usually because memory is short. Nothing else would end the sequence.
+			sequence.abandon(ex);
+			return;
+		}
 		sequence.proceed();
 	}
 
@@ -204,6 +225,42 @@ final class Replies {
 		if (left != null) {
 			left.forEach(ReplySequence::proceed);
 		}
+	}
+
+	/**
+	 * A reply that comes later. The connection handles no further message before it is
+	 * sent. If messages are handled in parallel, the reply keeps its place in the order.
+	 */
+	static final class LaterReply {
+
+		private final Suspension suspension;
+
+		private final OwedReply owed;
+
+		LaterReply(Connection connection) {
+			this.suspension = connection.suspend();
+			try {
+				this.owed = connection.owe();
+			}
+			catch (Throwable ex) {
+				this.suspension.resume();
+				throw ex;
+			}
+		}
+
+		OwedReply owed() {
+			return this.owed;
+		}
+
+		void end() {
+			try {
+				this.suspension.resume();
+			}
+			finally {
+				this.owed.close();
+			}
+		}
+
 	}
 
 }

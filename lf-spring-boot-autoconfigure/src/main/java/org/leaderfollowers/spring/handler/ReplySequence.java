@@ -2,13 +2,13 @@ package org.leaderfollowers.spring.handler;
 
 import java.nio.ByteBuffer;
 import java.util.Iterator;
+import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.SlowConsumerException;
-import org.leaderfollowers.Suspension;
 
 /**
  * A reply of several messages. Messages are created at the pace at which the peer reads,
@@ -19,7 +19,7 @@ import org.leaderfollowers.Suspension;
  * that closes the connection. Only one of them sends at a time. It sends again if other
  * threads have called meanwhile, so no call is lost.
  */
-final class ReplySequence {
+final class ReplySequence implements Runnable {
 
 	private final Replies replies;
 
@@ -30,11 +30,8 @@ final class ReplySequence {
 
 	private final Source source;
 
-	/** The connection handles no further message before the last of these is sent. */
-	private final Suspension suspension;
-
-	/** Makes all sent messages count as the reply to the message. */
-	private final OwedReply owed;
+	/** All messages of this sequence are the reply. */
+	private final Replies.LaterReply reply;
 
 	private final AtomicInteger calls = new AtomicInteger();
 
@@ -50,12 +47,11 @@ final class ReplySequence {
 		this.connection = connection;
 		this.message = message;
 		this.source = source;
-		this.suspension = connection.suspend();
-		this.owed = connection.owe();
+		this.reply = new Replies.LaterReply(connection);
 	}
 
 	OwedReply owed() {
-		return this.owed;
+		return this.reply.owed();
 	}
 
 	Connection connection() {
@@ -66,18 +62,53 @@ final class ReplySequence {
 		return this.message;
 	}
 
+	/** Sends what can be sent. If the caller cannot do this, another thread does. */
 	void proceed() {
+		try {
+			advance();
+		}
+		catch (StackOverflowError | OutOfMemoryError ex) {
+			ForkJoinPool.commonPool().execute(this);
+		}
+	}
+
+	/** Takes the place of a thread that could not send. */
+	@Override
+	public void run() {
+		try {
+			advance();
+		}
+		catch (Throwable ex) {
+			abandon(ex);
+		}
+	}
+
+	/** Ends a sequence that nobody could continue, unless another thread sends. */
+	void abandon(Throwable failure) {
+		if (this.calls.getAndIncrement() == 0 && !this.ended) {
+			end(failure);
+		}
+	}
+
+	private void advance() {
 		if (this.calls.getAndIncrement() != 0) {
 			return;
 		}
 		int seen = 1;
-		do {
-			if (!this.ended) {
-				this.owed.run(this::sendWhatThePeerReads);
+		try {
+			do {
+				if (!this.ended) {
+					this.reply.owed().run(this::sendWhatThePeerReads);
+				}
+				seen = this.calls.addAndGet(-seen);
 			}
-			seen = this.calls.addAndGet(-seen);
+			while (seen != 0);
 		}
-		while (seen != 0);
+		finally {
+			if (seen != 0) {
+				this.calls.set(0);
+			}
+		}
 	}
 
 	private void sendWhatThePeerReads() {
@@ -129,8 +160,7 @@ final class ReplySequence {
 			this.replies.ended(this, failed);
 		}
 		finally {
-			this.suspension.resume();
-			this.owed.close();
+			this.reply.end();
 		}
 	}
 

@@ -121,8 +121,14 @@ final class ServerMessageHandler implements MessageHandler {
 	 * @param message a copy of the message, or {@code null} if none was kept
 	 */
 	void failed(Connection connection, OwedReply owed, @Nullable ByteBuffer message, Throwable failure) {
-		if (!handle(connection, message, failure)) {
-			owed.fail(failure);
+		boolean handled = false;
+		try {
+			handled = handle(connection, message, failure);
+		}
+		finally {
+			if (!handled) {
+				owed.fail(failure);
+			}
 		}
 	}
 

@@ -36,8 +36,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.ConnectionClosedException;
 import org.leaderfollowers.FramingException;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -59,6 +61,7 @@ import org.springframework.validation.annotation.Validated;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatException;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.BDDMockito.then;
@@ -340,6 +343,20 @@ class FailureTests {
 		assertThat(asked.asked).containsExactly("first", "second");
 		assertThat(outermost).as("a long connection may have many failures")
 			.hasFieldOrPropertyWithValue("unhandled", Map.of());
+	}
+
+	/** Otherwise the client would wait for a reply that never comes. */
+	@Test
+	void aLaterReplyFailsAlthoughItsFailureCannotBeHandled() {
+		ServerMessageHandler outermost = new ServerMessageHandler(mock(), mock(Replies.class), List.of(), List.of(),
+				new FailureLog("mine"));
+		ConnectionClosedException failure = mock();
+		Connection connection = mock();
+		OwedReply owed = mock();
+		given(connection.isOpen()).willThrow(new LinkageError("made for the test"));
+		assertThatExceptionOfType(LinkageError.class)
+			.isThrownBy(() -> outermost.failed(connection, owed, null, failure));
+		then(owed).should().fail(failure);
 	}
 
 	@Test

@@ -1,7 +1,9 @@
 package org.leaderfollowers.spring.handler;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -10,8 +12,10 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiFunction;
 import java.util.stream.Stream;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.CloseReason;
@@ -28,12 +32,14 @@ import reactor.core.publisher.Flux;
 import org.springframework.boot.convert.ApplicationConversionService;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.BDDMockito.then;
 import static org.mockito.BDDMockito.willAnswer;
 import static org.mockito.BDDMockito.willThrow;
+import static org.mockito.Mockito.atLeastOnce;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.times;
@@ -62,6 +68,9 @@ class RepliesTests {
 
 	private boolean replying;
 
+	/** How often the connection fails before it does anything. */
+	private int errors;
+
 	@BeforeEach
 	void open() {
 		given(this.connection.isOpen()).willReturn(true);
@@ -69,6 +78,9 @@ class RepliesTests {
 		given(this.connection.suspend()).willReturn(this.suspension);
 		given(this.connection.owe()).willReturn(this.owed);
 		willAnswer((run) -> {
+			if (this.errors-- > 0) {
+				throw new StackOverflowError("Made for the test");
+			}
 			this.replying = true;
 			run.<Runnable>getArgument(0).run();
 			this.replying = false;
@@ -301,6 +313,19 @@ class RepliesTests {
 		then(this.owed).should().close();
 	}
 
+	/** As code in Kotlin can. */
+	@Test
+	void aPublisherThatThrowsACheckedExceptionHasFailed() {
+		IOException failure = new IOException("Made for the test");
+		Publisher<String> publisher = mock();
+		willAnswer((subscribe) -> {
+			throw failure;
+		}).given(publisher).subscribe(any());
+		this.replies.send(this.connection, publisher);
+		assertThat(this.failures).containsExactly(failure);
+		then(this.owed).should().close();
+	}
+
 	@Test
 	void aPublisherThatSubscribesTwiceHasFailed() {
 		Source source = new Source();
@@ -312,6 +337,73 @@ class RepliesTests {
 		assertThat(this.failures).hasSize(1);
 		then(second).should().cancel();
 		then(this.owed).should().close();
+	}
+
+	/** The thread that completes the future gets no exception, so nobody else would. */
+	@Test
+	void aLaterReplyThatItsThreadCannotSendHasFailed() {
+		CompletableFuture<String> later = new CompletableFuture<>();
+		this.replies.send(this.connection, later);
+		this.errors = 1;
+		later.complete("one");
+		awaitEndOfReply();
+		assertThat(this.failures).singleElement().isInstanceOf(StackOverflowError.class);
+		then(this.suspension).should().resume();
+	}
+
+	@Test
+	void noReplyIsOwedIfItCannotBeCountedOrAwaited() {
+		CompletableFuture<String> later = new CompletableFuture<>() {
+
+			@Override
+			public <U> CompletableFuture<U> handle(BiFunction<? super String, Throwable, ? extends U> fn) {
+				throw new LinkageError("Made for the test");
+			}
+
+		};
+		assertThatExceptionOfType(LinkageError.class).isThrownBy(() -> this.replies.send(this.connection, later));
+		then(this.suspension).should().resume();
+		then(this.owed).should().close();
+		given(this.connection.owe()).willThrow(new LinkageError("Made for the test"));
+		assertThatExceptionOfType(LinkageError.class).isThrownBy(() -> this.replies.send(this.connection, later));
+		then(this.suspension).should(times(2)).resume();
+	}
+
+	@Test
+	void aSequenceThatNoThreadCanSendHasFailed() {
+		Rows rows = new Rows(List.of("one").iterator());
+		this.errors = 2;
+		this.replies.send(this.connection, rows);
+		awaitEndOfReply();
+		then(this.suspension).should().resume();
+		assertThat(rows.closed).isOne();
+		assertThat(this.failures).singleElement().isInstanceOf(StackOverflowError.class);
+		assertThat(this.replies).hasFieldOrPropertyWithValue("sequences", Map.of());
+	}
+
+	@Test
+	void aMessageWhosePublisherHasUsedUpItsStackIsSentByAnotherThread() {
+		Source source = new Source();
+		this.replies.send(this.connection, source);
+		source.subscriber.onSubscribe(mock());
+		this.errors = 1;
+		source.subscriber.onNext("one");
+		source.subscriber.onComplete();
+		awaitEndOfReply();
+		assertThat(this.sent).containsExactly("one");
+		assertThat(this.failures).isEmpty();
+	}
+
+	private void awaitEndOfReply() {
+		Awaitility.await().atMost(Duration.ofMinutes(1)).untilAsserted(() -> then(this.owed).should().close());
+	}
+
+	/** The owed reply would keep the connection, and the drain of its server. */
+	@Test
+	void aReplyEndsAlthoughItsSuspensionCannot() {
+		willThrow(new LinkageError("Made for the test")).given(this.suspension).resume();
+		assertThatExceptionOfType(LinkageError.class).isThrownBy(() -> this.replies.send(this.connection, List.of()));
+		then(this.owed).should(atLeastOnce()).close();
 	}
 
 	private static final class Source implements Publisher<String> {
