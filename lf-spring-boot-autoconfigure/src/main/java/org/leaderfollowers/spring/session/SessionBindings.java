@@ -130,23 +130,20 @@ final class SessionBindings implements SessionHolder {
 	 */
 	private Seat seat(Connection connection) {
 		Seat seat = of(connection);
-		if (seat == null) {
-			Seat created = new Seat();
-			CompletableFuture<CloseReason> closed = connection.whenClosed();
-			Object earlier = connection.attributes().putIfAbsent(SESSION, created);
-			if (earlier != null) {
-				return (Seat) earlier;
-			}
-			seat = created;
-			closed.thenAccept((reason) -> {
-				created.closed = reason;
-				LocalSession session = created.session.get();
-				if (session != null) {
-					end(session, reason);
-				}
-			});
+		if (seat != null) {
+			return seat;
 		}
-		return seat;
+		Seat created = new Seat();
+		// First: a session in a seat that is not told of the end would never end.
+		connection.whenClosed().thenAccept((reason) -> {
+			created.closed = reason;
+			LocalSession session = created.session.get();
+			if (session != null) {
+				end(session, reason);
+			}
+		});
+		Object earlier = connection.attributes().putIfAbsent(SESSION, created);
+		return (earlier != null) ? (Seat) earlier : created;
 	}
 
 	/** Takes the name in the directory, which may take a while. */

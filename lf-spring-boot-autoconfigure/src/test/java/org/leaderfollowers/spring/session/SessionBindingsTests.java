@@ -13,6 +13,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.function.Function;
 
 import org.junit.jupiter.api.BeforeEach;
@@ -23,6 +24,7 @@ import org.leaderfollowers.spring.event.SessionClosedEvent;
 import org.leaderfollowers.spring.event.SessionOpenedEvent;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.mockito.ArgumentMatchers.any;
@@ -167,6 +169,24 @@ class SessionBindingsTests {
 		this.closed.complete(CloseReason.PEER);
 		assertThat(this.bindings.held()).isEmpty();
 		assertThat(this.counters.open()).isZero();
+	}
+
+	/** For example because memory was short. */
+	@Test
+	void aSessionEndsAlthoughAnEarlierLoginCouldNotWaitForTheEnd() {
+		given(this.connection.whenClosed()).willReturn(new CompletableFuture<>() {
+
+			@Override
+			public CompletableFuture<Void> thenAccept(Consumer<? super CloseReason> action) {
+				throw new LinkageError("made for the test");
+			}
+
+		});
+		assertThatExceptionOfType(LinkageError.class).isThrownBy(() -> this.bindings.bind(this.connection, "a"));
+		given(this.connection.whenClosed()).willReturn(this.closed);
+		this.bindings.bind(this.connection, "a");
+		this.closed.complete(CloseReason.PEER);
+		assertThat(this.bindings.held()).isEmpty();
 	}
 
 	/** A second login comes while the first one waits for the directory. */
