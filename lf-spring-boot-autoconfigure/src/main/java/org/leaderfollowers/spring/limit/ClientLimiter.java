@@ -6,6 +6,7 @@ import java.time.Instant;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
 import java.util.stream.Stream;
@@ -51,6 +52,9 @@ public final class ClientLimiter implements ConnectionGuard {
 	private final List<LongAdder> excesses = Stream.generate(LongAdder::new)
 		.limit((long) Limit.values().length * Effect.values().length)
 		.toList();
+
+	/** Whether a line waits for the log. */
+	private final AtomicBoolean logging = new AtomicBoolean();
 
 	private volatile ClientLimits limits;
 
@@ -145,13 +149,23 @@ public final class ClientLimiter implements ConnectionGuard {
 	@Override
 	public @Nullable Permit admit(InetSocketAddress address) {
 		Client client = this.table.acquire(address.getAddress());
-		Limit exceeded = client.admit(this.limits, null);
-		if (exceeded == null) {
-			return new LimitedConnection(this, client);
+		boolean admitted = false;
+		try {
+			// First: a connection that is counted, but not created, would count for ever.
+			LimitedConnection created = new LimitedConnection(this, client);
+			Limit exceeded = client.admit(this.limits, null);
+			if (exceeded == null) {
+				admitted = true;
+				return created;
+			}
+			exceeded(client, exceeded, Effect.REFUSE);
+			return null;
 		}
-		this.table.release(client);
-		exceeded(client, exceeded, Effect.REFUSE);
-		return null;
+		finally {
+			if (!admitted) {
+				this.table.release(client);
+			}
+		}
 	}
 
 	/** Counts a datagram. Returns whether to handle it. */
@@ -194,7 +208,8 @@ public final class ClientLimiter implements ConnectionGuard {
 		long suppressed;
 		synchronized (this.offenders) {
 			long now = this.nanoTime.getAsLong();
-			if (this.heldBack >= 0 && now - this.loggedNanos < LOG_INTERVAL_NANOS) {
+			boolean tooSoon = this.heldBack >= 0 && now - this.loggedNanos < LOG_INTERVAL_NANOS;
+			if (tooSoon || !this.logging.compareAndSet(false, true)) {
 				this.heldBack++;
 				return;
 			}
@@ -202,9 +217,32 @@ public final class ClientLimiter implements ConnectionGuard {
 			suppressed = Math.max(0, this.heldBack);
 			this.heldBack = 0;
 		}
-		logger.warn("Client %s has exceeded '%s' (%s) of server '%s': %s%s".formatted(client.name(), limit.property(),
+		log("Client %s has exceeded '%s' (%s) of server '%s': %s%s".formatted(client.name(), limit.property(),
 				this.limits.get(limit), this.server, effect.description,
 				(suppressed > 0) ? " (%d more such clients since the last such line)".formatted(suppressed) : ""));
+	}
+
+	/**
+	 * Logs a line in a thread of its own: the log may block, and the caller may hold the
+	 * listening socket.
+	 */
+	private void log(String line) {
+		Thread thread = new Thread(() -> {
+			try {
+				logger.warn(line);
+			}
+			finally {
+				this.logging.set(false);
+			}
+		}, "lf-client-limits-log");
+		thread.setDaemon(true);
+		try {
+			thread.start();
+		}
+		catch (OutOfMemoryError ex) {
+			// There is no thread for the line.
+			this.logging.set(false);
+		}
 	}
 
 	/** The consequence of an excess. */

@@ -161,8 +161,10 @@ class ClientLimitTests {
 					assertThat(offender.limit()).isEqualTo(Limit.MAX_CONNECTIONS);
 					assertThat(offender.count()).isEqualTo(2);
 				});
-				assertThat(output).containsOnlyOnce("Client 127.0.0.1 has exceeded 'max-connections' (2) of server "
-						+ "'default': this is refused until it is within its limits");
+				String line = "Client 127.0.0.1 has exceeded 'max-connections' (2) of server "
+						+ "'default': this is refused until it is within its limits";
+				Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> output.toString().contains(line));
+				assertThat(output).containsOnlyOnce(line);
 				Awaitility.await().atMost(Duration.ofSeconds(60)).ignoreExceptions().until(() -> {
 					try (LineClient again = connect(context)) {
 						return again.ask("c").equals("c");
