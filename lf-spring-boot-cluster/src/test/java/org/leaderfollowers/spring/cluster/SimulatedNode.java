@@ -126,12 +126,15 @@ final class SimulatedNode {
 
 		@Override
 		public T join() {
-			while (!isDone()) {
+			for (int steps = 0; !isDone(); steps++) {
 				if (SimulatedNode.this.dead) {
 					throw new DeadException();
 				}
 				if (!SimulatedNode.this.otherWork.getAsBoolean()) {
 					throw new AssertionError("A claim waits for nothing");
+				}
+				if (steps > 1_000_000) {
+					throw new AssertionError("A claim does not end");
 				}
 			}
 			return super.join();
