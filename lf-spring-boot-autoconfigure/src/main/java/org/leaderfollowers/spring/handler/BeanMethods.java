@@ -1,16 +1,20 @@
 package org.leaderfollowers.spring.handler;
 
+import java.lang.invoke.MethodHandle;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.spring.annotation.OnError;
+import org.leaderfollowers.spring.annotation.OnLogin;
+import org.leaderfollowers.spring.handler.HandlerMethod.Argument;
 import org.leaderfollowers.spring.handler.HandlerMethod.ReturnValue;
 import org.leaderfollowers.spring.handler.HandlerMethods.Phase;
 
 import org.springframework.core.MethodParameter;
 import org.springframework.core.ResolvableType;
+import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.messaging.handler.invocation.HandlerMethodReturnValueHandler;
 
 /**
@@ -76,8 +80,12 @@ final class BeanMethods {
 		if (returnValue == null) {
 			this.replyTypes.check(returned, phase);
 		}
-		return new HandlerMethod(this.handles.handle(method), this.arguments.find(method, phase, converted),
-				this.arguments.validation(method, this.source.bean()), returnValue);
+		MethodHandle handle = this.handles.handle(method);
+		Argument[] found = this.arguments.find(method, phase, converted);
+		PayloadValidation.@Nullable OfArguments validation = this.arguments.validation(method, this.source.bean());
+		return AnnotatedElementUtils.hasAnnotation(method, OnLogin.class)
+				? new HandlerMethod.Login(handle, found, validation, returnValue)
+				: new HandlerMethod(handle, found, validation, returnValue);
 	}
 
 	private @Nullable ReturnValue returnValue(MethodParameter returned) {

@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.spring.internal.LoginFailures;
 
 import org.springframework.aop.support.AopUtils;
 import org.springframework.core.CoroutinesUtils;
@@ -22,7 +23,7 @@ import org.springframework.util.ReflectionUtils;
 /**
  * A method of a bean that is prepared for calls.
  */
-final class HandlerMethod {
+class HandlerMethod {
 
 	private final MethodHandle handle;
 
@@ -69,6 +70,40 @@ final class HandlerMethod {
 			return null;
 		}
 		return (Object) this.handle.invokeExact(values);
+	}
+
+	/**
+	 * A method that logs clients in. Its failures count also if the client has logged in
+	 * before: it could otherwise guess the passwords of others without a limit.
+	 */
+	static final class Login extends HandlerMethod {
+
+		Login(MethodHandle handle, Argument[] arguments, PayloadValidation.@Nullable OfArguments validation,
+				@Nullable ReturnValue returnValue) {
+			super(handle, arguments, validation, returnValue);
+		}
+
+		@Override
+		@Nullable Object invoke(Connection connection, @Nullable ByteBuffer message, @Nullable Object event) throws Throwable {
+			LoginFailures failures = LoginFailures.of(connection);
+			if (failures == LoginFailures.UNLIMITED) {
+				return super.invoke(connection, message, event);
+			}
+			synchronized (failures.lock()) {
+				failures.check();
+				int before = failures.count();
+				try {
+					return super.invoke(connection, message, event);
+				}
+				catch (Throwable ex) {
+					if (failures.count() == before) {
+						failures.failed();
+					}
+					throw ex;
+				}
+			}
+		}
+
 	}
 
 	/**

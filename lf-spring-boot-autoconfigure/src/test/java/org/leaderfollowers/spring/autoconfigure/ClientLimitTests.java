@@ -13,10 +13,15 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -49,6 +54,7 @@ import org.leaderfollowers.spring.limit.ClientLimits;
 import org.leaderfollowers.spring.limit.ClientLimits.Action;
 import org.leaderfollowers.spring.limit.ClientLimits.Limit;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
+import org.slf4j.LoggerFactory;
 
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.FilteredClassLoader;
@@ -446,6 +452,65 @@ class ClientLimitTests {
 	}
 
 	@Test
+	void aLogThatBlocksDoesNotKeepTheServerFromAccepting() {
+		CountDownLatch gate = new CountDownLatch(1);
+		AppenderBase<ILoggingEvent> appender = new AppenderBase<>() {
+			@Override
+			protected void append(ILoggingEvent event) {
+				try {
+					gate.await(200, TimeUnit.SECONDS);
+				}
+				catch (InterruptedException ex) {
+					Thread.currentThread().interrupt();
+				}
+			}
+		};
+		appender.start();
+		Logger logger = (Logger) LoggerFactory.getLogger(ClientLimiter.class);
+		logger.addAppender(appender);
+		try {
+			this.runner.withUserConfiguration(Echo.class)
+				.withPropertyValues("lf.server.per-client.max-connections=1")
+				.run((context) -> {
+					try (LineClient first = connect(context)) {
+						assertThat(first.ask("a")).isEqualTo("a");
+						assertRejected(context);
+						assertRejected(context);
+						assertThat(first.ask("b")).isEqualTo("b");
+					}
+					Awaitility.await().atMost(Duration.ofSeconds(60)).ignoreExceptions().until(() -> {
+						try (LineClient next = connect(context)) {
+							return next.ask("c").equals("c");
+						}
+					});
+				});
+		}
+		finally {
+			gate.countDown();
+			logger.detachAppender(appender);
+		}
+	}
+
+	@Test
+	void aClientThatHasLoggedInCannotGuessOtherPasswords() {
+		this.runner.withUserConfiguration(LoginAgain.class)
+			.withPropertyValues("lf.server.per-client.failed-logins-per-minute=2")
+			.run((context) -> {
+				LoginAgain handler = context.getBean(LoginAgain.class);
+				try (LineClient attacker = connect(context)) {
+					assertThat(attacker.ask("LOGIN right")).isEqualTo("welcome");
+					assertThat(attacker.ask("LOGIN wrong")).isEqualTo("wrong");
+					assertThat(attacker.ask("FAIL ")).as("is no login").isEqualTo("wrong");
+					assertThat(attacker.ask("LOGIN wrong")).isEqualTo("wrong");
+					assertThat(attacker.ask("LOGIN right")).isEqualTo("wait");
+					assertThat(handler.attempts).as("passwords that were tried").hasValue(3);
+					assertThat(attacker.ask("FAIL ")).as("is still logged in").isEqualTo("wrong");
+				}
+				assertRejected(context);
+			});
+	}
+
+	@Test
 	void aLoginThatSpringSecurityRejectsFailsOnce() {
 		this.runner.withConfiguration(AutoConfigurations.of(LeaderFollowersSecurityAutoConfiguration.class))
 			.withUserConfiguration(SecureLogin.class)
@@ -706,6 +771,38 @@ class ClientLimitTests {
 		@OnError
 		String wrong(BadCredentialsException failure) {
 			return "thrown";
+		}
+
+		@OnError
+		String limited(ClientLimitException failure) {
+			return "wait";
+		}
+
+	}
+
+	@LfHandler
+	static class LoginAgain {
+
+		final AtomicInteger attempts = new AtomicInteger();
+
+		@OnLogin(prefix = "LOGIN ")
+		String login(String password, Connection connection) {
+			this.attempts.incrementAndGet();
+			if (!password.equals("right")) {
+				throw new SecurityException("wrong");
+			}
+			connection.attributes().put(LfHeaders.PRINCIPAL, (java.security.Principal) () -> "ada");
+			return "welcome";
+		}
+
+		@OnMessage(prefix = "FAIL ")
+		String fail(String text) {
+			throw new SecurityException("wrong");
+		}
+
+		@OnError
+		String wrong(SecurityException failure) {
+			return "wrong";
 		}
 
 		@OnError
