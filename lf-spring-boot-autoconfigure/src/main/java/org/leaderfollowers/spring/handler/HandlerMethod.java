@@ -6,6 +6,7 @@ import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.nio.ByteBuffer;
+import java.util.concurrent.CompletionStage;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
@@ -93,14 +94,24 @@ class HandlerMethod {
 				failures.check();
 				int before = failures.count();
 				try {
-					return super.invoke(connection, message, event);
+					Object reply = super.invoke(connection, message, event);
+					return (reply instanceof CompletionStage<?> later) ? later.whenComplete((value, failure) -> {
+						if (failure != null) {
+							failed(failures, before);
+						}
+					}) : reply;
 				}
 				catch (Throwable ex) {
-					if (failures.count() == before) {
-						failures.failed();
-					}
+					failed(failures, before);
 					throw ex;
 				}
+			}
+		}
+
+		/** Counts a failure, unless {@link LfAuthentication} has counted it. */
+		private static void failed(LoginFailures failures, int before) {
+			if (failures.count() == before) {
+				failures.failed();
 			}
 		}
 

@@ -13,6 +13,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -511,6 +512,20 @@ class ClientLimitTests {
 	}
 
 	@Test
+	void aLoginThatFailsLaterCountsOnce() {
+		this.runner.withUserConfiguration(LoginLater.class)
+			.withPropertyValues("lf.server.per-client.failed-logins-per-minute=2")
+			.run((context) -> {
+				try (LineClient attacker = connect(context)) {
+					assertThat(attacker.ask("one")).isEqualTo("wrong");
+					assertThat(attacker.ask("two")).isEqualTo("wrong");
+					assertThat(attacker.ask("right")).isEqualTo("wait");
+				}
+				assertThat(context.getBean(LoginLater.class).attempts).hasValue(2);
+			});
+	}
+
+	@Test
 	void aLoginThatSpringSecurityRejectsFailsOnce() {
 		this.runner.withConfiguration(AutoConfigurations.of(LeaderFollowersSecurityAutoConfiguration.class))
 			.withUserConfiguration(SecureLogin.class)
@@ -771,6 +786,31 @@ class ClientLimitTests {
 		@OnError
 		String wrong(BadCredentialsException failure) {
 			return "thrown";
+		}
+
+		@OnError
+		String limited(ClientLimitException failure) {
+			return "wait";
+		}
+
+	}
+
+	@LfHandler
+	static class LoginLater {
+
+		final AtomicInteger attempts = new AtomicInteger();
+
+		@OnLogin
+		CompletableFuture<String> login(String password) {
+			this.attempts.incrementAndGet();
+			return CompletableFuture.supplyAsync(() -> {
+				throw new SecurityException("wrong");
+			});
+		}
+
+		@OnError
+		String wrong(SecurityException failure) {
+			return "wrong";
 		}
 
 		@OnError
