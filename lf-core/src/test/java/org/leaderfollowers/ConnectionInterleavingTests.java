@@ -9,6 +9,7 @@ import java.util.concurrent.CompletableFuture;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.leaderfollowers.interleavings.Exploration;
@@ -178,6 +179,36 @@ class ConnectionInterleavingTests {
 	@Tag("stress")
 	void nothingThatIsAcceptedIsLostAtRandom(Case wire) {
 		wire.exploration().assertSoundAtRandom(10_000);
+	}
+
+	@Test
+	void eachThreadThatAsksForTheEndIsToldOfIt() {
+		Exploration exploration = Exploration.of(End.class).preemptions(2).adapted(OF_A_POOL);
+		exploration.assertSound();
+		exploration.with(Mutation.setsWithoutComparing(ConnectionWatch.class, "end")).assertViolated();
+	}
+
+	/** Two threads ask for the end of a connection that has not ended. */
+	static final class End implements Scenario {
+
+		private final TcpConnection connection = new Wire("", 1).connection;
+
+		private volatile @Nullable CompletableFuture<CloseReason> first;
+
+		private volatile @Nullable CompletableFuture<CloseReason> second;
+
+		@Override
+		public void begin() {
+			Interleaving.start("asks", () -> this.first = this.connection.whenClosed());
+			Interleaving.start("asks too", () -> this.second = this.connection.whenClosed());
+		}
+
+		@Override
+		public @Nullable String violationAtRest() {
+			this.connection.watch().ended(CloseReason.LOCAL);
+			return (this.first.isDone() && this.second.isDone()) ? null : "a thread is not told of the end";
+		}
+
 	}
 
 	/** A connection of a server, and the threads that use it. */
