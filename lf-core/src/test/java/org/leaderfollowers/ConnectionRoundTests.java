@@ -275,6 +275,37 @@ class ConnectionRoundTests {
 		assertThat(this.seen).contains("3");
 	}
 
+	@Test
+	void replyForWhichThereIsNoRoomBehindCorkedOnesFollowsThem() throws IOException {
+		this.onMessage = () -> this.connection.send(ByteBuffer.allocate(40_000));
+		open();
+		this.transport.receive("1\n2\n3\n");
+		own();
+		round(leader());
+		this.me.enter();
+		assertThat(this.seen).containsExactly("1", "2", "3");
+		assertThat(this.transport.written).isEqualTo(3 * 40_001);
+	}
+
+	/**
+	 * The framing has encoded it already when it finds that the peer could not read it.
+	 */
+	@Test
+	void replyThatCannotBeEncodedLeavesNothingBetweenCorkedOnes() throws IOException {
+		open();
+		this.onMessage = () -> {
+			this.connection.send(Engine.bytes("before"));
+			assertThatIllegalArgumentException().isThrownBy(() -> this.connection.send(Engine.bytes("one\ntwo")));
+			this.connection.send(Engine.bytes("behind"));
+		};
+		this.transport.receive("1\n2\n");
+		own();
+		round(leader());
+		this.me.enter();
+		assertThat(this.seen).containsExactly("1", "2");
+		assertThat(this.transport.written).isEqualTo("before\nbehind\nbefore\nbehind\n".length());
+	}
+
 	/** It must not keep a socket until the peer closes. */
 	@Test
 	void connectionThatIsRejectedIsClosedAtOnce() throws IOException {
