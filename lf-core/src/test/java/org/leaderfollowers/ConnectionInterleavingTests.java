@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
@@ -186,6 +187,48 @@ class ConnectionInterleavingTests {
 		Exploration exploration = Exploration.of(End.class).preemptions(2).adapted(OF_A_POOL);
 		exploration.assertSound();
 		exploration.with(Mutation.setsWithoutComparing(ConnectionWatch.class, "end")).assertViolated();
+	}
+
+	/** The bytes may have been written before either of the two looks how many wait. */
+	@Test
+	void theHandlerIsToldOfRoomAfterEachRefusal() {
+		Exploration exploration = Exploration.of(Refusal.class).preemptions(2).adapted(OF_A_POOL);
+		exploration.assertSound();
+		exploration.with(Mutation.withoutCall(OutboundWriter.class, "write", "refused")).assertViolated();
+	}
+
+	/** Two threads send as many bytes as may wait, while the leader writes them. */
+	static final class Refusal implements Scenario {
+
+		private final Wire wire = new Wire("", 1);
+
+		private volatile boolean isRefused;
+
+		@Override
+		public void begin() {
+			Interleaving.start("sends", this::send);
+			Interleaving.start("sends too", this::send);
+			Interleaving.start("leads", () -> {
+				this.wire.socket.makeRoom(Wire.MAX_OUTBOUND);
+				this.wire.connection.outbound.flush(SelectionKey.OP_WRITE);
+			});
+		}
+
+		private void send() {
+			try {
+				this.wire.connection.send(Engine.bytes("a".repeat(Wire.MAX_OUTBOUND - 1)));
+			}
+			catch (SlowConsumerException ex) {
+				this.isRefused = true;
+			}
+		}
+
+		@Override
+		public @Nullable String violationAtRest() {
+			return (this.isRefused && !this.wire.connection.outbound.isCongested())
+					? "the handler will not be told that there is room" : null;
+		}
+
 	}
 
 	/** Two threads ask for the end of a connection that has not ended. */
