@@ -761,6 +761,27 @@ class ConnectionRoundTests {
 		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
 	}
 
+	/** No event follows that would make a thread look at the connection. */
+	@Test
+	void roomThatAWaitingThreadFindsIsReportedByTheNextOwner() throws IOException {
+		this.builder.maxOutboundSize(1024);
+		open();
+		this.transport.room = 0;
+		this.connection.send(ByteBuffer.allocate(600));
+		receiveElsewhere("");
+		assertThat(this.connection.hasPostponed()).isFalse();
+		this.transport.room = 601;
+		this.set.demultiplex(this.connection.handle, SelectionKey.OP_WRITE);
+		assertThat(lead()).isTrue();
+		assertThat(prepareReplies()).isTrue();
+		assertThat(this.connection.hasPostponed()).isTrue();
+		assertThat(this.connection.release(this.me)).isTrue();
+		this.me.worksOn(null);
+		receive("");
+		assertThat(this.seen).containsExactly("writable");
+		assertThat(this.connection.hasPostponed()).isFalse();
+	}
+
 	@Test
 	void futureThatTimesOutWhileAThreadWaitsIsLeftToAnother() throws IOException {
 		open();
@@ -1278,6 +1299,44 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("close SHUTDOWN_TIMEOUT");
 	}
 
+	/** The thread that abandons it has claimed it, and does not come back. */
+	@Test
+	void connectionThatIsAbandonedIsLeftToTheNextOwnerIfItsRequestsCannotBeEnded() throws IOException {
+		open();
+		AtomicBoolean isShort = new AtomicBoolean(true);
+		this.connection.exchanges = new Exchanges(Correlation.byKey(Engine::text), 10, this.connection,
+				new Exchanges.ExchangeListener() {
+
+					@Override
+					public void ended(Exchange.State state) {
+						if (isShort.get()) {
+							throw new OutOfMemoryError("made for the test");
+						}
+					}
+
+					@Override
+					public void late() {
+					}
+
+					@Override
+					public void changed() {
+					}
+
+					@Override
+					public int maxOverdue() {
+						return 1;
+					}
+
+				});
+		CompletableFuture<ByteBuffer> reply = ask();
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.connection::abandon);
+		isShort.set(false);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(reply).isCompletedExceptionally();
+		assertThat(this.seen).containsExactly("close SHUTDOWN_TIMEOUT");
+	}
+
 	@Test
 	void socketOfAConnectionThatIsAbandonedIsClosedWhileItsHandlerRuns() throws IOException {
 		open();
@@ -1438,6 +1497,32 @@ class ConnectionRoundTests {
 		receive("");
 		assertThat(this.channel.isOpen()).isFalse();
 		assertThat(this.seen).containsExactly("close LOCAL");
+	}
+
+	/** Its last timer may have expired just before the rest of the flood came. */
+	@Test
+	void connectionThatIsNotReadAnyMoreWhileItLingersHasATimer() throws IOException {
+		linger();
+		this.transport.flood = 16 * 1024 * 1024;
+		while (this.transport.flood > 256 * 1024) {
+			receive("");
+		}
+		Duration silence = TIMEOUT.dividedBy(10);
+		this.clock.advance(silence);
+		expire();
+		round();
+		assertThat(this.transport.flood).isZero();
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		this.set.applyUpdates();
+		assertThat(this.connection.handle.timerDeadline - this.clock.nanoTime()).isEqualTo(4 * silence.toNanos());
+	}
+
+	/** The leader finds that the deadline of the connection has passed. */
+	private void expire() {
+		this.connection.handle.timerDeadline = EngineEventHandler.NO_DEADLINE;
+		this.connection.expire(this.clock.nanoTime());
+		this.set.demultiplex(this.connection.handle, SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
 	}
 
 	@Test

@@ -54,6 +54,9 @@ final class ScriptedTransport extends Transport {
 	/** Whether the peer closes its side as soon as it is told that nothing follows. */
 	boolean closes = true;
 
+	/** How many bytes the peer sends before. */
+	int flood;
+
 	/** How much memory it holds, and since when. */
 	int held;
 
@@ -167,7 +170,9 @@ final class ScriptedTransport extends Transport {
 
 	@Override
 	public int discard(ByteBuffer scratch) {
-		return this.closes ? -1 : 0;
+		int count = Math.min(scratch.remaining(), this.flood);
+		this.flood -= count;
+		return (count == 0 && this.closes) ? -1 : count;
 	}
 
 	@Override
