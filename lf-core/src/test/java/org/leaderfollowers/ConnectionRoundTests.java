@@ -1615,6 +1615,21 @@ class ConnectionRoundTests {
 		assertThat(this.connection.handle.isMarkedClosed()).isTrue();
 	}
 
+	/** Its handle was marked as closed before the next owner claimed it. */
+	@Test
+	void connectionThatFailsAgainAfterAShortageOfMemoryIsGivenUp() throws IOException {
+		open();
+		own();
+		assertThat(this.connection.failed(this.me, new OutOfMemoryError("made for the test"))).isTrue();
+		assertThatExceptionOfType(OutOfMemoryError.class)
+			.isThrownBy(() -> this.connection.failed(this.me, new OutOfMemoryError("made for the test")));
+		this.connection.handle.leaveToNextOwner();
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("made for the test"))).isFalse();
+		assertThat(this.connection.handle.isMarkedClosed()).isTrue();
+	}
+
 	@Test
 	void failureIsReportedOnlyBeforeTheConnectionCloses() throws IOException {
 		open();
