@@ -2,6 +2,7 @@ package org.leaderfollowers;
 
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
+import java.util.List;
 
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -44,10 +45,11 @@ class PoolMemoryTests {
 
 	@Test
 	void ofATcpServer() {
-		awaitCollected(closedServer());
+		closedServer().forEach(this::awaitCollected);
 	}
 
-	private WeakReference<?> closedServer() {
+	/** Its handler, and what the memory budgets of both pools know of it. */
+	private List<WeakReference<?>> closedServer() {
 		Echo handler = new Echo();
 		TcpServer server = TcpServer.builder(this.pool)
 			.framing(Framing.line())
@@ -58,7 +60,7 @@ class PoolMemoryTests {
 		server.start();
 		assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
 		assertThat(server.close(Engine.DEADLINE)).isTrue();
-		return new WeakReference<>(handler);
+		return List.of(new WeakReference<>(handler), new WeakReference<>(server.life.context().registry()));
 	}
 
 	@Test
