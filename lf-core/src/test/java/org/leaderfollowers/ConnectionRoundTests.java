@@ -1615,6 +1615,32 @@ class ConnectionRoundTests {
 		assertThat(this.connection.handle.isMarkedClosed()).isTrue();
 	}
 
+	/** The memory of the other pool was never charged with it. */
+	@Test
+	void messageThatCannotFollowToAnotherPoolIsReleasedInItsOwnAlthoughTheEngineFails() throws IOException {
+		try (LeaderFollowersPool other = LeaderFollowersPool.builder()
+			.name("other")
+			.threads(1, 1)
+			.maxBufferedBytes(1 << 20)
+			.build()) {
+			assertThat(other.memory().reserve(1 << 20)).isTrue();
+			this.builder.serviceClass((connection, message) -> "other", other);
+			open();
+			this.transport.receive("x\n");
+			own();
+			this.me.begin(this.connection.handle);
+			assertThat(this.connection.prepare(this.me)).isTrue();
+			this.connection.dispatch(this.me);
+			assertThat(reason()).isEqualTo(CloseReason.OVERLOADED);
+			while (this.connection.failed(this.me, new IllegalStateException("made for the test"))) {
+				assertThat(this.connection.whenClosed()).isNotDone();
+			}
+			assertThat(this.memory.used()).isZero();
+			assertThat(other.memory().used()).isEqualTo(1 << 20);
+			this.me.withdraw();
+		}
+	}
+
 	/** Its handle was marked as closed before the next owner claimed it. */
 	@Test
 	void connectionThatFailsAgainAfterAShortageOfMemoryIsGivenUp() throws IOException {
