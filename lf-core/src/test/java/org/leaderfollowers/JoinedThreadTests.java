@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.time.Duration;
@@ -75,6 +76,56 @@ class JoinedThreadTests {
 			pipe.sink().close();
 			other.sink().close();
 		}
+	}
+
+	/** It came before the handler, so it is not meant for it. */
+	@Test
+	void anInterruptIsRestoredButDoesNotReachTheHandlerOfAnEventThatWasReady() throws Exception {
+		CountDownLatch busy = new CountDownLatch(2);
+		CountDownLatch release = new CountDownLatch(1);
+		AtomicInteger interrupted = new AtomicInteger();
+		AtomicInteger handled = new AtomicInteger();
+		Pipe[] pipes = { Pipe.open(), Pipe.open(), Pipe.open() };
+		try (LeaderFollowersPool pool = LeaderFollowersPool.builder().threads(1, 1).build()) {
+			EventHandler handler = (handle, type) -> {
+				if (Thread.currentThread().isInterrupted()) {
+					interrupted.incrementAndGet();
+				}
+				handle.close();
+				if (handled.incrementAndGet() < 3) {
+					busy.countDown();
+					uninterruptibly(release);
+				}
+			};
+			register(pool, pipes[0], handler);
+			Engine.eventually().until(() -> busy.getCount() == 1);
+			// One thread takes both events and handles one of them.
+			register(pool, pipes[1], handler);
+			register(pool, pipes[2], handler);
+			Thread joined = new Thread(() -> pool.join(Duration.ZERO));
+			joined.start();
+			busy.await();
+			Thread.currentThread().interrupt();
+			pool.join(Duration.ZERO);
+			assertThat(Thread.interrupted()).isTrue();
+			assertThat(handled).hasValue(3);
+			assertThat(interrupted).hasValue(0);
+			release.countDown();
+			joined.join();
+		}
+		finally {
+			release.countDown();
+			for (Pipe pipe : pipes) {
+				pipe.sink().close();
+			}
+		}
+	}
+
+	/** Registers one end of a pipe for an event. */
+	private static void register(LeaderFollowersPool pool, Pipe pipe, EventHandler handler) throws IOException {
+		pipe.source().configureBlocking(false);
+		pipe.sink().write(ByteBuffer.wrap(new byte[1]));
+		pool.register(pipe.source(), handler, EventType.READ);
 	}
 
 	@Test
