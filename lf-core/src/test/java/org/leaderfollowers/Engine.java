@@ -232,8 +232,11 @@ public final class Engine implements BeforeEachCallback, AfterEachCallback {
 
 	/** Waits until a thread waits for events. */
 	static void awaitSelecting(Thread thread) {
-		eventually().untilAsserted(
-				() -> assertThat(thread.getStackTrace()).anyMatch((frame) -> frame.getMethodName().equals("select")));
+		eventually().untilAsserted(() -> assertSelecting(thread));
+	}
+
+	static void assertSelecting(Thread thread) {
+		assertThat(thread.getStackTrace()).anyMatch((frame) -> frame.getMethodName().equals("select"));
 	}
 
 	static void awaitNoThreads(LeaderFollowersPool pool) {
