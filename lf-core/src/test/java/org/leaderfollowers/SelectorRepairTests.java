@@ -5,7 +5,9 @@ import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
+import java.nio.channels.spi.AbstractSelectableChannel;
 import java.nio.channels.spi.AbstractSelector;
+import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -361,6 +363,44 @@ class SelectorRepairTests {
 		this.set.doubtKeys();
 		this.set.await(this.clock.nanoTime(), null, false);
 		assertThat(key().interestOps()).isEqualTo(SelectionKey.OP_READ);
+	}
+
+	/** The channel counts as closed then, but its key may not be cancelled. */
+	@Test
+	void leaderChecksTheKeysWhenAChannelCouldNotBeClosed() throws IOException {
+		LinkageError failure = new LinkageError("made for the test");
+		SelectableHandle failing = this.sets.newHandle(new UnclosableChannel(failure),
+				new HandleSetUpdateTests.TestHandler(), SelectionKey.OP_READ, new HandlerProfile());
+		key().interestOps(0);
+		assertThatExceptionOfType(LinkageError.class).isThrownBy(failing::closeChannel).isSameAs(failure);
+		this.set.await(this.clock.nanoTime(), null, false);
+		assertThat(key().interestOps()).isEqualTo(SelectionKey.OP_READ);
+	}
+
+	private static final class UnclosableChannel extends AbstractSelectableChannel {
+
+		private final LinkageError failure;
+
+		UnclosableChannel(LinkageError failure) {
+			super(SelectorProvider.provider());
+			this.failure = failure;
+		}
+
+		@Override
+		public int validOps() {
+			return SelectionKey.OP_READ;
+		}
+
+		@Override
+		protected void implCloseSelectableChannel() {
+			throw this.failure;
+		}
+
+		@Override
+		protected void implConfigureBlocking(boolean block) {
+			// It never blocks.
+		}
+
 	}
 
 }
