@@ -209,6 +209,16 @@ class HandleSetUpdateTests {
 		assertThat(this.handler.expired).isEqualTo(2);
 	}
 
+	/** Its owner had too little memory to handle the failure. */
+	@Test
+	void handleThatIsToFailLaterBecomesReadyAfterAWhile() {
+		this.handle.failLater();
+		this.set.applyUpdates();
+		assertThat(this.set.ready.isEmpty()).isTrue();
+		advance(Duration.ofMinutes(1));
+		assertThat(this.set.ready.take()).isSameAs(this.handle);
+	}
+
 	/**
 	 * An owner that sets a deadline too late for this question sees that there is no
 	 * timer, and requests one.
