@@ -134,8 +134,12 @@ class ConnectionRoundTests {
 
 	/** A thread of the pool, in whose place the test acts. */
 	private Participant participant(int number) {
+		return participant(number, null);
+	}
+
+	private Participant participant(int number, @Nullable PromotionProtocol promotion) {
 		Thread thread = Thread.currentThread();
-		return new Participant(number, new Follower(number, thread), thread, true, null,
+		return new Participant(number, new Follower(number, thread), thread, true, promotion,
 				(participant, exchange) -> Exchange.State.REPLIED, this.memory, 0);
 	}
 
@@ -243,7 +247,8 @@ class ConnectionRoundTests {
 		// The thread is the only one that the pool may have.
 		promotion.signalIfVacant();
 		promotion.started();
-		Participant leader = members.enroll(Thread.currentThread(), (number, follower) -> participant(number));
+		Participant leader = members.enroll(Thread.currentThread(),
+				(number, follower) -> participant(number, promotion));
 		HandlerProfile handler = new HandlerProfile();
 		while (handler.blocks()) {
 			handler.record(0);
@@ -430,6 +435,15 @@ class ConnectionRoundTests {
 		this.onIdle = () -> this.clock.advance(TIMEOUT);
 		round();
 		assertThat(this.seen).containsExactly("idle READ", "close IDLE_TIMEOUT");
+	}
+
+	@Test
+	void connectionIsActiveWhenItsHandlerSendsBecauseOfASilence() throws IOException {
+		openWithPeriodOfSilence();
+		this.onIdle = () -> this.connection.send(Engine.bytes("are you there?"));
+		round();
+		assertThat(this.seen).containsExactly("idle READ");
+		assertThat(this.connection.lastActivity()).isEqualTo(this.clock.nanoTime());
 	}
 
 	/** Opens a connection that has been silent for half of the idle timeout. */
@@ -1596,6 +1610,19 @@ class ConnectionRoundTests {
 		assertThat(this.memory.used()).isEqualTo(used);
 	}
 
+	@Test
+	void requestsAreLostWhenTheEngineFailsForTheSecondTime() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = ask();
+		own();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("first"))).isTrue();
+		assertThat(this.connection.failed(this.me, new IllegalStateException("second"))).isTrue();
+		assertThat(reply).isNotDone();
+		round();
+		assertThat(reply).isCompletedExceptionally();
+		assertThat(this.seen).containsExactly("close IO_ERROR");
+	}
+
 	/** After a pause, there may be memory for the end. */
 	@Test
 	void connectionThatCannotEndForLackOfMemoryIsTriedAgain() throws IOException {
@@ -1694,6 +1721,49 @@ class ConnectionRoundTests {
 		assertThat(this.transport.written).isEqualTo("sorry\n".length());
 		assertThatNothingIsSent();
 		assertThat(this.seen).containsExactly("x", "error", "close HANDLER_ERROR");
+	}
+
+	@Test
+	void connectionClosesIfTheHandlerOfAKeptMessageFails() throws IOException {
+		open();
+		own();
+		postpone("x");
+		this.onMessage = () -> {
+			throw new IllegalStateException("made for the test");
+		};
+		round();
+		assertThat(this.seen).containsExactly("x", "error", "close HANDLER_ERROR");
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void connectionClosesIfItsHandlerFailsWhenItIsToldOfADrain() throws IOException {
+		open();
+		this.onDrain = () -> {
+			throw new IllegalStateException("made for the test");
+		};
+		drain();
+		assertThat(this.seen).containsExactly("error", "close HANDLER_ERROR");
+	}
+
+	/** The handler may take long for it. */
+	@Test
+	void earlierRepliesAreWrittenBeforeTheHandlerIsToldOfAFailure() throws IOException {
+		open();
+		List<Integer> written = new ArrayList<>();
+		this.onMessage = () -> {
+			written.add(this.transport.written);
+			if (this.seen.size() == 2) {
+				throw new IllegalStateException("made for the test");
+			}
+			this.connection.send(Engine.bytes("reply"));
+		};
+		this.onError = () -> written.add(this.transport.written);
+		this.transport.receive("1\n2\n");
+		own();
+		round(leader());
+		assertThat(this.seen).containsExactly("1", "2", "error", "close HANDLER_ERROR");
+		assertThat(written).containsExactly(0, 0, "reply\n".length());
 	}
 
 	@Test
@@ -2281,6 +2351,55 @@ class ConnectionRoundTests {
 		receive("1\n");
 		interrupts.add(Thread.interrupted());
 		assertThat(interrupts).hasSize(fails ? 2 : 1).containsOnly(false);
+	}
+
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void interruptDoesNotReachTheHandlerOfTheNextMessage(boolean areKept) throws IOException {
+		open();
+		List<Boolean> interrupts = new ArrayList<>();
+		this.onMessage = () -> {
+			interrupts.add(Thread.currentThread().isInterrupted());
+			Thread.currentThread().interrupt();
+		};
+		own();
+		if (areKept) {
+			postpone("1");
+			postpone("2");
+		}
+		else {
+			this.transport.receive("1\n2\n");
+		}
+		round();
+		interrupts.add(Thread.interrupted());
+		assertThat(this.seen).containsExactly("1", "2");
+		assertThat(interrupts).containsExactly(false, false, false);
+	}
+
+	@Test
+	void interruptEndsWithTheHandlerThatIsToldOfADrain() throws IOException {
+		open();
+		this.onDrain = () -> Thread.currentThread().interrupt();
+		drain();
+		assertThat(Thread.interrupted()).isFalse();
+	}
+
+	/** Neither its interrupt nor its duration belongs to the message that follows. */
+	@Test
+	void codeThatReceivesAReplyIsNoPartOfTheHandlerOfAMessage() throws IOException {
+		open();
+		List<Boolean> interrupts = new ArrayList<>();
+		this.onMessage = () -> interrupts.add(Thread.currentThread().isInterrupted());
+		CompletableFuture<Void> received = ask().thenRun(() -> {
+			Thread.currentThread().interrupt();
+			this.clock.advance(TIMEOUT);
+		});
+		receiveElsewhere("1\na:!\n");
+		receive("");
+		assertThat(received).isCompleted();
+		assertThat(Thread.interrupted()).isFalse();
+		assertThat(interrupts).containsExactly(false);
+		assertThat(this.connection.context.counters().handling().max()).isLessThan(TIMEOUT);
 	}
 
 	@Test
