@@ -114,6 +114,21 @@ class PartialMessageTests {
 		assertThat(text(kept)).isEqualTo("rest");
 	}
 
+	/** A message that arrives in many parts would need more and more memory. */
+	@Test
+	void memoryThatIsLeftAfterOneReadIsThereForTheNextOne() {
+		PartialMessage kept = keep(null, "rest");
+		ByteBuffer first = kept.appendable(10_000, LIMIT, this.buffers);
+		assertThat(first).isNotNull();
+		int capacity = kept.capacity();
+		first.put("more".getBytes(StandardCharsets.US_ASCII)).flip();
+		kept.keepAll(0);
+		ByteBuffer second = kept.appendable(capacity - 8, LIMIT, this.buffers);
+		assertThat(second).isNotNull();
+		assertThat(second.remaining()).isEqualTo(capacity - 8);
+		assertThat(kept.capacity()).isEqualTo(capacity);
+	}
+
 	@Test
 	void spareBufferIsHandedOutOnce() {
 		ByteBuffer first = this.buffers.take(100);
