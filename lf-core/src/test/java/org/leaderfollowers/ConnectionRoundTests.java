@@ -103,6 +103,7 @@ class ConnectionRoundTests {
 			@Override
 			public void onClose(Connection connection, CloseReason reason) {
 				ConnectionRoundTests.this.seen.add("close " + reason);
+				ConnectionRoundTests.this.onClose.run();
 			}
 
 		});
@@ -114,6 +115,9 @@ class ConnectionRoundTests {
 	};
 
 	private Runnable onWritable = () -> {
+	};
+
+	private Runnable onClose = () -> {
 	};
 
 	private Runnable onDrain = () -> {
@@ -1269,6 +1273,16 @@ class ConnectionRoundTests {
 		assertThat(this.channel.isOpen()).isFalse();
 		assertThat(this.seen).containsExactly("close SHUTDOWN_TIMEOUT");
 		assertThat(this.memory.used()).isZero();
+	}
+
+	/** The thread may belong to the application, which closes the pool. */
+	@Test
+	void interruptEndsWithTheHandlerOfAConnectionThatIsAbandoned() throws IOException {
+		open();
+		this.onClose = () -> Thread.currentThread().interrupt();
+		this.connection.abandon();
+		assertThat(Thread.interrupted()).isFalse();
+		assertThat(this.seen).containsExactly("close SHUTDOWN_TIMEOUT");
 	}
 
 	@Test
