@@ -6,11 +6,13 @@ import java.util.stream.Stream;
 
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.ClientOptions.DisconnectedBehavior;
+import io.lettuce.core.SocketOptions;
 import io.lettuce.core.SslVerifyMode;
 import io.lettuce.core.protocol.RedisCommand;
 import io.lettuce.core.resource.ClientResources;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.Inbox;
 
@@ -81,6 +83,56 @@ class RedisConnectionsTests {
 		RedisCommand<?, ?, ?> sent = mock();
 		assertThat(options.getReplayFilter().test(sent)).isTrue();
 		assertThat(options.getDisconnectedBehavior()).isEqualTo(DisconnectedBehavior.REJECT_COMMANDS);
+	}
+
+	/**
+	 * A connection that is subscribed sends nothing: only probes tell that it is lost.
+	 */
+	@Test
+	void connectionsNoticeASilentServerAndEndAtOnce() {
+		LettuceClientConfiguration made = RedisConnections.forEngine(new LettuceConnectionFactory())
+			.getClientConfiguration();
+		ClientOptions options = made.getClientOptions().orElseThrow();
+		assertThat(options.getSocketOptions().isKeepAlive()).isTrue();
+		assertThat(options.getSocketOptions().getKeepAlive()).satisfies((probes) -> {
+			assertThat(probes.getIdle()).hasSeconds(10);
+			assertThat(probes.getInterval()).hasSeconds(5);
+			assertThat(probes.getCount()).isEqualTo(3);
+		});
+		assertThat(options.isAutoReconnect()).isTrue();
+		assertThat(options.getRequestQueueSize()).as("commands that wait use bounded memory").isEqualTo(100_000);
+		assertThat(made.getShutdownTimeout()).isZero();
+		assertThat(made.getShutdownQuietPeriod()).isZero();
+	}
+
+	@Test
+	void optionsOfTheApplicationThatNodesDoNotNeedAreKept() {
+		ClientOptions application = ClientOptions.builder()
+			.autoReconnect(false)
+			.pingBeforeActivateConnection(false)
+			.socketOptions(SocketOptions.builder().connectTimeout(Duration.ofMillis(700)).build())
+			.build();
+		ClientOptions options = RedisConnections
+			.forEngine(new LettuceConnectionFactory(new RedisStandaloneConfiguration(),
+					LettuceClientConfiguration.builder().clientOptions(application).build()))
+			.getClientConfiguration()
+			.getClientOptions()
+			.orElseThrow();
+		assertThat(options.isPingBeforeActivateConnection()).isFalse();
+		assertThat(options.getSocketOptions().getConnectTimeout()).hasMillis(700);
+		assertThat(options.isAutoReconnect()).isTrue();
+	}
+
+	/** A later attempt may be answered. For Lettuce, zero is no limit. */
+	@ParameterizedTest
+	@CsvSource({ "0, 10000", "1, 1", "9999, 9999", "10000, 10000", "10001, 10000" })
+	void commandsWaitTenSecondsAtMost(long application, long expected) {
+		LettuceClientConfiguration client = LettuceClientConfiguration.builder()
+			.commandTimeout(Duration.ofMillis(application))
+			.build();
+		assertThat(RedisConnections.forEngine(new LettuceConnectionFactory(new RedisStandaloneConfiguration(), client))
+			.getClientConfiguration()
+			.getCommandTimeout()).hasMillis(expected);
 	}
 
 	@Test
