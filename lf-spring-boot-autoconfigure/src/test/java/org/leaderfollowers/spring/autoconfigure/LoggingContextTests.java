@@ -145,6 +145,14 @@ class LoggingContextTests {
 		assertThat(context()).isEqualTo("{lf.source=outer}");
 	}
 
+	/** Operators see the name beside the thread that runs the handler. */
+	@Test
+	void handlerOfAnEventSourceKeepsItsName() {
+		EventSource.Handler<Object> handler = mock();
+		given(handler.name()).willReturn("words");
+		assertThat(LoggingContext.around(handler, "source").name()).isEqualTo("words");
+	}
+
 	private static LineClient client(ApplicationContext context) throws Exception {
 		return new LineClient(context.getBean(LeaderFollowersServers.class).get("orders").port());
 	}
