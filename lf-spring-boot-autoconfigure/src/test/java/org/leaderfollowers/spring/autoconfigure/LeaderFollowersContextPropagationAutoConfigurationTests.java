@@ -206,6 +206,12 @@ class LeaderFollowersContextPropagationAutoConfigurationTests {
 				.doesNotHaveBean(ContextPropagation.class));
 	}
 
+	@Test
+	void ifDisabledNothingIsBound() {
+		this.contextRunner.withPropertyValues("lf.enabled=false")
+			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(ContextPropagation.class));
+	}
+
 	@LfHandler
 	static class TenantHandler implements MessageHandler {
 

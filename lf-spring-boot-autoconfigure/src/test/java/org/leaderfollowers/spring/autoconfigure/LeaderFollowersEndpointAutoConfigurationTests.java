@@ -6,6 +6,7 @@ import java.util.Map;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import jakarta.servlet.Filter;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,11 +32,14 @@ import org.springframework.boot.autoconfigure.AutoConfigurationImportSelector;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.context.runner.ReactiveWebApplicationContextRunner;
+import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.core.annotation.AnnotationAttributes;
 import org.springframework.core.type.AnnotationMetadata;
+import org.springframework.web.server.WebFilter;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.Mockito.mock;
@@ -166,6 +170,18 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 	void ifDisabledThereIsNoEndpoint() {
 		this.contextRunner.withPropertyValues("lf.enabled=false")
 			.run((context) -> assertThat(context).hasNotFailed().doesNotHaveBean(LeaderFollowersEndpoint.class));
+	}
+
+	/** The filter would see each request of the application. */
+	@ParameterizedTest
+	@ValueSource(booleans = { true, false })
+	void ifDisabledNoFilterSetsHeaders(boolean enabled) {
+		new WebApplicationContextRunner().withUserConfiguration(EndpointHeadersConfiguration.class)
+			.withPropertyValues("lf.enabled=" + enabled)
+			.run((context) -> assertThat(context.getBeansOfType(Filter.class)).hasSize(enabled ? 1 : 0));
+		new ReactiveWebApplicationContextRunner().withUserConfiguration(EndpointHeadersConfiguration.class)
+			.withPropertyValues("lf.enabled=" + enabled)
+			.run((context) -> assertThat(context.getBeansOfType(WebFilter.class)).hasSize(enabled ? 1 : 0));
 	}
 
 	@ParameterizedTest
