@@ -39,6 +39,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Scope;
 import org.springframework.context.annotation.ScopedProxyMode;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -56,6 +57,14 @@ class LeaderFollowersAutoConfigurationTests {
 			.run((context) -> assertThat(context).hasNotFailed()
 				.doesNotHaveBean(LeaderFollowersAutoConfiguration.class)
 				.doesNotHaveBean(LfProperties.class));
+	}
+
+	@Test
+	void withoutTransactionsNoGuardAsksForThem() {
+		this.contextRunner.withClassLoader(new FilteredClassLoader(TransactionSynchronizationManager.class))
+			.run((context) -> assertThat(context).hasNotFailed()
+				.hasSingleBean(LeaderFollowersPools.class)
+				.doesNotHaveBean(NestingGuards.OutsideOfTransactions.class));
 	}
 
 	@Test
