@@ -84,6 +84,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Primary;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.Mockito.mock;
 
@@ -406,6 +407,19 @@ class MessageMeasurementTests {
 			new ExchangeTimer(registry, KeyValues.empty()).aroundExchange(call);
 			assertThat(registry.get("lf.client.exchanges").tag("error", error).timer().count()).isEqualTo(1);
 		}
+	}
+
+	/** A method that waits for its reply throws; one that returns a future does not. */
+	@Test
+	void exchangeWhoseMethodThrowsIsTimed() throws Exception {
+		MeterRegistry registry = new SimpleMeterRegistry();
+		ExchangeCall call = call(() -> 0);
+		given(call.proceed()).willThrow(new IllegalStateException("on purpose"));
+		assertThatIllegalStateException()
+			.isThrownBy(() -> new ExchangeTimer(registry, KeyValues.empty()).aroundExchange(call))
+			.withMessage("on purpose");
+		assertThat(registry.get("lf.client.exchanges").tag("error", "IllegalStateException").timer().count())
+			.isEqualTo(1);
 	}
 
 	@Test
