@@ -294,6 +294,7 @@ class ConnectionRoundTests {
 		this.me.enter();
 		assertThat(this.seen).containsExactly("1", "2", "3");
 		assertThat(this.transport.written).isEqualTo(3 * 40_001);
+		assertThat(this.connection.context.counters().sentBytes()).isEqualTo(3 * 40_001);
 	}
 
 	/**

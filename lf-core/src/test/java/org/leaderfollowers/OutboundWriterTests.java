@@ -290,8 +290,10 @@ class OutboundWriterTests {
 		this.transport.room = 0;
 		assertThat(this.outbound.sendRequests(frame(half), null)).isEqualTo(Sent.BEGAN_TO_WAIT);
 		assertThat(this.connection.isWritable()).isTrue();
+		this.clock.advance(Duration.ofSeconds(1));
 		assertThat(this.outbound.sendRequests(frame(half + 1), null)).isEqualTo(Sent.WAITS);
 		assertThat(this.connection.isWritable()).isFalse();
+		assertThat(this.connection.lastActivity()).isEqualTo(this.clock.nanoTime());
 	}
 
 	@Test
