@@ -168,6 +168,12 @@ class MessageMeasurementTests {
 		isObserved(this.contextRunner.withBean("filter", ObservationFilter.class, () -> (context) -> context));
 	}
 
+	/** The bean of Boot for the settings is both as well. */
+	@Test
+	void filterOfTheApplicationMayBeAPredicateToo() {
+		isObserved(this.contextRunner.withBean("filter", FilterAndPredicate.class));
+	}
+
 	@Test
 	void customizerMayAddAnything() {
 		isObserved(this.contextRunner.withBean("customizer", ObservationRegistryCustomizer.class,
@@ -230,6 +236,13 @@ class MessageMeasurementTests {
 	@Test
 	void alwaysIsAlways() {
 		isObserved(this.contextRunner.withPropertyValues("lf.observation.mode=always"));
+	}
+
+	/** Listeners may be added later. */
+	@Test
+	void alwaysIsAlwaysEvenIfNothingListensYet() {
+		isObserved(this.withoutMeters.withBean(ObservationRegistry.class, ObservationRegistry::create)
+			.withPropertyValues("lf.observation.mode=always"));
 	}
 
 	@Test
@@ -423,6 +436,12 @@ class MessageMeasurementTests {
 	}
 
 	@Test
+	void carrierOfAMessageIsItsConnection() {
+		Connection connection = mock();
+		assertThat(new MessageObservationContext("default", "echo", connection).getCarrier()).isSameAs(connection);
+	}
+
+	@Test
 	void outcomesOfExchangesAreThoseOfTheClient() throws Exception {
 		assertThat(outcome(new ExchangeLostException("lost", null))).isEqualTo("lost");
 		assertThat(outcome(new ExchangeRejectedException("rejected", null))).isEqualTo("rejected");
@@ -434,6 +453,7 @@ class MessageMeasurementTests {
 				"request");
 		context.setError(failure);
 		assertThat(context.getCarrier()).isEqualTo("request");
+		assertThat(context.getRemoteServiceName()).isEqualTo("ledger");
 		// Called by tracers; the protocol has no place for a trace.
 		context.getSetter().set("request", "traceparent", "00-1-2-3");
 		return new DefaultExchangeObservationConvention().getLowCardinalityKeyValues(context)
@@ -643,6 +663,20 @@ class MessageMeasurementTests {
 		@Bean
 		ObservationRegistry otherRegistry() {
 			return ObservationRegistry.create();
+		}
+
+	}
+
+	static class FilterAndPredicate implements ObservationFilter, ObservationPredicate {
+
+		@Override
+		public Observation.Context map(Observation.Context context) {
+			return context;
+		}
+
+		@Override
+		public boolean test(String name, Observation.Context context) {
+			return true;
 		}
 
 	}
