@@ -494,6 +494,14 @@ class MessageMeasurementTests {
 			.hasBeenStopped();
 	}
 
+	@Test
+	void conventionBeanForExchangesIsUsed() {
+		ExchangeObservationConvention convention = new DefaultExchangeObservationConvention();
+		this.contextRunner.withBean("convention", ExchangeObservationConvention.class, () -> convention)
+			.run((context) -> assertThat(context.getBean(ExchangeInterceptor.class)).extracting("convention")
+				.isSameAs(convention));
+	}
+
 	private static ExchangeCall call(Supplier<Object> meanwhile) throws Exception {
 		ExchangeCall call = mock(ExchangeCall.class);
 		given(call.client()).willReturn("ledger");
