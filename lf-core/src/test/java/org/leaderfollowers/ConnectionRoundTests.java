@@ -529,6 +529,20 @@ class ConnectionRoundTests {
 		open();
 		receive("1\n2\n");
 		assertThat(this.connection.context.counters().receivedMessages()).isEqualTo(2);
+		assertThat(this.connection.context.counters().receivedBytes()).isEqualTo(4);
+	}
+
+	/** Also if the part is read when the period has passed. */
+	@Test
+	void peerThatSendsAPartOfAMessageIsNotSilent() throws IOException {
+		open();
+		this.connection.idleAfter(EventType.READ, TIMEOUT);
+		this.clock.advance(TIMEOUT);
+		receive("part");
+		assertThat(this.seen).isEmpty();
+		this.clock.advance(TIMEOUT);
+		receive("");
+		assertThat(this.seen).containsExactly("idle READ");
 	}
 
 	/** The peer could not know that it was waited for while the handler ran. */
