@@ -148,6 +148,21 @@ class ServiceClassTests {
 		Engine.eventually().untilAsserted(() -> assertThat(handles(this.other)).isZero());
 	}
 
+	/** They may be in a buffer of the thread, which stays in its pool. */
+	@Test
+	void whatTheChoiceSendsLeavesBeforeTheConnectionMoves() {
+		TcpServer server = start((connection, first) -> {
+			connection.send(Engine.bytes("chosen"));
+			return this.other.name();
+		});
+		for (int i = 0; i < 20; i++) {
+			Peer peer = this.engine.connect(server).send("1\n2\n3\n");
+			assertThat(List.of(peer.readLine(), peer.readLine(), peer.readLine(), peer.readLine()))
+				.containsExactly("chosen", "1", "2", "3");
+			peer.close();
+		}
+	}
+
 	@Test
 	void aConnectionIsAskedForItsClassOnlyOnce() {
 		AtomicInteger asked = new AtomicInteger();
