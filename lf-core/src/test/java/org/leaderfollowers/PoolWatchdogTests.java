@@ -148,11 +148,16 @@ class PoolWatchdogTests {
 		AtomicBoolean blocks = new AtomicBoolean();
 		CountDownLatch gate = this.engine.gate();
 		AtomicInteger inside = new AtomicInteger();
-		LeaderFollowersPool pool = this.engine.pool(builder(1, 1).clock(clock)
-			.selectorProvider(new FaultySelectors(() -> block(blocks, inside, gate), () -> {
-			})));
+		AtomicBoolean waits = new AtomicBoolean();
+		LeaderFollowersPool pool = this.engine
+			.pool(builder(1, 1).clock(clock).selectorProvider(new FaultySelectors(() -> {
+				waits.set(false);
+				block(blocks, inside, gate);
+			}, () -> {
+			}).whileWaiting(() -> waits.set(true))));
 		pool.start();
-		Engine.awaitIdle(pool);
+		// A leader that has not begun to wait would read the time after it was moved.
+		Engine.eventually().until(waits::get);
 		blocks.set(true);
 		pool.watchdog.look();
 		clock.advance(Duration.ofHours(1));
