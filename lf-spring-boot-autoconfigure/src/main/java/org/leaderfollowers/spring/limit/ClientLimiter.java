@@ -6,7 +6,6 @@ import java.time.Instant;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
 import java.util.stream.Stream;
@@ -54,7 +53,7 @@ public final class ClientLimiter implements ConnectionGuard {
 		.toList();
 
 	/** Whether a line waits for the log. */
-	private final AtomicBoolean logging = new AtomicBoolean();
+	private volatile boolean logging;
 
 	private volatile ClientLimits limits;
 
@@ -209,7 +208,7 @@ public final class ClientLimiter implements ConnectionGuard {
 		synchronized (this.offenders) {
 			long now = this.nanoTime.getAsLong();
 			boolean tooSoon = this.heldBack >= 0 && now - this.loggedNanos < LOG_INTERVAL_NANOS;
-			if (tooSoon || !this.logging.compareAndSet(false, true)) {
+			if (tooSoon || this.logging) {
 				this.heldBack++;
 				return;
 			}
@@ -232,16 +231,18 @@ public final class ClientLimiter implements ConnectionGuard {
 				logger.warn(line);
 			}
 			finally {
-				this.logging.set(false);
+				this.logging = false;
 			}
 		}, "lf-client-limits-log");
 		thread.setDaemon(true);
+		// Last, so that it is reset even if memory was too short for the line.
+		this.logging = true;
 		try {
 			thread.start();
 		}
 		catch (OutOfMemoryError ex) {
 			// There is no thread for the line.
-			this.logging.set(false);
+			this.logging = false;
 		}
 	}
 
