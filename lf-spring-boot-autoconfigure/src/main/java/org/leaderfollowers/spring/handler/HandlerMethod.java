@@ -97,21 +97,14 @@ class HandlerMethod {
 					Object reply = super.invoke(connection, message, event);
 					return (reply instanceof CompletionStage<?> later) ? later.whenComplete((value, failure) -> {
 						if (failure != null) {
-							failed(failures, before);
+							failures.failedSince(before);
 						}
 					}) : reply;
 				}
 				catch (Throwable ex) {
-					failed(failures, before);
+					failures.failedSince(before);
 					throw ex;
 				}
-			}
-		}
-
-		/** Counts a failure, unless {@link LfAuthentication} has counted it. */
-		private static void failed(LoginFailures failures, int before) {
-			if (failures.count() == before) {
-				failures.failed();
 			}
 		}
 

@@ -81,9 +81,7 @@ interface MessageDispatch {
 				throw new LoginRequiredException(ex);
 			}
 			catch (Throwable ex) {
-				if (failures.count() == before) {
-					failures.failed();
-				}
+				failures.failedSince(before);
 				throw ex;
 			}
 		}

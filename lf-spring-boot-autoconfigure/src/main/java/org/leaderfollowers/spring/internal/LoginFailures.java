@@ -60,6 +60,16 @@ public interface LoginFailures {
 	int count();
 
 	/**
+	 * Records that a login has failed, unless other code has recorded this.
+	 * @param before the {@linkplain #count() number} before the login
+	 */
+	default void failedSince(int before) {
+		if (count() == before) {
+			failed();
+		}
+	}
+
+	/**
 	 * The monitor that a thread holds while it tries to log in, so that the logins of a
 	 * connection are tried one after the other.
 	 * @return the same object for each call
