@@ -2,12 +2,15 @@ package org.leaderfollowers.spring.session;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.Charset;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
@@ -38,6 +41,8 @@ final class SessionBindings implements SessionHolder {
 
 	/** The attribute of a connection that holds its {@link Seat}. */
 	private static final String SESSION = Seat.class.getName();
+
+	private final ListenerFailures listenerFailures = new ListenerFailures();
 
 	private final LocalSessions sessions = new LocalSessions();
 
@@ -207,13 +212,12 @@ final class SessionBindings implements SessionHolder {
 		});
 	}
 
-	/** Nobody else would hear of the failure of a listener. */
 	private void publish(SessionEvent event) {
 		try {
 			this.events.publishEvent(event);
 		}
-		catch (RuntimeException ex) {
-			logger.error("A listener for %s has failed".formatted(Printable.of(event.toString())), Printable.of(ex));
+		catch (Throwable ex) {
+			this.listenerFailures.log(event, ex);
 		}
 	}
 
@@ -308,6 +312,42 @@ final class SessionBindings implements SessionHolder {
 		private final AtomicReference<@Nullable LocalSession> session = new AtomicReference<>();
 
 		private volatile @Nullable CloseReason closed;
+
+	}
+
+	/**
+	 * Logs the failures of listeners, of which nobody else hears. Only one thread at a
+	 * time logs, because the log may block for ever, and it logs at most once in ten
+	 * seconds, because clients that log in and out would fill the disk.
+	 */
+	private static final class ListenerFailures {
+
+		private static final long INTERVAL_NANOS = Duration.ofSeconds(10).toNanos();
+
+		private final AtomicBoolean logging = new AtomicBoolean();
+
+		private final LongAdder heldBack = new LongAdder();
+
+		/** Changed only by the thread that logs. */
+		private volatile long nextNanos = System.nanoTime();
+
+		void log(SessionEvent event, Throwable failure) {
+			if (System.nanoTime() - this.nextNanos < 0 || !this.logging.compareAndSet(false, true)) {
+				this.heldBack.increment();
+				return;
+			}
+			try {
+				long more = this.heldBack.sumThenReset();
+				logger.error(
+						"A listener for %s has failed%s".formatted(Printable.of(event.toString()),
+								(more > 0) ? " (%d more failures since the last such line)".formatted(more) : ""),
+						Printable.of(failure));
+			}
+			finally {
+				this.nextNanos = System.nanoTime() + INTERVAL_NANOS;
+				this.logging.set(false);
+			}
+		}
 
 	}
 

@@ -11,22 +11,33 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.spring.event.SessionClosedEvent;
 import org.leaderfollowers.spring.event.SessionOpenedEvent;
+import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatNoException;
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.Matchers.equalTo;
 import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.BDDMockito.then;
@@ -120,6 +131,58 @@ class SessionBindingsTests {
 				}, this.counters, (server) -> StandardCharsets.UTF_8));
 		bindings.get().bind(this.connection, "a");
 		assertThat(this.events).hasExactlyElementsOfTypes(SessionOpenedEvent.class, SessionClosedEvent.class);
+	}
+
+	/** Each line has a stack trace: a client that logs in and out would fill the disk. */
+	@Test
+	void failuresOfAListenerAreNotLoggedForEachSession() {
+		FailureLines lines = new FailureLines(new CountDownLatch(0));
+		SessionBindings failing = withListenerThatFails();
+		long start = System.nanoTime();
+		int sessions = 50;
+		lines.during(() -> {
+			for (int i = 0; i < sessions; i++) {
+				failing.bind(this.connection, "a");
+				failing.unbind(this.connection);
+			}
+		});
+		assertThat(this.events).hasSize(sessions);
+		long periods = Duration.ofNanos(System.nanoTime() - start).dividedBy(Duration.ofSeconds(10));
+		assertThat(lines.begun.get()).isBetween(1, (int) (1 + periods));
+		assertThat(this.counters.open()).isZero();
+	}
+
+	@Test
+	void nobodyWaitsForTheLogBehindTheFirstFailureOfAListener() {
+		CountDownLatch read = new CountDownLatch(1);
+		FailureLines lines = new FailureLines(read);
+		SessionBindings failing = withListenerThatFails();
+		lines.during(() -> {
+			Thread first = new Thread(() -> {
+				failing.bind(this.connection, "a");
+				failing.unbind(this.connection);
+			});
+			first.start();
+			await().atMost(Duration.ofMinutes(1)).untilAtomic(lines.begun, equalTo(1));
+			failing.bind(this.connection, "b");
+			failing.unbind(this.connection);
+			assertThat(this.events).hasSize(2);
+			assertThat(first.isAlive()).isTrue();
+			read.countDown();
+			first.join();
+		});
+		assertThat(lines.begun).hasValue(1);
+	}
+
+	/** An error too must not go by unnoticed. */
+	private SessionBindings withListenerThatFails() {
+		return new SessionBindings(this.directory,
+				new SessionOptions(5, 10, Duration.ofMinutes(1), Duration.ofSeconds(1)), (event) -> {
+					if (event instanceof SessionClosedEvent) {
+						this.events.add(event);
+						throw new AssertionError("made for the test");
+					}
+				}, this.counters, (server) -> StandardCharsets.UTF_8);
 	}
 
 	@Test
@@ -251,6 +314,38 @@ class SessionBindingsTests {
 		this.bindings.takenOver(entry("a", 6));
 		this.bindings.bind(this.connection, "a");
 		assertThat(this.bindings.held()).containsExactly(entry("a", 5));
+	}
+
+	/** A log that blocks until somebody reads it. */
+	private static final class FailureLines extends AppenderBase<ILoggingEvent> {
+
+		final AtomicInteger begun = new AtomicInteger();
+
+		private final CountDownLatch read;
+
+		FailureLines(CountDownLatch read) {
+			this.read = read;
+		}
+
+		void during(ThrowingCallable action) {
+			Logger logger = (Logger) LoggerFactory.getLogger(LfSessions.class);
+			start();
+			logger.addAppender(this);
+			try {
+				assertThatNoException().isThrownBy(action);
+			}
+			finally {
+				this.read.countDown();
+				logger.detachAppender(this);
+			}
+		}
+
+		@Override
+		protected void append(ILoggingEvent line) {
+			this.begun.incrementAndGet();
+			assertThatNoException().isThrownBy(() -> this.read.await(1, TimeUnit.MINUTES));
+		}
+
 	}
 
 }
