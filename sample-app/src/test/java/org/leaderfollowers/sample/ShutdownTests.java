@@ -61,6 +61,9 @@ class ShutdownTests {
 		this.sample = SampleProcess.start(output(), "--lf.server.port=0", "--spring.datasource.url=" + url,
 				// Long enough for this machine to open that many connections at once.
 				"--spring.datasource.hikari.connection-timeout=60000", "--lf.shutdown.close-rate=1000/s",
+				// The first order may come long before the front end has reached a back
+				// end.
+				"--sample.front-end.patience=60s",
 				// All transactions update the same row, one after the other.
 				"--spring.lifecycle.timeout-per-shutdown-phase=120s");
 		this.process = this.sample.process();
