@@ -6,6 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -414,10 +416,11 @@ class AdaptivePromotionTests {
 	}
 
 	@Test
-	void theHandlerIsToldWhenASlowPeerHasCaughtUp() {
+	void theHandlerIsToldWhenASlowPeerHasCaughtUp() throws InterruptedException {
 		LeaderFollowersPool pool = this.engine.pool(2, 4);
 		AtomicInteger relieved = new AtomicInteger();
 		AtomicBoolean writableThen = new AtomicBoolean();
+		Semaphore full = new Semaphore(0);
 		byte[] chunk = new byte[1000];
 		TcpServer server = this.engine.start(TcpServer.builder(pool)
 			.framing(Framing.fixedLength(1000))
@@ -433,6 +436,7 @@ class AdaptivePromotionTests {
 					while (connection.isWritable()) {
 						connection.send(ByteBuffer.wrap(chunk));
 					}
+					full.release();
 				}
 
 				@Override
@@ -448,6 +452,13 @@ class AdaptivePromotionTests {
 
 			}));
 		Peer peer = this.engine.connect(server).send(chunk);
+		for (int i = 1; i <= 5; i++) {
+			// A peer that reads at the same time might never be slow.
+			assertThat(full.tryAcquire(1, TimeUnit.MINUTES)).isTrue();
+			while (i < 5 && relieved.get() < i) {
+				assertThat(peer.read(1000)).isEqualTo(chunk);
+			}
+		}
 		assertThat(peer.readToEnd().length).isPositive().satisfies((length) -> assertThat(length % 1000).isZero());
 		assertThat(relieved).hasValue(5);
 		assertThat(writableThen).isTrue();
