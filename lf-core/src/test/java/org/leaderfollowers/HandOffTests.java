@@ -759,14 +759,20 @@ class HandOffTests {
 		assertThat(leader(pool, events)).isEqualTo(leader);
 	}
 
-	/** Event sources that are all ready when their leader looks next. */
-	private List<Events> readyAtOnce(LeaderFollowersPool pool, int count, long nanos) throws Exception {
+	/**
+	 * Event sources that are all ready when their leader looks next.
+	 * @param busy the threads that run handlers, and neither lead nor wait
+	 */
+	private List<Events> readyAtOnce(LeaderFollowersPool pool, int count, long nanos, Thread... busy) throws Exception {
 		Events first = new Events(pool).known();
 		List<Events> ready = new ArrayList<>();
 		for (int i = 0; i < count; i++) {
 			ready.add(new Events(pool).known(nanos));
 		}
-		leader(pool, first);
+		List<Thread> others = new ArrayList<>(List.of(busy));
+		others.add(leader(pool, first));
+		// A thread that does not wait yet would take a ready handle without being woken.
+		followers(pool, pool.snapshot().minThreads() - others.size(), others.toArray(new Thread[0]));
 		CountDownLatch gate = first.block();
 		first.fire();
 		for (Events events : ready) {
@@ -858,7 +864,7 @@ class HandOffTests {
 		assertThat(others.fire()).isEqualTo(successor);
 		Thread leader = leader(pool, others);
 		watcher(followers(pool, 1, former, leader));
-		List<Events> ready = readyAtOnce(pool, 2, 0);
+		List<Events> ready = readyAtOnce(pool, 2, 0, former);
 		Engine.eventually().until(() -> running(ready).size() == 1);
 		// There is only one processor, and the leader uses it.
 		gate.countDown();
@@ -880,7 +886,7 @@ class HandOffTests {
 		leader(pool, blocking);
 		CountDownLatch gate = blocking.block();
 		Thread blocked = blocking.fire();
-		List<Events> ready = readyAtOnce(pool, 4, 50_000);
+		List<Events> ready = readyAtOnce(pool, 4, 50_000, blocked);
 		Engine.eventually().until(() -> running(ready).size() == 2);
 		assertThat(ready).noneMatch((events) -> events.running.peek() == blocked);
 		gate.countDown();
