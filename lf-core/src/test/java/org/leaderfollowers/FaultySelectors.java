@@ -69,9 +69,18 @@ final class FaultySelectors extends TestSelectors {
 
 		private final SelectionKey real;
 
-		Key(Faulty selector, SelectionKey real) {
+		Key(Faulty selector, SelectionKey real, Object attachment) {
 			this.selector = selector;
 			this.real = real;
+			attach(attachment);
+		}
+
+		/** Registers a channel. Other threads never see a key without its attachment. */
+		Key(Faulty selector, AbstractSelectableChannel channel, int ops, Object attachment)
+				throws ClosedChannelException {
+			this.selector = selector;
+			attach(attachment);
+			this.real = channel.register(selector.real, ops, this);
 		}
 
 		@Override
@@ -120,9 +129,7 @@ final class FaultySelectors extends TestSelectors {
 		protected SelectionKey register(AbstractSelectableChannel channel, int ops, Object attachment) {
 			FaultySelectors.this.point.run();
 			try {
-				Key key = new Key(this, channel.register(this.real, ops));
-				key.real.attach(key);
-				key.attach(attachment);
+				Key key = new Key(this, channel, ops, attachment);
 				this.registered.add(key);
 				return key;
 			}
@@ -193,8 +200,7 @@ final class FaultySelectors extends TestSelectors {
 			Set<SelectionKey> keys = new HashSet<>();
 			for (SelectionKey known : this.real.keys()) {
 				// The keys of this class are no longer valid.
-				Key key = new Key(this, known);
-				key.attach(((Key) known.attachment()).attachment());
+				Key key = new Key(this, known, ((Key) known.attachment()).attachment());
 				if (!known.isValid()) {
 					key.cancel();
 				}
