@@ -193,6 +193,25 @@ class ConnectionsEndpointTests {
 			.getBody()).asString().contains("remoteAddress=0.0.0.0:0");
 	}
 
+	@Test
+	void theRoleThatSeesAddressesIsConfigured() throws Exception {
+		try (OperatedApplication other = OperatedApplication.run(
+				"--management.endpoint.lfconnections.show-remote-addresses=when-authorized",
+				"--management.endpoint.lfconnections.roles=OPERATOR");
+				LineClient client = new LineClient(other.port())) {
+			assertThat(client.ask("hello")).isEqualTo("hello");
+			ConnectionsEndpointWebExtension endpoint = other.context().getBean(ConnectionsEndpointWebExtension.class);
+			SecurityContext caller = mock(SecurityContext.class);
+			given(caller.getPrincipal()).willReturn(() -> "ada");
+			assertThat(endpoint.connections(caller, null, null, null, null, null).getBody()).asString()
+				.contains("total=1")
+				.doesNotContain("127.0.0.1");
+			given(caller.isUserInRole("OPERATOR")).willReturn(true);
+			assertThat(endpoint.connections(caller, null, null, null, null, null).getBody()).asString()
+				.contains("remoteAddress=127.0.0.1:");
+		}
+	}
+
 	/** One figure, which the number of the connection chooses, is greater than 0. */
 	private static ConnectionSnapshot snapshot(String server, int id) {
 		long[] figures = new long[10];
