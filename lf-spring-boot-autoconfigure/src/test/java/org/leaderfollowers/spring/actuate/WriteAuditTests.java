@@ -4,8 +4,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Supplier;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.Framing;
@@ -74,6 +76,29 @@ class WriteAuditTests {
 				"Connection 1 of server 'one' is closed by 'ada' through Actuator",
 				"Server 'one' is draining by 'ada' through Actuator",
 				"Server 'other' is being evacuated by 'ada' through Actuator");
+	}
+
+	@Test
+	void writesFollowEachOther() throws Exception {
+		WriteAudit audit = new WriteAudit((event) -> {
+		});
+		List<String> ended = new CopyOnWriteArrayList<>();
+		Thread second = new Thread(() -> audit.write(() -> ended.add("second")));
+		audit.write(() -> {
+			second.start();
+			Awaitility.await()
+				.until(second::getState, (state) -> state != Thread.State.NEW && state != Thread.State.RUNNABLE);
+			return ended.add("first");
+		});
+		second.join();
+		assertThat(ended).containsExactly("first", "second");
+	}
+
+	@Test
+	void theNameOfACallerIsMadePrintable() {
+		given(this.caller.getPrincipal()).willReturn(() -> "ada\nFORGED");
+		assertThat(WriteAudit.Operator.of(this.caller).name()).isEqualTo("ada?FORGED");
+		assertThat(WriteAudit.Operator.of(this.caller).by()).isEqualTo(" by 'ada?FORGED' through Actuator");
 	}
 
 	private static TcpServer server(LeaderFollowersPool pool, String name) {
