@@ -48,6 +48,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.messaging.handler.annotation.Header;
+import org.springframework.messaging.handler.invocation.HandlerMethodArgumentResolver;
 import org.springframework.security.authentication.AuthenticationEventPublisher;
 import org.springframework.security.authentication.UsernamePasswordAuthenticationToken;
 import org.springframework.security.authentication.password.CompromisedPasswordChecker;
@@ -185,6 +186,32 @@ class LoginTests {
 					known.set(true);
 					assertThat(client.ask("LOGIN ada secret")).isEqualTo("denied");
 				}
+			});
+	}
+
+	@Test
+	void ifDisabledThereIsNoAuthentication() {
+		this.runner.withPropertyValues("lf.enabled=false")
+			.run((context) -> assertThat(context).hasNotFailed()
+				.doesNotHaveBean(LeaderFollowersSecurityAutoConfiguration.class)
+				.doesNotHaveBean(LfAuthentication.class));
+	}
+
+	@Test
+	void beansOfTheUserTakeThePlaceOfThoseForSecurity() {
+		LfAuthentication authentication = new LfAuthentication(() -> mock(), () -> null);
+		HandlerCallInterceptor interceptor = mock();
+		HandlerMethodArgumentResolver resolver = mock();
+		this.runner.withUserConfiguration(Plain.class)
+			.withBean(LfAuthentication.class, () -> authentication)
+			.withBean("leaderFollowersSecurityInterceptor", HandlerCallInterceptor.class, () -> interceptor)
+			.withBean("leaderFollowersAuthenticationPrincipalResolver", HandlerMethodArgumentResolver.class,
+					() -> resolver)
+			.run((context) -> {
+				assertThat(context).hasNotFailed();
+				assertThat(context.getBean(LfAuthentication.class)).isSameAs(authentication);
+				assertThat(context.getBean(HandlerCallInterceptor.class)).isSameAs(interceptor);
+				assertThat(context.getBean(HandlerMethodArgumentResolver.class)).isSameAs(resolver);
 			});
 	}
 
