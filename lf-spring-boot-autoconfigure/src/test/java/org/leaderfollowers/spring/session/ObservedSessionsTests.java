@@ -264,6 +264,14 @@ class ObservedSessionsTests {
 		assertThat(interrupted).isCancelled();
 	}
 
+	@Test
+	void aChildContextSharesTheSessionsOfItsParent() {
+		this.runner.withBean(Binding.class)
+			.run((parent) -> this.runner.withParent(parent)
+				.run((child) -> assertThat(child.getBean(LfSessions.class))
+					.isSameAs(parent.getBean(LfSessions.class))));
+	}
+
 	/** A directory that says that another node holds every name, and plays that node. */
 	private static final class OtherNode implements SessionDirectory {
 
