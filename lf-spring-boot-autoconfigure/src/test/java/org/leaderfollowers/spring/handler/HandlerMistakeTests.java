@@ -25,6 +25,7 @@ import org.leaderfollowers.spring.annotation.OnMessage;
 import org.leaderfollowers.spring.annotation.OnOpen;
 import org.leaderfollowers.spring.handler.HandlerBeanTests.Proxies;
 
+import org.springframework.beans.factory.support.DefaultListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.context.FilteredClassLoader;
@@ -65,6 +66,13 @@ class HandlerMistakeTests {
 			.contains(
 					"- Method message(CloseReason): Remove the parameter. There can be: the Connection, its SSLSession, its Principal, "
 							+ "parameters annotated with @Header for attributes and addresses of the connection, and the payload.");
+	}
+
+	@Test
+	void aBeanWithoutADefinitionIsDescribed() {
+		DefaultListableBeanFactory beanFactory = new DefaultListableBeanFactory();
+		beanFactory.registerSingleton("quotes", new Careless());
+		assertThat(InvalidHandlerException.describe(beanFactory, "quotes")).isEqualTo("'quotes', registered by code");
 	}
 
 	@Test
