@@ -718,6 +718,7 @@ class ClusterSessionDirectoryTests {
 		this.engine.silent.add("send");
 		CompletableFuture<ByteBuffer> tooLarge = exchange("north", 2 * ScriptedEngine.MAX_OUTBOUND_SIZE);
 		assertThat(failure(exchange("north", 0), ExchangeRejectedException.class)).hasMessageContaining("'north'")
+			.hasMessageContaining(": %d bytes wait for it".formatted(WireForm.of(this.engine.sent.get(0)).length))
 			.hasMessageContaining("lf.cluster.max-outbound-size");
 		assertThat(exchange("south", ScriptedEngine.MAX_OUTBOUND_SIZE / 2)).isNotDone();
 		assertThat(exchange("south", ScriptedEngine.MAX_OUTBOUND_SIZE / 4)).as("both are within the limit").isNotDone();
