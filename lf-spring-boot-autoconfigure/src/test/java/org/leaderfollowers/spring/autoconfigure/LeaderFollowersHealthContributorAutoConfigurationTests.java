@@ -110,6 +110,13 @@ class LeaderFollowersHealthContributorAutoConfigurationTests {
 	}
 
 	@Test
+	void aChildContextShowsItsOwnServers() {
+		this.contextRunner.run((parent) -> this.contextRunner.withParent(parent)
+			.run((child) -> assertThat(child.getBean(LeaderFollowersHealthContributor.class))
+				.isNotSameAs(parent.getBean(LeaderFollowersHealthContributor.class))));
+	}
+
+	@Test
 	void withoutBootsHealthEverythingElseWorks() {
 		new ApplicationContextRunner().withClassLoader(new FilteredClassLoader("org.springframework.boot.health"))
 			.withUserConfiguration(SelectedByName.class)
