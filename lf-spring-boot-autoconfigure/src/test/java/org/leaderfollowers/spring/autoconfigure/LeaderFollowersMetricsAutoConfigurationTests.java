@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.autoconfigure;
 
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
@@ -472,6 +473,40 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 	}
 
 	@Test
+	void childContextLeavesTheMetersOfClientsAndSessionsToItsParent() {
+		withClientAndSessions(this.contextRunner).run((parent) -> {
+			MeterRegistry registry = parent.getBean(MeterRegistry.class);
+			withClientAndSessions(new ApplicationContextRunner())
+				.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
+						LeaderFollowersMetricsAutoConfiguration.class))
+				.withParent(parent)
+				.run((child) -> assertThat(child).hasNotFailed());
+			assertThat(registry.find("lf.client.running").gauge()).isNotNull();
+			assertThat(registry.find("lf.sessions.open").gauge()).isNotNull();
+		});
+	}
+
+	@Test
+	void registryOfAParentHasTheMetersOfClientsAndSessions() {
+		new ApplicationContextRunner().withBean(SimpleMeterRegistry.class)
+			.run((parent) -> withClientAndSessions(new ApplicationContextRunner())
+				.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
+						LeaderFollowersMetricsAutoConfiguration.class))
+				.withParent(parent)
+				.run((child) -> {
+					MeterRegistry registry = parent.getBean(MeterRegistry.class);
+					assertThat(registry.find("lf.client.running").tag("client", "ledger").gauge()).isNotNull();
+					assertThat(registry.find("lf.sessions.open").gauge()).isNotNull();
+				}));
+	}
+
+	private static ApplicationContextRunner withClientAndSessions(ApplicationContextRunner runner) {
+		return runner.withConfiguration(AutoConfigurations.of(LeaderFollowersSessionAutoConfiguration.class))
+			.withPropertyValues("lf.clients.ledger.addresses=localhost:1",
+					"lf.clients.ledger.correlation.type=in-order");
+	}
+
+	@Test
 	void whatASourceCountedAfterItWasLastReadIsKept() {
 		MeterRegistry registry = new SimpleMeterRegistry();
 		AtomicReference<AtomicLong> source = new AtomicReference<>(new AtomicLong(1));
@@ -481,6 +516,22 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 		source.get().set(3);
 		source.set(new AtomicLong(10));
 		assertThat(counter.count()).isEqualTo(13);
+	}
+
+	/** Meters refer only weakly to what they read. */
+	@Test
+	void whatAMeterReadsIsKeptUntilTheMeterIsRemoved() {
+		MeterRegistry registry = new SimpleMeterRegistry();
+		Meters meters = new Meters();
+		meters.of(registry, () -> "four", String::length, Tags.empty()).gauge("length", "", Integer::doubleValue);
+		WeakReference<Object> garbage = new WeakReference<>(new Object());
+		Awaitility.await().until(() -> {
+			System.gc();
+			return garbage.get() == null;
+		});
+		assertThat(registry.get("length").gauge().value()).isEqualTo(4);
+		meters.remove();
+		assertThat(registry.getMeters()).isEmpty();
 	}
 
 	/** A meter that reads the number of another one misleads whoever relies on it. */
