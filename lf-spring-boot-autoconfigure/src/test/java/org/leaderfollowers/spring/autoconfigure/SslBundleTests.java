@@ -35,6 +35,7 @@ import org.leaderfollowers.TcpServer;
 import org.leaderfollowers.spring.EchoHandler;
 import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
+import org.leaderfollowers.spring.autoconfigure.LfProperties.Ssl;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
 import org.springframework.boot.Banner;
@@ -47,6 +48,7 @@ import org.springframework.boot.ssl.NoSuchSslBundleException;
 import org.springframework.boot.ssl.SslBundle;
 import org.springframework.boot.ssl.SslBundles;
 import org.springframework.boot.ssl.SslOptions;
+import org.springframework.boot.ssl.SslStoreBundle;
 import org.springframework.boot.ssl.pem.PemSslStoreBundle;
 import org.springframework.boot.ssl.pem.PemSslStoreDetails;
 import org.springframework.boot.test.system.CapturedOutput;
@@ -231,6 +233,14 @@ class SslBundleTests {
 			Awaitility.await().untilAsserted(() -> assertThat(tls(context).failedHandshakes()).isEqualTo(2));
 			assertThat(tls(context).completedHandshakes()).isEqualTo(1);
 		}
+		assertThat(output).doesNotContain("has no trust store");
+	}
+
+	/** Such a bundle consists of managers, which do not show whom they trust. */
+	@Test
+	void theTrustOfABundleWithoutStoresIsUnknown(CapturedOutput output) {
+		new BundleTls("web", new Ssl(null, "web", ClientAuth.NEED, 1000, null))
+			.warnOfUnlimitedTrust(SslBundle.of(SslStoreBundle.NONE));
 		assertThat(output).doesNotContain("has no trust store");
 	}
 
