@@ -3,6 +3,8 @@ package org.leaderfollowers.spring.server;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.function.Consumer;
+import java.util.stream.StreamSupport;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.CloseReason;
@@ -22,6 +24,8 @@ import org.leaderfollowers.spring.interceptor.MessageHandlerInterceptor;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationEvent;
 import org.springframework.context.ApplicationListener;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.event.ApplicationEventMulticaster;
 import org.springframework.context.event.GenericApplicationListener;
 import org.springframework.context.event.GenericApplicationListenerAdapter;
 import org.springframework.context.support.AbstractApplicationContext;
@@ -138,7 +142,7 @@ final class EventPublication implements MessageHandlerInterceptor {
 		if (isHeard(PoolStarvedEvent.class) || isHeard(PoolAlarmEvent.class)) {
 			synchronized (this.watched) {
 				if (this.watched.add(pool)) {
-					pool.addListener(new TroubleListener(pool));
+					pool.addListener(new TroubleListener(pool, isOfParent(pool)));
 				}
 			}
 		}
@@ -155,12 +159,34 @@ final class EventPublication implements MessageHandlerInterceptor {
 		}
 	}
 
+	/** Whether a parent has the pool too, and publishes its events to its listeners. */
+	private boolean isOfParent(LeaderFollowersPool pool) {
+		ApplicationContext parent = (this.applicationContext != null) ? this.applicationContext.getParent() : null;
+		return parent != null && parent.getBeanProvider(LeaderFollowersPools.class)
+			.stream()
+			.flatMap((pools) -> StreamSupport.stream(pools.spliterator(), false))
+			.anyMatch((each) -> each == pool);
+	}
+
+	/** Publishes an event to the listeners of this context, but not of its parents. */
+	private void publishHere(ApplicationEvent event) {
+		if (this.applicationContext instanceof ConfigurableApplicationContext context && context.isActive()) {
+			context
+				.getBean(AbstractApplicationContext.APPLICATION_EVENT_MULTICASTER_BEAN_NAME,
+						ApplicationEventMulticaster.class)
+				.multicastEvent(event);
+		}
+	}
+
 	private final class TroubleListener implements PoolListener {
 
 		private final LeaderFollowersPool pool;
 
-		private TroubleListener(LeaderFollowersPool pool) {
+		private final Consumer<ApplicationEvent> publisher;
+
+		private TroubleListener(LeaderFollowersPool pool, boolean ofParent) {
 			this.pool = pool;
+			this.publisher = ofParent ? EventPublication.this::publishHere : EventPublication.this::publish;
 		}
 
 		@Override
@@ -169,12 +195,12 @@ final class EventPublication implements MessageHandlerInterceptor {
 
 		@Override
 		public void starved(long nanos) {
-			publish(new PoolStarvedEvent(this.pool, Duration.ofNanos(nanos)));
+			this.publisher.accept(new PoolStarvedEvent(this.pool, Duration.ofNanos(nanos)));
 		}
 
 		@Override
 		public void alarmed(PoolAlarm alarm) {
-			publish(new PoolAlarmEvent(this.pool, alarm));
+			this.publisher.accept(new PoolAlarmEvent(this.pool, alarm));
 		}
 
 	}

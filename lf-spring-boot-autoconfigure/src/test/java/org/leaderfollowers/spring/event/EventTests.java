@@ -174,6 +174,32 @@ class EventTests {
 			});
 	}
 
+	@Test
+	void starvedPoolOfAParentIsPublishedOnceToTheListenersOfEachContext() {
+		Queue<String> heardByChild = new ConcurrentLinkedQueue<>();
+		this.contextRunner.withBean(StarvationListener.class)
+			.withPropertyValues("lf.pool.threads.min=1", "lf.pool.threads.max=1", "lf.servers.blocking.port=0")
+			.withUserConfiguration(BlockingOnOpen.class)
+			.run((parent) -> new ApplicationContextRunner()
+				.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class))
+				.withBean(StarvationListener.class, () -> new StarvationListener(heardByChild))
+				.withParent(parent.getSourceApplicationContext())
+				.run((child) -> {
+					CountDownLatch open = parent.getBean(CountDownLatch.class);
+					try (LineClient client = new LineClient(
+							parent.getBean(LeaderFollowersServers.class).get("blocking").port())) {
+						Awaitility.await().untilAsserted(() -> {
+							assertThat(this.heard).contains("starved default");
+							assertThat(heardByChild).contains("starved default");
+						});
+						open.countDown();
+						assertThat(client.read()).isEqualTo("opened");
+						assertThat(this.heard).containsExactly("starved default");
+						assertThat(heardByChild).containsExactly("starved default");
+					}
+				}));
+	}
+
 	/** The configuration of its bean has started it, and its pool is no bean. */
 	@Test
 	void serverThatRunsAlreadyIsNotPublishedAsStartedButItsPoolIsWatched(CapturedOutput output) {
