@@ -24,6 +24,7 @@ import org.leaderfollowers.spring.handler.PayloadReaders.PayloadReader;
 
 import org.springframework.core.Conventions;
 import org.springframework.core.DefaultParameterNameDiscoverer;
+import org.springframework.core.GenericTypeResolver;
 import org.springframework.core.KotlinDetector;
 import org.springframework.core.MethodParameter;
 import org.springframework.core.ResolvableType;
@@ -310,7 +311,9 @@ final class Arguments {
 
 	private @Nullable Argument convertedArgument(Method method, MethodParameter parameter) {
 		MethodParameter nested = parameter.nestedIfOptional();
-		ResolvableType type = ResolvableType.forMethodParameter(nested);
+		// The method may be that of a generic class, so its variables are replaced.
+		ResolvableType type = ResolvableType
+			.forType(GenericTypeResolver.resolveType(nested.getNestedGenericParameterType(), this.beanType));
 		PayloadReader reader = this.readers.find(type, nested);
 		if (reader == null) {
 			this.mistakes.add(method,

@@ -158,6 +158,8 @@ class PayloadTests {
 	void genericTypesAreResolved() {
 		HandlerRunner.talk(HandlerRunner.of(Sums.class),
 				(client, context) -> assertThat(client.ask("{\"a\":[1,2],\"b\":[3]}")).isEqualTo("6"));
+		HandlerRunner.talk(HandlerRunner.of(FirstOrder.class),
+				(client, context) -> assertThat(client.ask("[{\"item\":\"tea\",\"quantity\":2}]")).isEqualTo("tea"));
 		HandlerRunner.talk(HandlerRunner.of(Trees.class),
 				(client, context) -> assertThat(client.ask("[1,{\"a\":2}]")).isEqualTo("[1,{\"a\":2}]"));
 	}
@@ -392,6 +394,27 @@ class PayloadTests {
 		@Override
 		int sum(List<Integer> numbers) {
 			return numbers.stream().mapToInt(Integer::intValue).sum();
+		}
+
+	}
+
+	abstract static class First<T> {
+
+		@OnMessage
+		String first(List<T> elements) {
+			return describe(elements.get(0));
+		}
+
+		abstract String describe(T element);
+
+	}
+
+	@LfHandler
+	static class FirstOrder extends First<Order> {
+
+		@Override
+		String describe(Order order) {
+			return order.item();
 		}
 
 	}
