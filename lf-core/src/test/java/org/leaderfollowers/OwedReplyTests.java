@@ -66,6 +66,36 @@ class OwedReplyTests {
 		assertThat(server.connections().findFirst().orElseThrow().inFlight()).isZero();
 	}
 
+	/** The connection ends only after the handler, so its end wakes nobody. */
+	@Test
+	void aHandlerThatDrainsItsServerWaitsForNothingAfterTheReply() {
+		CompletableFuture<Boolean> drained = new CompletableFuture<>();
+		AtomicReference<Thread> waiting = new AtomicReference<>();
+		AtomicReference<TcpServer> server = new AtomicReference<>();
+		server.set(this.engine.lines(this.engine.pool(1, 4), new MessageHandler() {
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				if (Engine.text(message).equals("later")) {
+					OwedReplyTests.this.owed.add(connection.owe());
+				}
+				else {
+					waiting.set(Thread.currentThread());
+					drained.complete(server.get().drain(Engine.DEADLINE.multipliedBy(2)));
+				}
+			}
+		}));
+		Peer peer = this.engine.connect(server.get()).send("later\ndrain\n");
+		OwedReply reply = awaitOwed();
+		Engine.eventually().untilAsserted(() -> assertThat(waiting.get()).isNotNull());
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(waiting.get().getStackTrace())
+				.anyMatch((frame) -> frame.getMethodName().equals("timedWait"))
+				.anyMatch((frame) -> frame.getMethodName().equals("awaitRest")));
+		answer(reply, "reply");
+		assertThat(peer.readLine()).isEqualTo("reply");
+		Engine.eventually().untilAsserted(() -> assertThat(drained).isCompletedWithValue(true));
+	}
+
 	/** A drain cannot wait for it, so the log must say that it was lost. */
 	@Test
 	void aReplyThatNobodyHasAnnouncedIsReportedIfItComesTooLate() {
