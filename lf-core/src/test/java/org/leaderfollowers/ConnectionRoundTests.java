@@ -42,6 +42,7 @@ import org.leaderfollowers.internal.transport.Transport.Progress;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 /**
@@ -398,6 +399,19 @@ class ConnectionRoundTests {
 	}
 
 	@Test
+	void ownBytesOfTheTransportWaitForRoomWhileTheConnectionIsSuspended() throws IOException {
+		open();
+		this.onMessage = () -> {
+			this.connection.suspend();
+			this.transport.wantsWrite = true;
+		};
+		receive("x\n");
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		this.set.applyUpdates();
+		assertThat(this.connection.handle.key.interestOps() & SelectionKey.OP_WRITE).isEqualTo(SelectionKey.OP_WRITE);
+	}
+
+	@Test
 	void connectionIsNotIdleWhileItsHandlerRuns() throws IOException {
 		this.builder.maxOutboundSize(1024).idleTimeout(TIMEOUT);
 		this.onWritable = () -> this.clock.advance(TIMEOUT);
@@ -584,6 +598,31 @@ class ConnectionRoundTests {
 		this.clock.advance(TIMEOUT);
 		receive("");
 		assertThat(reason()).isEqualTo(CloseReason.MESSAGE_TIMEOUT);
+	}
+
+	@Test
+	void messageIsLateAlthoughThereWasMoreToReadBefore() throws IOException {
+		this.builder.messageTimeout(TIMEOUT);
+		open();
+		this.transport.keepsInput = true;
+		this.onMessage = () -> this.transport.keepsInput = false;
+		receive("1\n2");
+		this.clock.advance(TIMEOUT);
+		receive("");
+		assertThat(reason()).isEqualTo(CloseReason.MESSAGE_TIMEOUT);
+	}
+
+	/** The connection stays open only until it has answered the message before. */
+	@Test
+	void nothingIsReadBehindAMessageThatIsTooLarge() throws IOException {
+		this.onMessage = () -> this.connection.owe();
+		open();
+		receive("1\n");
+		this.transport.keepsInput = true;
+		this.transport.readable = 200;
+		receive("x".repeat(400));
+		assertThat(reason()).isNull();
+		assertThat(this.transport.input.remaining()).isEqualTo(200);
 	}
 
 	@Test
@@ -975,6 +1014,16 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("close " + reason);
 	}
 
+	@Test
+	void futureOfASuspendedConnectionIsCompletedAtOnceAfterAThreadHasWaited() throws IOException {
+		open();
+		receiveElsewhere("");
+		this.connection.suspend();
+		CompletableFuture<ByteBuffer> reply = ask();
+		receive("a:!\n");
+		assertThat(reply).isCompleted();
+	}
+
 	/** It is skipped by the next owner, who reports it. */
 	@Test
 	void messageThatIsTooLargeIsLeftToAnotherThread() throws IOException {
@@ -1036,6 +1085,26 @@ class ConnectionRoundTests {
 		assertThat(untilDeadline()).isEqualTo(suspends ? TIMEOUT : half);
 	}
 
+	/** The peer had to read first only before. */
+	@Test
+	void messageGetsTheFullTimeAgainAfterOtherHandlesHaveHadTheirTurn() throws IOException {
+		this.builder.messageTimeout(TIMEOUT);
+		open();
+		this.transport.readNeeds = Progress.WANTS_WRITE;
+		receive("");
+		this.transport.readNeeds = Progress.WANTS_READ;
+		this.transport.keepsInput = true;
+		this.transport.readable = 1;
+		receive("x".repeat(20));
+		this.clock.advance(TIMEOUT.multipliedBy(2));
+		this.transport.keepsInput = false;
+		this.transport.receive("");
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(reason()).isNull();
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
 	@Test
 	void peerIsNotSilentWhileNothingIsRead() throws IOException {
 		open();
@@ -1049,8 +1118,9 @@ class ConnectionRoundTests {
 		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
 	}
 
-	@Test
-	void connectionThatWasSuspendedByItsLastMessageCloses() throws IOException {
+	@ParameterizedTest
+	@ValueSource(strings = { "2", "2\n" })
+	void connectionThatWasSuspendedByItsLastMessageCloses(String rest) throws IOException {
 		open();
 		receive("1");
 		this.connection.drain();
@@ -1058,10 +1128,22 @@ class ConnectionRoundTests {
 		round();
 		Suspension[] suspension = new Suspension[1];
 		this.onMessage = () -> suspension[0] = this.connection.suspend();
-		receive("\n2");
+		receive("\n" + rest);
 		assertThat(reason()).isNull();
 		resume(suspension[0]);
 		assertThat(this.seen).containsExactly("1", "close LOCAL");
+	}
+
+	@Test
+	void messageBehindTheLastReplyOfADrainIsHandled() throws IOException {
+		open();
+		CompletableFuture<ByteBuffer> reply = this.connection.relay(Engine.bytes("a:?"), Duration.ofHours(1));
+		this.connection.drain();
+		assertThat(lead()).isTrue();
+		round();
+		receive("a:!\n1\n");
+		assertThat(reply).isCompleted();
+		assertThat(this.seen).startsWith("1");
 	}
 
 	@Test
@@ -2457,6 +2539,19 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("1");
 	}
 
+	/** It held no message, so no message has set another deadline. */
+	@Test
+	void recordThatIsCompleteHasNoDeadline() throws IOException {
+		this.builder.messageTimeout(TIMEOUT);
+		open();
+		this.transport.holdsPart = true;
+		receive("");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+		this.transport.holdsPart = false;
+		receive("");
+		assertThat(untilDeadline()).isGreaterThan(TIMEOUT);
+	}
+
 	@Test
 	void lastMessageOfAWindowEndsTheInput() throws IOException {
 		this.builder.maxInFlightPerConnection(4);
@@ -2470,6 +2565,14 @@ class ConnectionRoundTests {
 		}
 		assertThat(this.seen).containsExactly("1", "close LOCAL");
 		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void connectionDoesNotCloseForAFailureThatIsMissing() throws IOException {
+		open();
+		assertThatNullPointerException().isThrownBy(() -> this.connection.fail(null))
+			.withMessage("'failure' must not be null");
+		assertThat(reason()).isNull();
 	}
 
 	@Test
