@@ -941,6 +941,35 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("1", "close OVERLOADED");
 	}
 
+	@Test
+	void memoryOfAMessageIsReleasedOnceIfThereIsNoneForWhatFollows() throws IOException {
+		open();
+		receive("1");
+		long kept = this.memory.used();
+		exhaustMemory();
+		this.onMessage = () -> assertThat(this.connection.keepsInput(this.me)).isTrue();
+		receive("\n2\n");
+		assertThat(this.seen).containsExactly("1", "close OVERLOADED");
+		this.me.withdraw();
+		assertThat(this.memory.limit() - this.memory.used()).isEqualTo(kept);
+	}
+
+	/** No event may follow, because this thread has taken it. */
+	@Test
+	void inputThatAHandlerDoesNotWaitForIsReadAfterIt() throws IOException {
+		open();
+		this.onDrain = () -> this.connection.owe();
+		drain();
+		this.onMessage = () -> {
+			if (this.seen.size() == 1) {
+				assertThat(this.connection.readBound(participant(2))).isFalse();
+				this.transport.receive("2\n");
+			}
+		};
+		receive("1\n");
+		assertThat(this.seen).containsExactly("1", "2");
+	}
+
 	/** The input that was read is lost, usually because memory is short. */
 	@Test
 	void connectionThatCannotBeReadWhileItsHandlerWaitsCloses() throws IOException {
