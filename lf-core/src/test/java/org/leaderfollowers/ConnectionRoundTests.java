@@ -954,6 +954,20 @@ class ConnectionRoundTests {
 		assertThat(this.memory.limit() - this.memory.used()).isEqualTo(kept);
 	}
 
+	/** The first message is not kept yet while a pool is chosen for it. */
+	@Test
+	void connectionIsReadWhileItsHandlerWaitsButNotWhileItsPoolIsChosen() throws IOException {
+		List<Boolean> reads = new ArrayList<>();
+		this.builder.serviceClass((connection, message) -> {
+			reads.add(this.connection.boundConnection() != null);
+			return null;
+		});
+		this.onMessage = () -> reads.add(this.connection.boundConnection() != null);
+		open();
+		receive("1\n");
+		assertThat(reads).containsExactly(false, true);
+	}
+
 	/** No event may follow, because this thread has taken it. */
 	@Test
 	void inputThatAHandlerDoesNotWaitForIsReadAfterIt() throws IOException {
