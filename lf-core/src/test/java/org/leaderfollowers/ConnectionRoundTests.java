@@ -360,6 +360,31 @@ class ConnectionRoundTests {
 		assertThat(reason()).isEqualTo(CloseReason.OVERLOADED);
 	}
 
+	/** Only the handshake timeout counts. */
+	@Test
+	void connectionIsNotIdleBeforeItIsEstablished() throws IOException {
+		this.builder.idleTimeout(TIMEOUT).handshakeTimeout(TIMEOUT.multipliedBy(2));
+		accept();
+		this.transport.handshake = Progress.WANTS_READ;
+		this.clock.advance(TIMEOUT);
+		round();
+		assertThat(reason()).isNull();
+		assertThat(this.connection.lastActivity()).isEqualTo(this.clock.nanoTime());
+	}
+
+	/** The peer sends nothing more, so there is nothing to wait for. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void connectionWhosePeerHasEndedIsClosedAtOnce(boolean isEstablished) throws IOException {
+		accept();
+		this.transport.closes = false;
+		this.transport.ends = true;
+		this.transport.handshake = isEstablished ? Progress.DONE : Progress.ENDED;
+		round();
+		assertThat(this.channel.isOpen()).isFalse();
+		assertThat(reason()).isEqualTo(CloseReason.PEER);
+	}
+
 	@Test
 	void handshakeThatHasToWriteWaitsForRoom() throws IOException {
 		accept();
@@ -1174,6 +1199,29 @@ class ConnectionRoundTests {
 		receive("\n" + rest);
 		assertThat(reason()).isNull();
 		resume(suspension[0]);
+		assertThat(this.seen).containsExactly("1", "close LOCAL");
+	}
+
+	@Test
+	void requestIsLostAtOnceAlthoughThePeerWaitsForItsReply() throws IOException {
+		this.onMessage = () -> this.connection.owe();
+		open();
+		receive("1\n");
+		CompletableFuture<ByteBuffer> reply = ask();
+		this.transport.ends = true;
+		receive("");
+		assertThat(reply).isCompletedExceptionally();
+		assertThat(reason()).isNull();
+	}
+
+	@Test
+	void drainReadsOnlyInputThatHasBeenReceivedBefore() throws IOException {
+		open();
+		this.transport.part = 2;
+		receive("");
+		this.transport.receive("1\n2\n");
+		this.transport.readable = 2;
+		drain();
 		assertThat(this.seen).containsExactly("1", "close LOCAL");
 	}
 
