@@ -341,6 +341,34 @@ class ConnectionRoundTests {
 		assertThat(memory.heldSinceNanos()).isEqualTo(now - 5);
 	}
 
+	/** Otherwise peers could hold them, and those who hold less would be closed. */
+	@Test
+	void buffersOfTheTransportAreHeldSinceTheirPartHasArrived() throws IOException {
+		open();
+		ConnectionMemory memory = new ConnectionMemory(this.connection);
+		long now = this.connection.nanoTime();
+		this.transport.buffered = 1000;
+		assertThat(memory.heldBytes()).isEqualTo(1000);
+		assertThat(memory.heldSinceNanos() - now).isNotNegative();
+		this.transport.partSinceNanos = now - 5;
+		assertThat(memory.heldSinceNanos()).isEqualTo(now - 5);
+	}
+
+	@Test
+	void memoryOfKeptMessagesIsHeldUntilTheyHaveBeenHandled() throws IOException {
+		open();
+		postpone("x");
+		postpone("yz");
+		ConnectionMemory memory = new ConnectionMemory(this.connection);
+		assertThat(memory.heldBytes()).isEqualTo(3).isEqualTo(this.memory.used());
+		this.onMessage = () -> assertThat(memory.heldBytes()).isEqualTo(this.memory.used());
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("x", "yz");
+		assertThat(memory.heldBytes()).isZero();
+	}
+
 	/** Its bytes during the handshake are no progress. */
 	@Test
 	void connectionThatIsNotEstablishedHoldsItsMemorySinceItWasAccepted() throws IOException {

@@ -1,14 +1,19 @@
 package org.leaderfollowers;
 
 import java.io.UncheckedIOException;
+import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Test;
@@ -189,6 +194,79 @@ class MemoryBudgetTests {
 		try (TlsPeer peer = new TlsPeer(Certificates.client(), server.port())) {
 			assertThat(peer.send("hello\n").readLine()).isEqualTo("hello");
 		}
+		flood.forEach(Peer::close);
+		Engine.eventually().until(() -> pool.snapshot().bufferedBytes() == 0);
+	}
+
+	@Test
+	void clientsThatDoNotEndTheirRecordsAreClosedBeforeTheyKeepOutOthers() throws Exception {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(BUDGET));
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.messageTimeout(Duration.ZERO)
+			.tls(ServerTls.of(Certificates.server()))
+			.handler((connection, message) -> connection.send(message)));
+		// Most of the largest record, which takes 32 KB.
+		byte[] record = new byte[16_600];
+		ByteBuffer.wrap(record).put((byte) 23).putShort((short) 0x0303).putShort((short) (16_384 + 256));
+		List<Socket> sockets = new ArrayList<>();
+		List<TlsPeer> flood = new ArrayList<>();
+		for (int i = 0; i < 26; i++) {
+			sockets.add(new Socket());
+			flood.add(new TlsPeer(Certificates.client(), sockets.get(i), server.port(), 0, null).shakeHands());
+		}
+		for (Socket socket : sockets) {
+			socket.getOutputStream().write(record);
+		}
+		try (TlsPeer peer = new TlsPeer(Certificates.client(), server.port())) {
+			assertThat(peer.send("hello\n").readLine()).isEqualTo("hello");
+		}
+		Engine.eventually().until(() -> server.snapshot().closedConnections().get(CloseReason.OVERLOADED) > 0);
+		flood.forEach(TlsPeer::close);
+		Engine.eventually().until(() -> pool.snapshot().bufferedBytes() == 0);
+	}
+
+	@Test
+	void clientsWithManyRepliesBehindOneThatIsMissingAreClosedBeforeTheyKeepOutOthers() {
+		clientsWithManyMessagesBehindOneAreClosed((builder) -> builder.replyOrder(ReplyOrder.ARRIVAL));
+	}
+
+	@Test
+	void clientsWithManyMessagesBehindOneAreClosedBeforeTheyKeepOutOthers() {
+		clientsWithManyMessagesBehindOneAreClosed((builder) -> builder.messageOrder((message) -> "same"));
+	}
+
+	private void clientsWithManyMessagesBehindOneAreClosed(UnaryOperator<TcpServer.Builder> order) {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(BUDGET));
+		Queue<OwedReply> owed = new ConcurrentLinkedQueue<>();
+		TcpServer server = this.engine.start(order.apply(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.maxInFlightPerConnection(16)
+			.handler((connection, message) -> {
+				if (Engine.text(message).equals("owed")) {
+					owed.add(connection.owe());
+				}
+				else {
+					connection.send(message);
+				}
+			})));
+		List<Peer> flood = new ArrayList<>();
+		for (int i = 0; i < 2; i++) {
+			flood.add(this.engine.connect(server).send("owed\n" + ("x".repeat(60_000) + "\n").repeat(7)));
+		}
+		Engine.eventually().until(() -> pool.snapshot().bufferedBytes() >= 14 * 60_000);
+		// Others use so much that it does not matter who has made progress.
+		long others = 0;
+		while (pool.memory().used() <= BUDGET - BUDGET / 8 && others < BUDGET / 8) {
+			assertThat(pool.memory().reserve(4096)).isTrue();
+			others += 4096;
+		}
+		assertThat(this.engine.connect(server).send("hello\n").readLine()).isEqualTo("hello");
+		assertThat(server.snapshot().closedConnections().get(CloseReason.OVERLOADED)).isPositive();
+		pool.memory().release(others);
+		owed.forEach(OwedReply::close);
 		flood.forEach(Peer::close);
 		Engine.eventually().until(() -> pool.snapshot().bufferedBytes() == 0);
 	}

@@ -62,6 +62,11 @@ final class ScriptedTransport extends Transport {
 
 	long heldSinceNanos;
 
+	/** How much memory its buffers take, and since when one of them has a part. */
+	int buffered;
+
+	@Nullable Long partSinceNanos;
+
 	/** How often it was released. */
 	int releases;
 
@@ -91,6 +96,16 @@ final class ScriptedTransport extends Transport {
 	@Override
 	public long heldSinceNanos() {
 		return this.heldSinceNanos;
+	}
+
+	@Override
+	public int bufferedBytes() {
+		return this.buffered;
+	}
+
+	@Override
+	public long partSinceNanos(long otherwise) {
+		return (this.partSinceNanos != null) ? this.partSinceNanos : otherwise;
 	}
 
 	@Override
