@@ -35,8 +35,12 @@ record ConnectionMemory(TcpConnection connection) implements MemoryHolder {
 	@Override
 	public long heldBytes() {
 		PartialMessage part = this.connection.partial;
-		return ((part != null) ? part.capacity() : 0) + this.connection.outbound.waitingBytes()
-				+ this.connection.transport.heldBytes();
+		Exchanges exchanges = this.connection.exchanges;
+		Transport transport = this.connection.transport;
+		return ((part != null) ? part.capacity() : 0) + this.connection.pendingBytes()
+				+ ((exchanges != null) ? exchanges.postponedBytes() : 0)
+				+ ((this.connection instanceof WindowedConnection windowed) ? windowed.copiedBytes() : 0)
+				+ transport.heldBytes() + transport.bufferedBytes();
 	}
 
 	@Override
@@ -45,12 +49,17 @@ record ConnectionMemory(TcpConnection connection) implements MemoryHolder {
 			return this.connection.acceptedNanos;
 		}
 		PartialMessage part = this.connection.partial;
-		long now = this.connection.nanoTime();
-		long progress = this.connection.outbound.progressNanos(now);
-		long since = (part != null && part.startedNanos() - progress < 0) ? part.startedNanos() : progress;
 		Transport transport = this.connection.transport;
-		boolean longer = transport.heldBytes() > 0 && transport.heldSinceNanos() - since < 0;
-		return longer ? transport.heldSinceNanos() : since;
+		long now = this.connection.nanoTime();
+		long since = earlier(this.connection.outbound.progressNanos(now), transport.partSinceNanos(now));
+		since = (part != null) ? earlier(since, part.startedNanos()) : since;
+		since = (transport.heldBytes() > 0) ? earlier(since, transport.heldSinceNanos()) : since;
+		// Nobody notes since when messages and replies wait for others.
+		return (since != now) ? since : this.connection.lastActivity();
+	}
+
+	private static long earlier(long one, long other) {
+		return (other - one < 0) ? other : one;
 	}
 
 	@Override

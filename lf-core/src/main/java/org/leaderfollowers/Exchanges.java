@@ -22,9 +22,7 @@ import org.leaderfollowers.internal.exchange.ExchangeTable.Registration;
  */
 final class Exchanges implements Participant.Awaited {
 
-	/**
-	 * How many messages are read and kept while no thread is available to handle them.
-	 */
+	/** How many messages are kept while no thread is available to handle them. */
 	private static final int MOST_POSTPONED = 256;
 
 	private final Correlation correlation;
@@ -44,10 +42,11 @@ final class Exchanges implements Participant.Awaited {
 
 	private final EndedExchanges ended = new EndedExchanges(this);
 
-	/**
-	 * Messages for the handler that a thread has read while it waited for a reply itself.
-	 */
+	/** Messages for the handler that a thread has read while it waited for a reply. */
 	private final ArrayDeque<ByteBuffer> postponed = new ArrayDeque<>(0);
+
+	/** The memory of these messages. Any thread reads it. */
+	private volatile long postponedBytes;
 
 	/**
 	 * Notified about the exchanges of all connections of a client. Any thread.
@@ -420,6 +419,7 @@ final class Exchanges implements Participant.Awaited {
 				? this.connection.context.memory().allocateLast(Math.max(1, message.remaining()), this.postponed)
 				: null;
 		if (memory != null) {
+			this.postponedBytes += memory.capacity();
 			copy(message, memory);
 		}
 		return memory != null;
@@ -475,13 +475,14 @@ final class Exchanges implements Participant.Awaited {
 		return this.postponed.peekFirst();
 	}
 
-	/** How much memory the messages that were kept take, in bytes. */
+	/** How much memory the messages that were kept take, in bytes. Any thread. */
 	long postponedBytes() {
-		return this.postponed.stream().mapToLong(ByteBuffer::capacity).sum();
+		return this.postponedBytes;
 	}
 
 	/** Releases the memory of a message that was kept and has been handled. */
 	void handled(ByteBuffer message) {
+		this.postponedBytes -= message.capacity();
 		this.connection.context.memory().release(message.capacity());
 	}
 

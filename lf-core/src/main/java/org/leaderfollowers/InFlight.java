@@ -1,5 +1,7 @@
 package org.leaderfollowers;
 
+import java.util.concurrent.atomic.AtomicLong;
+
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.window.MessageWindow;
@@ -13,6 +15,9 @@ final class InFlight extends MessageWindow<WindowedMessage> {
 
 	/** The held replies if replies leave in the order of arrival, or {@code null}. */
 	final @Nullable OrderedReplies replies;
+
+	/** The memory of the messages that wait for others. Any thread. */
+	final AtomicLong copiedBytes = new AtomicLong();
 
 	/** Whether the connection closes after the reply to one of the messages in flight. */
 	volatile boolean endsBehindReply;

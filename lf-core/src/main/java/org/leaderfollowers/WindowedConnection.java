@@ -559,6 +559,12 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		requestCloseAndLook(reason, null);
 	}
 
+	/** How much memory messages take that wait for others. Any thread. */
+	long copiedBytes() {
+		InFlight current = this.window;
+		return (current != null) ? current.copiedBytes.get() : 0;
+	}
+
 	// Shutdown
 
 	@Override

@@ -61,6 +61,7 @@ final class WindowedMessage extends MessageWindow.Place {
 		ByteBuffer target = memory.allocate(Math.max(1, this.length));
 		if (target != null) {
 			this.copy = target.put(0, message, message.position(), this.length);
+			this.window.copiedBytes.addAndGet(target.capacity());
 		}
 		return target != null;
 	}
@@ -76,6 +77,7 @@ final class WindowedMessage extends MessageWindow.Place {
 		ByteBuffer kept = this.copy;
 		if (kept != null) {
 			this.copy = null;
+			this.window.copiedBytes.addAndGet(-kept.capacity());
 			memory.release(kept.capacity());
 		}
 	}

@@ -101,13 +101,13 @@ public final class TlsTransport extends Transport {
 	/** Since when more than that is charged, if it is. */
 	private volatile long chargedSinceNanos;
 
-	// Used by the owner only
+	// Used by the owner only, except that any thread reads what is volatile
 
 	/** Received bytes that are not decrypted yet, from position to limit. */
-	private @Nullable ByteBuffer received;
+	private volatile @Nullable ByteBuffer received;
 
 	/** When {@link #received} arrived, if it is the beginning of one record. */
-	private long partSinceNanos;
+	private volatile long partSinceNanos;
 
 	/** The part that {@link #holdsNewPart()} has reported. */
 	private long answeredPartNanos;
@@ -116,7 +116,7 @@ public final class TlsTransport extends Transport {
 	private boolean recordTaken;
 
 	/** Decrypted bytes that did not fit, from position to limit. */
-	private @Nullable ByteBuffer decrypted;
+	private volatile @Nullable ByteBuffer decrypted;
 
 	private boolean begun;
 
@@ -152,10 +152,10 @@ public final class TlsTransport extends Transport {
 	/** The failure, which is thrown when everything before it has been read. */
 	private @Nullable SSLException failure;
 
-	// Guarded by the monitor
+	// Guarded by the monitor, except that any thread reads what is volatile
 
 	/** Encrypted bytes that the socket has not accepted yet, from position to limit. */
-	private @Nullable ByteBuffer pending;
+	private volatile @Nullable ByteBuffer pending;
 
 	/**
 	 * How many of the next bytes of the application are encrypted already and in
@@ -348,6 +348,20 @@ public final class TlsTransport extends Transport {
 	@Override
 	public long heldSinceNanos() {
 		return this.chargedSinceNanos;
+	}
+
+	@Override
+	public int bufferedBytes() {
+		return capacity(this.received) + capacity(this.decrypted) + capacity(this.pending);
+	}
+
+	private static int capacity(@Nullable ByteBuffer buffer) {
+		return (buffer != null) ? buffer.capacity() : 0;
+	}
+
+	@Override
+	public long partSinceNanos(long otherwise) {
+		return (this.received != null) ? this.partSinceNanos : otherwise;
 	}
 
 	private boolean changesNothing(HandshakeStatus before) {

@@ -90,6 +90,24 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
+	 * How much memory the bytes take that it has received or encrypted, and keeps. Any
+	 * thread.
+	 * @return bytes, approximately
+	 */
+	public int bufferedBytes() {
+		return 0;
+	}
+
+	/**
+	 * Since when it keeps the beginning of a record. Any thread.
+	 * @param otherwise the result if it keeps none
+	 * @return a time, {@link System#nanoTime()}
+	 */
+	public long partSinceNanos(long otherwise) {
+		return otherwise;
+	}
+
+	/**
 	 * Expects a preamble before any other input. Called before the transport is
 	 * established.
 	 * @param preamble receives the first bytes
