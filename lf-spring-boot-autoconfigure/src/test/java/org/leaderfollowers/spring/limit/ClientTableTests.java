@@ -15,6 +15,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
@@ -30,6 +31,7 @@ import org.leaderfollowers.spring.limit.ClientLimits.Action;
 import org.leaderfollowers.spring.limit.ClientLimits.Limit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.BDDMockito.then;
 import static org.mockito.Mockito.mock;
@@ -398,6 +400,28 @@ class ClientTableTests {
 			for (int i = 0; i < 10; i++) {
 				assertThat(limiter.table().acquireKey("fresh " + i)).as("room for client %d", i).isNotNull();
 			}
+		}
+	}
+
+	/** Otherwise, the table would keep the entry for ever. */
+	@Test
+	void aClientThatCannotBeCountedForWantOfMemoryIsForgotten() {
+		AtomicBoolean isShort = new AtomicBoolean();
+		try (ClientLimiters limiters = new ClientLimiters((connection) -> "4711", () -> {
+			if (isShort.get()) {
+				throw new OutOfMemoryError("made for the test");
+			}
+			return this.clock.get();
+		})) {
+			ClientLimits limits = new ClientLimits(Map.of(Limit.MAX_CONNECTIONS, 1L), Action.SUSPEND);
+			ClientLimiter limiter = limiters.add("test", false, limits, 2, 32, 64);
+			LimitedConnection limited = opened(limiter);
+			isShort.set(true);
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> limited.identify(connection()));
+			isShort.set(false);
+			limited.closed();
+			assertThat(limiter.table().acquireKey("fresh 1")).isNotNull();
+			assertThat(limiter.table().acquireKey("fresh 2")).isNotNull();
 		}
 	}
 
