@@ -142,10 +142,11 @@ final class Client {
 		if (this.newConnections != null && !this.newConnections.tryConsume(1)) {
 			return Limit.CONNECTIONS_PER_SECOND;
 		}
-		this.connections++;
 		if (known != null) {
+			// First: if memory is too short for it, nothing was counted.
 			this.identified.add(known);
 		}
+		this.connections++;
 		return null;
 	}
 

@@ -125,13 +125,18 @@ final class LimitedConnection implements ConnectionGuard.Permit, LoginFailures {
 				// The table is full, so the address remains the key.
 				return true;
 			}
-			exceeded = own.admit(this.limiter.limits(), this);
-			Client left = (exceeded != null) ? own : this.client;
-			if (exceeded == null) {
-				left.leave(this);
-				this.client = own;
+			Client left = own;
+			try {
+				exceeded = own.admit(this.limiter.limits(), this);
+				if (exceeded == null) {
+					left = this.client;
+					left.leave(this);
+					this.client = own;
+				}
 			}
-			this.limiter.table().release(left);
+			finally {
+				this.limiter.table().release(left);
+			}
 		}
 		if (exceeded != null) {
 			this.limiter.exceeded(own, exceeded, Effect.CLOSE);
