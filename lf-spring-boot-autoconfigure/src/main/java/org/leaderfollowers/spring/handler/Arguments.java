@@ -24,7 +24,6 @@ import org.leaderfollowers.spring.handler.PayloadReaders.PayloadReader;
 
 import org.springframework.core.Conventions;
 import org.springframework.core.DefaultParameterNameDiscoverer;
-import org.springframework.core.GenericTypeResolver;
 import org.springframework.core.KotlinDetector;
 import org.springframework.core.MethodParameter;
 import org.springframework.core.ResolvableType;
@@ -118,7 +117,12 @@ final class Arguments {
 	 */
 	@Nullable ResolvableType payloadType(Method method) {
 		MethodParameter payload = payloadParameter(method);
-		return (payload != null) ? ResolvableType.forMethodParameter(payload.nestedIfOptional()) : null;
+		return (payload != null) ? typeOf(payload.nestedIfOptional()) : null;
+	}
+
+	/** A parameter of an {@link AnnotatedMethod} does not know the class of the bean. */
+	private ResolvableType typeOf(MethodParameter parameter) {
+		return ResolvableType.forMethodParameter(new MethodParameter(parameter).withContainingClass(this.beanType));
 	}
 
 	private @Nullable MethodParameter payloadParameter(Method method) {
@@ -311,9 +315,7 @@ final class Arguments {
 
 	private @Nullable Argument convertedArgument(Method method, MethodParameter parameter) {
 		MethodParameter nested = parameter.nestedIfOptional();
-		// The method may be that of a generic class, so its variables are replaced.
-		ResolvableType type = ResolvableType
-			.forType(GenericTypeResolver.resolveType(nested.getNestedGenericParameterType(), this.beanType));
+		ResolvableType type = typeOf(nested);
 		PayloadReader reader = this.readers.find(type, nested);
 		if (reader == null) {
 			this.mistakes.add(method,

@@ -1,7 +1,13 @@
 package org.leaderfollowers.spring.handler;
 
+import java.lang.reflect.Type;
+import java.lang.reflect.TypeVariable;
+import java.lang.reflect.WildcardType;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
@@ -87,8 +93,34 @@ final class PayloadReaders {
 		if (json == null) {
 			return null;
 		}
-		JsonConverter.Reader reader = json.reader(type.getType());
+		JsonConverter.Reader reader = json.reader(withoutVariables(type, Set.of()).getType());
 		return (connection, message) -> reader.read(json(message));
+	}
+
+	/**
+	 * Replaces the variables of a type by what they stand for. {@link ResolvableType}
+	 * knows this, but its Java type is the one that is written.
+	 * @param within the variables that the type is a part of: a bound of a variable may
+	 * contain the variable
+	 */
+	private static ResolvableType withoutVariables(ResolvableType type, Set<Type> within) {
+		Class<?> raw = type.resolve();
+		if (raw == null || type.getType() instanceof Class<?> || type.getType() instanceof WildcardType) {
+			return type;
+		}
+		Set<Type> variables = new HashSet<>(within);
+		if (type.getType() instanceof TypeVariable<?> variable && !variables.add(variable)) {
+			return ResolvableType.forClass(raw);
+		}
+		if (raw.isArray()) {
+			return ResolvableType.forArrayComponent(withoutVariables(type.getComponentType(), variables));
+		}
+		ResolvableType[] generics = type.getGenerics();
+		return (generics.length == 0) ? ResolvableType.forClass(raw)
+				: ResolvableType.forClassWithGenerics(raw,
+						Stream.of(generics)
+							.map((generic) -> withoutVariables(generic, variables))
+							.toArray(ResolvableType[]::new));
 	}
 
 	/**

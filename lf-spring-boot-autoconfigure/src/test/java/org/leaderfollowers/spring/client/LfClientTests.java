@@ -121,6 +121,16 @@ class LfClientTests {
 	}
 
 	@Test
+	void variablesInTheTypeOfAReplyAreThoseOfTheInterface() {
+		List<Purchase> purchases = List.of(new Purchase("a"), new Purchase("b"));
+		runner(Imports.class).run((context) -> {
+			assertThat(journal(context).copies(purchases)).isEqualTo(purchases);
+			assertThat(journal(context).array(purchases)).isEqualTo(purchases.toArray());
+			assertThat(journal(context).copiesLater(purchases).get(60, TimeUnit.SECONDS)).contains(purchases);
+		});
+	}
+
+	@Test
 	void emptyRepliesAreEmptyOptionalsOrNull() {
 		runner(Imports.class).run((context) -> {
 			Journal journal = journal(context);
@@ -247,7 +257,7 @@ class LfClientTests {
 	}
 
 	@LfClient("ledger")
-	interface Journal extends Texts<String> {
+	interface Journal extends Texts<String>, Copies<Purchase> {
 
 		@Exchange
 		@Valid
@@ -302,6 +312,23 @@ class LfClientTests {
 
 		@Exchange
 		T text(T text);
+
+	}
+
+	interface Copies<T> {
+
+		@Exchange
+		List<T> copies(List<T> all);
+
+		@Exchange
+		CompletableFuture<Optional<List<T>>> copiesLater(List<T> all);
+
+		@Exchange
+		T[] array(List<T> all);
+
+		/** Its variable is bounded by itself. */
+		@Exchange
+		<E extends Comparable<E>> List<E> ordered(List<E> all);
 
 	}
 
