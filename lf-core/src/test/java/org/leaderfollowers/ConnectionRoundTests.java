@@ -2112,6 +2112,82 @@ class ConnectionRoundTests {
 		finish(this.me);
 	}
 
+	@Test
+	void messageThatHasBegunGetsTheFullTimeAgainWhenTheWindowHasRoom() throws IOException {
+		this.builder.maxInFlightPerConnection(2).messageTimeout(TIMEOUT);
+		open();
+		begin("1\n2\n3");
+		assertThat(lead()).isTrue();
+		Participant other = participant(2);
+		prepare(other);
+		this.clock.advance(TIMEOUT.multipliedBy(2));
+		finish(other);
+		finish(this.me);
+		assertThat(this.seen).containsExactly("2", "1");
+		assertThat(reason()).isNull();
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
+	/** It was received together with the message before, and is taken only later. */
+	@Test
+	void connectionIsActiveWhenAKeptMessageIsTaken() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		begin("1\n2\n");
+		assertThat(lead()).isTrue();
+		this.clock.advance(TIMEOUT);
+		Participant other = participant(2);
+		prepare(other);
+		assertThat(this.connection.lastActivity()).isEqualTo(this.clock.nanoTime());
+		finish(other);
+		finish(this.me);
+		assertThat(this.seen).containsExactly("2", "1");
+	}
+
+	@Test
+	void connectionIsIdleAfterItsMessageWasHandled() throws IOException {
+		this.builder.maxInFlightPerConnection(4).idleTimeout(TIMEOUT);
+		open();
+		receive("1\n");
+		this.clock.advance(TIMEOUT);
+		receive("");
+		assertThat(reason()).isEqualTo(CloseReason.IDLE_TIMEOUT);
+	}
+
+	/** If its thread fails, each of them is ended. */
+	@Test
+	void threadWorksOnTheMessageThatWaitedForAnotherOne() throws IOException {
+		this.builder.maxInFlightPerConnection(4).messageOrder((message) -> "same");
+		List<Object> messages = new ArrayList<>();
+		this.onMessage = () -> messages.add(this.me.turn.message);
+		open();
+		begin("1\n2\n");
+		assertThat(lead()).isTrue();
+		Participant other = participant(2);
+		other.enter();
+		other.begin(this.connection.handle);
+		assertThat(this.connection.prepare(other)).isFalse();
+		rest(other);
+		finish(this.me);
+		assertThat(this.seen).containsExactly("1", "2");
+		assertThat(messages).hasSize(2).doesNotContainNull().doesNotHaveDuplicates();
+	}
+
+	@Test
+	void connectionIsActiveAndItsThreadNotInterruptedAfterAKeptReply() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		ask().thenRun(() -> Thread.currentThread().interrupt());
+		begin("1\na:!\n");
+		finish(this.me);
+		assertThat(this.seen).containsExactly("1");
+		assertThat(lead()).isTrue();
+		this.clock.advance(TIMEOUT);
+		round();
+		assertThat(Thread.interrupted()).isFalse();
+		assertThat(this.connection.lastActivity()).isEqualTo(this.clock.nanoTime());
+	}
+
 	private Duration untilDeadline() {
 		long now = this.clock.nanoTime();
 		return Duration.ofNanos(this.connection.deadline(now) - now);
