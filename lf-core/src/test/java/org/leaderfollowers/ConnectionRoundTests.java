@@ -2722,6 +2722,33 @@ class ConnectionRoundTests {
 		assertThat(interrupts).containsExactly(false, false);
 	}
 
+	@Test
+	void interruptEndsWithTheHandlerThatIsToldOfTheEndBehindItsMessage() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		this.onClose = () -> Thread.currentThread().interrupt();
+		begin("1\n");
+		this.transport.ends = true;
+		this.connection.abort();
+		assertThat(lead()).isTrue();
+		round(participant(2));
+		assertThat(this.seen).isEmpty();
+		finish(this.me);
+		assertThat(Thread.interrupted()).isFalse();
+		assertThat(this.seen).containsExactly("close SHUTDOWN_TIMEOUT");
+	}
+
+	@Test
+	void connectionWithAWindowClosesIfItsClientExceedsALimit() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		this.onMessage = () -> {
+			throw new ClientLimitException("made for the test");
+		};
+		receive("1\n");
+		assertThat(reason()).isEqualTo(CloseReason.CLIENT_LIMIT);
+	}
+
 	/** A part of a record may contain a message. */
 	@Test
 	void partOfARecordBehindAMessageInFlightMustBeCompleteInTime() throws IOException {

@@ -12,6 +12,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.promotion.Clock;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -67,12 +69,13 @@ class OwedReplyTests {
 	}
 
 	/** The connection ends only after the handler, so its end wakes nobody. */
-	@Test
-	void aHandlerThatDrainsItsServerWaitsForNothingAfterTheReply() {
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 4 })
+	void aHandlerThatDrainsItsServerWaitsForNothingAfterTheReply(int window) {
 		CompletableFuture<Boolean> drained = new CompletableFuture<>();
 		AtomicReference<Thread> waiting = new AtomicReference<>();
 		AtomicReference<TcpServer> server = new AtomicReference<>();
-		server.set(this.engine.lines(this.engine.pool(1, 4), new MessageHandler() {
+		MessageHandler handler = new MessageHandler() {
 			@Override
 			public void onMessage(Connection connection, ByteBuffer message) {
 				if (Engine.text(message).equals("later")) {
@@ -83,7 +86,11 @@ class OwedReplyTests {
 					drained.complete(server.get().drain(Engine.DEADLINE.multipliedBy(2)));
 				}
 			}
-		}));
+		};
+		server.set(this.engine.start(TcpServer.builder(this.engine.pool(1, 4))
+			.framing(Framing.line())
+			.handler(handler)
+			.maxInFlightPerConnection(window)));
 		Peer peer = this.engine.connect(server.get()).send("later\ndrain\n");
 		OwedReply reply = awaitOwed();
 		Engine.eventually().untilAsserted(() -> assertThat(waiting.get()).isNotNull());

@@ -162,6 +162,25 @@ class WindowTests {
 	}
 
 	@Test
+	void aFailureOfAHandlerThatIsToldOfAFailureIsLogged() {
+		TcpServer server = this.engine.start(builder(3).handler(new MessageHandler() {
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				throw new IllegalStateException("made for the test");
+			}
+
+			@Override
+			public void onError(Connection connection, Throwable failure) {
+				throw new IllegalStateException("made for the test as well");
+			}
+		}));
+		this.engine.connect(server).send("a\n");
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log())
+				.anyMatch((line) -> line.contains("was not handled because its handler")));
+	}
+
+	@Test
 	void severalThreadsAreSeenToWorkOnOneConnection() {
 		TcpServer server = this.engine.start(builder(3));
 		this.engine.connect(server).send("a\nb\n");
