@@ -525,6 +525,18 @@ class DatagramRoundTests {
 		assertThat(isArmed()).isTrue();
 	}
 
+	/** Otherwise the thread would end the datagram again, and keep the socket. */
+	@Test
+	void threadThatFailsAfterADatagramReleasesTheSocket() throws IOException {
+		open();
+		receive("x");
+		own();
+		this.me.begin(this.receiver.handle);
+		assertThat(this.receiver.failed(this.me, new IllegalStateException("made for the test"))).isFalse();
+		assertThat(this.receiver.handle.isPaused()).isTrue();
+		assertThat(counts().inFlight()).isZero();
+	}
+
 	@Test
 	void receivingIsTriedAgainAfterAPause() throws IOException {
 		open();
