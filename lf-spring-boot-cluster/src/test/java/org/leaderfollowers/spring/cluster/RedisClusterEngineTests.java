@@ -227,6 +227,24 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 	}
 
 	@Test
+	void anErrorThatConcernsAllValuesIsNotTakenForAValue() {
+		ClusterEngine engine = engine(redis.port(), "test-" + UUID.randomUUID());
+		try {
+			engine.start("north", new Inbox());
+			assertThat(get(engine.compareAndSet("key", null, bytes("value"), LONG))).isTrue();
+			// Redis rejects an expiration that its clock cannot represent.
+			assertThat(engine.touch(List.of("key"), Duration.ofMillis(Long.MAX_VALUE)))
+				.failsWithin(Duration.ofMinutes(1))
+				.withThrowableThat()
+				.withMessageContaining("invalid expire time");
+			assertThat(get(engine.touch(List.of("key"), LONG))).containsKey("key");
+		}
+		finally {
+			engine.stop();
+		}
+	}
+
+	@Test
 	void aCommandWhoseReplyIsLostIsNotRepeated() {
 		try (TcpProxy proxy = new TcpProxy(redis.port())) {
 			String cluster = "test-" + UUID.randomUUID();
