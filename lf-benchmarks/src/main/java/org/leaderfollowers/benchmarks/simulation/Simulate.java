@@ -41,14 +41,13 @@ import org.leaderfollowers.benchmarks.servers.Work;
  * {@code taskset}) and one on all; {@code --seconds} for each measurement,
  * {@code --warmup} seconds for each server, {@code --work} of the check, {@code --quiet}
  * as in {@link Comparison}; {@code --check=false} to leave the check out, and with it
- * what only whole servers tell; {@code --measured} names the results of an earlier run:
+ * what only whole servers tell; {@code --cost-rounds}, how often the cost of a step is
+ * measured (200; at least 10); {@code --measured} names the results of an earlier run:
  * nothing is measured, but all is simulated anew; {@code --millis} that are simulated,
  * {@code --output} for the results, {@code --docs} a directory for the page of the
  * documentation.
  */
 public final class Simulate {
-
-	private static final int COST_ROUNDS = 200;
 
 	private static final String ECHO = "none";
 
@@ -104,6 +103,10 @@ public final class Simulate {
 	private Run measure(Arguments arguments, Path part) throws IOException {
 		boolean check = Boolean.parseBoolean(arguments.text("check", "true"));
 		int rounds = arguments.number("rounds", 4);
+		int costRounds = arguments.number("cost-rounds", 200);
+		if (costRounds < 10) {
+			throw new IllegalArgumentException("--cost-rounds=" + costRounds + " is less than 10");
+		}
 		List<String> comparison = List.of("--servers=" + Servers.ADAPTIVE,
 				"--work=" + arguments.text("work", "none,cpu1,cpu2,cpu5,cpu10,cpu20"),
 				"--connections=" + Findings.CONNECTIONS, "--rounds=1", "--system-calls=false",
@@ -113,21 +116,21 @@ public final class Simulate {
 		Map<String, String> facts = Machine.facts();
 		facts.put("date", LocalDate.now().toString());
 		int processors = Runtime.getRuntime().availableProcessors();
-		measureCosts();
+		measureCosts(costRounds);
 		for (int round = 0; check && round < rounds; round++) {
 			measureServers(1, round, List.of("taskset", "-c", "0"), comparison, part);
 			if (processors > 1) {
 				measureServers(processors, round, List.of(), comparison, part);
 			}
-			measureCosts();
+			measureCosts(costRounds);
 		}
 		Files.deleteIfExists(part);
 		facts.putAll((check ? calibrate(costs(), processors) : costs()).facts());
 		return new Run(facts, new Results(this.measured));
 	}
 
-	private void measureCosts() throws IOException {
-		SerialCosts.measure(COST_ROUNDS)
+	private void measureCosts(int rounds) throws IOException {
+		SerialCosts.measure(rounds)
 			.nanos()
 			.forEach((cost, nanos) -> this.samples.computeIfAbsent(cost, (key) -> new ArrayList<>()).add(nanos));
 	}

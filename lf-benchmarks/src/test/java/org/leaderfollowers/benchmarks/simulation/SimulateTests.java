@@ -33,8 +33,10 @@ class SimulateTests {
 	void costsAndPredictionsAreOnThePage() throws IOException {
 		Path output = this.directory.resolve("simulation.csv");
 		ByteArrayOutputStream out = new ByteArrayOutputStream();
-		Simulate.run(new String[] { "--check=false", "--millis=2", "--output=" + output, "--docs=" + this.directory },
-				new PrintStream(out, true, StandardCharsets.UTF_8));
+		// Two threads that take turns make progress only while each of them has a
+		// processor.
+		Simulate.run(new String[] { "--check=false", "--cost-rounds=20", "--millis=2", "--output=" + output,
+				"--docs=" + this.directory }, new PrintStream(out, true, StandardCharsets.UTF_8));
 		Run run = ResultFile.read(List.of(output));
 		Findings findings = Findings.of(run.facts(), run.results()).orElseThrow();
 		assertThat(findings.costs().nanos()).containsKeys(Cost.SELECT, Cost.TAKE_OVER, Cost.WAKE, Cost.WRITE)
