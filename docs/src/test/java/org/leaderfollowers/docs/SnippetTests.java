@@ -133,7 +133,7 @@ class SnippetTests {
 		try (Socket socket = connectSlowly(port)) {
 			send(socket, ROWS + "\n");
 			Awaitility.await()
-				.atMost(Duration.ofSeconds(30))
+				.atMost(Duration.ofSeconds(120))
 				.until(() -> servers.get("reports").snapshot().sentBytes() > 0 && pools.get("default")
 					.snapshot()
 					.threads()

@@ -8,7 +8,7 @@ import org.leaderfollowers.spring.test.client.TcpTestClient;
 /** The requests and replies of a client of the sample. */
 public final class Oltp {
 
-	private static final Duration TIMEOUT = Duration.ofSeconds(30);
+	private static final Duration TIMEOUT = Duration.ofSeconds(120);
 
 	private Oltp() {
 	}

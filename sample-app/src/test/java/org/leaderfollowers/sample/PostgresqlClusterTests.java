@@ -19,7 +19,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
  * Two front ends and two back ends in separate processes share a PostgreSQL server. A
  * till asks a card reader of the other front end, and one front end is killed.
  */
-@Timeout(600)
+@Timeout(1200)
 class PostgresqlClusterTests {
 
 	@TempDir

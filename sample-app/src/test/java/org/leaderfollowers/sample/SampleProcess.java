@@ -22,7 +22,7 @@ record SampleProcess(Process process, Path output) implements AutoCloseable {
 	/**
 	 * Long enough for several processes that start at the same time on a busy machine.
 	 */
-	private static final Duration START = Duration.ofSeconds(180);
+	private static final Duration START = Duration.ofMinutes(8);
 
 	/**
 	 * Starts a process and does not wait for it.

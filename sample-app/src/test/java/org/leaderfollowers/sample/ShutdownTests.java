@@ -34,7 +34,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
  * are being processed. The database is in this process, so that the test can block the
  * requests there.
  */
-@Timeout(300)
+@Timeout(900)
 @DisabledOnOs(OS.WINDOWS)
 class ShutdownTests {
 
