@@ -65,7 +65,11 @@ class AcceptorTests {
 	}
 
 	private Acceptor acceptor(Admission admission) {
-		return new Acceptor(this.server.life.state(), this.channel, 1, (socket, handler) -> this.pool.handleSets()
+		return acceptor(1, admission);
+	}
+
+	private Acceptor acceptor(int backlog, Admission admission) {
+		return new Acceptor(this.server.life.state(), this.channel, backlog, (socket, handler) -> this.pool.handleSets()
 			.newHandle(socket, handler, SelectionKey.OP_ACCEPT, new HandlerProfile()), admission);
 	}
 
@@ -136,11 +140,8 @@ class AcceptorTests {
 		}
 	}
 
-	/** The time at which another handshake may begin has passed, but none is tried. */
-	@Test
-	void waitsForNoHandshakeThatMayBeginWhileItsServerIsPaused() throws IOException {
-		TestClock clock = new TestClock();
-		LeaderFollowersPool steady = LeaderFollowersPool.builder().name("steady").threads(1, 1).clock(clock).build();
+	/** An acceptor whose gate is closed because handshakes begin too fast. */
+	private Acceptor limited(LeaderFollowersPool steady, AtomicReference<HandshakeGate> found) throws IOException {
 		TcpServer.Builder options = TcpServer.builder(steady)
 			.framing(Framing.line())
 			.handler(Connection::send)
@@ -148,17 +149,73 @@ class AcceptorTests {
 		ConnectionContext context = options.build().life.context();
 		Admission admission = new Admission(context, TcpOptions.of(options, Framing.line()));
 		HandshakeGate gate = Objects.requireNonNull(admission.gate());
+		found.set(gate);
 		Acceptor limited = acceptor(admission);
 		try (SocketChannel socket = SocketChannel.open()) {
 			while (gate.tryPass()) {
 				Objects.requireNonNull(context.tls()).open(socket);
 			}
 		}
+		return limited;
+	}
+
+	/** The time at which another handshake may begin has passed, but none is tried. */
+	@Test
+	void waitsForNoHandshakeThatMayBeginWhileItsServerIsPaused() throws IOException {
+		TestClock clock = new TestClock();
+		try (LeaderFollowersPool steady = steady(clock)) {
+			Acceptor limited = limited(steady, new AtomicReference<>());
+			this.server.pause();
+			clock.advance(Duration.ofSeconds(1));
+			limited.workAlone();
+			assertThat(limited.deadline(clock.nanoTime())).isEqualTo(EngineEventHandler.NO_DEADLINE);
+		}
+	}
+
+	/** Clients that wait in the backlog would otherwise be reported again and again. */
+	@Test
+	void pausesUntilAnotherHandshakeMayBegin() throws IOException {
+		TestClock clock = new TestClock();
+		try (LeaderFollowersPool steady = steady(clock)) {
+			AtomicReference<HandshakeGate> gate = new AtomicReference<>();
+			Acceptor limited = limited(steady, gate);
+			limited.workAlone();
+			assertThat(limited.handle.isPaused()).isTrue();
+			this.set.applyUpdates();
+			assertThat(limited.handle.isPaused()).isTrue();
+			assertThat(limited.handle.timerDeadline).isNotEqualTo(EngineEventHandler.NO_DEADLINE)
+				.isEqualTo(gate.get().retryNanos());
+		}
+	}
+
+	@Test
+	void waitsForTheEndOfItsPauseAlthoughItsGateIsOpen() throws IOException {
+		TestClock clock = new TestClock();
+		try (LeaderFollowersPool steady = steady(clock)) {
+			AtomicReference<HandshakeGate> gate = new AtomicReference<>();
+			Acceptor limited = limited(steady, gate);
+			clock.advance(Duration.ofSeconds(1));
+			gate.get().endWaitIfOver();
+			assertThat(gate.get().retryNanos()).isEqualTo(EngineEventHandler.NO_DEADLINE);
+			assertThat(limited.failed(null, new IllegalStateException("made for the test"))).isFalse();
+			this.set.applyUpdates();
+			assertThat(limited.handle.timerDeadline).isEqualTo(limited.backoff.retryNanos());
+		}
+	}
+
+	private static LeaderFollowersPool steady(TestClock clock) {
+		return LeaderFollowersPool.builder().name("steady").threads(1, 1).clock(clock).build();
+	}
+
+	/** Clients that wait in the backlog would otherwise be reported again and again. */
+	@Test
+	void pausesWithItsServer() {
 		this.server.pause();
-		clock.advance(Duration.ofSeconds(1));
-		limited.workAlone();
-		assertThat(limited.deadline(clock.nanoTime())).isEqualTo(EngineEventHandler.NO_DEADLINE);
-		steady.close();
+		own();
+		this.acceptor.workAlone();
+		assertThat(this.acceptor.handle.isPaused()).isTrue();
+		this.set.applyUpdates();
+		assertThat(this.acceptor.handle.isPaused()).isTrue();
 	}
 
 	/** Descriptors of closed sockets are freed only by their selector. */
@@ -204,20 +261,43 @@ class AcceptorTests {
 		assertThat(this.channel.isOpen()).isFalse();
 	}
 
+	private void connectMoreThanOneRound(List<SocketChannel> clients) throws IOException {
+		for (int i = 0; i < MAX_ACCEPTS + 1; i++) {
+			clients.add(SocketChannel.open(this.channel.getLocalAddress()));
+		}
+	}
+
 	/** Open connections have their turn in between. */
 	@Test
 	void acceptsALimitedNumberOfConnectionsInARow() throws IOException {
 		List<SocketChannel> clients = new ArrayList<>();
 		try {
-			for (int i = 0; i < MAX_ACCEPTS + 1; i++) {
-				clients.add(SocketChannel.open(this.channel.getLocalAddress()));
-			}
+			connectMoreThanOneRound(clients);
 			own();
 			this.acceptor.prepare(null);
 			assertThat(this.server.snapshot().acceptedConnections()).isEqualTo(MAX_ACCEPTS);
 			this.acceptor.prepare(null);
 			assertThat(this.server.snapshot().acceptedConnections()).isEqualTo(MAX_ACCEPTS + 1);
 			assertThat(this.acceptor.release(null)).isTrue();
+		}
+		finally {
+			for (SocketChannel client : clients) {
+				client.close();
+			}
+		}
+	}
+
+	/** Otherwise the others would wait for the end of the pause. */
+	@Test
+	void hasSucceededAlthoughMoreConnectionsWait() throws IOException {
+		List<SocketChannel> clients = new ArrayList<>();
+		try {
+			connectMoreThanOneRound(clients);
+			own();
+			this.acceptor.backoff.failed(new IllegalStateException("made for the test"));
+			this.acceptor.prepare(null);
+			assertThat(this.server.snapshot().acceptedConnections()).isEqualTo(MAX_ACCEPTS);
+			assertThat(this.acceptor.isBackingOff()).isFalse();
 		}
 		finally {
 			for (SocketChannel client : clients) {
@@ -247,6 +327,26 @@ class AcceptorTests {
 			assertThat(this.server.snapshot().rejectedConnections()).isEqualTo(1);
 			assertThat(this.server.snapshot().acceptedConnections()).isEqualTo(1);
 			assertThat(lost.isConnected() && waiting.isConnected()).isTrue();
+		}
+	}
+
+	/** No event follows that would report the rest. */
+	@Test
+	void acceptsABacklogThatIsLargerThanOneRoundBeforeItCloses() throws IOException {
+		Acceptor last = acceptor(2 * MAX_ACCEPTS,
+				new Admission(this.server.life.context(), TcpOptions.of(TcpServer.builder(this.pool), Framing.line())));
+		List<SocketChannel> clients = new ArrayList<>();
+		try {
+			connectMoreThanOneRound(clients);
+			last.requestClose();
+			last.workAlone();
+			assertThat(this.channel.isOpen()).isFalse();
+			assertThat(this.server.snapshot().acceptedConnections()).isEqualTo(MAX_ACCEPTS + 1);
+		}
+		finally {
+			for (SocketChannel client : clients) {
+				client.close();
+			}
 		}
 	}
 
