@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
@@ -19,6 +20,8 @@ import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -150,14 +153,19 @@ class ConnectionRoundTests {
 
 	/** Accepts a connection that the test owns. */
 	private void accept() throws IOException {
-		this.channel = SocketChannel.open();
+		accept(SocketChannel.open(), new InetSocketAddress(1));
+	}
+
+	/** A connection of this side has no local address before it is established. */
+	private void accept(SocketChannel socket, @Nullable InetSocketAddress local) throws IOException {
+		this.channel = socket;
 		this.channel.configureBlocking(false);
 		this.transport = new ScriptedTransport(this.channel);
 		InetSocketAddress address = new InetSocketAddress(1);
 		ConnectionContext context = this.builder.build().life.context();
 		this.connection = (context.window() != null)
-				? new WindowedConnection(context, this.channel, this.transport, address, address)
-				: new TcpConnection(context, this.channel, this.transport, address, address);
+				? new WindowedConnection(context, this.channel, this.transport, local, address)
+				: new TcpConnection(context, this.channel, this.transport, local, address);
 		new ServerExchanges(Correlation.byKey((message) -> {
 			String text = Engine.text(message);
 			return text.contains(":") ? text.substring(0, text.indexOf(':')) : null;
@@ -694,6 +702,20 @@ class ConnectionRoundTests {
 		return Stream.of(arguments(new MemoryBudget.ExhaustedException(), CloseReason.OVERLOADED),
 				arguments(new SSLException("made for the test"), CloseReason.MALFORMED),
 				arguments(new IOException("made for the test"), CloseReason.IO_ERROR));
+	}
+
+	/** The system may choose the port of a peer that does not listen. */
+	@Test
+	@EnabledOnOs(OS.LINUX)
+	void connectionToItselfIsNotEstablished() throws IOException {
+		SocketChannel socket = SocketChannel.open().bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+		socket.connect(socket.getLocalAddress());
+		accept(socket, null);
+		round();
+		assertThat(reason()).isEqualTo(CloseReason.CONNECT_FAILED);
+		assertThat(this.connection.closing().cause()).hasMessageContaining("connected to itself");
+		assertThat(this.connection.opened).isFalse();
+		assertThat(this.channel.isOpen()).isFalse();
 	}
 
 	@ParameterizedTest
@@ -1312,6 +1334,16 @@ class ConnectionRoundTests {
 		assertThat(lead()).isTrue();
 		round();
 		assertThat(this.seen).containsExactly("1");
+	}
+
+	/** No event would report that the last word of the peer can be read. */
+	@Test
+	void connectionThatHasWrittenEverythingReadsTheEndBehindIt() throws IOException {
+		open();
+		this.transport.readNeeds = Progress.WANTS_FLUSH;
+		receive("");
+		assertThat(this.seen).containsExactly("close PEER");
+		assertThat(this.channel.isOpen()).isFalse();
 	}
 
 	/** Its replies could fill the memory. */

@@ -150,6 +150,13 @@ final class ScriptedTransport extends Transport {
 		return this.readNeeds;
 	}
 
+	/** The peer has said before that this is its end. */
+	@Override
+	public void endInput() {
+		this.readNeeds = Progress.WANTS_READ;
+		this.ends = true;
+	}
+
 	@Override
 	public int undecodedBytes() {
 		return this.parts + ((this.readNeeds != Progress.WANTS_READ) ? this.input.remaining() : 0);
