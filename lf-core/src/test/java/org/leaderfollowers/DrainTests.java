@@ -750,6 +750,33 @@ class DrainTests {
 		assertThat(waiting.readTextToEnd()).isEqualTo("block\n");
 	}
 
+	/** With a window, the other handler runs for the same connection. */
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 2 })
+	void aHandlerThatDrainsItsServerWaitsForTheOtherHandlers(int inFlight) {
+		CountDownLatch gate = this.engine.gate();
+		AtomicReference<TcpServer> self = new AtomicReference<>();
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.maxInFlightPerConnection(inFlight)
+			.handler((connection, message) -> {
+				if (Engine.text(message).equals("block")) {
+					Engine.pass(gate);
+					connection.send(message);
+				}
+				else {
+					connection.send(Engine.bytes("drained: " + self.get().drain(Duration.ofMillis(20))));
+				}
+			}));
+		self.set(server);
+		Peer waiting = this.engine.connect(server).send("block\n");
+		Engine.eventually().until(() -> server.snapshot().receivedMessages() == 1);
+		Peer asking = (inFlight > 1) ? waiting : this.engine.connect(server);
+		assertThat(asking.send("x\n").readLine()).isEqualTo("drained: false");
+		gate.countDown();
+		assertThat(waiting.readTextToEnd()).isEqualTo("block\n");
+	}
+
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 4 })
 	void aHandlerMayCloseItsPool(int threads) {

@@ -985,6 +985,25 @@ class UdpServerTests {
 	}
 
 	@Test
+	void aHandlerThatDrainsAnotherServerWaitsForTheHandlersOfThatServer() throws Exception {
+		CountDownLatch gate = this.engine.gate();
+		LeaderFollowersPool pool = this.engine.pool(2, 4);
+		UdpServer blocked = start(pool, (datagram, message) -> {
+			Engine.pass(gate);
+			datagram.send(message);
+		});
+		UdpServer other = start(pool,
+				(datagram, message) -> datagram.send(Engine.bytes("drained: " + blocked.drain(Duration.ofMillis(20)))));
+		try (DatagramPeer waiting = new DatagramPeer(blocked); DatagramPeer peer = new DatagramPeer(other)) {
+			waiting.send("block");
+			Engine.eventually().until(() -> blocked.snapshot().receivedMessages() == 1);
+			assertThat(peer.ask("x")).isEqualTo("drained: false");
+			gate.countDown();
+			assertThat(waiting.receive()).isEqualTo("block");
+		}
+	}
+
+	@Test
 	void aHandlerThatWaitsLongerThanItsSuspensionCountsStill() throws Exception {
 		CountDownLatch gate = this.engine.gate();
 		BlockingQueue<Connection> waiting = new LinkedBlockingQueue<>();
