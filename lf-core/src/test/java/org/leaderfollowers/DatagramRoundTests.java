@@ -471,6 +471,21 @@ class DatagramRoundTests {
 		assertThat(this.failures).singleElement().isInstanceOf(IllegalStateException.class);
 	}
 
+	/**
+	 * A handler may send it again, for example if it has to arrive in spite of losses.
+	 */
+	@Test
+	void replyKeepsItsPositionAndItsLimit() throws IOException {
+		ByteBuffer reply = Engine.bytes("<reply>");
+		reply.position(1).limit(6);
+		this.onMessage = (datagram) -> datagram.send(reply);
+		open();
+		receive("x");
+		assertThat(this.failures).isEmpty();
+		assertThat(reply.position()).isOne();
+		assertThat(reply.limit()).isEqualTo(6);
+	}
+
 	/** Otherwise a thread that sends all the time would not notice the end. */
 	@Test
 	void replyThatTheRateDoesNotAllowFailsAfterTheEnd() throws IOException {
@@ -585,6 +600,9 @@ class DatagramRoundTests {
 		this.receiver.abandon();
 		assertThat(this.receiver.isOpen()).isFalse();
 		assertThat(this.receiver.isClosed()).isTrue();
+		round();
+		assertThat(this.receiver.handle.isMarkedClosed()).isTrue();
+		assertThat(this.life.state().listeningFailure()).as("the pool has closed it").isNull();
 	}
 
 	@Test
