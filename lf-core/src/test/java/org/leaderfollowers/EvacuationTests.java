@@ -490,6 +490,29 @@ class EvacuationTests {
 			.anyMatch((line) -> line.startsWith("ERROR The evacuation of server 'default' failed; it continues later"));
 	}
 
+	/** Its other connections would wait while another thread closes the port. */
+	@Test
+	void aHandlerThatEvacuatesAServerDoesNotLeadMeanwhile() {
+		TcpServer other = this.engine.lines(this.engine.pool(1, 1), this.guest);
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 2).promotionLease(Duration.ofMinutes(1)));
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			Participant me = Participant.current();
+			boolean before = me.isOnLease();
+			if (before) {
+				other.evacuate(CloseRate.of("1/h"));
+			}
+			connection.send(Engine.bytes(before + " " + me.isOnLease()));
+		});
+		Peer caller = this.engine.connect(server);
+		// Until the engine has learned that the handler is short.
+		String leads = caller.send("x\n").readLine();
+		for (int i = 0; i < 10_000 && leads.equals("false false"); i++) {
+			leads = caller.send("x\n").readLine();
+		}
+		assertThat(leads).isEqualTo("true false");
+	}
+
 	@Test
 	void theTimerOfAnEvacuationThatADrainHasEndedKeepsNothing() {
 		WeakReference<MessageHandler> handler = drainedInAnEvacuation();

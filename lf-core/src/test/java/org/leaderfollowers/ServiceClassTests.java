@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.lang.management.ThreadMXBean;
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -324,6 +325,22 @@ class ServiceClassTests {
 					.withMessageContaining("two are named '" + pool.name() + "'");
 			}
 		}
+	}
+
+	/** Both pools live on, and may serve many servers one after the other. */
+	@Test
+	void theServerIsGarbageWhenItIsClosed() {
+		Engine.awaitCollected(closed());
+	}
+
+	private WeakReference<MessageHandler> closed() {
+		Placed handler = new Placed();
+		TcpServer server = this.engine.start(builder(handler, this.byMessage));
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("other\n").readLine()).isEqualTo("other");
+		peer.close();
+		assertThat(server.close(Engine.DEADLINE)).isTrue();
+		return new WeakReference<>(handler);
 	}
 
 	@Test
