@@ -261,6 +261,24 @@ class AcceptorTests {
 		assertThat(this.channel.isOpen()).isFalse();
 	}
 
+	/** Otherwise no client could connect while they wait. */
+	@Test
+	void acceptsAlthoughAllThreadsOfThePoolWait() throws IOException {
+		try (SocketChannel client = SocketChannel.open(this.channel.getLocalAddress())) {
+			assertThat(client.isConnected()).isTrue();
+			own();
+			assertThat(this.acceptor.prepareReplies(null)).isTrue();
+			assertThat(this.server.snapshot().acceptedConnections()).isOne();
+		}
+	}
+
+	@Test
+	void isClosedByTheLeaderAsSoonAsThisIsRequested() {
+		this.acceptor.requestClose();
+		this.set.applyUpdates();
+		assertThat(this.channel.isOpen()).isFalse();
+	}
+
 	private void connectMoreThanOneRound(List<SocketChannel> clients) throws IOException {
 		for (int i = 0; i < MAX_ACCEPTS + 1; i++) {
 			clients.add(SocketChannel.open(this.channel.getLocalAddress()));

@@ -336,6 +336,15 @@ class ConnectionRoundTests {
 		assertThat(reason()).isEqualTo(CloseReason.CLIENT_LIMIT);
 	}
 
+	@Test
+	void connectionWithoutMemoryForItsHandshakeCloses() throws IOException {
+		accept();
+		this.transport.rejection = new MemoryBudget.ExhaustedException();
+		round();
+		assertThat(reason()).isEqualTo(CloseReason.OVERLOADED);
+		assertThat(this.channel.isOpen()).isFalse();
+	}
+
 	/** A connection that only holds it makes no progress, and is shed. */
 	@Test
 	void memoryOfTheTransportIsHeldSinceTheTransportSaysSo() throws IOException {
