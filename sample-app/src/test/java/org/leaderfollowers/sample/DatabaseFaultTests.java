@@ -5,10 +5,6 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.Socket;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,7 +44,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 /**
  * The sample, in a process of its own, and PostgreSQL: each of them ends under load. An
  * answered transaction is in the history, whatever happens, and a transaction of which
- * the client was told that nothing was changed is not.
+ * the client was told that nothing was changed is not. If the sample outlives the fault,
+ * it returns to the {@linkplain SampleState state} before.
  */
 @Tag("stress")
 @Timeout(600)
@@ -62,8 +59,6 @@ class DatabaseFaultTests {
 
 	private static final Pattern TRANSACTION = Pattern.compile("\"COMMITTED\".*\"transaction\":(\\d+)");
 
-	private static final Pattern HTTP_PORT = Pattern.compile("Tomcat started on port (\\d+)");
-
 	private static PostgresqlServer database;
 
 	private final ExecutorService clients = Executors.newFixedThreadPool(CLIENTS);
@@ -71,6 +66,8 @@ class DatabaseFaultTests {
 	private final AtomicInteger committed = new AtomicInteger();
 
 	private final AtomicInteger refused = new AtomicInteger();
+
+	private final AtomicInteger closed = new AtomicInteger();
 
 	@TempDir
 	private Path directory;
@@ -105,12 +102,14 @@ class DatabaseFaultTests {
 
 	@BeforeEach
 	void startSample() throws Exception {
-		this.sample = SampleProcess.start(this.directory.resolve("output.txt"), "--spring.profiles.active=postgresql",
-				"--PGHOST=127.0.0.1", "--PGPORT=" + database.port(), "--PGDATABASE=postgres",
-				"--PGUSER=" + PostgresqlServer.USER, "--lf.server.port=0",
+		List<String> arguments = new ArrayList<>(List.of("--spring.profiles.active=postgresql", "--PGHOST=127.0.0.1",
+				"--PGPORT=" + database.port(), "--PGDATABASE=postgres", "--PGUSER=" + PostgresqlServer.USER,
+				"--lf.server.port=0",
 				// Few connections, which are quickly used up.
 				"--spring.datasource.hikari.maximum-pool-size=4", "--spring.datasource.hikari.connection-timeout=1000",
-				"--spring.lifecycle.timeout-per-shutdown-phase=60s");
+				"--spring.lifecycle.timeout-per-shutdown-phase=60s"));
+		arguments.addAll(SampleState.ARGUMENTS);
+		this.sample = SampleProcess.start(this.directory.resolve("output.txt"), arguments.toArray(String[]::new));
 		this.port = this.sample.awaitStarted().awaitPort();
 		this.before = number("SELECT COUNT(*) FROM history");
 	}
@@ -143,6 +142,7 @@ class DatabaseFaultTests {
 
 	@Test
 	void theSampleOutlivesItsDatabase() throws Exception {
+		SampleState baseline = warmUp();
 		List<Future<Replies>> replies = startClients();
 		awaitAtLeast(this.committed, 200);
 		database.crash();
@@ -152,14 +152,12 @@ class DatabaseFaultTests {
 		finally {
 			database.restart();
 		}
-		awaitAtLeast(this.committed, this.committed.get() + 200);
-		this.enough = true;
-		assertTransactions(replies, 0);
-		Awaitility.await().atMost(DEADLINE).until(() -> health().contains("\"status\":\"UP\""));
+		assertRecovered(replies, baseline);
 	}
 
 	@Test
 	void theSampleOutlivesALackOfConnections() throws Exception {
+		SampleState baseline = warmUp();
 		List<Future<Replies>> replies = startClients();
 		awaitAtLeast(this.committed, 200);
 		try (Connection lock = connect(); Statement statement = lock.createStatement()) {
@@ -167,13 +165,35 @@ class DatabaseFaultTests {
 			// The transactions that have a connection wait here; all others have none.
 			statement.execute("SELECT * FROM branch WHERE id = 1 FOR UPDATE");
 			awaitAtLeast(this.refused, this.refused.get() + CLIENTS);
-			assertThat(health()).contains("\"status\"");
+			assertThat(SampleState.get(this.sample, "health").at("/status").isString()).isTrue();
 			lock.rollback();
 		}
+		assertRecovered(replies, baseline);
+	}
+
+	/**
+	 * Returns the state that a fault must lead back to. The clients of the test have used
+	 * everything before that they use later.
+	 */
+	private SampleState warmUp() throws Exception {
+		List<Future<Replies>> replies = startClients();
+		awaitAtLeast(this.committed, 200);
+		this.enough = true;
+		assertTransactions(replies, 0);
+		this.enough = false;
+		this.before = number("SELECT COUNT(*) FROM history");
+		return SampleState.atRest(this.sample);
+	}
+
+	/**
+	 * Each client is served again, none was closed, and the sample holds nothing more.
+	 */
+	private void assertRecovered(List<Future<Replies>> replies, SampleState baseline) throws Exception {
 		awaitAtLeast(this.committed, this.committed.get() + 200);
 		this.enough = true;
 		assertTransactions(replies, 0);
-		Awaitility.await().atMost(DEADLINE).until(() -> health().contains("\"status\":\"UP\""));
+		assertThat(this.closed).as("closed by the server").hasValue(0);
+		SampleState.assertReturnedTo(baseline, this.sample);
 	}
 
 	private List<Future<Replies>> startClients() {
@@ -196,6 +216,7 @@ class DatabaseFaultTests {
 			while (!this.enough) {
 				String reply = exchange(socket, lines, Oltp.request(account, 1 + account % 10, 1, 1));
 				if (reply == null) {
+					this.closed.incrementAndGet();
 					break;
 				}
 				Matcher matcher = TRANSACTION.matcher(reply);
@@ -249,15 +270,6 @@ class DatabaseFaultTests {
 
 	private void awaitAtLeast(AtomicInteger count, int least) {
 		Awaitility.await().atMost(DEADLINE).until(() -> count.get() >= least);
-	}
-
-	private String health() throws Exception {
-		Matcher matcher = HTTP_PORT.matcher(Files.readString(this.sample.output()));
-		assertThat(matcher.find()).isTrue();
-		URI uri = URI.create("http://127.0.0.1:" + matcher.group(1) + "/actuator/health");
-		return HttpClient.newHttpClient()
-			.send(HttpRequest.newBuilder(uri).timeout(DEADLINE).build(), HttpResponse.BodyHandlers.ofString())
-			.body();
 	}
 
 	private static Connection connect() throws SQLException {
