@@ -30,7 +30,6 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -38,6 +37,7 @@ import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -54,6 +54,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 class DatabaseFaultTests {
 
 	private static final int CLIENTS = 16;
+
+	private static final int CONNECTIONS = 4;
+
+	/** How long a transaction waits for a connection. */
+	private static final String SHORT_WAIT = "--spring.datasource.hikari.connection-timeout=1000";
 
 	private static final Duration DEADLINE = Duration.ofSeconds(120);
 
@@ -100,15 +105,15 @@ class DatabaseFaultTests {
 		database = null;
 	}
 
-	@BeforeEach
-	void startSample() throws Exception {
-		List<String> arguments = new ArrayList<>(List.of("--spring.profiles.active=postgresql", "--PGHOST=127.0.0.1",
-				"--PGPORT=" + database.port(), "--PGDATABASE=postgres", "--PGUSER=" + PostgresqlServer.USER,
-				"--lf.server.port=0",
-				// Few connections, which are quickly used up.
-				"--spring.datasource.hikari.maximum-pool-size=4", "--spring.datasource.hikari.connection-timeout=1000",
-				"--spring.lifecycle.timeout-per-shutdown-phase=60s"));
+	private void startSample(String... more) throws Exception {
+		List<String> arguments = new ArrayList<>(
+				List.of("--spring.profiles.active=postgresql", "--PGHOST=127.0.0.1", "--PGPORT=" + database.port(),
+						"--PGDATABASE=postgres", "--PGUSER=" + PostgresqlServer.USER, "--lf.server.port=0",
+						// Few connections, which are quickly used up.
+						"--spring.datasource.hikari.maximum-pool-size=" + CONNECTIONS,
+						"--spring.lifecycle.timeout-per-shutdown-phase=60s"));
 		arguments.addAll(SampleState.ARGUMENTS);
+		arguments.addAll(List.of(more));
 		this.sample = SampleProcess.start(this.directory.resolve("output.txt"), arguments.toArray(String[]::new));
 		this.port = this.sample.awaitStarted().awaitPort();
 		this.before = number("SELECT COUNT(*) FROM history");
@@ -123,6 +128,7 @@ class DatabaseFaultTests {
 
 	@Test
 	void afterAKillEachAnsweredTransactionIsThere() throws Exception {
+		startSample(SHORT_WAIT);
 		List<Future<Replies>> replies = startClients();
 		awaitAtLeast(this.committed, 200);
 		this.sample.kill();
@@ -132,6 +138,7 @@ class DatabaseFaultTests {
 
 	@Test
 	void onATerminationEachTransactionIsAnswered() throws Exception {
+		startSample(SHORT_WAIT);
 		List<Future<Replies>> replies = startClients();
 		awaitAtLeast(this.committed, 200);
 		this.sample.process().destroy();
@@ -142,6 +149,7 @@ class DatabaseFaultTests {
 
 	@Test
 	void theSampleOutlivesItsDatabase() throws Exception {
+		startSample(SHORT_WAIT);
 		SampleState baseline = warmUp();
 		List<Future<Replies>> replies = startClients();
 		awaitAtLeast(this.committed, 200);
@@ -157,6 +165,7 @@ class DatabaseFaultTests {
 
 	@Test
 	void theSampleOutlivesALackOfConnections() throws Exception {
+		startSample(SHORT_WAIT);
 		SampleState baseline = warmUp();
 		List<Future<Replies>> replies = startClients();
 		awaitAtLeast(this.committed, 200);
@@ -169,6 +178,39 @@ class DatabaseFaultTests {
 			lock.rollback();
 		}
 		assertRecovered(replies, baseline);
+	}
+
+	@Test
+	void theSampleOutlivesAHungDatabase() throws Exception {
+		// Each thread of the back ends has a connection, and none of them ever times out.
+		startSample("--lf.pools.backend.threads.max=" + CONNECTIONS, "--lf.health.saturated-after=1s");
+		SampleState baseline = warmUp();
+		List<Future<Replies>> replies = startClients();
+		awaitAtLeast(this.committed, this.committed.get() + 200);
+		database.hang();
+		try {
+			Awaitility.await().atMost(DEADLINE).untilAsserted(this::assertBackEndsAreStarved);
+			// The indicator of the database waits for a connection, but not for ever.
+			assertThat(SampleState.get(this.sample, "health").at("/status").asString()).isNotEqualTo("UP");
+			// The front end needs no database for this.
+			try (Socket newcomer = new Socket(InetAddress.getLoopbackAddress(), this.port)) {
+				newcomer.setSoTimeout((int) DEADLINE.toMillis());
+				assertThat(exchange(newcomer, lines(newcomer), "{}")).contains("INVALID");
+			}
+		}
+		finally {
+			database.resume();
+		}
+		assertRecovered(replies, baseline);
+	}
+
+	private void assertBackEndsAreStarved() {
+		JsonNode health = SampleState.get(this.sample, "health/lf/pools/backend");
+		assertThat(health.at("/status").asString()).isEqualTo("OUT_OF_SERVICE");
+		assertThat(health.at("/details/reason").asString()).contains("threads.max is " + CONNECTIONS, "'backEnd");
+		JsonNode pool = SampleState.get(this.sample, "leaderfollowers").at("/pools/backend");
+		assertThat(pool.at("/roles/PROCESSING").asInt()).isEqualTo(CONNECTIONS);
+		assertThat(Duration.parse(pool.at("/leaderless/starvedFor").asString())).isPositive();
 	}
 
 	/**
@@ -211,8 +253,7 @@ class DatabaseFaultTests {
 		int unknown = 0;
 		try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), this.port)) {
 			socket.setSoTimeout((int) DEADLINE.toMillis());
-			BufferedReader lines = new BufferedReader(
-					new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
+			BufferedReader lines = lines(socket);
 			while (!this.enough) {
 				String reply = exchange(socket, lines, Oltp.request(account, 1 + account % 10, 1, 1));
 				if (reply == null) {
@@ -232,6 +273,10 @@ class DatabaseFaultTests {
 			}
 		}
 		return new Replies(transactions, unknown);
+	}
+
+	private static BufferedReader lines(Socket socket) throws IOException {
+		return new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
 	}
 
 	private static String exchange(Socket socket, BufferedReader lines, String request) throws IOException {

@@ -150,6 +150,45 @@ final class PostgresqlServer {
 		start(this.port);
 	}
 
+	/**
+	 * Stops all processes of the server by a signal. Its sockets stay open, but nothing
+	 * is answered until {@link #resume()} is called.
+	 */
+	void hang() throws IOException {
+		// The first process starts the others: it comes first.
+		signal("STOP", first());
+		for (ProcessHandle process : first().children().toList()) {
+			signal("STOP", process);
+		}
+	}
+
+	/** Ends what {@link #hang()} began. */
+	void resume() throws IOException {
+		for (ProcessHandle process : first().children().toList()) {
+			signal("CONT", process);
+		}
+		signal("CONT", first());
+	}
+
+	private ProcessHandle first() throws IOException {
+		long pid = Long.parseLong(Files.readAllLines(this.directory.resolve("data/postmaster.pid")).get(0).strip());
+		return ProcessHandle.of(pid).orElseThrow();
+	}
+
+	private static void signal(String name, ProcessHandle process) throws IOException {
+		Process kill = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).start();
+		try {
+			// A process may have ended by itself.
+			if (kill.waitFor() != 0 && process.isAlive()) {
+				throw new IOException("Process %d got no signal %s".formatted(process.pid(), name));
+			}
+		}
+		catch (InterruptedException ex) {
+			Thread.currentThread().interrupt();
+			throw new IOException("kill was interrupted", ex);
+		}
+	}
+
 	private void run(String program, String... arguments) throws IOException {
 		List<String> command = new ArrayList<>(List.of(path("bin/" + program + (WINDOWS ? ".exe" : ""))));
 		command.addAll(List.of(arguments));
