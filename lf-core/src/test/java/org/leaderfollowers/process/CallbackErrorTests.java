@@ -122,7 +122,7 @@ class CallbackErrorTests {
 		@Override
 		void configure(LeaderFollowersPool.Builder builder) {
 			// The watchdog alarms about handlers that hold.
-			builder.listener(this).threads(4, MAX_THREADS).eventSources(SOURCE).slowHandlerAfter(Duration.ofSeconds(1));
+			builder.listener(this).handleSets(1).eventSources(SOURCE).slowHandlerAfter(Duration.ofSeconds(1));
 		}
 
 		@Override
@@ -409,6 +409,8 @@ class CallbackErrorTests {
 	void anErrorEndsItsConnectionOnly() {
 		assertBystanderIsServed();
 		this.server.ask("ON_DRAIN");
+		// Each thread has its buffers from now on.
+		starve(Place.STARVED);
 		Baseline before = this.server.baseline();
 		for (Place place : Place.values()) {
 			// The bystander's messages have a key as well.
