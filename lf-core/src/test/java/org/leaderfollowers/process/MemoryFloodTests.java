@@ -1,7 +1,9 @@
 package org.leaderfollowers.process;
 
 import java.io.IOException;
+import java.io.Serializable;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
@@ -15,6 +17,7 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Engine;
+import org.leaderfollowers.Framing;
 import org.leaderfollowers.Peer;
 import org.leaderfollowers.Server;
 import org.leaderfollowers.TcpServer;
@@ -32,14 +35,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 @EnabledOnOs(OS.LINUX)
 class MemoryFloodTests {
 
-	/** Would hold 96 MB, and do so in a server without a limit. */
+	/** In a server without a limit, they would hold 96 MB. */
 	private static final int HANDSHAKES = 2000;
 
-	/** Would hold 16 MB, and more than the connections of the server may hold. */
+	/** Together they would hold 16 MB, and all connections may hold a quarter of the heap. */
 	private static final int UNFINISHED = 256;
 
 	/** The least number of messages of a client. */
 	private static final int MESSAGES = 500;
+
+	/** If the server believed them, they would hold 160 GB. */
+	private static final int PROMISES = 10_000;
+
+	private static final int LARGEST = 16 * 1024 * 1024;
+
+	/** The connection itself, and the first bytes of its message. */
+	private static final int BYTES_PER_PROMISE = 2500;
 
 	/** Has room for the whole flood in its backlog. */
 	private static final class Encrypted extends LineProgram.Tls {
@@ -48,6 +59,32 @@ class MemoryFloodTests {
 		void configure(TcpServer.Builder builder) {
 			super.configure(builder);
 			builder.backlog(2 * HANDSHAKES);
+		}
+
+	}
+
+	/** Frames that may be large, with a length of four bytes, and time for them. */
+	private static final class Frames extends LineProgram {
+
+		private TcpServer server;
+
+		@Override
+		public Server start() {
+			this.server = (TcpServer) super.start();
+			return this.server;
+		}
+
+		@Override
+		void configure(TcpServer.Builder builder) {
+			builder.framing(Framing.lengthField(4))
+				.maxMessageSize(LARGEST)
+				.messageTimeout(Duration.ofMinutes(5))
+				.maxConnections(20_000);
+		}
+
+		@Override
+		public Serializable answer(String question) {
+			return this.server.snapshot().receivedBytes();
 		}
 
 	}
@@ -113,6 +150,24 @@ class MemoryFloodTests {
 					}
 				}
 			}
+		}
+		this.server.assertReturnedTo(this.before);
+	}
+
+	@Test
+	void tenThousandPromisedLengthsCostNoMemory() throws Exception {
+		start(Frames.class);
+		long received = (long) this.server.ask("received");
+		byte[] head = ByteBuffer.allocate(5).putInt(LARGEST).put((byte) 'x').array();
+		try (Flood flood = new Flood(this.server.address(), PROMISES, head)) {
+			Engine.eventually()
+				.until(() -> (long) this.server.ask("received") == received + (long) PROMISES * head.length);
+			assertThat(flood.opened()).isEqualTo(PROMISES);
+			ProcessState state = this.server.state();
+			assertThat(state.openConnections()).isEqualTo(PROMISES);
+			assertThat(state.bufferedBytes()).isLessThanOrEqualTo(PROMISES * 64L);
+			assertThat((state.heapBytes() - this.before.state().heapBytes()) / PROMISES).isLessThan(BYTES_PER_PROMISE);
+			this.server.probe();
 		}
 		this.server.assertReturnedTo(this.before);
 	}
