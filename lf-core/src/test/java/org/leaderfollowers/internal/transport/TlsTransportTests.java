@@ -6,6 +6,10 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
@@ -420,14 +424,63 @@ class TlsTransportTests {
 		assertThat(this.client.heard()).isEqualTo("reply");
 	}
 
-	@Test
-	void nothingIsWrittenAfterTheEnd() throws IOException {
-		connect("TLSv1.3");
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void nothingIsWrittenAfterTheEnd(String protocol) throws IOException {
+		connect(protocol);
 		shakeHands();
 		assertThat(this.transport.shutdownOutput(false)).isEqualTo(Progress.DONE);
 		assertThatExceptionOfType(IOException.class).isThrownBy(() -> this.transport.write(bytes("secret")));
-		listenUntil(() -> this.client.closed);
+		assertThat(this.transport.shutdownOutput(false)).isEqualTo(Progress.DONE);
+		this.transport.flush();
+		assertNothingFollowsTheEnd();
 		assertThat(this.client.heard()).isEmpty();
+	}
+
+	/** Checks the bytes on the wire. */
+	private void assertNothingFollowsTheEnd() throws IOException {
+		this.sockets.peer.socket().setSoTimeout(30_000);
+		new TlsWire(this.sockets.peer.socket().getInputStream(), this.client).hearToTheEnd("secret");
+	}
+
+	@ParameterizedTest
+	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
+	void nothingIsWrittenAfterTheEndIfAnotherThreadWritesAtThatMoment(String protocol) throws Exception {
+		for (int round = 0; round < 20; round++) {
+			connect(protocol);
+			shakeHands();
+			CountDownLatch written = new CountDownLatch(round);
+			AtomicInteger accepted = new AtomicInteger();
+			TlsTransport writing = this.transport;
+			CompletableFuture<Void> writer = CompletableFuture.runAsync(() -> {
+				try {
+					while (true) {
+						accepted.addAndGet(writing.write(bytes("secret")));
+						written.countDown();
+					}
+				}
+				catch (IOException ex) {
+					// The output has ended.
+				}
+			});
+			CompletableFuture<Void> end = CompletableFuture.runAsync(() -> {
+				try {
+					assertThat(written.await(30, TimeUnit.SECONDS)).isTrue();
+					while (writing.shutdownOutput(false) != Progress.DONE) {
+						Thread.onSpinWait();
+					}
+				}
+				catch (IOException | InterruptedException ex) {
+					throw new AssertionError(ex);
+				}
+			});
+			assertNothingFollowsTheEnd();
+			end.get(30, TimeUnit.SECONDS);
+			writer.get(30, TimeUnit.SECONDS);
+			String heard = "secret".repeat(this.client.heard().length() / 6 + 1)
+				.substring(0, this.client.heard().length());
+			assertThat(this.client.heard()).isEqualTo(heard).hasSizeGreaterThanOrEqualTo(accepted.get());
+		}
 	}
 
 	@Test
