@@ -83,20 +83,27 @@ public final class PartialMessage {
 	}
 
 	/**
-	 * Releases the memory. No other method may be called afterwards.
+	 * Releases the memory. No other method may be called afterwards. A second call has no
+	 * effect: memory that is returned twice would be handed out for two messages.
 	 * @param buffers receives the memory
 	 */
 	public void discard(SpareBuffers buffers) {
-		buffers.giveBack(this.bytes);
+		ByteBuffer released = this.bytes;
+		if (released != NONE) {
+			this.bytes = NONE;
+			buffers.giveBack(released);
+		}
 	}
 
 	/**
 	 * Releases the memory when no thread can reuse it. No other method may be called
-	 * afterwards.
+	 * afterwards. A second call has no effect.
 	 * @param budget accounts for the memory
 	 */
 	public void discard(MemoryBudget budget) {
-		budget.release(this.bytes.capacity());
+		int released = this.bytes.capacity();
+		this.bytes = NONE;
+		budget.release(released);
 	}
 
 	/**

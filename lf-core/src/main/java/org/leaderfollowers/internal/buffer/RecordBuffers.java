@@ -7,6 +7,10 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  * Buffers that a thread needs only during one call; bytes that a connection keeps between
  * two calls are stored elsewhere. The number of buffers therefore depends on the threads
  * that use them at the same time, not on the number of connections. Any thread.
+ * <p>
+ * Only local variables of one call refer to a taken buffer, and a {@code finally} block
+ * of this call gives it back once, so no buffer is stored twice and handed to two
+ * threads.
  */
 public final class RecordBuffers {
 

@@ -46,6 +46,21 @@ class PartialMessageTests {
 		assertThat(this.budget.used()).isZero();
 	}
 
+	/** Otherwise two messages would share it. */
+	@Test
+	void memoryIsReturnedOnce() {
+		PartialMessage kept = keep(null, "a".repeat(100));
+		kept.discard(this.buffers);
+		kept.discard(this.buffers);
+		PartialMessage one = keep(null, "b".repeat(100));
+		PartialMessage other = keep(null, "c".repeat(100));
+		assertThat(text(one)).isEqualTo("b".repeat(100));
+		assertThat(text(other)).isEqualTo("c".repeat(100));
+		one.discard(this.budget);
+		one.discard(this.budget);
+		assertThat(this.budget.used()).isEqualTo(other.capacity());
+	}
+
 	/** It may be larger than what was asked for. */
 	@Test
 	void wholeSpareBufferIsReserved() {
