@@ -38,7 +38,9 @@ class MemoryFloodTests {
 	/** In a server without a limit, they would hold 96 MB. */
 	private static final int HANDSHAKES = 2000;
 
-	/** Together they would hold 16 MB, and all connections may hold a quarter of the heap. */
+	/**
+	 * Together they would hold 16 MB, and all connections may hold a quarter of the heap.
+	 */
 	private static final int UNFINISHED = 256;
 
 	/** The least number of messages of a client. */
