@@ -84,6 +84,9 @@ public record ProcessState(String disorder, int handles, int openConnections, lo
 		compare(deviations, "handles", before.handles, this.handles, 0);
 		compare(deviations, "open connections", before.openConnections, this.openConnections, 0);
 		compare(deviations, "buffered bytes", before.bufferedBytes, this.bufferedBytes, 0);
+		if (this.bufferedBytes < 0) {
+			deviations.add("memory was returned twice: %d buffered bytes".formatted(this.bufferedBytes));
+		}
 		compare(deviations, "threads", before.threads, this.threads, 0);
 		compare(deviations, "direct memory", before.directBytes, this.directBytes, DIRECT_TOLERANCE);
 		compare(deviations, "heap", before.heapBytes, this.heapBytes, HEAP_TOLERANCE);
