@@ -7,6 +7,7 @@ import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -88,13 +89,22 @@ class PeerMeterTests {
 				for (int peer = CONNECTIONS; peer < PEERS; peer += DATAGRAMS_AT_ONCE) {
 					send(datagrams, peer, DATAGRAMS_AT_ONCE, handled);
 				}
-				awaitMessages(registry, 4 + PEERS);
+				awaitHandled(handled, 4 + PEERS);
 				assertThat(meters(registry)).containsExactlyInAnyOrderElementsOf(before);
+				awaitMessages(registry, 4 + PEERS);
 			});
 	}
 
 	private static Set<Meter.Id> meters(MeterRegistry registry) {
 		return registry.getMeters().stream().map(Meter::getId).collect(Collectors.toSet());
+	}
+
+	/** Looks often, because there are many waits. */
+	private static void awaitHandled(AtomicInteger handled, int count) {
+		Awaitility.await()
+			.pollDelay(Duration.ZERO)
+			.pollInterval(Duration.ofMillis(1))
+			.until(() -> handled.get() >= count);
 	}
 
 	private static void awaitMessages(MeterRegistry registry, long count) {
@@ -147,7 +157,7 @@ class PeerMeterTests {
 				channel.bind(new InetSocketAddress(InetAddress.getByAddress(address(127, peer)), 0));
 				channel.send(ByteBuffer.wrap(text(peer).getBytes(StandardCharsets.US_ASCII)), server);
 			}
-			Awaitility.await().until(() -> handled.get() >= before + count);
+			awaitHandled(handled, before + count);
 		}
 		finally {
 			for (DatagramChannel channel : channels) {
