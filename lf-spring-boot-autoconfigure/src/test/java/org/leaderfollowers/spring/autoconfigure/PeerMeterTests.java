@@ -21,12 +21,15 @@ import java.util.stream.Collectors;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationHandler;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.spring.annotation.LfHandler;
@@ -62,9 +65,11 @@ class PeerMeterTests {
 	/** How many peers send a message that fails: one of so many. */
 	private static final int FAILING = 50;
 
-	@Test
-	void aHundredThousandPeersAddNoMeterAndNoTag() {
-		new ApplicationContextRunner()
+	/** If messages are also traced, their timers are made from observations. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aHundredThousandPeersAddNoMeterAndNoTag(boolean traced) {
+		ApplicationContextRunner runner = new ApplicationContextRunner()
 			.withConfiguration(AutoConfigurations.of(LeaderFollowersAutoConfiguration.class,
 					LeaderFollowersMetricsAutoConfiguration.class, LeaderFollowersObservationAutoConfiguration.class,
 					MetricsAutoConfiguration.class, CompositeMeterRegistryAutoConfiguration.class,
@@ -72,27 +77,29 @@ class PeerMeterTests {
 			.withUserConfiguration(Handlers.class)
 			.withPropertyValues("lf.server.port=0", "lf.server.proxy-protocol.trusted-networks=127.0.0.0/8",
 					"lf.server.per-client.max-connections=100", "lf.servers.udp.port=0", "lf.servers.udp.transport=udp",
-					"lf.servers.udp.per-client.messages-per-second=100")
-			.run((context) -> {
-				MeterRegistry registry = context.getBean(MeterRegistry.class);
-				AtomicInteger handled = context.getBean(AtomicInteger.class);
-				LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
-				int streams = servers.get("default").port();
-				int datagrams = servers.get("udp").port();
-				// The first failure of a type adds a timer.
-				connect(streams, 0);
-				connect(streams, 1);
-				send(datagrams, 0, 2, handled);
-				awaitMessages(registry, 4);
-				Set<Meter.Id> before = meters(registry);
-				connectAll(streams);
-				for (int peer = CONNECTIONS; peer < PEERS; peer += DATAGRAMS_AT_ONCE) {
-					send(datagrams, peer, DATAGRAMS_AT_ONCE, handled);
-				}
-				awaitHandled(handled, 4 + PEERS);
-				assertThat(meters(registry)).containsExactlyInAnyOrderElementsOf(before);
-				awaitMessages(registry, 4 + PEERS);
-			});
+					"lf.servers.udp.per-client.messages-per-second=100");
+		(traced ? runner.withBean("tracing", ObservationHandler.class, Tracing::new) : runner).run((context) -> {
+			MeterRegistry registry = context.getBean(MeterRegistry.class);
+			AtomicInteger handled = context.getBean(AtomicInteger.class);
+			LeaderFollowersServers servers = context.getBean(LeaderFollowersServers.class);
+			int streams = servers.get("default").port();
+			int datagrams = servers.get("udp").port();
+			// The first failure of a type adds a timer.
+			connect(streams, 0);
+			connect(streams, 1);
+			send(datagrams, 0, 2, handled);
+			awaitMessages(registry, 4);
+			Set<Meter.Id> before = meters(registry);
+			connectAll(streams);
+			// Each later wait is for the datagrams alone, so that none is dropped.
+			awaitHandled(handled, 4 + CONNECTIONS);
+			for (int peer = CONNECTIONS; peer < PEERS; peer += DATAGRAMS_AT_ONCE) {
+				send(datagrams, peer, DATAGRAMS_AT_ONCE, handled);
+			}
+			awaitHandled(handled, 4 + PEERS);
+			assertThat(meters(registry)).containsExactlyInAnyOrderElementsOf(before);
+			awaitMessages(registry, 4 + PEERS);
+		});
 	}
 
 	private static Set<Meter.Id> meters(MeterRegistry registry) {
@@ -174,6 +181,15 @@ class PeerMeterTests {
 		return (peer % FAILING == 0) ? "fail" : "peer " + peer;
 	}
 
+	private static final class Tracing implements ObservationHandler<Observation.Context> {
+
+		@Override
+		public boolean supportsContext(Observation.Context context) {
+			return true;
+		}
+
+	}
+
 	@Configuration(proxyBeanMethods = false)
 	static class Handlers {
 
@@ -197,7 +213,7 @@ class PeerMeterTests {
 		private static void handle(Connection connection, ByteBuffer message, AtomicInteger handled) {
 			handled.incrementAndGet();
 			if (StandardCharsets.US_ASCII.decode(message.duplicate()).toString().equals("fail")) {
-				throw new IllegalStateException("As asked for");
+				throw new IllegalStateException("As asked for by " + connection.remoteAddress());
 			}
 			connection.send(message);
 		}
