@@ -45,9 +45,10 @@ interface ClusterEngine {
 	 * Reads values and extends their lifetimes.
 	 * @param keys up to a few hundred keys
 	 * @param timeToLive how long the values are kept from now on
-	 * @return the values that exist, by key
+	 * @return the values by key, or {@code null} if there is none. Each has a future of
+	 * its own, because the part of the engine that keeps it may be slow or gone
 	 */
-	CompletableFuture<Map<String, byte[]>> touch(Collection<String> keys, Duration timeToLive);
+	Map<String, CompletableFuture<byte @Nullable []>> touch(Collection<String> keys, Duration timeToLive);
 
 	/**
 	 * Reads a value.

@@ -143,14 +143,12 @@ final class HazelcastClusterEngine implements ClusterEngine {
 	 * found.
 	 */
 	@Override
-	public CompletableFuture<Map<String, byte[]>> touch(Collection<String> keys, Duration timeToLive) {
-		return attempt(() -> {
-			Map<String, CompletableFuture<byte[]>> touched = new LinkedHashMap<>();
-			for (String each : keys) {
-				touched.put(each, call(this.values.submitToKey(each, new HazelcastTouch(timeToLive))));
-			}
-			return present(touched);
-		});
+	public Map<String, CompletableFuture<byte @Nullable []>> touch(Collection<String> keys, Duration timeToLive) {
+		Map<String, CompletableFuture<byte @Nullable []>> touched = new LinkedHashMap<>();
+		for (String each : keys) {
+			touched.put(each, attempt(() -> call(this.values.submitToKey(each, new HazelcastTouch(timeToLive)))));
+		}
+		return touched;
 	}
 
 	@Override
@@ -339,19 +337,6 @@ final class HazelcastClusterEngine implements ClusterEngine {
 			}
 		}, this.threads);
 		return future;
-	}
-
-	private static CompletableFuture<Map<String, byte[]>> present(Map<String, CompletableFuture<byte[]>> values) {
-		return CompletableFuture.allOf(values.values().toArray(CompletableFuture[]::new)).thenApply((done) -> {
-			Map<String, byte[]> present = new LinkedHashMap<>();
-			values.forEach((key, future) -> {
-				byte[] value = future.join();
-				if (value != null) {
-					present.put(key, value);
-				}
-			});
-			return present;
-		});
 	}
 
 	/** The time between start and stop. */

@@ -164,23 +164,20 @@ final class RedisClusterEngine implements ClusterEngine {
 	}
 
 	@Override
-	public CompletableFuture<Map<String, byte[]>> touch(Collection<String> keys, Duration timeToLive) {
+	public Map<String, CompletableFuture<byte @Nullable []>> touch(Collection<String> keys, Duration timeToLive) {
 		List<String> names = List.copyOf(keys);
 		if (names.isEmpty()) {
-			return CompletableFuture.completedFuture(Map.of());
+			return Map.of();
 		}
 		byte[][] all = names.stream().map(this::key).toArray(byte[][]::new);
-		CompletableFuture<List<byte[]>> touched = call(
+		CompletableFuture<List<byte @Nullable []>> touched = call(
 				(redis) -> redis.eval(TOUCH, ScriptOutputType.MULTI, all, millis(timeToLive)));
-		return touched.thenApply((values) -> {
-			Map<String, byte[]> present = new LinkedHashMap<>();
-			for (int i = 0; i < names.size(); i++) {
-				if (values.get(i) != null) {
-					present.put(names.get(i), values.get(i));
-				}
-			}
-			return present;
-		});
+		Map<String, CompletableFuture<byte @Nullable []>> values = new LinkedHashMap<>();
+		for (int i = 0; i < names.size(); i++) {
+			int index = i;
+			values.put(names.get(i), touched.thenApply((list) -> list.get(index)));
+		}
+		return values;
 	}
 
 	@Override

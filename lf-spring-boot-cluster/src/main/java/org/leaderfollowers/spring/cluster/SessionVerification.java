@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.cluster;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -135,33 +136,33 @@ final class SessionVerification {
 			batch.add(held);
 			if (batch.size() == BATCH) {
 				List<SessionEntry> full = List.copyOf(batch);
-				all = all.thenCompose((done) -> compareOrLog(full));
+				all = all.thenCompose((done) -> compare(full));
 				batch.clear();
 			}
 		}
-		return batch.isEmpty() ? all : all.thenCompose((done) -> compareOrLog(batch));
+		return batch.isEmpty() ? all : all.thenCompose((done) -> compare(batch));
 	}
 
 	/**
-	 * A failure of one batch leaves the others alone. It is tried again after the
+	 * A session that cannot be compared leaves the others alone: a member of the engine
+	 * that is silent or overloaded may hold its entry. It is tried again after the
 	 * interval.
 	 */
-	private CompletableFuture<Void> compareOrLog(List<SessionEntry> batch) {
-		return compare(batch).exceptionally((failure) -> {
-			logger.debug("%d sessions could not be compared with their entries".formatted(batch.size()), failure);
-			return null;
-		});
-	}
-
 	private CompletableFuture<Void> compare(List<SessionEntry> batch) {
 		List<String> names = batch.stream().map(SessionEntry::name).toList();
-		return this.directory.bounded(this.engine.touch(names, this.options.entryTimeToLive()))
-			.thenCompose((entries) -> CompletableFuture.allOf(batch.stream()
-				.map((held) -> correct(held, entries.get(held.name())))
-				.toArray(CompletableFuture[]::new)));
+		Map<String, CompletableFuture<byte @Nullable []>> entries = this.engine.touch(names,
+				this.options.entryTimeToLive());
+		return CompletableFuture.allOf(batch.stream()
+			.map((held) -> this.directory.bounded(Objects.requireNonNull(entries.get(held.name())))
+				.thenCompose((bytes) -> correct(held, bytes))
+				.exceptionally((failure) -> {
+					logger.debug("Session '%s' could not be compared with its entry".formatted(held.name()), failure);
+					return null;
+				}))
+			.toArray(CompletableFuture[]::new));
 	}
 
-	private CompletableFuture<?> correct(SessionEntry held, byte @Nullable [] bytes) {
+	private CompletableFuture<@Nullable Void> correct(SessionEntry held, byte @Nullable [] bytes) {
 		SessionEntry current;
 		try {
 			current = WireForm.intactOrNull(held.name(), bytes);

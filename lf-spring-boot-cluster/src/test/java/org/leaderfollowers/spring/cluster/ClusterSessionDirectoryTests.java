@@ -317,9 +317,30 @@ class ClusterSessionDirectoryTests {
 		this.engine.silent.add("touch");
 		this.engine.verify();
 		this.engine.silent.clear();
-		this.engine.asked.get(0).future().completeExceptionally(new IllegalStateException("from the test"));
+		assertThat(this.engine.asked).hasSize(200);
+		this.engine.asked
+			.forEach((each) -> each.future().completeExceptionally(new IllegalStateException("from the test")));
 		assertThat(this.engine.touched).extracting(List::size).containsExactly(200, 200);
 		assertThat(this.engine.values).containsOnlyKeys(this.engine.touched.get(1));
+	}
+
+	/** The engine may keep it in a part that is suspended or overloaded. */
+	@Test
+	void anEntryThatIsNotFoundOutLeavesTheOthersAlone() {
+		start(SHORT, 10);
+		for (String name : List.of("4711", "4712", "4713")) {
+			this.holder.held.put(name, entry(name, ScriptedEngine.SELF, 5));
+		}
+		SessionEntry later = entry("4713", "north", 6);
+		this.engine.values.put("4713", WireForm.of(later));
+		this.engine.unanswered.add("4711");
+		this.engine.verify();
+		assertThat(this.engine.values).containsOnlyKeys("4712", "4713");
+		assertThat(this.holder.successors).containsExactly(later);
+		AbstractClusterEngineTests.eventually().untilAsserted(() -> {
+			this.engine.verify();
+			assertThat(this.engine.touched).as("the next comparison").hasSizeGreaterThan(1);
+		});
 	}
 
 	/** A timer drops a task that throws. */

@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.cluster;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
@@ -124,7 +125,7 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 			member.getLifecycleService().terminate();
 			assertFails(engine.get("key"));
 			assertFails(engine.compareAndSet("key", null, bytes("value"), LONG));
-			assertFails(engine.touch(Set.of("key"), LONG));
+			assertFails(engine.touch(Set.of("key"), LONG).get("key"));
 			assertFails(engine.renew(bytes("node"), LONG));
 			assertFails(engine.nodes());
 			assertFails(engine.send(id, bytes("message")));
@@ -178,6 +179,16 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 	}
 
 	/** Here, another program has put a text where an array of bytes belongs. */
+	@Test
+	void aValueOfAnotherTypeLeavesTheOthersAlone() {
+		get(this.first.compareAndSet("key", null, bytes("value"), LONG));
+		members.get(0).getMap("lf:" + this.cluster).set("text", "text");
+		Map<String, CompletableFuture<byte[]>> touched = this.first.touch(List.of("text", "key", "missing"), LONG);
+		assertFails(touched.get("text"));
+		assertThat(get(touched.get("key"))).isEqualTo(bytes("value"));
+		assertThat(get(touched.get("missing"))).isNull();
+	}
+
 	@Test
 	void aFailureOfAnotherMemberIsPassedOn() {
 		for (int i = 0; i < 8; i++) {

@@ -33,6 +33,9 @@ final class ScriptedEngine implements ClusterEngine {
 	/** Operations that get no answer. */
 	final Set<String> silent = new HashSet<>();
 
+	/** Keys whose values are not found out. */
+	final Set<String> unanswered = new HashSet<>();
+
 	/** Operations that fail. */
 	final Map<String, RuntimeException> failing = new HashMap<>();
 
@@ -157,14 +160,15 @@ final class ScriptedEngine implements ClusterEngine {
 	}
 
 	@Override
-	public CompletableFuture<Map<String, byte[]>> touch(Collection<String> keys, Duration timeToLive) {
+	public Map<String, CompletableFuture<byte @Nullable []>> touch(Collection<String> keys, Duration timeToLive) {
 		this.touched.add(List.copyOf(keys));
 		this.lifetimes.add(timeToLive);
-		return ask("touch", () -> {
-			Map<String, byte[]> found = new HashMap<>(this.values);
-			found.keySet().retainAll(keys);
-			return found;
-		});
+		Map<String, CompletableFuture<byte @Nullable []>> found = new LinkedHashMap<>();
+		for (String key : keys) {
+			found.put(key, this.unanswered.contains(key) ? new CompletableFuture<>()
+					: ask("touch", () -> this.values.get(key)));
+		}
+		return found;
 	}
 
 	@Override
