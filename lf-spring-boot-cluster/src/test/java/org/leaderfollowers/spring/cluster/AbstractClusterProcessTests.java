@@ -22,6 +22,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -214,7 +215,13 @@ abstract class AbstractClusterProcessTests implements TestDevice.Site {
 	}
 
 	private static long median(Node node) {
-		return Long.parseLong(node.ask("MEASURE probe " + EXCHANGES).split(" ")[1]);
+		AtomicReference<String> answer = new AtomicReference<>();
+		eventually().untilAsserted(() -> {
+			answer.set(node.ask("MEASURE probe " + EXCHANGES));
+			// On a busy machine, an exchange may take longer than it may.
+			assertThat(answer.get()).as("the median of node %d", node.index).startsWith("MEDIAN ");
+		});
+		return Long.parseLong(answer.get().split(" ")[1]);
 	}
 
 	private boolean reaches(Node node, TestDevice device) {

@@ -156,7 +156,12 @@ final class NodeProcess {
 			long[] nanos = new long[Integer.parseInt(parts[1])];
 			for (int i = 0; i < nanos.length; i++) {
 				long begun = System.nanoTime();
-				this.sessions.exchange(parts[0], "m" + i, String.class, Duration.ofSeconds(5));
+				try {
+					this.sessions.exchange(parts[0], "m" + i, String.class, Duration.ofSeconds(5));
+				}
+				catch (ExchangeException ex) {
+					return "FAILED %d %s".formatted(i, ex);
+				}
 				nanos[i] = System.nanoTime() - begun;
 			}
 			Arrays.sort(nanos);
