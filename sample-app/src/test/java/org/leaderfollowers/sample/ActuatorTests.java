@@ -80,7 +80,7 @@ class ActuatorTests {
 		// The status is 503, here an exception, if a leader got no processor for a
 		// second.
 		Awaitility.await()
-			.atMost(Duration.ofSeconds(30))
+			.atMost(Duration.ofMinutes(2))
 			.ignoreExceptions()
 			.untilAsserted(() -> assertThat(get("health")).contains("\"status\":\"UP\""));
 	}
@@ -166,7 +166,7 @@ class ActuatorTests {
 	}
 
 	private static void await(ThrowingRunnable assertion) {
-		Awaitility.await().atMost(Duration.ofSeconds(30)).untilAsserted(assertion);
+		Awaitility.await().atMost(Duration.ofMinutes(2)).untilAsserted(assertion);
 	}
 
 }
