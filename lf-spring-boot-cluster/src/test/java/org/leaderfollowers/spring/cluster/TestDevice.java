@@ -15,6 +15,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 import org.jspecify.annotations.Nullable;
 
@@ -48,9 +50,12 @@ abstract class TestDevice implements Runnable {
 			catch (IOException ex) {
 				// Connects again.
 			}
-			finally {
-				this.welcome = false;
+			if (!this.welcome) {
+				// As a real device does. Otherwise those that a node refuses, each with
+				// a new program, take the processors from it.
+				LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(ThreadLocalRandom.current().nextInt(100, 300)));
 			}
+			this.welcome = false;
 		}
 	}
 
