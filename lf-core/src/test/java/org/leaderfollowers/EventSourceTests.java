@@ -421,8 +421,10 @@ class EventSourceTests {
 		// Three pauses of 100, 200 and 400 ms lie between four attempts.
 		assertThat(attempts.get()).isLessThan(100);
 		failure.set(new StackOverflowError());
-		int before = attempts.get();
-		Engine.eventually().until(() -> attempts.get() > before);
+		long before = source(pool).sourceFailures();
+		Engine.eventually().until(() -> source(pool).sourceFailures() >= before + 2);
+		assertThat(source(pool).leader()).isNotNull();
+		assertThat(attempts.get()).isLessThan(100);
 		this.queue.add("event");
 		failure.set(null);
 		awaitHandled("event");
@@ -846,8 +848,9 @@ class EventSourceTests {
 			.anyMatch((line) -> line.startsWith("ERROR Promoting a leader of event source 'events' failed"));
 	}
 
-	@Test
-	void aSourceWhoseWakeupFailsCanEnd() {
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aSourceWhoseWakeupFailsCanEnd(boolean withError) {
 		LeaderFollowersPool pool = pool(2, 4);
 		EventSource<String> inner = EventSource.of(this.queue);
 		pool.register("events", new EventSource<String>() {
@@ -860,6 +863,9 @@ class EventSourceTests {
 			@Override
 			public void wakeup() {
 				inner.wakeup();
+				if (withError) {
+					throw new StackOverflowError("made for the test");
+				}
 				throw new IllegalStateException("made for the test");
 			}
 
