@@ -1,6 +1,7 @@
 package org.leaderfollowers.sample;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -58,7 +59,10 @@ class PostgresqlClusterTests {
 		List<SampleProcess> frontEnds = new ArrayList<>();
 		for (int i = 0; i < 2; i++) {
 			frontEnds.add(start("frontend" + i, "--spring.profiles.active=frontend,cluster", "--lf.server.port=0",
-					"--sample.front-end.reader-timeout=60s", "--lf.cluster.hazelcast.port=" + members.get(i),
+					"--sample.front-end.reader-timeout=60s",
+					// A busy machine may take long to ask the other one.
+					"--lf.sessions.timeout=60s", "--lf.cluster.lease=60s",
+					"--lf.cluster.hazelcast.port=" + members.get(i),
 					"--lf.cluster.hazelcast.members=127.0.0.1:%d,127.0.0.1:%d".formatted(members.get(0),
 							members.get(1)),
 					"--lf.clients.backend1.addresses=localhost:" + ports.get(0),
@@ -80,6 +84,14 @@ class PostgresqlClusterTests {
 		try (TcpTestClient till = Oltp.connect(frontEnds.get(0).awaitPort("readers"))) {
 			try (TcpTestClient reader = Oltp.connect(frontEnds.get(1).awaitPort("readers"))) {
 				assertThat(reader.exchange("LOGIN reader-7")).isEqualTo("WELCOME reader-7");
+				// The front ends may have started without each other.
+				Awaitility.await()
+					.atMost(Duration.ofMinutes(5))
+					.ignoreExceptions()
+					.until(() -> SampleState.get(frontEnds.get(0), "lfsessions/reader-7")
+						.at("/name")
+						.asString()
+						.equals("reader-7"));
 				till.send("ASK reader-7 Pay 25.00?");
 				assertThat(reader.receive()).isEqualTo("Pay 25.00?");
 				reader.send("APPROVED");
