@@ -178,7 +178,6 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 		}
 	}
 
-	/** Here, another program has put a text where an array of bytes belongs. */
 	@Test
 	void aValueOfAnotherTypeLeavesTheOthersAlone() {
 		get(this.first.compareAndSet("key", null, bytes("value"), LONG));
@@ -189,6 +188,7 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 		assertThat(get(touched.get("missing"))).isNull();
 	}
 
+	/** Here, another program has put a text where an array of bytes belongs. */
 	@Test
 	void aFailureOfAnotherMemberIsPassedOn() {
 		for (int i = 0; i < 8; i++) {
