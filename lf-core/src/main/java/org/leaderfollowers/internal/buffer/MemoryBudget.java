@@ -86,11 +86,17 @@ public final class MemoryBudget {
 		if (!add(bytes)) {
 			return false;
 		}
-		if (this.shared == null || this.shared.reserve(bytes)) {
-			return true;
+		boolean reserved = false;
+		try {
+			reserved = this.shared == null || this.shared.reserve(bytes);
 		}
-		this.used.addAndGet(-bytes);
-		return false;
+		finally {
+			// Also if the heap is used up while the shared budget looks for holders.
+			if (!reserved) {
+				this.used.addAndGet(-bytes);
+			}
+		}
+		return reserved;
 	}
 
 	/**

@@ -89,4 +89,15 @@ class SharedMemoryBudgetTests {
 		assertThat(budget.used()).isZero();
 	}
 
+	@Test
+	void memoryIsNotChargedIfTheHoldersCannotBeFound() {
+		this.shared.add(() -> {
+			throw new OutOfMemoryError("made for the test");
+		});
+		assertThat(this.one.reserve(70)).isTrue();
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> this.other.reserve(10));
+		assertThat(this.other.used()).isZero();
+		assertThat(this.one.usedTogether()).isEqualTo(70);
+	}
+
 }
