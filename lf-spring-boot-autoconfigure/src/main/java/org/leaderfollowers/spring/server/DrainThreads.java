@@ -2,6 +2,7 @@ package org.leaderfollowers.spring.server;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
 import org.apache.commons.logging.Log;
@@ -21,22 +22,35 @@ final class DrainThreads {
 	private final List<Thread> threads = new ArrayList<>();
 
 	/**
-	 * Begins a drain and starts its thread. If the drain begins, a thread that stops the
-	 * server later finds this thread.
+	 * Starts the thread of a drain and begins the drain. If no thread can be started,
+	 * nothing has begun. If the drain begins, a thread that stops the server later finds
+	 * this thread.
 	 * @param name the name of the thread
 	 * @param begin begins the drain without waiting, or throws an exception
 	 * @param end waits and stops the server
 	 * @return the state of the server when the drain has begun
 	 */
 	synchronized ServerSnapshot start(String name, Supplier<ServerSnapshot> begin, Runnable end) {
+		CompletableFuture<Boolean> begun = new CompletableFuture<>();
+		Thread thread = new Thread(() -> {
+			if (begun.join()) {
+				end.run();
+			}
+		}, Printable.of(name));
 		// If the virtual machine ends meanwhile, the shutdown of the context waits.
-		Thread thread = new Thread(end, Printable.of(name));
 		thread.setDaemon(true);
-		ServerSnapshot begun = begin.get();
-		thread.start();
 		this.threads.removeIf((earlier) -> !earlier.isAlive());
 		this.threads.add(thread);
-		return begun;
+		// First: a drain whose thread could not be started would never end.
+		thread.start();
+		try {
+			ServerSnapshot snapshot = begin.get();
+			begun.complete(true);
+			return snapshot;
+		}
+		finally {
+			begun.complete(false);
+		}
 	}
 
 	/**

@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 
 import org.assertj.core.api.InstanceOfAssertFactories;
@@ -13,6 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.ServerSnapshot;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /** Tests for {@link DrainThreads}. */
 @Timeout(120)
@@ -49,12 +51,27 @@ class DrainThreadsTests {
 	}
 
 	@Test
-	void theThreadStartsWhenTheDrainHasBegun() {
-		start(() -> {
-			assertThat(isRunning()).isFalse();
+	void aDrainBeginsWhenItsThreadHasStarted() throws Exception {
+		AtomicBoolean hasBegun = new AtomicBoolean();
+		CompletableFuture<Boolean> hadBegun = new CompletableFuture<>();
+		this.drains.start("lf-drain-test", () -> {
+			assertThat(isRunning()).isTrue();
+			hasBegun.set(true);
 			return null;
-		});
-		assertThat(isRunning()).isTrue();
+		}, () -> hadBegun.complete(hasBegun.get()));
+		assertThat(hadBegun.get(60, TimeUnit.SECONDS)).isTrue();
+	}
+
+	@Test
+	void theThreadOfADrainThatDoesNotBeginEnds() throws Exception {
+		AtomicBoolean ended = new AtomicBoolean();
+		CompletableFuture<Thread> started = new CompletableFuture<>();
+		assertThatIllegalStateException().isThrownBy(() -> this.drains.start("lf-drain-test", () -> {
+			started.complete(this.drains.others().get(0));
+			throw new IllegalStateException("made for the test");
+		}, () -> ended.set(true)));
+		started.join().join();
+		assertThat(ended).isFalse();
 	}
 
 	@Test
