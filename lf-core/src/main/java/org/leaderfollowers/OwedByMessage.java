@@ -37,7 +37,14 @@ final class OwedByMessage extends EngineOwedReply {
 
 	@Override
 	void messageFailed(Throwable failure) {
-		answer(() -> this.connection.messageFailed(this.message, null, failure));
+		try {
+			answer(() -> this.connection.messageFailed(this.message, null, failure));
+		}
+		catch (OutOfMemoryError ex) {
+			// The reply is settled now, and must not be missing without a reason.
+			this.connection.handle.failLater();
+			throw ex;
+		}
 	}
 
 	@Override

@@ -2891,6 +2891,29 @@ class ConnectionRoundTests {
 		assertThat(reason()).isNull();
 	}
 
+	/** Its peer would wait for the reply. */
+	@Test
+	void connectionIsClosedLaterIfThereIsNoMemoryToFailAnOwedReply() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		List<OwedReply> owed = new ArrayList<>();
+		this.onMessage = () -> owed.add(this.connection.owe());
+		receive("1\n");
+		FramingException failure = new FramingException("made for the test") {
+
+			@Override
+			public String getMessage() {
+				throw new OutOfMemoryError("made for the test");
+			}
+
+		};
+		this.onError = () -> {
+			throw failure;
+		};
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> owed.get(0).fail(failure));
+		assertThat(this.connection.handle.isFailurePending()).isTrue();
+	}
+
 	@Test
 	void replyIsHeldUntilItsTurnUnlessItCannotBeEncoded() throws IOException {
 		this.builder.maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL);
