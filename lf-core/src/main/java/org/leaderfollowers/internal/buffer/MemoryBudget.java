@@ -145,6 +145,10 @@ public final class MemoryBudget {
 				buffers.addLast(last);
 			}
 			catch (OutOfMemoryError ex) {
+				// A deque grows after it has added the element.
+				if (buffers.peekLast() == last) {
+					buffers.pollLast();
+				}
 				release(capacity);
 				throw ex;
 			}

@@ -89,6 +89,25 @@ class SharedMemoryBudgetTests {
 		assertThat(budget.used()).isZero();
 	}
 
+	/** Otherwise it would be released again by whoever empties the deque. */
+	@Test
+	void memoryThatIsReleasedIsNotAmongTheOther() {
+		MemoryBudget budget = new MemoryBudget(100);
+		ArrayDeque<ByteBuffer> buffers = new ArrayDeque<>() {
+
+			@Override
+			public void addLast(ByteBuffer buffer) {
+				super.addLast(buffer);
+				throw new OutOfMemoryError("made for the test");
+			}
+
+		};
+		buffers.addFirst(budget.allocate(20));
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> budget.allocateLast(10, buffers));
+		assertThat(budget.used()).isEqualTo(20);
+		assertThat(buffers).extracting(ByteBuffer::capacity).containsExactly(20);
+	}
+
 	@Test
 	void memoryIsNotChargedIfTheHoldersCannotBeFound() {
 		this.shared.add(() -> {
