@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /** The exchanges of a protocol whose replies contain the key of their request. */
 public final class KeyedExchanges extends ExchangeTable {
 
-	private final Map<Object, Exchange> byKey = new HashMap<>();
+	private final Map<Object, Exchange> byKey;
 
 	private long latestStamp = -1;
 
@@ -18,7 +18,13 @@ public final class KeyedExchanges extends ExchangeTable {
 	 * @param places the maximum number of exchanges under way
 	 */
 	public KeyedExchanges(int places) {
+		this(places, new HashMap<>());
+	}
+
+	/** For tests: keeps the exchanges in a map that may fail. */
+	KeyedExchanges(int places, Map<Object, Exchange> byKey) {
 		super(places);
+		this.byKey = byKey;
 	}
 
 	/**
@@ -56,7 +62,14 @@ public final class KeyedExchanges extends ExchangeTable {
 
 	@Override
 	boolean add(Exchange exchange) {
-		return exchange.key != null && this.byKey.putIfAbsent(exchange.key, exchange) == null;
+		try {
+			return exchange.key != null && this.byKey.putIfAbsent(exchange.key, exchange) == null;
+		}
+		catch (OutOfMemoryError ex) {
+			// A map grows after it has added the entry.
+			remove(exchange);
+			throw ex;
+		}
 	}
 
 	@Override

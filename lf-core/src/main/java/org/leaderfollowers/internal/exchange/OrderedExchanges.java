@@ -11,19 +11,35 @@ import org.jspecify.annotations.Nullable;
  */
 public final class OrderedExchanges extends ExchangeTable {
 
-	private final ArrayDeque<Exchange> waiting = new ArrayDeque<>();
+	private final ArrayDeque<Exchange> waiting;
 
 	/**
 	 * Creates the table of one connection.
 	 * @param places the maximum number of exchanges under way
 	 */
 	public OrderedExchanges(int places) {
+		this(places, new ArrayDeque<>());
+	}
+
+	/** For tests: keeps the exchanges in a deque that may fail. */
+	OrderedExchanges(int places, ArrayDeque<Exchange> waiting) {
 		super(places);
+		this.waiting = waiting;
 	}
 
 	@Override
 	boolean add(Exchange exchange) {
-		this.waiting.addLast(exchange);
+		try {
+			this.waiting.addLast(exchange);
+		}
+		catch (OutOfMemoryError ex) {
+			// The deque grows after it has added the element. If this fails, it is full
+			// but takes itself for empty.
+			if (this.waiting.peekLast() == exchange) {
+				this.waiting.pollLast();
+			}
+			throw ex;
+		}
 		return true;
 	}
 

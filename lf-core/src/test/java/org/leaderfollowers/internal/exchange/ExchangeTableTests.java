@@ -1,8 +1,10 @@
 package org.leaderfollowers.internal.exchange;
 
 import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
@@ -201,6 +203,53 @@ class ExchangeTableTests {
 		assertThat(shortOfMemory.isClosed()).isFalse();
 		assertThat(shortOfMemory.close(this.ended)).isTrue();
 		assertThat(ended()).containsExactly(first, second);
+	}
+
+	/** Its request is not written, so it would get the reply to the next one. */
+	@Test
+	void exchangeIsNotAddedIfTheDequeFailsAfterwards() {
+		ArrayDeque<Exchange> waiting = new ArrayDeque<>() {
+
+			@Override
+			public void addLast(Exchange exchange) {
+				super.addLast(exchange);
+				if (exchange.deadlineNanos() == 20) {
+					throw new OutOfMemoryError("made for the test");
+				}
+			}
+
+		};
+		onlyExchangesWithoutFailureAreAdded(new OrderedExchanges(3, waiting));
+	}
+
+	/** Its key would be taken until the connection ends. */
+	@Test
+	void exchangeIsNotAddedIfTheMapFailsAfterwards() {
+		HashMap<Object, Exchange> byKey = new HashMap<>() {
+
+			@Override
+			public Exchange putIfAbsent(Object key, Exchange exchange) {
+				Exchange other = super.putIfAbsent(key, exchange);
+				if (exchange.deadlineNanos() == 20) {
+					throw new OutOfMemoryError("made for the test");
+				}
+				return other;
+			}
+
+		};
+		onlyExchangesWithoutFailureAreAdded(new KeyedExchanges(3, byKey));
+	}
+
+	private void onlyExchangesWithoutFailureAreAdded(ExchangeTable failing) {
+		Exchange first = until(10);
+		Exchange next = until(30);
+		assertThat(failing.register(first, "a")).isEqualTo(Registration.REGISTERED);
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> failing.register(until(20), "b"));
+		assertThat(failing.taken()).isOne();
+		assertThat(failing.register(next, "b")).isEqualTo(Registration.REGISTERED);
+		assertThat(failing.take("a")).isSameAs(first);
+		assertThat(failing.take("b")).isSameAs(next);
+		assertThat(failing.taken()).isZero();
 	}
 
 	@Test
