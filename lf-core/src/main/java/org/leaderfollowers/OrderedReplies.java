@@ -17,7 +17,7 @@ final class OrderedReplies {
 
 	private final Outlet outlet;
 
-	private final ArrayDeque<WindowedMessage> unanswered = new ArrayDeque<>(0);
+	private final ArrayDeque<WindowedMessage> unanswered;
 
 	/** The number of bytes in held frames. Written under the monitor. */
 	private volatile long heldBytes;
@@ -60,7 +60,13 @@ final class OrderedReplies {
 	}
 
 	OrderedReplies(Outlet outlet) {
+		this(outlet, new ArrayDeque<>(0));
+	}
+
+	/** For tests: keeps the messages in a deque that may fail. */
+	OrderedReplies(Outlet outlet, ArrayDeque<WindowedMessage> unanswered) {
 		this.outlet = outlet;
+		this.unanswered = unanswered;
 	}
 
 	/** The number of held bytes. */
@@ -70,7 +76,17 @@ final class OrderedReplies {
 
 	/** Adds a message that has arrived. Called by the owner, in the order of arrival. */
 	synchronized void arrived(WindowedMessage message) {
-		this.unanswered.addLast(message);
+		try {
+			this.unanswered.addLast(message);
+		}
+		catch (OutOfMemoryError ex) {
+			// The deque grows after it has added the element. If this fails, it is full
+			// but takes itself for empty.
+			if (this.unanswered.peekLast() == message) {
+				this.unanswered.pollLast();
+			}
+			throw ex;
+		}
 	}
 
 	/**

@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
@@ -214,6 +215,28 @@ class OrderedRepliesTests {
 		assertThat(this.replies.heldBytes()).isZero();
 		this.replies.ended(this.first);
 		assertThat(this.outlet.seen).isEmpty();
+	}
+
+	/** It never enters the window, so nothing would end it. */
+	@Test
+	void messageHasNotArrivedIfTheDequeFailsAfterwards() {
+		OrderedReplies failing = new OrderedReplies(this.outlet, new ArrayDeque<>() {
+
+			@Override
+			public void addLast(WindowedMessage message) {
+				super.addLast(message);
+				if (message == OrderedRepliesTests.this.second) {
+					throw new OutOfMemoryError("made for the test");
+				}
+			}
+
+		});
+		failing.arrived(this.first);
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> failing.arrived(this.second));
+		failing.arrived(this.third);
+		failing.send(this.third, Engine.bytes("third"));
+		failing.ended(this.first);
+		assertThat(this.outlet.seen).containsExactly("third");
 	}
 
 	/** Otherwise the connection could never be counted out. */
