@@ -125,10 +125,19 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 				transportClosed(connection.transport, reason);
 			}
 			finally {
-				this.registry.closed(reason);
-				if (connection.origin instanceof Permitted permitted) {
-					permitted.permit().closed();
-				}
+				countOut(connection, reason);
+			}
+		}
+	}
+
+	/** Returns the permit even if memory is short: a connection is removed only once. */
+	private void countOut(StreamConnection connection, CloseReason reason) {
+		try {
+			this.registry.closed(reason);
+		}
+		finally {
+			if (connection.origin instanceof Permitted permitted) {
+				permitted.permit().closed();
 			}
 		}
 	}

@@ -25,6 +25,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.proxy.ProxyHeaders;
 import org.leaderfollowers.internal.transport.Certificates;
+import org.leaderfollowers.internal.transport.PlainTransport;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -116,7 +117,7 @@ class ConnectionGuardTests {
 	void aConnectionThatCannotBeRegisteredLeavesNothingBehind(boolean isError) throws IOException {
 		TcpServer.Builder builder = guarded().tls(ServerTls.of(Certificates.server()));
 		ConnectionContext own = builder.build().life.context();
-		ConnectionRegistry registry = new ConnectionRegistry(() -> {
+		ConnectionContext context = with(own, new ConnectionRegistry(() -> {
 		}, new ConcurrentHashMap<>() {
 
 			@Override
@@ -127,12 +128,8 @@ class ConnectionGuardTests {
 				throw new IllegalStateException("injected");
 			}
 
-		});
-		Admission admission = new Admission(
-				new ConnectionContext(own.server(), own.handler(), own.framing(), own.limits(), own.timeouts(),
-						own.counters(), own.warnings(), registry, own.tls(), own.pool(), own.clock(), own.memory(),
-						own.work(), own.window(), own.wire(), own.isClient(), own.classes(), own.preparation()),
-				TcpOptions.of(builder, Framing.line()));
+		}));
+		Admission admission = new Admission(context, TcpOptions.of(builder, Framing.line()));
 		try (ServerSocketChannel listening = ServerSocketChannel.open()) {
 			listening.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
 			try (SocketChannel peer = SocketChannel.open(listening.getLocalAddress())) {
@@ -152,7 +149,32 @@ class ConnectionGuardTests {
 		ServerSnapshot.Tls tls = own.tls().snapshot();
 		assertThat(tls.openConnections()).isEmpty();
 		assertThat(tls.pendingHandshakes()).isZero();
-		assertThat(registry.rejectedConnections()).isEqualTo(isError ? 1 : 0);
+		assertThat(context.registry().rejectedConnections()).isEqualTo(isError ? 1 : 0);
+	}
+
+	private static ConnectionContext with(ConnectionContext own, ConnectionRegistry registry) {
+		return new ConnectionContext(own.server(), own.handler(), own.framing(), own.limits(), own.timeouts(),
+				own.counters(), own.warnings(), registry, own.tls(), own.pool(), own.clock(), own.memory(), own.work(),
+				own.window(), own.wire(), own.isClient(), own.classes(), own.preparation());
+	}
+
+	/** A connection is removed only once, and its client would be locked out. */
+	@Test
+	void aPermitIsReturnedAlthoughNobodyCanBeTold() throws IOException {
+		ConnectionContext context = with(guarded().build().life.context(), new ConnectionRegistry(() -> {
+			throw new OutOfMemoryError("injected");
+		}));
+		try (SocketChannel channel = SocketChannel.open()) {
+			InetSocketAddress remote = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
+			TcpConnection connection = new TcpConnection(context, channel, new PlainTransport(channel), null, remote);
+			connection.origin = new Permitted(this.permits.admit(remote), null);
+			context.registry().add(connection);
+			assertThatExceptionOfType(OutOfMemoryError.class)
+				.isThrownBy(() -> context.closed(connection, CloseReason.PEER));
+			context.closed(connection, CloseReason.PEER);
+		}
+		assertThat(this.permits.current).hasValue(0);
+		assertThat(context.registry().open()).isZero();
 	}
 
 	@Test
