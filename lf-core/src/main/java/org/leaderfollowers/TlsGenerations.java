@@ -26,13 +26,19 @@ final class TlsGenerations {
 	private final LongAdder failed = new LongAdder();
 
 	/** The number of open connections, by the generation of their configuration. */
-	private final Map<Integer, Integer> connections = new TreeMap<>();
+	private final Map<Integer, Integer> connections;
 
 	private ServerTls current;
 
 	private int generation = 1;
 
 	TlsGenerations(ServerTls first, MemoryBudget budget, HandshakeGate gate) {
+		this(first, budget, gate, new TreeMap<>());
+	}
+
+	/** For tests: counts the connections in a map that may fail. */
+	TlsGenerations(ServerTls first, MemoryBudget budget, HandshakeGate gate, Map<Integer, Integer> connections) {
+		this.connections = connections;
 		this.current = first;
 		this.gate = gate;
 		this.budget = budget;
@@ -82,11 +88,17 @@ final class TlsGenerations {
 	}
 
 	void closed(TlsTransport transport) {
-		synchronized (this) {
-			this.connections.computeIfPresent(transport.generation(),
-					(number, count) -> (count > 1) ? count - 1 : null);
+		try {
+			synchronized (this) {
+				this.connections.computeIfPresent(transport.generation(),
+						(number, count) -> (count > 1) ? count - 1 : null);
+			}
 		}
-		this.gate.end(transport);
+		finally {
+			// Also if memory is too short to count: the handshake would take a place for
+			// ever.
+			this.gate.end(transport);
+		}
 	}
 
 	void failed() {

@@ -8,9 +8,11 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiFunction;
 
 import javax.net.ssl.SSLContext;
 
@@ -247,6 +249,29 @@ class HandshakeGateTests {
 		}
 		assertThat(gate.underWay()).isZero();
 		assertThat(generations.snapshot().openConnections()).isEmpty();
+	}
+
+	/** A connection is closed only once. */
+	@Test
+	void aHandshakeEndsAlthoughItsConnectionCannotBeCounted() throws IOException {
+		ServerTls tls = tls().maxHandshakes(1);
+		HandshakeGate gate = gate(tls);
+		TlsGenerations generations = new TlsGenerations(tls, new MemoryBudget(1_000_000), gate, new TreeMap<>() {
+
+			@Override
+			public Integer computeIfPresent(Integer key,
+					BiFunction<? super Integer, ? super Integer, ? extends Integer> change) {
+				throw new OutOfMemoryError("made for the test");
+			}
+
+		});
+		try (SocketChannel socket = SocketChannel.open()) {
+			TlsTransport transport = generations.open(socket);
+			assertThat(gate.tryPass()).isFalse();
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> generations.closed(transport));
+		}
+		assertThat(gate.underWay()).isZero();
+		assertThat(this.looks).hasValue(1);
 	}
 
 	/** Nobody would ever close it. */
