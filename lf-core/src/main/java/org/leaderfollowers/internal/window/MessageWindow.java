@@ -59,9 +59,11 @@ import org.jspecify.annotations.Nullable;
  * </tr>
  * </table>
  * Of all places with equal keys, only the first is DUE or TAKEN, so their handlers run
- * one after the other, in the order of arrival. A thread is counted from the time when it
- * takes a place until it {@linkplain #depart departs}. Either one of these threads or the
- * thread that closes the window therefore learns that it is the last.
+ * one after the other, in the order of arrival. Keys are compared only before a place
+ * enters: the comparison runs code of the application, and ending a place must not fail.
+ * A thread is counted from the time when it takes a place until it {@linkplain #depart
+ * departs}. Either one of these threads or the thread that closes the window therefore
+ * learns that it is the last.
  * <p>
  * Any thread can {@linkplain #giveUp give up} a window without messages, so that an idle
  * connection needs none. The owner {@linkplain #reserve reserves} the window before it
@@ -105,6 +107,9 @@ public class MessageWindow<P extends MessageWindow.Place> {
 		private @Nullable Place earlier;
 
 		private @Nullable Place later;
+
+		/** The next place with an equal key. */
+		private @Nullable Place successor;
 
 		/**
 		 * The message that the calling thread is answering.
@@ -211,16 +216,21 @@ public class MessageWindow<P extends MessageWindow.Place> {
 	 * @return whether the calling thread must run its handler now; otherwise it waits
 	 */
 	public final synchronized boolean enter(P place, @Nullable Object key) {
-		boolean waits = key != null && find(key) != null;
+		Place before = (key != null) ? find(key) : null;
+		while (before != null && before.successor != null) {
+			before = before.successor;
+		}
 		Place entering = place;
 		entering.key = key;
 		this.reserved = false;
 		append(place);
-		if (!waits) {
-			take(place);
-			this.threads++;
+		if (before != null) {
+			before.successor = place;
+			return false;
 		}
-		return !waits;
+		take(place);
+		this.threads++;
+		return true;
 	}
 
 	/**
@@ -300,9 +310,8 @@ public class MessageWindow<P extends MessageWindow.Place> {
 	 * @return that message, or {@code null} if there is none or it is due
 	 */
 	public final synchronized @Nullable P end(P place, boolean goesOn) {
-		Object key = ((Place) place).key;
+		Place next = ((Place) place).successor;
 		remove(place);
-		Place next = (key != null) ? find(key) : null;
 		if (next == null || this.closed) {
 			return null;
 		}
@@ -380,6 +389,7 @@ public class MessageWindow<P extends MessageWindow.Place> {
 		place.turn = Turn.GONE;
 		place.earlier = null;
 		place.later = null;
+		place.successor = null;
 		this.size--;
 	}
 

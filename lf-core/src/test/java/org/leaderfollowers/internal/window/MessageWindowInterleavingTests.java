@@ -69,7 +69,7 @@ class MessageWindowInterleavingTests {
 				Mutation.callReturns(MessageWindow.class, "enter", "find", 0)),
 
 		THE_NEXT_MESSAGE_WITH_AN_EQUAL_KEY_HAS_ITS_TURN(Life.EQUAL_KEYS,
-				Mutation.callReturns(MessageWindow.class, "end", "find", 0)),
+				Mutation.fieldReads(MessageWindow.class, "end", "successor", 0)),
 
 		AN_OWNER_LOOKS_ONCE_MORE_AFTER_IT_HAS_PAUSED(Life.MORE_THAN_THERE_IS_ROOM_FOR,
 				Mutation.withoutCall(Connection.class, "pauseOrGoOn", "lookIfThereIsRoom")),

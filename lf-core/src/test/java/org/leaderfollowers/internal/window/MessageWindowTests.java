@@ -9,7 +9,7 @@ class MessageWindowTests {
 
 	private final MessageWindow<Message> window = new MessageWindow<>(2);
 
-	private Message entered(String key, boolean runs) {
+	private Message entered(Object key, boolean runs) {
 		Message message = new Message();
 		assertThat(this.window.reserve()).isTrue();
 		assertThat(this.window.enter(message, key)).isEqualTo(runs);
@@ -47,6 +47,59 @@ class MessageWindowTests {
 		assertThat(this.window.end(second, true)).isNull();
 		assertThat(this.window.close()).isFalse();
 		assertThat(this.window.depart()).isTrue();
+	}
+
+	@Test
+	void messagesWithEqualKeysHaveTheirTurnsInTheOrderOfArrival() {
+		Message first = entered("a", true);
+		Message other = entered("b", true);
+		Message second = entered("a", false);
+		Message third = entered("a", false);
+		this.window.letGo(other);
+		assertThat(this.window.end(other, true)).isNull();
+		this.window.letGo(first);
+		assertThat(this.window.end(first, true)).isSameAs(second);
+		Message fourth = entered("a", false);
+		this.window.letGo(second);
+		assertThat(this.window.end(second, true)).isSameAs(third);
+		this.window.letGo(third);
+		assertThat(this.window.end(third, true)).isSameAs(fourth);
+		this.window.letGo(fourth);
+		assertThat(this.window.end(fourth, true)).isNull();
+	}
+
+	/** Otherwise the thread would count for ever, and the next message would wait. */
+	@Test
+	void keysThatFailDoNotKeepAMessageFromItsEnd() {
+		Key key = new Key();
+		Message first = entered(key, true);
+		Message second = entered(key, false);
+		key.fails = true;
+		this.window.letGo(first);
+		assertThat(this.window.end(first, true)).isSameAs(second);
+		this.window.letGo(second);
+		assertThat(this.window.end(second, true)).isNull();
+		this.window.depart();
+		assertThat(this.window.giveUp()).isTrue();
+	}
+
+	private static final class Key {
+
+		private boolean fails;
+
+		@Override
+		public boolean equals(Object other) {
+			if (this.fails) {
+				throw new IllegalStateException("made for the test");
+			}
+			return other == this;
+		}
+
+		@Override
+		public int hashCode() {
+			return 0;
+		}
+
 	}
 
 	@Test
