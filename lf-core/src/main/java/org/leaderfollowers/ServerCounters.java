@@ -12,12 +12,18 @@ final class ServerCounters {
 
 	private final LongAdder sentBytes = new LongAdder();
 
-	private final LongAdder receivedMessages = new LongAdder();
+	private final LongAdder receivedMessages;
 
 	/** The durations of the handler, for each handle set. */
 	private final LatencyHistogram[] durations;
 
 	ServerCounters(int handleSets) {
+		this(handleSets, new LongAdder());
+	}
+
+	/** For tests: counts messages by an adder that may fail. */
+	ServerCounters(int handleSets, LongAdder receivedMessages) {
+		this.receivedMessages = receivedMessages;
 		this.durations = new LatencyHistogram[handleSets];
 		Arrays.setAll(this.durations, (index) -> new LatencyHistogram());
 	}

@@ -138,6 +138,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 				current.replies.arrived(message);
 			}
 			runs = current.enter(message, key);
+			// Before anything that may fail: the window counts this thread from now on.
+			me.turn.message = runs ? message : null;
 		}
 		catch (MemoryBudget.ExhaustedException ex) {
 			requestClose(CloseReason.OVERLOADED, null);
@@ -152,7 +154,6 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		noteMessage();
 		this.active = true;
 		if (runs) {
-			me.turn.message = message;
 			message.discardCopy(this.context.memory());
 			detach(me);
 		}

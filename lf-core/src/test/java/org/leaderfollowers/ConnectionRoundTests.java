@@ -13,6 +13,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
 import javax.net.ssl.SSLException;
@@ -46,6 +48,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 /**
@@ -130,6 +133,8 @@ class ConnectionRoundTests {
 	private Runnable onIdle = () -> {
 	};
 
+	private UnaryOperator<ConnectionContext> context = UnaryOperator.identity();
+
 	private final Participant me = participant(1);
 
 	private SocketChannel channel;
@@ -162,7 +167,7 @@ class ConnectionRoundTests {
 		this.channel.configureBlocking(false);
 		this.transport = new ScriptedTransport(this.channel);
 		InetSocketAddress address = new InetSocketAddress(1);
-		ConnectionContext context = this.builder.build().life.context();
+		ConnectionContext context = this.context.apply(this.builder.build().life.context());
 		this.connection = (context.window() != null)
 				? new WindowedConnection(context, this.channel, this.transport, local, address)
 				: new TcpConnection(context, this.channel, this.transport, local, address);
@@ -2813,6 +2818,36 @@ class ConnectionRoundTests {
 		this.transport.holdsPart = false;
 		receive("");
 		assertThat(untilDeadline()).isGreaterThan(TIMEOUT);
+	}
+
+	/** Otherwise the connection would wait for the thread, and never end. */
+	@Test
+	void threadDoesNotCountForAMessageThatCannotBeCounted() throws IOException {
+		LongAdder failing = new LongAdder() {
+
+			private static final long serialVersionUID = 1L;
+
+			@Override
+			public void increment() {
+				throw new OutOfMemoryError("made for the test");
+			}
+
+		};
+		this.context = (own) -> new ConnectionContext(own.server(), own.handler(), own.framing(), own.limits(),
+				own.timeouts(), new ServerCounters(1, failing), own.warnings(), own.registry(), own.tls(), own.pool(),
+				own.clock(), own.memory(), own.work(), own.window(), own.wire(), own.isClient(), own.classes(),
+				own.preparation());
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		this.transport.receive("1\n2");
+		own();
+		this.me.begin(this.connection.handle);
+		OutOfMemoryError failure = catchThrowableOfType(OutOfMemoryError.class, () -> this.connection.prepare(this.me));
+		assertThat(this.connection.failed(this.me, failure)).isTrue();
+		rest(this.me);
+		assertThat(this.seen).containsExactly("close IO_ERROR");
+		assertThat(this.connection.context.registry().open()).isZero();
+		assertThat(this.memory.used()).isZero();
 	}
 
 	@Test
