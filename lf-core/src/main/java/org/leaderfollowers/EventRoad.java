@@ -275,9 +275,7 @@ final class EventRoad {
 	 * and only the place of the thread has to be released.
 	 */
 	private void process(Participant me, LedSource.SourceEvent<?> event) {
-		LedSource source = event.source();
 		me.begin(event);
-		this.sources.begin(me, source);
 		try {
 			try {
 				beforeDispatch(me, event);
@@ -288,7 +286,7 @@ final class EventRoad {
 			}
 		}
 		finally {
-			this.sources.end(me, source);
+			this.sources.end(me, event.source());
 			endWork(me);
 		}
 	}
@@ -299,7 +297,12 @@ final class EventRoad {
 	 */
 	private void beforeDispatch(Participant me, LedSource.SourceEvent<?> event) {
 		try {
-			this.policy.beforeDispatch(me, event.profile(), event.source().leadership, 0);
+			try {
+				this.sources.begin(me, event.source());
+			}
+			finally {
+				this.policy.beforeDispatch(me, event.profile(), event.source().leadership, 0);
+			}
 		}
 		catch (Throwable ex) {
 			this.failureLog.error("Promoting a leader of event source '%s' failed", event.source(), ex);

@@ -131,8 +131,12 @@ final class EventSources implements Drainable {
 
 	/** Called when an event is about to be handled: see {@link SourcePlaces#begin}. */
 	void begin(Participant me, LedSource source) {
-		places().begin(me, source.leadership);
-		source.endAwait();
+		try {
+			places().begin(me, source.leadership);
+		}
+		finally {
+			source.endAwait();
+		}
 	}
 
 	/** Called when an event was handled. */

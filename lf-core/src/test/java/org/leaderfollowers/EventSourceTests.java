@@ -14,6 +14,7 @@ import java.util.concurrent.DelayQueue;
 import java.util.concurrent.Delayed;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -846,6 +847,47 @@ class EventSourceTests {
 		awaitHandled("event");
 		assertThat(this.engine.log())
 			.anyMatch((line) -> line.startsWith("ERROR Promoting a leader of event source 'events' failed"));
+	}
+
+	/** Otherwise its handler would count for ever, and the source could not end. */
+	@Test
+	void anEventIsHandledAlthoughMemoryIsShortWhenItsSourceIsPutToRest() {
+		AtomicBoolean fails = new AtomicBoolean();
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(1).eventSources("events").clock(new Clock() {
+
+				@Override
+				public long nanoTime() {
+					if (fails.get() && isCalledBy("SourcePlaces") && isCalledBy("Vacancies")) {
+						fails.set(false);
+						throw new OutOfMemoryError("made for the test");
+					}
+					return super.nanoTime();
+				}
+
+			}));
+		CountDownLatch gate = this.engine.gate();
+		CountDownLatch blocks = new CountDownLatch(1);
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			blocks.countDown();
+			Engine.pass(gate);
+		});
+		this.engine.connect(server).send("block\n");
+		Engine.pass(blocks);
+		pool.register("events", EventSource.of(this.queue), 1, this.handled::add);
+		fails.set(true);
+		this.queue.add("event");
+		awaitHandled("event");
+		assertThat(fails).isFalse();
+		gate.countDown();
+		assertThat(pool.deregister("events", Engine.DEADLINE)).isTrue();
+		assertThat(this.engine.log())
+			.anyMatch((line) -> line.startsWith("ERROR Promoting a leader of event source 'events' failed"));
+	}
+
+	private static boolean isCalledBy(String type) {
+		return StackWalker.getInstance()
+			.walk((frames) -> frames.anyMatch((frame) -> frame.getClassName().endsWith("." + type)));
 	}
 
 	@ParameterizedTest
