@@ -95,12 +95,31 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 		}
 		finally {
 			this.batch = null;
-			for (Request request : this.taken) {
+			try {
 				if (!this.asked) {
-					refuse(request, refusal);
+					refuseAll(refusal);
 				}
 			}
-			this.taken.clear();
+			finally {
+				// Otherwise the next batch would contain these requests again.
+				this.taken.clear();
+			}
+		}
+	}
+
+	/** Refuses all requests before it tells anybody, which may fail. */
+	private void refuseAll(Registration why) {
+		boolean isAnyWithdrawn = false;
+		for (int i = 0; i < this.taken.size(); i++) {
+			Request request = this.taken.get(i);
+			request.exchange().refuse(why);
+			if (request.registered()) {
+				this.table.withdraw(request.exchange());
+				isAnyWithdrawn = true;
+			}
+		}
+		if (isAnyWithdrawn) {
+			this.onWithdrawal.run();
 		}
 	}
 
@@ -164,23 +183,11 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 		if (!request.registered()) {
 			Registration registration = this.table.register(request.exchange(), null);
 			if (registration != Registration.REGISTERED) {
-				refuse(request, registration);
+				request.exchange().refuse(registration);
 				return false;
 			}
 		}
 		return true;
-	}
-
-	private void refuse(Request request, Registration why) {
-		if (request.exchange().refuse(why)) {
-			if (request.registered()) {
-				this.table.withdraw(request.exchange());
-				this.onWithdrawal.run();
-			}
-		}
-		else {
-			withdraw(request);
-		}
 	}
 
 	/** Withdraws a request whose caller has given up. */

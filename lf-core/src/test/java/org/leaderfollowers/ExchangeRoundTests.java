@@ -538,6 +538,29 @@ class ExchangeRoundTests {
 		assertThat(this.exchanges.holdRequests()).isTrue();
 	}
 
+	/** Otherwise the others would wait, and be written with the next ones. */
+	@Test
+	void allRequestsAreRefusedAlthoughNobodyCanBeTold() throws IOException {
+		open();
+		this.transport.room = 0;
+		this.connection.send(Engine.bytes("x".repeat(MAX_OUTBOUND)));
+		assertThat(this.exchanges.holdRequests()).isTrue();
+		this.onWait = (first) -> {
+			this.onWait = (second) -> {
+				this.told.failure = new OutOfMemoryError("made for the test");
+				assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.exchanges::letRequestsGo);
+				this.told.failure = null;
+				assertThat(List.of(first.state(), second.state())).containsOnly(State.REFUSED);
+			};
+			assertThatExceptionOfType(ExchangeRejectedException.class)
+				.isThrownBy(() -> this.connection.exchange(Engine.bytes("b:?"), TIMEOUT));
+		};
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT));
+		assertThat(this.exchanges.taken()).isZero();
+		assertThat(reason()).isNull();
+	}
+
 	@Test
 	void replyToAMessageOfTheHandlerIsNotLate() throws IOException {
 		open(Correlation.inOrder());
