@@ -109,21 +109,32 @@ final class SelectorRepair {
 			Selector replacement = this.provider.openSelector();
 			try {
 				register(broken, replacement);
+				// Memory is needed only before the first handle gets its new key.
+				for (SelectionKey key : replacement.keys()) {
+					((SelectableHandle) key.attachment()).key = key;
+				}
 			}
 			catch (RuntimeException | Error ex) {
 				replacement.close();
 				throw ex;
 			}
-			for (SelectionKey key : replacement.keys()) {
-				((SelectableHandle) key.attachment()).key = key;
-			}
 			this.keyLost = false;
-			broken.close();
+			close(broken);
 			return replacement;
 		}
 		catch (IOException ex) {
 			logger.error("The selector of handle set '{}' could not be replaced; the leader retries", this.set, ex);
 			return broken;
+		}
+	}
+
+	/** The handles use the replacement already, so a failure must not prevent its use. */
+	private void close(Selector broken) {
+		try {
+			broken.close();
+		}
+		catch (Throwable ex) {
+			logger.debug("Closing the replaced selector of handle set '{}' failed", this.set, ex);
 		}
 	}
 

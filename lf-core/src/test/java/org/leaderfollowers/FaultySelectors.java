@@ -25,6 +25,9 @@ final class FaultySelectors extends TestSelectors {
 	private volatile Runnable waitPoint = () -> {
 	};
 
+	private volatile Runnable closePoint = () -> {
+	};
+
 	/**
 	 * Creates a provider of selectors that fail.
 	 * @param point called by selectors
@@ -55,6 +58,16 @@ final class FaultySelectors extends TestSelectors {
 	 */
 	FaultySelectors whileWaiting(Runnable waitPoint) {
 		this.waitPoint = waitPoint;
+		return this;
+	}
+
+	/**
+	 * Sets what happens when a selector is closed.
+	 * @param closePoint called after each close; may fail
+	 * @return this object
+	 */
+	FaultySelectors whenClosed(Runnable closePoint) {
+		this.closePoint = closePoint;
 		return this;
 	}
 
@@ -218,6 +231,7 @@ final class FaultySelectors extends TestSelectors {
 		protected void implCloseSelector() throws IOException {
 			forget();
 			this.real.close();
+			FaultySelectors.this.closePoint.run();
 		}
 
 	}

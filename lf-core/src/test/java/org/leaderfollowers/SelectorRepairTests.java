@@ -1,6 +1,8 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
@@ -283,6 +285,43 @@ class SelectorRepairTests {
 		}
 		finally {
 			failures.set(0);
+			pool.close();
+		}
+	}
+
+	/** The handles belong to the replacement by then. */
+	@Test
+	void leaderUsesTheReplacementOfASelectorThatCannotBeClosed() throws Exception {
+		AtomicInteger failures = new AtomicInteger();
+		AtomicInteger closeFailures = new AtomicInteger(1);
+		FaultySelectors faulty = new FaultySelectors(() -> {
+			if (failures.getAndSet(0) > 0) {
+				throw new IllegalStateException("made for the test");
+			}
+		}, () -> {
+		}).whenClosed(() -> {
+			if (closeFailures.getAndSet(0) > 0) {
+				throw new LinkageError("made for the test");
+			}
+		});
+		LeaderFollowersPool pool = pool(faulty, () -> {
+		});
+		try (TcpServer server = TcpServer.builder(pool)
+			.address(InetAddress.getLoopbackAddress())
+			.port(0)
+			.framing(Framing.line())
+			.handler(Connection::send)
+			.build()) {
+			server.start();
+			Peer peer = new Peer(new InetSocketAddress(InetAddress.getLoopbackAddress(), server.port()), 0);
+			assertThat(peer.send("before\n").readLine()).isEqualTo("before");
+			failures.set(1);
+			pool.handleSets().get(0).wakeSelector();
+			Engine.eventually().until(() -> closeFailures.get() == 0);
+			assertThat(peer.send("after\n").readLine()).isEqualTo("after");
+			peer.close();
+		}
+		finally {
 			pool.close();
 		}
 	}
