@@ -4,6 +4,7 @@ import java.nio.channels.SelectableChannel;
 import java.nio.channels.spi.SelectorProvider;
 import java.util.Arrays;
 import java.util.Iterator;
+import java.util.function.Consumer;
 
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.Clock;
@@ -103,6 +104,29 @@ final class HandleSets implements Iterable<HandleSet> {
 		HandlerProfile[] profiles = new HandlerProfile[this.sets.length];
 		Arrays.setAll(profiles, (index) -> new HandlerProfile());
 		return profiles;
+	}
+
+	/** Acts on each item, even if one fails. The first failure is thrown at the end. */
+	static <T> void forAll(Iterable<T> items, Consumer<T> action) {
+		RuntimeException failure = null;
+		Error error = null;
+		for (T item : items) {
+			try {
+				action.accept(item);
+			}
+			catch (RuntimeException ex) {
+				failure = (failure != null) ? failure : ex;
+			}
+			catch (Error ex) {
+				error = (error != null) ? error : ex;
+			}
+		}
+		if (error != null) {
+			throw error;
+		}
+		if (failure != null) {
+			throw failure;
+		}
 	}
 
 	@Override

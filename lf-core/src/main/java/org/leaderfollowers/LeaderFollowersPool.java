@@ -515,9 +515,12 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	public boolean close(Duration grace) {
 		Participant.promoteBeforeBlocking();
-		boolean ended = this.shutdown.close(grace);
-		this.watchdog.stop();
-		return ended;
+		try {
+			return this.shutdown.close(grace);
+		}
+		finally {
+			this.watchdog.stop();
+		}
 	}
 
 	private long deadlineAfter(@Nullable Duration timeout) {

@@ -106,13 +106,36 @@ final class PoolShutdown {
 
 	private boolean end(Duration grace) {
 		long deadlineNanos = deadlineAfter(grace);
-		// All of them begin first, so that no server accepts connections while another
-		// one drains.
-		this.drainables.forEach((drainable) -> drainable.beginDrain(deadlineNanos));
-		// Clients are closed last, because handlers of servers need them to answer
-		// messages.
-		closeAll(false, deadlineNanos);
-		closeAll(true, deadlineNanos);
+		boolean ended;
+		try {
+			closeAll(deadlineNanos);
+		}
+		finally {
+			// No other call would stop the threads if a server fails to close.
+			ended = endThreads(grace, deadlineNanos);
+		}
+		return ended;
+	}
+
+	private void closeAll(long deadlineNanos) {
+		try {
+			// All of them begin first, so that no server accepts connections while
+			// another one drains.
+			HandleSets.forAll(this.drainables, (drainable) -> drainable.beginDrain(deadlineNanos));
+		}
+		finally {
+			// Clients are closed last, because handlers of servers need them to answer
+			// messages.
+			try {
+				closeAll(false, deadlineNanos);
+			}
+			finally {
+				closeAll(true, deadlineNanos);
+			}
+		}
+	}
+
+	private boolean endThreads(Duration grace, long deadlineNanos) {
 		stop();
 		for (HandleSet set : this.handleSets) {
 			set.wakeLeader();
@@ -133,11 +156,11 @@ final class PoolShutdown {
 	}
 
 	private void closeAll(boolean clients, long deadlineNanos) {
-		for (Drainable drainable : this.drainables) {
+		HandleSets.forAll(this.drainables, (drainable) -> {
 			if (drainable.isClient() == clients) {
 				drainable.close(Duration.ofNanos(Math.max(0, deadlineNanos - this.clock.nanoTime())));
 			}
-		}
+		});
 	}
 
 	private void stop() {
@@ -207,10 +230,14 @@ final class PoolShutdown {
 	 * the handle sets.
 	 */
 	void threadEnded() {
-		if (this.threads.members().count() == 0) {
-			closeHandleSets();
+		try {
+			if (this.threads.members().count() == 0) {
+				closeHandleSets();
+			}
 		}
-		this.quiescence.changed();
+		finally {
+			this.quiescence.changed();
+		}
 	}
 
 	private void closeHandleSets() {
@@ -220,9 +247,7 @@ final class PoolShutdown {
 			}
 			this.state = PoolSnapshot.State.STOPPED;
 		}
-		for (HandleSet set : this.handleSets) {
-			set.close();
-		}
+		HandleSets.forAll(this.handleSets, HandleSet::close);
 	}
 
 	private long deadlineAfter(Duration timeout) {

@@ -3,12 +3,16 @@ package org.leaderfollowers;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-/** Tests the order in which a pool closes what it serves. */
+/** Tests the order in which a pool closes its parts, even if some of them fail. */
 class PoolShutdownTests {
 
 	private final List<String> calls = new CopyOnWriteArrayList<>();
@@ -19,9 +23,24 @@ class PoolShutdownTests {
 
 		private final boolean isClient;
 
+		/** How it fails when it drains and when it is closed. */
+		private final @Nullable Error failure;
+
 		Served(String name, boolean isClient) {
+			this(name, isClient, null);
+		}
+
+		Served(String name, boolean isClient, @Nullable Error failure) {
 			this.name = name;
 			this.isClient = isClient;
+			this.failure = failure;
+		}
+
+		private void call(String method) {
+			PoolShutdownTests.this.calls.add(method + " " + this.name);
+			if (this.failure != null) {
+				throw this.failure;
+			}
 		}
 
 		@Override
@@ -31,12 +50,12 @@ class PoolShutdownTests {
 
 		@Override
 		public void beginDrain(long deadlineNanos) {
-			PoolShutdownTests.this.calls.add("begin " + this.name);
+			call("begin");
 		}
 
 		@Override
 		public boolean close(Duration grace) {
-			PoolShutdownTests.this.calls.add("close " + this.name);
+			call("close");
 			return true;
 		}
 
@@ -55,6 +74,65 @@ class PoolShutdownTests {
 		assertThat(pool.close(Duration.ofSeconds(10))).isTrue();
 		assertThat(this.calls).containsExactly("begin client", "begin server 1", "begin server 2", "close server 1",
 				"close server 2", "close client");
+	}
+
+	/** Its threads would otherwise go on for ever. */
+	@Test
+	void poolIsClosedAlthoughAServerFails() {
+		LinkageError failure = new LinkageError("made for the test");
+		LeaderFollowersPool pool = LeaderFollowersPool.builder().name("test").threads(1, 1).build();
+		pool.start();
+		pool.serves(new Served("client", true));
+		pool.serves(new Served("server 1", false, failure));
+		pool.serves(new Served("server 2", false));
+		assertThatExceptionOfType(LinkageError.class).isThrownBy(() -> pool.close(Engine.DEADLINE)).isSameAs(failure);
+		assertThat(this.calls).containsExactly("begin client", "begin server 1", "begin server 2", "close server 1",
+				"close server 2", "close client");
+		assertThat(pool.snapshot().state()).isEqualTo(PoolSnapshot.State.STOPPED);
+		assertThat(pool.living()).isEmpty();
+	}
+
+	@Test
+	void allHandleSetsAreClosedAlthoughOneFails() {
+		AtomicInteger closed = new AtomicInteger();
+		LeaderFollowersPool pool = pool(2, () -> {
+			if (closed.incrementAndGet() == 1) {
+				throw new LinkageError("made for the test");
+			}
+		});
+		assertThatExceptionOfType(LinkageError.class).isThrownBy(() -> pool.close(Engine.DEADLINE));
+		assertThat(closed).hasValue(2);
+	}
+
+	/** The last thread closes the handle sets. */
+	@Test
+	void closeWaitsNoLongerIfTheLastThreadFails() throws Exception {
+		AtomicReference<Thread> closing = new AtomicReference<>();
+		LeaderFollowersPool pool = pool(1, () -> {
+			Engine.eventually().until(() -> closing.get().getState() == Thread.State.TIMED_WAITING);
+			throw new LinkageError("made for the test");
+		});
+		pool.start();
+		closing.set(new Thread(() -> pool.close(Duration.ofHours(1))));
+		closing.get().setDaemon(true);
+		closing.get().start();
+		closing.get().join(Engine.DEADLINE.toMillis());
+		assertThat(closing.get().isAlive()).isFalse();
+	}
+
+	/**
+	 * Creates a pool.
+	 * @param whenClosed called when one of its selectors has been closed
+	 */
+	private static LeaderFollowersPool pool(int handleSets, Runnable whenClosed) {
+		return LeaderFollowersPool.builder()
+			.name("test")
+			.threads(handleSets, handleSets)
+			.handleSets(handleSets)
+			.selectorProvider(new FaultySelectors(() -> {
+			}, () -> {
+			}).whenClosed(whenClosed))
+			.build();
 	}
 
 }
