@@ -541,7 +541,7 @@ public final class HandleSet {
 	/** Closes the remaining handles. Called by the last thread of the pool. */
 	void close() {
 		this.closed = true;
-		try {
+		try (Selector last = this.selector) {
 			for (SelectableHandle left = this.ready.take(); left != null; left = this.ready.take()) {
 				left.giveBack();
 			}
@@ -549,8 +549,7 @@ public final class HandleSet {
 				this.clock.parkNanos(this, BROKEN_SELECTOR_PAUSE_NANOS);
 			}
 			// Frees the descriptors of the channels that were closed.
-			this.selector.selectNow();
-			this.selector.close();
+			last.selectNow();
 		}
 		catch (IOException ex) {
 			logger.warn("Closing handle set '{}' failed", this.name, ex);
@@ -563,25 +562,22 @@ public final class HandleSet {
 	 * @param left how often it is tried again
 	 */
 	private boolean abandonAll(int left) {
-		Throwable failure = null;
 		try {
-			this.updates.applyUpdates(SelectableHandle.class, SelectableHandle::abandon);
+			try {
+				this.updates.applyUpdates(SelectableHandle.class, SelectableHandle::abandon);
+			}
+			finally {
+				HandleSets.forAll(this.selector.keys(),
+						(key) -> ((SelectableHandle) key.attachment()).handler.abandon());
+			}
+			return true;
 		}
 		catch (Throwable ex) {
-			failure = ex;
-		}
-		for (SelectionKey key : this.selector.keys()) {
-			try {
-				((SelectableHandle) key.attachment()).handler.abandon();
+			if (left == 0) {
+				logger.warn("Closing handle set '{}' failed", this.name, ex);
 			}
-			catch (Throwable ex) {
-				failure = ex;
-			}
+			return false;
 		}
-		if (failure != null && left == 0) {
-			logger.warn("Closing handle set '{}' failed", this.name, failure);
-		}
-		return failure == null;
 	}
 
 	/**

@@ -28,6 +28,9 @@ final class FaultySelectors extends TestSelectors {
 	private volatile Runnable closePoint = () -> {
 	};
 
+	private volatile Runnable keysPoint = () -> {
+	};
+
 	/**
 	 * Creates a provider of selectors that fail.
 	 * @param point called by selectors
@@ -68,6 +71,16 @@ final class FaultySelectors extends TestSelectors {
 	 */
 	FaultySelectors whenClosed(Runnable closePoint) {
 		this.closePoint = closePoint;
+		return this;
+	}
+
+	/**
+	 * Sets what happens when the keys of a selector are listed.
+	 * @param keysPoint called before it; may fail
+	 * @return this object
+	 */
+	FaultySelectors whenListed(Runnable keysPoint) {
+		this.keysPoint = keysPoint;
 		return this;
 	}
 
@@ -210,6 +223,7 @@ final class FaultySelectors extends TestSelectors {
 
 		@Override
 		public Set<SelectionKey> keys() {
+			FaultySelectors.this.keysPoint.run();
 			Set<SelectionKey> keys = new HashSet<>();
 			for (SelectionKey known : this.real.keys()) {
 				// The keys of this class are no longer valid.

@@ -10,6 +10,7 @@ import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -577,6 +578,27 @@ class HandleSetUpdateTests {
 		this.set.close();
 		assertThat(neighbour.abandoned).isPositive();
 		assertThat(selector.isOpen()).isFalse();
+	}
+
+	/** For example because memory is too short for the iteration. */
+	@Test
+	void setClosesItsHandlesAlthoughItsKeysCannotBeListedAtFirst() throws IOException {
+		AtomicInteger failures = new AtomicInteger();
+		HandleSet failing = new HandleSets("test", 1, 1, this.clock, new FaultySelectors(() -> {
+		}, () -> {
+		}).whenListed(() -> {
+			if (failures.getAndSet(0) > 0) {
+				throw new LinkageError("made for the test");
+			}
+		}), new FailureLog()).get(0);
+		SelectableHandle registered = this.sets.newHandle(this.pipe.source(), this.handler, SelectionKey.OP_READ,
+				new HandlerProfile());
+		registered.giveBack();
+		registered.moveTo(failing);
+		failing.applyUpdates();
+		failures.set(1);
+		failing.close();
+		assertThat(this.handler.abandoned).isOne();
 	}
 
 	@Test
