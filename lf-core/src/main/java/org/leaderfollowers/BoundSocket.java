@@ -104,8 +104,13 @@ abstract class BoundSocket implements EngineEventHandler {
 	/** Once the close of a server has returned, its port can be bound again. */
 	@Override
 	public final void gone() {
-		this.handle.handleSet().freeClosedChannels();
-		noteClosed();
+		try {
+			this.handle.handleSet().freeClosedChannels();
+		}
+		finally {
+			// The leader does not repeat this call.
+			noteClosed();
+		}
 	}
 
 	/** Reports that the socket is closed. */

@@ -546,8 +546,12 @@ final class DatagramReceiver extends BoundSocket {
 	@Override
 	void noteClosed() {
 		this.inputEnded = true;
-		remove(this);
-		super.noteClosed();
+		try {
+			remove(this);
+		}
+		finally {
+			super.noteClosed();
+		}
 	}
 
 }

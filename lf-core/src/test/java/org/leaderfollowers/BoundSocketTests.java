@@ -19,6 +19,8 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.exchange.Exchange;
@@ -26,6 +28,7 @@ import org.leaderfollowers.internal.promotion.Follower;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /**
  * A thread that shares the ready handles owns the socket of a server while another thread
@@ -132,6 +135,27 @@ class BoundSocketTests {
 		assertThat(receiver.handle.closeAfterFailure(me, new OutOfMemoryError("made for the test"))).isTrue();
 		assertThat(receiver.inFlight()).isZero();
 		assertThat(server.close(Engine.DEADLINE)).isTrue();
+	}
+
+	/** The leader does not repeat the call, and a close waits for it. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aSocketThatIsGoneIsClosedAlthoughTheSelectorFails(boolean isDatagram) throws Exception {
+		Thread test = Thread.currentThread();
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 2).selectorProvider(new FaultySelectors(() -> {
+				if (Thread.currentThread() == test) {
+					throw new LinkageError("made for the test");
+				}
+			}, () -> {
+			})));
+		BoundSocket socket = claim(isDatagram
+				? this.engine.start(UdpServer.builder(pool).handler((datagram, message) -> datagram.send(message))).life
+				: this.engine.lines(pool, Connection::send).life);
+		assertThatExceptionOfType(LinkageError.class).isThrownBy(socket::gone);
+		assertThat(socket.isClosed()).isTrue();
+		socket.abort();
+		closeAsOwner(socket);
 	}
 
 	private static BoundSocket claim(ServerLifecycle<?> life) {
