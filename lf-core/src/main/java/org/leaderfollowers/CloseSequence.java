@@ -299,8 +299,13 @@ final class CloseSequence {
 		return this.needs;
 	}
 
-	/** Closes the socket. */
+	/** Closes the socket. Does not repeat a close that has failed. */
 	void close() {
+		if (isClosed()) {
+			// An earlier owner that could not finish may have left the handle open.
+			this.connection.handle.markClosed();
+			return;
+		}
 		this.phase = Phase.CLOSED;
 		this.needs = Progress.DONE;
 		try {

@@ -541,24 +541,6 @@ final class Exchanges implements Participant.Awaited {
 		return hasEnded();
 	}
 
-	/**
-	 * Ends all exchanges of a connection that the calling thread has claimed to close it.
-	 * If that fails, usually because memory is short, the next owner continues.
-	 */
-	static void abandon(@Nullable Exchanges exchanges, SelectableHandle handle) {
-		try {
-			if (exchanges != null) {
-				exchanges.close();
-				exchanges.completeEnded();
-			}
-		}
-		catch (Throwable ex) {
-			handle.giveBack();
-			handle.request(SelectableHandle.LOOK);
-			throw ex;
-		}
-	}
-
 	/** Completes the futures that have ended. Runs code of the application. */
 	void completeEnded() {
 		this.ended.complete();

@@ -444,10 +444,7 @@ class TcpConnection extends FramedConnection {
 		if (end != null) {
 			return releaseClosing(end);
 		}
-		if (this.stalled && readsReplies()) {
-			return releaseUntilInput();
-		}
-		if (this.stalled) {
+		if (this.stalled && !readsReplies()) {
 			boolean all = this.transport.readNeeds() == Progress.WANTS_FLUSH;
 			return pauseUntil(all ? 0 : this.context.limits().lowWaterMark());
 		}
@@ -505,9 +502,7 @@ class TcpConnection extends FramedConnection {
 	private Step proceedClosing(Participant me, CloseSequence end) {
 		if (end.isClosed()) {
 			// The previous round has failed, perhaps in this.
-			discardPartial(me);
-			endExchanges();
-			return endHandling() ? Step.CLOSED : Step.NOTHING;
+			return terminate(me, end);
 		}
 		if (this.opened && end.takeReport()) {
 			return Step.FAILED;
@@ -600,20 +595,25 @@ class TcpConnection extends FramedConnection {
 	 */
 	@Override
 	public void abandon() {
-		CloseSequence end = this.closing;
-		if (end == null || !end.isLingering()) {
+		if (this.closing == null || !this.closing.isLingering()) {
 			requestClose(CloseReason.SHUTDOWN_TIMEOUT, null);
-			end = closing();
 		}
-		if (this.handle.claimForLook() == Claim.CLAIMED) {
-			Exchanges.abandon(this.exchanges, this.handle);
+		CloseSequence end = closing();
+		if (this.handle.claimForLook() != Claim.CLAIMED) {
+			end.abandon();
+			return;
+		}
+		try {
+			endExchanges();
 			if (terminate(null, end) == Step.CLOSED) {
 				end.reportClose();
 				Participant.endInterrupt();
 			}
 		}
-		else {
-			end.abandon();
+		catch (Throwable ex) {
+			this.handle.leaveToNextOwner();
+			this.handle.request(SelectableHandle.LOOK);
+			throw ex;
 		}
 	}
 

@@ -1627,6 +1627,28 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("close SHUTDOWN_TIMEOUT");
 	}
 
+	/** Its socket is closed by then, and nobody else would note its end. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void connectionWhoseCloseFailsWhenItIsAbandonedIsClosedByTheNextOwner(boolean isAbandonedAgain) throws IOException {
+		open();
+		CompletableFuture<CloseReason> end = this.connection.whenClosed();
+		this.transport.failsToRelease = true;
+		assertThatExceptionOfType(InternalError.class).isThrownBy(this.connection::abandon);
+		assertThat(this.channel.isOpen()).isFalse();
+		if (isAbandonedAgain) {
+			this.connection.abandon();
+		}
+		else {
+			assertThat(lead()).isTrue();
+			round();
+		}
+		assertThat(end).isCompletedWithValue(CloseReason.SHUTDOWN_TIMEOUT);
+		assertThat(this.connection.context.registry().open()).isZero();
+		assertThat(this.connection.handle.isMarkedClosed()).isTrue();
+		assertThat(this.seen).containsExactly("close SHUTDOWN_TIMEOUT");
+	}
+
 	@Test
 	void socketOfAConnectionThatIsAbandonedIsClosedWhileItsHandlerRuns() throws IOException {
 		open();
