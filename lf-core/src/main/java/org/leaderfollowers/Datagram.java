@@ -53,8 +53,6 @@ final class Datagram extends EngineConnection {
 			throw new ExceptionInInitializerError(ex);
 		}
 		Linkage.link(() -> HOLDS.compareAndSet((Datagram) null, 0, 0), () -> {
-			int ignored = (int) HOLDS.getAndAdd((Datagram) null, 0);
-		}, () -> {
 			int ignored = (int) HOLDS.getAndBitwiseAnd((Datagram) null, 0);
 		}, () -> REPLIED.compareAndSet((Datagram) null, 0L, 0L),
 				() -> CLOSING.compareAndSet((Datagram) null, null, (CloseReason) null));
@@ -255,10 +253,12 @@ final class Datagram extends EngineConnection {
 		}
 	}
 
-	/** Called when the handler has returned. */
+	/** Called when the handler has returned, and again if that call has failed. */
 	void handled() {
-		boolean finished = (int) HOLDS.getAndAdd(this, -HANDLER) == HANDLER;
-		this.receiver.handlerReturned(this, finished);
+		int before = (int) HOLDS.getAndBitwiseAnd(this, ~HANDLER);
+		if ((before & HANDLER) != 0) {
+			this.receiver.handlerReturned(this, before == HANDLER);
+		}
 	}
 
 	/**

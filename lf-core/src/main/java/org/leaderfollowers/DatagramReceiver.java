@@ -375,11 +375,15 @@ final class DatagramReceiver extends BoundSocket {
 
 	/** Called when a datagram is no longer under way. Any thread. */
 	void finished(Datagram datagram) {
-		this.suspensions.remove(datagram);
-		if (this.underWay.finished() && this.handle.isPaused()) {
-			look();
+		try {
+			this.suspensions.remove(datagram);
 		}
-		this.server.changed();
+		finally {
+			if (this.underWay.finished() && this.handle.isPaused()) {
+				look();
+			}
+			this.server.changed();
+		}
 	}
 
 	/**
@@ -387,14 +391,18 @@ final class DatagramReceiver extends BoundSocket {
 	 * @param finished whether the datagram is no longer under way
 	 */
 	void handlerReturned(Datagram datagram, boolean finished) {
-		if (finished) {
-			this.suspensions.remove(datagram);
+		try {
+			if (finished) {
+				this.suspensions.remove(datagram);
+			}
 		}
-		if (this.underWay.handlerReturned(finished) && this.handle.isPaused()) {
-			look();
-		}
-		if (finished) {
-			this.server.changed();
+		finally {
+			if (this.underWay.handlerReturned(finished) && this.handle.isPaused()) {
+				look();
+			}
+			if (finished) {
+				this.server.changed();
+			}
 		}
 	}
 

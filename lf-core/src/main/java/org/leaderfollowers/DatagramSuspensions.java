@@ -52,8 +52,9 @@ final class DatagramSuspensions {
 	void expire(long nowNanos) {
 		for (Datagram datagram : this.suspended) {
 			if (nowNanos - datagram.suspendedNanos() - this.timeoutNanos >= 0) {
-				this.suspended.remove(datagram);
+				// First, because a removal that fails may have removed the datagram.
 				datagram.timeOut();
+				this.suspended.remove(datagram);
 			}
 		}
 	}

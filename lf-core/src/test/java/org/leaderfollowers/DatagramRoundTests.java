@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -13,16 +14,20 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Follower;
@@ -632,6 +637,67 @@ class DatagramRoundTests {
 		suspensions.get(0).resume();
 		assertThat(counts().inFlight()).isZero();
 		assertThat(this.receiver.deadline(0)).isEqualTo(EngineEventHandler.NO_DEADLINE);
+	}
+
+	/** A map may need memory to count its entries, after it has removed one. */
+	@ParameterizedTest
+	@EnumSource(EndOfSuspension.class)
+	void datagramEndsAlthoughItsSuspensionCannotBeForgotten(EndOfSuspension how) throws Exception {
+		this.builder.suspensionTimeout(Duration.ofHours(1));
+		List<Suspension> suspensions = new ArrayList<>();
+		this.onMessage = (datagram) -> {
+			suspensions.add(datagram.suspend());
+			if (how == EndOfSuspension.IN_HANDLER) {
+				suspensions.get(0).resume();
+			}
+		};
+		open();
+		LinkageError failure = new LinkageError("made for the test");
+		AtomicBoolean fails = new AtomicBoolean(true);
+		replaceSuspended(new HashSet<>() {
+
+			@Override
+			public boolean remove(Object datagram) {
+				boolean removed = super.remove(datagram);
+				if (fails.getAndSet(false)) {
+					throw failure;
+				}
+				return removed;
+			}
+
+		});
+		assertThatExceptionOfType(LinkageError.class).isThrownBy(() -> {
+			receive("x");
+			if (how == EndOfSuspension.LATER) {
+				suspensions.get(0).resume();
+			}
+			else {
+				this.receiver.expire(this.receiver.deadline(0));
+			}
+		});
+		if (how == EndOfSuspension.IN_HANDLER) {
+			assertThat(this.receiver.failed(this.me, failure)).isFalse();
+			this.me.worksOn(null);
+		}
+		assertThat(counts().inFlight()).isZero();
+		for (int i = 0; i < THREADS; i++) {
+			receive("y");
+		}
+		assertThat(this.seen).hasSize(1 + THREADS);
+	}
+
+	private void replaceSuspended(Set<Datagram> suspended) throws ReflectiveOperationException {
+		Field suspensions = DatagramReceiver.class.getDeclaredField("suspensions");
+		suspensions.setAccessible(true);
+		Field datagrams = DatagramSuspensions.class.getDeclaredField("suspended");
+		datagrams.setAccessible(true);
+		datagrams.set(suspensions.get(this.receiver), suspended);
+	}
+
+	private enum EndOfSuspension {
+
+		IN_HANDLER, LATER, TIMEOUT
+
 	}
 
 	/** A drain must wait for the reply to a failure, too. */
