@@ -68,7 +68,13 @@ final class ReplySequence implements Runnable {
 			advance();
 		}
 		catch (StackOverflowError | OutOfMemoryError ex) {
-			ForkJoinPool.commonPool().execute(this);
+			try {
+				ForkJoinPool.commonPool().execute(this);
+			}
+			catch (Throwable rejection) {
+				// No thread would continue, and the reply would be owed for ever.
+				abandon(ex);
+			}
 		}
 	}
 

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiFunction;
@@ -24,6 +25,7 @@ import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.OwedReply;
 import org.leaderfollowers.SlowConsumerException;
 import org.leaderfollowers.Suspension;
+import org.mockito.MockedStatic;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
@@ -41,6 +43,7 @@ import static org.mockito.BDDMockito.willAnswer;
 import static org.mockito.BDDMockito.willThrow;
 import static org.mockito.Mockito.atLeastOnce;
 import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.mockStatic;
 import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.times;
 
@@ -375,6 +378,24 @@ class RepliesTests {
 		this.errors = 2;
 		this.replies.send(this.connection, rows);
 		awaitEndOfReply();
+		then(this.suspension).should().resume();
+		assertThat(rows.closed).isOne();
+		assertThat(this.failures).singleElement().isInstanceOf(StackOverflowError.class);
+		assertThat(this.replies).hasFieldOrPropertyWithValue("sequences", Map.of());
+	}
+
+	/** For example because memory is too short for its task. */
+	@Test
+	void aSequenceThatCannotBePassedToAnotherThreadHasFailed() {
+		Rows rows = new Rows(List.of("one").iterator());
+		ForkJoinPool rejecting = new ForkJoinPool(1);
+		rejecting.shutdown();
+		this.errors = 1;
+		try (MockedStatic<ForkJoinPool> pools = mockStatic(ForkJoinPool.class)) {
+			pools.when(ForkJoinPool::commonPool).thenReturn(rejecting);
+			this.replies.send(this.connection, rows);
+		}
+		then(this.owed).should().close();
 		then(this.suspension).should().resume();
 		assertThat(rows.closed).isOne();
 		assertThat(this.failures).singleElement().isInstanceOf(StackOverflowError.class);
