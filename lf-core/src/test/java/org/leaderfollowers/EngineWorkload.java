@@ -17,6 +17,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.SharedMemory;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.ProcessorTime;
@@ -92,6 +93,9 @@ public final class EngineWorkload implements Runnable {
 
 	/** Whether memory is so short that connections are closed. */
 	private final boolean scarce;
+
+	/** Whether the pools have no limits of their own. */
+	private final boolean sharesMemory;
 
 	/** Whether handlers stream replies, as fast as their peers read. */
 	private final boolean streams;
@@ -210,6 +214,13 @@ public final class EngineWorkload implements Runnable {
 		// Not chosen, so that the other seeds do not depend on TLS.
 		this.tls = (simulator.seed() % 4 == 0) ? new SimulatedTlsContext(simulator) : null;
 		this.offends = this.tls != null && choose(2) == 0;
+		this.sharesMemory = simulator.seed() % 3 == 0;
+		SharedMemory.begin(memory());
+	}
+
+	/** The memory of a pool, in bytes. */
+	private long memory() {
+		return !this.scarce ? 8_000_000 : LEAST_MEMORY + ((this.tls != null) ? HANDSHAKES_MEMORY : 0);
 	}
 
 	/** Whether an exchange may fail or take long. */
@@ -317,8 +328,10 @@ public final class EngineWorkload implements Runnable {
 			.promotionPolicy(PromotionPolicy.values()[choose(2)])
 			.promotionOrder(PromotionOrder.values()[choose(3)])
 			.promotionLease(Duration.ofNanos(lease * 100_000L))
-			.nestedDispatch(this.mayNest ? NestedDispatch.WHEN_STARVED : NestedDispatch.NEVER)
-			.maxBufferedBytes(!this.scarce ? 8_000_000 : LEAST_MEMORY + ((this.tls != null) ? HANDSHAKES_MEMORY : 0));
+			.nestedDispatch(this.mayNest ? NestedDispatch.WHEN_STARVED : NestedDispatch.NEVER);
+		if (!this.sharesMemory) {
+			builder.maxBufferedBytes(memory());
+		}
 		if (hasSource) {
 			builder.eventSources(SourceWorkload.NAME);
 		}
@@ -326,7 +339,7 @@ public final class EngineWorkload implements Runnable {
 			builder.handleSets(sets);
 		}
 		LeaderFollowersPool pool = builder.build();
-		if (this.scarce) {
+		if (this.scarce && (this.reserved.isEmpty() || !this.sharesMemory)) {
 			pool.memory().reserve(30_000 + choose(18_000));
 		}
 		this.reserved.put(pool, pool.memory().used());
@@ -718,6 +731,9 @@ public final class EngineWorkload implements Runnable {
 		require(server.snapshot().openConnections() == 0, "the server counts connections");
 		this.reserved.forEach((pool, held) -> require(pool.memory().used() == held,
 				pool.memory().used() - held + " bytes are still reserved in " + pool));
+		require(!this.sharesMemory
+				|| SharedMemory.used() == this.reserved.values().stream().mapToLong(Long::longValue).sum(),
+				SharedMemory.used() + " bytes are reserved in all pools");
 		if (this.source != null) {
 			this.source.check();
 		}

@@ -16,6 +16,7 @@ import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.interleavings.Mutation;
+import org.leaderfollowers.internal.buffer.SharedMemory;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassWriter;
 import org.objectweb.asm.Opcodes;
@@ -73,6 +74,11 @@ final class SimulatedClasses extends ClassLoader {
 	private static final String WORKLOAD = "Workload";
 
 	private static final Pattern COLLECTION = Pattern.compile("java/util/(concurrent/)?\\w*(List|Deque|Queue|Map|Set)");
+
+	/**
+	 * Those that grow when they already have what was added, for which they had a place.
+	 */
+	private static final Pattern GROWS_LATE = Pattern.compile("java/util/(Array)?Deque|java/util/(\\w*Hash)?(Map|Set)");
 
 	private static final String ENSURE = "ensureCapacity";
 
@@ -204,6 +210,9 @@ final class SimulatedClasses extends ClassLoader {
 			else if (instruction instanceof MethodInsnNode call && COLLECTION.matcher(call.owner).matches()
 					&& adds.contains(call.name)) {
 				code.insertBefore(instruction, hook("allocates", "()V"));
+				if (GROWS_LATE.matcher(call.owner).matches()) {
+					code.insert(instruction, hook("allocates", "()V"));
+				}
 			}
 		}
 	}
@@ -262,6 +271,10 @@ final class SimulatedClasses extends ClassLoader {
 		else if (call.owner.equals(UNFOLDING) && call.name.equals("wanted")) {
 			// A virtual clock measures no load, so the seed chooses it.
 			replace(code, call, "wanted");
+		}
+		else if (call.name.equals("shareOfHeap")) {
+			// The heap is that of the tests, and other runs use it.
+			call.owner = Type.getInternalName(SharedMemory.class);
 		}
 		else if ((call.name.equals("notify") || call.name.equals("notifyAll")) && call.desc.equals("()V")) {
 			code.set(call, hook(call.name, "(Ljava/lang/Object;)V"));

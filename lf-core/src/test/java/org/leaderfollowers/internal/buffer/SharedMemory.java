@@ -1,0 +1,32 @@
+package org.leaderfollowers.internal.buffer;
+
+/**
+ * The memory that pools without a limit of their own share in a simulated run, where it
+ * replaces the share of the heap: each run begins with an unused budget of its own size.
+ */
+public final class SharedMemory {
+
+	private static MemoryBudget shared = new MemoryBudget(0);
+
+	private SharedMemory() {
+	}
+
+	/**
+	 * Begins a run.
+	 * @param limit of all pools together, in bytes
+	 */
+	public static void begin(long limit) {
+		shared = new MemoryBudget(limit);
+	}
+
+	/** Replaces the method of {@link MemoryBudget}. */
+	public static MemoryBudget shareOfHeap() {
+		return new MemoryBudget(shared);
+	}
+
+	/** How much all pools have reserved, in bytes. */
+	public static long used() {
+		return shared.used();
+	}
+
+}
