@@ -307,6 +307,10 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 			address.beginRound();
 		}
 		long next = NO_DEADLINE;
+		// First: slots without a connection may wait for an address that is proven now.
+		for (Slot slot : this.slots) {
+			next = EngineEventHandler.earlier(next, record(slot, now));
+		}
 		for (Slot slot : this.slots) {
 			next = EngineEventHandler.earlier(next, look(slot, now));
 		}
@@ -314,37 +318,37 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		return !this.due.isEmpty();
 	}
 
-	/** Looks at a slot. Returns when the next look is due. */
-	private long look(Slot slot, long now) {
+	/** Records what has become of a connection. Returns when its address is proven. */
+	private long record(Slot slot, long now) {
 		TcpConnection connection = slot.connection;
 		// Read before the readiness of the slot: a connection becomes ready before it
 		// ends, so a connection that has ended is seen as ready too.
 		boolean hasEnded = connection != null && connection.handle.isMarkedClosed();
 		if (slot.ready && !slot.noted && slot.address != null) {
-			// Recorded even if the connection has ended since, because the application
-			// has seen it.
+			// Even if the connection has ended since: the application has seen it.
 			slot.noted = true;
 			slot.heartbeatNanos = now + this.options.heartbeatNanos();
 			this.counters.connects.increment();
 		}
 		if (connection != null && hasEnded) {
 			ended(slot, connection, now);
-			connection = null;
 		}
-		if (connection == null) {
-			return lookAtAttempt(slot, now);
-		}
-		long proven = NO_DEADLINE;
-		if (slot.noted && slot.address != null && slot.address.failedBefore(slot.establishedNanos)) {
+		else if (slot.noted && slot.address != null && slot.address.failedBefore(slot.establishedNanos)) {
 			// A proxy whose server is down accepts connections and closes them at once,
 			// so the address is proven only after a while.
-			proven = slot.establishedNanos + this.options.minBackoffNanos();
-			if (now - proven >= 0) {
-				slot.address.succeeded();
-				proven = NO_DEADLINE;
+			long proven = slot.establishedNanos + this.options.minBackoffNanos();
+			if (now - proven < 0) {
+				return proven;
 			}
+			slot.address.succeeded();
 		}
-		return EngineEventHandler.earlier(proven, lookAtSilence(slot, connection, now));
+		return NO_DEADLINE;
+	}
+
+	/** Looks at a slot. Returns when the next look is due. */
+	private long look(Slot slot, long now) {
+		TcpConnection connection = slot.connection;
+		return (connection != null) ? lookAtSilence(slot, connection, now) : lookAtAttempt(slot, now);
 	}
 
 	/**
@@ -381,7 +385,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	private static void giveUp(Slot slot) {
 		if (slot.address != null) {
-			slot.address.ended();
+			slot.address.ended(slot);
 			slot.address = null;
 		}
 	}
@@ -418,7 +422,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 			this.counters.failedConnects.increment();
 		}
 		if (address != null) {
-			address.ended();
+			address.ended(slot);
 			// A proxy whose server is down accepts connections and closes them at once,
 			// so this counts as a failure.
 			boolean atOnce = slot.noted && now - slot.establishedNanos < this.options.minBackoffNanos();
@@ -457,7 +461,7 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		if (chosen == null) {
 			return retry;
 		}
-		chosen.attempt();
+		chosen.attempt(slot);
 		slot.address = chosen;
 		slot.attemptNanos = now;
 		slot.lookupDeadline = this.context.timeouts().handshakeDeadline(now);

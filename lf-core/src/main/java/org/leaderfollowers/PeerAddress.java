@@ -55,10 +55,9 @@ final class PeerAddress {
 	private long failedNanos;
 
 	/**
-	 * Whether an attempt is under way to find out whether the address can be reached
-	 * again.
+	 * Who finds out by an attempt whether the address can be reached again, if anyone.
 	 */
-	private boolean probed;
+	private @Nullable Object probe;
 
 	/** Limits the lines: a peer can fail and recover as often as it likes. */
 	private final RateLimit log = new RateLimit(TimeUnit.SECONDS.toNanos(10));
@@ -141,12 +140,12 @@ final class PeerAddress {
 	 * time tests whether it can be reached again.
 	 */
 	boolean isUsable(long nowNanos) {
-		return this.failures == 0 || (nowNanos - this.retryNanos >= 0 && !this.probed);
+		return this.failures == 0 || (nowNanos - this.retryNanos >= 0 && this.probe == null);
 	}
 
 	/** When to retry an address that fails and is not being tested. */
 	long retryNanos() {
-		return this.probed ? EngineEventHandler.NO_DEADLINE : this.retryNanos;
+		return (this.probe != null) ? EngineEventHandler.NO_DEADLINE : this.retryNanos;
 	}
 
 	boolean isFailing() {
@@ -166,19 +165,23 @@ final class PeerAddress {
 		return this.connections;
 	}
 
-	void attempt() {
+	void attempt(Object by) {
 		this.connections++;
-		this.probed = this.failures > 0;
+		this.probe = (this.failures > 0) ? by : null;
 	}
 
-	void ended() {
+	/**
+	 * Records that an attempt or its connection has ended. The end of an older connection
+	 * leaves the attempt alone that tests the address.
+	 */
+	void ended(Object by) {
 		this.connections--;
-		this.probed = false;
+		this.probe = (this.probe != by) ? this.probe : null;
 	}
 
 	/** Records that a connection is established. */
 	void succeeded() {
-		this.probed = false;
+		this.probe = null;
 		if (this.failures > 0) {
 			if (this.reported) {
 				EngineLog.INSTANCE.withoutBlocking(Level.INFO,

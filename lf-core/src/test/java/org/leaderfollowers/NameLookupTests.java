@@ -168,6 +168,33 @@ class NameLookupTests {
 		assertThat(address(0).connections()).isEqualTo(5);
 	}
 
+	/** Also if the connections are lost one after the other, as when a server drains. */
+	@Test
+	void anAddressThatFailsIsTestedByOneAttemptAndAllConnectionsComeBackAfterwards() throws Exception {
+		AtomicInteger asked = new AtomicInteger();
+		start(builder().address("host", port()).connections(2).names((name) -> {
+			int number = asked.incrementAndGet();
+			if (number == 2) {
+				throw new UnknownHostException(name);
+			}
+			if (number == 3) {
+				Engine.pass(this.answered);
+			}
+			return this.addresses;
+		}));
+		Session first = this.peer.accept();
+		Session second = this.peer.accept();
+		Engine.eventually().until(() -> this.client.snapshot().connected() == 2);
+		second.reset();
+		Engine.eventually().until(() -> asked.get() == 3);
+		first.reset();
+		Engine.eventually().until(() -> address(0).connections() == 1);
+		this.answered.countDown();
+		this.peer.accept();
+		this.peer.accept();
+		Engine.eventually().until(() -> this.client.snapshot().connected() == 2);
+	}
+
 	@Test
 	void allAddressesOfANameAreUsedInTurn() throws Exception {
 		withAnAddressThatFails();

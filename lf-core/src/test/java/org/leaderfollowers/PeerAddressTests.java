@@ -88,18 +88,18 @@ class PeerAddressTests {
 
 	@Test
 	void oneAttemptAtATimeTestsAnAddressThatFails() {
-		this.address.attempt();
-		this.address.ended();
+		this.address.attempt(this);
+		this.address.ended(this);
 		this.address.failed("refused", 0, 0);
 		long retry = this.address.retryNanos();
 		assertThat(this.address.isUsable(retry - 1)).isFalse();
 		assertThat(this.address.isUsable(retry)).isTrue();
-		this.address.attempt();
+		this.address.attempt(this);
 		assertThat(this.address.isUsable(retry)).isFalse();
 		assertThat(this.address.retryNanos()).isEqualTo(EngineEventHandler.NO_DEADLINE);
-		this.address.ended();
+		this.address.ended(this);
 		assertThat(this.address.isUsable(retry)).isTrue();
-		this.address.attempt();
+		this.address.attempt(this);
 		this.address.succeeded();
 		this.address.failed("the connection ended at once", retry, retry);
 		assertThat(this.address.isUsable(this.address.retryNanos())).isTrue();
@@ -107,6 +107,19 @@ class PeerAddressTests {
 			.isEqualTo(new ClientSnapshot.Address("127.0.0.1:7000", false, 1, 1, "the connection ended at once"));
 		this.address.succeeded();
 		assertThat(this.address.snapshot()).isEqualTo(new ClientSnapshot.Address("127.0.0.1:7000", true, 1, 0, null));
+	}
+
+	@Test
+	void theEndOfAnOlderConnectionIsNotTheEndOfTheAttemptThatTests() {
+		Object older = new Object();
+		this.address.attempt(older);
+		this.address.failed("refused", 0, 0);
+		long retry = this.address.retryNanos();
+		this.address.attempt(this);
+		this.address.ended(older);
+		assertThat(this.address.isUsable(retry)).isFalse();
+		this.address.ended(this);
+		assertThat(this.address.isUsable(retry)).isTrue();
 	}
 
 	@Test
