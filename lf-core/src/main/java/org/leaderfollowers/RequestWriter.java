@@ -37,7 +37,8 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 
 	private @Nullable ByteBuffer batch;
 
-	private boolean asked;
+	/** How many of the requests that were taken are registered or have ended. */
+	private int settled;
 
 	/**
 	 * A request that is to be written.
@@ -82,7 +83,7 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 
 	private void write(Queue<Request> requests) {
 		int bytes = take(requests);
-		this.asked = false;
+		this.settled = 0;
 		Registration refusal = Registration.CLOSED;
 		try {
 			Participant me = Participant.current();
@@ -96,9 +97,7 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 		finally {
 			this.batch = null;
 			try {
-				if (!this.asked) {
-					refuseAll(refusal);
-				}
+				refuseFrom(this.settled, refusal);
 			}
 			finally {
 				// Otherwise the next batch would contain these requests again.
@@ -107,18 +106,19 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 		}
 	}
 
-	/** Refuses all requests before it tells anybody, which may fail. */
-	private void refuseAll(Registration why) {
-		boolean isAnyWithdrawn = false;
-		for (int i = 0; i < this.taken.size(); i++) {
+	/** Refuses requests, and then tells of their places, which may fail. */
+	private void refuseFrom(int first, Registration why) {
+		int withdrawn = 0;
+		for (int i = first; i < this.taken.size(); i++) {
 			Request request = this.taken.get(i);
 			request.exchange().refuse(why);
 			if (request.registered()) {
 				this.table.withdraw(request.exchange());
-				isAnyWithdrawn = true;
+				withdrawn++;
 			}
 		}
-		if (isAnyWithdrawn) {
+		for (int i = 0; i < withdrawn; i++) {
+			// Each call wakes one thread that waits for a place.
 			this.onWithdrawal.run();
 		}
 	}
@@ -155,14 +155,15 @@ final class RequestWriter implements OutboundBuffer.Acceptance {
 	/** Collects the requests that are still wanted, in the order of the socket. */
 	@Override
 	public boolean accept() {
-		this.asked = true;
 		ByteBuffer target = this.batch;
 		if (target == null) {
 			return false;
 		}
 		boolean any = false;
 		for (Request request : this.taken) {
-			if (isWanted(request)) {
+			boolean wanted = isWanted(request);
+			this.settled++;
+			if (wanted) {
 				any = true;
 				if (target != request.frame()) {
 					target.put(request.frame());

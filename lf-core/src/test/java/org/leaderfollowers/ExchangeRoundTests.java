@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -9,6 +10,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.exchange.Exchange.State;
+import org.leaderfollowers.internal.exchange.OrderedExchanges;
 import org.leaderfollowers.internal.promotion.Follower;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -559,6 +562,57 @@ class ExchangeRoundTests {
 			.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT));
 		assertThat(this.exchanges.taken()).isZero();
 		assertThat(reason()).isNull();
+	}
+
+	/** Each time, one of those who wait for a place wakes up. */
+	@Test
+	void asManyAreToldAsRequestsAreRefused() throws IOException {
+		open();
+		this.transport.room = 0;
+		this.connection.send(Engine.bytes("x".repeat(MAX_OUTBOUND)));
+		assertThat(this.exchanges.holdRequests()).isTrue();
+		this.onWait = (first) -> {
+			this.onWait = (second) -> {
+				int before = this.told.changes;
+				this.exchanges.letRequestsGo();
+				assertThat(this.told.changes).isEqualTo(before + 2);
+			};
+			assertThatExceptionOfType(ExchangeRejectedException.class)
+				.isThrownBy(() -> this.connection.exchange(Engine.bytes("b:?"), TIMEOUT));
+		};
+		assertThatExceptionOfType(ExchangeRejectedException.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT));
+	}
+
+	/** The table does not have them, so nothing else would end them. */
+	@Test
+	void requestsAreRefusedIfTheyCannotBeRegistered() throws Exception {
+		open(Correlation.inOrder());
+		Field table = Exchanges.class.getDeclaredField("table");
+		Field waiting = OrderedExchanges.class.getDeclaredField("waiting");
+		table.setAccessible(true);
+		waiting.setAccessible(true);
+		waiting.set(table.get(this.exchanges), new ArrayDeque<Exchange>() {
+
+			@Override
+			public void addLast(Exchange exchange) {
+				throw new OutOfMemoryError("made for the test");
+			}
+
+		});
+		assertThat(this.exchanges.holdRequests()).isTrue();
+		this.onWait = (first) -> {
+			this.onWait = (second) -> {
+				assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.exchanges::letRequestsGo);
+				assertThat(List.of(first.state(), second.state())).containsOnly(State.REFUSED);
+			};
+			assertThatExceptionOfType(ExchangeException.class)
+				.isThrownBy(() -> this.connection.exchange(Engine.bytes("b"), TIMEOUT));
+		};
+		assertThatExceptionOfType(ExchangeException.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes("a"), TIMEOUT));
+		assertThat(this.exchanges.taken()).isZero();
+		assertThat(reason()).isEqualTo(CloseReason.IO_ERROR);
 	}
 
 	@Test
