@@ -333,14 +333,8 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		if (connection != null && hasEnded) {
 			ended(slot, connection, now);
 		}
-		else if (slot.noted && slot.address != null && slot.address.failedBefore(slot.establishedNanos)) {
-			// A proxy whose server is down accepts connections and closes them at once,
-			// so the address is proven only after a while.
-			long proven = slot.establishedNanos + this.options.minBackoffNanos();
-			if (now - proven < 0) {
-				return proven;
-			}
-			slot.address.succeeded();
+		else if (slot.noted && slot.address != null) {
+			return slot.address.established(slot, slot.establishedNanos, now);
 		}
 		return NO_DEADLINE;
 	}

@@ -54,10 +54,8 @@ final class PeerAddress {
 	/** When the latest attempt failed. */
 	private long failedNanos;
 
-	/**
-	 * Who finds out by an attempt whether the address can be reached again, if anyone.
-	 */
-	private @Nullable Object probe;
+	/** The slot whose attempt tests whether the address can be reached again. */
+	private @Nullable Object tester;
 
 	/** Limits the lines: a peer can fail and recover as often as it likes. */
 	private final RateLimit log = new RateLimit(TimeUnit.SECONDS.toNanos(10));
@@ -140,12 +138,12 @@ final class PeerAddress {
 	 * time tests whether it can be reached again.
 	 */
 	boolean isUsable(long nowNanos) {
-		return this.failures == 0 || (nowNanos - this.retryNanos >= 0 && this.probe == null);
+		return this.failures == 0 || (nowNanos - this.retryNanos >= 0 && this.tester == null);
 	}
 
 	/** When to retry an address that fails and is not being tested. */
 	long retryNanos() {
-		return (this.probe != null) ? EngineEventHandler.NO_DEADLINE : this.retryNanos;
+		return (this.tester != null) ? EngineEventHandler.NO_DEADLINE : this.retryNanos;
 	}
 
 	boolean isFailing() {
@@ -167,7 +165,7 @@ final class PeerAddress {
 
 	void attempt(Object by) {
 		this.connections++;
-		this.probe = (this.failures > 0) ? by : null;
+		this.tester = (this.failures > 0) ? by : null;
 	}
 
 	/**
@@ -176,12 +174,35 @@ final class PeerAddress {
 	 */
 	void ended(Object by) {
 		this.connections--;
-		this.probe = (this.probe != by) ? this.probe : null;
+		endTest(by);
 	}
 
-	/** Records that a connection is established. */
+	private void endTest(Object by) {
+		this.tester = (this.tester != by) ? this.tester : null;
+	}
+
+	/**
+	 * Looks at an established connection. A proxy whose server is down accepts
+	 * connections and closes them at once, so the address is proven only after a while.
+	 * @return when it is proven, or {@link EngineEventHandler#NO_DEADLINE}
+	 */
+	long established(Object by, long establishedNanos, long nowNanos) {
+		if (!failedBefore(establishedNanos)) {
+			// Another attempt has failed since, so this one proves nothing any more.
+			endTest(by);
+			return EngineEventHandler.NO_DEADLINE;
+		}
+		long proven = establishedNanos + this.minBackoffNanos;
+		if (nowNanos - proven < 0) {
+			return proven;
+		}
+		succeeded();
+		return EngineEventHandler.NO_DEADLINE;
+	}
+
+	/** Records that the address is proven. */
 	void succeeded() {
-		this.probe = null;
+		this.tester = null;
 		if (this.failures > 0) {
 			if (this.reported) {
 				EngineLog.INSTANCE.withoutBlocking(Level.INFO,

@@ -122,6 +122,20 @@ class PeerAddressTests {
 		assertThat(this.address.isUsable(retry)).isTrue();
 	}
 
+	/** Otherwise nobody would test the address until the first connection ends. */
+	@Test
+	void aConnectionTestsNothingAnyMoreIfAnotherAttemptHasFailedSince() {
+		this.address.failed("refused", 0, 0);
+		this.address.attempt(this);
+		long established = this.address.retryNanos() - 1;
+		assertThat(this.address.established(this, established, established)).isNotEqualTo(established);
+		this.address.failed("the connection ended at once", 0, established + 1);
+		assertThat(this.address.established(this, established, established + 2))
+			.isEqualTo(EngineEventHandler.NO_DEADLINE);
+		assertThat(this.address.isUsable(this.address.retryNanos())).isTrue();
+		assertThat(this.address.isFailing()).isTrue();
+	}
+
 	@Test
 	void onlyAConnectionThatIsYoungerThanTheLatestFailureProvesSomething() {
 		assertThat(this.address.failedBefore(101)).isFalse();
