@@ -338,7 +338,7 @@ final class CloseSequence {
 
 	/**
 	 * Closes the socket of a connection that cannot be claimed. Its handler runs, or it
-	 * was abandoned before, and memory was too short to note its end.
+	 * is closed, and memory was too short to note its end.
 	 */
 	void abandon() {
 		if (this.handlerTold) {

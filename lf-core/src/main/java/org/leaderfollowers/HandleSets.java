@@ -106,7 +106,10 @@ final class HandleSets implements Iterable<HandleSet> {
 		return profiles;
 	}
 
-	/** Acts on each item, even if one fails. The first failure is thrown at the end. */
+	/**
+	 * Acts on each item, even if one fails. The first failure is thrown at the end, an
+	 * {@link Error} before others.
+	 */
 	static <T> void forAll(Iterable<T> items, Consumer<T> action) {
 		RuntimeException failure = null;
 		Error error = null;

@@ -98,10 +98,13 @@ final class PoolShutdown {
 	 * have ended.
 	 */
 	boolean close(Duration grace) {
-		boolean ended = end(grace);
-		// The virtual machine often ends next.
-		EngineLog.INSTANCE.flush(EngineLog.CLOSE_MILLIS);
-		return ended;
+		try {
+			return end(grace);
+		}
+		finally {
+			// The virtual machine often ends next.
+			EngineLog.INSTANCE.flush(EngineLog.CLOSE_MILLIS);
+		}
 	}
 
 	private boolean end(Duration grace) {

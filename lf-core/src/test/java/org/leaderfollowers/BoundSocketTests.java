@@ -14,7 +14,9 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -141,10 +143,10 @@ class BoundSocketTests {
 	@ParameterizedTest
 	@ValueSource(booleans = { false, true })
 	void aSocketThatIsGoneIsClosedAlthoughTheSelectorFails(boolean isDatagram) throws Exception {
-		Thread test = Thread.currentThread();
+		AtomicReference<@Nullable Thread> failing = new AtomicReference<>(Thread.currentThread());
 		LeaderFollowersPool pool = this.engine
 			.pool(LeaderFollowersPool.builder().threads(2, 2).selectorProvider(new FaultySelectors(() -> {
-				if (Thread.currentThread() == test) {
+				if (Thread.currentThread() == failing.get()) {
 					throw new LinkageError("made for the test");
 				}
 			}, () -> {
@@ -153,6 +155,7 @@ class BoundSocketTests {
 				? this.engine.start(UdpServer.builder(pool).handler((datagram, message) -> datagram.send(message))).life
 				: this.engine.lines(pool, Connection::send).life);
 		assertThatExceptionOfType(LinkageError.class).isThrownBy(socket::gone);
+		failing.set(null);
 		assertThat(socket.isClosed()).isTrue();
 		socket.abort();
 		closeAsOwner(socket);

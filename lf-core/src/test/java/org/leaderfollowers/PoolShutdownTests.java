@@ -113,6 +113,8 @@ class PoolShutdownTests {
 			throw new LinkageError("made for the test");
 		});
 		pool.start();
+		// Otherwise the closing thread could find no thread, and close the set itself.
+		Engine.eventually().until(() -> pool.snapshot().count(ThreadRole.LEADER) == 1);
 		closing.set(new Thread(() -> pool.close(Duration.ofHours(1))));
 		closing.get().setDaemon(true);
 		closing.get().start();

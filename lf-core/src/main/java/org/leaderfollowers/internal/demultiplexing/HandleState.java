@@ -391,7 +391,7 @@ public abstract class HandleState {
 
 	/**
 	 * Leaves a handle, closed or not, to its next owner, and pauses its events. Called by
-	 * its owner, which then requests a timer. Allocates nothing.
+	 * its owner, which then requests a timer or a look. Allocates nothing.
 	 */
 	public final void leaveToNextOwner() {
 		// Only the owner leaves these states. A look that the leader has just requested

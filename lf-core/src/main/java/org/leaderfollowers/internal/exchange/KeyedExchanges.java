@@ -18,7 +18,9 @@ public final class KeyedExchanges extends ExchangeTable {
 	 * @param places the maximum number of exchanges under way
 	 */
 	public KeyedExchanges(int places) {
-		this(places, new HashMap<>());
+		// With another load factor, a map that could not allocate its first table would
+		// later take one whose length is no power of two, and lose entries.
+		this(places, new HashMap<>(16, 1));
 	}
 
 	/** For tests: keeps the exchanges in a map that may fail. */
