@@ -262,11 +262,10 @@ final class PoolWatchdog {
 				return;
 			}
 			long nanos = nowNanos - this.sinceNanos;
-			if (this.looks >= 0) {
+			if (this.looks >= 0 || nanos >= PoolWatchdog.this.options.stuckNanos() / 2) {
 				this.looks++;
-			}
-			else if (nanos >= PoolWatchdog.this.options.stuckNanos() / 2) {
-				this.looks = 0;
+				// Again and again: a leader that was slow to begin its wait misses the
+				// first wake-up, and then waits for long.
 				this.set.wakeLeader();
 			}
 			if (this.looks >= LOOKS && nanos >= PoolWatchdog.this.options.stuckNanos()) {

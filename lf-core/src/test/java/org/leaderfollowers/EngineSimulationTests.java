@@ -182,7 +182,6 @@ class EngineSimulationTests {
 				// Memory and permits
 				Mutation.withoutCall(type("internal.buffer.OutboundBuffer"), "flush", "release"),
 				Mutation.withoutCall(type("internal.buffer.OutboundBuffer"), "discard", "release"),
-				Mutation.withoutCall(type("internal.buffer.MemoryBudget"), "reserve", "addAndGet"),
 				Mutation.withoutCall(type("internal.window.MessageWindow"), "end", "remove"),
 				Mutation.withoutCall(WindowedConnection.class, "runMessages", "depart"),
 				// Datagrams

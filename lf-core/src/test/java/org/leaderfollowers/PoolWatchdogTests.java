@@ -184,6 +184,58 @@ class PoolWatchdogTests {
 		assertThat(this.engine.log()).filteredOn((line) -> line.endsWith("is served again")).hasSize(1);
 	}
 
+	/** Otherwise it would be alarming for ever. */
+	@Test
+	void leaderThatWaitsLaterThanItWasWokenComesBack() {
+		CountDownLatch gate = this.engine.gate();
+		AtomicInteger calls = new AtomicInteger();
+		AtomicInteger blocked = new AtomicInteger();
+		AtomicInteger inside = new AtomicInteger();
+		AtomicInteger waits = new AtomicInteger();
+		AtomicInteger callsPerWait = new AtomicInteger();
+		TestClock clock = new TestClock() {
+
+			@Override
+			public long nanoTime() {
+				long read = super.nanoTime();
+				if (Thread.currentThread().getName().endsWith("-1") && calls.incrementAndGet() == blocked.get()) {
+					inside.incrementAndGet();
+					Engine.pass(gate);
+				}
+				return read;
+			}
+
+		};
+		LeaderFollowersPool pool = this.engine
+			.pool(builder(1, 1).clock(clock).stuckAfter(SECOND).selectorProvider(new FaultySelectors(() -> {
+			}, () -> {
+			}).whileWaiting(() -> {
+				callsPerWait.set(calls.getAndSet(0));
+				waits.incrementAndGet();
+			})));
+		pool.start();
+		HandleSet set = pool.handleSets().iterator().next();
+		Engine.eventually().until(() -> waits.get() == 1);
+		set.wakeLeader();
+		Engine.eventually().until(() -> waits.get() == 2);
+		// It has read the time, and does not wait yet.
+		blocked.set(callsPerWait.get());
+		set.wakeLeader();
+		Engine.eventually().until(() -> inside.get() == 1);
+		pool.watchdog.look();
+		clock.advance(SECOND);
+		pool.watchdog.look();
+		gate.countDown();
+		Engine.eventually().until(() -> waits.get() == 3);
+		for (int i = 0; i < 5; i++) {
+			pool.watchdog.look();
+		}
+		Engine.eventually().untilAsserted(() -> {
+			pool.watchdog.look();
+			assertThat(pool.snapshot().alarms()).isEmpty();
+		});
+	}
+
 	@Test
 	void setWithoutALeaderHasNoneThatIsStuck() {
 		TestClock clock = new TestClock();

@@ -14,9 +14,11 @@ public final class SharedMemory {
 	/**
 	 * Begins a run.
 	 * @param limit of all pools together, in bytes
+	 * @param taken what pools that are not simulated have reserved, in bytes
 	 */
-	public static void begin(long limit) {
+	public static void begin(long limit, long taken) {
 		shared = new MemoryBudget(limit);
+		shared.reserve(taken);
 	}
 
 	/** Replaces the method of {@link MemoryBudget}. */
@@ -24,7 +26,7 @@ public final class SharedMemory {
 		return new MemoryBudget(shared);
 	}
 
-	/** How much all pools have reserved, in bytes. */
+	/** How much is reserved, in bytes. */
 	public static long used() {
 		return shared.used();
 	}
