@@ -5,6 +5,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.GrowingDeque;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 
 /**
@@ -76,17 +77,7 @@ final class OrderedReplies {
 
 	/** Adds a message that has arrived. Called by the owner, in the order of arrival. */
 	synchronized void arrived(WindowedMessage message) {
-		try {
-			this.unanswered.addLast(message);
-		}
-		catch (OutOfMemoryError ex) {
-			// The deque grows after it has added the element. If this fails, it is full
-			// but takes itself for empty.
-			if (this.unanswered.peekLast() == message) {
-				this.unanswered.pollLast();
-			}
-			throw ex;
-		}
+		GrowingDeque.addLast(this.unanswered, message);
 	}
 
 	/**

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
@@ -544,17 +545,32 @@ class ExchangeRoundTests {
 	/** Otherwise the others would wait, and be written with the next ones. */
 	@Test
 	void allRequestsAreRefusedAlthoughNobodyCanBeTold() throws IOException {
+		refuseTwoRequests((first, second) -> {
+			this.told.failure = new OutOfMemoryError("made for the test");
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.exchanges::letRequestsGo);
+			this.told.failure = null;
+			assertThat(List.of(first.state(), second.state())).containsOnly(State.REFUSED);
+		});
+	}
+
+	/** Each time, one of those who wait for a place wakes up. */
+	@Test
+	void asManyAreToldAsRequestsAreRefused() throws IOException {
+		refuseTwoRequests((first, second) -> {
+			int before = this.told.changes;
+			this.exchanges.letRequestsGo();
+			assertThat(this.told.changes).isEqualTo(before + 2);
+		});
+	}
+
+	/** Sends two requests, which are held back, to a peer that does not read. */
+	private void refuseTwoRequests(BiConsumer<Exchange, Exchange> write) throws IOException {
 		open();
 		this.transport.room = 0;
 		this.connection.send(Engine.bytes("x".repeat(MAX_OUTBOUND)));
 		assertThat(this.exchanges.holdRequests()).isTrue();
 		this.onWait = (first) -> {
-			this.onWait = (second) -> {
-				this.told.failure = new OutOfMemoryError("made for the test");
-				assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.exchanges::letRequestsGo);
-				this.told.failure = null;
-				assertThat(List.of(first.state(), second.state())).containsOnly(State.REFUSED);
-			};
+			this.onWait = (second) -> write.accept(first, second);
 			assertThatExceptionOfType(ExchangeRejectedException.class)
 				.isThrownBy(() -> this.connection.exchange(Engine.bytes("b:?"), TIMEOUT));
 		};
@@ -562,26 +578,6 @@ class ExchangeRoundTests {
 			.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT));
 		assertThat(this.exchanges.taken()).isZero();
 		assertThat(reason()).isNull();
-	}
-
-	/** Each time, one of those who wait for a place wakes up. */
-	@Test
-	void asManyAreToldAsRequestsAreRefused() throws IOException {
-		open();
-		this.transport.room = 0;
-		this.connection.send(Engine.bytes("x".repeat(MAX_OUTBOUND)));
-		assertThat(this.exchanges.holdRequests()).isTrue();
-		this.onWait = (first) -> {
-			this.onWait = (second) -> {
-				int before = this.told.changes;
-				this.exchanges.letRequestsGo();
-				assertThat(this.told.changes).isEqualTo(before + 2);
-			};
-			assertThatExceptionOfType(ExchangeRejectedException.class)
-				.isThrownBy(() -> this.connection.exchange(Engine.bytes("b:?"), TIMEOUT));
-		};
-		assertThatExceptionOfType(ExchangeRejectedException.class)
-			.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT));
 	}
 
 	/** The table does not have them, so nothing else would end them. */

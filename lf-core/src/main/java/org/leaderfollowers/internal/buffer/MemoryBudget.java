@@ -142,13 +142,9 @@ public final class MemoryBudget {
 		ByteBuffer last = allocate(capacity);
 		if (last != null) {
 			try {
-				buffers.addLast(last);
+				GrowingDeque.addLast(buffers, last);
 			}
 			catch (OutOfMemoryError ex) {
-				// A deque grows after it has added the element.
-				if (buffers.peekLast() == last) {
-					buffers.pollLast();
-				}
 				release(capacity);
 				throw ex;
 			}

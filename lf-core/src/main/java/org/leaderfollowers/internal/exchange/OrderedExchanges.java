@@ -4,6 +4,7 @@ import java.util.ArrayDeque;
 import java.util.Collection;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.GrowingDeque;
 
 /**
  * The exchanges of a protocol whose replies come in the order of the requests. They must
@@ -29,17 +30,7 @@ public final class OrderedExchanges extends ExchangeTable {
 
 	@Override
 	boolean add(Exchange exchange) {
-		try {
-			this.waiting.addLast(exchange);
-		}
-		catch (OutOfMemoryError ex) {
-			// The deque grows after it has added the element. If this fails, it is full
-			// but takes itself for empty.
-			if (this.waiting.peekLast() == exchange) {
-				this.waiting.pollLast();
-			}
-			throw ex;
-		}
+		GrowingDeque.addLast(this.waiting, exchange);
 		return true;
 	}
 

@@ -2,7 +2,7 @@ package org.leaderfollowers.internal.buffer;
 
 /**
  * The memory that pools without a limit of their own share in a simulated run, where it
- * replaces the share of the heap: each run begins with an unused budget of its own size.
+ * replaces the share of the heap. Each run has a budget of its own.
  */
 public final class SharedMemory {
 
