@@ -1,7 +1,6 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.Channel;
 import java.nio.channels.SocketChannel;
@@ -34,7 +33,7 @@ final class Admission {
 				return;
 			}
 			InetSocketAddress peer = (InetSocketAddress) channel.getRemoteAddress();
-			boolean proxied = isTrusted(peer.getAddress());
+			boolean proxied = this.options.trustedNetworks().contains(peer.getAddress());
 			if (!proxied && !this.options.servesDirectClients()) {
 				reject(channel);
 				this.context.warnings().untrusted(peer.getAddress(), this.options.trustedNetworks());
@@ -98,10 +97,6 @@ final class Admission {
 	/** Whether memory is left for another connection. If not, some of it is freed. */
 	boolean hasMemory() {
 		return !this.context.memory().isScarce();
-	}
-
-	private boolean isTrusted(InetAddress peer) {
-		return !this.options.trustedNetworks().isEmpty() && this.options.trustedNetworks().contains(peer);
 	}
 
 	private void reject(SocketChannel channel) {
