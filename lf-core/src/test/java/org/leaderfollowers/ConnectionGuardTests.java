@@ -9,12 +9,14 @@ import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiFunction;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -152,9 +154,54 @@ class ConnectionGuardTests {
 		assertThat(context.registry().rejectedConnections()).isEqualTo(isError ? 1 : 0);
 	}
 
+	/** Its client would be locked out. */
+	@Test
+	void aPermitIsReturnedAlthoughItsConnectionCannotBeCountedOut() throws IOException {
+		TcpServer.Builder builder = guarded();
+		ConnectionContext own = builder.build().life.context();
+		ServerTls tls = ServerTls.of(Certificates.server());
+		HandshakeGate gate = new HandshakeGate(tls, own.clock(), own.warnings(), () -> {
+		});
+		TlsGenerations generations = new TlsGenerations(tls, own.memory(), gate, new TreeMap<>() {
+
+			@Override
+			public Integer computeIfPresent(Integer key,
+					BiFunction<? super Integer, ? super Integer, ? extends Integer> change) {
+				throw new OutOfMemoryError("injected");
+			}
+
+		});
+		ConnectionRegistry registry = new ConnectionRegistry(() -> {
+		}, new ConcurrentHashMap<>() {
+
+			@Override
+			public TcpConnection put(Object key, TcpConnection value) {
+				throw new IllegalStateException("injected");
+			}
+
+		});
+		Admission admission = new Admission(with(own, registry, generations), TcpOptions.of(builder, Framing.line()));
+		try (ServerSocketChannel listening = ServerSocketChannel.open()) {
+			listening.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+			try (SocketChannel peer = SocketChannel.open(listening.getLocalAddress())) {
+				assertThat(peer.isConnected()).isTrue();
+				SocketChannel accepted = listening.accept();
+				assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> admission.accepted(accepted));
+				assertThat(accepted.isOpen()).isFalse();
+			}
+		}
+		assertThat(this.permits.asked).hasSize(1);
+		assertThat(this.permits.current).hasValue(0);
+	}
+
 	private static ConnectionContext with(ConnectionContext own, ConnectionRegistry registry) {
+		return with(own, registry, own.tls());
+	}
+
+	private static ConnectionContext with(ConnectionContext own, ConnectionRegistry registry,
+			@Nullable TlsGenerations tls) {
 		return new ConnectionContext(own.server(), own.handler(), own.framing(), own.limits(), own.timeouts(),
-				own.counters(), own.warnings(), registry, own.tls(), own.pool(), own.clock(), own.memory(), own.work(),
+				own.counters(), own.warnings(), registry, tls, own.pool(), own.clock(), own.memory(), own.work(),
 				own.window(), own.wire(), own.isClient(), own.classes(), own.preparation());
 	}
 
