@@ -7,6 +7,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 
@@ -206,6 +208,28 @@ class EndOfStackTests {
 		});
 	}
 
+	/** The message must not be lost. */
+	@Test
+	void ofAHandlerThatReceivesAMessageThatWasPutAside() {
+		List<String> received = new CopyOnWriteArrayList<>();
+		CompletableFuture<Void> result = new CompletableFuture<>();
+		TcpServer server = this.engine.start(lines((connection, message) -> {
+			try {
+				connection.exchange(Engine.bytes("a:?"), LONG);
+				assertThatReserveIsRequired(() -> received.add(Engine.text(connection.receive(LONG))));
+				result.complete(null);
+			}
+			catch (Throwable ex) {
+				result.completeExceptionally(ex);
+			}
+		}));
+		Peer peer = this.engine.connect(server).send("1\n");
+		assertThat(peer.readLine()).isEqualTo("a:?");
+		peer.send("2\n3\na:!\n");
+		result.join();
+		assertThat(received).containsExactly("2", "3");
+	}
+
 	@ParameterizedTest(name = "{0}")
 	@MethodSource("callsOfAllConnections")
 	void ofAHandlerOfADatagram(String name, Call call) throws Exception {
@@ -248,6 +272,31 @@ class EndOfStackTests {
 
 	private static Arguments clientCall(String name, Consumer<TcpClient> call) {
 		return arguments(name, call);
+	}
+
+	/** A request that is sent is executed, although its reply cannot be awaited. */
+	@Test
+	void ofACallerThatWaitsForItsReply() {
+		AtomicInteger handled = new AtomicInteger();
+		TcpServer server = this.engine.lines(this.engine.pool(2, 4), (connection, message) -> {
+			handled.incrementAndGet();
+			connection.send(message);
+		});
+		AtomicInteger replied = new AtomicInteger();
+		try (TcpClient client = TcpClient.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder())
+			.address(server.address())
+			.build()) {
+			client.start();
+			assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+			assertThatReserveIsRequired(() -> {
+				client.exchange(Engine.bytes("x"));
+				replied.incrementAndGet();
+			});
+			client.exchange(Engine.bytes("last"));
+		}
+		assertThat(handled).hasValue(replied.get() + 1);
 	}
 
 	@Test
