@@ -95,9 +95,7 @@ final class Acceptor extends BoundSocket {
 
 	private void acceptAll() {
 		if (!this.channel.isOpen()) {
-			if (!this.closeRequested) {
-				this.server.listeningFailed(new ClosedChannelException());
-			}
+			this.server.listeningFailed(new ClosedChannelException());
 			this.handle.closeByOwner();
 			return;
 		}
@@ -108,7 +106,7 @@ final class Acceptor extends BoundSocket {
 		if (last) {
 			// The kernel has already established the connections in the backlog. Their
 			// clients are still served.
-			for (int i = this.backlog / MAX_ACCEPTS; more && i > 0 && !this.backoff.isBackingOff(); i--) {
+			for (int i = this.backlog / MAX_ACCEPTS; more && i > 0; i--) {
 				more = accept(last);
 			}
 			this.handle.closeByOwner();
