@@ -1,6 +1,8 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.SelectionKey;
@@ -14,6 +16,7 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
+import com.sun.management.ThreadMXBean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -306,6 +309,38 @@ class AcceptorTests {
 	}
 
 	/** Otherwise the others would wait for the end of the pause. */
+	/** It cannot accept again, so a pause and its line in the log would be wrong. */
+	@Test
+	void doesNotPauseIfItsSocketIsClosedWhileItAccepts() throws IOException {
+		Acceptor guarded = acceptor(new Admission(this.server.life.context(),
+				TcpOptions.of(TcpServer.builder(this.pool).connectionGuard((client) -> {
+					try {
+						this.channel.close();
+					}
+					catch (IOException ex) {
+						throw new UncheckedIOException(ex);
+					}
+					return null;
+				}), Framing.line())));
+		try (SocketChannel client = SocketChannel.open(this.channel.getLocalAddress())) {
+			assertThat(client.isConnected()).isTrue();
+			guarded.prepare(null);
+		}
+		assertThat(this.server.snapshot().rejectedConnections()).isOne();
+		assertThat(guarded.isBackingOff()).isFalse();
+	}
+
+	/** The JDK would lose the socket of a client for which the heap has no room. */
+	@Test
+	void requiresRoomInTheHeapBeforeItAccepts() {
+		ThreadMXBean threads = ManagementFactory.getPlatformMXBean(ThreadMXBean.class);
+		own();
+		this.acceptor.prepare(null);
+		long before = threads.getCurrentThreadAllocatedBytes();
+		this.acceptor.prepare(null);
+		assertThat(threads.getCurrentThreadAllocatedBytes() - before).isGreaterThan(HeapReserve.BYTES);
+	}
+
 	@Test
 	void hasSucceededAlthoughMoreConnectionsWait() throws IOException {
 		List<SocketChannel> clients = new ArrayList<>();
@@ -351,7 +386,7 @@ class AcceptorTests {
 	/** No event follows that would report the rest. */
 	@Test
 	void acceptsABacklogThatIsLargerThanOneRoundBeforeItCloses() throws IOException {
-		Acceptor last = acceptor(2 * MAX_ACCEPTS,
+		Acceptor last = acceptor(MAX_ACCEPTS + 1,
 				new Admission(this.server.life.context(), TcpOptions.of(TcpServer.builder(this.pool), Framing.line())));
 		List<SocketChannel> clients = new ArrayList<>();
 		try {
