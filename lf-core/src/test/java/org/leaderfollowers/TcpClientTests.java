@@ -5,6 +5,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -775,7 +776,12 @@ class TcpClientTests {
 
 	@Test
 	void onlyIdempotentRequestsAreRepeated() throws Exception {
-		TcpClient client = start(builder(BY_KEY).idempotent((request) -> Engine.text(request).endsWith("read")));
+		TcpClient client = start(builder(BY_KEY).idempotent((request) -> {
+			byte[] bytes = new byte[request.remaining()];
+			// The request is sent again as a whole, although this reads it.
+			request.get(bytes);
+			return new String(bytes, StandardCharsets.UTF_8).endsWith("read");
+		}));
 		Session first = this.peer.accept();
 		Future<String> write = call(client, "a:write");
 		first.readLine();
@@ -801,6 +807,32 @@ class TcpClientTests {
 		this.peer.close();
 		session.close();
 		assertThat(failureOf(reply)).isInstanceOf(ExchangeLostException.class);
+	}
+
+	/** A request that cannot be sent again is lost, and not rejected as well. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aRequestIsNotRepeatedAfterItsTimeoutOrTheEndOfTheClient(boolean closes) throws Exception {
+		TestClock clock = new TestClock();
+		AtomicReference<TcpClient> started = new AtomicReference<>();
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder().threads(2, 4).clock(clock));
+		TcpClient client = start(builder(pool, BY_KEY).idempotent((request) -> {
+			if (closes) {
+				started.get().close(Duration.ZERO);
+			}
+			else {
+				clock.advance(LONG);
+			}
+			return true;
+		}));
+		started.set(client);
+		Session session = acceptAndAwait(client);
+		Future<String> reply = call(client, "a:?");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		session.reset();
+		assertThat(failureOf(reply)).isInstanceOf(ExchangeLostException.class);
+		assertThat(count(client, Outcome.LOST)).isOne();
+		assertThat(count(client, Outcome.REJECTED)).isZero();
 	}
 
 	@Test
