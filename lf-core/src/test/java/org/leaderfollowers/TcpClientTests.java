@@ -130,8 +130,8 @@ class TcpClientTests {
 
 	/** Otherwise its other connections would wait until its lease ends. */
 	@ParameterizedTest
-	@ValueSource(booleans = { false, true })
-	void aHandlerThatWaitsForAPlaceDoesNotLeadMeanwhile(boolean asks) {
+	@ValueSource(strings = { "awaits", "asks", "closes" })
+	void aHandlerThatWaitsForAClientDoesNotLeadMeanwhile(String what) {
 		TcpClient client = start(TcpClient.builder(this.engine.pool(1, 1))
 			.address(new InetSocketAddress(InetAddress.getLoopbackAddress(), FreePort.find()))
 			.framing(Framing.line())
@@ -142,12 +142,13 @@ class TcpClientTests {
 		TcpServer server = this.engine.lines(pool, (connection, message) -> {
 			Participant me = Participant.current();
 			boolean before = me.isOnLease();
-			if (before && !asks) {
-				client.awaitConnected(Duration.ofMillis(1));
-			}
-			else if (before) {
-				assertThatExceptionOfType(ExchangeRejectedException.class)
-					.isThrownBy(() -> client.exchange(Engine.bytes("PING")));
+			if (before) {
+				switch (what) {
+					case "awaits" -> client.awaitConnected(Duration.ofMillis(1));
+					case "asks" -> assertThatExceptionOfType(ExchangeRejectedException.class)
+						.isThrownBy(() -> client.exchange(Engine.bytes("PING")));
+					default -> client.close(Duration.ZERO);
+				}
 			}
 			connection.send(Engine.bytes(before + " " + me.isOnLease()));
 		});
