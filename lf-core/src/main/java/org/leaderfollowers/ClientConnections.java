@@ -565,7 +565,6 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		}
 		if (this.ending && this.context.registry().open() == 0) {
 			this.handle.closeByOwner();
-			this.context.server().changed();
 			return true;
 		}
 		long scheduled = this.handle.timerDeadline;
