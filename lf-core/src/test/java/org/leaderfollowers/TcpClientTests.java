@@ -170,10 +170,12 @@ class TcpClientTests {
 		ByteBuffer request = Engine.bytes("PING");
 		Future<ByteBuffer> reply = this.callers.submit(() -> client.exchange(request));
 		assertThat(session.readLine()).isEqualTo("PING");
-		session.send("PONG\n");
-		assertThat(Engine.text(reply.get(30, TimeUnit.SECONDS))).isEqualTo("PONG");
+		session.send("WELCOME\n");
+		assertThat(Engine.text(reply.get(30, TimeUnit.SECONDS))).isEqualTo("WELCOME");
 		assertThat(request.remaining()).isEqualTo(4);
 		Engine.eventually().until(() -> count(client, Outcome.REPLIED) == 1);
+		assertThat(client.snapshot().sentBytes()).isEqualTo("PING\n".length());
+		assertThat(client.snapshot().receivedBytes()).isEqualTo("WELCOME\n".length());
 		assertThat(client.snapshot().inFlight()).isZero();
 	}
 
@@ -1525,6 +1527,82 @@ class TcpClientTests {
 		assertThat(get(closed)).isEqualTo("false");
 		gate.countDown();
 		assertThat(failureOf(lost)).isInstanceOf(ExchangeLostException.class);
+	}
+
+	/** A thread that closes the client would wait for longer than it has to. */
+	@Test
+	void theEndOfAConnectionWakesTheThreadsThatWaitForIt() throws Exception {
+		CompletableFuture<Connection> opened = new CompletableFuture<>();
+		start(builder(BY_KEY).handler(new MessageHandler() {
+
+			@Override
+			public void onOpen(Connection connection) {
+				opened.complete(connection);
+			}
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+			}
+
+		}));
+		Session session = this.peer.accept();
+		ConnectionContext context = ((TcpConnection) opened.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).context;
+		// Only the end of a connection reports a change, because the client runs.
+		context.server().drain();
+		CompletableFuture<Boolean> ended = new CompletableFuture<>();
+		Thread waiting = new Thread(() -> ended.complete(context.server()
+			.awaitRest((exceptHandlers) -> context.registry().closedConnections().containsValue(1L), false,
+					System.nanoTime() + LONG.toNanos())));
+		waiting.start();
+		Engine.eventually().until(() -> waiting.getState() == Thread.State.TIMED_WAITING);
+		session.close();
+		assertThat(get(ended)).isEqualTo("true");
+	}
+
+	/**
+	 * @param asks whether the reply to a request is lost. Otherwise the connection has a
+	 * long grace period, of which it may use a short part only
+	 */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aClientIsClosedByForceAlthoughItsHandlerRuns(boolean asks) throws Exception {
+		CountDownLatch running = new CountDownLatch(1);
+		CountDownLatch gate = this.engine.gate();
+		TcpClient client = start(builder(BY_KEY).handler((connection, message) -> {
+			running.countDown();
+			Engine.pass(gate);
+		}));
+		Session session = acceptAndAwait(client);
+		if (asks) {
+			call(client, "a:?");
+			assertThat(session.readLine()).isEqualTo("a:?");
+		}
+		session.send("notice\n");
+		Engine.pass(running);
+		Future<Boolean> closed = this.callers.submit(() -> client.close(asks ? Duration.ZERO : LONG));
+		assertThat(get(closed)).isEqualTo(asks ? "false" : "true");
+		assertThat(session.readLine()).isNull();
+	}
+
+	@Test
+	void aConnectionWhosePeerDoesNotCloseItsSideIsEndedWithItsClient() throws Exception {
+		CompletableFuture<CloseReason> end = new CompletableFuture<>();
+		TcpClient client = start(builder(BY_KEY).handler(new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+			}
+
+			@Override
+			public void onClose(Connection connection, CloseReason reason) {
+				end.complete(reason);
+			}
+
+		}));
+		Session session = acceptAndAwait(client);
+		client.close(Duration.ZERO);
+		assertThat(get(end)).isEqualTo("SHUTDOWN_TIMEOUT");
+		assertThat(session.readLine()).isNull();
 	}
 
 	@Test
