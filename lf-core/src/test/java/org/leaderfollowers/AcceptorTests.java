@@ -96,6 +96,24 @@ class AcceptorTests {
 		assertThat(this.acceptor.handle.isArmed()).isTrue();
 	}
 
+	/** A pause would make its server wait. */
+	@Test
+	void closesItsSocketIfItFailsAfterTheCloseWasRequested() {
+		own();
+		this.acceptor.requestClose();
+		assertThat(this.acceptor.failed(null, new IllegalStateException("made for the test"))).isFalse();
+		assertThat(this.acceptor.handle.isMarkedClosed()).isTrue();
+		assertThat(this.acceptor.isBackingOff()).isFalse();
+	}
+
+	@Test
+	void hasClosedItsSocketAlthoughItFailsAfterwards() {
+		own();
+		this.acceptor.handle.closeByOwner();
+		assertThat(this.acceptor.failed(null, new IllegalStateException("made for the test"))).isFalse();
+		assertThat(this.server.snapshot().listeningFailure()).isNull();
+	}
+
 	@Test
 	void pausesAfterAFailureOfItsOwner() {
 		own();

@@ -26,7 +26,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.exchange.Exchange;
+import org.leaderfollowers.internal.lifecycle.RetryBackoff;
 import org.leaderfollowers.internal.promotion.Follower;
+import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -80,6 +82,26 @@ class BoundSocketTests {
 			assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
 		}
 		assertThat(server.snapshot().state()).isEqualTo(ServerSnapshot.State.RUNNING);
+	}
+
+	/** The handle would stay claimed, and nobody would look at the socket any more. */
+	@Test
+	void aSocketOutlivesAFailureOfTheLeaderThatWorksOnIt() throws IOException {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		TcpServer server = this.engine.lines(pool, Connection::send);
+		Participant me = new Participant(99, new Follower(99, Thread.currentThread()), Thread.currentThread(), true,
+				null, (participant, exchange) -> Exchange.State.LOST, new MemoryBudget(1), 0);
+		me.enter();
+		try (DatagramChannel channel = DatagramChannel.open()) {
+			FailingSocket socket = new FailingSocket(server.life.state(), channel, pool);
+			socket.handle.pause();
+			socket.workAtOnce();
+			assertThat(socket.backoff.isBackingOff()).isTrue();
+			assertThat(socket.handle.claimForLook()).isEqualTo(Claim.CLAIMED);
+		}
+		finally {
+			me.withdraw();
+		}
 	}
 
 	/** The JDK cannot close a socket that it has accepted when memory is too short. */
@@ -203,6 +225,57 @@ class BoundSocketTests {
 	private static void closeAsOwner(BoundSocket socket) throws Exception {
 		CompletableFuture.runAsync(socket::workAlone).get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
 		assertThat(socket.awaitClosed(Engine.DEADLINE.toNanos())).isTrue();
+	}
+
+	private static final class FailingSocket extends BoundSocket {
+
+		FailingSocket(ServerState server, DatagramChannel channel, LeaderFollowersPool pool) {
+			super(server, channel,
+					(socket, handler) -> pool.handleSets()
+						.newHandle(socket, handler, SelectionKey.OP_READ, new HandlerProfile()),
+					new HandledWork("failing socket", null, null), new RetryBackoff("test", 0, "{} {}", "{}"));
+		}
+
+		@Override
+		boolean wantsInput() {
+			return false;
+		}
+
+		@Override
+		boolean isOver() {
+			return false;
+		}
+
+		@Override
+		void workAlone() {
+			throw new LinkageError("made for the test");
+		}
+
+		@Override
+		void closeByForce() {
+			abandon();
+		}
+
+		@Override
+		public void abandon() {
+			this.handle.closeChannel();
+		}
+
+		@Override
+		public boolean prepare(Participant me) {
+			return false;
+		}
+
+		@Override
+		public void dispatch(Participant me) {
+			throw new IllegalStateException("nothing was prepared");
+		}
+
+		@Override
+		public boolean release(Participant me) {
+			return pause();
+		}
+
 	}
 
 	/** Fails when it accepts its first sockets, and has no more afterwards. */

@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Follower;
 import org.leaderfollowers.internal.promotion.Members;
@@ -305,6 +306,23 @@ class DatagramRoundTests {
 		finish(thread);
 		assertThat(this.seen).containsExactly("y", "x2");
 		assertThat(counts().inFlight()).isZero();
+	}
+
+	/** The last handler may return between the last check and the pause. */
+	@Test
+	void socketIsClosedIfItPausesAlthoughItIsOver() throws IOException {
+		open();
+		Participant thread = begin(2);
+		drain();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.receiver.hasInputEnded()).isTrue();
+		assertThat(this.receiver.handle.claimForLook()).isEqualTo(Claim.CLAIMED);
+		finish(thread);
+		this.me.enter();
+		assertThat(this.receiver.pause()).isTrue();
+		assertThat(lead()).isFalse();
+		assertThat(this.receiver.handle.isMarkedClosed()).isTrue();
 	}
 
 	/** No event would report that there is room again. */
