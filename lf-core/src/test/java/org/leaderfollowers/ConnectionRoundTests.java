@@ -376,6 +376,32 @@ class ConnectionRoundTests {
 		assertThat(memory.heldSinceNanos()).isEqualTo(now - 5);
 	}
 
+	/** Otherwise a peer that never completes its message would seem to make progress. */
+	@Test
+	void memoryOfAPartialMessageIsHeldSinceItBegan() throws IOException {
+		open();
+		long begun = this.connection.nanoTime();
+		receive("x");
+		this.clock.advance(Duration.ofMillis(1));
+		receive("y");
+		assertThat(this.connection.lastActivity()).isGreaterThan(begun);
+		assertThat(new ConnectionMemory(this.connection).heldSinceNanos()).isEqualTo(begun);
+	}
+
+	/** Otherwise a peer that sends and does not read would seem to make progress. */
+	@Test
+	void memoryOfRepliesIsHeldSinceThePeerTookSome() throws IOException {
+		this.onMessage = () -> this.connection.send(Engine.bytes("reply"));
+		open();
+		this.transport.room = 0;
+		// The progress of a peer is measured by the clock of the system.
+		this.clock.advance(Duration.ofNanos(System.nanoTime() - this.clock.nanoTime()).plusHours(1));
+		receive("x\n");
+		assertThat(this.connection.pendingBytes()).isPositive();
+		assertThat(this.connection.lastActivity() - System.nanoTime()).isPositive();
+		assertThat(new ConnectionMemory(this.connection).heldSinceNanos() - System.nanoTime()).isNotPositive();
+	}
+
 	@Test
 	void memoryOfKeptMessagesIsHeldUntilTheyHaveBeenHandled() throws IOException {
 		open();
@@ -396,6 +422,7 @@ class ConnectionRoundTests {
 	void connectionThatIsNotEstablishedHoldsItsMemorySinceItWasAccepted() throws IOException {
 		accept();
 		this.clock.advance(TIMEOUT);
+		this.connection.noteActivity(this.clock.nanoTime());
 		assertThat(new ConnectionMemory(this.connection).heldSinceNanos()).isEqualTo(this.connection.acceptedNanos);
 	}
 
