@@ -131,6 +131,19 @@ class ConnectionNameTests {
 	}
 
 	@Test
+	void openConnectionsAreNotThoseThatAreNotEstablished() {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 1))
+			.framing(Framing.line())
+			.proxyProtocol(TrustedNetworks.of("127.0.0.0/8", "::1"))
+			.handler((connection, message) -> connection.send(message)));
+		Peer peer = this.engine.connect(server);
+		Engine.eventually().until(() -> server.snapshot().openConnections() == 1);
+		assertThat(server.openConnections()).isEmpty();
+		assertThat(peer.send("PROXY UNKNOWN\r\nx\n").readLine()).isEqualTo("x");
+		assertThat(server.openConnections()).hasSize(1);
+	}
+
+	@Test
 	void aDatagramHasNoName() throws Exception {
 		CompletableFuture<Connection> datagram = new CompletableFuture<>();
 		UdpServer server = this.engine.start(UdpServer.builder(this.engine.pool(1, 2))
