@@ -463,6 +463,19 @@ class EvacuationTests {
 	}
 
 	@Test
+	void anEvacuationIsOverWithoutItsPool() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		Evacuation evacuation = new Evacuation(
+				TcpServer.builder(pool).framing(Framing.line()).handler(this.guest).build().life.context(),
+				pool.handleSets(), ONE);
+		evacuation.begin();
+		assertThat(evacuation.snapshot()).isNotNull();
+		evacuation.abandon();
+		assertThat(evacuation.snapshot()).isNull();
+		assertThat(evacuation.rate(ONE)).isFalse();
+	}
+
+	@Test
 	void anEvacuationThatFailsContinuesLater() {
 		AtomicBoolean fails = new AtomicBoolean(true);
 		Clock failing = new Clock() {
