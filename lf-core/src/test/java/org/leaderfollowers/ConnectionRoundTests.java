@@ -376,6 +376,15 @@ class ConnectionRoundTests {
 		assertThat(memory.heldSinceNanos()).isEqualTo(now - 5);
 	}
 
+	/** If memory of that pool is scarce, closing this connection frees none of it. */
+	@Test
+	void connectionHoldsNoMemoryOfAnotherPool() throws IOException {
+		open();
+		ConnectionRegistry registry = this.connection.context.registry();
+		assertThat(new ConnectionMemory.All(registry, this.memory).get()).hasSize(1);
+		assertThat(new ConnectionMemory.All(registry, new MemoryBudget(1000)).get()).isEmpty();
+	}
+
 	/** Otherwise a peer that never completes its message would seem to make progress. */
 	@Test
 	void memoryOfAPartialMessageIsHeldSinceItBegan() throws IOException {
