@@ -8,11 +8,16 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.interleavings.Exploration;
+import org.leaderfollowers.interleavings.Interleaving;
+import org.leaderfollowers.interleavings.Scenario;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 /** A server that could not be started leaves its port free, and nothing in its pool. */
 class ServerLifecycleTests {
@@ -99,12 +104,65 @@ class ServerLifecycleTests {
 		assertThat(other.isEnding()).isTrue();
 	}
 
+	@Test
+	void serverThatDrainsBeforeItsStartIsNotStarted() {
+		assertThat(this.server.drain(Duration.ZERO)).isTrue();
+		assertThat(this.server.state().current()).isEqualTo(ServerSnapshot.State.STOPPED);
+		assertThatIllegalStateException().isThrownBy(this.server::start);
+	}
+
+	@Test
+	void serverThatIsClosedStaysClosedIfItDrains() {
+		this.server.state().started();
+		assertThat(this.server.close(Duration.ZERO)).isTrue();
+		this.server.drain(Duration.ZERO);
+		assertThat(this.server.state().current()).isEqualTo(ServerSnapshot.State.STOPPED);
+	}
+
+	@Test
+	void socketThatItsServerHasClosedHasNotFailed() {
+		ServerState state = this.server.state();
+		state.started();
+		state.drain();
+		state.listeningFailed(new IOException("made for the test"));
+		assertThat(state.listeningFailure()).isNull();
+		assertThat(this.engine.log()).isEmpty();
+	}
+
+	@Test
+	@Tag("interleavings")
+	void noConnectionDrainsBeforeItsTurnWhileAnEvacuationBegins() {
+		Exploration.of(Evacuated.class).assertSound();
+	}
+
 	private void assertNothingIsLeft() {
 		assertThat(this.server.opened).isNotNull();
 		assertThat(this.server.opened.isOpen()).isFalse();
 		assertThat(this.pool.close(Duration.ofSeconds(30))).isTrue();
 		// The pool would have stopped it, too.
 		assertThat(this.server.state().current()).isEqualTo(ServerSnapshot.State.NEW);
+	}
+
+	static final class Evacuated implements Scenario {
+
+		private final ServerState state = new ServerState("test", new ServerWarnings("test", "handler", "pool"));
+
+		@Override
+		public void begin() {
+			this.state.started();
+			Interleaving.start("operator", this.state::evacuate);
+			Interleaving.start("connection", () -> {
+				if (this.state.isDraining()) {
+					Interleaving.fail("the connection drains too early");
+				}
+			});
+		}
+
+		@Override
+		public @Nullable String violationAtRest() {
+			return null;
+		}
+
 	}
 
 	private static final class Lifecycle extends ServerLifecycle<ServerSocketChannel> {
