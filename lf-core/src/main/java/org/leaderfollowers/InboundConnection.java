@@ -226,7 +226,7 @@ abstract class InboundConnection extends StreamConnection {
 	 */
 	final void closeIfAnswered() {
 		CloseSequence end = ending();
-		if (end != null && this.closing == null && isAnswered()) {
+		if (end != null && isAnswered()) {
 			requestClose(end.reason(), end.cause());
 		}
 	}
