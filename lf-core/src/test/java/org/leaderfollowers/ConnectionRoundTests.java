@@ -32,6 +32,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.OutboundBuffer.Sent;
+import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Follower;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
@@ -657,6 +658,21 @@ class ConnectionRoundTests {
 		assertThat(this.connection.context.counters().receivedBytes()).isEqualTo(4);
 	}
 
+	/** Its timer would also expire again and again. */
+	@Test
+	void peerThatWaitsForAReplyIsNotSilent() throws IOException {
+		open();
+		this.connection.idleAfter(EventType.READ, TIMEOUT);
+		this.onMessage = () -> this.connection.owe();
+		receive("1\n");
+		this.clock.advance(TIMEOUT);
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
 	/** Also if the part is read when the period has passed. */
 	@Test
 	void peerThatSendsAPartOfAMessageIsNotSilent() throws IOException {
@@ -810,6 +826,211 @@ class ConnectionRoundTests {
 		assertThat(lead()).isTrue();
 		round();
 		assertThat(this.seen).containsExactly("1", "close PEER");
+	}
+
+	/** Otherwise its owner would look again and again until the reply is sent. */
+	@Test
+	void connectionWhoseInputIsOverRestsUntilItHasAnswered() throws IOException {
+		open();
+		OwedReply[] owed = new OwedReply[1];
+		this.onMessage = () -> owed[0] = this.connection.owe();
+		receive("1\n");
+		this.transport.ends = true;
+		receive("");
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		assertThat(lead()).isFalse();
+		owed[0].close();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "close PEER");
+	}
+
+	@Test
+	void inputEndsForTheFirstReason() throws IOException {
+		open();
+		this.onMessage = () -> this.connection.owe();
+		receive("1\n");
+		this.connection.endInput(CloseReason.PEER, null);
+		this.connection.endInput(CloseReason.MALFORMED, new IOException("made for the test"));
+		assertThat(this.connection.ending().reason()).isEqualTo(CloseReason.PEER);
+	}
+
+	/** The peer has ended the conversation, and is still answered. */
+	@Test
+	void handlerThatReceivesAfterTheEndOfTheInputHasNotFailed() throws IOException {
+		open();
+		OwedReply[] owed = new OwedReply[1];
+		this.onMessage = () -> {
+			owed[0] = this.connection.owe();
+			this.connection.endInput(CloseReason.PEER, null);
+			this.connection.receive(TIMEOUT);
+		};
+		receive("1\n");
+		assertThat(reason()).isNull();
+		owed[0].close();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "close PEER");
+	}
+
+	/** Between the two marks, it depends on whether they have waited before. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void keptMessagesWaitUntilThePeerHasReadMostOfItsBytes(boolean stalled) throws IOException {
+		this.builder.maxOutboundSize(1400);
+		open();
+		postpone("x");
+		this.transport.room = 0;
+		this.connection.send(ByteBuffer.allocate(400));
+		this.connection.stalled = stalled;
+		assertThat(this.connection.takesPostponed()).isEqualTo(!stalled);
+		this.connection.send(ByteBuffer.allocate(400));
+		assertThat(this.connection.takesPostponed()).isFalse();
+	}
+
+	/** The application wants no further message. */
+	@Test
+	void keptMessageIsNotHandledAfterTheApplicationHasClosedTheConnection() throws IOException {
+		open();
+		postpone("x");
+		this.connection.close(CloseReason.TAKEN_OVER);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("close TAKEN_OVER");
+	}
+
+	/** Its replies could follow others that were refused. */
+	@Test
+	void keptMessageIsNotHandledWhileTheLastBytesAreWritten() throws IOException {
+		open();
+		this.transport.room = 0;
+		this.connection.send(Engine.bytes("reply"));
+		this.connection.requestCloseAndLook(CloseReason.PEER, null);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.channel.isOpen()).isTrue();
+		postpone("x");
+		assertThat(this.connection.takesPostponed()).isFalse();
+	}
+
+	/** No other reason may come for which its owner would look again. */
+	@Test
+	void connectionThatPausesAlthoughItClosesIsLookedAt() throws IOException {
+		open();
+		this.onMessage = () -> this.connection.suspend();
+		receive("1\n");
+		assertThat(this.connection.handle.claimForLook()).isEqualTo(Claim.CLAIMED);
+		this.connection.requestClose(CloseReason.LOCAL, null);
+		assertThat(this.connection.pauseUntil(0)).isTrue();
+		assertThat(lead()).isTrue();
+	}
+
+	@Test
+	void noMoreIsReadThanThereIsRoomFor() throws IOException {
+		open();
+		this.transport.receive("12345");
+		ByteBuffer input = ByteBuffer.allocate(100);
+		assertThat(this.connection.read(input, 2)).isEqualTo(2);
+		assertThat(input.position()).isEqualTo(2);
+		assertThat(input.limit()).isEqualTo(100);
+	}
+
+	/** What the peer has sent before is still answered. */
+	@Test
+	void inputThatCannotBeDecryptedEndsAfterTheReplies() throws IOException {
+		open();
+		OwedReply[] owed = new OwedReply[1];
+		this.onMessage = () -> owed[0] = this.connection.owe();
+		receive("1\n");
+		this.transport.failsToRead = new SSLException("made for the test");
+		receive("");
+		assertThat(reason()).isNull();
+		assertThat(this.connection.ending().reason()).isEqualTo(CloseReason.MALFORMED);
+		owed[0].close();
+		assertThat(reason()).isNull();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(reason()).isEqualTo(CloseReason.MALFORMED);
+	}
+
+	/** Its rest has arrived in time, and no thread was free to read it. */
+	@Test
+	void messageIsNotLateWhileTheSocketHoldsMore() throws IOException {
+		this.builder.messageTimeout(TIMEOUT);
+		open();
+		receive("part");
+		this.clock.advance(TIMEOUT);
+		this.connection.checkTimeouts(this.clock.nanoTime(), false, true);
+		assertThat(reason()).isNull();
+		this.connection.checkTimeouts(this.clock.nanoTime(), false, false);
+		assertThat(reason()).isEqualTo(CloseReason.MESSAGE_TIMEOUT);
+	}
+
+	@Test
+	void skippedMessageIsNotLateWhileItIsNotRead() throws IOException {
+		this.builder.messageTimeout(TIMEOUT);
+		open();
+		this.connection.beginToSkip(100);
+		this.connection.stalled = true;
+		this.connection.keep(null);
+		assertThat(this.connection.messageDeadline).isEqualTo(EngineEventHandler.NO_DEADLINE);
+		this.connection.stalled = false;
+		this.connection.keep(null);
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
+	/** It is no message, and the peer has had all the time that it may take. */
+	@Test
+	void handshakeThatIsReadLateIsNotRestarted() throws IOException {
+		this.builder.messageTimeout(TIMEOUT).handshakeTimeout(TIMEOUT);
+		accept();
+		long deadline = this.connection.messageDeadline;
+		this.clock.advance(TIMEOUT.multipliedBy(2));
+		this.connection.active = true;
+		this.connection.restartIfReadLate(this.clock.nanoTime());
+		assertThat(this.connection.messageDeadline).isEqualTo(deadline);
+		this.connection.timeRest();
+		assertThat(this.connection.messageDeadline).isEqualTo(deadline);
+	}
+
+	/**
+	 * @param byPeer whether the peer has to read before the connection is read
+	 */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void partOfARecordThatIsNotReadHasADeadlineIfThePeerIsTheReason(boolean byPeer) throws IOException {
+		this.builder.messageTimeout(TIMEOUT);
+		open();
+		this.transport.holdsPart = true;
+		this.connection.stalled = true;
+		this.connection.stalledByPeer = byPeer;
+		this.connection.timeRest();
+		long deadline = this.clock.nanoTime() + TIMEOUT.toNanos();
+		assertThat(this.connection.messageDeadline).isEqualTo(byPeer ? deadline : EngineEventHandler.NO_DEADLINE);
+	}
+
+	@Test
+	void messageHasNoMinimumRateWithoutATimeout() throws IOException {
+		this.builder.messageTimeout(Duration.ZERO).minReadRate(1000);
+		open();
+		receive("part");
+		assertThat(this.connection.partial).isNotNull();
+		assertThat(this.connection.messageDeadline).isEqualTo(EngineEventHandler.NO_DEADLINE);
+	}
+
+	@Test
+	void connectionIsNotSilentWhileAMessageIsHandled() throws IOException {
+		this.builder.maxInFlightPerConnection(4);
+		open();
+		this.connection.idleAfter(EventType.WRITE, TIMEOUT);
+		begin("1\n");
+		this.clock.advance(TIMEOUT);
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round(participant(2));
+		assertThat(this.seen).isEmpty();
+		finish(this.me);
+		assertThat(this.seen).containsExactly("1");
 	}
 
 	@Test
