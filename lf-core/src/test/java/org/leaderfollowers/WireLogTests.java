@@ -1,8 +1,10 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.WritableByteChannel;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
@@ -367,6 +369,67 @@ class WireLogTests {
 		writer.run();
 		assertThat(logged).hasValue(0);
 		assertThat(writer.segments()).isOne();
+	}
+
+	@Test
+	void linesMayReachTheMaximumSize() {
+		WireLogWriter writer = writer(Long.MAX_VALUE);
+		writer.received(1, ByteBuffer.allocate(3).position(3), 3);
+		writer.stop();
+		writer.run();
+		String line = this.lines.stream().filter((each) -> each.contains("received 3 bytes")).findFirst().orElseThrow();
+		WireLogWriter exact = writer(line.length() - "INFO ".length());
+		exact.received(1, ByteBuffer.allocate(3).position(3), 3);
+		exact.stop();
+		exact.run();
+		assertThat(exact.segments()).isOne();
+		assertThat(exact.omitted()).isZero();
+	}
+
+	private static WireLogWriter writer(long maxSize) {
+		return new WireLogWriter("the test", new WireLogWriter.Limits(0, LONG.toNanos(), false, 1, maxSize),
+				(ending) -> {
+				});
+	}
+
+	@Test
+	void bytesThatTheSocketDoesNotTakeAreNotLogged() throws IOException {
+		WireLogWriter writer = writer(Long.MAX_VALUE);
+		try (FullChannel full = new FullChannel()) {
+			assertThat(writer.sending(1, full).write(ByteBuffer.allocate(3))).isZero();
+		}
+		writer.stop();
+		writer.run();
+		assertThat(writer.segments()).isZero();
+	}
+
+	/** The virtual machine would not end while it runs. */
+	@Test
+	void threadOfALogIsADaemon() {
+		TcpServer server = echo();
+		server.wireLog().start(MASKED);
+		assertThat(Thread.getAllStackTraces().keySet()).filteredOn((thread) -> thread.getName().equals("lf-wire-log"))
+			.isNotEmpty()
+			.allMatch(Thread::isDaemon);
+	}
+
+	/** A channel that has no room. */
+	private static final class FullChannel implements WritableByteChannel {
+
+		@Override
+		public int write(ByteBuffer source) {
+			return 0;
+		}
+
+		@Override
+		public boolean isOpen() {
+			return true;
+		}
+
+		@Override
+		public void close() {
+		}
+
 	}
 
 	@Test
