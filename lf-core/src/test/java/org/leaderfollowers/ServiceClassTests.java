@@ -597,6 +597,22 @@ class ServiceClassTests {
 		assertThat(this.recorder.of(1)).containsSubsequence("1", "in other", "close SHUTDOWN");
 	}
 
+	/** It does not wait for itself. */
+	@Test
+	void aHandlerMayCloseThePoolOfItsClass() {
+		Placed closing = new Placed() {
+			@Override
+			void message(Connection connection, ByteBuffer message) throws Exception {
+				ServiceClassTests.this.other.close(Duration.ofSeconds(10));
+				super.message(connection, message);
+			}
+		};
+		TcpServer server = this.engine.start(builder(closing, this.byMessage));
+		Peer peer = this.engine.connect(server).send("other\n");
+		assertThat(peer.readTextToEnd()).isEqualTo("other\n");
+		assertThat(closing.awaitClose(1)).contains("close SHUTDOWN");
+	}
+
 	@Test
 	void aPoolThatIsClosedAnswersWhatItsConnectionsHaveReceived() throws Exception {
 		CountDownLatch gate = this.engine.gate();
