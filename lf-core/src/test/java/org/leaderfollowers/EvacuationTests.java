@@ -504,8 +504,9 @@ class EvacuationTests {
 	}
 
 	/** Its other connections would wait while another thread closes the port. */
-	@Test
-	void aHandlerThatEvacuatesAServerDoesNotLeadMeanwhile() {
+	@ParameterizedTest
+	@ValueSource(strings = { "evacuates", "drains", "waits" })
+	void aHandlerThatEndsAServerDoesNotLeadMeanwhile(String what) {
 		TcpServer other = this.engine.lines(this.engine.pool(1, 1), this.guest);
 		LeaderFollowersPool pool = this.engine
 			.pool(LeaderFollowersPool.builder().threads(2, 2).promotionLease(Duration.ofMinutes(1)));
@@ -513,7 +514,11 @@ class EvacuationTests {
 			Participant me = Participant.current();
 			boolean before = me.isOnLease();
 			if (before) {
-				other.evacuate(CloseRate.of("1/h"));
+				switch (what) {
+					case "evacuates" -> other.evacuate(CloseRate.of("1/h"));
+					case "drains" -> other.drain(Duration.ZERO);
+					default -> other.awaitDrained(Duration.ZERO);
+				}
 			}
 			connection.send(Engine.bytes(before + " " + me.isOnLease()));
 		});
