@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
@@ -33,6 +34,14 @@ class ServerLifecycleTests {
 	void closesTheSocketIfMemoryIsTooShortToBindIt() {
 		this.server.failsToBind = true;
 		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.server::start);
+		assertNothingIsLeft();
+	}
+
+	@Test
+	void closesTheSocketIfItCannotBeBound() {
+		this.server.isRefused = true;
+		assertThatExceptionOfType(UncheckedIOException.class).isThrownBy(this.server::start)
+			.withMessageContaining("made for the test");
 		assertNothingIsLeft();
 	}
 
@@ -171,6 +180,8 @@ class ServerLifecycleTests {
 
 		private boolean failsToBind;
 
+		private boolean isRefused;
+
 		private boolean isDrained = true;
 
 		private boolean isDone;
@@ -193,6 +204,9 @@ class ServerLifecycleTests {
 		void bind(ServerSocketChannel channel, InetSocketAddress address) throws IOException {
 			if (this.failsToBind) {
 				throw new OutOfMemoryError("made for the test");
+			}
+			if (this.isRefused) {
+				throw new IOException("made for the test");
 			}
 			channel.bind(address);
 		}
