@@ -588,7 +588,6 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 
 	@Override
 	public boolean failed(Participant me, Throwable failure) {
-		this.due.clear();
 		this.nextNanos = this.context.clock().nanoTime() + RECOVERY_NANOS;
 		this.handle.pauseUntilDeadline();
 		EngineLog.INSTANCE.error("{} failed; the client retries", this.work.handle(0), failure);
