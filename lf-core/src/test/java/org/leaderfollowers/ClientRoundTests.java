@@ -386,6 +386,13 @@ class ClientRoundTests {
 	}
 
 	@Test
+	void nobodyWaitsForAPlaceOfAClientWithoutItsPool() {
+		assertThat(this.connections.hasPlace()).isFalse();
+		this.connections.abandon();
+		assertThat(this.connections.hasPlace()).isTrue();
+	}
+
+	@Test
 	void handleIsClosedAfterTheLastConnection() throws Exception {
 		TcpConnection connection = connect();
 		CompletableFuture<Boolean> waiting = await();
