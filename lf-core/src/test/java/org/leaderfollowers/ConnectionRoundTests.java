@@ -1009,6 +1009,37 @@ class ConnectionRoundTests {
 		assertThat(this.connection.messageDeadline).isEqualTo(byPeer ? deadline : EngineEventHandler.NO_DEADLINE);
 	}
 
+	/**
+	 * @param except why the time does not begin yet
+	 */
+	@ParameterizedTest
+	@ValueSource(strings = { "", "left", "stalled", "more to read", "whole" })
+	void lastMessageOfADrainHasItsTimeOnceNothingElseIsRead(String except) throws IOException {
+		this.builder.messageTimeout(TIMEOUT.multipliedBy(5)).drainMessageTimeout(TIMEOUT);
+		open();
+		receive(except.equals("whole") ? "" : "part");
+		this.connection.watch().drained = new DrainedInput(except.equals("left") ? 1 : 0);
+		this.connection.stalled = except.equals("stalled");
+		this.connection.moreToRead = except.equals("more to read");
+		this.connection.timeRest();
+		boolean begins = this.connection.messageDeadline == this.clock.nanoTime() + TIMEOUT.toNanos();
+		assertThat(begins).isEqualTo(except.isEmpty());
+	}
+
+	/** Its peer answers requests, and may wait for the bytes itself. */
+	@Test
+	void keptMessageOfAClientIsHandledAlthoughItsPeerDoesNotRead() throws IOException {
+		this.context = (own) -> new ConnectionContext(own.server(), own.handler(), own.framing(), own.limits(),
+				own.timeouts(), own.counters(), own.warnings(), own.registry(), own.tls(), own.pool(), own.clock(),
+				own.memory(), own.work(), own.window(), own.wire(), true, own.classes(), own.preparation());
+		this.builder.maxOutboundSize(1400);
+		open();
+		postpone("x");
+		this.transport.room = 0;
+		this.connection.send(ByteBuffer.allocate(1000));
+		assertThat(this.connection.takesPostponed()).isTrue();
+	}
+
 	@Test
 	void messageHasNoMinimumRateWithoutATimeout() throws IOException {
 		this.builder.messageTimeout(Duration.ZERO).minReadRate(1000);
