@@ -506,6 +506,24 @@ class DrainTests {
 		assertThat(closed.get(30, TimeUnit.SECONDS)).isTrue();
 	}
 
+	/** A thread that drains the server would wait for longer than it has to. */
+	@Test
+	void theEndOfAConnectionWakesTheThreadsThatWaitForIt() throws Exception {
+		TcpServer server = this.engine.lines(this.engine.pool(2, 4), Connection::send);
+		Peer peer = this.engine.connect(server);
+		assertThat(peer.send("x\n").readLine()).isEqualTo("x");
+		ServerState state = server.life.state();
+		// No connection is told to end.
+		state.evacuate();
+		CompletableFuture<Boolean> ended = new CompletableFuture<>();
+		Thread waiting = new Thread(() -> ended.complete(state.awaitRest((exceptHandlers) -> server.life.isDone(),
+				false, System.nanoTime() + Duration.ofHours(1).toNanos())));
+		waiting.start();
+		Engine.eventually().until(() -> waiting.getState() == Thread.State.TIMED_WAITING);
+		peer.close();
+		assertThat(ended.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+	}
+
 	@Test
 	void whenTheGracePeriodEndsFirstCloseSaysSo() {
 		CountDownLatch gate = this.engine.gate();
