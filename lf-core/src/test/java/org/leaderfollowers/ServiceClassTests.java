@@ -598,16 +598,25 @@ class ServiceClassTests {
 	}
 
 	/** It does not wait for itself. */
-	@Test
-	void aHandlerMayCloseThePoolOfItsClass() {
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aHandlerMayCloseThePoolOfItsClassOrItsServer(boolean closesServer) {
+		CompletableFuture<TcpServer> started = new CompletableFuture<>();
 		Placed closing = new Placed() {
 			@Override
 			void message(Connection connection, ByteBuffer message) throws Exception {
-				ServiceClassTests.this.other.close(Duration.ofSeconds(10));
+				Duration grace = Duration.ofSeconds(10);
+				if (closesServer) {
+					started.join().close(grace);
+				}
+				else {
+					ServiceClassTests.this.other.close(grace);
+				}
 				super.message(connection, message);
 			}
 		};
 		TcpServer server = this.engine.start(builder(closing, this.byMessage));
+		started.complete(server);
 		Peer peer = this.engine.connect(server).send("other\n");
 		assertThat(peer.readTextToEnd()).isEqualTo("other\n");
 		assertThat(closing.awaitClose(1)).contains("close SHUTDOWN");
