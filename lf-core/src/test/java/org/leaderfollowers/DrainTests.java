@@ -506,6 +506,41 @@ class DrainTests {
 		assertThat(closed.get(30, TimeUnit.SECONDS)).isTrue();
 	}
 
+	@Test
+	void theLogTellsHowManyMessagesAreNotAnswered() throws Exception {
+		CompletableFuture<OwedReply> owed = new CompletableFuture<>();
+		TcpServer server = this.engine.lines(this.engine.pool(2, 4),
+				(connection, message) -> owed.complete(connection.owe()));
+		Peer peer = this.engine.connect(server).send("x\n");
+		OwedReply reply = owed.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+		assertThat(server.life.undone()).isEqualTo("1 connections (1 messages unanswered)");
+		reply.send(Engine.bytes("reply"));
+		assertThat(peer.readLine()).isEqualTo("reply");
+		reply.close();
+		Engine.eventually().until(() -> server.life.undone().equals("1 connections"));
+	}
+
+	@Test
+	void aConnectionWhosePeerDoesNotCloseItsSideIsAbortedWithItsServer() throws Exception {
+		CompletableFuture<CloseReason> end = new CompletableFuture<>();
+		TcpServer server = this.engine.lines(this.engine.pool(2, 4), new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				connection.send(message);
+			}
+
+			@Override
+			public void onClose(Connection connection, CloseReason reason) {
+				end.complete(reason);
+			}
+
+		});
+		assertThat(this.engine.connect(server).send("x\n").readLine()).isEqualTo("x");
+		server.close(Duration.ZERO);
+		assertThat(end.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isEqualTo(CloseReason.SHUTDOWN_TIMEOUT);
+	}
+
 	/** A thread that drains the server would wait for longer than it has to. */
 	@Test
 	void theEndOfAConnectionWakesTheThreadsThatWaitForIt() throws Exception {
