@@ -68,6 +68,21 @@ class UdpServerTests {
 		return datagrams;
 	}
 
+	@Test
+	void bytesAreCountedInBothDirectionsUntilTheServerIsDone() throws Exception {
+		UdpServer server = this.engine.start(UdpServer.builder(this.engine.pool(2, 4))
+			.handler((datagram, message) -> datagram.send(Engine.bytes("longer"))));
+		try (DatagramPeer peer = new DatagramPeer(server)) {
+			assertThat(peer.ask("x")).isEqualTo("longer");
+		}
+		Engine.eventually().until(() -> datagrams(server).inFlight() == 0);
+		assertThat(server.snapshot().receivedBytes()).isPositive();
+		assertThat(server.snapshot().sentBytes()).isEqualTo("longer".length() * server.snapshot().receivedBytes());
+		assertThat(server.life.isDone()).isFalse();
+		assertThat(server.close(Engine.DEADLINE)).isTrue();
+		assertThat(server.life.isDone()).isTrue();
+	}
+
 	@ParameterizedTest
 	@CsvSource({ "EAGER, 1", "EAGER, 2", "ADAPTIVE, 1", "ADAPTIVE, 2" })
 	void everySenderGetsItsOwnAnswers(PromotionPolicy policy, int handleSets) throws Exception {
