@@ -247,6 +247,20 @@ public interface Connection {
 	boolean isWritable();
 
 	/**
+	 * Requests a call of {@link MessageHandler#onWritable} after other connections have
+	 * had their turn, even if the peer reads as fast as this side sends. Code that sends
+	 * very much should stop and request this after some milliseconds: otherwise a few
+	 * peers that read fast could occupy all threads of the pool. Any thread; does not
+	 * block. Requests that have not been met yet count as one.
+	 * @return {@code false} if the method is not called for this connection, for example
+	 * because it belongs to a datagram; the caller then goes on. For a connection that is
+	 * closed, {@link MessageHandler#onClose} is called instead
+	 */
+	default boolean requestWritable() {
+		return false;
+	}
+
+	/**
 	 * Sets a period after which {@link MessageHandler#onIdle} is called if nothing was
 	 * received on this connection, or nothing was sent. The method is called again after
 	 * each further period. The period begins now, and replaces the period of the server.

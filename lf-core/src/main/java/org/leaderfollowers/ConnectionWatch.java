@@ -2,6 +2,8 @@ package org.leaderfollowers;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
@@ -264,8 +266,35 @@ final class ConnectionWatch {
 		return null;
 	}
 
-	/** Describes what a handler that calls receive waits for. */
+	/** What a handler that calls receive waits for. */
 	record NextMessage(TcpConnection connection) implements Participant.Awaited {
+
+		/** Waits for the message. Called by the owner in its handler. */
+		ByteBuffer await(Duration timeout, long nanos) {
+			TcpConnection current = this.connection;
+			if (current.takesNothingMore()) {
+				throw current.inputOver();
+			}
+			Exchange next = Exchange.ofCaller(current.nanoTime() + nanos);
+			ConnectionWatch watched = current.watch();
+			watched.receiver = next;
+			try {
+				Participant.await(next, this, current.context.clock());
+			}
+			finally {
+				watched.receiver = null;
+			}
+			return switch (next.state()) {
+				case REPLIED -> next.reply();
+				case LOST -> throw current.inputOver();
+				case TIMED_OUT -> throw new ExchangeTimeoutException(
+						"%s has sent no message on %s within %s".formatted(current.remoteAddress(), current, timeout),
+						null);
+				default ->
+					throw new ExchangeLostException("%s was interrupted while it waited for the next message of %s"
+						.formatted(Thread.currentThread().getName(), current), null);
+			};
+		}
 
 		@Override
 		public String peer() {

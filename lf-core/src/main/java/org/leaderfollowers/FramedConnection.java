@@ -27,9 +27,6 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	/** Whether messages for the handler are kept for later. */
 	boolean postpones;
 
-	/** Whether the owner waits in another handler, and completes no futures. */
-	boolean waitsElsewhere;
-
 	/**
 	 * Whether a complete message may have been kept, because it was read by a thread that
 	 * waits for a reply, or after a message that is handled in parallel.

@@ -43,6 +43,9 @@ abstract class InboundConnection extends StreamConnection {
 	 */
 	boolean stalledByPeer;
 
+	/** Whether the owner waits in another handler, and completes no futures. */
+	boolean waitsElsewhere;
+
 	boolean endOfInput;
 
 	/** Whether the socket may hold more than was read. */
@@ -150,9 +153,7 @@ abstract class InboundConnection extends StreamConnection {
 		return true;
 	}
 
-	/**
-	 * Whether the drain can be reported to the handler now, and was not reported before.
-	 */
+	/** Whether to report the drain to the handler, which was not done before. */
 	final boolean mayBeginToDrain() {
 		return isDraining() && drained() == null && isAnswered() && !this.outbound.isCongested();
 	}
@@ -173,10 +174,10 @@ abstract class InboundConnection extends StreamConnection {
 
 	/**
 	 * Whether no reply can come any more. While the connection is suspended, another
-	 * thread is about to send one.
+	 * thread is about to send one; a handler that has yielded its turn sends the rest.
 	 */
 	private boolean isAnswered() {
-		return unanswered() == 0 && !isSuspended();
+		return unanswered() == 0 && !isSuspended() && !this.outbound.hasYielded();
 	}
 
 	@Override
@@ -567,19 +568,18 @@ abstract class InboundConnection extends StreamConnection {
 		return this.context.isClient() || (this.stalled ? this.outbound.isLow() : !this.outbound.isHigh());
 	}
 
-	final void handlerFailed(Throwable failure) {
-		if (!isClosedException(failure)) {
-			requestClose(CloseReason.of(failure), failure);
-		}
-	}
-
 	// Releasing the handle; called by the owner only
 
 	/** Pauses the handle until there is input. */
 	final boolean releaseUntilInput() {
 		requestTimerIfEarlier();
 		requestRoomToWrite();
-		return this.handle.releaseOrLookAgain();
+		return this.handle.releaseOrLookAgain() && requestLookIf(yields());
+	}
+
+	/** Whether the handler is called after other handles have had their turn. */
+	private boolean yields() {
+		return this.opened && this.closing == null && !this.waitsElsewhere && this.outbound.isRelieved();
 	}
 
 	/**
@@ -596,7 +596,11 @@ abstract class InboundConnection extends StreamConnection {
 		// reply; see Exchanges.send.
 		boolean isOver = this.outbound.waitingBytes() <= mark && !this.transport.wantsWrite()
 				&& (this.closing != null || !isHeldUp() || takesPostponed());
-		if (isOver || readsReplies()) {
+		return requestLookIf(isOver || readsReplies() || yields());
+	}
+
+	private boolean requestLookIf(boolean isNeeded) {
+		if (isNeeded) {
 			this.handle.request(SelectableHandle.LOOK);
 		}
 		return true;

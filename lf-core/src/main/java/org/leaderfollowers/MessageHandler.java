@@ -64,7 +64,8 @@ public interface MessageHandler {
 
 	/**
 	 * A slow peer has caught up: half or more of the server's maximum outbound size was
-	 * waiting for it, and now no more than a quarter waits.
+	 * waiting for it, and now no more than a quarter waits. Also called if the handler
+	 * has {@linkplain Connection#requestWritable() requested} it.
 	 * @param connection the connection, which {@linkplain Connection#isWritable() is
 	 * writable} again
 	 * @throws Exception if the connection cannot be served any more: it is closed

@@ -33,6 +33,11 @@ final class OutboundWriter extends OutboundBuffer {
 	/** Whether the handler has to be called when the peer has read the pending bytes. */
 	private volatile boolean congested;
 
+	/**
+	 * Whether the handler has to be called again when other handles have had their turn.
+	 */
+	private volatile boolean yielded;
+
 	/** Whether replies were corked to be written together. Used by the owner only. */
 	private boolean corked;
 
@@ -379,19 +384,44 @@ final class OutboundWriter extends OutboundBuffer {
 		}
 	}
 
-	/** Whether to report to the handler that the peer has caught up. */
+	/**
+	 * Records that the handler must be called again when other handles have had their
+	 * turn. Any thread.
+	 */
+	void yieldTurn() {
+		this.yielded = true;
+		if (!this.connection.isOwner(Participant.current())) {
+			this.connection.handle.request(SelectableHandle.LOOK);
+		}
+		// Otherwise the request would bring the handle back to this thread at once. An
+		// owner that releases the handle requests a look afterwards.
+	}
+
+	/** Whether the handler is still to be called after it has yielded its turn. */
+	boolean hasYielded() {
+		return this.yielded;
+	}
+
+	/** Whether the handler will be called when there is room for more. */
+	boolean owesCall() {
+		return this.congested || this.yielded;
+	}
+
+	/** Whether to call the handler, because there is room for more. */
 	boolean isRelieved() {
-		return this.congested && isLow();
+		return this.congested ? isLow() : this.yielded;
 	}
 
 	/**
-	 * Whether to report to the handler now that the peer has caught up. Called by the
-	 * owner only.
+	 * Whether to call the handler now, because there is room for more. Called by the
+	 * owner only, which calls the handler afterwards, so it sees all that another thread
+	 * did before {@link #yieldTurn}.
 	 */
 	boolean takeRelief() {
 		boolean relieved = isRelieved();
 		if (relieved) {
 			this.congested = false;
+			this.yielded = false;
 		}
 		return relieved;
 	}
@@ -422,7 +452,7 @@ final class OutboundWriter extends OutboundBuffer {
 				this.connection.requestTimerIfEarlier();
 			}
 			long mark = this.connection.isFlushing() ? 0 : limits().lowWaterMark();
-			return (waiting <= mark && (handle.isPaused() || this.congested)) ? left | SelectableHandle.LOOK : left;
+			return (waiting <= mark && (handle.isPaused() || owesCall())) ? left | SelectableHandle.LOOK : left;
 		}
 		catch (IOException ex) {
 			this.connection.requestClose(reason(ex), ex);

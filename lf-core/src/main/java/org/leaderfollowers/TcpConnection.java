@@ -15,7 +15,6 @@ import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.PartialMessage;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Claim;
 import org.leaderfollowers.internal.demultiplexing.HandleState.Release;
-import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.transport.Transport;
 import org.leaderfollowers.internal.transport.Transport.Progress;
@@ -140,6 +139,13 @@ class TcpConnection extends FramedConnection {
 		return requireExchanges().exchangeAsync(request, Arguments.positiveNanos("timeout", timeout), true);
 	}
 
+	@Override
+	public boolean requestWritable() {
+		StackReserve.require();
+		this.outbound.yieldTurn();
+		return true;
+	}
+
 	private Exchanges requireExchanges() {
 		StackReserve.requireToLead();
 		Exchanges current = this.exchanges;
@@ -162,32 +168,7 @@ class TcpConnection extends FramedConnection {
 						.formatted(this));
 		}
 		ByteBuffer earlier = (this.exchanges != null) ? this.exchanges.takePostponed() : null;
-		if (earlier != null) {
-			return received(earlier);
-		}
-		if (takesNothingMore()) {
-			throw inputOver();
-		}
-		Exchange next = Exchange.ofCaller(nanoTime() + nanos);
-		ConnectionWatch watched = watch();
-		watched.receiver = next;
-		try {
-			Participant.await(next, new ConnectionWatch.NextMessage(this), this.context.clock());
-		}
-		finally {
-			watched.receiver = null;
-		}
-		return switch (next.state()) {
-			case REPLIED -> received(next.reply());
-			case LOST -> throw inputOver();
-			case TIMED_OUT -> throw new ExchangeTimeoutException(
-					"%s has sent no message on %s within %s".formatted(remoteAddress(), this, timeout), null);
-			default -> throw new ExchangeLostException("%s was interrupted while it waited for the next message of %s"
-				.formatted(Thread.currentThread().getName(), this), null);
-		};
-	}
-
-	private ByteBuffer received(ByteBuffer message) {
+		ByteBuffer message = (earlier != null) ? earlier : new ConnectionWatch.NextMessage(this).await(timeout, nanos);
 		if (this.origin instanceof Permitted permitted) {
 			permitted.permit().received(this, message.asReadOnlyBuffer());
 		}
@@ -208,7 +189,9 @@ class TcpConnection extends FramedConnection {
 		if (!this.opened) {
 			return establish();
 		}
-		if (this.outbound.takeRelief()) {
+		// A handler that is called again and again must not keep the input waiting.
+		boolean readsFirst = this.step == Step.RELIEVED && !this.outbound.isCongested();
+		if (!readsFirst && this.outbound.takeRelief()) {
 			this.active = true;
 			return Step.RELIEVED;
 		}
@@ -222,7 +205,14 @@ class TcpConnection extends FramedConnection {
 		// The timeouts are checked before the handler is called for another silence.
 		boolean mayBeSilent = this.step != Step.SILENT;
 		Step received = receive(me);
-		return (received == Step.NOTHING && this.closing == null && mayBeSilent && isSilent()) ? Step.SILENT : received;
+		if (received != Step.NOTHING || this.closing != null) {
+			return received;
+		}
+		if (readsFirst && this.outbound.takeRelief()) {
+			this.active = true;
+			return Step.RELIEVED;
+		}
+		return (mayBeSilent && isSilent()) ? Step.SILENT : Step.NOTHING;
 	}
 
 	// Calling the application
@@ -370,7 +360,7 @@ class TcpConnection extends FramedConnection {
 
 	/** Whether to take the next message now. */
 	private boolean takesNext(Participant me, int messages, boolean more) {
-		if (isSuspended() || (this.outbound.isHigh() && !isClient())) {
+		if (isSuspended() || (this.outbound.isHigh() && !isClient()) || this.outbound.isRelieved()) {
 			this.stalled = true;
 		}
 		if (isLastMessage() && !isSuspended() && !awaitsReplies()) {
@@ -388,6 +378,12 @@ class TcpConnection extends FramedConnection {
 		}
 		catch (Throwable ex) {
 			handlerFailed(ex);
+		}
+	}
+
+	private void handlerFailed(Throwable failure) {
+		if (!isClosedException(failure)) {
+			requestClose(CloseReason.of(failure), failure);
 		}
 	}
 
@@ -459,13 +455,14 @@ class TcpConnection extends FramedConnection {
 			requestClose(drainReason(), null);
 			return true;
 		}
-		boolean isTurnOver = this.step == Step.EXCHANGES && this.stalled && hasPostponedExchanges();
+		boolean yields = this.outbound.isRelieved();
+		boolean isTurnOver = yields || (this.step == Step.EXCHANGES && this.stalled && hasPostponedExchanges());
 		boolean hasEnded = !this.waitsElsewhere && this.exchanges != null && this.exchanges.hasEnded();
 		if ((this.step.isFollowed() && !isTurnOver) || this.readBetween || hasEnded) {
 			this.readBetween = false;
 			return true;
 		}
-		if (!this.opened || this.stalled) {
+		if (!this.opened || this.stalled || yields) {
 			return false;
 		}
 		if (this.moreToRead) {
@@ -480,7 +477,7 @@ class TcpConnection extends FramedConnection {
 				return false;
 			}
 		}
-		if (draining && !this.outbound.isCongested() && !awaitsReplies()) {
+		if (draining && !this.outbound.owesCall() && !awaitsReplies()) {
 			DrainedInput drained = drained();
 			if (drained != null && awaitsAnswer(drained)) {
 				return false;

@@ -300,6 +300,105 @@ class ConnectionRoundTests {
 	}
 
 	@Test
+	void handlerThatYieldsItsTurnIsCalledAgainInALaterRound() throws IOException {
+		open();
+		this.onMessage = this.connection::requestWritable;
+		receive("1\n2\n");
+		assertThat(this.seen).as("the second message waits, too").containsExactly("1");
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).startsWith("1", "writable");
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen).containsExactly("1", "writable", "2", "writable");
+		assertThat(this.connection.handle.isArmed() || this.connection.handle.isPaused()).isTrue();
+	}
+
+	@Test
+	void inputIsReadBetweenTurns() throws IOException {
+		open();
+		this.onWritable = this.connection::requestWritable;
+		this.connection.requestWritable();
+		assertThat(lead()).isTrue();
+		round();
+		this.transport.receive("1\n");
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("writable", "1");
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("writable", "1", "writable");
+	}
+
+	/** Although bytes wait for the peer, there is room for more. */
+	@Test
+	void handlerThatYieldsItsTurnDoesNotWaitForThePeer() throws IOException {
+		this.builder.maxOutboundSize(1024);
+		open();
+		this.transport.room = 0;
+		this.onMessage = () -> {
+			this.connection.send(ByteBuffer.allocate(300));
+			this.connection.requestWritable();
+		};
+		receive("1\n");
+		assertThat(this.connection.pendingBytes()).isBetween(257L, 511L);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "writable");
+	}
+
+	@Test
+	void connectionThatClosesDoesNotLookForAYieldedTurnAgainAndAgain() throws IOException {
+		open();
+		this.transport.room = 0;
+		this.onMessage = () -> {
+			this.connection.send(ByteBuffer.allocate(30));
+			this.connection.requestWritable();
+			this.connection.close();
+		};
+		receive("1\n");
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		assertThat(lead()).isFalse();
+		this.transport.room = 1000;
+		this.set.demultiplex(this.connection.handle, SelectionKey.OP_WRITE);
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen).containsExactly("1", "close LOCAL");
+	}
+
+	@Test
+	void yieldedTurnWaitsWhileTheThreadIsInAnotherHandler() throws IOException {
+		open();
+		this.onMessage = this.connection::requestWritable;
+		receive("1\n");
+		assertThat(lead()).isTrue();
+		this.me.enter();
+		this.me.begin(this.connection.handle);
+		assertThat(this.connection.prepareReplies(this.me)).isTrue();
+		assertThat(this.connection.hasPostponed()).isTrue();
+		assertThat(this.connection.release(this.me)).isTrue();
+		assertThat(lead()).as("another look would follow at once, and so on").isFalse();
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("1", "writable");
+	}
+
+	@Test
+	void turnThatIsRequestedBeforeTheConnectionOpensIsMetAfterwards() throws IOException {
+		accept();
+		this.connection.requestWritable();
+		round();
+		while (lead()) {
+			round();
+		}
+		assertThat(this.connection.opened).isTrue();
+		assertThat(this.seen).containsExactly("writable");
+	}
+
+	@Test
 	void replyForWhichThereIsNoRoomBehindCorkedOnesFollowsThem() throws IOException {
 		this.onMessage = () -> this.connection.send(ByteBuffer.allocate(40_000));
 		open();

@@ -188,10 +188,14 @@ public final class EngineWorkload implements Runnable {
 
 		private int parts;
 
-		Stream(int number, Suspension order, int parts) {
+		/** Whether other handles get their turn between the parts. */
+		private final boolean yields;
+
+		Stream(int number, Suspension order, int parts, boolean yields) {
 			this.number = number;
 			this.order = order;
 			this.parts = parts;
+			this.yields = yields;
 		}
 
 	}
@@ -1030,7 +1034,7 @@ public final class EngineWorkload implements Runnable {
 				}
 				case 'v' -> converse(connection, conversation, number);
 				case 'w' -> {
-					conversation.stream = new Stream(number, connection.suspend(), 1 + choose(20));
+					conversation.stream = new Stream(number, connection.suspend(), 1 + choose(20), choose(2) == 0);
 					stream(connection, conversation);
 				}
 				case 't' -> throw new IllegalArgumentException("simulated");
@@ -1073,6 +1077,10 @@ public final class EngineWorkload implements Runnable {
 			}
 			boolean sends = true;
 			while (sends && stream.parts > 0 && connection.isWritable()) {
+				if (stream.yields && choose(4) == 0) {
+					yieldTurn(connection);
+					return;
+				}
 				stream.parts--;
 				sends = send(connection, SimulatedPeer.PART, stream.number);
 			}
@@ -1080,6 +1088,16 @@ public final class EngineWorkload implements Runnable {
 				conversation.stream = null;
 				reply(connection, stream.number);
 				stream.order.resume();
+			}
+		}
+
+		/** Requests to go on later, now or by another thread. */
+		private void yieldTurn(Connection connection) {
+			if (choose(2) == 0) {
+				require(connection.requestWritable(), "a connection of TCP takes no request for onWritable");
+			}
+			else {
+				later(connection::requestWritable);
 			}
 		}
 

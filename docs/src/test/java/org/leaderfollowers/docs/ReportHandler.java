@@ -40,7 +40,11 @@ class ReportHandler implements MessageHandler {
 
 	private void stream(Connection connection) {
 		Queue<Iterator<String>> reports = reportsFor(connection);
+		int rows = 0;
 		while (!reports.isEmpty() && connection.isWritable()) {
+			if (rows++ == 100 && connection.requestWritable()) {
+				return;
+			}
 			Iterator<String> report = reports.element();
 			if (report.hasNext()) {
 				connection.send(StandardCharsets.UTF_8.encode(report.next()));

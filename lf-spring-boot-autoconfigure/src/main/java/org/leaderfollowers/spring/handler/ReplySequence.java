@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.handler;
 import java.nio.ByteBuffer;
 import java.util.Iterator;
 import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
@@ -18,8 +19,16 @@ import org.leaderfollowers.SlowConsumerException;
  * that publishes a message, a thread that finds the connection writable, and the thread
  * that closes the connection. Only one of them sends at a time. It sends again if other
  * threads have called meanwhile, so no call is lost.
+ * <p>
+ * A peer that reads as fast as messages are created must not occupy a thread, so a turn
+ * ends after some time, and the connection is asked to call again.
  */
 final class ReplySequence implements Runnable {
+
+	/**
+	 * After this time, a thread sends no further message before others had their turn.
+	 */
+	private static final long TURN_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
 	private final Replies replies;
 
@@ -39,8 +48,12 @@ final class ReplySequence implements Runnable {
 
 	private boolean ended;
 
-	/** A message that was created, but that the connection has refused for now. */
-	private @Nullable Object refused;
+	/** A message that was created, but could not be sent yet. */
+	private @Nullable Object next;
+
+	private long turnBeganNanos;
+
+	private boolean isTurnOver;
 
 	ReplySequence(Replies replies, Connection connection, @Nullable ByteBuffer message, Source source) {
 		this.replies = replies;
@@ -97,18 +110,35 @@ final class ReplySequence implements Runnable {
 	}
 
 	private void advance() {
-		if (this.calls.getAndIncrement() != 0) {
-			return;
+		while (this.calls.getAndIncrement() == 0) {
+			// If so, another thread may send already: the call may come at once.
+			boolean yields = sendInTurn();
+			if (!yields || this.connection.requestWritable()) {
+				return;
+			}
 		}
+	}
+
+	/**
+	 * Sends until there is nothing to send now, or the turn is over.
+	 * @return whether the turn is over, and all calls until now count as none
+	 */
+	private boolean sendInTurn() {
+		this.turnBeganNanos = System.nanoTime();
+		this.isTurnOver = false;
 		int seen = 1;
 		try {
 			do {
 				if (!this.ended) {
 					this.reply.owed().run(this::sendWhatThePeerReads);
 				}
+				if (this.isTurnOver) {
+					return true;
+				}
 				seen = this.calls.addAndGet(-seen);
 			}
 			while (seen != 0);
+			return false;
 		}
 		finally {
 			if (seen != 0) {
@@ -118,9 +148,11 @@ final class ReplySequence implements Runnable {
 	}
 
 	private void sendWhatThePeerReads() {
+		// Otherwise a thread that is held up again and again would never send any.
+		boolean hasSent = false;
 		try {
 			while (this.connection.isWritable()) {
-				Object message = (this.refused != null) ? this.refused : this.source.poll();
+				Object message = (this.next != null) ? this.next : this.source.poll();
 				if (message == Source.END) {
 					end(null);
 					return;
@@ -128,10 +160,15 @@ final class ReplySequence implements Runnable {
 				if (message == Source.NOT_YET) {
 					break;
 				}
-				this.refused = message;
+				this.next = message;
+				if (hasSent && System.nanoTime() - this.turnBeganNanos >= TURN_NANOS) {
+					this.isTurnOver = true;
+					break;
+				}
 				try {
 					this.replies.sendOne(this.connection, message);
-					this.refused = null;
+					this.next = null;
+					hasSent = true;
 				}
 				catch (SlowConsumerException ex) {
 					// The message is sent when the connection is writable again. To try

@@ -109,6 +109,49 @@ class RepliesTests {
 	}
 
 	@Test
+	void aLongReplyLetsOtherConnectionsHaveTheirTurn() {
+		given(this.connection.requestWritable()).willReturn(true);
+		this.replies.send(this.connection, slow("one", "two", "three"));
+		assertThat(this.sent).containsExactly("one");
+		this.replies.writable(this.connection);
+		assertThat(this.sent).containsExactly("one", "two");
+		then(this.owed).should(never()).close();
+		this.replies.writable(this.connection);
+		assertThat(this.sent).containsExactly("one", "two", "three");
+		then(this.connection).should(times(2)).requestWritable();
+		then(this.owed).should().close();
+	}
+
+	/** Elements each of which takes longer than a turn. */
+	private static Stream<String> slow(String... rows) {
+		return Stream.of(rows).peek((row) -> {
+			long began = System.nanoTime();
+			while (System.nanoTime() - began < 2_000_000) {
+				Thread.onSpinWait();
+			}
+		});
+	}
+
+	/** As a thread may do that finds the connection writable at once. */
+	@Test
+	void aCallAtTheEndOfATurnIsNotLost() {
+		given(this.connection.requestWritable()).will((request) -> {
+			this.replies.writable(this.connection);
+			return true;
+		});
+		this.replies.send(this.connection, slow("one", "two", "three"));
+		assertThat(this.sent).containsExactly("one", "two", "three");
+		then(this.owed).should().close();
+	}
+
+	@Test
+	void aLongReplyGoesOnIfItsConnectionDoesNotCallAgain() {
+		this.replies.send(this.connection, slow("one", "two", "three"));
+		assertThat(this.sent).containsExactly("one", "two", "three");
+		then(this.connection).should(times(2)).requestWritable();
+	}
+
+	@Test
 	void aReplyThatHasEndedIsForgotten() {
 		this.replies.send(this.connection, List.of("one", "two"));
 		then(this.suspension).should().resume();

@@ -1,10 +1,13 @@
 package org.leaderfollowers.spring.handler;
 
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Queue;
@@ -26,6 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
+import org.leaderfollowers.spring.LineClient;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnClose;
 import org.leaderfollowers.spring.annotation.OnError;
@@ -187,6 +191,48 @@ class ReplyTests {
 				assertThat(handler.closed).hasValue(1);
 			}
 		});
+	}
+
+	@Test
+	void clientsThatReadALongReplyAsFastAsItIsMadeDoNotKeepOthersWaiting() {
+		HandlerRunner.of(Counting.class)
+			.withPropertyValues("lf.pool.threads.min=2", "lf.pool.threads.max=2")
+			.run((context) -> {
+				int port = context.getBean(LeaderFollowersServers.class).get("default").port();
+				List<Socket> sockets = new ArrayList<>();
+				List<Thread> readers = new ArrayList<>();
+				try (LineClient client = HandlerRunner.connect(context)) {
+					for (int i = 0; i < 4; i++) {
+						Socket socket = new Socket("localhost", port);
+						sockets.add(socket);
+						socket.getOutputStream().write("endless\n".getBytes());
+						assertThat(socket.getInputStream().read()).isEqualTo('0');
+						Thread reader = new Thread(() -> readAll(socket));
+						reader.start();
+						readers.add(reader);
+					}
+					for (int i = 0; i < 20; i++) {
+						assertThat(client.ask("end")).isEqualTo("end");
+					}
+				}
+				finally {
+					for (Socket socket : sockets) {
+						socket.close();
+					}
+				}
+				for (Thread reader : readers) {
+					reader.join();
+				}
+			});
+	}
+
+	private static void readAll(Socket socket) {
+		try {
+			socket.getInputStream().transferTo(OutputStream.nullOutputStream());
+		}
+		catch (IOException ex) {
+			// The test has closed the socket.
+		}
 	}
 
 	@Test
@@ -366,6 +412,7 @@ class ReplyTests {
 					this.made.incrementAndGet();
 					return "row " + i;
 				}).onClose(this.closed::incrementAndGet);
+				case "endless" -> IntStream.iterate(0, (i) -> i + 1).mapToObj(String::valueOf);
 				case "fail" -> Stream.of("first", "second").map((text) -> {
 					if (text.equals("second")) {
 						throw new IllegalArgumentException("in the middle");
