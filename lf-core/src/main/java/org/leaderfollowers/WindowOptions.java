@@ -28,4 +28,20 @@ record WindowOptions(int maxInFlight, @Nullable MessageOrder order, ReplyOrder r
 		return (inFlight > 1) ? new WindowOptions(inFlight, order, replyOrder) : null;
 	}
 
+	/**
+	 * Returns the key of the message that was decoded last, or {@code null} for none. It
+	 * is code of the application.
+	 */
+	@Nullable Object keyOf(MessageDecoder decoder) {
+		if (this.order == null) {
+			return null;
+		}
+		try {
+			return this.order.keyOf(decoder.message());
+		}
+		finally {
+			decoder.messageAgain();
+		}
+	}
+
 }

@@ -129,7 +129,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		WindowedMessage message = new WindowedMessage(this, current);
 		boolean runs;
 		try {
-			Object key = me.decoder.isOversized() ? null : keyOf(options, me.decoder);
+			Object key = me.decoder.isOversized() ? null : options.keyOf(me.decoder);
 			if (key != null && current.isBusy(key) && !message.copy(me.decoder.message(), this.context.memory())) {
 				throw new MemoryBudget.ExhaustedException();
 			}
@@ -169,19 +169,6 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			giveBack(me, leads);
 		}
 		return runs;
-	}
-
-	private static @Nullable Object keyOf(WindowOptions options, MessageDecoder decoder) {
-		MessageOrder order = options.order();
-		if (order == null) {
-			return null;
-		}
-		try {
-			return order.keyOf(decoder.message());
-		}
-		finally {
-			decoder.messageAgain();
-		}
 	}
 
 	private void detach(Participant me) {
@@ -597,6 +584,11 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 					message.window.letGo(message, false);
 					depart(message.window);
 				}
+			}
+			else if (released) {
+				// A reply may be missing. An owner might find other messages, and
+				// never the failure.
+				requestClose(CloseReason.IO_ERROR, failure);
 			}
 		}
 		catch (Throwable ex) {

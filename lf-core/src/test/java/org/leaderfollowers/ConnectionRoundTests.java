@@ -386,6 +386,22 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("1", "writable");
 	}
 
+	/** Otherwise the client would wait for its reply until the server drains. */
+	@Test
+	void connectionClosesIfAThreadFailsThatHasHandledItsMessage() throws IOException {
+		this.builder.maxInFlightPerConnection(2);
+		open();
+		this.me.enter();
+		this.me.begin(this.connection.handle);
+		this.me.turn.released = true;
+		assertThat(this.connection.handle.closeAfterFailure(this.me, new OutOfMemoryError("Made for the test")))
+			.isTrue();
+		assertThat(reason()).isEqualTo(CloseReason.IO_ERROR);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("error", "close IO_ERROR");
+	}
+
 	@Test
 	void turnThatIsRequestedBeforeTheConnectionOpensIsMetAfterwards() throws IOException {
 		accept();
