@@ -856,7 +856,7 @@ public final class EngineWorkload implements Runnable {
 		CloseReason reason = (conversation != null) ? conversation.end : null;
 		if (reason == null) {
 			require(this.fails || this.scarce || this.closing || !peer.wasConnected() || isRejected(peer)
-					|| peer.offends(), "no reason: " + peer);
+					|| isLate(peer) || peer.offends(), "no reason: " + peer);
 			return;
 		}
 		boolean right = switch (reason) {
@@ -881,6 +881,14 @@ public final class EngineWorkload implements Runnable {
 			require(this.closesGuestFirst || peer.replies() >= peer.arrivedBeforeDrain(),
 					"%d requests had been received: %s".formatted(peer.arrivedBeforeDrain(), peer));
 		}
+	}
+
+	/**
+	 * Whether its handshake has timed out, because handlers that waited for the only
+	 * thread of their own pool kept that thread for so long.
+	 */
+	private boolean isLate(SimulatedPeer peer) {
+		return this.nests && this.tls != null && peer.durationNanos() >= LONG_MESSAGE.toNanos();
 	}
 
 	private boolean isRejected(SimulatedPeer peer) {

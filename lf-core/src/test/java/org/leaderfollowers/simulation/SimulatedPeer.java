@@ -145,6 +145,8 @@ public final class SimulatedPeer {
 	/** When bytes were last received or sent. */
 	private long progressNanos;
 
+	private final long beganNanos;
+
 	/**
 	 * Creates a client and connects it.
 	 * @param actions the actions of its requests
@@ -174,6 +176,7 @@ public final class SimulatedPeer {
 		this.halfCloses = simulator.choose(3) == 0;
 		this.silence = simulator.chance(80) ? Silence.values()[1 + simulator.choose(answers ? 1 : 2)] : Silence.NEVER;
 		this.progressNanos = simulator.nanoTime();
+		this.beganNanos = this.progressNanos;
 		if (proxied) {
 			simulator.network().comesFromProxy(port());
 		}
@@ -252,6 +255,11 @@ public final class SimulatedPeer {
 	/** Whether the engine has ended the connection without the closing alert of TLS. */
 	public boolean isCutOff() {
 		return this.tls != null && this.tls.isCutOff();
+	}
+
+	/** How long it has lasted, until its latest progress. */
+	public long durationNanos() {
+		return this.progressNanos - this.beganNanos;
 	}
 
 	/** Whether the connection was established. */
