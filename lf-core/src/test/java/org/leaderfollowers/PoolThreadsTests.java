@@ -321,7 +321,8 @@ class PoolThreadsTests {
 
 	@Test
 	void theWatchdogStartsAThreadThatCouldNotBeStarted() {
-		Pool pool = new Pool("test", 1, Thread.MAX_PRIORITY + 1);
+		// With a clock of its own, so that the pause after a failure lasts.
+		Pool pool = new Pool("test", 1, Thread.MAX_PRIORITY + 1, new TestClock());
 		pool.threads.startMinimum();
 		assertThat(pool.threads.startFailures()).isOne();
 		newWatchdog(pool).look();
