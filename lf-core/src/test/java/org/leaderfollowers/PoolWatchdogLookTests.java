@@ -181,6 +181,8 @@ class PoolWatchdogLookTests {
 			})));
 		pool.start();
 		Participant leader = idle(pool, ThreadRole.LEADER);
+		// A leader that begins to wait after the first look is not stuck since then.
+		Engine.awaitSelecting(leader.thread());
 		blocks.set(true);
 		pool.watchdog.look();
 		this.clock.advance(SECOND);
