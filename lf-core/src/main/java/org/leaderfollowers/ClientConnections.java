@@ -564,6 +564,11 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 			return false;
 		}
 		if (this.ending && this.context.registry().open() == 0) {
+			for (Slot slot : this.slots) {
+				// Since the round began, its connection or the client may have ended.
+				record(slot, this.context.clock().nanoTime());
+				giveUp(slot);
+			}
 			this.handle.closeByOwner();
 			return true;
 		}

@@ -407,6 +407,20 @@ class ClientRoundTests {
 	}
 
 	@Test
+	void connectionThatEndsDuringTheLastRoundIsCounted() throws IOException {
+		TcpConnection connection = establish();
+		this.connections.end();
+		assertThat(lead()).isTrue();
+		this.me.begin(this.handle);
+		assertThat(this.connections.prepare(this.me)).isFalse();
+		end(connection);
+		assertThat(this.connections.release(this.me)).isTrue();
+		assertThat(this.handle.isMarkedClosed()).isTrue();
+		assertThat(this.counters.disconnects.sum()).isOne();
+		assertThat(address().connections()).isZero();
+	}
+
+	@Test
 	void requestThatGetsNoReplyIsReportedIfTheClientHasBegunToEnd() {
 		this.connections.ended(Exchange.State.TIMED_OUT);
 		this.connections.lost();
