@@ -197,11 +197,12 @@ class ProxyProtocolTests {
 			.start(builder().proxyProtocol(LOOPBACK).handshakeTimeout(Duration.ofMillis(700)));
 		Peer silent = this.engine.connect(server);
 		Peer slow = this.engine.connect(server);
-		// Sends one byte after the other, for longer than the timeout; by then the server
-		// has closed.
+		// Sends one byte after the other, for much longer than the timeout; by then the
+		// server has closed, even if it was late to accept.
+		byte[] header = ProxyHeaders.v2Ipv4(ProxyHeaders.tlv(4, new byte[400]));
 		Thread drip = new Thread(() -> {
 			try {
-				for (byte b : V1) {
+				for (byte b : header) {
 					slow.send(new byte[] { b });
 					Engine.elapse(Duration.ofMillis(50));
 				}
