@@ -895,10 +895,12 @@ class EventSourceTests {
 	void aSourceWhoseWakeupFailsCanEnd(boolean withError) {
 		LeaderFollowersPool pool = pool(2, 4);
 		EventSource<String> inner = EventSource.of(this.queue);
+		AtomicBoolean waitsForLong = new AtomicBoolean();
 		pool.register("events", new EventSource<String>() {
 
 			@Override
 			public @Nullable String await(Duration timeout) throws Exception {
+				waitsForLong.set(timeout.toSeconds() > 1);
 				return inner.await(timeout);
 			}
 
@@ -913,6 +915,8 @@ class EventSourceTests {
 
 		}, this.handled::add);
 		Engine.awaitIdle(pool);
+		// Only a leader that waits is woken.
+		Engine.eventually().until(waitsForLong::get);
 		assertThat(pool.deregister("events", Engine.DEADLINE)).isTrue();
 		assertThat(this.engine.log())
 			.anyMatch((line) -> line.startsWith("ERROR Waking the leader of event source 'events' failed"));
