@@ -20,6 +20,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
+import java.util.stream.Stream;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -958,17 +959,23 @@ class EventSourceTests {
 			interrupted.complete(Thread.currentThread().isInterrupted());
 		}, "joined");
 		joined.start();
-		awaitJoined(pool);
+		awaitJoined(pool, joined);
 		this.queue.add("block");
 		return joined;
 	}
 
-	private static void awaitJoined(LeaderFollowersPool pool) {
+	/**
+	 * Waits until a thread waits as a follower. If it is a follower, but does not wait
+	 * yet, the leader of the handle set may take over the source instead.
+	 */
+	private static void awaitJoined(LeaderFollowersPool pool, Thread joined) {
 		Engine.eventually()
-			.until(() -> pool.snapshot()
-				.threads()
-				.stream()
-				.anyMatch((thread) -> thread.name().equals("joined") && thread.role() == ThreadRole.FOLLOWER));
+			.until(() -> Stream.of(joined.getStackTrace())
+				.anyMatch((frame) -> frame.getMethodName().equals("parkNanos"))
+					&& pool.snapshot()
+						.threads()
+						.stream()
+						.anyMatch((thread) -> thread.name().equals("joined") && thread.role() == ThreadRole.FOLLOWER));
 	}
 
 	@Test
