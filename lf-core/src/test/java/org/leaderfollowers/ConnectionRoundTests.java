@@ -331,6 +331,31 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("writable", "1", "writable");
 	}
 
+	/** Otherwise a peer that has closed its output would not get the rest. */
+	@Test
+	void peerThatHasFallenBehindGetsTheRestBeforeItsInputIsRead() throws IOException {
+		this.builder.maxOutboundSize(1024);
+		open();
+		this.transport.ends = true;
+		this.onWritable = () -> {
+			if (this.seen.size() < 4) {
+				this.transport.room = 0;
+				this.connection.send(ByteBuffer.allocate(600));
+				// The peer reads while the handler runs.
+				this.transport.room = 1000;
+				this.set.demultiplex(this.connection.handle, SelectionKey.OP_WRITE);
+				assertThat(this.connection.isWritable()).isFalse();
+				assertThat(this.connection.pendingBytes()).isZero();
+			}
+		};
+		this.onMessage = this.onWritable;
+		receive("1\n");
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen).containsExactly("1", "writable", "writable", "writable", "close PEER");
+	}
+
 	/** Although bytes wait for the peer, there is room for more. */
 	@Test
 	void handlerThatYieldsItsTurnDoesNotWaitForThePeer() throws IOException {
