@@ -455,14 +455,14 @@ class TcpConnection extends FramedConnection {
 			requestClose(drainReason(), null);
 			return true;
 		}
-		boolean yields = this.outbound.isRelieved();
-		boolean isTurnOver = yields || (this.step == Step.EXCHANGES && this.stalled && hasPostponedExchanges());
+		boolean isTurnOver = this.outbound.isRelieved()
+				|| (this.step == Step.EXCHANGES && this.stalled && hasPostponedExchanges());
 		boolean hasEnded = !this.waitsElsewhere && this.exchanges != null && this.exchanges.hasEnded();
 		if ((this.step.isFollowed() && !isTurnOver) || this.readBetween || hasEnded) {
 			this.readBetween = false;
 			return true;
 		}
-		if (!this.opened || this.stalled || yields) {
+		if (!this.opened || this.stalled) {
 			return false;
 		}
 		if (this.moreToRead) {

@@ -394,6 +394,26 @@ class ConnectionRoundTests {
 	}
 
 	@Test
+	void handlerYieldsItsTurnDuringADrain() throws IOException {
+		open();
+		this.onWritable = this.connection::requestWritable;
+		this.onDrain = () -> this.seen.add("drain");
+		this.connection.drains = true;
+		this.connection.requestWritable();
+		for (int i = 1; i <= 3; i++) {
+			assertThat(lead()).isTrue();
+			round();
+			assertThat(this.seen).containsOnly("writable").hasSize(i);
+		}
+		this.onWritable = () -> {
+		};
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen).endsWith("writable", "drain", "close LOCAL");
+	}
+
+	@Test
 	void yieldedTurnWaitsWhileTheThreadIsInAnotherHandler() throws IOException {
 		open();
 		this.onMessage = this.connection::requestWritable;
@@ -430,7 +450,14 @@ class ConnectionRoundTests {
 	@Test
 	void turnThatIsRequestedBeforeTheConnectionOpensIsMetAfterwards() throws IOException {
 		accept();
+		this.transport.handshake = Progress.WANTS_READ;
 		this.connection.requestWritable();
+		round();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(lead()).as("another look would follow at once, and so on").isFalse();
+		this.transport.handshake = Progress.DONE;
+		own();
 		round();
 		while (lead()) {
 			round();
