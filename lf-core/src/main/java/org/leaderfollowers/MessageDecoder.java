@@ -346,11 +346,14 @@ final class MessageDecoder {
 		ByteBuffer rest = this.input.duplicate().limit(this.end).position(this.frameEnd);
 		PartialMessage left = rest.hasRemaining()
 				? PartialMessage.keep(null, rest, 0, clock.nanoTime(), frameLimit, buffers) : null;
+		// Created before anything changes: if the heap is used up, the input stays here.
+		MemoryBudget.ExhaustedException failure = (left == null && rest.hasRemaining())
+				? new MemoryBudget.ExhaustedException() : null;
 		this.restTaken = true;
 		this.followed = false;
 		this.end = this.frameEnd;
-		if (left == null && rest.hasRemaining()) {
-			throw new MemoryBudget.ExhaustedException();
+		if (failure != null) {
+			throw failure;
 		}
 		return left;
 	}

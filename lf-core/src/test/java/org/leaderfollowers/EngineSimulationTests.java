@@ -94,7 +94,7 @@ class EngineSimulationTests {
 	@Test
 	void noMessageIsLostIfMemoryIsTooShortToReceiveIt() throws Exception {
 		Simulation simulation = new Simulation("org.leaderfollowers.ConversationWorkload");
-		for (long seed = 1; seed <= 100; seed++) {
+		for (long seed = 1; seed <= 1000; seed++) {
 			assertThat(simulation.run(seed, false).violation()).as("seed %d", seed).isNull();
 		}
 	}
