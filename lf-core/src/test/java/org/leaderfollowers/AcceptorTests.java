@@ -335,7 +335,6 @@ class AcceptorTests {
 		}
 	}
 
-	/** Otherwise the others would wait for the end of the pause. */
 	/** It cannot accept again, so a pause and its line in the log would be wrong. */
 	@Test
 	void doesNotPauseIfItsSocketIsClosedWhileItAccepts() throws IOException {
@@ -368,6 +367,7 @@ class AcceptorTests {
 		assertThat(threads.getCurrentThreadAllocatedBytes() - before).isGreaterThan(HeapReserve.BYTES);
 	}
 
+	/** Otherwise the others would wait for the end of the pause. */
 	@Test
 	void hasSucceededAlthoughMoreConnectionsWait() throws IOException {
 		List<SocketChannel> clients = new ArrayList<>();
