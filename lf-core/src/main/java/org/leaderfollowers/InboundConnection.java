@@ -237,8 +237,8 @@ abstract class InboundConnection extends StreamConnection {
 	 * the owner, or by a thread that has just released the handle.
 	 */
 	boolean isHeldUp() {
-		return isSuspended()
-				|| (unanswered() > 0 && (ending() != null || (isDraining() && drained() == null && !awaitsReplies())));
+		return isSuspended() || (ending() != null && !isAnswered())
+				|| (unanswered() > 0 && isDraining() && drained() == null && !awaitsReplies());
 	}
 
 	/**

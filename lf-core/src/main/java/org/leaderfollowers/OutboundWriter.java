@@ -390,11 +390,11 @@ final class OutboundWriter extends OutboundBuffer {
 	 */
 	void yieldTurn() {
 		this.yielded = true;
+		// The owner requests a look when it has released the handle: a look now would
+		// bring the handle back to this thread at once.
 		if (!this.connection.isOwner(Participant.current())) {
 			this.connection.handle.request(SelectableHandle.LOOK);
 		}
-		// Otherwise the request would bring the handle back to this thread at once. An
-		// owner that releases the handle requests a look afterwards.
 	}
 
 	/** Whether the handler is still to be called after it has yielded its turn. */
@@ -414,8 +414,8 @@ final class OutboundWriter extends OutboundBuffer {
 
 	/**
 	 * Whether to call the handler now, because there is room for more. Called by the
-	 * owner only, which calls the handler afterwards, so it sees all that another thread
-	 * did before {@link #yieldTurn}.
+	 * owner only, which calls the handler afterwards: a turn that is yielded during the
+	 * call is followed by another call.
 	 */
 	boolean takeRelief() {
 		boolean relieved = isRelieved();

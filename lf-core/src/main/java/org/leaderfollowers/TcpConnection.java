@@ -455,7 +455,7 @@ class TcpConnection extends FramedConnection {
 			requestClose(drainReason(), null);
 			return true;
 		}
-		boolean isTurnOver = this.outbound.isRelieved()
+		boolean isTurnOver = (this.opened && this.outbound.isRelieved())
 				|| (this.step == Step.EXCHANGES && this.stalled && hasPostponedExchanges());
 		boolean hasEnded = !this.waitsElsewhere && this.exchanges != null && this.exchanges.hasEnded();
 		if ((this.step.isFollowed() && !isTurnOver) || this.readBetween || hasEnded) {

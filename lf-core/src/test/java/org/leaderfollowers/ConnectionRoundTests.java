@@ -431,6 +431,45 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("1", "writable");
 	}
 
+	@Test
+	void yieldedTurnIsNotLookedForAgainAndAgainAtTheEndOfTheInput() throws IOException {
+		open();
+		this.connection.requestWritable();
+		assertThat(lead()).isTrue();
+		this.transport.ends = true;
+		this.me.enter();
+		this.me.begin(this.connection.handle);
+		assertThat(this.connection.prepareReplies(this.me)).isTrue();
+		assertThat(this.connection.hasPostponed()).isTrue();
+		assertThat(this.connection.release(this.me)).isTrue();
+		assertThat(lead()).isFalse();
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
+		while (lead()) {
+			round();
+		}
+		assertThat(this.seen).containsExactly("writable", "close PEER");
+	}
+
+	@Test
+	void turnThatIsRequestedDuringTheHandshakeDoesNotDelayIt() throws IOException {
+		accept();
+		this.transport.handshake = Progress.HAS_TASKS;
+		this.me.enter();
+		this.me.begin(this.connection.handle);
+		assertThat(this.connection.prepare(this.me)).isTrue();
+		this.connection.requestWritable();
+		this.transport.handshake = Progress.DONE;
+		this.connection.dispatch(this.me);
+		rest(this.me);
+		while (lead()) {
+			round();
+		}
+		assertThat(this.connection.opened).isTrue();
+		assertThat(this.seen).containsExactly("writable");
+	}
+
 	/** Otherwise the client would wait for its reply until the server drains. */
 	@Test
 	void connectionClosesIfAThreadFailsThatHasHandledItsMessage() throws IOException {
