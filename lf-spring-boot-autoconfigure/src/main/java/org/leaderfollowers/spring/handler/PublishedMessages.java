@@ -32,8 +32,11 @@ final class PublishedMessages implements ReplySequence.Source, Subscriber<Object
 
 	private volatile boolean completed;
 
-	/** Written before the subscription, so all calls of the publisher see it. */
-	private @Nullable ReplySequence sequence;
+	/**
+	 * Written after the subscription: a publisher that publishes at once would otherwise
+	 * publish all messages during it, outside of the turns of the sequence.
+	 */
+	private volatile @Nullable ReplySequence sequence;
 
 	/**
 	 * Whether {@link #next} has been requested and not taken yet. Used only by polls, of
@@ -62,7 +65,6 @@ final class PublishedMessages implements ReplySequence.Source, Subscriber<Object
 	 */
 	@Override
 	public void start(ReplySequence sequence) {
-		this.sequence = sequence;
 		this.requested = true;
 		try {
 			this.publisher.subscribe(this);
@@ -70,6 +72,8 @@ final class PublishedMessages implements ReplySequence.Source, Subscriber<Object
 		catch (RuntimeException | Error ex) {
 			onError(ex);
 		}
+		// Either the publisher sees it, or the poll that follows sees the message.
+		this.sequence = sequence;
 	}
 
 	@Override
@@ -142,8 +146,9 @@ final class PublishedMessages implements ReplySequence.Source, Subscriber<Object
 	}
 
 	private void proceed() {
-		if (this.sequence != null) {
-			this.sequence.proceed();
+		ReplySequence current = this.sequence;
+		if (current != null) {
+			current.proceed();
 		}
 	}
 

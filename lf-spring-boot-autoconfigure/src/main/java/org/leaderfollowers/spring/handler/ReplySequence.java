@@ -55,6 +55,12 @@ final class ReplySequence implements Runnable {
 
 	private boolean isTurnOver;
 
+	/**
+	 * Whether a message was sent in this turn. Otherwise a thread that is held up again
+	 * and again would never send any.
+	 */
+	private boolean hasSent;
+
 	ReplySequence(Replies replies, Connection connection, @Nullable ByteBuffer message, Source source) {
 		this.replies = replies;
 		this.connection = connection;
@@ -111,9 +117,10 @@ final class ReplySequence implements Runnable {
 
 	private void advance() {
 		while (this.calls.getAndIncrement() == 0) {
-			// If so, another thread may send already: the call may come at once.
 			boolean yields = sendInTurn();
-			if (!yields || this.connection.requestWritable()) {
+			// After a yield, another thread may send already, because the call may come
+			// at once. A connection that was closed meanwhile does not call again.
+			if (!yields || (this.connection.requestWritable() && this.connection.isOpen())) {
 				return;
 			}
 		}
@@ -126,6 +133,7 @@ final class ReplySequence implements Runnable {
 	private boolean sendInTurn() {
 		this.turnBeganNanos = System.nanoTime();
 		this.isTurnOver = false;
+		this.hasSent = false;
 		int seen = 1;
 		try {
 			do {
@@ -148,8 +156,6 @@ final class ReplySequence implements Runnable {
 	}
 
 	private void sendWhatThePeerReads() {
-		// Otherwise a thread that is held up again and again would never send any.
-		boolean hasSent = false;
 		try {
 			while (this.connection.isWritable()) {
 				Object message = (this.next != null) ? this.next : this.source.poll();
@@ -161,14 +167,14 @@ final class ReplySequence implements Runnable {
 					break;
 				}
 				this.next = message;
-				if (hasSent && System.nanoTime() - this.turnBeganNanos >= TURN_NANOS) {
+				if (this.hasSent && System.nanoTime() - this.turnBeganNanos >= TURN_NANOS) {
 					this.isTurnOver = true;
 					break;
 				}
 				try {
 					this.replies.sendOne(this.connection, message);
 					this.next = null;
-					hasSent = true;
+					this.hasSent = true;
 				}
 				catch (SlowConsumerException ex) {
 					// The message is sent when the connection is writable again. To try
@@ -221,7 +227,8 @@ final class ReplySequence implements Runnable {
 		Object NOT_YET = new Object();
 
 		/**
-		 * Begins to make messages. A failure is that of the first message.
+		 * Begins to make messages. A failure is that of the first message. The sequence
+		 * polls afterwards.
 		 * @param sequence the sequence to notify of later messages
 		 */
 		default void start(ReplySequence sequence) {

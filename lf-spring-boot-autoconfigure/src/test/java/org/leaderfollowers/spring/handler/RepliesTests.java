@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiFunction;
@@ -130,6 +131,39 @@ class RepliesTests {
 				Thread.onSpinWait();
 			}
 		});
+	}
+
+	@Test
+	void aFluxThatPublishesAtOnceLetsOtherConnectionsHaveTheirTurn() {
+		given(this.connection.requestWritable()).willReturn(true);
+		this.replies.send(this.connection, Flux.fromStream(slow("one", "two", "three")));
+		assertThat(this.sent).containsExactly("one");
+		this.replies.writable(this.connection);
+		assertThat(this.sent).containsExactly("one", "two");
+		this.replies.writable(this.connection);
+		assertThat(this.sent).containsExactly("one", "two", "three");
+		then(this.owed).should().close();
+	}
+
+	@Test
+	void aCloseAtTheEndOfATurnIsNotLost() {
+		AtomicBoolean closed = new AtomicBoolean();
+		AtomicBoolean closedSource = new AtomicBoolean();
+		given(this.connection.requestWritable()).willReturn(true);
+		given(this.connection.isWritable()).will((call) -> !closed.get());
+		given(this.connection.isOpen()).will((call) -> {
+			boolean open = !closed.get();
+			if (open && this.sent.size() == 1) {
+				// Another thread closes the connection just after this check.
+				closed.set(true);
+				this.replies.closed(this.connection);
+			}
+			return open;
+		});
+		this.replies.send(this.connection, slow("one", "two", "three").onClose(() -> closedSource.set(true)));
+		assertThat(closed).isTrue();
+		assertThat(closedSource).isTrue();
+		then(this.owed).should().close();
 	}
 
 	/** As a thread may do that finds the connection writable at once. */
