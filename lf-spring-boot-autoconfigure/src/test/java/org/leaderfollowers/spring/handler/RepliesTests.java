@@ -133,6 +133,18 @@ class RepliesTests {
 		});
 	}
 
+	/** Otherwise a thread that is held up again and again would send nothing. */
+	@Test
+	void eachTurnSendsAMessageHoweverLongItTakes() {
+		given(this.connection.isWritable()).willReturn(true, false, true);
+		given(this.connection.requestWritable()).willReturn(true);
+		this.replies.send(this.connection, slow("one", "two"));
+		assertThat(this.sent).containsExactly("one");
+		this.replies.writable(this.connection);
+		assertThat(this.sent).containsExactly("one", "two");
+		then(this.connection).should(never()).requestWritable();
+	}
+
 	@Test
 	void aFluxThatPublishesAtOnceLetsOtherConnectionsHaveTheirTurn() {
 		given(this.connection.requestWritable()).willReturn(true);
