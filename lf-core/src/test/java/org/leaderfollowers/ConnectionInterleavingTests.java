@@ -114,13 +114,13 @@ class ConnectionInterleavingTests {
 				Mutation.movedBefore(OutboundWriter.class, "refused", "request", "congested")),
 
 		THE_LEADER_LOOKS_FOR_THOSE_WHO_WERE_REFUSED(Case.SENDS_TOO_MUCH,
-				Mutation.fieldReads(OutboundWriter.class, "flush", "congested", 0)),
+				Mutation.callReturns(OutboundWriter.class, "flush", "owesCall", 0)),
 
 		THE_LEADER_LOOKS_FOR_AN_OWNER_THAT_PAUSES(Case.CLOSES_BEHIND_A_SHORT_REPLY,
 				Mutation.callReturns(OutboundWriter.class, "flush", "isPaused", 0)),
 
 		AN_OWNER_PAUSES_BEFORE_IT_LOOKS(Case.CLOSES_BESIDE_THE_LEADER,
-				Mutation.withoutCall(InboundConnection.class, "pauseUntil", "request")),
+				Mutation.withoutCall(InboundConnection.class, "requestLookIf", "request")),
 
 		A_REPLY_THAT_IS_CORKED_AFTER_THE_LEASE_IS_WRITTEN_AT_ONCE(Case.CORKS,
 				Mutation.callReturns(OutboundWriter.class, "cork", "isOnLease", 1)),
