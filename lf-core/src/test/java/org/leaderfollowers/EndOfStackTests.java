@@ -8,7 +8,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 
@@ -272,31 +271,6 @@ class EndOfStackTests {
 
 	private static Arguments clientCall(String name, Consumer<TcpClient> call) {
 		return arguments(name, call);
-	}
-
-	/** A request that is sent is executed, although its reply cannot be awaited. */
-	@Test
-	void ofACallerThatWaitsForItsReply() {
-		AtomicInteger handled = new AtomicInteger();
-		TcpServer server = this.engine.lines(this.engine.pool(2, 4), (connection, message) -> {
-			handled.incrementAndGet();
-			connection.send(message);
-		});
-		AtomicInteger replied = new AtomicInteger();
-		try (TcpClient client = TcpClient.builder(this.engine.pool(2, 4))
-			.framing(Framing.line())
-			.correlation(Correlation.inOrder())
-			.address(server.address())
-			.build()) {
-			client.start();
-			assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
-			assertThatReserveIsRequired(() -> {
-				client.exchange(Engine.bytes("x"));
-				replied.incrementAndGet();
-			});
-			client.exchange(Engine.bytes("last"));
-		}
-		assertThat(handled).hasValue(replied.get() + 1);
 	}
 
 	@Test
