@@ -227,7 +227,7 @@ abstract class InboundConnection extends StreamConnection {
 	 */
 	final void closeIfAnswered() {
 		CloseSequence end = ending();
-		if (end != null && isAnswered()) {
+		if (end != null && this.closing == null && isAnswered()) {
 			requestClose(end.reason(), end.cause());
 		}
 	}
