@@ -39,7 +39,7 @@ class ConnectionInterleavingTests {
 			Mutation.withoutCall(EngineLog.class, "pass", "add"),
 			Mutation.withoutCall(StarvationMonitor.class, "startHerald", "accept"),
 			Mutation.withoutCall(LeaderFollowersPool.class, "<init>", "initialize"),
-			Mutation.callReturns(StackReserve.class, "evaluates", "nextInt", 1),
+			Mutation.callReturns(StackReserve.class, "keepsValues", "nextInt", 1),
 			Mutation.fieldReads(PromotionProtocol.class, "spin", "SPINS", 1) };
 
 	/**
