@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 
@@ -51,14 +52,18 @@ class EndOfStackTests {
 
 		private final Runnable call;
 
+		/** The call is tried in one of so many frames. */
+		private final int step;
+
 		private int frames;
 
 		private boolean hasRoom;
 
 		private @Nullable StackOverflowError last;
 
-		Ascent(Runnable call) {
+		Ascent(Runnable call, int step) {
 			this.call = call;
+			this.step = step;
 		}
 
 		void descend() {
@@ -69,7 +74,7 @@ class EndOfStackTests {
 				// This is the end. The frames above try the call.
 			}
 			// Each failure takes long: it records its frames.
-			if (!this.hasRoom && this.frames++ % 10 == 0) {
+			if (!this.hasRoom && this.frames++ % this.step == 0) {
 				try {
 					this.call.run();
 					this.hasRoom = true;
@@ -86,9 +91,13 @@ class EndOfStackTests {
 	 * @param call what to call. It can be repeated
 	 */
 	private static void assertThatReserveIsRequired(Runnable call) {
+		assertThatReserveIsRequired(call, 10);
+	}
+
+	private static void assertThatReserveIsRequired(Runnable call, int step) {
 		// Classes are linked and initialised here, not where the stack ends.
 		call.run();
-		Ascent ascent = new Ascent(call);
+		Ascent ascent = new Ascent(call, step);
 		ascent.descend();
 		assertThat(ascent.hasRoom).isTrue();
 		assertThat(ascent.last).isNotNull();
@@ -273,10 +282,78 @@ class EndOfStackTests {
 		return arguments(name, call);
 	}
 
+	/**
+	 * A request that is sent is executed, although its reply cannot be awaited. So each
+	 * frame tries the call: the check must not pass before the request is sent, and fail
+	 * in a deeper frame afterwards.
+	 */
+	@Test
+	void ofACallerThatWaitsForItsReply() {
+		AtomicInteger handled = new AtomicInteger();
+		TcpServer server = this.engine.lines(this.engine.pool(2, 4), (connection, message) -> {
+			handled.incrementAndGet();
+			connection.send(message);
+		});
+		AtomicInteger replied = new AtomicInteger();
+		try (TcpClient client = TcpClient.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder())
+			.address(server.address())
+			.build()) {
+			client.start();
+			assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+			assertThatReserveIsRequired(() -> {
+				client.exchange(Engine.bytes("x"));
+				replied.incrementAndGet();
+			}, 1);
+			client.exchange(Engine.bytes("last"));
+		}
+		assertThat(handled).hasValue(replied.get() + 1);
+	}
+
+	@Test
+	void ofAHandlerThatWaitsForTheReplyOfItsPeer() {
+		CompletableFuture<Integer> replied = new CompletableFuture<>();
+		TcpServer server = this.engine.start(lines((connection, message) -> {
+			AtomicInteger replies = new AtomicInteger();
+			try {
+				assertThatReserveIsRequired(() -> {
+					connection.exchange(Engine.bytes("a:?"), Engine.DEADLINE);
+					replies.incrementAndGet();
+				}, 1);
+				replied.complete(replies.get());
+			}
+			catch (Throwable ex) {
+				replied.completeExceptionally(ex);
+			}
+			connection.send(Engine.bytes("end"));
+		}));
+		Peer peer = this.engine.connect(server).send("1\n");
+		int requests = 0;
+		while (peer.readLine().equals("a:?")) {
+			requests++;
+			peer.send("a:!\n");
+		}
+		assertThat(replied).isCompletedWithValue(requests);
+	}
+
 	@Test
 	void ofAHandlerThatPromotes() {
 		LeaderFollowersPool pool = this.engine.pool(1, 2);
 		assertThatReserveIsRequired(pool::promoteNewLeader);
+	}
+
+	@Test
+	void ofAThreadThatWaitsForAFuture() {
+		CompletableFuture<String> future = CompletableFuture.completedFuture("x");
+		assertThatReserveIsRequired(() -> {
+			try {
+				LeaderFollowersPool.await(future, LONG, "a test");
+			}
+			catch (Exception ex) {
+				throw new IllegalStateException(ex);
+			}
+		});
 	}
 
 	@Test
