@@ -3323,6 +3323,20 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("1");
 	}
 
+	@Test
+	void eachRecordHasTheFullTimeAndNoMore() throws IOException {
+		this.builder.messageTimeout(TIMEOUT);
+		open();
+		this.transport.holdsPart = true;
+		receive("");
+		this.clock.advance(TIMEOUT.dividedBy(2));
+		receive("");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT.dividedBy(2));
+		this.transport.holdsNewPart = true;
+		receive("");
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
 	/** It held no message, so no message has set another deadline. */
 	@Test
 	void recordThatIsCompleteHasNoDeadline() throws IOException {

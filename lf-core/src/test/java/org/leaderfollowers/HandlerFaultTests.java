@@ -485,6 +485,26 @@ class HandlerFaultTests {
 			.untilAsserted(() -> assertThat(this.engine.log()).anyMatch((line) -> line.contains("made for the test")));
 	}
 
+	@Test
+	void aFailureToHandleAMessageThatIsTooLargeIsLogged() {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 2))
+			.framing(Framing.line())
+			.maxMessageSize(10)
+			.skipOversizedMessages(true)
+			.handler(new Recorder() {
+				@Override
+				void error(Connection connection, Throwable failure) {
+					throw new IllegalStateException("made for the test");
+				}
+			}));
+		this.engine.connect(server).send("x".repeat(20) + "\n");
+		Engine.eventually()
+			.untilAsserted(() -> assertThat(this.engine.log()).singleElement()
+				.asString()
+				.startsWith("ERROR ")
+				.contains("made for the test"));
+	}
+
 	/** For example of a file or a database, which is not that of the socket. */
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 4 })

@@ -45,6 +45,9 @@ final class ScriptedTransport extends Transport {
 	/** Whether it holds the beginning of a record. */
 	boolean holdsPart;
 
+	/** Whether this beginning is reported for the first time. */
+	boolean holdsNewPart;
+
 	/** Whether it keeps input that no event will report. */
 	boolean keepsInput;
 
@@ -138,6 +141,11 @@ final class ScriptedTransport extends Transport {
 	@Override
 	public boolean holdsPart() {
 		return this.holdsPart;
+	}
+
+	@Override
+	public boolean holdsNewPart() {
+		return this.holdsNewPart;
 	}
 
 	@Override
