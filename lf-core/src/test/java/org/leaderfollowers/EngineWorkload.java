@@ -1113,6 +1113,8 @@ public final class EngineWorkload implements Runnable {
 		public void onWritable(Connection connection) {
 			Conversation conversation = begin(connection);
 			note("onWritable " + connection.remoteAddress().getPort());
+			// It may yield again at once, and then has to wait again.
+			EngineWorkload.this.leftSince.remove(connection.id());
 			stream(connection, conversation);
 			conversation.running--;
 		}
