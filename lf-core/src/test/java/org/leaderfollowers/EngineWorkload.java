@@ -1115,8 +1115,12 @@ public final class EngineWorkload implements Runnable {
 			note("onWritable " + connection.remoteAddress().getPort());
 			// It may yield again at once, and then has to wait again.
 			EngineWorkload.this.leftSince.remove(connection.id());
-			stream(connection, conversation);
-			conversation.running--;
+			try {
+				stream(connection, conversation);
+			}
+			finally {
+				conversation.running--;
+			}
 		}
 
 		@Override
