@@ -123,7 +123,6 @@ final class SessionVerification {
 			logger.debug("The sessions of this node could not be compared with their entries", failure);
 		}
 		if (!this.requested.compareAndSet(taken, 0)) {
-			this.requested.set(1);
 			begin();
 		}
 	}

@@ -283,6 +283,26 @@ class ClusterSessionDirectoryTests {
 			assertThat(own.isSameSession(WireForm.entryOrNull("4711", this.engine.values.get("4711")))).isTrue();
 			this.engine.values.clear();
 		}
+		assertThat(this.engine.delays).as("the engine has had some time")
+			.containsExactly(LONG.toMillis(), LONG.toMillis());
+	}
+
+	/** The engine would otherwise get all requests of a large node at once. */
+	@Test
+	void aBatchWaitsForTheOneBefore() {
+		start(LONG, 10);
+		IntStream.range(0, 450)
+			.mapToObj((i) -> entry("name" + i, ScriptedEngine.SELF, 5))
+			.forEach((entry) -> this.holder.held.put(entry.name(), entry));
+		this.engine.silent.add("touch");
+		this.engine.verify();
+		for (int size : List.of(200, 200, 50)) {
+			List<ScriptedEngine.Asked<?>> batch = List.copyOf(this.engine.asked);
+			assertThat(batch).hasSize(size);
+			this.engine.asked.clear();
+			batch.forEach(ScriptedEngine.Asked::answer);
+		}
+		assertThat(this.engine.asked).isEmpty();
 	}
 
 	@Test

@@ -82,6 +82,9 @@ final class ScriptedEngine implements ClusterEngine {
 	/** What the timer does once. */
 	final List<Runnable> soon = new ArrayList<>();
 
+	/** After how many milliseconds. */
+	final List<Object> delays = new ArrayList<>();
+
 	/** What was stopped, in order. */
 	final List<String> stopped = new ArrayList<>();
 
@@ -107,6 +110,7 @@ final class ScriptedEngine implements ClusterEngine {
 					}
 					if (method.getName().equals("schedule")) {
 						this.soon.add((Runnable) arguments[0]);
+						this.delays.add(arguments[1]);
 					}
 					if (method.getName().equals("shutdownNow")) {
 						this.stopped.add("timer");
