@@ -42,9 +42,7 @@ final class SessionVerification {
 
 	private final AtomicBoolean runsSoon = new AtomicBoolean();
 
-	/**
-	 * How often a comparison was asked for since the one under way began; 0 if none is.
-	 */
+	/** How often a comparison was asked for since one is under way; 0 if none is. */
 	private final AtomicInteger requested = new AtomicInteger();
 
 	/**
