@@ -45,9 +45,6 @@ public final class StackReserve {
 	/** A thread that waits for a reply may lead and run handlers of other connections. */
 	private static final int FRAMES_TO_LEAD = 64;
 
-	/** Enough for a command to a data store; its depth was not measured. */
-	private static final int FRAMES_FOR_LIBRARY = 32;
-
 	/** The calls so far, up to the first ones. Several threads may count one. */
 	private static int calls;
 
@@ -79,11 +76,13 @@ public final class StackReserve {
 	/**
 	 * Checks that the calling thread can call a library that takes locks, such as the
 	 * client of a data store: an overflow in the middle would leave a lock behind that
-	 * all threads need. Takes well below 1 µs. Any thread.
-	 * @throws StackOverflowError if less than 32 KB of its stack are left
+	 * all threads need. There is also room to wait for the result afterwards, by
+	 * {@link LeaderFollowersPool#await}, a few frames deeper than here. Takes about 1 µs.
+	 * Any thread.
+	 * @throws StackOverflowError if less than 64 KB of its stack are left
 	 */
 	public static void requireForLibrary() {
-		grow(FRAMES_FOR_LIBRARY, keepsValues());
+		grow(FRAMES_TO_LEAD + 1, keepsValues());
 	}
 
 	private static boolean keepsValues() {

@@ -45,6 +45,9 @@ class SessionStackTests {
 
 	private int left;
 
+	/** What was sent to other nodes. */
+	private int sent;
+
 	private int overflows;
 
 	enum Call {
@@ -55,6 +58,10 @@ class SessionStackTests {
 
 		EXCHANGE(
 				(sessions, connection) -> sessions.exchangeAsync("far", "x", String.class, Duration.ofHours(1)).join()),
+
+		SEND_AND_WAIT((sessions, connection) -> sessions.send("far", "x")),
+
+		EXCHANGE_AND_WAIT((sessions, connection) -> sessions.exchange("far", "x", String.class, Duration.ofHours(1))),
 
 		BROADCAST((sessions, connection) -> sessions.broadcast("x")),
 
@@ -88,6 +95,7 @@ class SessionStackTests {
 				sessions.bind(connection, "near");
 				this.entered = 0;
 				this.left = 0;
+				this.sent = 0;
 				Thread thread = new Thread(null, () -> descend(() -> call.call.accept(sessions, connection)), "deep",
 						512 * 1024);
 				thread.start();
@@ -96,6 +104,7 @@ class SessionStackTests {
 				assertThat(this.overflows).as("overflows of the caller").isGreaterThan(1);
 				assertThat(this.entered).as("calls of the directory").isPositive();
 				assertThat(this.left).isEqualTo(this.entered);
+				assertThat(this.sent).as("only the last call has not failed").isLessThanOrEqualTo(1);
 			});
 	}
 
@@ -171,17 +180,20 @@ class SessionStackTests {
 
 		@Override
 		public CompletableFuture<Delivery> send(SessionEntry to, ByteBuffer message, Duration timeout) {
+			SessionStackTests.this.sent++;
 			return deep(CompletableFuture.completedFuture(Delivery.SENT));
 		}
 
 		@Override
 		public CompletableFuture<ByteBuffer> exchange(SessionEntry to, ByteBuffer request, Duration timeout) {
+			SessionStackTests.this.sent++;
 			return deep(CompletableFuture.completedFuture(request));
 		}
 
 		@Override
 		public CompletableFuture<SessionBroadcast> broadcast(@Nullable String group, Map<Charset, ByteBuffer> messages,
 				Duration timeout) {
+			SessionStackTests.this.sent++;
 			return deep(CompletableFuture.completedFuture(new SessionBroadcast(0, 0, 0, 0)));
 		}
 
