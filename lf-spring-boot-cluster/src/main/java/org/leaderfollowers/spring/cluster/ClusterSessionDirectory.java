@@ -339,9 +339,6 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 	@Override
 	public CompletableFuture<SessionBroadcast> broadcast(@Nullable String group, Map<Charset, ByteBuffer> messages,
 			Duration timeout) {
-		if (this.nodes.isIsolated()) {
-			return CompletableFuture.completedFuture(new SessionBroadcast(0, 0, 0, this.nodes.others().size()));
-		}
 		CompletableFuture<SessionBroadcast> sum = CompletableFuture.completedFuture(SessionBroadcast.NONE);
 		for (String node : this.nodes.others()) {
 			sum = sum.thenCombine(broadcast(node, group, messages, timeout), SessionBroadcast::plus);

@@ -162,6 +162,14 @@ class ClusterSessionDirectoryTests {
 		assertThat(this.engine.stopped).containsExactly("timer", "engine");
 	}
 
+	@Test
+	void aNodeThatHasStartedKnowsTheOthers() {
+		this.engine.late.add("renew");
+		start(LONG, 10);
+		assertThat(this.directory.nodes()).extracting(SessionNode::id)
+			.containsExactly(ScriptedEngine.SELF, "north", "south");
+	}
+
 	// The engine does not answer
 
 	@Test
@@ -612,6 +620,20 @@ class ClusterSessionDirectoryTests {
 			.containsExactly(ScriptedEngine.SELF, "north", "south");
 	}
 
+	/** Each of them is alone, so only this node can tell which was later. */
+	@Test
+	void loginsAtTheSameTimeHaveDifferentEpochs() {
+		start(LONG, 10);
+		this.engine.pass(Duration.ofSeconds(10));
+		// The timer of the test is not for several threads.
+		get(this.directory.claim(claim("first")));
+		List<Long> epochs = IntStream.range(0, 20_000)
+			.parallel()
+			.mapToObj((i) -> get(this.directory.claim(claim("4711"))).epoch())
+			.toList();
+		assertThat(epochs).doesNotHaveDuplicates();
+	}
+
 	@Test
 	void aNodeThatWasIsolatedComparesItsSessions() {
 		start(LONG, 10);
@@ -648,6 +670,18 @@ class ClusterSessionDirectoryTests {
 			assertThat(get(this.directory.locate(name))).isNotNull();
 		}
 		assertThat(this.engine.read).containsExactly("a", "b", "own", "c", "b");
+	}
+
+	@Test
+	void aNameIsRememberedAfterARequest() {
+		start(LONG, 10);
+		SessionEntry entry = register("4711", "north");
+		get(this.directory.locate("4711"));
+		CompletableFuture<ByteBuffer> reply = this.directory.exchange(entry, bytes("request"), LONG);
+		reply(Outcome.DONE, "reply");
+		assertThat(get(reply)).isEqualTo(bytes("reply"));
+		get(this.directory.locate("4711"));
+		assertThat(this.engine.read).containsExactly("4711");
 	}
 
 	@Test

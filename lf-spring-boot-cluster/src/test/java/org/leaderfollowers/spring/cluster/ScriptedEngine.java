@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
@@ -35,6 +36,9 @@ final class ScriptedEngine implements ClusterEngine {
 
 	/** Keys whose values are not found out. */
 	final Set<String> unanswered = new HashSet<>();
+
+	/** Operations that another thread answers, a little later. */
+	final Set<String> late = new HashSet<>();
 
 	/** Operations that fail. */
 	final Map<String, RuntimeException> failing = new HashMap<>();
@@ -141,6 +145,10 @@ final class ScriptedEngine implements ClusterEngine {
 			Asked<T> next = new Asked<>(operation, new CompletableFuture<>());
 			this.asked.add(next);
 			return next.future;
+		}
+		if (this.late.contains(name)) {
+			return CompletableFuture.supplyAsync(operation,
+					CompletableFuture.delayedExecutor(50, TimeUnit.MILLISECONDS));
 		}
 		RuntimeException failure = this.failing.get(name);
 		return (failure != null) ? CompletableFuture.failedFuture(failure)
