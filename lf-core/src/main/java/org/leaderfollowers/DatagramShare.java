@@ -39,7 +39,6 @@ final class DatagramShare {
 	DatagramShare(ThreadSupply threads, boolean hasSources) {
 		this.threads = threads;
 		this.hasSources = hasSources;
-		this.hasOthers = hasSources;
 	}
 
 	synchronized void add(Drainable drainable) {

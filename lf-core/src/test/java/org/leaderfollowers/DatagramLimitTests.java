@@ -1,9 +1,12 @@
 package org.leaderfollowers;
 
 import java.time.Duration;
+import java.util.List;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.leaderfollowers.internal.promotion.Clock;
+import org.leaderfollowers.internal.promotion.PoolSettings;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -96,6 +99,109 @@ class DatagramLimitTests {
 		assertThat(pool.datagramShare.most()).isEqualTo(4);
 		assertThat(second.close(Engine.DEADLINE)).isTrue();
 		assertThat(pool.datagramShare.most()).isEqualTo(8);
+	}
+
+	@Test
+	void serversLeaveThreadsToEventSources() {
+		DatagramShare share = share(4, true);
+		share.add(new Served(share, true));
+		assertThat(share.total()).isEqualTo(3);
+		assertThat(share(4, false).total()).isEqualTo(4);
+	}
+
+	@Test
+	void aThreadThatIsGivenBackIsOfferedToTheOthers() {
+		DatagramShare share = share(4, false);
+		Served first = new Served(share, true);
+		Served second = new Served(share, true);
+		share.add(first);
+		share.add(second);
+		for (int i = 0; i < 4; i++) {
+			assertThat(share.isFull()).isFalse();
+			assertThat(share.take()).isTrue();
+		}
+		assertThat(share.isFull()).isTrue();
+		assertThat(share.take()).isFalse();
+		share.giveBack();
+		assertThat(share.isFull()).isFalse();
+		assertThat(List.of(first.offers, second.offers)).containsOnly(1);
+		// Nobody waits for another one.
+		share.giveBack();
+		assertThat(List.of(first.offers, second.offers)).containsOnly(1);
+	}
+
+	@Test
+	void aServerThatIsAloneIsOfferedNothing() {
+		DatagramShare share = share(1, false);
+		Served server = new Served(share, true);
+		share.add(server);
+		assertThat(share.take()).isTrue();
+		share.giveBack();
+		assertThat(server.offers).isZero();
+	}
+
+	@Test
+	void threadsOfAClosedServerAreOfferedWhenItsHandlersReturn() {
+		DatagramShare share = share(4, false);
+		Served server = new Served(share, true);
+		Served closed = new Served(share, true);
+		Served other = new Served(share, false);
+		List.of(server, closed, other).forEach(share::add);
+		assertThat(share.most()).isOne();
+		share.remove(closed);
+		assertThat(server.most).isEqualTo(3);
+		share.remove(other);
+		assertThat(server.most).isEqualTo(4);
+		assertThat(server.offers).isEqualTo(2);
+		for (int i = 0; i < 4; i++) {
+			assertThat(share.take()).isTrue();
+		}
+		share.giveBack();
+		assertThat(server.offers).isEqualTo(3);
+	}
+
+	private static DatagramShare share(int threads, boolean hasSources) {
+		return new DatagramShare(new StandInSupply(new PoolSettings(1, threads, false, 1, 0), Clock.SYSTEM),
+				hasSources);
+	}
+
+	/** A server that notes what it is told. */
+	private static final class Served implements Drainable {
+
+		private final DatagramShare share;
+
+		private final boolean servesDatagrams;
+
+		private int offers;
+
+		/** How many threads it could occupy when it was told. */
+		private int most;
+
+		Served(DatagramShare share, boolean servesDatagrams) {
+			this.share = share;
+			this.servesDatagrams = servesDatagrams;
+		}
+
+		@Override
+		public void beginDrain(long deadlineNanos) {
+		}
+
+		@Override
+		public boolean close(Duration grace) {
+			return true;
+		}
+
+		@Override
+		public boolean servesDatagrams() {
+			return this.servesDatagrams;
+		}
+
+		@Override
+		public void threadsAdded() {
+			this.offers++;
+			this.most = this.share.most();
+		}
+
 	}
 
 	private UdpServer startUdp(LeaderFollowersPool pool) {

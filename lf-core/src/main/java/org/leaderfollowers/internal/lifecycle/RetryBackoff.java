@@ -36,7 +36,7 @@ public final class RetryBackoff {
 	 * A server at the limit of descriptors would otherwise log a line for each
 	 * connection.
 	 */
-	private final RateLimit log = new RateLimit(TimeUnit.SECONDS.toNanos(10));
+	private final RateLimit log;
 
 	private volatile long retryNanos = NOT_BACKING_OFF;
 
@@ -60,10 +60,16 @@ public final class RetryBackoff {
 	 * <code>{}</code> for the server
 	 */
 	public RetryBackoff(String server, int toleratedFailures, String warning, String allClear) {
+		this(server, toleratedFailures, warning, allClear, new RateLimit(TimeUnit.SECONDS.toNanos(10)));
+	}
+
+	/** For tests: with another limit of the lines. */
+	RetryBackoff(String server, int toleratedFailures, String warning, String allClear, RateLimit log) {
 		this.server = server;
 		this.toleratedFailures = toleratedFailures;
 		this.warning = warning;
 		this.allClear = allClear;
+		this.log = log;
 	}
 
 	/**

@@ -1,6 +1,7 @@
 package org.leaderfollowers.internal.lifecycle;
 
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 import ch.qos.logback.classic.Level;
@@ -9,9 +10,11 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import org.junit.jupiter.api.Test;
 import org.leaderfollowers.internal.logging.EngineLog;
+import org.leaderfollowers.internal.logging.RateLimit;
 import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 class RetryBackoffTests {
 
@@ -19,7 +22,11 @@ class RetryBackoffTests {
 
 	private static final long LONGEST = TimeUnit.SECONDS.toNanos(10);
 
-	private final RetryBackoff backoff = new RetryBackoff("test", 2, "Server '{}' fails: {}", "Server '{}' works");
+	private static final String FAILS = "Server 'test' fails: java.io.IOException: made for the test";
+
+	private static final String WORKS = "Server 'test' works";
+
+	private RetryBackoff backoff = new RetryBackoff("test", 2, "Server '{}' fails: {}", "Server '{}' works");
 
 	private void fail() {
 		this.backoff.failed(new IOException("made for the test"));
@@ -84,6 +91,35 @@ class RetryBackoffTests {
 			assertThat(this.backoff.retryNanos()).isBetween(before + FIRST, System.nanoTime() + FIRST);
 			endPause();
 		}
+		assertPauses(FIRST);
+	}
+
+	@Test
+	void failureAfterAPauseBeginsTheNextOne() {
+		for (int i = 0; i < 3; i++) {
+			fail();
+		}
+		long retry = this.backoff.retryNanos();
+		while (System.nanoTime() - retry < 0) {
+			Thread.onSpinWait();
+		}
+		assertPauses(2 * FIRST);
+	}
+
+	/** Otherwise the operation would be tried again at once, which fails again. */
+	@Test
+	void pausesAlthoughMemoryIsTooShortForTheLine() {
+		fail();
+		fail();
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> this.backoff.failed(new IOException() {
+
+			@Override
+			public String toString() {
+				throw new OutOfMemoryError("made for the test");
+			}
+
+		}));
+		assertThat(this.backoff.isBackingOff()).isTrue();
 	}
 
 	@Test
@@ -99,8 +135,17 @@ class RetryBackoffTests {
 		}
 	}
 
-	@Test
-	void oneLineSaysThatItFailsAndOneThatItWorksAgain() {
+	private void failsAndWorks() {
+		for (int i = 0; i < 4; i++) {
+			fail();
+		}
+		endPause();
+		fail();
+		this.backoff.succeeded();
+		this.backoff.succeeded();
+	}
+
+	private static List<String> lines(Runnable action) {
 		Logger logger = (Logger) LoggerFactory.getLogger("org.leaderfollowers.engine");
 		ListAppender<ILoggingEvent> lines = new ListAppender<>();
 		lines.start();
@@ -109,19 +154,41 @@ class RetryBackoffTests {
 		logger.setLevel(Level.INFO);
 		logger.addAppender(lines);
 		try {
-			for (int i = 0; i < 4; i++) {
-				fail();
-			}
-			this.backoff.succeeded();
-			this.backoff.succeeded();
+			action.run();
 			EngineLog.INSTANCE.flush(60_000);
 		}
 		finally {
 			logger.detachAppender(lines);
 			logger.setLevel(null);
 		}
-		assertThat(lines.list).extracting(ILoggingEvent::getFormattedMessage)
-			.containsExactly("Server 'test' fails: java.io.IOException: made for the test", "Server 'test' works");
+		return lines.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
+	}
+
+	private RetryBackoff backoff(long intervalNanos) {
+		return new RetryBackoff("test", 2, "Server '{}' fails: {}", "Server '{}' works", new RateLimit(intervalNanos));
+	}
+
+	@Test
+	void oneLineSaysThatItFailsAndOneThatItWorksAgain() {
+		assertThat(lines(this::failsAndWorks)).containsExactly(FAILS, WORKS);
+	}
+
+	@Test
+	void eachTimeThatItFailsIsOneLine() {
+		this.backoff = backoff(0);
+		assertThat(lines(() -> {
+			failsAndWorks();
+			failsAndWorks();
+		})).containsExactly(FAILS, WORKS, FAILS, WORKS);
+	}
+
+	@Test
+	void linesAreLimitedIfItFailsAndWorksAllTheTime() {
+		this.backoff = backoff(TimeUnit.DAYS.toNanos(1));
+		assertThat(lines(() -> {
+			failsAndWorks();
+			failsAndWorks();
+		})).containsExactly(FAILS, WORKS);
 	}
 
 }
