@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -18,6 +19,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -27,12 +30,19 @@ class PeerAddressTests {
 	@RegisterExtension
 	final Engine engine = new Engine();
 
+	private static final long BACKOFF_NANOS = Duration.ofMillis(100).toNanos();
+
 	private final Semaphore lookedUp = new Semaphore(0);
 
 	/** What a name resolves to. */
 	private InetAddress[] addresses = { InetAddress.getLoopbackAddress() };
 
+	private final AtomicInteger lookups = new AtomicInteger();
+
 	private final CountDownLatch answered = new CountDownLatch(1);
+
+	/** Lets all lookups end after the first one. */
+	private final CountDownLatch answeredAgain = new CountDownLatch(1);
 
 	private final PeerAddress address = address(new InetSocketAddress("127.0.0.1", 7000));
 
@@ -41,13 +51,13 @@ class PeerAddressTests {
 	private PeerAddress address(InetSocketAddress requested) {
 		return new PeerAddress("ledger", requested,
 				new ClientOptions(1, new TcpSocketOptions(true, true, 0, 0), Correlation.inOrder(), 1, 0, 0,
-						Duration.ofMillis(100).toNanos(), Duration.ofSeconds(10).toNanos(), 0, null, (request) -> false,
-						() -> null, this::lookUp),
+						BACKOFF_NANOS, Duration.ofSeconds(10).toNanos(), 0, null, (request) -> false, () -> null,
+						this::lookUp),
 				this.lookedUp::release);
 	}
 
 	private InetAddress[] lookUp(String name) {
-		Engine.pass(this.answered);
+		Engine.pass(this.lookups.getAndIncrement() == 0 ? this.answered : this.answeredAgain);
 		return this.addresses;
 	}
 
@@ -115,6 +125,7 @@ class PeerAddressTests {
 		this.address.attempt(older);
 		this.address.failed("refused", 0, 0);
 		long retry = this.address.retryNanos();
+		assertThat(this.address.isUsable(retry)).isTrue();
 		this.address.attempt(this);
 		this.address.ended(older);
 		assertThat(this.address.isUsable(retry)).isFalse();
@@ -141,19 +152,39 @@ class PeerAddressTests {
 		assertThat(this.address.failedBefore(101)).isFalse();
 		this.address.failed("refused", 100, 100);
 		assertThat(this.address.failedBefore(99)).isFalse();
+		assertThat(this.address.failedBefore(100)).isFalse();
 		assertThat(this.address.failedBefore(101)).isTrue();
+	}
+
+	/** A proxy whose server is down accepts connections and closes them at once. */
+	@ParameterizedTest
+	@ValueSource(longs = { 0, Long.MAX_VALUE, Long.MAX_VALUE - 1000 })
+	void aConnectionProvesTheAddressAfterTheShortestPause(long failed) {
+		this.address.attempt(this);
+		this.address.failed("refused", failed, failed);
+		long established = failed + 1;
+		assertThat(this.address.failedBefore(established)).isTrue();
+		long proven = established + BACKOFF_NANOS;
+		assertThat(this.address.established(this, established, proven - BACKOFF_NANOS)).isEqualTo(proven);
+		assertThat(this.address.established(this, established, proven - 1)).isEqualTo(proven);
+		assertThat(this.address.isFailing()).isTrue();
+		assertThat(this.address.established(this, established, proven)).isEqualTo(EngineEventHandler.NO_DEADLINE);
+		assertThat(this.address.isFailing()).isFalse();
+		assertThat(this.address.isUsable(failed)).isTrue();
 	}
 
 	/** Clients whose server was restarted do not all come back at the same time. */
 	@Test
 	void pauseDoublesUpToItsMaximumAndHalfOfItIsRandom() {
 		Set<Long> longest = new HashSet<>();
-		long now = 0;
+		// The time overflows meanwhile.
+		long now = Long.MAX_VALUE - BACKOFF_NANOS;
 		for (int i = 0; i < 1000; i++) {
 			Duration pause = Duration.ofMillis(Math.min(100L << Math.min(i, 10), 10_000));
 			this.address.failed("refused", now, now);
 			long nanos = this.address.retryNanos() - now;
 			assertThat(nanos).isBetween(pause.toNanos() / 2, pause.toNanos());
+			assertThat(this.address.isUsable(now)).isFalse();
 			longest.add(nanos);
 			now += nanos;
 		}
@@ -174,12 +205,12 @@ class PeerAddressTests {
 	@Test
 	void attemptsThatBeganBeforeAPauseDoNotDoubleIt() {
 		for (int failed = 1; failed <= 8; failed++) {
-			this.address.failed("refused", 0, failed);
+			this.address.failed("refused", 1, failed);
 		}
 		long retry = this.address.retryNanos();
 		assertThat(retry).isBetween(50_000_001L, 100_000_001L);
 		assertThat(this.address.snapshot().failures()).isEqualTo(8);
-		this.address.failed("timed out", 0, retry + 1);
+		this.address.failed("timed out", 1, retry + 1);
 		assertThat(this.address.retryNanos()).isEqualTo(retry);
 		this.address.failed("refused", retry, retry + 2);
 		assertThat(this.address.retryNanos() - retry).isBetween(100_000_002L, 200_000_002L);
@@ -205,14 +236,14 @@ class PeerAddressTests {
 		}
 		this.answered.countDown();
 		awaitLookup();
-		assertThat(this.lookedUp.tryAcquire()).as("a second lookup").isFalse();
 		InetSocketAddress found = new InetSocketAddress(InetAddress.getLoopbackAddress(), 7000);
 		named.beginRound();
-		assertThat(named.isBeingLookedUp()).isFalse();
+		assertThat(named.isBeingLookedUp()).as("a second lookup").isFalse();
 		assertThat(named.next()).isEqualTo(found);
 		assertThat(named.next()).isEqualTo(found);
 		named.beginRound();
 		assertThat(named.next()).isNull();
+		this.answeredAgain.countDown();
 		awaitLookup();
 	}
 
@@ -221,6 +252,7 @@ class PeerAddressTests {
 		this.addresses = new InetAddress[] { InetAddress.getByName("127.0.0.3"), InetAddress.getByName("127.0.0.1"),
 				InetAddress.getByName("127.0.0.2") };
 		this.answered.countDown();
+		this.answeredAgain.countDown();
 		PeerAddress named = address(InetSocketAddress.createUnresolved("host", 7000));
 		List<String> used = new ArrayList<>();
 		for (int i = 0; i < 6; i++) {

@@ -6,6 +6,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 import org.junit.jupiter.api.Test;
@@ -79,6 +80,8 @@ class QuiescenceTests {
 	void aHandlerCountsOnlyWhileItWaits() throws Exception {
 		assertThat(counted()).isOne();
 		assertThat(counted()).as("after a rest").isOne();
+		assertThat(await(false, 30)).isTrue();
+		assertThat(counted()).as("after a rest that another caller has awaited").isOne();
 		handlersThatWaitAreLetGoTogether();
 		assertThat(counted()).as("after a rest that another handler has noticed").isOne();
 		Thread.currentThread().interrupt();
@@ -92,8 +95,13 @@ class QuiescenceTests {
 	}
 
 	private CompletableFuture<Boolean> waiting(Quiescence.Condition condition) {
+		return waiting(condition, true, this.ended::get);
+	}
+
+	private CompletableFuture<Boolean> waiting(Quiescence.Condition condition, boolean handler, BooleanSupplier end) {
 		CompletableFuture<Boolean> result = new CompletableFuture<>();
-		Thread waiting = new Thread(() -> result.complete(await(condition)));
+		Thread waiting = new Thread(() -> result
+			.complete(this.quiescence.await(condition, handler, System.nanoTime() + TimeUnit.HOURS.toNanos(1), end)));
 		waiting.setDaemon(true);
 		waiting.start();
 		Engine.eventually().until(() -> waiting.getState() == Thread.State.TIMED_WAITING);
@@ -119,6 +127,42 @@ class QuiescenceTests {
 		for (CompletableFuture<Boolean> rest : List.of(first, second, third)) {
 			assertThat(rest.get(60, TimeUnit.SECONDS)).isTrue();
 		}
+	}
+
+	@Test
+	void allThreadsThatWaitNoticeAHandlerThatBeginsToWait() throws Exception {
+		CompletableFuture<Boolean> other = waiting((handlers) -> false, false, this.ended::get);
+		CompletableFuture<Boolean> first = waiting((handlers) -> handlers == 3);
+		CompletableFuture<Boolean> second = waiting((handlers) -> false);
+		CompletableFuture<Boolean> third = inItsOwnThread(() -> await((handlers) -> false));
+		for (CompletableFuture<Boolean> handler : List.of(first, second, third)) {
+			assertThat(handler.get(60, TimeUnit.SECONDS)).isTrue();
+		}
+		this.ended.set(true);
+		this.quiescence.changed();
+		assertThat(other.get(60, TimeUnit.SECONDS)).isFalse();
+	}
+
+	/** They run no handler, so nothing excepts the handlers that they wait for. */
+	@Test
+	void otherCallersAreNotLetGoWithHandlers() throws Exception {
+		CompletableFuture<Boolean> handler = waiting((handlers) -> this.running.get() > 0);
+		CompletableFuture<Boolean> other = waiting((handlers) -> handlers > 0, false, this.ended::get);
+		this.running.set(1);
+		this.quiescence.changed();
+		assertThat(handler.get(60, TimeUnit.SECONDS)).isTrue();
+		this.ended.set(true);
+		this.quiescence.changed();
+		assertThat(other.get(60, TimeUnit.SECONDS)).isFalse();
+	}
+
+	@Test
+	void handlersAreNotLetGoWithOtherCallers() throws Exception {
+		CompletableFuture<Boolean> handler = waiting((handlers) -> false);
+		assertThat(await(false, 30)).isTrue();
+		this.ended.set(true);
+		this.quiescence.changed();
+		assertThat(handler.get(60, TimeUnit.SECONDS)).isFalse();
 	}
 
 	@Test
@@ -159,6 +203,32 @@ class QuiescenceTests {
 		this.ended.set(true);
 		this.quiescence.changed();
 		assertThat(other.get(30, TimeUnit.SECONDS)).isFalse();
+	}
+
+	@Test
+	void theWaitEndsAtTheDeadline() throws Exception {
+		CompletableFuture<Boolean> late = inItsOwnThread(() -> this.quiescence.await((handlers) -> false, false,
+				System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(1), () -> false));
+		assertThat(late.get(60, TimeUnit.SECONDS)).isFalse();
+	}
+
+	@Test
+	void theDeadlineIsTooLate() {
+		AtomicInteger looks = new AtomicInteger();
+		Quiescence now = new Quiescence(new Clock() {
+
+			@Override
+			public long nanoTime() {
+				return 100;
+			}
+
+			@Override
+			public void parkNanos(Object blocker, long nanos) {
+				throw new UnsupportedOperationException();
+			}
+
+		});
+		assertThat(now.await((handlers) -> looks.incrementAndGet() > 1, false, 100, () -> false)).isFalse();
 	}
 
 	@Test
