@@ -107,9 +107,9 @@ public final class HandlerProfile {
 			MEAN.setOpaque(this, mean);
 		}
 		if (isLong || blocked != 0) {
-			// Decreases by at least 1, because the shift rounds down; so it reaches 0.
+			// Decreases by at least 1, because the shift rounds down, but not below 0.
 			blocked += ((isLong ? Math.min(nanos, MOST_NANOS) : 0) - blocked) >> LONG_SHIFT;
-			BLOCKED.setOpaque(this, Math.max(0, blocked));
+			BLOCKED.setOpaque(this, blocked);
 			boolean was = this.blocks;
 			boolean is = blocked >= (was ? SHORT_NANOS : BLOCKS_NANOS) && blocked >= BLOCKS_TIMES_SHORT * mean;
 			if (is != was) {

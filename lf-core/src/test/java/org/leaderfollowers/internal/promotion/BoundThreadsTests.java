@@ -165,6 +165,35 @@ class BoundThreadsTests {
 	}
 
 	@Test
+	void passesASignalOnThatComesWhileItTakesAVacancy() {
+		this.promotion.promoteNewLeader(this.leader);
+		Follower[] follower = new Follower[1];
+		this.pool.whenHandedOff = () -> {
+			this.promotion.promoteNewLeader(this.otherLeader);
+			follower[0] = this.pool.follower();
+		};
+		assertThat(await(LEASE)).isSameAs(this.set);
+		assertThat(follower[0].isSignalled()).isTrue();
+		assertNobodyWaits();
+	}
+
+	@Test
+	void leavesAVacancyToAFollowerThatBeginsToWaitMeanwhile() {
+		Follower[] follower = new Follower[1];
+		meanwhile(() -> {
+			this.pool.threads.whenStarting = () -> {
+				this.pool.threads.whenStarting = () -> {
+				};
+				follower[0] = this.pool.follower();
+			};
+			this.promotion.promoteNewLeader(this.leader);
+			assertThat(follower[0].isSignalled()).isTrue();
+			assertThat(this.me.bound.isSignalled()).isFalse();
+		});
+		assertThat(await(LEASE)).isNull();
+	}
+
+	@Test
 	void leavesASecondVacancyToAnotherThread() {
 		Follower[] follower = new Follower[1];
 		meanwhile(() -> {
@@ -350,6 +379,29 @@ class BoundThreadsTests {
 		this.promotion.takeTurns(this.otherLeader, true);
 		assertThat(this.otherLeader.leading()).isNull();
 		assertThat(this.other.isVacant()).isTrue();
+	}
+
+	@Test
+	void anUnboundLeaderTakesWhatWasLeftForIt() {
+		this.third.waitedOn = true;
+		leadBound(this.otherLeader, this.other);
+		assertThat(this.bound.leavesToOthers(this.otherLeader, true)).isTrue();
+		this.promotion.leave(this.otherLeader);
+		this.promotion.leave(this.leader);
+		Member third = this.pool.members.get(this.third.holder());
+		this.promotion.takeTurns(third, true);
+		assertThat(third.leading()).isSameAs(this.other);
+		assertThat(this.set.isVacant()).isTrue();
+	}
+
+	@Test
+	void anUnboundLeaderTakesTurnsWithASource() {
+		this.set.isForBound = false;
+		this.promotion.leave(this.leader);
+		Member third = this.pool.members.get(this.third.holder());
+		this.promotion.takeTurns(third, true);
+		assertThat(third.leading()).isNull();
+		assertThat(this.third.isVacant()).isTrue();
 	}
 
 }

@@ -319,4 +319,49 @@ class DispatchPolicyTests {
 		assertThat(this.leadership.isVacant()).isTrue();
 	}
 
+	@Test
+	void aLeaseEndsWithItsHandlerAlthoughThePolicyHasBecomeEager() {
+		this.pool.startAllThreads();
+		learn();
+		lead();
+		this.policy.beforeDispatch(this.me, this.known, this.leadership, 0);
+		assertThat(this.me.isOnLease()).isTrue();
+		this.pool.threads.change((settings, now) -> settings.withPolicy(true, now), this.clock.now);
+		this.policy.afterDispatch(this.me, this.known);
+		assertThat(this.leadership.isLeased()).isFalse();
+		assertThat(this.me.leading()).isSameAs(this.leadership);
+		assertThat(this.me.leadsUnleased()).isTrue();
+	}
+
+	/** The time that it takes to wake another thread is not that of the handler. */
+	@Test
+	void theDurationOfAHandlerBeginsWhenAnotherThreadWasWoken() {
+		learn();
+		lead();
+		this.pool.follower();
+		this.clock.tick = 10;
+		long before = this.clock.now;
+		this.policy.beforeDispatch(this.me, this.known, this.leadership, 0);
+		assertThat(this.me.leading()).isNull();
+		assertThat(this.me.dispatchNanos()).isEqualTo(before + 20);
+	}
+
+	@Test
+	void aHandlerThatAlwaysCountsAsBlockingIsNotMeasured() {
+		for (int i = 0; i < 2000; i++) {
+			block(this.me);
+			this.policy.afterDispatch(this.me, HandlerProfile.BLOCKING);
+		}
+		assertThat(HandlerProfile.BLOCKING.blocks()).isTrue();
+	}
+
+	/** Otherwise it would be taken for the time of the next handler. */
+	@Test
+	void theEndOfAHandlerIsTakenOnce() {
+		this.me.beginDispatch(3);
+		assertThat(this.me.handled(5)).isEqualTo(2);
+		assertThat(this.me.takeHandledNanos()).isEqualTo(5);
+		assertThat(this.me.takeHandledNanos()).isZero();
+	}
+
 }

@@ -58,6 +58,7 @@ class FollowersTests {
 				assertThat(signal).isEqualTo(!nobodyUnderWay ? Signal.ALREADY_UNDER_WAY
 						: (woken != null) ? Signal.WOKEN : Signal.NOBODY_WAITS);
 				if (signal == Signal.NOBODY_WAITS) {
+					assertThat(followers.isUnderWay()).as("the caller may start a thread").isTrue();
 					followers.arrive();
 				}
 				else {
@@ -109,6 +110,27 @@ class FollowersTests {
 		followers.enqueue(last);
 		assertThat(followers.signal()).isEqualTo(Signal.WOKEN);
 		assertThat(last.isSignalled()).isTrue();
+	}
+
+	@ParameterizedTest
+	@EnumSource
+	void aSlotMayGetAnotherFollower(Order order) {
+		Followers followers = order.followers();
+		Follower first = new Follower(1, thread(5));
+		followers.enqueue(first);
+		followers.signal();
+		assertThat(followers.leave(first)).isFalse();
+		Follower second = new Follower(1, thread(5));
+		followers.enqueue(second);
+		assertThat(followers.signal()).isEqualTo(Signal.WOKEN);
+		assertThat(second.isSignalled()).isTrue();
+	}
+
+	/** Slot 0 means that nobody waits. */
+	@ParameterizedTest
+	@ValueSource(ints = { 0, Follower.MAX_SLOT + 1 })
+	void aSlotMustFitIntoTheWord(int slot) {
+		assertThatIllegalArgumentException().isThrownBy(() -> new Follower(slot, Thread.currentThread()));
 	}
 
 	@ParameterizedTest

@@ -72,4 +72,13 @@ class HandOffRingTests {
 		assertThat(time(ring, 3)).isEqualTo(time(ring, 2).plusMillis(500));
 	}
 
+	/** The clock of a pool may begin anywhere. */
+	@Test
+	void theFirstTimeIsThatOfTheSystem() {
+		HandOffRing<String> ring = new HandOffRing<>();
+		Instant before = Instant.now();
+		add(ring, -SECOND);
+		assertThat(time(ring, 1)).isBetween(before, Instant.now());
+	}
+
 }

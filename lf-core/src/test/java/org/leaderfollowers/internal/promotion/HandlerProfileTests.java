@@ -82,4 +82,14 @@ class HandlerProfileTests {
 		assertThat(this.profile.blocks()).isFalse();
 	}
 
+	/** Otherwise a handler at the limit would be taken for both in turn. */
+	@Test
+	void aHandlerBlocksUntilItIsMuchShorter() {
+		// It is taken for one that blocks for 36 microseconds.
+		record(100, 0);
+		assertThat(this.profile.blocks()).as("about 16 microseconds").isTrue();
+		record(150, 0);
+		assertThat(this.profile.blocks()).as("about 5 microseconds").isFalse();
+	}
+
 }

@@ -5,6 +5,7 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /** Leases that no thread watches, and leadership in place of a leader, step by step. */
 class LeasesTests {
@@ -38,6 +39,7 @@ class LeasesTests {
 		long began = this.clock.now;
 		lease();
 		assertThat(this.leader.isOnLease()).isTrue();
+		assertThat(this.leader.leadsUnleased()).isFalse();
 		assertThat(this.leases.isAnyUnwatched()).isTrue();
 		assertThat(starvedNanos(began + LEASE)).as("the lease lasts").isZero();
 		assertThat(starvedNanos(began + LEASE + 5)).as("it has expired").isEqualTo(5);
@@ -207,7 +209,7 @@ class LeasesTests {
 		lease();
 		this.pool.threads.change((settings, now) -> settings.withLease(Duration.ofNanos(5 * LEASE), now),
 				this.clock.now);
-		this.leases.settingsChanged();
+		this.pool.promotion.settingsChanged();
 		assertThat(starvedNanos(began + 5 * LEASE)).isZero();
 		assertThat(starvedNanos(began + 5 * LEASE + 3)).isEqualTo(3);
 		this.clock.now += 6 * LEASE;
@@ -234,7 +236,39 @@ class LeasesTests {
 		assertThat(this.pool.starved).isEmpty();
 	}
 
+	@Test
+	void aVacancyOfAnotherSetLeavesTheStarvationAsItIs() {
+		this.pool.startAllThreads();
+		long began = this.clock.now;
+		lease();
+		assertThat(this.other.isVacant()).isTrue();
+		assertThat(this.pool.promotion.vacancies().signalFollower()).isFalse();
+		assertThat(starvedNanos(began + LEASE + 5)).isEqualTo(5);
+	}
+
 	// In place of a leader
+
+	@Test
+	void aThreadThatStandsInLeadsNoLongerThanItsAction() {
+		this.pool.startAllThreads();
+		Member me = this.pool.member();
+		Follower follower = this.pool.follower();
+		StandIn standIn = this.pool.promotion.standIn();
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> standIn.lead(me, this.other, () -> {
+			throw new OutOfMemoryError("made for the test");
+		}));
+		assertThat(this.other.isVacant()).isTrue();
+		assertThat(follower.isSignalled()).isTrue();
+	}
+
+	/** The last thread closes the handle sets, perhaps at the same time. */
+	@Test
+	void noThreadStandsInWhenThePoolStops() {
+		this.pool.promotion.stop();
+		this.pool.promotion.standIn().lead(this.pool.member(), this.other, () -> {
+			throw new AssertionError("the pool stops");
+		});
+	}
 
 	@Test
 	void aThreadStandsInForALeaderThatIsMissing() {

@@ -5,6 +5,7 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 class PoolSettingsTests {
 
@@ -40,6 +41,14 @@ class PoolSettingsTests {
 	void aChangeOfTheThreadsChangesNoLease() {
 		PoolSettings other = this.settings.withThreads(1, 3);
 		assertThat(other).isEqualTo(new PoolSettings(1, 3, false, 1000, NOW));
+	}
+
+	@Test
+	void theMaximumHasALimit() {
+		PoolSettings.checkThreads("min", 1, "max", 10_000);
+		assertThatIllegalArgumentException().isThrownBy(() -> PoolSettings.checkThreads("min", 1, "max", 10_001));
+		assertThatIllegalArgumentException().isThrownBy(() -> PoolSettings.checkThreads("min", 0, "max", 1));
+		assertThatIllegalArgumentException().isThrownBy(() -> PoolSettings.checkThreads("min", 2, "max", 1));
 	}
 
 	@Test

@@ -260,6 +260,10 @@ final class SteppedPool {
 
 		int started;
 
+		/** What happens when a thread is to be started, after the count was read. */
+		Runnable whenStarting = () -> {
+		};
+
 		/** What starting a thread throws, and reporting that as well, or {@code null}. */
 		Error failure;
 
@@ -282,6 +286,7 @@ final class SteppedPool {
 
 		@Override
 		protected boolean isStopping() {
+			this.whenStarting.run();
 			return false;
 		}
 

@@ -112,6 +112,20 @@ class ThreadSupplyTests {
 	}
 
 	@Test
+	void aThreadThatFailsIsReplacedUpToTheMinimum() {
+		Supply supply = new Supply(false);
+		supply.startMinimum();
+		assertThat(supply.countInToMinimum()).isFalse();
+		supply.ended();
+		assertThat(supply.countInToMinimum()).isTrue();
+		assertThat(supply.count()).isEqualTo(3);
+		supply.ended();
+		supply.isStopping = true;
+		assertThat(supply.countInToMinimum()).isFalse();
+		assertThat(supply.count()).isEqualTo(2);
+	}
+
+	@Test
 	void aPoolThatStopsStartsNoThread() {
 		Supply supply = new Supply(false);
 		supply.isStopping = true;

@@ -7,6 +7,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.within;
 
 /**
@@ -44,8 +45,13 @@ class UnfoldingWindowTests {
 
 		private long idleNanos = UNKNOWN;
 
+		private boolean isMemoryShort;
+
 		@Override
 		public long nanos(Thread thread) {
+			if (this.isMemoryShort) {
+				throw new OutOfMemoryError("made for the test");
+			}
 			return this.nanos.getOrDefault(thread, UNKNOWN);
 		}
 
@@ -215,9 +221,11 @@ class UnfoldingWindowTests {
 		this.sets[1].rest(Leadership.VACANT);
 		assertThat(this.sets[1].isResting()).isTrue();
 		mayUse(2);
+		Follower follower = this.pool.follower();
 		busyWindows(2, 1);
 		assertThat(this.sets[1].isResting()).isFalse();
 		assertThat(this.sets[1].isVacant()).isTrue();
+		assertThat(follower.isSignalled()).isTrue();
 	}
 
 	@Test
@@ -299,6 +307,77 @@ class UnfoldingWindowTests {
 			busyWindows(1, 1);
 		}
 		assertThat(this.unfolding.inUse()).isOne();
+	}
+
+	/** Otherwise neither the sets nor the shared work would be adapted any more. */
+	@Test
+	void itIsMeasuredAgainAfterAFailure() {
+		mayUse(2);
+		this.told.isMemoryShort = true;
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this::window);
+		this.told.isMemoryShort = false;
+		busyWindows(3, 1);
+		assertThat(this.unfolding.inUse()).isEqualTo(2);
+	}
+
+	@Test
+	void aPoolWhoseSetsAreAllInUseKeepsThem() {
+		Deal all = new Deal(this.sets.length);
+		Unfolding fixed = new Unfolding(this.pool.promotion, this.sets, all, OTHER_LEADERS, this.pool.members,
+				this.pool.threads, new DispatchPolicy(this.pool.promotion, this.pool.threads, PARALLELISM, this.clock),
+				PARALLELISM, this.told, this.clock);
+		for (int i = 0; i < 20; i++) {
+			for (SteppedPool.Set set : this.sets) {
+				set.waitedNanos += WINDOW_NANOS;
+			}
+			this.clock.now += WINDOW_NANOS;
+			fixed.measure(this.clock.now);
+		}
+		assertThat(all.inUse()).isEqualTo(this.sets.length);
+		assertThat(fixed.changes()).isZero();
+	}
+
+	/** The rest of its work is not processor time, and does not use up a processor. */
+	@Test
+	void aLeaderThatIsBusyWithoutAProcessorLeavesItFree() {
+		mayUse(2);
+		busyWindows(2, 0.5);
+		busyWindows(1, 0.5);
+		assertLatest(0.5, PARALLELISM - 0.5, 1);
+	}
+
+	@Test
+	void moreProcessorsThanThePoolMayUseLeaveNoneFree() {
+		mayUse(2);
+		busyWindows(2, PARALLELISM + 2);
+		assertLatest(PARALLELISM + 2, PARALLELISM + 1, 1);
+	}
+
+	/** A wait counts when it ends, even if it began in an earlier window. */
+	@Test
+	void aLeaderIsNotBusyIfItHasWaitedForLongerThanTheWindow() {
+		mayUse(2);
+		busyWindows(2, 1);
+		assertThat(this.unfolding.inUse()).isEqualTo(2);
+		for (int i = 0; i < 10; i++) {
+			this.sets[0].waitedNanos += 3 * WINDOW_NANOS;
+			this.sets[1].waitedNanos += 3 * WINDOW_NANOS;
+			window();
+		}
+		assertThat(this.unfolding.inUse()).isOne();
+		assertLatest(0, PARALLELISM, 0);
+	}
+
+	@Test
+	void aMemberThatWithdrawsTakesNothingFromTheOthers() {
+		Member withdraws = member();
+		mayUse(2);
+		use(withdraws, 1);
+		idleWindows(1);
+		busyWindows(1, 1);
+		this.pool.members.withdraw(withdraws);
+		busyWindows(1, 1);
+		assertLatest(1, 3, 1);
 	}
 
 }

@@ -104,6 +104,10 @@ class VacanciesTests {
 			Follower follower = this.pool.follower();
 			assertThat(this.vacancies.relieve()).isTrue();
 			assertThat(this.vacancies.wakeUps()).isEqualTo(i);
+			if (i == 1) {
+				assertThat(this.vacancies.wakeUpNanos()).as("at most 25 microseconds, times 1/16")
+					.isEqualTo(before + ((25_000 - before) >> 4));
+			}
 			assertThat(this.pool.followers.leave(follower)).as("it is signalled").isFalse();
 		}
 		assertThat(this.vacancies.wakeUpNanos()).isGreaterThan(before).isLessThanOrEqualTo(100_000);
@@ -112,6 +116,62 @@ class VacanciesTests {
 		this.pool.follower();
 		assertThat(this.vacancies.relieve()).isTrue();
 		assertThat(this.vacancies.wakeUpNanos()).isLessThan(learned);
+		for (int i = 0; i < 200; i++) {
+			this.pool.followers.arrive();
+			this.pool.follower();
+			this.vacancies.relieve();
+		}
+		assertThat(this.vacancies.wakeUpNanos()).isBetween(3000L, 3100L);
+	}
+
+	private void whenStarting(Runnable step) {
+		this.pool.threads.whenStarting = () -> {
+			this.pool.threads.whenStarting = () -> {
+			};
+			step.run();
+		};
+	}
+
+	/** Another thread that leaves a vacancy relies on the mark of this one. */
+	@Test
+	void aFollowerThatBeginsToWaitMeanwhileIsWoken() {
+		this.pool.startAllThreads();
+		Follower[] follower = new Follower[1];
+		whenStarting(() -> follower[0] = this.pool.follower());
+		assertThat(this.vacancies.signalFollower()).isTrue();
+		assertThat(follower[0].isSignalled()).isTrue();
+	}
+
+	@Test
+	void aThreadThatEndsMeanwhileIsReplaced() {
+		this.pool.startAllThreads();
+		int started = this.pool.threads.started;
+		whenStarting(this.pool.threads::ended);
+		assertThat(this.vacancies.signalFollower()).isTrue();
+		assertThat(this.pool.threads.started).isEqualTo(started + 1);
+	}
+
+	@Test
+	void nobodyIsWokenForWhatHasFoundALeaderMeanwhile() {
+		this.pool.startAllThreads();
+		Follower[] follower = new Follower[1];
+		whenStarting(() -> {
+			follower[0] = this.pool.follower();
+			this.pool.leader(this.set);
+			this.pool.leader(this.other);
+		});
+		assertThat(this.vacancies.signalFollower()).isFalse();
+		assertThat(follower[0].isSignalled()).isFalse();
+	}
+
+	@Test
+	void aThreadThatCouldNotBeStartedIsNotTriedAgainAtOnce() {
+		this.pool.threads.failure = new OutOfMemoryError("made for the test");
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.vacancies::signalFollower);
+		this.pool.threads.failure = null;
+		assertThat(this.vacancies.signalFollower()).isFalse();
+		assertThat(this.pool.threads.started).isZero();
+		assertThat(starvedNanos(this.set)).isEqualTo(10);
 	}
 
 	@Test

@@ -261,4 +261,23 @@ class WatcherTests {
 		assertThat(this.clock.waits).containsExactly(10 * LEASE);
 	}
 
+	/** When the settings have changed. */
+	@Test
+	void canBeWokenWhileItSleeps() {
+		appoint(this.pool.member(Thread.currentThread(), true));
+		SteppedPool.clearPermit();
+		meanwhile(() -> {
+			this.leases.unparkWatcher();
+			assertThat(SteppedPool.isUnparked()).isTrue();
+		});
+		watch(LEASE);
+	}
+
+	@Test
+	void endsIfItHasBecomeSurplusWhileItSlept() {
+		meanwhile(() -> changeThreads(1, 1));
+		assertThat(watch(100 * LEASE)).isFalse();
+		assertThat(this.clock.waits).containsExactly(100 * LEASE);
+	}
+
 }
