@@ -2049,13 +2049,8 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("close LOCAL");
 	}
 
-	/**
-	 * No other thread can claim a closed connection, so nobody else would note its end.
-	 */
-	@Test
-	void endOfAConnectionThatIsAbandonedIsNotedByTheNextAttemptIfMemoryIsShort() throws IOException {
-		open();
-		AtomicBoolean isShort = new AtomicBoolean(true);
+	/** The connections of a server, which cannot be removed while memory is short. */
+	private ConnectionRegistry registryWithoutMemory(AtomicBoolean isShort) {
 		ConnectionRegistry registry = new ConnectionRegistry(() -> {
 		}, new ConcurrentHashMap<>() {
 
@@ -2073,6 +2068,36 @@ class ConnectionRoundTests {
 		this.connection.context = new ConnectionContext(own.server(), own.handler(), own.framing(), own.limits(),
 				own.timeouts(), own.counters(), own.warnings(), registry, own.tls(), own.pool(), own.clock(),
 				own.memory(), own.work(), own.window(), own.wire(), own.isClient(), own.classes(), own.preparation());
+		return registry;
+	}
+
+	/** The pool ends before its next owner comes. */
+	@Test
+	void endThatItsOwnerCouldNotNoteIsNotedWhenTheConnectionIsAbandoned() throws IOException {
+		open();
+		AtomicBoolean isShort = new AtomicBoolean(true);
+		ConnectionRegistry registry = registryWithoutMemory(isShort);
+		CompletableFuture<CloseReason> end = this.connection.whenClosed().toCompletableFuture();
+		own();
+		this.connection.requestClose(CloseReason.IO_ERROR, null);
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this::round);
+		assertThat(this.seen).containsExactly("close IO_ERROR");
+		assertThat(end).isNotDone();
+		isShort.set(false);
+		this.connection.abandon();
+		assertThat(end).isCompletedWithValue(CloseReason.IO_ERROR);
+		assertThat(registry.open()).isZero();
+		assertThat(this.seen).containsExactly("close IO_ERROR");
+	}
+
+	/**
+	 * No other thread can claim a closed connection, so nobody else would note its end.
+	 */
+	@Test
+	void endOfAConnectionThatIsAbandonedIsNotedByTheNextAttemptIfMemoryIsShort() throws IOException {
+		open();
+		AtomicBoolean isShort = new AtomicBoolean(true);
+		ConnectionRegistry registry = registryWithoutMemory(isShort);
 		CompletableFuture<CloseReason> end = this.connection.whenClosed().toCompletableFuture();
 		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this.connection::abandon);
 		assertThat(end).isNotDone();
@@ -2147,12 +2172,14 @@ class ConnectionRoundTests {
 	void socketOfAConnectionThatIsAbandonedIsClosedWhileItsHandlerRuns() throws IOException {
 		open();
 		List<Boolean> opens = new ArrayList<>();
+		CompletableFuture<CloseReason> end = this.connection.whenClosed();
 		this.onMessage = () -> {
 			this.connection.abandon();
 			opens.add(this.channel.isOpen());
+			opens.add(!end.isDone());
 		};
 		receive("1\n");
-		assertThat(opens).containsExactly(false);
+		assertThat(opens).as("the socket, and the connection").containsExactly(false, true);
 		assertThat(this.seen).containsExactly("1", "close SHUTDOWN_TIMEOUT");
 	}
 
@@ -2177,14 +2204,32 @@ class ConnectionRoundTests {
 		Exception failure = new IllegalStateException("made for the test");
 		List<CloseReason> reasons = new ArrayList<>();
 		this.onError = () -> {
-			this.connection.requestClose(CloseReason.IO_ERROR, new IOException("made for the test"));
+			IOException later = new IOException("made for the test");
+			this.connection.requestClose(CloseReason.IO_ERROR, later);
 			reasons.add(this.connection.closing().reasonOf(failure));
+			reasons.add(this.connection.closing().reasonOf(later));
 		};
 		own();
 		this.connection.requestClose(CloseReason.MALFORMED, failure);
 		round();
-		assertThat(reasons).containsExactly(CloseReason.MALFORMED);
+		assertThat(reasons).containsExactly(CloseReason.MALFORMED, CloseReason.IO_ERROR);
 		assertThat(reason()).isEqualTo(CloseReason.IO_ERROR);
+	}
+
+	/** A handler sends to a peer that has gone, and wraps the exception. */
+	@Test
+	void failureThatIsCausedByTheCloseIsThatOfTheSocket() throws IOException {
+		open();
+		own();
+		this.connection.requestClose(CloseReason.PEER, null);
+		CloseSequence end = this.connection.closing();
+		Throwable failure = this.connection.closedException("reply", CloseReason.PEER, null);
+		for (int depth = 0; depth < 10; depth++) {
+			assertThat(end.reasonOf(failure)).isEqualTo(CloseReason.IO_ERROR);
+			failure = new IllegalStateException(failure);
+		}
+		assertThat(end.reasonOf(failure)).as("its causes might go in circles").isEqualTo(CloseReason.HANDLER_ERROR);
+		assertThat(end.reasonOf(new ClientLimitException("made for the test"))).isEqualTo(CloseReason.CLIENT_LIMIT);
 	}
 
 	@Test
@@ -2366,10 +2411,13 @@ class ConnectionRoundTests {
 	void socketIsClosedAlthoughItsTransportCannotBeReleased() throws IOException {
 		open();
 		this.transport.failsToRelease = true;
+		this.transport.room = 0;
+		this.connection.send(Engine.bytes("reply"));
 		own();
 		this.connection.requestClose(CloseReason.IO_ERROR, null);
 		assertThatExceptionOfType(InternalError.class).isThrownBy(() -> this.connection.prepare(this.me));
 		assertThat(this.channel.isOpen()).isFalse();
+		assertThat(this.memory.used()).isZero();
 		assertThat(this.connection.failed(this.me, new IllegalStateException("first"))).isTrue();
 		round();
 		assertThat(this.seen).containsExactly("close IO_ERROR");
@@ -2432,6 +2480,23 @@ class ConnectionRoundTests {
 		round();
 		assertThat(this.seen).containsExactly("close IO_ERROR");
 		assertThat(this.connection.handle.isMarkedClosed()).isTrue();
+	}
+
+	/** A cause other than a shortage of memory would remain for ever. */
+	@Test
+	void connectionThatCannotEndForLackOfMemoryIsGivenUpAfterAboutAMinute() throws IOException {
+		open();
+		own();
+		for (int failures = 1; failures < 10_000; failures++) {
+			if (failures % 2 != 0) {
+				assertThat(this.connection.failed(this.me, new OutOfMemoryError("made for the test"))).isTrue();
+			}
+			else {
+				assertThatExceptionOfType(OutOfMemoryError.class)
+					.isThrownBy(() -> this.connection.failed(this.me, new OutOfMemoryError("made for the test")));
+			}
+		}
+		assertThat(this.connection.failed(this.me, new OutOfMemoryError("made for the test"))).isFalse();
 	}
 
 	/** The memory of the other pool was never charged with it. */
@@ -2513,6 +2578,20 @@ class ConnectionRoundTests {
 		assertThat(this.transport.written).isEqualTo("sorry\n".length());
 		assertThatNothingIsSent();
 		assertThat(this.seen).containsExactly("x", "error", "close HANDLER_ERROR");
+	}
+
+	@Test
+	void nothingIsSentAfterTheHandlerWasToldOfAFailureAlthoughItsRepliesStillWait() throws IOException {
+		open();
+		this.transport.room = 0;
+		this.onMessage = () -> {
+			throw new IllegalStateException("made for the test");
+		};
+		this.onError = () -> this.connection.send(Engine.bytes("sorry"));
+		receive("x\n");
+		assertThat(this.channel.isOpen()).isTrue();
+		assertThat(this.connection.outbound.waitingBytes()).isEqualTo("sorry\n".length());
+		assertThatNothingIsSent();
 	}
 
 	@Test
