@@ -1,5 +1,7 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
+import java.nio.channels.Pipe;
 import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 
@@ -9,6 +11,7 @@ import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.DispatchPolicy;
+import org.leaderfollowers.internal.promotion.HandlerProfile;
 import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.Members;
 import org.leaderfollowers.internal.promotion.PoolSettings;
@@ -156,6 +159,49 @@ class HandleSetRestTests {
 		lead();
 		this.set.await(this.clock.nanoTime() + Duration.ofHours(1).toNanos(), this.promotion, false);
 		assertThat(this.set.isDeserted()).isTrue();
+	}
+
+	@Test
+	void aSetThatRestsIsNotOpenedWhenItsLeaderIsWoken() {
+		this.set.wakeLeader();
+		this.set.doubtKeys();
+		assertThat(leadership().isResting()).isTrue();
+		assertThat(this.threads.started).isZero();
+	}
+
+	/** Otherwise a bound leader would leave its events to it. */
+	@Test
+	void nobodyWaitsAtASetThatRests() {
+		Participant me = lead();
+		this.set.rest(me, this.unfolding);
+		assertThat(leadership().isResting()).isTrue();
+		// The thread that was started for the request is busy.
+		this.promotion.started();
+		assertThat(this.promotion.bound().leavesToOthers(this.leader, true)).isFalse();
+	}
+
+	@Test
+	void aSetIsNotDesertedWhileItHasHandles() throws IOException {
+		lead();
+		this.sets.deal().use(2);
+		Pipe pipe = Pipe.open();
+		try (Pipe.SourceChannel source = pipe.source(); Pipe.SinkChannel sink = pipe.sink()) {
+			source.configureBlocking(false);
+			SelectableHandle handle;
+			do {
+				handle = this.sets.newHandle(source, new HandleSetUpdateTests.TestHandler(), 0, new HandlerProfile());
+			}
+			while (handle.handleSet() != this.set);
+			this.sets.deal().use(1);
+			handle.release();
+			handle.request(SelectableHandle.REGISTER);
+			assertThat(this.set.isDeserted()).as("it is registered").isFalse();
+			this.set.demultiplex(handle, SelectableHandle.LOOK);
+			handle.key.cancel();
+			assertThat(this.set.isDeserted()).as("it is ready").isFalse();
+			assertThat(this.set.ready.take()).isSameAs(handle);
+			assertThat(this.set.isDeserted()).isTrue();
+		}
 	}
 
 	/** Runs something when the time is read. */

@@ -8,6 +8,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
+import java.util.function.Consumer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -26,6 +27,7 @@ import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatException;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatNoException;
 
@@ -656,6 +658,87 @@ class HandleSetUpdateTests {
 		assertThat(this.handler.aborted).isZero();
 	}
 
+	/** Its owner still works with it. */
+	@Test
+	void handleThatDoesNotMoveStaysWithItsOwnerWhenItsSetIsClosed() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		this.handle.abandon(SelectableHandle.LOOK);
+		assertThat(this.handle.isOwned()).isTrue();
+		assertThat(this.handler.abandoned).isOne();
+	}
+
+	@Test
+	void failureThatCannotBeHandledIsAddedToItsCause() {
+		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
+		IllegalStateException cause = new IllegalStateException("made for the test");
+		this.handler.failure = cause;
+		assertThat(this.handle.closeAfterFailure(null, cause)).isTrue();
+		assertThat(cause.getSuppressed()).isEmpty();
+		this.handler.failure = new IllegalStateException("another one");
+		assertThat(this.handle.closeAfterFailure(null, cause)).isTrue();
+		assertThat(cause.getSuppressed()).containsExactly(this.handler.failure);
+	}
+
+	@Test
+	void handleWhoseChannelIsClosedIsNotOpen() throws IOException {
+		assertThat(this.handle.isOpen()).isTrue();
+		this.pipe.source().close();
+		assertThat(this.handle.isOpen()).isFalse();
+	}
+
+	@Test
+	void operationsAreAddedAndRemoved() {
+		this.handle.operations(0, SelectionKey.OP_CONNECT);
+		assertThat(this.handle.operations()).isEqualTo(SelectionKey.OP_READ | SelectionKey.OP_CONNECT);
+		this.handle.operations(SelectionKey.OP_READ, 0);
+		assertThat(this.handle.operations()).isEqualTo(SelectionKey.OP_CONNECT);
+	}
+
+	@Test
+	void handleHasTheProfileOfItsSetOrTheOnlyOne() {
+		HandlerProfile[] profiles = { new HandlerProfile(), new HandlerProfile() };
+		HandlerProfile only = new HandlerProfile();
+		for (int i = 0; i < 8; i++) {
+			SelectableHandle each = this.sets.newHandle(this.pipe.source(), this.handler, 0, profiles);
+			assertThat(each.profile()).isSameAs(profiles[each.handleSet().leadership.index()]);
+			assertThat(this.sets.newHandle(this.pipe.source(), this.handler, 0, only).profile()).isSameAs(only);
+		}
+	}
+
+	@Test
+	void setsOfAnotherPoolAreNotContained() {
+		HandleSets others = new HandleSets("other", 3, 3, this.clock, SelectorProvider.provider(), new FailureLog());
+		try {
+			assertThat(this.sets).allMatch(this.sets::contains);
+			assertThat(others).noneMatch(this.sets::contains);
+			assertThat(this.sets).noneMatch(others::contains);
+		}
+		finally {
+			others.forEach(HandleSet::close);
+		}
+	}
+
+	@Test
+	void allItemsAreVisitedAndTheFirstFailureIsThrown() {
+		List<Throwable> visited = new ArrayList<>();
+		RuntimeException first = new IllegalStateException("first");
+		RuntimeException second = new IllegalStateException("second");
+		Error error = new AssertionError("made for the test");
+		Error last = new AssertionError("last");
+		Consumer<Throwable> fails = (failure) -> {
+			visited.add(failure);
+			if (failure instanceof RuntimeException ex) {
+				throw ex;
+			}
+			throw (Error) failure;
+		};
+		assertThatException().isThrownBy(() -> HandleSets.forAll(List.of(first, second), fails)).isSameAs(first);
+		assertThatExceptionOfType(AssertionError.class)
+			.isThrownBy(() -> HandleSets.forAll(List.of(first, error, second, last), fails))
+			.isSameAs(error);
+		assertThat(visited).containsExactly(first, second, first, error, second, last);
+	}
+
 	/** A clock that lacks memory once. */
 	private static final class ScarceClock extends TestClock {
 
@@ -689,7 +772,7 @@ class HandleSetUpdateTests {
 		/** Closed by a look. */
 		private @Nullable SelectableHandle closes;
 
-		private long deadline = NO_DEADLINE;
+		long deadline = NO_DEADLINE;
 
 		private Runnable whenAsked = () -> {
 		};
@@ -697,7 +780,7 @@ class HandleSetUpdateTests {
 		private Runnable whenExpired = () -> {
 		};
 
-		private boolean lacksMemory;
+		boolean lacksMemory;
 
 		private boolean isMovable;
 

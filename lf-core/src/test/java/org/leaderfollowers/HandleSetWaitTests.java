@@ -1,0 +1,266 @@
+package org.leaderfollowers;
+
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.spi.AbstractSelectableChannel;
+import java.nio.channels.spi.AbstractSelectionKey;
+import java.nio.channels.spi.AbstractSelector;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Consumer;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.leaderfollowers.internal.logging.FailureLog;
+import org.leaderfollowers.internal.promotion.Members;
+import org.leaderfollowers.internal.promotion.PoolSettings;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.Starvation;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+/** When and for how long the leader of a handle set waits, at a selector of the test. */
+class HandleSetWaitTests {
+
+	private static final long LONG = Duration.ofHours(1).toNanos();
+
+	private static final long RETURNS_OF_A_BROKEN_SELECTOR = 600;
+
+	private final TestClock clock = new TestClock();
+
+	private final Selectors selectors = new Selectors();
+
+	private final HandleSets sets = new HandleSets("test", 2, 2, this.clock, this.selectors, new FailureLog());
+
+	private final HandleSet set = this.sets.get(0);
+
+	private final HandleSetUpdateTests.TestHandler handler = new HandleSetUpdateTests.TestHandler();
+
+	private final SelectableHandle handle = this.sets.newTimer(this.handler);
+
+	private final PromotionProtocol promotion = new PromotionProtocol(this.sets.leaderships(),
+			PromotionOrder.LIFO.followers(), new Members<>(this.clock),
+			new StandInSupply(new PoolSettings(1, 1, false, 1, 0), this.clock),
+			new Starvation(2, new PoolThreadsTests.Unheard()), (kind, vacancyNanos) -> {
+			}, 1, this.clock);
+
+	HandleSetWaitTests() {
+		assertThat(this.set.leadership.take(1)).isTrue();
+		assertThat(this.sets.get(1).leadership.take(2)).isTrue();
+		this.handle.release();
+	}
+
+	@AfterEach
+	void close() {
+		this.sets.forEach(HandleSet::close);
+	}
+
+	private void await() {
+		this.set.await(this.clock.nanoTime() + LONG, this.promotion, true);
+	}
+
+	/** It holds the events for other threads, and would otherwise go in circles. */
+	@Test
+	void leaderWaitsAlthoughItHoldsEvents() {
+		this.set.demultiplex(this.handle, SelectableHandle.LOOK);
+		assertThat(this.set.ready.isEmpty()).isFalse();
+		await();
+		assertThat(this.selectors.waits).hasSize(1);
+	}
+
+	/** The failure must be handled, but the events of others are taken first. */
+	@Test
+	void leaderThatLacksMemoryLooksForEventsAndDoesNotWait() {
+		this.handler.deadline = this.clock.nanoTime() + 1;
+		this.handle.request(SelectableHandle.TIMER);
+		await();
+		assertThat(this.selectors.waits).hasSize(1);
+		this.clock.advance(Duration.ofMillis(1));
+		this.handler.lacksMemory = true;
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(this::await);
+		this.handler.lacksMemory = false;
+		assertThat(this.selectors.waits).hasSize(1);
+		assertThat(this.selectors.looks).isOne();
+	}
+
+	/** The thread that stops the pool wakes only a leader whose wait it can see. */
+	@Test
+	void leaderDoesNotWaitIfThePoolStops() {
+		this.promotion.stop();
+		await();
+		assertThat(this.selectors.waits).isEmpty();
+		assertThat(this.selectors.looks).isOne();
+	}
+
+	@Test
+	void timeAfterAWaitIsThatOfItsEnd() {
+		this.selectors.meanwhile = () -> this.clock.advance(Duration.ofMinutes(1));
+		await();
+		assertThat(this.set.nowNanos()).isEqualTo(this.clock.nanoTime());
+	}
+
+	/** Only a set without handles is about to rest. */
+	@Test
+	void leaderOfASetThatGetsNoNewHandlesWaitsForEventsOfTheOthers() {
+		HandleSet unused = this.sets.get(1);
+		this.sets.deal().use(1);
+		this.selectors.hasKeys = true;
+		unused.await(this.clock.nanoTime() + LONG, this.promotion, false);
+		this.selectors.hasKeys = false;
+		unused.await(this.clock.nanoTime() + LONG, this.promotion, false);
+		assertThat(this.selectors.waits).hasSize(2);
+		assertThat(this.selectors.waits.get(0)).isGreaterThan(Duration.ofMinutes(59).toMillis());
+		assertThat(this.selectors.waits.get(1)).isLessThanOrEqualTo(2);
+	}
+
+	private void returnsAtOnce(long times) {
+		for (long i = 0; i < times; i++) {
+			await();
+			this.clock.advance(Duration.ofMillis(1));
+		}
+	}
+
+	@Test
+	void selectorThatReturnsAtOnceAgainAndAgainIsReplaced() {
+		int opened = this.selectors.opened;
+		returnsAtOnce(RETURNS_OF_A_BROKEN_SELECTOR);
+		assertThat(this.selectors.opened).isGreaterThan(opened);
+	}
+
+	/** The ready handle may be owned, so that nothing becomes of the event. */
+	@Test
+	void selectorThatReportsEventsIsNotReplaced() {
+		int opened = this.selectors.opened;
+		this.selectors.count = 1;
+		returnsAtOnce(RETURNS_OF_A_BROKEN_SELECTOR);
+		assertThat(this.selectors.opened).isEqualTo(opened);
+	}
+
+	@Test
+	void selectorThatWaitsMeanwhileIsNotReplaced() {
+		int opened = this.selectors.opened;
+		returnsAtOnce(RETURNS_OF_A_BROKEN_SELECTOR / 2);
+		this.selectors.meanwhile = () -> this.clock.advance(Duration.ofNanos(LONG));
+		await();
+		this.selectors.meanwhile = () -> {
+		};
+		returnsAtOnce(RETURNS_OF_A_BROKEN_SELECTOR / 2);
+		assertThat(this.selectors.opened).isEqualTo(opened);
+	}
+
+	/** Selectors without events that return at once. */
+	private static final class Selectors extends TestSelectors {
+
+		/** How long each wait was to last, in milliseconds. */
+		private final List<Long> waits = new ArrayList<>();
+
+		private int looks;
+
+		/** How many events they report. */
+		private int count;
+
+		private int opened;
+
+		private boolean hasKeys;
+
+		/** What happens during a wait. */
+		private Runnable meanwhile = () -> {
+		};
+
+		@Override
+		public AbstractSelector openSelector() {
+			this.opened++;
+			return new AbstractSelector(this) {
+
+				@Override
+				protected void implCloseSelector() {
+				}
+
+				@Override
+				protected SelectionKey register(AbstractSelectableChannel channel, int operations, Object attachment) {
+					throw new UnsupportedOperationException();
+				}
+
+				@Override
+				public Set<SelectionKey> keys() {
+					return Selectors.this.hasKeys ? Set.of(new UnusedKey()) : Set.of();
+				}
+
+				@Override
+				public Set<SelectionKey> selectedKeys() {
+					return Set.of();
+				}
+
+				@Override
+				public int selectNow(Consumer<SelectionKey> action) {
+					Selectors.this.looks++;
+					return 0;
+				}
+
+				@Override
+				public int select(Consumer<SelectionKey> action, long millis) {
+					Selectors.this.waits.add(millis);
+					Selectors.this.meanwhile.run();
+					return Selectors.this.count;
+				}
+
+				@Override
+				public int selectNow() {
+					return 0;
+				}
+
+				@Override
+				public int select(long millis) {
+					throw new UnsupportedOperationException();
+				}
+
+				@Override
+				public int select() {
+					throw new UnsupportedOperationException();
+				}
+
+				@Override
+				public Selector wakeup() {
+					return this;
+				}
+
+			};
+		}
+
+	}
+
+	/** Only counts. */
+	private static final class UnusedKey extends AbstractSelectionKey {
+
+		@Override
+		public SelectableChannel channel() {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public Selector selector() {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public int interestOps() {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public SelectionKey interestOps(int operations) {
+			throw new UnsupportedOperationException();
+		}
+
+		@Override
+		public int readyOps() {
+			throw new UnsupportedOperationException();
+		}
+
+	}
+
+}
