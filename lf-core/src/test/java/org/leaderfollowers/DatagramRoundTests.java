@@ -7,6 +7,7 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.DatagramChannel;
 import java.nio.channels.SelectionKey;
 import java.time.Duration;
@@ -76,8 +77,15 @@ class DatagramRoundTests {
 
 			@Override
 			public void onMessage(Connection datagram, ByteBuffer message) throws Exception {
+				DatagramRoundTests.this.order = message.order();
 				DatagramRoundTests.this.seen.add(Engine.text(message));
 				DatagramRoundTests.this.onMessage.handle(datagram);
+			}
+
+			@Override
+			public void onError(Connection datagram, ByteBuffer message, Throwable failure) {
+				DatagramRoundTests.this.seen.add("error " + Engine.text(message));
+				onError(datagram, failure);
 			}
 
 			@Override
@@ -93,6 +101,9 @@ class DatagramRoundTests {
 
 	private Consumer<Connection> onError = (datagram) -> {
 	};
+
+	/** That of the latest message. */
+	private @Nullable ByteOrder order;
 
 	/** The failures that the handler was told of. */
 	private final List<Throwable> failures = new ArrayList<>();
@@ -419,6 +430,83 @@ class DatagramRoundTests {
 		assertThat(this.seen).containsExactly("1", "2");
 	}
 
+	/** Events of other handles wait as well, so another thread may help. */
+	@Test
+	void datagramsInARowSuggestThatAsManyWait() throws IOException {
+		open();
+		Participant thread = begin(2);
+		assertThat(this.receiver.more(thread)).isZero();
+		thread.turn.countRead();
+		assertThat(this.receiver.more(thread)).isOne();
+		finish(thread);
+	}
+
+	@Test
+	void leaderThatHasReadNothingLeavesTheSocket() throws IOException {
+		open();
+		Participant leader = leader();
+		own();
+		assertThat(prepare(leader)).isFalse();
+		assertThat(this.receiver.release(leader)).isTrue();
+		leader.worksOn(null);
+		leader.withdraw();
+		assertThat(isArmed()).isTrue();
+	}
+
+	/** The application may have changed the buffer of the thread. */
+	@Test
+	void payloadIsBigEndian() throws IOException {
+		open();
+		this.me.input().order(ByteOrder.LITTLE_ENDIAN);
+		receive("x");
+		assertThat(this.order).isEqualTo(ByteOrder.BIG_ENDIAN);
+	}
+
+	/** Another datagram would take its place in the buffer. */
+	@Test
+	void socketThatHasFiredAgainIsReleasedWithOneDatagram() throws IOException {
+		open();
+		this.transfer.waiting.addAll(List.of("x", "y"));
+		own();
+		this.set.demultiplex(this.receiver.handle, SelectionKey.OP_READ);
+		assertThat(prepare(this.me)).isTrue();
+		assertThat(this.receiver.handle.isOwned()).isFalse();
+		finish(this.me);
+		receive();
+		assertThat(this.seen).containsExactly("x", "y");
+	}
+
+	@Test
+	void serverThatIsPausedReadsNothing() throws IOException {
+		open();
+		this.life.state().paused(true);
+		receive("x");
+		assertThat(this.transfer.reads).isZero();
+		assertThat(isArmed()).isFalse();
+		this.life.state().paused(false);
+		this.receiver.look();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("x");
+	}
+
+	@Test
+	void eachHandlerOccupiesAThreadUntilItReturns() throws IOException {
+		open();
+		DatagramShare share = this.pool.datagramShare;
+		List<Participant> threads = new ArrayList<>();
+		for (int i = 0; i < share.total(); i++) {
+			assertThat(share.isFull()).isFalse();
+			threads.add(begin(i + 2));
+		}
+		assertThat(share.isFull()).isTrue();
+		threads.forEach(this::finish);
+		for (int i = 0; i < share.total(); i++) {
+			assertThat(share.take()).isTrue();
+		}
+		assertThat(share.isFull()).isTrue();
+	}
+
 	@Test
 	void threadReadsALimitedNumberOfDatagramsThatAreDropped() throws IOException {
 		open();
@@ -443,6 +531,14 @@ class DatagramRoundTests {
 		assertThat(this.seen).isEmpty();
 	}
 
+	@Test
+	void senderAtThePortOfTheServerOnAnotherHostIsGenuine() throws IOException {
+		open();
+		this.transfer.sender = new InetSocketAddress("192.0.2.1", this.receiver.localAddress().getPort());
+		receive("x");
+		assertThat(this.seen).containsExactly("x");
+	}
+
 	/** The port may belong to another program. */
 	@ParameterizedTest
 	@ValueSource(booleans = { false, true })
@@ -465,6 +561,29 @@ class DatagramRoundTests {
 		assertThat(other.isClosed()).isTrue();
 		receive("y");
 		assertThat(this.seen).containsExactly("y");
+		this.transfer.sender = this.receiver.localAddress();
+		receive("z");
+		assertThat(counts().rejected()).as("the others have not ended").isEqualTo(2);
+	}
+
+	@Test
+	void datagramAfterOneThatIsTooLargeIsComplete() throws IOException {
+		open();
+		receive("y".repeat(MAX_SIZE + 50), "x");
+		assertThat(this.seen).containsExactly("x");
+		assertThat(counts().truncated()).isOne();
+		assertThat(this.life.snapshot().receivedBytes()).as("one byte tells that it is too large")
+			.isEqualTo(MAX_SIZE + 2);
+	}
+
+	@Test
+	void handlerIsToldOfTheDatagramThatItCouldNotHandle() throws IOException {
+		open();
+		this.onMessage = (datagram) -> {
+			throw new IllegalStateException("made for the test");
+		};
+		receive("x");
+		assertThat(this.seen).containsExactly("x", "error x");
 	}
 
 	@Test
@@ -588,6 +707,25 @@ class DatagramRoundTests {
 		assertThat(this.receiver.wantsInput()).isFalse();
 		this.receiver.expire(retry);
 		this.set.demultiplex(this.receiver.handle, SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(isArmed()).isTrue();
+	}
+
+	/** Its share of the threads may have grown, for example. */
+	@Test
+	void serverThatIsLookedAtDuringAPauseReceivesAfterIt() throws IOException {
+		open();
+		breakDown();
+		this.transfer.failure = null;
+		int reads = this.transfer.reads;
+		this.receiver.look();
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.transfer.reads).isEqualTo(reads);
+		assertThat(this.receiver.hasInputEnded()).isFalse();
+		this.receiver.expire(this.receiver.backoff.retryNanos());
+		this.receiver.look();
 		assertThat(lead()).isTrue();
 		round();
 		assertThat(isArmed()).isTrue();
