@@ -275,6 +275,7 @@ class ConnectionRoundTests {
 		Leadership leadership = promotion.attend(leader);
 		new DispatchPolicy(promotion, threads, 1, this.clock).beforeDispatch(leader, handler, leadership, 0);
 		assertThat(leader.isOnLease()).isTrue();
+		assertThat(leader.leads(this.set)).as("another thread may take over").isFalse();
 		return leader;
 	}
 

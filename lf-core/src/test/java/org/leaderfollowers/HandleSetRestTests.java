@@ -84,6 +84,8 @@ class HandleSetRestTests {
 		request();
 		Participant me = enroll();
 		assertThat(this.promotion.attend(me)).isSameAs(leadership());
+		assertThat(me.leads(this.set)).isTrue();
+		assertThat(me.leads(this.sets.get(0))).isFalse();
 		assertThat(this.set.isDeserted()).isTrue();
 		return me;
 	}
