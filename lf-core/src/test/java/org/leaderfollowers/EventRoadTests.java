@@ -5,10 +5,12 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
@@ -23,6 +25,7 @@ import org.leaderfollowers.internal.promotion.PoolSettings;
 import org.leaderfollowers.internal.promotion.ProcessorTime;
 import org.leaderfollowers.internal.promotion.PromotionProtocol;
 import org.leaderfollowers.internal.promotion.Starvation;
+import org.leaderfollowers.internal.promotion.Unfolding;
 import org.slf4j.LoggerFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -100,33 +103,136 @@ class EventRoadTests {
 	 */
 	@Test
 	void dispatchOfAWaitingHandlerGoesOnAfterTheOneOnTopOfIt() {
-		TestClock clock = new TestClock();
-		FailureLog failureLog = new FailureLog();
-		PoolOptions options = new PoolOptions("test", new PoolSettings(1, 1, false, 1, 0), Duration.ofHours(1),
-				Thread.NORM_PRIORITY, 1, false, List.of(), 1, PromotionOrder.LIFO, 1L << 20,
-				new NestedUpcalls.Options(NestedDispatch.WHEN_STARVED, 1, new NestingGuard() {
-				}), List.of(), clock, SelectorProvider.provider(), ProcessorTime.SYSTEM,
-				new PoolWatchdog.Options(0, 0));
-		HandleSets sets = new HandleSets("test", 1, 1, clock, SelectorProvider.provider(), failureLog);
-		EventSources sources = new EventSources("test", List.of(), 1, clock);
-		PoolThreads threads = new PoolThreads(options, new MemoryBudget(1L << 20), failureLog);
-		PromotionProtocol promotion = new PromotionProtocol(sets.leaderships(), PromotionOrder.LIFO.followers(),
-				threads.members(), threads, new Starvation(1, new PoolThreadsTests.Unheard()), (kind, nanos) -> {
-				}, 1, clock);
-		DispatchPolicy policy = new DispatchPolicy(promotion, threads, 1, clock);
-		EventRoad road = new EventRoad(options, sets, sources, promotion, policy, null, failureLog);
-		Thread thread = Thread.currentThread();
-		Participant me = new Participant(1, new Follower(1, thread), thread, true, promotion,
-				(participant, exchange) -> Exchange.State.REPLIED, new MemoryBudget(1), 0);
-		SelectableHandle onTop = sets.newTimer(new Once(shortHandler(), clock));
-		policy.beforeDispatch(me, HandlerProfile.BLOCKING, sets.get(0).leadership, 0);
-		clock.advance(Duration.ofSeconds(1));
-		DispatchPolicy.Suspended waiting = road.suspend(me);
+		Stepped stepped = new Stepped();
+		Participant me = stepped.me;
+		SelectableHandle onTop = stepped.sets.newTimer(new Once(shortHandler(), stepped.clock));
+		stepped.policy.beforeDispatch(me, HandlerProfile.BLOCKING, stepped.sets.get(0).leadership, 0);
+		stepped.clock.advance(Duration.ofSeconds(1));
+		DispatchPolicy.Suspended waiting = stepped.road.suspend(me);
 		assertThat(waiting.blocks()).isTrue();
-		road.processNested(me, onTop, waiting);
+		stepped.road.processNested(me, onTop, waiting);
 		assertThat(me.isBlocking()).isTrue();
-		assertThat(road.suspend(me)).isEqualTo(waiting);
-		sets.forEach(HandleSet::close);
+		assertThat(stepped.road.suspend(me)).isEqualTo(waiting);
+		stepped.sets.forEach(HandleSet::close);
+	}
+
+	/** A connection closes in good order, for which it needs another round. */
+	@Test
+	void handleWhoseHandlerHasFailedIsWorkedOnUntilItIsReleased() {
+		Stepped stepped = new Stepped();
+		AtomicInteger rounds = new AtomicInteger();
+		stepped.work(new HandleSetUpdateTests.TestHandler() {
+
+			@Override
+			public boolean prepare(Participant me) {
+				if (rounds.incrementAndGet() < 3) {
+					throw new IllegalStateException("made for the test");
+				}
+				return false;
+			}
+
+			@Override
+			public boolean failed(@Nullable Participant me, Throwable failure) {
+				return true;
+			}
+
+		});
+		stepped.road.participate(stepped.me, stepped.clock.nanoTime());
+		assertThat(rounds).hasValue(3);
+		assertThat(stepped.me.work()).isNull();
+		stepped.sets.forEach(HandleSet::close);
+	}
+
+	/** No other thread might join for a long time. */
+	@Test
+	void threadHandlesWhatIsReadyAlthoughItsTimeIsOver() {
+		Stepped stepped = new Stepped();
+		AtomicInteger prepared = new AtomicInteger();
+		for (int i = 0; i < 3; i++) {
+			stepped.work(new HandleSetUpdateTests.TestHandler() {
+
+				@Override
+				public boolean prepare(Participant me) {
+					prepared.incrementAndGet();
+					return false;
+				}
+
+			});
+		}
+		stepped.road.participate(stepped.me, stepped.clock.nanoTime());
+		assertThat(prepared).hasValue(3);
+		stepped.sets.forEach(HandleSet::close);
+	}
+
+	/** Otherwise a shortage of memory would occupy a processor. */
+	@Test
+	void leaderThatFailsPauses() {
+		Stepped stepped = new Stepped();
+		HandleSetUpdateTests.TestHandler handler = new HandleSetUpdateTests.TestHandler();
+		SelectableHandle handle = stepped.work(handler);
+		handle.request(SelectableHandle.TIMER);
+		handler.lacksMemory = true;
+		stepped.road.participate(stepped.me, stepped.clock.nanoTime());
+		handler.lacksMemory = false;
+		assertThat(stepped.clock.pauses).containsExactly(Duration.ofMillis(10).toNanos());
+		stepped.sets.forEach(HandleSet::close);
+	}
+
+	/** The parts of a pool, and a joined thread in whose place the test acts. */
+	private static final class Stepped {
+
+		private final PausingClock clock = new PausingClock();
+
+		private final HandleSets sets;
+
+		private final DispatchPolicy policy;
+
+		private final EventRoad road;
+
+		private final Participant me;
+
+		Stepped() {
+			FailureLog failureLog = new FailureLog();
+			PoolOptions options = new PoolOptions("test", new PoolSettings(1, 1, false, 1, 0), Duration.ofHours(1),
+					Thread.NORM_PRIORITY, 1, false, List.of(), 1, PromotionOrder.LIFO, 1L << 20,
+					new NestedUpcalls.Options(NestedDispatch.WHEN_STARVED, 1, new NestingGuard() {
+					}), List.of(), this.clock, SelectorProvider.provider(), ProcessorTime.SYSTEM,
+					new PoolWatchdog.Options(0, 0));
+			this.sets = new HandleSets("test", 1, 1, this.clock, SelectorProvider.provider(), failureLog);
+			EventSources sources = new EventSources("test", List.of(), 1, this.clock);
+			PoolThreads threads = new PoolThreads(options, new MemoryBudget(1L << 20), failureLog);
+			PromotionProtocol promotion = new PromotionProtocol(this.sets.leaderships(),
+					PromotionOrder.LIFO.followers(), threads.members(), threads,
+					new Starvation(1, new PoolThreadsTests.Unheard()), (kind, nanos) -> {
+					}, 1, this.clock);
+			this.policy = new DispatchPolicy(promotion, threads, 1, this.clock);
+			Unfolding unfolding = new Unfolding(promotion, this.sets.leaderships(), this.sets.deal(), 0,
+					threads.members(), threads, this.policy, 1, ProcessorTime.SYSTEM, this.clock);
+			this.road = new EventRoad(options, this.sets, sources, promotion, this.policy, unfolding, failureLog);
+			Thread thread = Thread.currentThread();
+			this.me = new Participant(1, new Follower(1, thread), thread, false, promotion,
+					(participant, exchange) -> Exchange.State.REPLIED, new MemoryBudget(1), 0);
+		}
+
+		/** A handle that the leader finds ready. */
+		private SelectableHandle work(EngineEventHandler handler) {
+			SelectableHandle handle = this.sets.newTimer(handler);
+			handle.release();
+			handle.request(SelectableHandle.LOOK);
+			return handle;
+		}
+
+	}
+
+	private static final class PausingClock extends TestClock {
+
+		private final List<Long> pauses = new ArrayList<>();
+
+		@Override
+		public void parkNanos(Object blocker, long nanos) {
+			this.pauses.add(nanos);
+		}
+
 	}
 
 	private static HandlerProfile shortHandler() {
