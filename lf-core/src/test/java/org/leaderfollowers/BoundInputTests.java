@@ -1,8 +1,10 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.spi.SelectorProvider;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -130,6 +132,77 @@ class BoundInputTests {
 		}
 	}
 
+	private TestConnection bind(Participant me, Pipe pipe) throws IOException {
+		pipe.source().configureBlocking(false);
+		TestConnection bound = new TestConnection();
+		bound.handle = this.sets.newHandle(pipe.source(), bound, SelectionKey.OP_READ, new HandlerProfile());
+		me.begin(bound.handle);
+		assertThat(me.boundInput.bind()).isTrue();
+		assertThat(bound.reader).isSameAs(me.boundInput);
+		return bound;
+	}
+
+	/** Only the innermost handler continues when its wait is over. */
+	@Test
+	void connectionsAreBoundUntilTheWaitOfTheirHandlerIsOver() throws Exception {
+		Pipe first = Pipe.open();
+		Pipe second = Pipe.open();
+		try {
+			Participant me = participant(Thread.currentThread());
+			TestConnection outer = bind(me, first);
+			TestConnection inner = bind(me, second);
+			outer.keeps = true;
+			inner.keeps = true;
+			me.boundInput.read();
+			assertThat(List.of(outer.reads, inner.reads)).as("input that was kept").containsExactly(1, 1);
+			me.boundInput.unbind();
+			assertThat(inner.reader).isNull();
+			assertThat(outer.reader).isSameAs(me.boundInput);
+			me.boundInput.read();
+			assertThat(List.of(outer.reads, inner.reads)).containsExactly(2, 1);
+			me.boundInput.unbind();
+			assertThat(outer.reader).isNull();
+			me.boundInput.read();
+			assertThat(outer.reads).isEqualTo(2);
+		}
+		finally {
+			this.sets.forEach(HandleSet::close);
+			for (Pipe pipe : List.of(first, second)) {
+				pipe.source().close();
+				pipe.sink().close();
+			}
+		}
+	}
+
+	@Test
+	void handlerWithoutAConnectionBindsNothing() {
+		Participant me = participant(Thread.currentThread());
+		assertThat(me.boundInput.bind()).isFalse();
+		assertThat(me.boundInput.isWanted()).isFalse();
+		this.sets.forEach(HandleSet::close);
+	}
+
+	/** The message of the waiting handler lies in the buffers of the thread. */
+	@Test
+	void connectionIsReadWithStateOfItsOwn() throws Exception {
+		Pipe pipe = Pipe.open();
+		try {
+			Participant me = participant(Thread.currentThread());
+			Turn turn = me.turn;
+			TestConnection bound = bind(me, pipe);
+			bound.keeps = true;
+			bound.failure = new OutOfMemoryError("made for the test");
+			assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(me.boundInput::read);
+			assertThat(bound.turn).isNotNull().isNotSameAs(turn);
+			assertThat(me.turn).isSameAs(turn);
+		}
+		finally {
+			this.sets.forEach(HandleSet::close);
+			pipe.source().close();
+			pipe.sink().close();
+		}
+	}
+
 	private static final class TestConnection implements EngineEventHandler, BoundInput.BoundConnection {
 
 		private SelectableHandle handle;
@@ -152,6 +225,11 @@ class BoundInputTests {
 
 		private boolean isMemoryShort;
 
+		/** In which it was read. */
+		private @Nullable Turn turn;
+
+		private @Nullable Error failure;
+
 		@Override
 		public SelectableHandle handle() {
 			return this.handle;
@@ -173,6 +251,10 @@ class BoundInputTests {
 		@Override
 		public boolean readBound(Participant me) {
 			this.reads++;
+			this.turn = me.turn;
+			if (this.failure != null) {
+				throw this.failure;
+			}
 			return this.tasks-- > 0;
 		}
 
