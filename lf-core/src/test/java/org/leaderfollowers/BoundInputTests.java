@@ -21,6 +21,10 @@ import org.leaderfollowers.internal.promotion.Clock;
 import org.leaderfollowers.internal.promotion.Follower;
 import org.leaderfollowers.internal.promotion.HandledWork;
 import org.leaderfollowers.internal.promotion.HandlerProfile;
+import org.leaderfollowers.internal.promotion.Members;
+import org.leaderfollowers.internal.promotion.PoolSettings;
+import org.leaderfollowers.internal.promotion.PromotionProtocol;
+import org.leaderfollowers.internal.promotion.Starvation;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -100,6 +104,7 @@ class BoundInputTests {
 			this.connection.isFull = true;
 			me.boundInput.read();
 			assertThat(this.connection.reads).isEqualTo(4);
+			assertThat(this.connection.saves).as("before each of the three calls").isEqualTo(3);
 			assertThat(this.connection.ran).isOne();
 			set.applyUpdates();
 			assertThat(handle.key.interestOps()).isZero();
@@ -149,6 +154,7 @@ class BoundInputTests {
 		Pipe second = Pipe.open();
 		try {
 			Participant me = participant(Thread.currentThread());
+			Turn turn = me.turn;
 			TestConnection outer = bind(me, first);
 			TestConnection inner = bind(me, second);
 			outer.keeps = true;
@@ -164,6 +170,7 @@ class BoundInputTests {
 			assertThat(outer.reader).isNull();
 			me.boundInput.read();
 			assertThat(outer.reads).isEqualTo(2);
+			assertThat(me.turn).isSameAs(turn);
 		}
 		finally {
 			this.sets.forEach(HandleSet::close);
@@ -203,6 +210,33 @@ class BoundInputTests {
 		}
 	}
 
+	/** Its next owner may read it at the same time. */
+	@Test
+	void connectionThatCouldNotBeReadIsNotBoundAnyMore() throws Exception {
+		Pipe pipe = Pipe.open();
+		try {
+			PromotionProtocol promotion = new PromotionProtocol(this.sets.leaderships(),
+					PromotionOrder.LIFO.followers(), new Members<>(Clock.SYSTEM),
+					new StandInSupply(new PoolSettings(1, 1, false, 1, 0), Clock.SYSTEM),
+					new Starvation(1, new PoolThreadsTests.Unheard()), (kind, vacancyNanos) -> {
+					}, 1, Clock.SYSTEM);
+			BoundWait wait = new BoundWait(this.sets, promotion, null, null, Clock.SYSTEM, new FailureLog());
+			Participant me = participant(Thread.currentThread());
+			TestConnection bound = bind(me, pipe);
+			me.boundInput.unbind();
+			bound.keeps = true;
+			bound.failure = new OutOfMemoryError("made for the test");
+			assertThatExceptionOfType(OutOfMemoryError.class)
+				.isThrownBy(() -> wait.await(me, Exchange.ofCaller(System.nanoTime())));
+			assertThat(bound.reader).isNull();
+		}
+		finally {
+			this.sets.forEach(HandleSet::close);
+			pipe.source().close();
+			pipe.sink().close();
+		}
+	}
+
 	private static final class TestConnection implements EngineEventHandler, BoundInput.BoundConnection {
 
 		private SelectableHandle handle;
@@ -222,6 +256,9 @@ class BoundInputTests {
 		private boolean isFull;
 
 		private boolean keeps;
+
+		/** How often the bytes that follow the message were saved. */
+		private int saves;
 
 		private boolean isMemoryShort;
 
@@ -245,6 +282,7 @@ class BoundInputTests {
 
 		@Override
 		public boolean keepsInput(Participant me) {
+			this.saves++;
 			return this.keeps;
 		}
 

@@ -208,6 +208,9 @@ class BoundWaitTests {
 		Peer waiting = waiting(server, 1);
 		Participant thread = pool.living().get(0);
 		Engine.awaitSelecting(thread.thread());
+		Runnable wakes = thread.boundInput.wakeBy(null);
+		assertThat(wakes).as("while it waits at a selector").isNotNull();
+		thread.boundInput.wakeBy(wakes);
 		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
 		Engine.awaitIdle(pool);
 		assertThat(thread.boundInput.wakeBy(null)).isNull();
