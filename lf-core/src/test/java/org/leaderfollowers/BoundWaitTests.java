@@ -3,6 +3,7 @@ package org.leaderfollowers;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -214,6 +215,22 @@ class BoundWaitTests {
 		assertThat(waiting.send("go\n").readLine()).isEqualTo("go");
 		Engine.awaitIdle(pool);
 		assertThat(thread.boundInput.wakeBy(null)).isNull();
+	}
+
+	/** The thread that completes it knows no selector. */
+	@Test
+	void isWokenAtItsSelectorWhenItsFutureIsCompleted() {
+		LeaderFollowersPool pool = pool(LeaderFollowersPool.builder().threads(1, 1));
+		CompletableFuture<String> future = new CompletableFuture<>();
+		TcpServer server = this.engine.lines(pool, (connection, message) -> connection
+			.send(Engine.bytes(LeaderFollowersPool.await(future, LONG, "a future"))));
+		Engine.awaitIdle(pool);
+		Peer peer = this.engine.connect(server).send("hello\n");
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().anyMatch((thread) -> thread.waitsFor() != null));
+		Engine.awaitSelecting(pool.living().get(0).thread());
+		future.complete("now");
+		assertThat(peer.readLine()).isEqualTo("now");
 	}
 
 	@Test
