@@ -191,6 +191,12 @@ class BoundWaitTests {
 		Engine.eventually()
 			.until(() -> pool.snapshot().threads().stream().anyMatch((thread) -> thread.handle() != null));
 		Peer waiting = waiting(server, 1);
+		// Until then, the other thread would lead if it returned.
+		Engine.eventually()
+			.until(() -> pool.snapshot()
+				.threads()
+				.stream()
+				.anyMatch((thread) -> thread.role() == ThreadRole.LEADER && thread.waitsFor() != null));
 		this.blocked.countDown();
 		assertThat(blocked.readLine()).isEqualTo("block");
 		Engine.eventually()
