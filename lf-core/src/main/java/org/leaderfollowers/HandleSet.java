@@ -85,7 +85,7 @@ public final class HandleSet {
 	private long nowNanos;
 
 	/** How long its leaders have waited in total. Read by a leader of another set. */
-	private volatile long waitedNanos;
+	volatile long waitedNanos;
 
 	/** Whether any handle has become ready since the wait began. */
 	private boolean anyReady;

@@ -148,7 +148,7 @@ public final class EngineWorkload implements Runnable {
 	private @Nullable TcpServer server;
 
 	/** Since when connections have something left, by their id. */
-	private final Map<Long, Long> leftSince = new TreeMap<>();
+	private final Map<Long, Left> leftSince = new TreeMap<>();
 
 	/** Since when the input of a handler that waits for it has come. */
 	private final Map<Long, Long> waitsSince = new TreeMap<>();
@@ -797,7 +797,8 @@ public final class EngineWorkload implements Runnable {
 		if (!isLeft(connection)) {
 			this.leftSince.remove(connection.id());
 		}
-		else if (now - this.leftSince.computeIfAbsent(connection.id(), (id) -> now) > LONGEST_ROTATION_NANOS) {
+		else if (this.leftSince.computeIfAbsent(connection.id(), (id) -> new Left(now, waitedNanos(connection)))
+			.isTooLong(now, waitedNanos(connection))) {
 			return "something is left although a thread is idle";
 		}
 		ConnectionWatch watched = connection.watch;
@@ -816,6 +817,37 @@ public final class EngineWorkload implements Runnable {
 			return hasReceived ? "a handler waits although its message has come" : "a handler does not read its input";
 		}
 		return null;
+	}
+
+	/**
+	 * Since when something is left. The check runs when all threads wait, so it does not
+	 * notice whether they were busy in between. What a leader has waited tells.
+	 *
+	 * @param sinceNanos when this was noticed
+	 * @param waitedNanos how long leaders of the pool had waited until then
+	 */
+	private record Left(long sinceNanos, long waitedNanos) {
+
+		boolean isTooLong(long nowNanos, long waitedUntilNow) {
+			return nowNanos - this.sinceNanos > LONGEST_ROTATION_NANOS
+					&& waitedUntilNow - this.waitedNanos > LONGEST_ROTATION_NANOS;
+		}
+
+	}
+
+	/** How long a leader has waited, as a mean of the handle sets. */
+	private long waitedNanos(FramedConnection connection) {
+		long waited = 0;
+		int sets = 0;
+		for (LeaderFollowersPool pool : this.reserved.keySet()) {
+			if (pool.name().equals(connection.context.pool().name())) {
+				for (HandleSet set : pool.handleSets()) {
+					waited += set.waitedNanos;
+					sets++;
+				}
+			}
+		}
+		return (sets != 0) ? waited / sets : 0;
 	}
 
 	private boolean isLeft(FramedConnection connection) {
