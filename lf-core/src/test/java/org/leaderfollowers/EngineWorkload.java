@@ -835,12 +835,14 @@ public final class EngineWorkload implements Runnable {
 
 	}
 
-	/** How long a leader has waited, as a mean of the handle sets. */
+	/** How long a leader has waited, as a mean of the handle sets and the source. */
 	private long waitedNanos(FramedConnection connection) {
-		long waited = 0;
-		int sets = 0;
+		String name = connection.context.pool().name();
+		boolean hasSource = this.source != null && name.equals("own");
+		long waited = hasSource ? this.source.waitedNanos : 0;
+		int sets = hasSource ? 1 : 0;
 		for (LeaderFollowersPool pool : this.reserved.keySet()) {
-			if (pool.name().equals(connection.context.pool().name())) {
+			if (pool.name().equals(name)) {
 				for (HandleSet set : pool.handleSets()) {
 					waited += set.waitedNanos;
 					sets++;

@@ -34,6 +34,9 @@ final class SourceWorkload implements EventSource<Integer>, EventSource.Handler<
 
 	private int running;
 
+	/** How long its leaders have waited in total. */
+	long waitedNanos;
+
 	private boolean woken;
 
 	private @Nullable Thread leader;
@@ -60,8 +63,10 @@ final class SourceWorkload implements EventSource<Integer>, EventSource.Handler<
 	public @Nullable Integer await(Duration timeout) {
 		require(this.leader == null, "two leaders of the event source");
 		this.leader = Thread.currentThread();
+		long began = this.simulator.nanoTime();
 		this.simulator.await("awaits an event", () -> this.woken || !this.events.isEmpty(),
 				this.simulator.nanoTime() + timeout.toNanos());
+		this.waitedNanos += this.simulator.nanoTime() - began;
 		this.woken = false;
 		this.leader = null;
 		if (this.simulator.fault(50)) {
