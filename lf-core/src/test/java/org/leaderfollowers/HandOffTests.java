@@ -404,8 +404,10 @@ class HandOffTests {
 		Thread herald = Objects.requireNonNull(found.get());
 		CompletableFuture<Boolean> closed = CompletableFuture.supplyAsync(() -> pool.close(Engine.DEADLINE));
 		Engine.eventually().until(() -> pool.snapshot().state() == PoolSnapshot.State.STOPPING);
-		// Only from now on: a look that has begun before may still see the pool running.
-		Engine.eventually().until(() -> herald.getState() != Thread.State.RUNNABLE);
+		// The herald learns of it a little later. If a look has begun before, the pause
+		// after that look would never end.
+		Engine.eventually().until(pool.threads::isStopping);
+		Engine.eventually().until(() -> !herald.isAlive() || this.clock.waits(herald) > 0);
 		this.clock.advance(LEASE.multipliedBy(1000));
 		Engine.eventually().until(() -> !herald.isAlive());
 		assertThat(thread(herald.getName())).as("the next herald").isNull();
