@@ -112,7 +112,7 @@ final class BoundWait implements Participant.ReplyWait {
 			boolean looks = true;
 			while (leads && !over.getAsBoolean()) {
 				boolean isDeserted = set.isDeserted();
-				boolean keeps = giveOut(me, set, postponed, nests);
+				giveOut(me, set, postponed, nests);
 				if (over.getAsBoolean()) {
 					break;
 				}
@@ -130,7 +130,7 @@ final class BoundWait implements Participant.ReplyWait {
 				}
 				else {
 					int held = set.ready.size();
-					boolean looksSoon = keeps || !postponed.isEmpty() || (holds && this.bound.mayStartSoon());
+					boolean looksSoon = !postponed.isEmpty() || (holds && this.bound.mayStartSoon());
 					set.await(looksSoon ? soon(exchange) : exchange.deadlineNanos(), this.promotion, true);
 					// First, it passes on what a look at postponed handles has found, or
 					// it would go in circles between two sets that have some.
@@ -182,22 +182,15 @@ final class BoundWait implements Participant.ReplyWait {
 		return (soon - exchange.deadlineNanos() < 0) ? soon : exchange.deadlineNanos();
 	}
 
-	/**
-	 * Passes on the replies that are ready, and leaves other events to other threads.
-	 * Returns whether handles with postponed work are left to them, which may receive
-	 * replies unnoticed.
-	 */
-	private boolean giveOut(Participant me, HandleSet set, List<SelectableHandle> postponed, boolean nests) {
-		boolean keeps = false;
+	/** Passes on the replies that are ready, and leaves other events to other threads. */
+	private void giveOut(Participant me, HandleSet set, List<SelectableHandle> postponed, boolean nests) {
 		for (int i = set.ready.size(); i > 0; i--) {
 			SelectableHandle handle = set.ready.take();
 			if (handle != null && !giveOut(me, handle, postponed, nests)) {
-				keeps |= handle.handler.hasPostponed();
 				set.ready.reserve();
 				set.ready.add(handle);
 			}
 		}
-		return keeps;
 	}
 
 	/** Returns {@code false} if another thread has to continue with the handle. */
@@ -205,13 +198,10 @@ final class BoundWait implements Participant.ReplyWait {
 		me.turn.begin();
 		try {
 			handle.failIfPending();
-			// Postponed again, it would lose its place in the queue to other handles, as
-			// long as all threads are busy.
-			boolean stays = nests || handle.handler.hasPostponed();
 			boolean released = false;
 			while (!released && handle.handler.prepareReplies(me)) {
 				if (handle.handler.hasPostponed()) {
-					if (stays) {
+					if (nests) {
 						return false;
 					}
 					if (!postponed.contains(handle)) {

@@ -567,39 +567,4 @@ class ServerExchangeTests {
 		}
 	}
 
-	/** Otherwise it would be handled last, as long as other connections send. */
-	@Test
-	void aMessageThatEachLeaderPostponesKeepsItsPlace() throws InterruptedException {
-		LeaderFollowersPool pool = this.engine.pool(1, 1);
-		BlockingQueue<CompletableFuture<Object>> gates = new LinkedBlockingQueue<>();
-		TcpServer asking = this.engine.start(TcpServer.builder(pool)
-			.framing(Framing.line())
-			.correlation(BY_KEY)
-			.handler((connection, message) -> this.seen.add(Engine.text(message))));
-		TcpServer waiting = this.engine
-			.start(TcpServer.builder(pool).framing(Framing.line()).handler((connection, message) -> {
-				CompletableFuture<Object> gate = new CompletableFuture<>();
-				gates.add(gate);
-				this.seen.add(Engine.text(message));
-				LeaderFollowersPool.await(gate, LONG, "the test");
-			}));
-		Peer postponed = this.engine.connect(asking).send("open\n");
-		assertThat(take()).isEqualTo("open");
-		this.engine.connect(waiting).send("first\n");
-		assertThat(take()).isEqualTo("first");
-		postponed.send("postponed\n");
-		Engine.eventually().until(() -> asking.snapshot().receivedBytes() == "open\npostponed\n".length());
-		this.engine.connect(waiting).send("second\n");
-		Engine.eventually().until(() -> pool.snapshot().handleSets().get(0).ready() == 1);
-		gates.remove().complete("");
-		assertThat(take()).isEqualTo("second");
-		Engine.eventually().until(() -> pool.snapshot().handleSets().get(0).ready() == 1);
-		this.engine.connect(waiting).send("third\n");
-		Engine.eventually().until(() -> pool.snapshot().handleSets().get(0).ready() == 2);
-		gates.remove().complete("");
-		assertThat(take()).isEqualTo("postponed");
-		assertThat(take()).isEqualTo("third");
-		gates.remove().complete("");
-	}
-
 }
