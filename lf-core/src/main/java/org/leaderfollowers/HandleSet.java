@@ -59,7 +59,7 @@ public final class HandleSet {
 
 	final ReadyQueue<SelectableHandle> ready = new ReadyQueue<>();
 
-	private final UpdateQueue updates = new UpdateQueue(this::wakeUp);
+	final UpdateQueue updates = new UpdateQueue(this::wakeUp);
 
 	private final HandleTimers timers = new HandleTimers(this);
 

@@ -221,8 +221,10 @@ public final class LeaderFollowersPool implements AutoCloseable {
 	 */
 	public static <T> T await(CompletableFuture<T> future, Duration timeout, String description)
 			throws InterruptedException, ExecutionException, TimeoutException {
-		StackReserve.requireToLead();
 		long nanos = Arguments.positiveNanos("timeout", timeout);
+		if (!future.isDone()) {
+			StackReserve.requireToLead();
+		}
 		boolean hasWaited = Participant.await(future, nanos, new Description(description));
 		return future.get(hasWaited ? 0 : nanos, TimeUnit.NANOSECONDS);
 	}

@@ -38,8 +38,8 @@ public final class StackReserve {
 	private static final int PERIOD = 4096;
 
 	/**
-	 * Zeros. The compiler does not know that they do not change during a call. With more
-	 * of them the method would exceed 8,000 bytes, and HotSpot does not compile a longer
+	 * Zeros. The compiler does not know that they do not change during a call. With many
+	 * more, the method would exceed 8,000 bytes, and HotSpot does not compile a longer
 	 * one. With fewer, there would be more frames: each takes about 1 ns, but ten times
 	 * as much if there are more than the processor predicts returns for, usually 16.
 	 */

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
 
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.buffer.SharedMemory;
@@ -824,32 +825,34 @@ public final class EngineWorkload implements Runnable {
 	 * notice whether they were busy in between. What a leader has waited tells.
 	 *
 	 * @param sinceNanos when this was noticed
-	 * @param waitedNanos how long leaders of the pool had waited until then
+	 * @param waitedNanos how long leaders had waited until then, at each place
 	 */
-	private record Left(long sinceNanos, long waitedNanos) {
+	private record Left(long sinceNanos, List<Long> waitedNanos) {
 
-		boolean isTooLong(long nowNanos, long waitedUntilNow) {
+		boolean isTooLong(long nowNanos, List<Long> waitedUntilNow) {
 			return nowNanos - this.sinceNanos > LONGEST_ROTATION_NANOS
-					&& waitedUntilNow - this.waitedNanos > LONGEST_ROTATION_NANOS;
+					&& IntStream.range(0, Math.min(this.waitedNanos.size(), waitedUntilNow.size()))
+						.anyMatch((i) -> waitedUntilNow.get(i) - this.waitedNanos.get(i) > LONGEST_ROTATION_NANOS);
 		}
 
 	}
 
-	/** How long a leader has waited, as a mean of the handle sets and the source. */
-	private long waitedNanos(FramedConnection connection) {
+	/** How long leaders have waited at the handle sets of a pool, and at the source. */
+	private List<Long> waitedNanos(FramedConnection connection) {
 		String name = connection.context.pool().name();
-		boolean hasSource = this.source != null && name.equals("own");
-		long waited = hasSource ? this.source.waitedNanos : 0;
-		int sets = hasSource ? 1 : 0;
+		List<Long> waited = new ArrayList<>();
 		for (LeaderFollowersPool pool : this.reserved.keySet()) {
 			if (pool.name().equals(name)) {
 				for (HandleSet set : pool.handleSets()) {
-					waited += set.waitedNanos;
-					sets++;
+					long waiting = set.updates.isWaitedFor() ? this.simulator.nanoTime() - set.nowNanos() : 0;
+					waited.add(set.waitedNanos + waiting);
 				}
 			}
 		}
-		return (sets != 0) ? waited / sets : 0;
+		if (this.source != null && name.equals("own")) {
+			waited.add(this.source.waitedNanos());
+		}
+		return waited;
 	}
 
 	private boolean isLeft(FramedConnection connection) {

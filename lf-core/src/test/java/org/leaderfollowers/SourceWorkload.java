@@ -34,8 +34,11 @@ final class SourceWorkload implements EventSource<Integer>, EventSource.Handler<
 
 	private int running;
 
-	/** How long its leaders have waited in total. */
-	long waitedNanos;
+	/** How long its leaders had waited in total, before the present one. */
+	private long waitedNanos;
+
+	/** Since when the present leader waits. */
+	private long waitsSince;
 
 	private boolean woken;
 
@@ -63,10 +66,10 @@ final class SourceWorkload implements EventSource<Integer>, EventSource.Handler<
 	public @Nullable Integer await(Duration timeout) {
 		require(this.leader == null, "two leaders of the event source");
 		this.leader = Thread.currentThread();
-		long began = this.simulator.nanoTime();
+		this.waitsSince = this.simulator.nanoTime();
 		this.simulator.await("awaits an event", () -> this.woken || !this.events.isEmpty(),
 				this.simulator.nanoTime() + timeout.toNanos());
-		this.waitedNanos += this.simulator.nanoTime() - began;
+		this.waitedNanos += this.simulator.nanoTime() - this.waitsSince;
 		this.woken = false;
 		this.leader = null;
 		if (this.simulator.fault(50)) {
@@ -75,6 +78,11 @@ final class SourceWorkload implements EventSource<Integer>, EventSource.Handler<
 		Integer event = this.events.poll();
 		this.taken += (event != null) ? 1 : 0;
 		return event;
+	}
+
+	/** How long its leaders have waited in total. */
+	long waitedNanos() {
+		return this.waitedNanos + ((this.leader != null) ? this.simulator.nanoTime() - this.waitsSince : 0);
 	}
 
 	@Override

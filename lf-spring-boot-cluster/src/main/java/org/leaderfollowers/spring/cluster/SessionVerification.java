@@ -42,7 +42,10 @@ final class SessionVerification {
 
 	private final AtomicBoolean runsSoon = new AtomicBoolean();
 
-	/** How often a comparison was asked for since one is under way; 0 if none is. */
+	/**
+	 * How many comparisons were asked for since the first of those under way began; 0 if
+	 * none is.
+	 */
 	private final AtomicInteger requested = new AtomicInteger();
 
 	/**
