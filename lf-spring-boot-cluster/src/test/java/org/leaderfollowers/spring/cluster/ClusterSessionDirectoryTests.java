@@ -597,6 +597,17 @@ class ClusterSessionDirectoryTests {
 		assertThat(this.engine.written).isEmpty();
 	}
 
+	/** The engine may have lost it, or answer with what was true a moment ago. */
+	@Test
+	void aNodeHoldsItsNamesAlthoughItsOwnLeaseIsNotFound() {
+		start(LONG, 10);
+		this.engine.nodes.remove(ScriptedEngine.SELF);
+		this.engine.renew();
+		this.engine.values.put("4711", WireForm.of(new SessionEntry("4711", ScriptedEngine.SELF, "default", 5,
+				Instant.EPOCH, 5, Instant.ofEpochMilli(this.engine.millis))));
+		failure(this.directory.claim(claim("4711")), SessionContestedException.class);
+	}
+
 	@Test
 	void anIsolatedNodeAsksNobody() {
 		start(LONG, 10);
@@ -1198,6 +1209,18 @@ class ClusterSessionDirectoryTests {
 		this.engine.pass(Duration.ofMillis(1_000));
 		this.engine.asked.get(1).answer();
 		assertThat(time()).as("unchanged").isEqualTo(this.engine.millis + 999);
+	}
+
+	@Test
+	void anAnswerThatTakesLongDoesNotTellThatTheTimeGoesBack() {
+		start(LONG, 10);
+		this.engine.silent.add("renew");
+		this.engine.renew();
+		this.engine.pass(Duration.ofSeconds(1));
+		long real = this.engine.millis;
+		this.engine.millis -= 8_000;
+		this.engine.asked.get(0).answer();
+		assertThat(now()).isBetween(real - 2, real);
 	}
 
 	@Test
