@@ -256,12 +256,14 @@ class MemoryBudgetTests {
 			})));
 		List<Peer> flood = new ArrayList<>();
 		for (int i = 0; i < 2; i++) {
-			flood.add(this.engine.connect(server).send("owed\n" + ("x".repeat(60_000) + "\n").repeat(7)));
+			flood.add(this.engine.connect(server).send("owed\n" + ("x".repeat(60_000) + "\n").repeat(6)));
 		}
-		Engine.eventually().until(() -> pool.snapshot().bufferedBytes() >= 14 * 60_000);
+		// With a seventh, the memory could be scarce while its parts are put together,
+		// and one connection be closed before the other one has sent as much.
+		Engine.eventually().until(() -> pool.snapshot().bufferedBytes() >= 12 * 60_000);
 		// Others use so much that it does not matter who has made progress.
 		long others = 0;
-		while (pool.memory().used() <= BUDGET - BUDGET / 8 && others < BUDGET / 8) {
+		while (pool.memory().used() <= BUDGET - BUDGET / 8 && others < BUDGET / 4) {
 			assertThat(pool.memory().reserve(4096)).isTrue();
 			others += 4096;
 		}
