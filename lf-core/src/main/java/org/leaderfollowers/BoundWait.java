@@ -1,7 +1,5 @@
 package org.leaderfollowers;
 
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
@@ -100,7 +98,6 @@ final class BoundWait implements Participant.ReplyWait {
 	}
 
 	private void lead(Participant me, HandleSet set, Exchange exchange, BooleanSupplier over) {
-		List<SelectableHandle> postponed = new ArrayList<>();
 		boolean nests = this.upcalls.mayBegin(me);
 		// Allocated before the state is saved, because nothing would restore it.
 		Runnable wakes = set::wakeSelector;
@@ -109,14 +106,13 @@ final class BoundWait implements Participant.ReplyWait {
 		Runnable outer = me.boundInput.wakeBy(wakes);
 		try {
 			boolean leads = true;
-			boolean looks = true;
 			while (leads && !over.getAsBoolean()) {
 				boolean isDeserted = set.isDeserted();
-				giveOut(me, set, postponed, nests);
+				giveOut(me, set, nests);
 				if (over.getAsBoolean()) {
 					break;
 				}
-				boolean holds = !set.ready.isEmpty() || !postponed.isEmpty();
+				boolean holds = !set.ready.isEmpty();
 				if (this.bound.leavesToOthers(me, holds)) {
 					leads = false;
 				}
@@ -129,15 +125,9 @@ final class BoundWait implements Participant.ReplyWait {
 					leads = false;
 				}
 				else {
-					int held = set.ready.size();
-					boolean looksSoon = !postponed.isEmpty() || (holds && this.bound.mayStartSoon());
+					boolean looksSoon = holds && this.bound.mayStartSoon();
 					set.await(looksSoon ? soon(exchange) : exchange.deadlineNanos(), this.promotion, true);
-					// First, it passes on what a look at postponed handles has found, or
-					// it would go in circles between two sets that have some.
-					if (!looks || set.ready.size() <= held) {
-						this.promotion.takeTurns(me, nests);
-					}
-					looks = false;
+					this.promotion.takeTurns(me, nests);
 					leads = me.leads(set) && exchange.deadlineNanos() - this.clock.nanoTime() > 0;
 				}
 			}
@@ -151,9 +141,6 @@ final class BoundWait implements Participant.ReplyWait {
 			exchange.wakeBy(null);
 			me.boundInput.wakeBy(outer);
 			me.unnest();
-			// The next leader looks at these handles: it either has a thread for them or
-			// postpones them again.
-			postponed.forEach((handle) -> handle.request(SelectableHandle.LOOK));
 		}
 	}
 
@@ -162,7 +149,7 @@ final class BoundWait implements Participant.ReplyWait {
 	 * may be run on top of it.
 	 */
 	private boolean runNested(Participant me, HandleSet set) {
-		SelectableHandle handle = set.ready.take();
+		SelectableHandle handle = Ready.take(set.ready);
 		if (handle == null || this.upcalls.run(me, handle)) {
 			this.promotion.takeTurns(me, true);
 			return true;
@@ -172,29 +159,30 @@ final class BoundWait implements Participant.ReplyWait {
 		return false;
 	}
 
-	/**
-	 * The time of the next check. Postponed handles need one because a thread that
-	 * becomes free does not wake this one. Other events need one if no thread could be
-	 * started for them.
-	 */
+	/** The time of the next check, because no thread could be started for some events. */
 	private long soon(Exchange exchange) {
 		long soon = this.clock.nanoTime() + SOON_NANOS;
 		return (soon - exchange.deadlineNanos() < 0) ? soon : exchange.deadlineNanos();
 	}
 
-	/** Passes on the replies that are ready, and leaves other events to other threads. */
-	private void giveOut(Participant me, HandleSet set, List<SelectableHandle> postponed, boolean nests) {
+	/**
+	 * Passes on the replies that are ready, and leaves other events to other threads, in
+	 * the order in which they came.
+	 */
+	private void giveOut(Participant me, HandleSet set, boolean nests) {
 		for (int i = set.ready.size(); i > 0; i--) {
-			SelectableHandle handle = set.ready.take();
-			if (handle != null && !giveOut(me, handle, postponed, nests)) {
-				set.ready.reserve();
-				set.ready.add(handle);
+			// Before an entry is taken: for its return and for a place, so that neither
+			// can fail.
+			set.ready.reserve();
+			Ready next = set.ready.take();
+			if (next != null && !(next instanceof SelectableHandle handle && giveOut(me, set, handle, nests))) {
+				set.ready.add(next);
 			}
 		}
 	}
 
 	/** Returns {@code false} if another thread has to continue with the handle. */
-	private boolean giveOut(Participant me, SelectableHandle handle, List<SelectableHandle> postponed, boolean nests) {
+	private boolean giveOut(Participant me, HandleSet set, SelectableHandle handle, boolean nests) {
 		me.turn.begin();
 		try {
 			handle.failIfPending();
@@ -204,11 +192,7 @@ final class BoundWait implements Participant.ReplyWait {
 					if (nests) {
 						return false;
 					}
-					if (!postponed.contains(handle)) {
-						// Done before the release, because another thread may own the
-						// handle afterwards.
-						postponed.add(handle);
-					}
+					handle.handler.keepPlace(set);
 				}
 				released = handle.handler.release(me);
 			}

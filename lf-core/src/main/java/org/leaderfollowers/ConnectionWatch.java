@@ -88,6 +88,9 @@ final class ConnectionWatch {
 	 */
 	volatile boolean isPostponed;
 
+	/** The latest place of the handle, for postponed work. Used by its owner only. */
+	@Nullable Place place;
+
 	/** The remaining input since the handler was called for the drain. */
 	volatile @Nullable DrainedInput drained;
 

@@ -49,11 +49,20 @@ interface EngineEventHandler {
 	}
 
 	/**
-	 * Whether {@link #prepareReplies} has postponed work for dispatch. A thread must then
-	 * look at the handle as soon as one is free. Called by the owner.
+	 * Whether {@link #prepareReplies} has postponed work for dispatch. The owner then
+	 * {@linkplain #keepPlace keeps a place} for it. Called by the owner.
 	 */
 	default boolean hasPostponed() {
 		return false;
+	}
+
+	/**
+	 * Keeps a {@link Place} of the handle for postponed work. Called by the leader of the
+	 * handle set, which owns the handle.
+	 * @param set the handle set, whose ready queue has room
+	 */
+	default void keepPlace(HandleSet set) {
+		throw new IllegalStateException("nothing is postponed");
 	}
 
 	/**

@@ -115,7 +115,7 @@ final class EventRoad {
 		SelectableHandle handle = null;
 		for (int i = 0; i < this.handleSets.count() && handle == null; i++) {
 			boolean mayTake = leadership == null || leadership.index() == i;
-			handle = mayTake ? this.handleSets.get(i).ready.take() : null;
+			handle = mayTake ? Ready.take(this.handleSets.get(i).ready) : null;
 		}
 		return handle;
 	}

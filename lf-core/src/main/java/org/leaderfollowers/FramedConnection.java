@@ -123,6 +123,11 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		return hasPostponedExchanges() || this.outbound.isRelieved() || (watched != null && watched.isPostponed);
 	}
 
+	@Override
+	public final void keepPlace(HandleSet set) {
+		watch().place = Place.keep(watch().place, this.handle, set);
+	}
+
 	/** Whether messages, or the ends of exchanges, wait for a thread. */
 	final boolean hasPostponedExchanges() {
 		return this.exchanges != null && (this.exchanges.hasPostponed() || this.exchanges.hasEnded());

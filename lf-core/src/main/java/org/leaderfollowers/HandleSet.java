@@ -57,7 +57,7 @@ public final class HandleSet {
 	/** The leadership of this handle set. */
 	final Leadership leadership;
 
-	final ReadyQueue<SelectableHandle> ready = new ReadyQueue<>();
+	final ReadyQueue<Ready> ready = new ReadyQueue<>();
 
 	final UpdateQueue updates = new UpdateQueue(this::wakeUp);
 
@@ -542,7 +542,7 @@ public final class HandleSet {
 	void close() {
 		this.closed = true;
 		try (Selector last = this.selector) {
-			for (SelectableHandle left = this.ready.take(); left != null; left = this.ready.take()) {
+			for (SelectableHandle left = Ready.take(this.ready); left != null; left = Ready.take(this.ready)) {
 				left.giveBack();
 			}
 			for (int left = MOST_ATTEMPTS_TO_CLOSE; !abandonAll(left) && left > 0; left--) {

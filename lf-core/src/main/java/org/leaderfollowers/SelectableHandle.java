@@ -18,7 +18,7 @@ import org.leaderfollowers.internal.promotion.HandlerProfile;
  * The fields are grouped by the threads that may access them; {@link HandleState} decides
  * which thread owns the handle.
  */
-final class SelectableHandle extends HandleState implements Handle, HandledWork.Source {
+final class SelectableHandle extends HandleState implements Handle, HandledWork.Source, Ready {
 
 	/** Register the channel with the selector. */
 	static final int REGISTER = 1;
@@ -190,6 +190,11 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 			this.handler.abort();
 			former.demultiplex(this, LOOK);
 		}
+	}
+
+	@Override
+	public SelectableHandle own() {
+		return this;
 	}
 
 	int operations() {

@@ -249,9 +249,9 @@ class ArchitectureTests {
 				"PoolWatchdog", "PoolShutdown", "StarvationMonitor", "HandOffJournal", "RawEventHandler", "Drainable",
 				"EventRoad", "EventSources", "BoundWait", "NestedUpcalls", "DatagramShare"),
 
-		HANDLE_SETS("Handle", "HandleSet", "HandleSets", "HandleTimers", "EventCounters", "SelectableHandle",
-				"HandleFactory", "EventHandler", "EngineEventHandler", "SelectorRepair", "Participant", "BoundInput",
-				"MessageDecoder", "Turn", "LedSource"),
+		HANDLE_SETS("Handle", "HandleSet", "HandleSets", "HandleTimers", "EventCounters", "Place", "Ready",
+				"SelectableHandle", "HandleFactory", "EventHandler", "EngineEventHandler", "SelectorRepair",
+				"Participant", "BoundInput", "MessageDecoder", "Turn", "LedSource"),
 
 		VALUES("StackReserve", "HeapReserve", "EngineClasses", "EventType", "ThreadRole", "NestedDispatch",
 				"NestingGuard", "PromotionKind", "PromotionOrder", "PromotionPolicy", "PoolListener", "PoolAlarm",

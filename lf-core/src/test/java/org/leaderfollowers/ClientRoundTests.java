@@ -127,7 +127,7 @@ class ClientRoundTests {
 	private boolean lead() {
 		this.set.applyUpdates();
 		boolean found = false;
-		for (SelectableHandle ready = this.set.ready.take(); ready != null; ready = this.set.ready.take()) {
+		for (SelectableHandle ready = Ready.take(this.set.ready); ready != null; ready = Ready.take(this.set.ready)) {
 			if (ready == this.handle) {
 				found = true;
 			}

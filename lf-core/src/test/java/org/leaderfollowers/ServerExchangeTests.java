@@ -567,4 +567,47 @@ class ServerExchangeTests {
 		}
 	}
 
+	/** Otherwise it would be handled last, as long as other connections send. */
+	@Test
+	void aMessageThatLeadersPostponeKeepsItsPlace() throws InterruptedException {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		BlockingQueue<CompletableFuture<Object>> gates = new LinkedBlockingQueue<>();
+		TcpServer asking = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.correlation(BY_KEY)
+			.handler((connection, message) -> this.seen.add(Engine.text(message))));
+		TcpServer waiting = this.engine
+			.start(TcpServer.builder(pool).framing(Framing.line()).handler((connection, message) -> {
+				CompletableFuture<Object> gate = new CompletableFuture<>();
+				gates.add(gate);
+				this.seen.add(Engine.text(message));
+				LeaderFollowersPool.await(gate, LONG, "the test");
+			}));
+		Peer postponed = this.engine.connect(asking).send("open\n");
+		assertThat(take()).isEqualTo("open");
+		this.engine.connect(waiting).send("first\n");
+		assertThat(take()).isEqualTo("first");
+		this.engine.connect(waiting).send("second\n");
+		awaitReady(pool, 1);
+		postponed.send("postponed\n");
+		awaitReady(pool, 2);
+		this.engine.connect(waiting).send("third\n");
+		awaitReady(pool, 3);
+		gates.remove().complete("");
+		assertThat(take()).isEqualTo("second");
+		// Another leader postpones it.
+		this.engine.connect(waiting).send("fourth\n");
+		awaitReady(pool, 3);
+		gates.remove().complete("");
+		assertThat(take()).isEqualTo("postponed");
+		assertThat(take()).isEqualTo("third");
+		gates.remove().complete("");
+		assertThat(take()).isEqualTo("fourth");
+		gates.remove().complete("");
+	}
+
+	private static void awaitReady(LeaderFollowersPool pool, int handles) {
+		Engine.eventually().until(() -> pool.snapshot().handleSets().get(0).ready() == handles);
+	}
+
 }

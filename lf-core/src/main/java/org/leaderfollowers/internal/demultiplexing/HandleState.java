@@ -256,6 +256,14 @@ public abstract class HandleState {
 	}
 
 	/**
+	 * Claims the handle if no thread owns it and it waits for its next event. Any thread.
+	 * @return whether the calling thread now owns the handle
+	 */
+	public final boolean claimReleased() {
+		return CLAIM.compareAndSet(this, ARMED, CLAIMED) || CLAIM.compareAndSet(this, DISARMED, CLAIMED_DISARMED);
+	}
+
+	/**
 	 * Claims the handle if it is paused. Called by a thread that has ended the reason for
 	 * the pause.
 	 * @return whether the calling thread now owns the handle
