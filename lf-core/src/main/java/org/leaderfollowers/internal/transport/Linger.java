@@ -14,8 +14,8 @@ import org.leaderfollowers.internal.transport.Transport.Progress;
 public final class Linger {
 
 	/**
-	 * How long the peer may be silent and not close its side. If nothing is unread then,
-	 * the kernel still delivers replies on their way.
+	 * How long the peer may be silent, take no bytes, and not close its side. If nothing
+	 * is unread then, the kernel still delivers replies on their way.
 	 */
 	private static final long SILENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -73,7 +73,11 @@ public final class Linger {
 	public Progress proceed(ByteBuffer scratch, boolean endOfInput, long nowNanos) {
 		try {
 			if (!this.outputIsShutDown) {
+				int pending = this.transport.pendingBytes();
 				if (this.transport.shutdownOutput(endOfInput) == Progress.WANTS_WRITE) {
+					if (this.transport.pendingBytes() < pending) {
+						extend(nowNanos);
+					}
 					return (nowNanos - this.deadlineNanos < 0) ? Progress.WANTS_WRITE : Progress.DONE;
 				}
 				this.outputIsShutDown = true;
@@ -98,11 +102,16 @@ public final class Linger {
 			this.discardedBytes += Math.max(0, count);
 		}
 		if (this.discardedBytes > before) {
-			long silentUntil = nowNanos + SILENCE_NANOS;
-			boolean isFlood = this.discardedBytes >= LINGER_BYTES || silentUntil - this.lastDeadlineNanos > 0;
-			this.deadlineNanos = isFlood ? this.lastDeadlineNanos : silentUntil;
+			extend(nowNanos);
 		}
 		return count >= 0;
+	}
+
+	/** Gives the peer more time, because it has sent or taken bytes. */
+	private void extend(long nowNanos) {
+		long silentUntil = nowNanos + SILENCE_NANOS;
+		boolean isFlood = this.discardedBytes >= LINGER_BYTES || silentUntil - this.lastDeadlineNanos > 0;
+		this.deadlineNanos = isFlood ? this.lastDeadlineNanos : silentUntil;
 	}
 
 }

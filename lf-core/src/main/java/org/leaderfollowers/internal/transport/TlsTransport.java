@@ -913,6 +913,12 @@ public final class TlsTransport extends Transport {
 	}
 
 	@Override
+	public synchronized int pendingBytes() {
+		ByteBuffer rest = this.pending;
+		return (rest != null) ? rest.remaining() : 0;
+	}
+
+	@Override
 	public synchronized void flush() throws IOException {
 		flushPending();
 	}

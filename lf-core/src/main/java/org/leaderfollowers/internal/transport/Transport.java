@@ -251,6 +251,15 @@ public abstract class Transport implements ByteChannel {
 	}
 
 	/**
+	 * How many {@linkplain #wantsWrite() bytes} the transport itself has to write. Any
+	 * thread.
+	 * @return the number of bytes
+	 */
+	public int pendingBytes() {
+		return 0;
+	}
+
+	/**
 	 * Writes its own {@linkplain #wantsWrite() bytes}, as far as the socket accepts them.
 	 * Any thread.
 	 * @throws IOException if the socket failed

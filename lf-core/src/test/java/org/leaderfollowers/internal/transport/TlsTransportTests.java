@@ -488,9 +488,16 @@ class TlsTransportTests {
 		connect("TLSv1.3");
 		shakeHands();
 		ByteBuffer text = bytes("x".repeat(8 * 1024 * 1024));
+		assertThat(this.transport.pendingBytes()).isZero();
 		fill(text);
 		int counted = text.position();
 		assertThat(this.transport.shutdownOutput(false)).isEqualTo(Progress.WANTS_WRITE);
+		int pending = this.transport.pendingBytes();
+		assertThat(pending).isPositive();
+		listenUntil(() -> {
+			this.transport.flush();
+			return this.transport.pendingBytes() < pending;
+		});
 		listenUntil(() -> {
 			this.transport.flush();
 			return this.client.closed || this.transport.shutdownOutput(false) == Progress.DONE;

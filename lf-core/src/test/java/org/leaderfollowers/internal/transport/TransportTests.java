@@ -188,6 +188,10 @@ class TransportTests {
 
 		private Progress shutdown = Progress.DONE;
 
+		private int pending;
+
+		private int taken;
+
 		LastWords(SocketChannel socket) {
 			super(socket);
 		}
@@ -206,7 +210,13 @@ class TransportTests {
 		public Progress shutdownOutput(boolean closesNext) {
 			this.shutdowns++;
 			this.closesNext = closesNext;
+			this.pending -= this.taken;
 			return this.shutdown;
+		}
+
+		@Override
+		public int pendingBytes() {
+			return this.pending;
 		}
 
 		@Override
@@ -252,6 +262,24 @@ class TransportTests {
 		peer.shutdown = Progress.WANTS_WRITE;
 		Linger linger = new Linger(peer, 0);
 		assertThat(proceed(linger, SECOND - 1)).isEqualTo(Progress.WANTS_WRITE);
+		assertThat(proceed(linger, SECOND)).isEqualTo(Progress.DONE);
+	}
+
+	/** For example the rest of a handshake, which the closing alert follows. */
+	@Test
+	void aPeerThatReadsSlowlyHasASecondAfterEachByteAndFiveInAll() {
+		LastWords peer = new LastWords(this.sockets.own);
+		peer.shutdown = Progress.WANTS_WRITE;
+		peer.pending = 100;
+		peer.taken = 1;
+		Linger linger = new Linger(peer, 0);
+		for (long now = 0; now <= 4 * SECOND; now += SECOND) {
+			assertThat(proceed(linger, now)).isEqualTo(Progress.WANTS_WRITE);
+			assertThat(linger.deadlineNanos()).isEqualTo(now + SECOND);
+		}
+		assertThat(proceed(linger, 5 * SECOND)).isEqualTo(Progress.DONE);
+		peer.taken = 0;
+		linger = new Linger(peer, 0);
 		assertThat(proceed(linger, SECOND)).isEqualTo(Progress.DONE);
 	}
 
