@@ -106,6 +106,7 @@ final class BoundWait implements Participant.ReplyWait {
 		Runnable outer = me.boundInput.wakeBy(wakes);
 		try {
 			boolean leads = true;
+			boolean isFirst = true;
 			while (leads && !over.getAsBoolean()) {
 				boolean isDeserted = set.isDeserted();
 				giveOut(me, set, nests);
@@ -125,9 +126,16 @@ final class BoundWait implements Participant.ReplyWait {
 					leads = false;
 				}
 				else {
+					int held = set.ready.size();
 					boolean looksSoon = holds && this.bound.mayStartSoon();
 					set.await(looksSoon ? soon(exchange) : exchange.deadlineNanos(), this.promotion, true);
-					this.promotion.takeTurns(me, nests);
+					// What it has found may be replies: it passes them on before it leads
+					// the next set, where it may wait. But only once, or a set with many
+					// events would keep it from the others.
+					if (!isFirst || set.ready.size() <= held) {
+						this.promotion.takeTurns(me, nests);
+					}
+					isFirst = false;
 					leads = me.leads(set) && exchange.deadlineNanos() - this.clock.nanoTime() > 0;
 				}
 			}
@@ -189,10 +197,9 @@ final class BoundWait implements Participant.ReplyWait {
 			boolean released = false;
 			while (!released && handle.handler.prepareReplies(me)) {
 				if (handle.handler.hasPostponed()) {
-					if (nests) {
+					if (nests || !handle.handler.keepPlace(set)) {
 						return false;
 					}
-					handle.handler.keepPlace(set);
 				}
 				released = handle.handler.release(me);
 			}

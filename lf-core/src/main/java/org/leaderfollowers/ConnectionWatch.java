@@ -89,7 +89,7 @@ final class ConnectionWatch {
 	volatile boolean isPostponed;
 
 	/** The latest place of the handle, for postponed work. Used by its owner only. */
-	@Nullable Place place;
+	private @Nullable Place place;
 
 	/** The remaining input since the handler was called for the drain. */
 	volatile @Nullable DrainedInput drained;
@@ -208,6 +208,12 @@ final class ConnectionWatch {
 	private long writeDeadline(long since) {
 		long period = this.writeIdleNanos;
 		return (period != 0) ? since + period : EngineEventHandler.NO_DEADLINE;
+	}
+
+	/** Keeps a place of the handle for postponed work. Returns {@code true}. */
+	boolean keepPlace(SelectableHandle handle, HandleSet set) {
+		this.place = Place.keep(this.place, handle, set);
+		return true;
 	}
 
 	/** When the next period, the login timeout or the grace period ends. Any thread. */

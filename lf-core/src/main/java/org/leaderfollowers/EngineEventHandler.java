@@ -60,8 +60,10 @@ interface EngineEventHandler {
 	 * Keeps a {@link Place} of the handle for postponed work. Called by the leader of the
 	 * handle set, which owns the handle.
 	 * @param set the handle set, whose ready queue has room
+	 * @return {@code false} if the handle would be paused: nobody could claim it from its
+	 * place, so it stays in the queue itself
 	 */
-	default void keepPlace(HandleSet set) {
+	default boolean keepPlace(HandleSet set) {
 		throw new IllegalStateException("nothing is postponed");
 	}
 

@@ -124,8 +124,8 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 	}
 
 	@Override
-	public final void keepPlace(HandleSet set) {
-		watch().place = Place.keep(watch().place, this.handle, set);
+	public final boolean keepPlace(HandleSet set) {
+		return (!this.stalled || readsReplies()) && watch().keepPlace(this.handle, set);
 	}
 
 	/** Whether messages, or the ends of exchanges, wait for a thread. */

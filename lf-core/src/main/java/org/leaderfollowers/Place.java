@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * postpones it <em>before</em> it looks whether there is a place, and releases the handle
  * afterwards. The thread that takes the place gives it up <em>before</em> it tries to
  * claim the handle, and requests a look if it cannot. Either the owner therefore adds
- * another place, or that thread or the look finds the work.
+ * another place, or that thread or the look finds the work. If the handle is owned when
+ * its place is taken, its work gets another place, at the end.
  */
 final class Place implements Ready {
 
@@ -46,15 +47,21 @@ final class Place implements Ready {
 	@Override
 	public @Nullable SelectableHandle own() {
 		this.taken = true;
-		if (this.handle.claimReleased()) {
-			if (isInSet()) {
-				this.handle.claimedEvents = SelectableHandle.LOOK;
-				return this.handle;
-			}
+		boolean claimed = this.handle.claimReleased();
+		if (claimed && isInSet()) {
+			this.handle.claimedEvents = SelectableHandle.LOOK;
+			return this.handle;
+		}
+		if (claimed) {
 			// It has moved to another handle set, perhaps of another pool.
 			this.handle.giveBack();
 		}
 		this.handle.request(SelectableHandle.LOOK);
+		if (claimed && this.handle.handleSet().closed) {
+			// That set abandons its handles after it is marked as closed, but leaves the
+			// end of a handle that is owned to its owner.
+			this.handle.handler.abandon();
+		}
 		return null;
 	}
 

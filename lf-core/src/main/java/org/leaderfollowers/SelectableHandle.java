@@ -61,7 +61,10 @@ final class SelectableHandle extends HandleState implements Handle, HandledWork.
 	/** {@code null} if the handle only has a timer and looks. */
 	private final @Nullable SelectableChannel channel;
 
-	/** Changed by the leader of the set while no thread owns the handle. */
+	/**
+	 * Changed by the leader of the set after it has {@linkplain #disarm disarmed} the
+	 * handle, or on behalf of its owner.
+	 */
 	private volatile HandleSet handleSet;
 
 	final EngineEventHandler handler;

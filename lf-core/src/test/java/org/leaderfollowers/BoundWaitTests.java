@@ -1,12 +1,20 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -266,6 +274,67 @@ class BoundWaitTests {
 			assertThat(waiting(server, 1).send("go\n").readLine()).isEqualTo("go");
 		}
 		this.blocked.countDown();
+	}
+
+	/** Otherwise the reply would wait as long as the leader does, at another selector. */
+	@Test
+	void passesOnAReplyBeforeItLeadsTheNextHandleSet() throws Exception {
+		AtomicInteger waitsLeft = new AtomicInteger();
+		AtomicInteger waitsSince = new AtomicInteger();
+		AtomicReference<Runnable> replies = new AtomicReference<>();
+		LeaderFollowersPool pool = pool(
+				LeaderFollowersPool.builder().threads(2, 2).handleSets(2).selectorProvider(new FaultySelectors(() -> {
+				}, () -> {
+				}).whileWaiting(() -> {
+					waitsSince.incrementAndGet();
+					if (waitsLeft.getAndDecrement() == 1) {
+						replies.get().run();
+						waitsSince.set(0);
+					}
+				})));
+		BlockingQueue<Integer> waits = new LinkedBlockingQueue<>();
+		BlockingQueue<Connection> opened = new LinkedBlockingQueue<>();
+		TcpServer server = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.correlation(Correlation.byKey((message) -> Engine.text(message).startsWith("!") ? "!" : null))
+			.handler((connection, message) -> {
+				switch (Engine.text(message)) {
+					case "block" -> this.blocked.await();
+					case "ask" -> {
+						opened.element().exchange(Engine.bytes("!question"), LONG);
+						waits.add(waitsSince.get());
+					}
+					default -> opened.add(connection);
+				}
+			}));
+		Peer asked = this.engine.connect(server).send("hello\n");
+		Engine.eventually().until(() -> !opened.isEmpty());
+		SelectableChannel channel = ((FramedConnection) opened.element()).handle.channel();
+		replies.set(() -> {
+			asked.send("!answer\n");
+			awaitInput(channel);
+		});
+		Peer asking = this.engine.connect(server);
+		this.engine.connect(server).send("block\n");
+		Engine.eventually()
+			.until(() -> pool.snapshot().threads().stream().anyMatch((thread) -> thread.handle() != null));
+		for (int i = 0; i < 20; i++) {
+			asking.send("ask\n");
+			assertThat(asked.readLine()).isEqualTo("!question");
+			waitsLeft.set(4 + i % 3);
+			assertThat(waits.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isLessThan(2);
+		}
+		this.blocked.countDown();
+	}
+
+	private static void awaitInput(SelectableChannel channel) {
+		try (Selector selector = Selector.open()) {
+			channel.register(selector, SelectionKey.OP_READ);
+			selector.select(Engine.DEADLINE.toMillis());
+		}
+		catch (IOException ex) {
+			throw new UncheckedIOException(ex);
+		}
 	}
 
 }

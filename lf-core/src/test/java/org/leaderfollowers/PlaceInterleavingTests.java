@@ -25,7 +25,7 @@ class PlaceInterleavingTests {
 	/**
 	 * How many events come, how many threads of the pool are free, whether the handle
 	 * moves to another handle set of the <em>same</em> pool or of <em>another</em> one,
-	 * and how many preemptions there are.
+	 * which perhaps <em>closes</em>, and how many preemptions there are.
 	 */
 	private enum Case {
 
@@ -41,7 +41,9 @@ class PlaceInterleavingTests {
 
 		MOVED_TO_ANOTHER_POOL(1, 1, "another", 1),
 
-		MOVED_TO_ANOTHER_POOL_WITH_TWO_EVENTS(2, 1, "another", 1);
+		MOVED_TO_ANOTHER_POOL_WITH_TWO_EVENTS(2, 1, "another", 1),
+
+		MOVED_TO_ANOTHER_POOL_THAT_CLOSES(1, 1, "another, closes", 1);
 
 		private final int events;
 
@@ -82,6 +84,9 @@ class PlaceInterleavingTests {
 
 		A_HANDLE_THAT_HAS_MOVED_IS_LEFT_TO_ITS_POOL(Case.MOVED_TO_ANOTHER_POOL,
 				Mutation.callReturns(Place.class, "own", "isInSet", 1)),
+
+		A_HANDLE_IS_ABANDONED_IF_ITS_POOL_HAS_CLOSED_MEANWHILE(Case.MOVED_TO_ANOTHER_POOL_THAT_CLOSES,
+				Mutation.withoutCall(Place.class, "own", "abandon")),
 
 		A_HANDLE_THAT_IS_LEFT_TO_ITS_POOL_IS_GIVEN_BACK(Case.MOVED_TO_ANOTHER_POOL,
 				Mutation.withoutCall(Place.class, "own", "giveBack"));
@@ -134,6 +139,8 @@ class PlaceInterleavingTests {
 
 		private boolean movesToOtherPool;
 
+		private final boolean closes;
+
 		private final SelectableHandle handle;
 
 		/** Events that have not come yet. */
@@ -145,13 +152,16 @@ class PlaceInterleavingTests {
 
 		private boolean isOwned;
 
+		private boolean isAbandoned;
+
 		private @Nullable Place place;
 
 		Postponing(int events, int free, String moves) {
 			this.left = events;
 			this.free = free;
 			this.movesInPool = moves.equals("same");
-			this.movesToOtherPool = moves.equals("another");
+			this.movesToOtherPool = moves.contains("another");
+			this.closes = moves.contains("closes");
 			this.sets = sets("pool");
 			this.others = sets("other");
 			this.handle = this.sets.newTimer(this);
@@ -170,7 +180,10 @@ class PlaceInterleavingTests {
 			if (this.movesInPool) {
 				Interleaving.start("other leader", () -> lead(this.sets.get(1)));
 			}
-			if (this.movesToOtherPool) {
+			if (this.closes) {
+				Interleaving.start("the other pool", this::leadAndClose);
+			}
+			else if (this.movesToOtherPool) {
 				Interleaving.start("leader of the other pool", () -> lead(this.others.get(0)));
 				Interleaving.start("free thread of the other pool", () -> handle(this.others));
 			}
@@ -199,7 +212,7 @@ class PlaceInterleavingTests {
 				for (int i = set.ready.size(); i > 0; i--) {
 					set.ready.reserve();
 					Ready next = set.ready.take();
-					if (next == this.handle) {
+					if (next == this.handle && !this.isAbandoned) {
 						postpone(set);
 					}
 					else if (next != null) {
@@ -227,6 +240,21 @@ class PlaceInterleavingTests {
 				}
 			}
 			while (!this.handle.releaseOrLookAgain());
+		}
+
+		/** What the only thread of a pool does that handles an event and stops. */
+		private void leadAndClose() {
+			HandleSet set = this.others.get(0);
+			Interleaving.await("something is requested", () -> !set.updates.isEmpty());
+			set.applyUpdates();
+			SelectableHandle taken = Ready.take(set.ready);
+			if (taken != null) {
+				handle(taken, this.others);
+			}
+			Interleaving.step("closes");
+			set.closed = true;
+			set.updates.applyUpdates(SelectableHandle.class, SelectableHandle::abandon);
+			abandon();
 		}
 
 		private void lead(HandleSet set) {
@@ -260,6 +288,10 @@ class PlaceInterleavingTests {
 				begin("handles");
 				this.handled = this.come;
 				this.isOwned = false;
+				if (this.isAbandoned) {
+					taken.markClosed();
+					return;
+				}
 			}
 			while (!taken.releaseOrLookAgain());
 		}
@@ -274,6 +306,9 @@ class PlaceInterleavingTests {
 
 		@Override
 		public @Nullable String violationAtRest() {
+			if (this.others.get(0).closed) {
+				return this.handle.isMarkedClosed() ? null : "the end of the handle is lost";
+			}
 			if (this.handled != this.come) {
 				return "work is lost";
 			}
@@ -306,7 +341,17 @@ class PlaceInterleavingTests {
 		}
 
 		@Override
+		public void abort() {
+			this.isAbandoned = true;
+		}
+
+		/** What a connection does, as far as it concerns the handle. */
+		@Override
 		public void abandon() {
+			this.isAbandoned = true;
+			if (this.handle.claimForLook() == HandleState.Claim.CLAIMED) {
+				this.handle.markClosed();
+			}
 		}
 
 		@Override

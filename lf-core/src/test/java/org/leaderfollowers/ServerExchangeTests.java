@@ -606,6 +606,47 @@ class ServerExchangeTests {
 		gates.remove().complete("");
 	}
 
+	/** Nobody could claim the handle from its place, so the handle itself stays there. */
+	@Test
+	void theEndOfARequestToAPeerThatDoesNotReadKeepsItsPlace() throws InterruptedException {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		BlockingQueue<CompletableFuture<Object>> gates = new LinkedBlockingQueue<>();
+		TcpServer asking = this.engine.start(TcpServer.builder(pool)
+			.framing(Framing.line())
+			.correlation(BY_KEY)
+			.maxOutboundSize(4 << 20)
+			.handler((connection, message) -> {
+				connection.exchangeAsync(Engine.bytes("k:?"), Duration.ofMillis(200))
+					.whenComplete((reply, failure) -> this.seen.add("over"));
+				while (connection.isWritable()) {
+					connection.send(ByteBuffer.allocate(60_000));
+				}
+				this.seen.add("filled");
+			}));
+		TcpServer waiting = this.engine
+			.start(TcpServer.builder(pool).framing(Framing.line()).handler((connection, message) -> {
+				CompletableFuture<Object> gate = new CompletableFuture<>();
+				gates.add(gate);
+				this.seen.add(Engine.text(message));
+				LeaderFollowersPool.await(gate, LONG, "the test");
+			}));
+		this.engine.connect(asking, 4096).send("open\n");
+		assertThat(take()).isEqualTo("filled");
+		this.engine.connect(waiting).send("first\n");
+		assertThat(take()).isEqualTo("first");
+		this.engine.connect(waiting).send("second\n");
+		// The second one, and the request whose time is over
+		awaitReady(pool, 2);
+		this.engine.connect(waiting).send("third\n");
+		awaitReady(pool, 3);
+		gates.remove().complete("");
+		assertThat(take()).isEqualTo("second");
+		gates.remove().complete("");
+		assertThat(take()).isEqualTo("over");
+		assertThat(take()).isEqualTo("third");
+		gates.remove().complete("");
+	}
+
 	private static void awaitReady(LeaderFollowersPool pool, int handles) {
 		Engine.eventually().until(() -> pool.snapshot().handleSets().get(0).ready() == handles);
 	}

@@ -95,6 +95,12 @@ import org.leaderfollowers.internal.linkage.Linkage;
  * PAUSED may still be active; if it fires, the leader deactivates it</td>
  * </tr>
  * <tr>
+ * <td>ARMED, DISARMED</td>
+ * <td>CLAIMED, CLAIMED_DISARMED</td>
+ * <td>any thread</td>
+ * <td>the thread has come to the place that the handle keeps in the ready queue</td>
+ * </tr>
+ * <tr>
  * <td>PAUSED</td>
  * <td>CLAIMED_DISARMED</td>
  * <td>any thread</td>

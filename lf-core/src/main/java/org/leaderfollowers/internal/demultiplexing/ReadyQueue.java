@@ -145,11 +145,13 @@ public final class ReadyQueue<H> {
 
 	/**
 	 * Clears the slots of handles that have been taken, so that closed connections can be
-	 * garbage-collected. Called by the leader.
+	 * garbage-collected. Called by the leader while the queue is empty.
 	 */
 	public void clear() {
 		@Nullable Object[] current = this.slots;
 		long taken = this.next;
+		// Handles that go round the queue pass each slot many times.
+		this.cleared = Math.max(this.cleared, taken - current.length);
 		for (; this.cleared < taken; this.cleared++) {
 			current[(int) this.cleared & (current.length - 1)] = null;
 		}
