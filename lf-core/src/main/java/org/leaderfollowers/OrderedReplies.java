@@ -102,10 +102,12 @@ final class OrderedReplies {
 	 */
 	synchronized void send(WindowedMessage message, ByteBuffer reply) {
 		try {
-			if (message.ended || this.unanswered.peekFirst() == message) {
+			if (message.ended || (this.unanswered.peekFirst() == message && !this.over)) {
 				this.outlet.sendNow(reply);
 			}
 			else {
+				// Also if a reply before it is missing, and memory was too short to close
+				// the connection at once.
 				this.heldBytes += this.outlet.hold(reply, this.heldBytes, message.held).capacity();
 			}
 		}

@@ -134,6 +134,20 @@ class OrderedRepliesTests {
 		assertThat(OrderedReplies.holdsBack(this.second, HIGH_WATER_MARK)).isFalse();
 	}
 
+	/** The next owner closes the connection. */
+	@Test
+	void noReplyFollowsAMissingOneIfMemoryIsTooShortToClose() {
+		this.outlet.shortage = new OutOfMemoryError("made for the test");
+		this.replies.closeBehind(this.first, CloseReason.HANDLER_ERROR);
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> this.replies.ended(this.first));
+		send(this.second, "second");
+		this.replies.ended(this.second);
+		send(this.third, "third");
+		assertThat(this.outlet.seen).isEmpty();
+		this.replies.discard(this.memory);
+		assertThat(this.memory.used()).isZero();
+	}
+
 	@Test
 	void laterRepliesAreHeldBackFromTheHighWaterMarkOn() {
 		send(this.third, "x".repeat(HIGH_WATER_MARK - 1));
