@@ -2,19 +2,20 @@ package org.leaderfollowers;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -36,6 +37,15 @@ class BoundWaitTests {
 	final Engine engine = new Engine();
 
 	private final CountDownLatch blocked = new CountDownLatch(1);
+
+	/** What happens when a leader begins to wait. */
+	private final Queue<Runnable> whileWaiting = new ConcurrentLinkedQueue<>();
+
+	private final AtomicInteger waited = new AtomicInteger();
+
+	private final BlockingQueue<Integer> waits = new LinkedBlockingQueue<>();
+
+	private final List<Connection> opened = new CopyOnWriteArrayList<>();
 
 	/** The watchdog would wake a leader that waits for long. */
 	private LeaderFollowersPool pool(LeaderFollowersPool.Builder builder) {
@@ -279,57 +289,106 @@ class BoundWaitTests {
 	/** Otherwise the reply would wait as long as the leader does, at another selector. */
 	@Test
 	void passesOnAReplyBeforeItLeadsTheNextHandleSet() throws Exception {
-		AtomicInteger waitsLeft = new AtomicInteger();
-		AtomicInteger waitsSince = new AtomicInteger();
-		AtomicReference<Runnable> replies = new AtomicReference<>();
+		TcpServer server = consulting();
+		Peer consulted = this.engine.connect(server).send("hello\n");
+		Connection connection = opened(null);
+		Peer asking = this.engine.connect(server);
+		block(server);
+		for (int i = 0; i < 20; i++) {
+			asking.send("ask\n");
+			assertThat(consulted.readLine()).isEqualTo("!question");
+			for (int j = i % 3; j >= 0; j--) {
+				this.whileWaiting.add(() -> {
+				});
+			}
+			this.whileWaiting.add(() -> reply(consulted, connection));
+			assertThat(waits()).isLessThan(2);
+		}
+		this.blocked.countDown();
+	}
+
+	@Test
+	void leadsTheNextHandleSetAlthoughThisOneHasEventsAllTheTime() throws Exception {
+		TcpServer server = consulting();
+		Peer consulted = this.engine.connect(server).send("hello\n");
+		Connection connection = opened(null);
+		Peer busy = this.engine.connect(server).send("hello\n");
+		Connection other = opened(connection);
+		Peer asking = this.engine.connect(server);
+		block(server);
+		asking.send("ask\n");
+		assertThat(consulted.readLine()).isEqualTo("!question");
+		this.whileWaiting.add(() -> {
+			send(busy, "put aside\n", other);
+			reply(consulted, connection);
+		});
+		for (int i = 0; i < 50; i++) {
+			this.whileWaiting.add(() -> send(busy, "put aside\n", other));
+		}
+		assertThat(waits()).isLessThan(6);
+		this.whileWaiting.clear();
+		this.blocked.countDown();
+	}
+
+	/**
+	 * A pool of two threads with two handle sets, whose handlers ask the first client.
+	 */
+	private TcpServer consulting() {
+		FaultySelectors selectors = new FaultySelectors(() -> {
+		}, () -> {
+		}).whileWaiting(() -> {
+			this.waited.incrementAndGet();
+			Runnable action = this.whileWaiting.poll();
+			if (action != null) {
+				action.run();
+			}
+		});
 		LeaderFollowersPool pool = pool(
-				LeaderFollowersPool.builder().threads(2, 2).handleSets(2).selectorProvider(new FaultySelectors(() -> {
-				}, () -> {
-				}).whileWaiting(() -> {
-					waitsSince.incrementAndGet();
-					if (waitsLeft.getAndDecrement() == 1) {
-						replies.get().run();
-						waitsSince.set(0);
-					}
-				})));
-		BlockingQueue<Integer> waits = new LinkedBlockingQueue<>();
-		BlockingQueue<Connection> opened = new LinkedBlockingQueue<>();
-		TcpServer server = this.engine.start(TcpServer.builder(pool)
+				LeaderFollowersPool.builder().threads(2, 2).handleSets(2).selectorProvider(selectors));
+		return this.engine.start(TcpServer.builder(pool)
 			.framing(Framing.line())
 			.correlation(Correlation.byKey((message) -> Engine.text(message).startsWith("!") ? "!" : null))
 			.handler((connection, message) -> {
 				switch (Engine.text(message)) {
 					case "block" -> this.blocked.await();
 					case "ask" -> {
-						opened.element().exchange(Engine.bytes("!question"), LONG);
-						waits.add(waitsSince.get());
+						this.opened.get(0).exchange(Engine.bytes("!question"), LONG);
+						this.waits.add(this.waited.get());
 					}
-					default -> opened.add(connection);
+					case "hello" -> this.opened.add(connection);
+					default -> {
+					}
 				}
 			}));
-		Peer asked = this.engine.connect(server).send("hello\n");
-		Engine.eventually().until(() -> !opened.isEmpty());
-		SelectableChannel channel = ((FramedConnection) opened.element()).handle.channel();
-		replies.set(() -> {
-			asked.send("!answer\n");
-			awaitInput(channel);
-		});
-		Peer asking = this.engine.connect(server);
-		this.engine.connect(server).send("block\n");
-		Engine.eventually()
-			.until(() -> pool.snapshot().threads().stream().anyMatch((thread) -> thread.handle() != null));
-		for (int i = 0; i < 20; i++) {
-			asking.send("ask\n");
-			assertThat(asked.readLine()).isEqualTo("!question");
-			waitsLeft.set(4 + i % 3);
-			assertThat(waits.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isLessThan(2);
-		}
-		this.blocked.countDown();
 	}
 
-	private static void awaitInput(SelectableChannel channel) {
+	/** Returns the connection that has said hello last. */
+	private Connection opened(Connection before) {
+		Engine.eventually().until(() -> !this.opened.isEmpty() && this.opened.get(this.opened.size() - 1) != before);
+		return this.opened.get(this.opened.size() - 1);
+	}
+
+	private void block(TcpServer server) {
+		this.engine.connect(server).send("block\n");
+		Engine.eventually()
+			.until(() -> server.pool().snapshot().threads().stream().anyMatch((thread) -> thread.handle() != null));
+	}
+
+	private void reply(Peer peer, Connection connection) {
+		send(peer, "!answer\n", connection);
+		this.waited.set(0);
+	}
+
+	/** Returns how often the leader has begun to wait since the reply came. */
+	private int waits() throws InterruptedException {
+		return this.waits.poll(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+	}
+
+	/** Sends something that the selector of the connection then reports. */
+	private static void send(Peer peer, String text, Connection connection) {
+		peer.send(text);
 		try (Selector selector = Selector.open()) {
-			channel.register(selector, SelectionKey.OP_READ);
+			((FramedConnection) connection).handle.channel().register(selector, SelectionKey.OP_READ);
 			selector.select(Engine.DEADLINE.toMillis());
 		}
 		catch (IOException ex) {
