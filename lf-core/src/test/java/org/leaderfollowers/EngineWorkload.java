@@ -628,7 +628,14 @@ public final class EngineWorkload implements Runnable {
 		}
 		note("replaces the client");
 		TcpClient next = client(pool, server.port());
-		next.start();
+		try {
+			next.start();
+		}
+		catch (IllegalStateException ex) {
+			// No thread has started yet, and none can be started now.
+			require(this.fails, "the client was not started: " + ex);
+			return;
+		}
 		this.client = next;
 		long began = this.simulator.nanoTime();
 		former.close(Duration.ofSeconds(30));
