@@ -46,7 +46,7 @@ final class EngineClasses {
 			"DatagramReceiver", "DatagramTransfer", "DrainedInput", "Evacuation", "Evacuation$Phase", "EventType",
 			"ExchangeCounters$1", "Exchanges", "Exchanges$1", "HandOff", "HandOffJournal$Entry", "HandleSet$1",
 			"HandshakeGate", "HeapReserve", "LatencySnapshot", "LatencySnapshot$Bucket", "LedSource", "MessageDecoder",
-			"MessageDecoder$Decoded", "OutboundWriter", "OutboundWriter$1", "Participant", "Participant$1",
+			"MessageDecoder$Decoded", "OutboundWriter", "OutboundWriter$1", "Participant", "Participant$1", "Place",
 			"PoolAlarm$1", "PoolAlarm$Kind", "PoolSnapshot", "PoolSnapshot$EventSourceSnapshot",
 			"PoolSnapshot$HandleSetSnapshot", "PoolSnapshot$ReliefSnapshot", "PoolSnapshot$RunningHandler",
 			"PoolSnapshot$SharingSnapshot", "PoolSnapshot$State", "PoolSnapshot$ThreadSnapshot",
