@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.spi.AbstractSelectableChannel;
@@ -13,6 +14,8 @@ import java.util.function.Consumer;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.leaderfollowers.internal.logging.FailureLog;
 import org.leaderfollowers.internal.promotion.Members;
 import org.leaderfollowers.internal.promotion.PoolSettings;
@@ -20,6 +23,7 @@ import org.leaderfollowers.internal.promotion.PromotionProtocol;
 import org.leaderfollowers.internal.promotion.Starvation;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 /** When and for how long the leader of a handle set waits, at a selector of the test. */
@@ -71,6 +75,56 @@ class HandleSetWaitTests {
 		assertThat(this.selectors.waits).hasSize(1);
 	}
 
+	/**
+	 * Slots are cleared only when the queue is empty, or they would be those of others.
+	 */
+	@Test
+	void heldEventsRemainIfTheQueueIsFull() {
+		int length = 64;
+		fill(length);
+		for (int i = 0; i < length; i++) {
+			assertThat(this.set.ready.take()).isSameAs(this.handle);
+		}
+		fill(length);
+		await();
+		for (int i = 0; i < length; i++) {
+			assertThat(this.set.ready.take()).isSameAs(this.handle);
+		}
+		assertThat(this.set.ready.isEmpty()).isTrue();
+	}
+
+	private void fill(int length) {
+		for (int i = 0; i < length; i++) {
+			this.set.ready.reserve();
+			this.set.ready.add(this.handle);
+		}
+	}
+
+	/** A busy thread would leave events to it, and requesters would wake its selector. */
+	@ParameterizedTest
+	@MethodSource
+	void leaderDoesNotSeemToWaitAfterAWaitThatHasFailed(Throwable failure) {
+		int opened = this.selectors.opened;
+		this.selectors.meanwhile = () -> {
+			assertThat(this.set.updates.isWaitedFor()).isTrue();
+			throwUnchecked(failure);
+		};
+		boolean isError = failure instanceof Error;
+		assertThatCode(this::await).isEqualTo(isError ? failure : null);
+		assertThat(this.set.updates.isWaitedFor()).isFalse();
+		assertThat(this.selectors.opened).as("replaced").isEqualTo(isError ? opened : opened + 1);
+	}
+
+	static List<Throwable> leaderDoesNotSeemToWaitAfterAWaitThatHasFailed() {
+		return List.of(new IOException("made for the test"), new IllegalStateException("made for the test"),
+				new OutOfMemoryError("made for the test"));
+	}
+
+	@SuppressWarnings("unchecked")
+	private static <T extends Throwable> void throwUnchecked(Throwable failure) throws T {
+		throw (T) failure;
+	}
+
 	/** The failure must be handled, but the events of others are taken first. */
 	@Test
 	void leaderThatLacksMemoryLooksForEventsAndDoesNotWait() {
@@ -91,6 +145,7 @@ class HandleSetWaitTests {
 	void leaderDoesNotWaitIfThePoolStops() {
 		this.promotion.stop();
 		await();
+		assertThat(this.set.updates.isWaitedFor()).isFalse();
 		assertThat(this.selectors.waits).isEmpty();
 		assertThat(this.selectors.looks).isOne();
 	}
@@ -99,7 +154,9 @@ class HandleSetWaitTests {
 	void timeAfterAWaitIsThatOfItsEnd() {
 		this.selectors.meanwhile = () -> this.clock.advance(Duration.ofMinutes(1));
 		await();
+		await();
 		assertThat(this.set.nowNanos()).isEqualTo(this.clock.nanoTime());
+		assertThat(this.set.waitedNanos).isEqualTo(Duration.ofMinutes(2).toNanos());
 	}
 
 	/** Only a set without handles is about to rest. */
