@@ -120,8 +120,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	 * Lets the message that was decoded last enter the window.
 	 * @param leads whether the calling thread leads the handle set, not under a lease
 	 * @return whether the calling thread must run the handler of the message, in which
-	 * case the handle was released; otherwise the message waits for another one, or the
-	 * input has ended
+	 * case the handle was released, if its pool is final; otherwise the message waits for
+	 * another one, or the input has ended
 	 */
 	private boolean letIn(Participant me, boolean leads) {
 		WindowOptions options = Objects.requireNonNull(this.context.window());
@@ -165,7 +165,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		if (isLastMessage() && !awaitsReplies()) {
 			endInput(drainReason(), null);
 		}
-		if (runs) {
+		if (runs && this.context.classes() == null) {
 			giveBack(me, leads);
 		}
 		return runs;
@@ -426,6 +426,11 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			return true;
 		}
 		InFlight current = this.window;
+		if (current != null && this.context.classes() != null && current.size() > 0) {
+			// A message that is too large is handled before the connection moves: what
+			// belongs to it stays with this pool.
+			return true;
+		}
 		// Room for more messages: if all handlers wait for replies, these may come after
 		// further messages, which must be read first.
 		int beyond = (this.exchanges != null) ? this.exchanges.pending() : 0;

@@ -10,9 +10,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -832,6 +836,82 @@ class ServiceClassTests {
 		Peer peer = this.engine.connect(server).send("x".repeat(1000) + "\nother\n");
 		assertThat(peer.readLine()).isEqualTo("other");
 		assertThat(this.recorder.of(1)).containsSubsequence("error FramingException", "other", "in other");
+	}
+
+	/**
+	 * Otherwise a thread of this pool would go on with a connection of the other one when
+	 * its handler returns.
+	 */
+	@Test
+	void aConnectionMovesOnlyWhenAnOversizedMessageHasBeenHandled() throws IOException {
+		CountDownLatch chosen = new CountDownLatch(1);
+		List<String> calls = new CopyOnWriteArrayList<>();
+		TcpServer server = this.engine.start(builder(new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				calls.add(Engine.text(message) + " in " + pool());
+				connection.send(message);
+			}
+
+			@Override
+			public void onError(Connection connection, ByteBuffer message, Throwable failure) throws Exception {
+				calls.add("chosen meanwhile: " + chosen.await(200, TimeUnit.MILLISECONDS) + " in " + pool());
+				connection.send(Engine.bytes("too large"));
+			}
+
+		}, (connection, message) -> {
+			chosen.countDown();
+			return this.other.name();
+		}).maxMessageSize(100).skipOversizedMessages(true).maxInFlightPerConnection(4));
+		Peer peer = this.engine.connect(server).send("x".repeat(1000) + "\nfirst\nsecond\n");
+		assertThat(peer.readLine()).isEqualTo("too large");
+		assertThat(List.of(peer.readLine(), peer.readLine())).containsExactlyInAnyOrder("first", "second");
+		assertThat(calls).startsWith("chosen meanwhile: false in own")
+			.contains("first in other", "second in other")
+			.hasSize(3);
+	}
+
+	/** A reply that is held until an earlier one is sent has memory of this pool. */
+	@Test
+	void aConnectionMovesOnlyWhenOversizedMessagesHaveBeenAnswered() throws Exception {
+		BlockingQueue<OwedReply> owed = new LinkedBlockingQueue<>();
+		Semaphore chosen = new Semaphore(0);
+		TcpServer server = this.engine.start(builder(new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				connection.send(message);
+			}
+
+			@Override
+			public void onError(Connection connection, ByteBuffer message, Throwable failure) {
+				boolean isFirst = message.get(0) == 'x';
+				connection.send(Engine.bytes("too large"));
+				if (isFirst) {
+					owed.add(connection.owe());
+				}
+			}
+
+		}, (connection, message) -> {
+			chosen.release();
+			return this.other.name();
+		}).maxMessageSize(100).skipOversizedMessages(true).maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL));
+		for (int i = 0; i < 10; i++) {
+			Peer peer = this.engine.connect(server)
+				.send("x".repeat(1000) + "\n" + "y".repeat(1000) + "\nother\nother, too\n");
+			assertThat(peer.readLine()).isEqualTo("too large");
+			assertThat(chosen.tryAcquire(50, TimeUnit.MILLISECONDS)).isFalse();
+			owed.take().close();
+			assertThat(peer.readLine()).isEqualTo("too large");
+			assertThat(peer.readLine()).isEqualTo("other");
+			assertThat(peer.readLine()).isEqualTo("other, too");
+			assertThat(chosen.tryAcquire()).isTrue();
+			peer.close();
+		}
+		Engine.eventually().until(() -> server.connections().findAny().isEmpty());
+		Engine.eventually().until(() -> this.own.memory().used() == 0);
+		assertThat(this.other.memory().used()).isZero();
 	}
 
 	@Test
