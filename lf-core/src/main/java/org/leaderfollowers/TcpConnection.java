@@ -37,7 +37,7 @@ class TcpConnection extends FramedConnection {
 	private static final int MAX_MESSAGES = 64;
 
 	/** How long messages are handled in a row. */
-	private static final long TURN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+	static final long TURN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
 	/** Written only by the {@link ConnectionRegistry}. */
 	volatile @Nullable String name;
@@ -343,7 +343,7 @@ class TcpConnection extends FramedConnection {
 	}
 
 	/** Records how long the handler took. */
-	private void messageHandled(Participant me) {
+	final void messageHandled(Participant me) {
 		Participant.endInterrupt();
 		// The duration of a message begins when the previous one has been handled.
 		this.context.counters().messageHandled(this.handle.handleSet(), me.handled(nanoTime()));
@@ -359,7 +359,7 @@ class TcpConnection extends FramedConnection {
 	}
 
 	/** Whether to take the next message now. */
-	private boolean takesNext(Participant me, int messages, boolean more) {
+	final boolean takesNext(Participant me, int messages, boolean more) {
 		if (isSuspended() || (this.outbound.isHigh() && !isClient()) || this.outbound.isRelieved()) {
 			this.stalled = true;
 		}

@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.Deque;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 
@@ -31,9 +30,6 @@ import org.leaderfollowers.internal.window.MessageWindow;
  * wait for this.
  */
 final class WindowedConnection extends TcpConnection implements OrderedReplies.Outlet {
-
-	/** How long a thread handles messages of one connection in a row. */
-	private static final long TURN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
 	private static final AtomicReferenceFieldUpdater<WindowedConnection, @Nullable InFlight> WINDOW = AtomicReferenceFieldUpdater
 		.newUpdater(WindowedConnection.class, InFlight.class, "window");
@@ -120,8 +116,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	 * Lets the message that was decoded last enter the window.
 	 * @param leads whether the calling thread leads the handle set, not under a lease
 	 * @return whether the calling thread must run the handler of the message, in which
-	 * case the handle was released, if its pool is final; otherwise the message waits for
-	 * another one, or the input has ended
+	 * case the handle was released; otherwise the message waits for another one, or the
+	 * input has ended
 	 */
 	private boolean letIn(Participant me, boolean leads) {
 		WindowOptions options = Objects.requireNonNull(this.context.window());
@@ -165,7 +161,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		if (isLastMessage() && !awaitsReplies()) {
 			endInput(drainReason(), null);
 		}
-		if (runs && this.context.classes() == null) {
+		if (runs) {
 			giveBack(me, leads);
 		}
 		return runs;
@@ -233,23 +229,34 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		}
 	}
 
-	/**
-	 * Completes the future of a reply, or classifies. Called by the owner of the handle.
-	 */
+	/** Completes a reply, classifies, or reports what is too large before. The owner. */
 	private void completeReply(Participant me) {
-		if (!isReply(me.decoder.message())) {
-			// The exchange has ended, or the connection has no service class yet.
-			if (!leavesPool(me)) {
-				letIn(me, false);
-			}
+		boolean isReply = !me.decoder.isOversized() && isReply(me.decoder.message());
+		if (!isReply && leavesPool(me)) {
+			return;
+		}
+		if (!isReply && this.context.classes() == null) {
+			// The exchange has ended, or the connection has chosen its pool.
+			letIn(me, false);
 			return;
 		}
 		noteMessage();
 		this.active = true;
+		if (!isReply) {
+			// Outside of the window, which is empty when the connection moves: no thread
+			// of this pool goes on with it, and it leaves no memory here.
+			tellOfOversized(me.decoder.message());
+			messageHandled(me);
+		}
 		me.decoder.consume();
 		this.outbound.uncorkOwn();
-		keepRest(me);
+		if (!me.decoder.endMessage(me.spareBuffers) && this.closing == null) {
+			keepRest(me);
+		}
 		this.keptWhole = this.partial != null;
+		if (!isReply) {
+			takesNext(me, 1, this.keptWhole);
+		}
 		Participant.endInterrupt();
 	}
 
@@ -426,11 +433,6 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 			return true;
 		}
 		InFlight current = this.window;
-		if (current != null && this.context.classes() != null && current.size() > 0) {
-			// A message that is too large is handled before the connection moves: what
-			// belongs to it stays with this pool.
-			return true;
-		}
 		// Room for more messages: if all handlers wait for replies, these may come after
 		// further messages, which must be read first.
 		int beyond = (this.exchanges != null) ? this.exchanges.pending() : 0;

@@ -38,6 +38,8 @@ class BoundWaitTests {
 
 	private final CountDownLatch blocked = new CountDownLatch(1);
 
+	private final CountDownLatch blocks = new CountDownLatch(1);
+
 	/** What happens when a leader begins to wait. */
 	private final Queue<Runnable> whileWaiting = new ConcurrentLinkedQueue<>();
 
@@ -350,7 +352,10 @@ class BoundWaitTests {
 			.correlation(Correlation.byKey((message) -> Engine.text(message).startsWith("!") ? "!" : null))
 			.handler((connection, message) -> {
 				switch (Engine.text(message)) {
-					case "block" -> this.blocked.await();
+					case "block" -> {
+						this.blocks.countDown();
+						this.blocked.await();
+					}
 					case "ask" -> {
 						this.opened.get(0).exchange(Engine.bytes("!question"), LONG);
 						this.waits.add(this.waited.get());
@@ -368,10 +373,9 @@ class BoundWaitTests {
 		return this.opened.get(this.opened.size() - 1);
 	}
 
-	private void block(TcpServer server) {
+	private void block(TcpServer server) throws InterruptedException {
 		this.engine.connect(server).send("block\n");
-		Engine.eventually()
-			.until(() -> server.pool().snapshot().threads().stream().anyMatch((thread) -> thread.handle() != null));
+		assertThat(this.blocks.await(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isTrue();
 	}
 
 	private void reply(Peer peer, Connection connection) {

@@ -616,7 +616,7 @@ class ServerExchangeTests {
 			.correlation(BY_KEY)
 			.maxOutboundSize(4 << 20)
 			.handler((connection, message) -> {
-				connection.exchangeAsync(Engine.bytes("k:?"), Duration.ofMillis(200))
+				connection.exchangeAsync(Engine.bytes("k:?"), Duration.ofSeconds(2))
 					.whenComplete((reply, failure) -> this.seen.add("over"));
 				while (connection.isWritable()) {
 					connection.send(ByteBuffer.allocate(60_000));

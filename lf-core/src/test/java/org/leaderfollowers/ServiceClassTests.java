@@ -16,7 +16,6 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -872,11 +871,10 @@ class ServiceClassTests {
 			.hasSize(3);
 	}
 
-	/** A reply that is held until an earlier one is sent has memory of this pool. */
+	/** A reply that was held until an earlier one is sent had memory of this pool. */
 	@Test
-	void aConnectionMovesOnlyWhenOversizedMessagesHaveBeenAnswered() throws Exception {
+	void repliesToOversizedMessagesLeaveNoMemoryInTheFormerPool() throws Exception {
 		BlockingQueue<OwedReply> owed = new LinkedBlockingQueue<>();
-		Semaphore chosen = new Semaphore(0);
 		TcpServer server = this.engine.start(builder(new MessageHandler() {
 
 			@Override
@@ -893,20 +891,95 @@ class ServiceClassTests {
 				}
 			}
 
-		}, (connection, message) -> {
-			chosen.release();
-			return this.other.name();
-		}).maxMessageSize(100).skipOversizedMessages(true).maxInFlightPerConnection(4).replyOrder(ReplyOrder.ARRIVAL));
+		}, this.byMessage).maxMessageSize(100)
+			.skipOversizedMessages(true)
+			.maxInFlightPerConnection(4)
+			.replyOrder(ReplyOrder.ARRIVAL));
 		for (int i = 0; i < 10; i++) {
 			Peer peer = this.engine.connect(server)
 				.send("x".repeat(1000) + "\n" + "y".repeat(1000) + "\nother\nother, too\n");
-			assertThat(peer.readLine()).isEqualTo("too large");
-			assertThat(chosen.tryAcquire(50, TimeUnit.MILLISECONDS)).isFalse();
+			for (String line : List.of("too large", "too large", "other", "other, too")) {
+				assertThat(peer.readLine()).isEqualTo(line);
+			}
 			owed.take().close();
-			assertThat(peer.readLine()).isEqualTo("too large");
-			assertThat(peer.readLine()).isEqualTo("other");
-			assertThat(peer.readLine()).isEqualTo("other, too");
-			assertThat(chosen.tryAcquire()).isTrue();
+			peer.close();
+		}
+		Engine.eventually().until(() -> server.connections().findAny().isEmpty());
+		Engine.eventually().until(() -> this.own.memory().used() == 0);
+		assertThat(this.other.memory().used()).isZero();
+	}
+
+	/** It reads in the meantime, and what it reads must neither be lost nor be left. */
+	@Test
+	void aHandlerOfAnOversizedMessageMayWait() throws Exception {
+		TcpServer server = this.engine.start(builder(new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				connection.send(message);
+			}
+
+			@Override
+			public void onError(Connection connection, ByteBuffer message, Throwable failure) {
+				connection.send(connection.exchange(Engine.bytes("k:?"), Engine.DEADLINE));
+			}
+
+		}, this.byMessage).correlation(BY_KEY)
+			.maxMessageSize(100_000)
+			.skipOversizedMessages(true)
+			.maxInFlightPerConnection(4));
+		String large = "x".repeat(200_000) + "\n";
+		String rest = "other" + "z".repeat(90_000);
+		for (int i = 0; i < 10; i++) {
+			Peer peer = this.engine.connect(server).send(large);
+			assertThat(peer.readLine()).isEqualTo("k:?");
+			peer.send("k:yes\n" + large + "k:2\n" + rest + "\nother\n");
+			assertThat(peer.readLine()).isEqualTo("k:yes");
+			assertThat(peer.readLine()).isEqualTo("k:?");
+			assertThat(peer.readLine()).isEqualTo("k:2");
+			assertThat(List.of(peer.readLine(), peer.readLine())).containsExactlyInAnyOrder(rest, "other");
+			peer.close();
+		}
+		Engine.eventually().until(() -> server.connections().findAny().isEmpty());
+		Engine.eventually().until(() -> this.own.memory().used() == 0);
+		assertThat(this.other.memory().used()).isZero();
+	}
+
+	/** For example input that follows it in the same packet. */
+	@Test
+	void inputBehindAnOversizedMessageIsKeptWhileItsHandlerWaits() throws Exception {
+		CompletableFuture<Object> gate = new CompletableFuture<>();
+		CountDownLatch waits = new CountDownLatch(2);
+		TcpServer server = this.engine.start(builder(new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				connection.send(message);
+			}
+
+			@Override
+			public void onError(Connection connection, ByteBuffer message, Throwable failure) throws Exception {
+				waits.countDown();
+				LeaderFollowersPool.await(gate, Engine.DEADLINE, "the test");
+				connection.send(Engine.bytes("too large"));
+			}
+
+		}, this.byMessage).correlation(BY_KEY)
+			.maxMessageSize(1000)
+			.skipOversizedMessages(true)
+			.maxInFlightPerConnection(4));
+		String two = ("x".repeat(2000) + "\n").repeat(2);
+		List<Peer> peers = List.of(this.engine.connect(server), this.engine.connect(server));
+		for (Peer peer : peers) {
+			peer.send(two + "other\n".repeat(50));
+		}
+		assertThat(waits.await(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+		gate.complete("");
+		for (Peer peer : peers) {
+			assertThat(List.of(peer.readLine(), peer.readLine())).containsOnly("too large");
+			for (int i = 0; i < 50; i++) {
+				assertThat(peer.readLine()).isEqualTo("other");
+			}
 			peer.close();
 		}
 		Engine.eventually().until(() -> server.connections().findAny().isEmpty());

@@ -41,6 +41,9 @@ public final class Linger {
 
 	private boolean outputIsShutDown;
 
+	/** What was left to write. The leader may write some of it in between. */
+	private int pendingBytes;
+
 	private int discardedBytes;
 
 	/**
@@ -50,6 +53,7 @@ public final class Linger {
 	 */
 	public Linger(Transport transport, long nowNanos) {
 		this.transport = transport;
+		this.pendingBytes = transport.pendingBytes();
 		this.deadlineNanos = nowNanos + SILENCE_NANOS;
 		this.lastDeadlineNanos = nowNanos + LINGER_NANOS;
 	}
@@ -73,9 +77,10 @@ public final class Linger {
 	public Progress proceed(ByteBuffer scratch, boolean endOfInput, long nowNanos) {
 		try {
 			if (!this.outputIsShutDown) {
-				int pending = this.transport.pendingBytes();
 				if (this.transport.shutdownOutput(endOfInput) == Progress.WANTS_WRITE) {
-					if (this.transport.pendingBytes() < pending) {
+					int before = this.pendingBytes;
+					this.pendingBytes = this.transport.pendingBytes();
+					if (this.pendingBytes < before) {
 						extend(nowNanos);
 					}
 					return (nowNanos - this.deadlineNanos < 0) ? Progress.WANTS_WRITE : Progress.DONE;

@@ -279,8 +279,10 @@ class TransportTests {
 		}
 		assertThat(proceed(linger, 5 * SECOND)).isEqualTo(Progress.DONE);
 		peer.taken = 0;
+		assertThat(proceed(new Linger(peer, 0), SECOND)).isEqualTo(Progress.DONE);
 		linger = new Linger(peer, 0);
-		assertThat(proceed(linger, SECOND)).isEqualTo(Progress.DONE);
+		peer.pending--;
+		assertThat(proceed(linger, SECOND)).as("the leader has written").isEqualTo(Progress.WANTS_WRITE);
 	}
 
 	@Test
