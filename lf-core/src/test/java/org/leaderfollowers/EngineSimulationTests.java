@@ -198,7 +198,7 @@ class EngineSimulationTests {
 				Mutation.withoutCall(BoundWait.class, "awaitBound", "promoteNewLeader"),
 				Mutation.withoutCall(BoundWait.class, "lead", "wakeBy"),
 				Mutation.callReturns(BoundWait.class, "giveOut", "release", 1),
-				Mutation.withoutCall(BoundWait.class, "giveOut", "keepPlace"),
+				Mutation.callReturns(BoundWait.class, "giveOut", "keepPlace", 1),
 				Mutation.withoutCall(FramedConnection.class, "readBound", "keepMessage"),
 				// Ends
 				Mutation.withoutCall(Acceptor.class, "acceptAll", "closeByOwner"),
