@@ -253,6 +253,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		if (!me.decoder.endMessage(me.spareBuffers) && this.closing == null) {
 			keepRest(me);
 		}
+		me.decoder.forget();
 		this.keptWhole = this.partial != null;
 		if (!isReply) {
 			takesNext(me, 1, this.keptWhole);

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -576,13 +577,7 @@ class ServerExchangeTests {
 			.framing(Framing.line())
 			.correlation(BY_KEY)
 			.handler((connection, message) -> this.seen.add(Engine.text(message))));
-		TcpServer waiting = this.engine
-			.start(TcpServer.builder(pool).framing(Framing.line()).handler((connection, message) -> {
-				CompletableFuture<Object> gate = new CompletableFuture<>();
-				gates.add(gate);
-				this.seen.add(Engine.text(message));
-				LeaderFollowersPool.await(gate, LONG, "the test");
-			}));
+		TcpServer waiting = waiting(pool, gates);
 		Peer postponed = this.engine.connect(asking).send("open\n");
 		assertThat(take()).isEqualTo("open");
 		this.engine.connect(waiting).send("first\n");
@@ -623,13 +618,7 @@ class ServerExchangeTests {
 				}
 				this.seen.add("filled");
 			}));
-		TcpServer waiting = this.engine
-			.start(TcpServer.builder(pool).framing(Framing.line()).handler((connection, message) -> {
-				CompletableFuture<Object> gate = new CompletableFuture<>();
-				gates.add(gate);
-				this.seen.add(Engine.text(message));
-				LeaderFollowersPool.await(gate, LONG, "the test");
-			}));
+		TcpServer waiting = waiting(pool, gates);
 		this.engine.connect(asking, 4096).send("open\n");
 		assertThat(take()).isEqualTo("filled");
 		this.engine.connect(waiting).send("first\n");
@@ -645,6 +634,16 @@ class ServerExchangeTests {
 		assertThat(take()).isEqualTo("over");
 		assertThat(take()).isEqualTo("third");
 		gates.remove().complete("");
+	}
+
+	/** A server whose handlers wait for gates. */
+	private TcpServer waiting(LeaderFollowersPool pool, Queue<CompletableFuture<Object>> gates) {
+		return this.engine.start(TcpServer.builder(pool).framing(Framing.line()).handler((connection, message) -> {
+			CompletableFuture<Object> gate = new CompletableFuture<>();
+			gates.add(gate);
+			this.seen.add(Engine.text(message));
+			LeaderFollowersPool.await(gate, LONG, "the test");
+		}));
 	}
 
 	private static void awaitReady(LeaderFollowersPool pool, int handles) {
