@@ -147,6 +147,8 @@ public final class SimulatedPeer {
 
 	private final long beganNanos;
 
+	private long durationNanos;
+
 	/**
 	 * Creates a client and connects it.
 	 * @param actions the actions of its requests
@@ -257,9 +259,9 @@ public final class SimulatedPeer {
 		return this.tls != null && this.tls.isCutOff();
 	}
 
-	/** How long it has lasted, until its latest progress. */
+	/** How long it lasted. 0 until it has ended. */
 	public long durationNanos() {
-		return this.progressNanos - this.beganNanos;
+		return this.durationNanos;
 	}
 
 	/** Whether the connection was established. */
@@ -359,6 +361,7 @@ public final class SimulatedPeer {
 		}
 		this.simulator.note("peer " + port() + " ends: " + how + ", " + this.replies + " of " + this.sent);
 		this.finished = true;
+		this.durationNanos = this.simulator.nanoTime() - this.beganNanos;
 		if (this.tls != null) {
 			this.tls.close();
 		}
