@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 import org.leaderfollowers.internal.demultiplexing.Deadlines;
@@ -9,6 +10,9 @@ import org.leaderfollowers.internal.demultiplexing.Deadlines;
  * event has called before. Used by the leader only, and passed on with the leadership.
  */
 final class HandleTimers {
+
+	/** When to ask a handle again whose owner has not acted on a deadline yet. */
+	private static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
 
 	private final HandleSet set;
 
@@ -42,9 +46,13 @@ final class HandleTimers {
 		handle.timerDeadline = EngineEventHandler.NO_DEADLINE;
 		long deadline = handle.deadline(this.set.nowNanos());
 		if (deadline != EngineEventHandler.NO_DEADLINE) {
-			this.deadlines.schedule(handle, deadline);
-			handle.timerDeadline = deadline;
+			scheduleAt(handle, deadline);
 		}
+	}
+
+	private void scheduleAt(SelectableHandle handle, long deadline) {
+		this.deadlines.schedule(handle, deadline);
+		handle.timerDeadline = deadline;
 	}
 
 	private void expired(SelectableHandle handle) {
@@ -63,8 +71,9 @@ final class HandleTimers {
 			this.set.demultiplex(handle, SelectableHandle.LOOK);
 			deadline = handle.handler.deadline(nowNanos);
 			if (deadline != EngineEventHandler.NO_DEADLINE && deadline - nowNanos <= 0) {
-				// The thread that looks decides, and requests a timer if there is a later
-				// deadline.
+				// The thread that looks decides, but may not come soon. A later deadline,
+				// for example of output, must not wait for it.
+				scheduleAt(handle, nowNanos + RETRY_NANOS);
 				return;
 			}
 		}

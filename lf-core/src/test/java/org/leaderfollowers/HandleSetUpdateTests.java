@@ -186,15 +186,27 @@ class HandleSetUpdateTests {
 		return timer;
 	}
 
+	/**
+	 * The owner may be a leader that waits and holds the handle for another thread, while
+	 * another deadline of the handle passes.
+	 */
 	@Test
-	void timerThatHasExpiredIsNotScheduledAnyMore() {
+	void handleIsAskedAgainAfterASecondUntilItsOwnerActsOnADeadline() {
 		this.handler.deadline = in(Duration.ofSeconds(1));
 		request(SelectableHandle.TIMER);
 		assertThat(this.handle.timerDeadline).isEqualTo(this.handler.deadline);
 		advance(Duration.ofSeconds(2));
 		assertThat(this.handler.expired).isOne();
 		assertThat(this.set.ready.take()).isSameAs(this.handle);
-		// The owner sets a later deadline, and requests a timer only if there is none.
+		// The owner requests a timer only if it is earlier than this one.
+		assertThat(this.handle.timerDeadline).isEqualTo(in(Duration.ofSeconds(1)));
+		advance(Duration.ofMillis(999));
+		assertThat(this.handler.expired).isOne();
+		advance(Duration.ofMillis(1));
+		assertThat(this.handler.expired).isEqualTo(2);
+		this.handler.deadline = EngineEventHandler.NO_DEADLINE;
+		advance(Duration.ofSeconds(1));
+		assertThat(this.handler.expired).isEqualTo(2);
 		assertThat(this.handle.timerDeadline).isEqualTo(EngineEventHandler.NO_DEADLINE);
 	}
 
