@@ -189,7 +189,19 @@ final class Exchanges implements Participant.Awaited {
 	 */
 	@Nullable ByteBuffer await(Exchange exchange) {
 		if (exchange.state() == State.PENDING) {
-			Participant.await(exchange, this, this.connection.context.clock());
+			boolean waited = false;
+			try {
+				Participant.await(exchange, this, this.connection.context.clock());
+				waited = true;
+			}
+			finally {
+				if (!waited) {
+					// For example because memory is short. Nobody waits any more, so the
+					// request is not written any more either.
+					exchange.end(State.CANCELLED);
+					givenUp(exchange);
+				}
+			}
 		}
 		switch (exchange.state()) {
 			case REPLIED -> {

@@ -318,6 +318,33 @@ class ExchangeRoundTests {
 		assertThat(this.told.ended).containsExactly(State.REFUSED);
 	}
 
+	/** For example because memory is short. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void requestWhoseCallerCannotWaitIsGivenUp(boolean held) throws IOException {
+		open();
+		OutOfMemoryError failure = new OutOfMemoryError("made for the test");
+		this.onWait = (exchange) -> {
+			throw failure;
+		};
+		assertThat(!held || this.exchanges.holdRequests()).isTrue();
+		assertThatExceptionOfType(OutOfMemoryError.class)
+			.isThrownBy(() -> this.connection.exchange(Engine.bytes("a:?"), TIMEOUT))
+			.isSameAs(failure);
+		assertThat(this.told.ended).containsExactly(State.CANCELLED);
+		if (held) {
+			assertChanged(this.exchanges::letRequestsGo);
+			assertThat(this.transport.written).as("a request that nobody waits for").isZero();
+			assertThat(this.exchanges.taken()).isZero();
+		}
+		else {
+			assertChanged(() -> receive("a:!\n"));
+			assertThat(this.told.late).isOne();
+			assertThat(this.exchanges.taken()).isZero();
+			assertThat(this.seen).containsExactly("a:!");
+		}
+	}
+
 	/** Otherwise their callers would try the next connection of a slow peer, too. */
 	@Test
 	void requestsThatAreRefusedTogetherAreAllToldThatThePeerDoesNotRead() throws IOException {
