@@ -83,6 +83,13 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 			return this.maxOutboundSize / 4;
 		}
 
+		/** The exception that reports a skipped message to the handler. */
+		FramingException oversized() {
+			return new FramingException(
+					"A message is larger than the maximum message size of %d bytes (maxMessageSize), and is skipped"
+						.formatted(this.maxMessageSize));
+		}
+
 	}
 
 	/**

@@ -66,10 +66,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				endInput(drainReason(), null);
 				return Step.NOTHING;
 			}
-			if (!this.stalledByPeer) {
-				restartMessage(nanoTime());
-			}
-			this.stalledByPeer = false;
+			restartAfterStall(nanoTime());
 			keptFirst |= this.partial != null;
 		}
 		return receive(me, !keptFirst);

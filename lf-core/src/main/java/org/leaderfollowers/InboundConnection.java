@@ -23,39 +23,12 @@ import org.leaderfollowers.internal.transport.Transport.Progress;
  * the owner of the handle uses it, one thread at a time. {@link TcpConnection} decodes
  * the messages and calls the handler.
  */
-abstract class InboundConnection extends StreamConnection {
-
-	/**
-	 * A thread that looks so long after the deadline of a message could not look earlier,
-	 * because every thread was busy.
-	 */
-	private static final long LATE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
-
-	/**
-	 * Whether no messages are taken now: until the peer has read pending bytes, other
-	 * handles have had their turn, or the suspensions have been resumed.
-	 */
-	boolean stalled;
-
-	/**
-	 * Whether no messages are taken because the peer has to read first. Its own message
-	 * then gets no more time.
-	 */
-	boolean stalledByPeer;
+abstract class InboundConnection extends TimedConnection {
 
 	/** Whether the owner waits in another handler, and completes no futures. */
 	boolean waitsElsewhere;
 
 	boolean endOfInput;
-
-	/** Whether the socket may hold more than was read. */
-	boolean moreToRead;
-
-	/** Whether bytes were received since the handle was claimed or looked at. */
-	boolean active;
-
-	/** The beginning of an incomplete message, or {@code null}. */
-	@Nullable PartialMessage partial;
 
 	InboundConnection(ConnectionContext context, SocketChannel channel, Transport transport,
 			@Nullable InetSocketAddress localAddress, InetSocketAddress transportAddress) {
@@ -166,12 +139,6 @@ abstract class InboundConnection extends StreamConnection {
 		return !drained.isMeasured() && owes();
 	}
 
-	/** The remaining input, if the drain was reported to the handler. */
-	final @Nullable DrainedInput drained() {
-		ConnectionWatch watched = this.watch;
-		return (watched != null) ? watched.drained : null;
-	}
-
 	/**
 	 * Whether no reply can come any more. While the connection is suspended, another
 	 * thread is about to send one; a handler that has yielded its turn sends the rest.
@@ -250,14 +217,6 @@ abstract class InboundConnection extends StreamConnection {
 	/** Whether a request of this server waits for the reply of the peer. */
 	final boolean awaitsReplies() {
 		return this.exchanges != null && !this.context.isClient() && this.exchanges.pending() > 0;
-	}
-
-	/**
-	 * Whether only a part of a message has been received. A part of a TLS record may
-	 * contain one.
-	 */
-	final boolean hasBegun() {
-		return this.partial != null || this.transport.holdsPart();
 	}
 
 	/** Whether the message that has begun is the last one, because the server drains. */
@@ -357,185 +316,20 @@ abstract class InboundConnection extends StreamConnection {
 			return Step.TASKS;
 		}
 		this.stalledByPeer = needs == Progress.WANTS_FLUSH || needs == Progress.WANTS_WRITE;
+		this.stalledByOutput = this.stalledByPeer && this.outbound.waitingBytes() > 0;
 		this.stalled |= this.stalledByPeer || this.transport.hasMoreInput();
 		return Step.NOTHING;
-	}
-
-	// Messages that are too large
-
-	/** The exception that reports a skipped message to the handler. */
-	final FramingException oversized() {
-		return new FramingException(
-				"A message is larger than the maximum message size of %d bytes (maxMessageSize), and is skipped"
-					.formatted(this.context.limits().maxMessageSize()));
 	}
 
 	/** Reports a skipped message to the handler. */
 	final void tellOfOversized(ByteBuffer beginning) {
 		try {
-			this.context.handler().onError(this, beginning, oversized());
+			this.context.handler().onError(this, beginning, this.context.limits().oversized());
 		}
 		catch (Throwable ex) {
 			if (!isClosedException(ex)) {
 				logUnhandled(ex);
 			}
-		}
-	}
-
-	/** Whether a message that is too large is being skipped. */
-	final boolean isSkipping() {
-		ConnectionWatch watched = this.watch;
-		return watched != null && watched.skipped != 0;
-	}
-
-	/** Begins to skip the rest of a message that is too large. */
-	final void beginToSkip(long left) {
-		ConnectionWatch watched = watch();
-		watched.skipped = left;
-		watched.skippedSinceNanos = nanoTime();
-	}
-
-	/**
-	 * Skips the rest of a message that is too large. Returns whether there is more input.
-	 */
-	final boolean skip(MessageDecoder decoder) {
-		ConnectionWatch watched = this.watch;
-		if (watched == null || watched.skipped == 0) {
-			return true;
-		}
-		ConnectionContext.Limits limits = this.context.limits();
-		watched.skipped = decoder.skip(watched.skipped, framing(), limits.maxMessageSize(), limits.frameSize());
-		return watched.skipped == 0 && !decoder.isEmpty();
-	}
-
-	/** Keeps the beginning of a message, which must be complete in time. */
-	final void keep(@Nullable PartialMessage left) {
-		this.partial = left;
-		ConnectionWatch watched = this.watch;
-		long deadline = NO_DEADLINE;
-		if (!this.stalled && watched != null && watched.skipped != 0) {
-			deadline = this.context.timeouts().messageDeadline(watched.skippedSinceNanos);
-		}
-		else if (!this.stalled && left != null) {
-			deadline = this.context.timeouts().messageDeadline(left.startedNanos());
-			if (deadline != NO_DEADLINE) {
-				deadline = EngineEventHandler.earlier(deadline,
-						this.context.limits().readDeadline(left.startedNanos(), left.size()));
-			}
-		}
-		messageDeadline(deadline);
-	}
-
-	/**
-	 * Checks whether the connection is idle or its message late. Called by the owner
-	 * after it has read, because bytes may have arrived before a leader that is late
-	 * itself.
-	 * @param active whether anything was received
-	 * @param moreToRead whether the socket may hold the rest of the message
-	 */
-	final void checkTimeouts(long nowNanos, boolean active, boolean moreToRead) {
-		ConnectionWatch watched = this.watch;
-		if (watched != null) {
-			if (watched.isLoginLate(nowNanos)) {
-				requestClose(CloseReason.LOGIN_TIMEOUT, null);
-			}
-			if (active) {
-				// The peer could not know that it was waited for while a handler ran.
-				watched.received(nowNanos);
-			}
-		}
-		if (active) {
-			noteActivity(nowNanos);
-		}
-		else if (this.context.timeouts().isIdle(this.outbound, lastActivity(), nowNanos)) {
-			if (takesPostponed()) {
-				// A thread that waited has put a message aside, and was free only now.
-				noteActivity(nanoTime());
-			}
-			else {
-				requestClose(CloseReason.IDLE_TIMEOUT, null);
-			}
-		}
-		if (ConnectionTimeouts.isPast(this.messageDeadline, nowNanos) && !moreToRead) {
-			if (isConnected()) {
-				DrainedInput drained = drained();
-				endInput((drained != null && drained.isLate(nowNanos)) ? drainReason()
-						: this.opened ? CloseReason.MESSAGE_TIMEOUT : CloseReason.HANDSHAKE_TIMEOUT, null);
-			}
-			else {
-				requestClose(CloseReason.CONNECT_FAILED, new ConnectException("The peer did not answer in time"));
-			}
-		}
-	}
-
-	final void discardPartial(@Nullable Participant me) {
-		PartialMessage kept = this.partial;
-		if (kept != null) {
-			this.partial = null;
-			if (me != null) {
-				kept.discard(me.spareBuffers);
-			}
-			else {
-				kept.discard(this.context.memory());
-			}
-		}
-	}
-
-	/**
-	 * Sets the deadlines that depend on what remains after a read: for a partial TLS
-	 * record, and for the last message of a connection that drains.
-	 */
-	final void timeRest() {
-		timePart();
-		DrainedInput drained = drained();
-		if (drained != null && !drained.isLeft() && !this.stalled && !this.moreToRead && hasBegun()) {
-			messageDeadline(EngineEventHandler.earlier(this.messageDeadline,
-					drained.deadline(nanoTime(), this.context.timeouts().drainNanos())));
-		}
-	}
-
-	/**
-	 * Gives the peer the full time again if the deadline of its message has passed while
-	 * no thread was free to read. The socket takes only a part of a large message
-	 * meanwhile, and the peer can send the rest only now.
-	 */
-	final void restartIfReadLate(long nowNanos) {
-		long deadline = this.messageDeadline;
-		if (!this.active || !this.opened || deadline == NO_DEADLINE || nowNanos - deadline < LATE_NANOS) {
-			return;
-		}
-		restartMessage(nowNanos);
-		keep(this.partial);
-	}
-
-	/**
-	 * Gives the peer the full time for the rest of its message, because the server did
-	 * not read it.
-	 */
-	final void restartMessage(long nowNanos) {
-		PartialMessage begun = this.partial;
-		if (begun != null) {
-			begun.restart(nowNanos);
-		}
-		if (isSkipping()) {
-			beginToSkip(watch().skipped);
-		}
-	}
-
-	/**
-	 * Sets a deadline for a partial TLS record. It takes memory like a message that has
-	 * begun, and gets as much time.
-	 */
-	private void timePart() {
-		if (!this.opened || this.partial != null || isSkipping() || this.context.timeouts().messageNanos() == 0) {
-			return;
-		}
-		if ((this.stalled && !this.stalledByPeer) || !this.transport.holdsPart()) {
-			messageDeadline(NO_DEADLINE);
-		}
-		else if (this.transport.holdsNewPart() || this.messageDeadline == NO_DEADLINE) {
-			// The record has just begun, or was not read for a while.
-			messageDeadline(this.context.timeouts().messageDeadline(nanoTime()));
 		}
 	}
 
@@ -552,10 +346,7 @@ abstract class InboundConnection extends StreamConnection {
 		}
 	}
 
-	/**
-	 * Whether kept messages are handled now. They were received before the connection
-	 * failed, so only the application itself can refuse them.
-	 */
+	@Override
 	final boolean takesPostponed() {
 		Exchanges current = this.exchanges;
 		if (current == null || !current.hasPostponed() || isSuspended()) {

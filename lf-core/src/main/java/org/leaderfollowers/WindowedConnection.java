@@ -303,7 +303,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		MessageWindow.Place before = WindowedMessage.answer(message);
 		try {
 			if (copy == null && me.decoder.isOversized()) {
-				throw oversized();
+				throw this.context.limits().oversized();
 			}
 			this.context.handler().onMessage(this, (copy != null) ? copy : me.decoder.message());
 		}

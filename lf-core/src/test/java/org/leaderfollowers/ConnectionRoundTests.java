@@ -1712,6 +1712,85 @@ class ConnectionRoundTests {
 		assertThat(untilDeadline()).isEqualTo(suspends ? TIMEOUT : half);
 	}
 
+	/** For example a long reply before the answer to a key update. */
+	@ParameterizedTest
+	@EnumSource(Begun.class)
+	void messageHasTheFullTimeSinceItsPeerHasLastRead(Begun begun) throws IOException {
+		this.builder.messageTimeout(TIMEOUT)
+			.maxMessageSize(100)
+			.skipOversizedMessages(true)
+			.writeTimeout(Duration.ZERO);
+		stallByOutput(begun);
+		read(100);
+		long readNanos = this.connection.outbound.progressNanos(0);
+		this.clock.advance(TIMEOUT);
+		receive("");
+		assertThat(reason()).isNull();
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT.plusNanos(readNanos - this.clock.nanoTime()));
+		read(Integer.MAX_VALUE);
+		this.transport.readNeeds = Progress.WANTS_READ;
+		receive("");
+		assertThat(reason()).isNull();
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+		this.clock.advance(TIMEOUT);
+		receive("");
+		assertThat(reason()).isEqualTo(CloseReason.MESSAGE_TIMEOUT);
+	}
+
+	/** It could otherwise keep the beginning of a message without end. */
+	@ParameterizedTest
+	@EnumSource(Begun.class)
+	void messageHasNoMoreTimeIfItsPeerReadsNoneOfTheOutput(Begun begun) throws IOException {
+		this.builder.messageTimeout(TIMEOUT)
+			.maxMessageSize(100)
+			.skipOversizedMessages(true)
+			.writeTimeout(Duration.ZERO);
+		stallByOutput(begun);
+		this.clock.advance(TIMEOUT);
+		receive("");
+		assertThat(reason()).isEqualTo(CloseReason.MESSAGE_TIMEOUT);
+	}
+
+	/** It can be the last record, of which the peer reads no more. */
+	@Test
+	void messageHasNoMoreTimeWhileOnlyItsTransportHasBytesToWrite() throws IOException {
+		this.builder.messageTimeout(TIMEOUT).writeTimeout(Duration.ZERO);
+		stallByOutput(Begun.MESSAGE);
+		read(Integer.MAX_VALUE);
+		this.transport.pending = 1;
+		this.clock.advance(TIMEOUT);
+		receive("");
+		assertThat(reason()).isEqualTo(CloseReason.MESSAGE_TIMEOUT);
+	}
+
+	/** What has begun when the peer stalls the connection. */
+	enum Begun {
+
+		MESSAGE, OVERSIZED, RECORD
+
+	}
+
+	private void stallByOutput(Begun begun) throws IOException {
+		// The time of the output is that of the system.
+		this.clock.advance(Duration.ofNanos(System.nanoTime() - this.clock.nanoTime()));
+		this.builder.idleTimeout(Duration.ZERO);
+		open();
+		this.transport.room = 0;
+		this.connection.outbound.send(ByteBuffer.allocate(1000));
+		this.clock.advance(Duration.ofNanos(System.nanoTime() - this.clock.nanoTime()));
+		this.transport.holdsPart = begun == Begun.RECORD;
+		receive((begun == Begun.MESSAGE) ? "x" : (begun == Begun.OVERSIZED) ? "x".repeat(200) : "");
+		this.transport.readNeeds = Progress.WANTS_WRITE;
+		receive("");
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
+	private void read(int bytes) {
+		this.transport.room = bytes;
+		this.connection.outbound.flush(0);
+	}
+
 	/** The peer had to read first only before. */
 	@Test
 	void messageGetsTheFullTimeAgainAfterOtherHandlesHaveHadTheirTurn() throws IOException {

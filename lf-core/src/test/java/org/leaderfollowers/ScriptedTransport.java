@@ -22,6 +22,9 @@ final class ScriptedTransport extends Transport {
 	/** Whether it has bytes of its own to write. */
 	boolean wantsWrite;
 
+	/** How many bytes of its own it says that it has to write. */
+	int pending;
+
 	/** The input that the next reads return. */
 	ByteBuffer input = ByteBuffer.allocate(0);
 
@@ -208,6 +211,11 @@ final class ScriptedTransport extends Transport {
 	@Override
 	public boolean wantsWrite() {
 		return this.wantsWrite;
+	}
+
+	@Override
+	public int pendingBytes() {
+		return this.pending;
 	}
 
 	@Override
