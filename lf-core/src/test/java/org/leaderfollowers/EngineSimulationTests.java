@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Callable;
@@ -7,6 +8,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
@@ -16,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.leaderfollowers.interleavings.Mutation;
+import org.leaderfollowers.simulation.Counted;
 import org.leaderfollowers.simulation.Simulation;
 import org.leaderfollowers.simulation.Simulation.Result;
 import org.leaderfollowers.simulation.Simulator;
@@ -219,11 +223,15 @@ class EngineSimulationTests {
 		long began = System.nanoTime();
 		AtomicLong next = new AtomicLong(from);
 		AtomicLong steps = new AtomicLong();
+		AtomicLongArray counts = new AtomicLongArray(Counted.values().length);
 		Callable<@Nullable Result> worker = () -> {
 			Simulation simulation = new Simulation(WORKLOAD);
 			for (long seed = next.getAndIncrement(); seed < from + count; seed = next.getAndIncrement()) {
 				Result result = simulation.run(seed, false);
 				steps.addAndGet(result.steps());
+				for (Counted each : Counted.values()) {
+					counts.addAndGet(each.ordinal(), result.counts()[each.ordinal()]);
+				}
 				if (result.violation() != null) {
 					next.set(from + count);
 					return simulation.run(seed, true);
@@ -243,8 +251,11 @@ class EngineSimulationTests {
 		finally {
 			workers.shutdownNow();
 		}
-		System.out.printf("%,d simulated runs, %,d scheduling points, %,d s%n", count, steps.get(),
-				(System.nanoTime() - began) / 1_000_000_000);
+		System.out.printf("%,d simulated runs, %,d scheduling points, %,d s: %s%n", count, steps.get(),
+				(System.nanoTime() - began) / 1_000_000_000,
+				Arrays.stream(Counted.values())
+					.map((each) -> "%,d %s".formatted(counts.get(each.ordinal()), each))
+					.collect(Collectors.joining(", ")));
 	}
 
 	private static String describe(Result failed) {

@@ -22,6 +22,7 @@ import org.leaderfollowers.internal.buffer.SharedMemory;
 import org.leaderfollowers.internal.exchange.Exchange;
 import org.leaderfollowers.internal.promotion.Leadership;
 import org.leaderfollowers.internal.promotion.ProcessorTime;
+import org.leaderfollowers.simulation.Counted;
 import org.leaderfollowers.simulation.SimulatedPeer;
 import org.leaderfollowers.simulation.SimulatedPeer.Frames;
 import org.leaderfollowers.simulation.SimulatedTlsContext;
@@ -568,6 +569,7 @@ public final class EngineWorkload implements Runnable {
 	}
 
 	private void exchanged(int number, @Nullable ByteBuffer reply, @Nullable Throwable failure, long began) {
+		countExchange(reply);
 		if (reply != null && SimulatedPeer.number(reply) != number) {
 			this.simulator.fail("an exchange got the reply to another request");
 		}
@@ -579,6 +581,13 @@ public final class EngineWorkload implements Runnable {
 		// timeout.
 		if (nanos > (mayTakeLong() ? PATIENCE_NANOS : LONGEST_EXCHANGE_NANOS)) {
 			this.simulator.fail("an exchange took " + nanos / 1_000_000 + " ms" + this.simulator.describeThreads());
+		}
+	}
+
+	private void countExchange(@Nullable ByteBuffer reply) {
+		this.simulator.count(Counted.EXCHANGES);
+		if (reply != null) {
+			this.simulator.count(Counted.EXCHANGES_REPLIED);
 		}
 	}
 
@@ -893,6 +902,9 @@ public final class EngineWorkload implements Runnable {
 	}
 
 	private void check(SimulatedPeer peer) {
+		if (peer.wasConnected()) {
+			this.simulator.count(Counted.CONNECTIONS);
+		}
 		if (peer.ending() == null) {
 			return;
 		}
@@ -1034,6 +1046,7 @@ public final class EngineWorkload implements Runnable {
 			}
 			Conversation conversation = begin(connection);
 			conversation.taken++;
+			EngineWorkload.this.simulator.count(Counted.MESSAGES);
 			note("onMessage " + connection.remoteAddress().getPort() + " " + (char) message.get(message.position())
 					+ SimulatedPeer.number(message));
 			try {
@@ -1236,6 +1249,7 @@ public final class EngineWorkload implements Runnable {
 		}
 
 		private void answered(int number, @Nullable ByteBuffer answer, @Nullable Throwable failure) {
+			countExchange(answer);
 			require(answer == null || (answer.get(answer.position()) == SimulatedPeer.ANSWER
 					&& SimulatedPeer.number(answer) == number), "a question got the answer to another one");
 			if (failure != null) {

@@ -238,6 +238,7 @@ public final class SimulatedJdk {
 		SimulatedThread self = self();
 		if (self != null && self.simulator().isShortOfMemory(self)) {
 			self.simulator().note("has no memory");
+			self.simulator().count(Counted.SHORTAGES);
 			throw new OutOfMemoryError("simulated");
 		}
 	}
@@ -256,6 +257,7 @@ public final class SimulatedJdk {
 		SimulatedThread self = self();
 		if (self != null && self.simulator().network().failsToAllocate()) {
 			self.simulator().note("has no memory");
+			self.simulator().count(Counted.SHORTAGES);
 			throw new OutOfMemoryError("simulated");
 		}
 	}

@@ -507,6 +507,7 @@ public final class SimulatedPeer {
 		}
 		if (reply.get(reply.position()) != PART) {
 			this.replies++;
+			this.simulator.count(Counted.REPLIES);
 		}
 	}
 

@@ -44,10 +44,12 @@ public final class Simulation {
 	 * @param seed its seed
 	 * @param violation the violated rule, or {@code null}
 	 * @param steps the number of scheduling points
+	 * @param counts how often each {@link Counted} has happened
 	 * @param signature stands for all steps
 	 * @param trace the steps, if they were recorded
 	 */
-	public record Result(long seed, @Nullable String violation, long steps, long signature, String trace) {
+	public record Result(long seed, @Nullable String violation, long steps, long[] counts, long signature,
+			String trace) {
 	}
 
 	/** Runs a seed. */
@@ -64,7 +66,8 @@ public final class Simulation {
 		Simulator simulator = new Simulator(seed, traced);
 		Runnable body = (Runnable) this.workload.getConstructor(Simulator.class).newInstance(simulator);
 		String violation = simulator.run(body);
-		return new Result(seed, violation, simulator.steps(), simulator.signature(), simulator.trace());
+		return new Result(seed, violation, simulator.steps(), simulator.counts(), simulator.signature(),
+				simulator.trace());
 	}
 
 }

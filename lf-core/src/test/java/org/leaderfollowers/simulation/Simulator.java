@@ -93,6 +93,8 @@ public final class Simulator {
 
 	private long steps;
 
+	private final long[] counts = new long[Counted.values().length];
+
 	private long eventNumbers;
 
 	private int threadNumbers;
@@ -317,6 +319,16 @@ public final class Simulator {
 	/** Returns the number of scheduling points. */
 	long steps() {
 		return this.steps;
+	}
+
+	/** Counts something that has happened. */
+	public void count(Counted what) {
+		this.counts[what.ordinal()]++;
+	}
+
+	/** Returns what was counted, in the order of {@link Counted}. */
+	long[] counts() {
+		return this.counts;
 	}
 
 	/** Returns how many threads have begun and not ended, the workload's included. */
