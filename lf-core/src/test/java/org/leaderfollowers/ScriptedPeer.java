@@ -117,6 +117,16 @@ final class ScriptedPeer implements Closeable {
 			}
 		}
 
+		/** Sends nothing more. */
+		void shutdownOutput() {
+			try {
+				this.socket.shutdownOutput();
+			}
+			catch (IOException ex) {
+				throw new UncheckedIOException(ex);
+			}
+		}
+
 		/** Resets the connection. */
 		void reset() {
 			try {

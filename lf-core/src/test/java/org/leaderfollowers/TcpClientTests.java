@@ -882,6 +882,30 @@ class TcpClientTests {
 		assertThat(count(client, Outcome.REJECTED)).isOne();
 	}
 
+	/** It owes a reply itself, so it stays open. Its callers must not spin meanwhile. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aConnectionWhosePeerHasSaidItsLastTakesNoRequests(boolean inOrder) throws Exception {
+		CompletableFuture<OwedReply> owed = new CompletableFuture<>();
+		AtomicReference<Connection> open = new AtomicReference<>();
+		TcpClient client = start(builder(inOrder ? Correlation.inOrder() : BY_KEY).placeTimeout(Duration.ofMillis(50))
+			.handler((connection, message) -> {
+				open.set(connection);
+				owed.complete(connection.owe());
+			}));
+		Session session = this.peer.accept().send("push\n");
+		OwedReply reply = owed.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
+		session.shutdownOutput();
+		Engine.eventually().until(() -> ((TcpConnection) open.get()).ending() != null);
+		assertThat(failureOf(call(client, "1:x"))).isInstanceOf(ExchangeRejectedException.class);
+		if (!inOrder) {
+			reply.send(Engine.bytes("pushed"));
+			assertThat(session.readLine()).isEqualTo("pushed");
+		}
+		reply.close();
+		assertThat(session.readLine()).as("the end").isNull();
+	}
+
 	@Test
 	void futuresAreCompleted() throws Exception {
 		TcpClient client = start(builder(BY_KEY));

@@ -43,7 +43,8 @@ public abstract class ExchangeTable {
 	 */
 	private int overdue;
 
-	private boolean closed;
+	/** Written under the monitor. */
+	private volatile boolean closed;
 
 	/**
 	 * The earliest deadline of the futures. It may be too early if that future has ended.
@@ -177,17 +178,17 @@ public abstract class ExchangeTable {
 
 	/**
 	 * Whether there is a free place. Any thread, without the monitor.
-	 * @return whether an attempt makes sense
+	 * @return whether an attempt makes sense; {@code false} if the table is closed
 	 */
 	public final boolean hasPlace() {
-		return taken() < this.places;
+		return taken() < this.places && !this.closed;
 	}
 
 	/**
 	 * Whether the table is closed. Any thread.
 	 * @return {@code true} after {@link #close}
 	 */
-	public final synchronized boolean isClosed() {
+	public final boolean isClosed() {
 		return this.closed;
 	}
 

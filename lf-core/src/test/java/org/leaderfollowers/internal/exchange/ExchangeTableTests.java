@@ -177,6 +177,7 @@ class ExchangeTableTests {
 		assertThat(this.table.taken()).isZero();
 		assertThat(this.table.pending()).isZero();
 		assertThat(this.table.deadlineNanos()).isEqualTo(ExchangeTable.NO_DEADLINE);
+		assertThat(this.table.hasPlace()).as("threads that wait for a place").isFalse();
 		assertThat(this.table.register(until(10), "c")).isEqualTo(Registration.CLOSED);
 		assertThat(this.table.overdue(cancelled)).isZero();
 		assertThat(this.table.overdue(lost)).isZero();
