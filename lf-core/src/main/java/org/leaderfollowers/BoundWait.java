@@ -196,12 +196,13 @@ final class BoundWait implements Participant.ReplyWait {
 			handle.failIfPending();
 			boolean released = false;
 			while (!released && handle.handler.prepareReplies(me)) {
-				if (handle.handler.hasPostponed()) {
-					if (nests || !handle.handler.keepPlace(set)) {
-						return false;
-					}
+				if (handle.handler.hasPostponed() && (nests || !handle.handler.keepPlace(set))) {
+					break;
 				}
 				released = handle.handler.release(me);
+			}
+			if (!released) {
+				set.timers.hold(handle);
 			}
 			return released;
 		}

@@ -61,7 +61,7 @@ public final class HandleSet {
 
 	final UpdateQueue updates = new UpdateQueue(this::wakeUp);
 
-	private final HandleTimers timers = new HandleTimers(this);
+	final HandleTimers timers = new HandleTimers(this);
 
 	private final EventCounters events = new EventCounters();
 

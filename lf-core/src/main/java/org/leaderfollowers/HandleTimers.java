@@ -11,8 +11,8 @@ import org.leaderfollowers.internal.demultiplexing.Deadlines;
  */
 final class HandleTimers {
 
-	/** When to ask a handle again whose owner has not acted on a deadline yet. */
-	private static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
+	/** When to ask a handle again that is held for another thread. */
+	private static final long HELD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
 	private final HandleSet set;
 
@@ -55,6 +55,21 @@ final class HandleTimers {
 		handle.timerDeadline = deadline;
 	}
 
+	/**
+	 * Makes sure that a handle has a timer which the leader holds for another thread: a
+	 * later deadline, for example of output, needs no other thread. Only that thread can
+	 * act on a deadline that has passed, so the leader asks no more than once in a while.
+	 */
+	void hold(SelectableHandle handle) {
+		if (handle.timerDeadline == EngineEventHandler.NO_DEADLINE) {
+			long soonest = this.set.nowNanos() + HELD_NANOS;
+			long deadline = handle.deadline(this.set.nowNanos());
+			if (deadline != EngineEventHandler.NO_DEADLINE) {
+				scheduleAt(handle, (deadline - soonest > 0) ? deadline : soonest);
+			}
+		}
+	}
+
 	private void expired(SelectableHandle handle) {
 		if (handle.isMarkedClosed()) {
 			return;
@@ -71,9 +86,8 @@ final class HandleTimers {
 			this.set.demultiplex(handle, SelectableHandle.LOOK);
 			deadline = handle.handler.deadline(nowNanos);
 			if (deadline != EngineEventHandler.NO_DEADLINE && deadline - nowNanos <= 0) {
-				// The thread that looks decides, but may not come soon. A later deadline,
-				// for example of output, must not wait for it.
-				scheduleAt(handle, nowNanos + RETRY_NANOS);
+				// The thread that looks decides, and requests a timer if there is a later
+				// deadline.
 				return;
 			}
 		}

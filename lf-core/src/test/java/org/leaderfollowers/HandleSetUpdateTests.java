@@ -186,27 +186,38 @@ class HandleSetUpdateTests {
 		return timer;
 	}
 
-	/**
-	 * The owner may be a leader that waits and holds the handle for another thread, while
-	 * another deadline of the handle passes.
-	 */
 	@Test
-	void handleIsAskedAgainAfterASecondUntilItsOwnerActsOnADeadline() {
+	void timerThatHasExpiredIsNotScheduledAnyMore() {
 		this.handler.deadline = in(Duration.ofSeconds(1));
 		request(SelectableHandle.TIMER);
 		assertThat(this.handle.timerDeadline).isEqualTo(this.handler.deadline);
 		advance(Duration.ofSeconds(2));
 		assertThat(this.handler.expired).isOne();
 		assertThat(this.set.ready.take()).isSameAs(this.handle);
-		// The owner requests a timer only if it is earlier than this one.
+		// The owner sets a later deadline, and requests a timer only if there is none.
+		assertThat(this.handle.timerDeadline).isEqualTo(EngineEventHandler.NO_DEADLINE);
+	}
+
+	/** Otherwise a later deadline, for example of output, would wait for that thread. */
+	@Test
+	void handleThatIsHeldForAnotherThreadIsAskedOnceInASecond() {
+		this.handler.deadline = in(Duration.ofSeconds(1));
+		request(SelectableHandle.TIMER);
+		advance(Duration.ofSeconds(2));
+		assertThat(this.set.ready.take()).isSameAs(this.handle);
+		this.set.timers.hold(this.handle);
 		assertThat(this.handle.timerDeadline).isEqualTo(in(Duration.ofSeconds(1)));
 		advance(Duration.ofMillis(999));
+		this.set.timers.hold(this.handle);
 		assertThat(this.handler.expired).isOne();
 		advance(Duration.ofMillis(1));
 		assertThat(this.handler.expired).isEqualTo(2);
+		this.handler.deadline = in(Duration.ofSeconds(3));
+		this.set.timers.hold(this.handle);
+		assertThat(this.handle.timerDeadline).isEqualTo(this.handler.deadline);
+		advance(Duration.ofSeconds(3));
 		this.handler.deadline = EngineEventHandler.NO_DEADLINE;
-		advance(Duration.ofSeconds(1));
-		assertThat(this.handler.expired).isEqualTo(2);
+		this.set.timers.hold(this.handle);
 		assertThat(this.handle.timerDeadline).isEqualTo(EngineEventHandler.NO_DEADLINE);
 	}
 

@@ -96,6 +96,39 @@ class ServerExchangeTests {
 		}
 	}
 
+	/** The end of an exchange needs a thread that is free. */
+	@Test
+	void outputThatIsNotReadIsGivenUpWhileAllThreadsWaitAndAnExchangeHasTimedOut() throws InterruptedException {
+		int size = 1 << 20;
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 1))
+			.framing(Framing.line())
+			.correlation(BY_KEY)
+			.maxOutboundSize(32 * size)
+			.writeTimeout(Duration.ofSeconds(2))
+			.handler((connection, message) -> {
+				if (Engine.text(message).equals("push")) {
+					while (connection.pendingBytes() <= 16 * size) {
+						connection.send(ByteBuffer.allocate(size));
+					}
+					connection.exchangeAsync(Engine.bytes("a:?"), Duration.ofMillis(100))
+						.whenComplete((reply, failure) -> this.seen.add(failure));
+					this.opened.add(connection);
+				}
+				else {
+					this.asking.onMessage(connection, message);
+				}
+			}));
+		Peer waiting = this.engine.connect(server);
+		this.engine.connect(server).send("push\nx\n");
+		Connection pushing = connection();
+		assertThat(waiting.send("ask b\n").readLine()).isEqualTo("b:?");
+		Engine.eventually().until(() -> pushing.closeReason() == CloseReason.WRITE_TIMEOUT);
+		assertThat(pushing.pendingBytes()).isZero();
+		assertThat(this.seen).isEmpty();
+		assertThat(waiting.send("b:yes\n").readLine()).isEqualTo("got b:yes");
+		assertThat(take()).isInstanceOf(ExchangeException.class);
+	}
+
 	@ParameterizedTest
 	@ValueSource(strings = { "", "x" })
 	void whatCameBeforeTheEndOfTheInputIsAnswered(String rest) throws InterruptedException {
