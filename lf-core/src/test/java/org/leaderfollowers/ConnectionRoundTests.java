@@ -1719,17 +1719,18 @@ class ConnectionRoundTests {
 		this.builder.messageTimeout(TIMEOUT)
 			.maxMessageSize(100)
 			.skipOversizedMessages(true)
-			.writeTimeout(Duration.ZERO);
+			.writeTimeout(Duration.ZERO)
+			.maxOutboundSize(3000);
 		stallByOutput(begun);
 		read(100);
 		long readNanos = this.connection.outbound.progressNanos(0);
 		this.clock.advance(TIMEOUT);
-		receive("");
+		look();
 		assertThat(reason()).isNull();
 		assertThat(untilDeadline()).isEqualTo(TIMEOUT.plusNanos(readNanos - this.clock.nanoTime()));
 		read(Integer.MAX_VALUE);
 		this.transport.readNeeds = Progress.WANTS_READ;
-		receive("");
+		look();
 		assertThat(reason()).isNull();
 		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
 		this.clock.advance(TIMEOUT);
@@ -1784,6 +1785,12 @@ class ConnectionRoundTests {
 		receive("");
 		assertThat(this.connection.handle.isPaused()).isTrue();
 		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
+	private void look() {
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
 	}
 
 	private void read(int bytes) {
