@@ -101,9 +101,7 @@ final class ClientLifecycle implements Drainable {
 	}
 
 	boolean awaitConnected(Duration timeout) {
-		Participant.promoteBeforeBlocking();
-		boolean hasPlace = this.places.await(this.connections::hasPlace,
-				this.pool.clock.nanoTime() + Arguments.nanos(timeout));
+		boolean hasPlace = awaitPlace(this.pool.clock.nanoTime() + Arguments.nanos(timeout), false);
 		// This thread may have been notified of a free place that it does not use, so
 		// another one is notified.
 		this.places.freed();
@@ -176,8 +174,7 @@ final class ClientLifecycle implements Drainable {
 				if (deadline - this.pool.clock.nanoTime() <= 0) {
 					throw noPlace("");
 				}
-				Participant.promoteBeforeBlocking();
-				if (!this.places.await(this.connections::hasPlace, deadline)) {
+				if (!awaitPlace(deadline, true)) {
 					throw noPlace(Thread.currentThread().isInterrupted()
 							? ". The thread was interrupted while it waited for a place" : "");
 				}
@@ -193,6 +190,31 @@ final class ClientLifecycle implements Drainable {
 		catch (RuntimeException | Error ex) {
 			this.places.freed();
 			throw ex;
+		}
+	}
+
+	/**
+	 * Waits for a place.
+	 * @param gives whether the last thread of the pool that could connect, or read a
+	 * reply, gives up at once
+	 */
+	private boolean awaitPlace(long deadline, boolean gives) {
+		Participant.promoteBeforeBlocking();
+		Participant me = this.pool.threads.self();
+		if (me == null) {
+			return this.places.await(this.connections::hasPlace, deadline);
+		}
+		me.waitsForPlace = true;
+		try {
+			if (gives && !this.connections.hasPlace() && this.pool.threads.allWaitForPlaces()) {
+				throw noPlace(
+						". All threads of pool '%s' wait for a place, so none is left to connect or to read replies. Give the client a pool of its own, or the pool more threads"
+							.formatted(this.pool.name()));
+			}
+			return this.places.await(this.connections::hasPlace, deadline);
+		}
+		finally {
+			me.waitsForPlace = false;
 		}
 	}
 

@@ -61,6 +61,12 @@ final class Participant extends Member {
 	/** Since when; 0 if it does not wait. */
 	private volatile long awaitedSinceNanos;
 
+	/**
+	 * Whether the thread waits for a place on a connection that its own pool serves. It
+	 * does not lead meanwhile. See {@link PoolThreads#allWaitForPlaces()}.
+	 */
+	volatile boolean waitsForPlace;
+
 	/** How the thread waits for a reply. */
 	private final ReplyWait replyWait;
 

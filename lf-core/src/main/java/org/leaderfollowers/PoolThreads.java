@@ -104,6 +104,22 @@ final class PoolThreads extends ThreadSupply {
 		return this.members.living();
 	}
 
+	/** The calling thread if it belongs to the pool, or {@code null}. */
+	@Nullable Participant self() {
+		Participant current = Participant.current();
+		return (current != null && current.isOf(pool().promotion())) ? current : null;
+	}
+
+	/**
+	 * Whether all threads wait for a place on a connection of the pool, and no other
+	 * thread may be started. Then no thread would connect or read a reply, so no place
+	 * would become free. A thread announces its wait before it asks, so the last one
+	 * knows of all others.
+	 */
+	boolean allWaitForPlaces() {
+		return !mayStart() && living().stream().allMatch((each) -> each.waitsForPlace);
+	}
+
 	@Override
 	protected boolean isStopping() {
 		return pool().promotion().isStopping();

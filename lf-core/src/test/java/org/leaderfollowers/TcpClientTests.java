@@ -906,6 +906,75 @@ class TcpClientTests {
 		assertThat(session.readLine()).as("the end").isNull();
 	}
 
+	/** Otherwise none would be left to connect. */
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 2, 4 })
+	void theLastThreadOfAPoolDoesNotWaitForAPlace(int threads) {
+		LeaderFollowersPool pool = this.engine.pool(threads, threads);
+		int port = this.peer.address().getPort();
+		this.peer.close();
+		TcpClient client = start(builder(pool, Correlation.inOrder()).placeTimeout(LONG));
+		TcpServer server = asking(pool, client);
+		List<Peer> peers = new ArrayList<>();
+		for (int waiting = 1; waiting < threads; waiting++) {
+			peers.add(this.engine.connect(server).send("hello\n"));
+			int expected = waiting;
+			Engine.eventually().until(() -> client.snapshot().waiting() == expected);
+		}
+		Peer last = this.engine.connect(server).send("hello\n");
+		assertThat(last.readLine()).contains("is connected to none of its addresses")
+			.contains("All threads of pool '%s' wait for a place".formatted(pool.name()));
+		try (ScriptedPeer late = new ScriptedPeer(port)) {
+			Session session = late.accept();
+			Engine.eventually().until(() -> client.snapshot().connected() == 1);
+			last.send("again\n");
+			peers.add(last);
+			for (int i = 0; i < threads; i++) {
+				session.send(session.readLine() + "\n");
+			}
+			for (Peer each : peers) {
+				assertThat(each.readLine()).isEqualTo((each == last) ? "again" : "hello");
+			}
+		}
+	}
+
+	/** The thread would have to read the replies to its own requests. */
+	@Test
+	void theOnlyThreadOfAPoolDoesNotWaitForThePlacesThatItHasTaken() {
+		LeaderFollowersPool pool = this.engine.pool(1, 1);
+		TcpClient client = start(builder(pool, Correlation.inOrder()).maxInFlight(1).placeTimeout(LONG));
+		assertThat(client.awaitConnected(Engine.DEADLINE)).isTrue();
+		Session session = this.peer.accept();
+		CompletableFuture<CompletableFuture<ByteBuffer>> first = new CompletableFuture<>();
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			first.complete(client.exchangeAsync(Engine.bytes("1")));
+			try {
+				client.exchange(Engine.bytes("2"));
+			}
+			catch (ExchangeRejectedException ex) {
+				connection.send(Engine.bytes("" + ex.getMessage()));
+			}
+		});
+		assertThat(this.engine.connect(server).send("x\n").readLine()).contains("has the maximum number of exchanges")
+			.contains("All threads");
+		assertThat(session.readLine()).isEqualTo("1");
+		session.send("one\n");
+		assertThat(first.thenCompose((reply) -> reply)).succeedsWithin(Engine.DEADLINE)
+			.satisfies((reply) -> assertThat(Engine.text(reply)).isEqualTo("one"));
+	}
+
+	/** Sends each message to the client, and the reply or the failure back. */
+	private TcpServer asking(LeaderFollowersPool pool, TcpClient client) {
+		return this.engine.lines(pool, (connection, message) -> {
+			try {
+				connection.send(client.exchange(message));
+			}
+			catch (ExchangeRejectedException ex) {
+				connection.send(Engine.bytes("" + ex.getMessage()));
+			}
+		});
+	}
+
 	@Test
 	void futuresAreCompleted() throws Exception {
 		TcpClient client = start(builder(BY_KEY));
