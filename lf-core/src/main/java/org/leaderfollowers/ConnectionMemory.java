@@ -11,36 +11,59 @@ import org.leaderfollowers.internal.transport.Transport;
 /**
  * The memory of a connection, as its budget sees it. Read by any thread while the owner
  * works, so the figures are those of a moment ago.
+ *
+ * @param connection the connection
+ * @param served whether the budget is that of the pool that serves the connection, which
+ * everything is charged to except the memory of its transport
+ * @param opened whether the budget is that of the pool that the connection has begun in,
+ * which the memory of its transport is charged to
  */
-record ConnectionMemory(TcpConnection connection) implements MemoryHolder {
+record ConnectionMemory(TcpConnection connection, boolean served, boolean opened) implements MemoryHolder {
+
+	ConnectionMemory(TcpConnection connection) {
+		this(connection, true, true);
+	}
 
 	/**
 	 * The connections of a server that hold memory of one pool.
 	 *
 	 * @param registry the connections of the server
 	 * @param budget the budget of the pool
+	 * @param first the budget of the pool that the connections begin in
 	 */
-	record All(ConnectionRegistry registry, MemoryBudget budget) implements Supplier<Stream<ConnectionMemory>> {
+	record All(ConnectionRegistry registry, MemoryBudget budget,
+			MemoryBudget first) implements Supplier<Stream<ConnectionMemory>> {
+
+		/** The connections that begin in the pool. */
+		All(ConnectionRegistry registry, MemoryBudget budget) {
+			this(registry, budget, budget);
+		}
 
 		@Override
 		public Stream<ConnectionMemory> get() {
+			boolean opened = this.first == this.budget;
 			return this.registry.all()
 				.stream()
-				.filter((connection) -> connection.context.memory() == this.budget)
-				.map(ConnectionMemory::new);
+				.map((connection) -> new ConnectionMemory(connection, connection.context.memory() == this.budget,
+						opened))
+				.filter((memory) -> memory.served || memory.opened);
 		}
 
 	}
 
 	@Override
 	public long heldBytes() {
+		Transport transport = this.connection.transport;
+		long ofTransport = this.opened ? transport.heldBytes() + transport.bufferedBytes() : 0;
+		return this.served ? ofTransport + ofMessages() : ofTransport;
+	}
+
+	private long ofMessages() {
 		PartialMessage part = this.connection.partial;
 		Exchanges exchanges = this.connection.exchanges;
-		Transport transport = this.connection.transport;
 		return ((part != null) ? part.capacity() : 0) + this.connection.pendingBytes()
 				+ ((exchanges != null) ? exchanges.postponedBytes() : 0)
-				+ ((this.connection instanceof WindowedConnection windowed) ? windowed.copiedBytes() : 0)
-				+ transport.heldBytes() + transport.bufferedBytes();
+				+ ((this.connection instanceof WindowedConnection windowed) ? windowed.copiedBytes() : 0);
 	}
 
 	@Override

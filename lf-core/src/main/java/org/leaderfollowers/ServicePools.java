@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
+import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.logging.EngineLog;
 
 /**
@@ -59,7 +60,7 @@ final class ServicePools {
 		Map<String, Guests> guestsByPool = new LinkedHashMap<>();
 		for (LeaderFollowersPool pool : options.pools()) {
 			Guests former = (pool == ownPool) ? null
-					: guestsByPool.put(pool.name(), new Guests(pool, contextIn(pool, own, handlerName)));
+					: guestsByPool.put(pool.name(), new Guests(pool, contextIn(pool, own, handlerName), own.memory()));
 			boolean isNamesake = former != null && former.pool != pool;
 			if (isNamesake || (pool != ownPool && pool.name().equals(ownPool.name()))) {
 				throw new IllegalArgumentException(
@@ -114,13 +115,17 @@ final class ServicePools {
 
 		private final ConnectionContext context;
 
-		Guests(LeaderFollowersPool pool, ConnectionContext context) {
+		/** The budget of the pool that they come from. */
+		private final MemoryBudget former;
+
+		Guests(LeaderFollowersPool pool, ConnectionContext context, MemoryBudget former) {
 			this.pool = pool;
 			this.context = context;
+			this.former = former;
 		}
 
 		private ConnectionMemory.All memory() {
-			return new ConnectionMemory.All(this.context.registry(), this.pool.memory());
+			return new ConnectionMemory.All(this.context.registry(), this.pool.memory(), this.former);
 		}
 
 		@Override

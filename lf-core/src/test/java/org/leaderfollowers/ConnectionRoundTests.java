@@ -590,7 +590,7 @@ class ConnectionRoundTests {
 		open();
 		ConnectionRegistry registry = this.connection.context.registry();
 		assertThat(new ConnectionMemory.All(registry, this.memory).get()).hasSize(1);
-		assertThat(new ConnectionMemory.All(registry, new MemoryBudget(1000)).get()).isEmpty();
+		assertThat(new ConnectionMemory.All(registry, new MemoryBudget(1000), this.memory).get()).isEmpty();
 	}
 
 	/** Otherwise a peer that never completes its message would seem to make progress. */
