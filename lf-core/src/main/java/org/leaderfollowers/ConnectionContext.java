@@ -118,6 +118,17 @@ record ConnectionContext(ServerState server, MessageHandler handler, Framing fra
 				this.window, this.wire, this.isClient, null, (this.preparation != null) ? new HandlerProfile() : null);
 	}
 
+	/**
+	 * The handshake of a connection that is to choose its class is over. The pool that it
+	 * chooses may have no free thread for long, and must not keep others from shaking
+	 * hands.
+	 */
+	void handshakeEnded(Transport transport) {
+		if (this.tls != null && transport instanceof TlsTransport own) {
+			this.tls.gate().end(own);
+		}
+	}
+
 	/** Counts a connection that is established and has been passed to the application. */
 	void established(Transport transport) {
 		if (this.tls != null && transport instanceof TlsTransport own) {

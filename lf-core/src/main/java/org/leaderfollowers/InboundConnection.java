@@ -71,6 +71,7 @@ abstract class InboundConnection extends TimedConnection {
 				this.origin = Permitted.decoded(this.origin);
 				ServiceClasses classes = this.context.classes();
 				if (classes != null && classes.beforeOpening()) {
+					this.context.handshakeEnded(this.transport);
 					return Step.CLASSIFY;
 				}
 				return opens() ? Step.OPENED : Step.NOTHING;

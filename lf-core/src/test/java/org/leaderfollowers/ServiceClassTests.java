@@ -1,10 +1,13 @@
 package org.leaderfollowers;
 
+import java.io.FilterOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.lang.management.ThreadMXBean;
 import java.lang.ref.WeakReference;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -21,6 +24,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
+import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLPeerUnverifiedException;
 
 import org.jspecify.annotations.Nullable;
@@ -1005,6 +1009,84 @@ class ServiceClassTests {
 			return server.snapshot().closedConnections().get(CloseReason.OVERLOADED) == 1;
 		});
 		assertThat(peer.readLine()).isNull();
+	}
+
+	@Test
+	void connectionsThatWaitForAThreadOfTheirPoolTakeNoPlaceOfAHandshake() throws Exception {
+		this.other = this.engine.pool(LeaderFollowersPool.builder().threads(1, 1));
+		CountDownLatch gate = this.engine.gate();
+		TcpServer server = this.engine.start(builder((connection, message) -> {
+			if (Engine.text(message).equals("wait")) {
+				Engine.pass(gate);
+			}
+			connection.send(message);
+		}, new AtOpening((connection, first) -> isKnown(connection) ? this.other.name() : this.own.name()))
+			.tls(ServerTls.of(Certificates.server()).clientAuth(ClientAuth.WANT).maxHandshakes(2)));
+		SSLContext known = Certificates.context(Certificates.CLIENT, Certificates.CA);
+		List<TlsPeer> peers = new ArrayList<>();
+		try {
+			for (int i = 0; i < 4; i++) {
+				TlsPeer peer = new TlsPeer(known, server.port());
+				peers.add(peer);
+				peer.send((i == 0) ? "wait\n" : "later\n");
+			}
+			Engine.eventually()
+				.until(() -> server.connections().filter((each) -> each.pool().equals(this.other.name())).count() == 4);
+			try (TlsPeer unknown = new TlsPeer(Certificates.client(), server.port())) {
+				assertThat(unknown.send("hello\n").readLine()).isEqualTo("hello");
+			}
+			assertThat(server.snapshot().tls().pendingHandshakes()).isZero();
+			gate.countDown();
+			for (TlsPeer peer : peers) {
+				assertThat(peer.readLine()).isEqualTo((peer == peers.get(0)) ? "wait" : "later");
+			}
+			assertThat(server.snapshot().tls().completedHandshakes()).isEqualTo(5);
+		}
+		finally {
+			gate.countDown();
+			peers.forEach(TlsPeer::close);
+		}
+	}
+
+	/** The part of a record is charged to the pool that the connection has left. */
+	@Test
+	void aConnectionInAnotherPoolIsClosedIfItsFormerPoolIsShortOfMemory() throws Exception {
+		this.own = this.engine.pool(LeaderFollowersPool.builder().threads(2, 4).maxBufferedBytes(BUDGET));
+		TcpServer server = this.engine.start(builder(this.recorder, this.byMessage).messageTimeout(Duration.ofHours(1))
+			.tls(ServerTls.of(Certificates.server())));
+		TornSocket socket = new TornSocket();
+		try (TlsPeer peer = new TlsPeer(Certificates.client(), socket, server.port(), 0, null)) {
+			assertThat(peer.send("other\n").readLine()).isEqualTo("other");
+			awaitBufferedBytes(this.own, 0);
+			socket.torn = true;
+			peer.send("x".repeat(16_000));
+			Engine.eventually().until(() -> this.own.memory().used() >= 8_000);
+			assertThat(this.other.memory().used()).isZero();
+			while (this.own.memory().reserve(1024)) {
+				assertThat(this.own.memory().used()).isLessThanOrEqualTo(BUDGET);
+			}
+			Engine.eventually().until(() -> {
+				this.own.memory().isScarce();
+				return server.snapshot().closedConnections().get(CloseReason.OVERLOADED) == 1;
+			});
+		}
+	}
+
+	/** Sends only the first half of what it is given, if it is torn. */
+	private static final class TornSocket extends Socket {
+
+		private volatile boolean torn;
+
+		@Override
+		public OutputStream getOutputStream() throws IOException {
+			return new FilterOutputStream(super.getOutputStream()) {
+				@Override
+				public void write(byte[] bytes, int offset, int length) throws IOException {
+					this.out.write(bytes, offset, TornSocket.this.torn ? length / 2 : length);
+				}
+			};
+		}
+
 	}
 
 }
