@@ -166,13 +166,35 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 			return;
 		}
 		long end = System.nanoTime() + TimeUnit.NANOSECONDS.convert(this.grace);
+		Throwable failure = null;
 		for (TcpClient client : this) {
-			if (isServing(client)) {
-				if (!client.close(Duration.ofNanos(Math.max(0, end - System.nanoTime())))) {
-					logger.warn("Client '%s' was closed before it got all replies".formatted(client.name()));
-				}
-				closed.accept(client);
+			try {
+				close(client, end, closed);
 			}
+			catch (RuntimeException | Error ex) {
+				// Usually of a listener. The other clients are closed all the same.
+				if (failure == null) {
+					failure = ex;
+				}
+				else if (failure != ex) {
+					failure.addSuppressed(ex);
+				}
+			}
+		}
+		if (failure instanceof Error error) {
+			throw error;
+		}
+		if (failure instanceof RuntimeException exception) {
+			throw exception;
+		}
+	}
+
+	private static void close(TcpClient client, long end, Consumer<TcpClient> closed) {
+		if (isServing(client)) {
+			if (!client.close(Duration.ofNanos(Math.max(0, end - System.nanoTime())))) {
+				logger.warn("Client '%s' was closed before it got all replies".formatted(client.name()));
+			}
+			closed.accept(client);
 		}
 	}
 

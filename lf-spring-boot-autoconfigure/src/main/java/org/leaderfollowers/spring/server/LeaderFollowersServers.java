@@ -279,7 +279,27 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	List<Thread> stop() {
 		Deque<ManagedServer> stopping = new ArrayDeque<>();
 		all().values().forEach(stopping::push);
-		stopping.forEach((server) -> stop(server, Duration.ZERO));
+		Throwable failure = null;
+		for (ManagedServer server : stopping) {
+			try {
+				stop(server, Duration.ZERO);
+			}
+			catch (RuntimeException | Error ex) {
+				// Usually of a listener. The other servers are stopped all the same.
+				if (failure == null) {
+					failure = ex;
+				}
+				else if (failure != ex) {
+					failure.addSuppressed(ex);
+				}
+			}
+		}
+		if (failure instanceof Error error) {
+			throw error;
+		}
+		if (failure instanceof RuntimeException exception) {
+			throw exception;
+		}
 		return this.drains.others();
 	}
 

@@ -8,6 +8,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
@@ -37,6 +38,7 @@ import org.leaderfollowers.spring.annotation.OnOpen;
 import org.leaderfollowers.spring.autoconfigure.LeaderFollowersAutoConfiguration;
 import org.leaderfollowers.spring.event.ClientConnectedEvent;
 import org.leaderfollowers.spring.event.ClientDisconnectedEvent;
+import org.leaderfollowers.spring.event.ClientStateChangedEvent;
 import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.LeaderFollowersServers;
 
@@ -46,6 +48,7 @@ import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationEvent;
+import org.springframework.context.ApplicationListener;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
@@ -214,6 +217,25 @@ class ClientTests {
 		assertThat(clients.names()).hasSize(2);
 		clients.close();
 		assertThat(left).hasSize(2).isSortedAccordingTo(Comparator.reverseOrder()).doesNotHaveDuplicates();
+	}
+
+	@Test
+	void allClientsAreClosedEvenIfAListenerFails() {
+		this.runner
+			.withPropertyValues("lf.clients.orders.addresses=" + this.peer.address(),
+					"lf.clients.orders.correlation.type=in-order")
+			.run((context) -> {
+				List<String> told = new CopyOnWriteArrayList<>();
+				context.getSourceApplicationContext()
+					.addApplicationListener((ApplicationListener<ClientStateChangedEvent>) (event) -> {
+						told.add(event.getClient().name());
+						throw new IllegalStateException("told of " + event.getClient().name());
+					});
+				context.getSourceApplicationContext().stop();
+				assertThat(context.getBean(LeaderFollowersClients.class))
+					.allSatisfy((client) -> assertThat(client.snapshot().state()).isEqualTo(State.CLOSED));
+				assertThat(told).containsExactlyInAnyOrder("ledger", "orders");
+			});
 	}
 
 	@Test

@@ -335,6 +335,21 @@ class ServerLifecycleTests {
 				"Server 'second' is stopped", "Server 'first' is stopped");
 	}
 
+	@Test
+	void allServersAreStoppedEvenIfAListenerFails(CapturedOutput output) {
+		try (ConfigurableApplicationContext context = run(EchoAndOrders.class, "lf.server.port=0",
+				"lf.servers.orders.port=0")) {
+			context.addApplicationListener((ApplicationListener<ServerStoppedEvent>) (event) -> {
+				throw new IllegalStateException("told of " + event.getServer().name());
+			});
+			context.stop();
+			assertThat(context.getBean(LeaderFollowersServers.class))
+				.allSatisfy((server) -> assertThat(server.snapshot().state()).isEqualTo(ServerSnapshot.State.STOPPED));
+			assertThat(output).contains("told of default").contains("told of orders");
+		}
+		assertNoThreads();
+	}
+
 	private static TcpServer server(LeaderFollowersPool pool, String name, int port) {
 		return TcpServer.builder(pool).name(name).port(port).framing(Framing.line()).handler(new EchoHandler()).build();
 	}
