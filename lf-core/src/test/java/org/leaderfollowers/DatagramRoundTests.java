@@ -842,6 +842,34 @@ class DatagramRoundTests {
 		assertThat(this.seen).hasSize(1 + THREADS);
 	}
 
+	/** What its handler has not got, it cannot end. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void datagramIsNotHeldByWhatCouldNotBeCreated(boolean owes) throws Exception {
+		this.builder.suspensionTimeout(Duration.ofHours(1));
+		this.onMessage = (datagram) -> {
+			if (owes) {
+				datagram.owe();
+			}
+			else {
+				datagram.suspend();
+			}
+		};
+		open();
+		LinkageError failure = new LinkageError("made for the test");
+		replaceSuspended(new HashSet<>() {
+
+			@Override
+			public boolean add(Datagram datagram) {
+				throw failure;
+			}
+
+		});
+		receive("x");
+		assertThat(this.failures).containsExactly(failure);
+		assertThat(counts().inFlight()).isZero();
+	}
+
 	private void replaceSuspended(Set<Datagram> suspended) throws ReflectiveOperationException {
 		Field suspensions = DatagramReceiver.class.getDeclaredField("suspensions");
 		suspensions.setAccessible(true);
