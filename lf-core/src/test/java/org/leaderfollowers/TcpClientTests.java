@@ -1235,6 +1235,48 @@ class TcpClientTests {
 		assertThat(get(next)).isEqualTo("a:!");
 	}
 
+	/**
+	 * Whoever waits for this place would only see after the place timeout that it is
+	 * free.
+	 */
+	@Test
+	void aFutureWhoseRequestCannotBeFramedLeavesItsPlaceToTheCallerThatWaits() throws Exception {
+		AtomicReference<TcpClient> waitedFor = new AtomicReference<>();
+		Framing lines = Framing.line();
+		Framing framing = new Framing() {
+
+			@Override
+			public boolean decode(ByteBuffer input, Frame frame) {
+				return lines.decode(input, frame);
+			}
+
+			@Override
+			public int maxFrameLength(int payloadLength) {
+				return lines.maxFrameLength(payloadLength);
+			}
+
+			@Override
+			public void encode(ByteBuffer payload, ByteBuffer output) {
+				if (Engine.text(payload).startsWith("bad")) {
+					Engine.eventually().until(() -> waitedFor.get().snapshot().waiting() == 1);
+					throw new IllegalStateException("made for the test");
+				}
+				lines.encode(payload, output);
+			}
+
+		};
+		TcpClient client = start(builder(BY_KEY).framing(framing).maxInFlight(1).requestTimeout(LONG.multipliedBy(4)));
+		waitedFor.set(client);
+		Session session = acceptAndAwait(client);
+		Future<?> bad = this.callers.submit(() -> client.exchangeAsync(Engine.bytes("bad:?")));
+		Engine.eventually().until(() -> client.snapshot().inFlight() == 1);
+		Future<String> next = call(client, "a:?");
+		assertThat(failureOf(bad)).hasMessage("made for the test");
+		assertThat(session.readLine()).isEqualTo("a:?");
+		session.send("a:!\n");
+		assertThat(get(next)).isEqualTo("a:!");
+	}
+
 	/** Its queue of connections is full, so the system drops every attempt. */
 	@Test
 	@EnabledOnOs(OS.LINUX)
