@@ -126,6 +126,30 @@ class FailedMessageTests {
 		assertThat(this.told).isEmpty();
 	}
 
+	/** The same thread completes what the connection leaves behind. */
+	@Test
+	void nothingIsSentBehindTheReplyToTheFailure() {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 4))
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder())
+			.handler(new Failing() {
+				@Override
+				public void onMessage(Connection connection, ByteBuffer message) {
+					connection.exchangeAsync(Engine.bytes("?"), Engine.DEADLINE).whenComplete((reply, failure) -> {
+						try {
+							connection.send(Engine.bytes("too late"));
+						}
+						catch (ConnectionClosedException ex) {
+							FailedMessageTests.this.told.add("closed");
+						}
+					});
+					throw new IllegalStateException("made for the test");
+				}
+			}));
+		assertThat(this.engine.connect(server).send("fail\n").readTextToEnd()).isEqualTo("?\nnot fail\n");
+		Engine.eventually().untilAsserted(() -> assertThat(this.told).containsExactly("fail", "closed"));
+	}
+
 	@Test
 	void aDatagramIsToldAsWell() {
 		UdpServer server = this.engine.start(UdpServer.builder(this.engine.pool(2, 4)).handler(new Failing()));
