@@ -25,6 +25,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 
 import javax.net.ssl.SSLContext;
 
@@ -1242,29 +1243,12 @@ class TcpClientTests {
 	@Test
 	void aFutureWhoseRequestCannotBeFramedLeavesItsPlaceToTheCallerThatWaits() throws Exception {
 		AtomicReference<TcpClient> waitedFor = new AtomicReference<>();
-		Framing lines = Framing.line();
-		Framing framing = new Framing() {
-
-			@Override
-			public boolean decode(ByteBuffer input, Frame frame) {
-				return lines.decode(input, frame);
+		Framing framing = new HeldUpFraming((text) -> {
+			if (text.startsWith("bad")) {
+				Engine.eventually().until(() -> waitedFor.get().snapshot().waiting() == 1);
+				throw new IllegalStateException("made for the test");
 			}
-
-			@Override
-			public int maxFrameLength(int payloadLength) {
-				return lines.maxFrameLength(payloadLength);
-			}
-
-			@Override
-			public void encode(ByteBuffer payload, ByteBuffer output) {
-				if (Engine.text(payload).startsWith("bad")) {
-					Engine.eventually().until(() -> waitedFor.get().snapshot().waiting() == 1);
-					throw new IllegalStateException("made for the test");
-				}
-				lines.encode(payload, output);
-			}
-
-		};
+		});
 		TcpClient client = start(builder(BY_KEY).framing(framing).maxInFlight(1).requestTimeout(LONG.multipliedBy(4)));
 		waitedFor.set(client);
 		Session session = acceptAndAwait(client);
@@ -1275,6 +1259,53 @@ class TcpClientTests {
 		assertThat(session.readLine()).isEqualTo("a:?");
 		session.send("a:!\n");
 		assertThat(get(next)).isEqualTo("a:!");
+	}
+
+	/** It is rejected too, instead of waiting for a place that is free. */
+	@Test
+	void aRequestThatThePeerHasNoRoomForLeavesItsPlaceToTheCallerThatWaits() throws Exception {
+		AtomicReference<TcpClient> waitedFor = new AtomicReference<>();
+		Framing framing = new HeldUpFraming((text) -> {
+			if (text.startsWith("b")) {
+				Engine.eventually().until(() -> waitedFor.get().snapshot().waiting() == 1);
+			}
+		});
+		TcpClient client = start(builder(BY_KEY).framing(framing)
+			.maxInFlight(2)
+			.maxOutboundSize(1024)
+			.requestTimeout(LONG.multipliedBy(4)));
+		waitedFor.set(client);
+		acceptAndAwait(client);
+		call(client, "a:" + "?".repeat(16_000_000));
+		Engine.eventually().until(() -> client.snapshot().sentBytes() > 0);
+		Future<String> refused = call(client, "b:?");
+		Engine.eventually().until(() -> client.snapshot().inFlight() == 2);
+		Future<String> next = call(client, "c:?");
+		assertThat(failureOf(refused)).hasMessageContaining("maxOutboundSize");
+		assertThat(failureOf(next)).hasMessageContaining("maxOutboundSize");
+	}
+
+	/** Lines, before each of which something may happen. */
+	private record HeldUpFraming(Consumer<String> before) implements Framing {
+
+		private static final Framing LINES = Framing.line();
+
+		@Override
+		public boolean decode(ByteBuffer input, Frame frame) {
+			return LINES.decode(input, frame);
+		}
+
+		@Override
+		public int maxFrameLength(int payloadLength) {
+			return LINES.maxFrameLength(payloadLength);
+		}
+
+		@Override
+		public void encode(ByteBuffer payload, ByteBuffer output) {
+			this.before.accept(Engine.text(payload));
+			LINES.encode(payload, output);
+		}
+
 	}
 
 	/** Its queue of connections is full, so the system drops every attempt. */
