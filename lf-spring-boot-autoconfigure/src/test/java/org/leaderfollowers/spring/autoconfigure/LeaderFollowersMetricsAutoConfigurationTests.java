@@ -328,10 +328,9 @@ class LeaderFollowersMetricsAutoConfigurationTests {
 						context.getBean(LeaderFollowersServers.class).get("default").port())) {
 					assertThat(client.ask("hello")).isEqualTo("hello");
 				}
-				Awaitility.await()
-					.untilAsserted(() -> assertThat(
-							registry.get("lf.bytes").tag("direction", "received").functionCounter().count())
-						.isEqualTo(expected));
+				FunctionCounter received = registry.get("lf.bytes").tag("direction", "received").functionCounter();
+				Awaitility.await().untilAsserted(() -> assertThat(received.count()).isEqualTo(expected));
+				assertThat(received.count()).as("of the servers that have ended, counted once").isEqualTo(expected);
 				context.stop();
 				Awaitility.await()
 					.untilAsserted(() -> assertThat(registry.get("lf.server.accepting").gauge().value()).isZero());
