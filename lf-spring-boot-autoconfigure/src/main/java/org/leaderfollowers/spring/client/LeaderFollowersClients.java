@@ -21,6 +21,7 @@ import org.leaderfollowers.ClientSnapshot.State;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.TcpClient;
 import org.leaderfollowers.spring.event.ClientStateChangedEvent;
+import org.leaderfollowers.spring.internal.EvenIfOneFails;
 import org.leaderfollowers.spring.server.UnknownNameException;
 import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
@@ -166,27 +167,7 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 			return;
 		}
 		long end = System.nanoTime() + TimeUnit.NANOSECONDS.convert(this.grace);
-		Throwable failure = null;
-		for (TcpClient client : this) {
-			try {
-				close(client, end, closed);
-			}
-			catch (RuntimeException | Error ex) {
-				// Usually of a listener. The other clients are closed all the same.
-				if (failure == null) {
-					failure = ex;
-				}
-				else if (failure != ex) {
-					failure.addSuppressed(ex);
-				}
-			}
-		}
-		if (failure instanceof Error error) {
-			throw error;
-		}
-		if (failure instanceof RuntimeException exception) {
-			throw exception;
-		}
+		EvenIfOneFails.forAll(this, (client) -> close(client, end, closed));
 	}
 
 	private static void close(TcpClient client, long end, Consumer<TcpClient> closed) {

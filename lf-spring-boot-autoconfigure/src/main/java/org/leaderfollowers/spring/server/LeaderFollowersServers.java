@@ -24,6 +24,7 @@ import org.leaderfollowers.spring.event.ServerResumedEvent;
 import org.leaderfollowers.spring.event.ServerStartedEvent;
 import org.leaderfollowers.spring.event.ServerStoppedEvent;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
+import org.leaderfollowers.spring.internal.EvenIfOneFails;
 import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
 import org.springframework.context.ApplicationContext;
@@ -279,27 +280,7 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	List<Thread> stop() {
 		Deque<ManagedServer> stopping = new ArrayDeque<>();
 		all().values().forEach(stopping::push);
-		Throwable failure = null;
-		for (ManagedServer server : stopping) {
-			try {
-				stop(server, Duration.ZERO);
-			}
-			catch (RuntimeException | Error ex) {
-				// Usually of a listener. The other servers are stopped all the same.
-				if (failure == null) {
-					failure = ex;
-				}
-				else if (failure != ex) {
-					failure.addSuppressed(ex);
-				}
-			}
-		}
-		if (failure instanceof Error error) {
-			throw error;
-		}
-		if (failure instanceof RuntimeException exception) {
-			throw exception;
-		}
+		EvenIfOneFails.forAll(stopping, (server) -> stop(server, Duration.ZERO));
 		return this.drains.others();
 	}
 
