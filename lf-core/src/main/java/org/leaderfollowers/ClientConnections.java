@@ -228,7 +228,9 @@ final class ClientConnections implements EngineEventHandler, Exchanges.ExchangeL
 		int ready = 0;
 		for (Slot slot : this.slots) {
 			TcpConnection connection = slot.connection;
-			ready += (slot.ready && connection != null && connection.isOpen()) ? 1 : 0;
+			boolean isUsable = slot.ready && connection != null && connection.isOpen() && connection.exchanges != null
+					&& !connection.exchanges.isClosed();
+			ready += isUsable ? 1 : 0;
 		}
 		return ready;
 	}

@@ -28,6 +28,11 @@ final class ClientLifecycle implements Drainable {
 	 */
 	private static final long CLOSE_STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(2500);
 
+	/** When a thread that waits for a place looks whether any other thread is free. */
+	private static final long FIRST_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+	private static final long LATER_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
 	private final LeaderFollowersPool pool;
 
 	private final ClientOptions options;
@@ -101,7 +106,7 @@ final class ClientLifecycle implements Drainable {
 	}
 
 	boolean awaitConnected(Duration timeout) {
-		boolean hasPlace = awaitPlace(this.pool.clock.nanoTime() + Arguments.nanos(timeout), false);
+		boolean hasPlace = awaitPlace(this.pool.clock.nanoTime() + Arguments.nanos(timeout));
 		// This thread may have been notified of a free place that it does not use, so
 		// another one is notified.
 		this.places.freed();
@@ -174,9 +179,8 @@ final class ClientLifecycle implements Drainable {
 				if (deadline - this.pool.clock.nanoTime() <= 0) {
 					throw noPlace("");
 				}
-				if (!awaitPlace(deadline, true)) {
-					throw noPlace(Thread.currentThread().isInterrupted()
-							? ". The thread was interrupted while it waited for a place" : "");
+				if (!awaitPlace(deadline)) {
+					throw noPlace(whyNotAwaited(deadline));
 				}
 			}
 		}
@@ -194,28 +198,39 @@ final class ClientLifecycle implements Drainable {
 	}
 
 	/**
-	 * Waits for a place.
-	 * @param gives whether the last thread of the pool that could connect, or read a
-	 * reply, gives up at once
+	 * Waits for a place. Returns {@code false} at the deadline, after an interrupt, or
+	 * soon if no thread of the pool is left that could make a place free.
 	 */
-	private boolean awaitPlace(long deadline, boolean gives) {
+	private boolean awaitPlace(long deadline) {
 		Participant.promoteBeforeBlocking();
 		Participant me = this.pool.threads.self();
 		if (me == null) {
 			return this.places.await(this.connections::hasPlace, deadline);
 		}
+		boolean free = false;
+		boolean waits = true;
 		me.waitsForPlace = true;
 		try {
-			if (gives && !this.connections.hasPlace() && this.pool.threads.allWaitForPlaces()) {
-				throw noPlace(
-						". All threads of pool '%s' wait for a place, so none is left to connect or to read replies. Give the client a pool of its own, or the pool more threads"
-							.formatted(this.pool.name()));
+			for (long look = FIRST_LOOK_NANOS; !free && waits; look = LATER_LOOK_NANOS) {
+				long next = this.pool.clock.nanoTime() + look;
+				free = this.places.await(this.connections::hasPlace, (next - deadline < 0) ? next : deadline);
+				waits = deadline - this.pool.clock.nanoTime() > 0 && !Thread.currentThread().isInterrupted()
+						&& (free || !this.pool.threads.mustGiveUp(me, this.connections.ready() == 0));
 			}
-			return this.places.await(this.connections::hasPlace, deadline);
+			return free;
 		}
 		finally {
 			me.waitsForPlace = false;
 		}
+	}
+
+	private String whyNotAwaited(long deadline) {
+		if (Thread.currentThread().isInterrupted()) {
+			return ". The thread was interrupted while it waited for a place";
+		}
+		return (deadline - this.pool.clock.nanoTime() <= 0) ? ""
+				: ". All threads of pool '%s' wait, so none is left to connect or to read replies. Give the client a pool of its own, or the pool more threads"
+					.formatted(this.pool.name());
 	}
 
 	private void requireRunning() {

@@ -20,10 +20,6 @@ import org.leaderfollowers.internal.transport.Transport;
  */
 record ConnectionMemory(TcpConnection connection, boolean served, boolean opened) implements MemoryHolder {
 
-	ConnectionMemory(TcpConnection connection) {
-		this(connection, true, true);
-	}
-
 	/**
 	 * The connections of a server that hold memory of one pool.
 	 *

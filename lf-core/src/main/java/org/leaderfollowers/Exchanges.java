@@ -90,6 +90,11 @@ final class Exchanges implements Participant.Awaited {
 		return this.table.hasPlace();
 	}
 
+	/** Whether no further reply will come. Any thread. */
+	boolean isClosed() {
+		return this.table.isClosed();
+	}
+
 	/** How many places are taken. Any thread. */
 	int taken() {
 		return this.table.taken();
@@ -196,8 +201,8 @@ final class Exchanges implements Participant.Awaited {
 			}
 			finally {
 				if (!waited) {
-					// For example because memory is short. Nobody waits any more, so the
-					// request is not written any more either.
+					// For example because memory is short. Nobody waits any more, so a
+					// request that is still queued is not written.
 					exchange.end(State.CANCELLED);
 					givenUp(exchange);
 				}

@@ -11,7 +11,7 @@ import org.leaderfollowers.internal.demultiplexing.Deadlines;
  */
 final class HandleTimers {
 
-	/** When to ask a handle again that is held for another thread. */
+	/** How often to ask a handle that is held for another thread at most. */
 	private static final long HELD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
 	private final HandleSet set;
@@ -56,9 +56,9 @@ final class HandleTimers {
 	}
 
 	/**
-	 * Makes sure that a handle has a timer which the leader holds for another thread: a
-	 * later deadline, for example of output, needs no other thread. Only that thread can
-	 * act on a deadline that has passed, so the leader asks no more than once in a while.
+	 * Makes sure that a handle that the leader holds for another thread has a timer: a
+	 * later deadline, for example of output, does not need that thread. Only that thread
+	 * can act on a deadline that has passed, so the leader asks once in a second at most.
 	 */
 	void hold(SelectableHandle handle) {
 		if (handle.timerDeadline == EngineEventHandler.NO_DEADLINE) {

@@ -63,7 +63,7 @@ final class Participant extends Member {
 
 	/**
 	 * Whether the thread waits for a place on a connection that its own pool serves. It
-	 * does not lead meanwhile. See {@link PoolThreads#allWaitForPlaces()}.
+	 * does not lead meanwhile. See {@link PoolThreads#mustGiveUp}.
 	 */
 	volatile boolean waitsForPlace;
 
@@ -194,6 +194,12 @@ final class Participant extends Member {
 			await(end, awaited, clock);
 		}
 		return true;
+	}
+
+	/** Whether the running handler has waited for a reply since that time. Any thread. */
+	boolean hasAwaitedSince(long nanos) {
+		long since = this.awaitedSinceNanos;
+		return this.awaited != null && since - nanos <= 0;
 	}
 
 	/** Whether the running handler waits for a reply or a message. Any thread. */

@@ -32,9 +32,15 @@ final class PoolThreads extends ThreadSupply {
 
 	private static final long FAILURE_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
+	/** A thread that has waited for a reply for so long may go on waiting. */
+	private static final long LONG_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
 	private final String poolName;
 
 	private final int priority;
+
+	/** Whether threads that wait for replies may run other handlers. */
+	private final boolean nests;
 
 	private final @Nullable ClassLoader contextClassLoader = Thread.currentThread().getContextClassLoader();
 
@@ -78,6 +84,7 @@ final class PoolThreads extends ThreadSupply {
 		super(options.settings(), options.clock());
 		this.poolName = options.name();
 		this.priority = options.threadPriority();
+		this.nests = options.nesting().policy() != NestedDispatch.NEVER;
 		this.clock = options.clock();
 		this.memory = memory;
 		this.failureLog = failureLog;
@@ -111,13 +118,21 @@ final class PoolThreads extends ThreadSupply {
 	}
 
 	/**
-	 * Whether all threads wait for a place on a connection of the pool, and no other
-	 * thread may be started. Then no thread would connect or read a reply, so no place
-	 * would become free. A thread announces its wait before it asks, so the last one
-	 * knows of all others.
+	 * Whether a thread that waits for a place on a connection of the pool has to give up,
+	 * because no thread is left that could make a place free: all others wait for a place
+	 * as well, or have waited for a reply for a while, which does not let them connect.
+	 * No further thread is being started or may be. A thread that gives up counts as free
+	 * from then on, so the others go on waiting.
+	 * @param me the calling thread
+	 * @param connects whether a place needs a new connection
 	 */
-	boolean allWaitForPlaces() {
-		return !mayStart() && living().stream().allMatch((each) -> each.waitsForPlace);
+	synchronized boolean mustGiveUp(Participant me, boolean connects) {
+		List<Participant> living = living();
+		long longSince = this.clock.nanoTime() - LONG_WAIT_NANOS;
+		boolean all = !mayStart() && count() <= living.stream().filter(Participant::isOwned).count() && living.stream()
+			.allMatch((each) -> each.waitsForPlace || (connects && !this.nests && each.hasAwaitedSince(longSince)));
+		me.waitsForPlace = !all;
+		return all;
 	}
 
 	@Override

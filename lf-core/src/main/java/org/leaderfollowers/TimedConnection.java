@@ -215,8 +215,8 @@ abstract class TimedConnection extends StreamConnection {
 
 	/**
 	 * Gives a peer that has to read before its own message is read the full time since it
-	 * last read. The time of a peer that does not read goes on: it could otherwise keep
-	 * the beginning of a message without end.
+	 * last read, or from now on if it has read everything. The time of a peer that does
+	 * not read goes on: it could otherwise keep the beginning of a message without end.
 	 */
 	private void restartIfPeerReads(long nowNanos) {
 		if (!this.stalledByPeer || !this.stalledByOutput || drained() != null || this.messageDeadline == NO_DEADLINE) {

@@ -562,7 +562,7 @@ class ConnectionRoundTests {
 	@Test
 	void memoryOfTheTransportIsHeldSinceTheTransportSaysSo() throws IOException {
 		open();
-		ConnectionMemory memory = new ConnectionMemory(this.connection);
+		ConnectionMemory memory = new ConnectionMemory(this.connection, true, true);
 		long now = this.connection.nanoTime();
 		this.transport.heldSinceNanos = now - 5;
 		assertThat(memory.heldSinceNanos() - now).isNotNegative();
@@ -575,7 +575,7 @@ class ConnectionRoundTests {
 	@Test
 	void buffersOfTheTransportAreHeldSinceTheirPartHasArrived() throws IOException {
 		open();
-		ConnectionMemory memory = new ConnectionMemory(this.connection);
+		ConnectionMemory memory = new ConnectionMemory(this.connection, true, true);
 		long now = this.connection.nanoTime();
 		this.transport.buffered = 1000;
 		assertThat(memory.heldBytes()).isEqualTo(1000);
@@ -602,7 +602,7 @@ class ConnectionRoundTests {
 		this.clock.advance(Duration.ofMillis(1));
 		receive("y");
 		assertThat(this.connection.lastActivity()).isGreaterThan(begun);
-		assertThat(new ConnectionMemory(this.connection).heldSinceNanos()).isEqualTo(begun);
+		assertThat(new ConnectionMemory(this.connection, true, true).heldSinceNanos()).isEqualTo(begun);
 	}
 
 	/** Otherwise a peer that sends and does not read would seem to make progress. */
@@ -616,7 +616,8 @@ class ConnectionRoundTests {
 		receive("x\n");
 		assertThat(this.connection.pendingBytes()).isPositive();
 		assertThat(this.connection.lastActivity() - System.nanoTime()).isPositive();
-		assertThat(new ConnectionMemory(this.connection).heldSinceNanos() - System.nanoTime()).isNotPositive();
+		assertThat(new ConnectionMemory(this.connection, true, true).heldSinceNanos() - System.nanoTime())
+			.isNotPositive();
 	}
 
 	@Test
@@ -624,7 +625,7 @@ class ConnectionRoundTests {
 		open();
 		postpone("x");
 		postpone("yz");
-		ConnectionMemory memory = new ConnectionMemory(this.connection);
+		ConnectionMemory memory = new ConnectionMemory(this.connection, true, true);
 		assertThat(memory.heldBytes()).isEqualTo(3).isEqualTo(this.memory.used());
 		this.onMessage = () -> assertThat(memory.heldBytes()).isEqualTo(this.memory.used());
 		this.connection.handle.request(SelectableHandle.LOOK);
@@ -640,14 +641,15 @@ class ConnectionRoundTests {
 		accept();
 		this.clock.advance(TIMEOUT);
 		this.connection.noteActivity(this.clock.nanoTime());
-		assertThat(new ConnectionMemory(this.connection).heldSinceNanos()).isEqualTo(this.connection.acceptedNanos);
+		assertThat(new ConnectionMemory(this.connection, true, true).heldSinceNanos())
+			.isEqualTo(this.connection.acceptedNanos);
 	}
 
 	/** Its memory will be released anyway, so no other connection has to close for it. */
 	@Test
 	void memoryOfAConnectionThatClosesIsAboutToBeReleased() throws IOException {
 		open();
-		ConnectionMemory memory = new ConnectionMemory(this.connection);
+		ConnectionMemory memory = new ConnectionMemory(this.connection, true, true);
 		assertThat(memory.isClosing()).isFalse();
 		memory.shed();
 		assertThat(memory.isClosing()).isTrue();

@@ -842,7 +842,7 @@ class DatagramRoundTests {
 		assertThat(this.seen).hasSize(1 + THREADS);
 	}
 
-	/** What its handler has not got, it cannot end. */
+	/** Its handler cannot end a suspension that it has not got. */
 	@ParameterizedTest
 	@ValueSource(booleans = { false, true })
 	void datagramIsNotHeldByWhatCouldNotBeCreated(boolean owes) throws Exception {

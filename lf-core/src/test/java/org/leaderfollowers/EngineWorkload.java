@@ -912,7 +912,7 @@ public final class EngineWorkload implements Runnable {
 		CloseReason reason = (conversation != null) ? conversation.end : null;
 		if (reason == null) {
 			require(this.fails || this.scarce || this.closing || !peer.wasConnected() || isRejected(peer)
-					|| (this.tls != null && isLate(peer)) || peer.offends(), "no reason: " + peer);
+					|| (this.tls != null && isLong(peer.durationNanos())) || peer.offends(), "no reason: " + peer);
 			return;
 		}
 		boolean right = switch (reason) {
@@ -924,7 +924,7 @@ public final class EngineWorkload implements Runnable {
 			// A second pool that cannot start any thread takes no connections.
 			case SHUTDOWN -> this.closing || (this.fails && this.reserved.size() > 1);
 			case IDLE_TIMEOUT -> peer.fallsSilent() && peer.isAnswered();
-			case MESSAGE_TIMEOUT -> peer.fallsSilent() || peer.sendsSlowly() || isLate(peer);
+			case MESSAGE_TIMEOUT -> peer.fallsSilent() || peer.sendsSlowly() || isLong(peer.requestNanos());
 			default -> false;
 		};
 		require(right || peer.offends(), "wrong reason " + reason + ": " + peer);
@@ -940,11 +940,11 @@ public final class EngineWorkload implements Runnable {
 	}
 
 	/**
-	 * Whether its handshake or message may have timed out, because handlers that waited
-	 * for the only thread of their own pool kept that thread for so long.
+	 * Whether a handshake or message may have timed out, because handlers that waited for
+	 * the only thread of their own pool kept that thread for so long.
 	 */
-	private boolean isLate(SimulatedPeer peer) {
-		return this.nests && peer.durationNanos() >= LONG_MESSAGE.toNanos();
+	private boolean isLong(long nanos) {
+		return this.nests && nanos >= LONG_MESSAGE.toNanos();
 	}
 
 	private boolean isRejected(SimulatedPeer peer) {

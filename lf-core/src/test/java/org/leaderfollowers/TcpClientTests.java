@@ -898,7 +898,9 @@ class TcpClientTests {
 		OwedReply reply = owed.get(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS);
 		session.shutdownOutput();
 		Engine.eventually().until(() -> ((TcpConnection) open.get()).ending() != null);
-		assertThat(failureOf(call(client, "1:x"))).isInstanceOf(ExchangeRejectedException.class);
+		assertThat(failureOf(call(client, "1:x"))).isInstanceOf(ExchangeRejectedException.class)
+			.hasMessageContaining("is connected to none of its addresses");
+		assertThat(client.snapshot().connected()).isZero();
 		if (!inOrder) {
 			reply.send(Engine.bytes("pushed"));
 			assertThat(session.readLine()).isEqualTo("pushed");
@@ -910,33 +912,76 @@ class TcpClientTests {
 	/** Otherwise none would be left to connect. */
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 2, 4 })
-	void theLastThreadOfAPoolDoesNotWaitForAPlace(int threads) {
+	void oneThreadOfAPoolDoesNotWaitForAPlace(int threads) {
 		LeaderFollowersPool pool = this.engine.pool(threads, threads);
 		int port = this.peer.address().getPort();
 		this.peer.close();
 		TcpClient client = start(builder(pool, Correlation.inOrder()).placeTimeout(LONG));
 		TcpServer server = asking(pool, client);
 		List<Peer> peers = new ArrayList<>();
-		for (int waiting = 1; waiting < threads; waiting++) {
+		for (int i = 0; i < threads; i++) {
 			peers.add(this.engine.connect(server).send("hello\n"));
-			int expected = waiting;
-			Engine.eventually().until(() -> client.snapshot().waiting() == expected);
 		}
-		Peer last = this.engine.connect(server).send("hello\n");
-		assertThat(last.readLine()).contains("is connected to none of its addresses")
-			.contains("All threads of pool '%s' wait for a place".formatted(pool.name()));
+		Engine.eventually()
+			.until(() -> count(client, Outcome.REJECTED) == 1 && client.snapshot().waiting() == threads - 1);
 		try (ScriptedPeer late = new ScriptedPeer(port)) {
 			Session session = late.accept();
-			Engine.eventually().until(() -> client.snapshot().connected() == 1);
-			last.send("again\n");
-			peers.add(last);
-			for (int i = 0; i < threads; i++) {
+			for (int i = 1; i < threads; i++) {
 				session.send(session.readLine() + "\n");
 			}
-			for (Peer each : peers) {
-				assertThat(each.readLine()).isEqualTo((each == last) ? "again" : "hello");
-			}
+			List<String> replies = new ArrayList<>(peers.stream().map(Peer::readLine).toList());
+			assertThat(replies).filteredOn("hello"::equals).hasSize(threads - 1);
+			replies.removeIf("hello"::equals);
+			assertThat(replies).singleElement()
+				.asString()
+				.contains("is connected to none of its addresses")
+				.contains("All threads of pool '%s' wait".formatted(pool.name()));
+			Engine.eventually().until(() -> client.snapshot().connected() == 1);
+			peers.get(0).send("again\n");
+			session.send(session.readLine() + "\n");
+			assertThat(peers.get(0).readLine()).isEqualTo("again");
 		}
+		assertThat(count(client, Outcome.REJECTED)).isOne();
+	}
+
+	/** The second thread is started when the first one begins to wait. */
+	@Test
+	void aThreadWaitsForAPlaceIfAnotherOneMayBeStarted() {
+		LeaderFollowersPool pool = this.engine.pool(1, 2);
+		int port = this.peer.address().getPort();
+		this.peer.close();
+		TcpClient client = start(builder(pool, Correlation.inOrder()).placeTimeout(LONG));
+		Peer caller = this.engine.connect(asking(pool, client)).send("hello\n");
+		Engine.eventually().until(() -> client.snapshot().waiting() == 1);
+		try (ScriptedPeer late = new ScriptedPeer(port)) {
+			Session session = late.accept();
+			session.send(session.readLine() + "\n");
+			assertThat(caller.readLine()).isEqualTo("hello");
+		}
+		assertThat(count(client, Outcome.REJECTED)).isZero();
+	}
+
+	/** A thread that waits for a reply reads, but does not connect. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aThreadDoesNotWaitForAConnectionIfAllOthersHaveWaitedForRepliesForLong(boolean asks) throws Exception {
+		LeaderFollowersPool pool = this.engine.pool(2, 2);
+		TcpClient slow = start(builder(pool, Correlation.inOrder()).name("slow"));
+		assertThat(slow.awaitConnected(Engine.DEADLINE)).isTrue();
+		Session session = this.peer.accept();
+		TcpClient down = start(TcpClient.builder(pool)
+			.address(new InetSocketAddress(InetAddress.getLoopbackAddress(), FreePort.find()))
+			.framing(Framing.line())
+			.correlation(Correlation.inOrder())
+			.requestTimeout(LONG)
+			.placeTimeout(LONG));
+		Peer waiting = this.engine.connect(asking(pool, slow)).send("hello\n");
+		assertThat(session.readLine()).isEqualTo("hello");
+		TcpServer server = asks ? asking(pool, down) : this.engine.lines(pool, (connection, message) -> connection
+			.send(Engine.bytes("All threads wait: " + !down.awaitConnected(LONG))));
+		assertThat(this.engine.connect(server).send("x\n").readLine()).contains("All threads", asks ? "" : "true");
+		session.send("hello\n");
+		assertThat(waiting.readLine()).isEqualTo("hello");
 	}
 
 	/** The thread would have to read the replies to its own requests. */
@@ -1237,8 +1282,8 @@ class TcpClientTests {
 	}
 
 	/**
-	 * Whoever waits for this place would only see after the place timeout that it is
-	 * free.
+	 * A caller that waits for this place would only see after the place timeout that it
+	 * is free.
 	 */
 	@Test
 	void aFutureWhoseRequestCannotBeFramedLeavesItsPlaceToTheCallerThatWaits() throws Exception {

@@ -149,6 +149,11 @@ public final class SimulatedPeer {
 
 	private long durationNanos;
 
+	/** When it began to send each request. */
+	private final List<Long> begins = new ArrayList<>();
+
+	private long requestNanos;
+
 	/**
 	 * Creates a client and connects it.
 	 * @param actions the actions of its requests
@@ -264,6 +269,14 @@ public final class SimulatedPeer {
 		return this.durationNanos;
 	}
 
+	/**
+	 * How long its first request without a reply had lasted when it ended. 0 if there was
+	 * none.
+	 */
+	public long requestNanos() {
+		return this.requestNanos;
+	}
+
 	/** Whether the connection was established. */
 	public boolean wasConnected() {
 		return this.socket.isConnected();
@@ -361,7 +374,9 @@ public final class SimulatedPeer {
 		}
 		this.simulator.note("peer " + port() + " ends: " + how + ", " + this.replies + " of " + this.sent);
 		this.finished = true;
-		this.durationNanos = this.simulator.nanoTime() - this.beganNanos;
+		long now = this.simulator.nanoTime();
+		this.durationNanos = now - this.beganNanos;
+		this.requestNanos = (this.replies < this.begins.size()) ? now - this.begins.get(this.replies) : 0;
 		if (this.tls != null) {
 			this.tls.close();
 		}
@@ -387,6 +402,7 @@ public final class SimulatedPeer {
 					&& this.begun - this.replies < this.pipeline && !isThinking()) {
 				ByteBuffer message = message(this.simulator, this.frames, this.actions.charAt(this.begun), this.begun);
 				this.begun++;
+				this.begins.add(this.simulator.nanoTime());
 				this.sendsRequest = true;
 				this.nextRequestNanos = this.simulator.nanoTime()
 						+ ((this.thinkNanos > 0) ? this.simulator.choose(this.thinkNanos) : 0);

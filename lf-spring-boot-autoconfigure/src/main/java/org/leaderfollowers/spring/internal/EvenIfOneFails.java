@@ -25,16 +25,19 @@ public final class EvenIfOneFails {
 			try {
 				action.accept(item);
 			}
-			catch (RuntimeException | Error ex) {
+			catch (Throwable ex) {
 				failure = add(failure, ex);
 			}
 		}
-		if (failure instanceof Error error) {
-			throw error;
+		if (failure != null) {
+			EvenIfOneFails.<RuntimeException>rethrow(failure);
 		}
-		if (failure instanceof RuntimeException exception) {
-			throw exception;
-		}
+	}
+
+	/** Code in Kotlin, for example, throws checked exceptions without a declaration. */
+	@SuppressWarnings("unchecked")
+	private static <E extends Throwable> void rethrow(Throwable failure) throws E {
+		throw (E) failure;
 	}
 
 	private static Throwable add(@Nullable Throwable first, Throwable next) {

@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.internal;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -24,19 +25,23 @@ class EvenIfOneFailsTests {
 	}
 
 	@Test
-	void throwsAnError() {
-		StackOverflowError failure = new StackOverflowError();
-		assertThat(catchThrowable(() -> EvenIfOneFails.forAll(List.of(failure), this::act))).isSameAs(failure);
+	void throwsAnErrorOrACheckedException() {
+		for (Throwable failure : List.of(new StackOverflowError(), new IOException())) {
+			assertThat(catchThrowable(() -> EvenIfOneFails.forAll(List.of(failure, "b"), this::act))).isSameAs(failure);
+		}
+		assertThat(this.seen).filteredOn("b"::equals).hasSize(2);
 	}
 
 	private void act(Object item) {
 		this.seen.add(item);
-		if (item instanceof RuntimeException ex) {
-			throw ex;
+		if (item instanceof Throwable failure) {
+			EvenIfOneFailsTests.<RuntimeException>fail(failure);
 		}
-		if (item instanceof Error ex) {
-			throw ex;
-		}
+	}
+
+	@SuppressWarnings("unchecked")
+	private static <E extends Throwable> void fail(Throwable failure) throws E {
+		throw (E) failure;
 	}
 
 }
