@@ -100,7 +100,7 @@ final class BoundWait implements Participant.ReplyWait {
 	private void lead(Participant me, HandleSet set, Exchange exchange, BooleanSupplier over) {
 		boolean nests = this.upcalls.mayBegin(me);
 		// Allocated before the state is saved, because nothing would restore it.
-		Runnable wakes = set::wakeSelector;
+		Runnable wakes = set::wakeLeader;
 		me.nest();
 		exchange.wakeBy(wakes);
 		Runnable outer = me.boundInput.wakeBy(wakes);
@@ -128,7 +128,7 @@ final class BoundWait implements Participant.ReplyWait {
 				else {
 					int held = set.ready.size();
 					boolean looksSoon = holds && this.bound.mayStartSoon();
-					set.await(looksSoon ? soon(exchange) : exchange.deadlineNanos(), this.promotion, true);
+					set.await(looksSoon ? soon(exchange) : exchange.deadlineNanos(), this.promotion, over);
 					// What it has found may be replies: it passes them on before it leads
 					// the next set, where it may wait. But only once, or a set with many
 					// events would keep it from the others.

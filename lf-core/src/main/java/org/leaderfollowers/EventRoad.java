@@ -141,7 +141,7 @@ final class EventRoad {
 				}
 				else {
 					me.deferInterrupt();
-					set.await(deadlineNanos, this.promotion, false);
+					set.await(deadlineNanos, this.promotion, null);
 				}
 			}
 		}

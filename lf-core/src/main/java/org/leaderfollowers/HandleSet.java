@@ -12,6 +12,7 @@ import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.ConcurrentModificationException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
@@ -185,7 +186,7 @@ public final class HandleSet {
 		}
 	}
 
-	/** Ends the current wait of the leader or, if there is none, the next one. */
+	/** Ends the current call of the selector or, if there is none, the next one. */
 	void wakeSelector() {
 		this.selector.wakeup();
 	}
@@ -196,7 +197,7 @@ public final class HandleSet {
 			opener.open(this.leadership);
 		}
 		else {
-			this.selector.wakeup();
+			wakeSelector();
 		}
 	}
 
@@ -230,14 +231,15 @@ public final class HandleSet {
 	 * the {@link #ready} queue. Called by the leader.
 	 * @param deadlineNanos when to return at the latest, with or without events
 	 * @param promotion limits how long the leader may wait
-	 * @param holds whether the handles on the queue are held for other threads, and do
-	 * not prevent a wait
+	 * @param over if the handles on the queue are held for other threads, and do not
+	 * prevent a wait: what prevents it too. A thread that makes this true calls
+	 * {@link #wakeLeader} afterwards. {@code null} if no handles are held
 	 */
-	void await(long deadlineNanos, PromotionProtocol promotion, boolean holds) {
+	void await(long deadlineNanos, PromotionProtocol promotion, @Nullable BooleanSupplier over) {
 		if (this.ready.isEmpty()) {
 			this.ready.clear();
 		}
-		this.anyReady = !holds && !this.ready.isEmpty();
+		this.anyReady = over == null && !this.ready.isEmpty();
 		Error failure = applyChanges(promotion);
 		long now = this.nowNanos;
 		long wait = Math.min(this.timers.maxWaitNanos(now), deadlineNanos - now);
@@ -245,7 +247,8 @@ public final class HandleSet {
 			if (!this.longWait) {
 				this.longWait = true;
 			}
-			if (failure != null || this.anyReady || wait <= 0 || !this.updates.beginWait() || promotion.isStopping()) {
+			if (failure != null || this.anyReady || wait <= 0 || !this.updates.beginWait() || promotion.isStopping()
+					|| (over != null && over.getAsBoolean())) {
 				// There is work already; the kernel may report more.
 				this.updates.endWait();
 				this.selector.selectNow(this.onReady);

@@ -160,7 +160,7 @@ class ClientRoundTests {
 		assertThat(this.handle.timerDeadline - this.clock.nanoTime()).isBetween(duration.toNanos() / 2,
 				duration.toNanos());
 		this.clock.advance(duration);
-		this.set.await(this.clock.nanoTime(), null, false);
+		this.set.await(this.clock.nanoTime(), null, null);
 		look();
 	}
 

@@ -853,7 +853,7 @@ class ConnectionRoundTests {
 		this.connection.send(Engine.bytes("2"));
 		this.clock.advance(TIMEOUT);
 		this.transport.room = 100;
-		this.set.await(this.clock.nanoTime(), null, false);
+		this.set.await(this.clock.nanoTime(), null, null);
 		this.connection.notifyWritable(SelectionKey.OP_WRITE);
 		receive("");
 		assertThat(this.seen).isEmpty();

@@ -149,7 +149,7 @@ class EngineSimulationTests {
 
 	/** A signal, a re-arm, a permit, memory, and a promotion. */
 	static Stream<Mutation> grossMutations() {
-		return Stream.of(Mutation.withoutCall(HandleSet.class, "wakeUp", "wakeup"),
+		return Stream.of(Mutation.withoutCall(HandleSet.class, "wakeSelector", "wakeup"),
 				Mutation.withoutCall(SelectableHandle.class, "releaseOrLookAgain", "request"),
 				Mutation.withoutCall(type("internal.buffer.SpareBuffers"), "giveBack", "release"));
 	}

@@ -150,7 +150,7 @@ class HandleSetInterleavingTests {
 
 		A_LEADER_ANNOUNCES_ITS_WAIT(Case.REQUESTED, Mutation.callReturns(HandleSet.class, "await", "beginWait", 1)),
 
-		A_REQUESTER_WAKES_THE_SELECTOR(Case.REQUESTED, Mutation.withoutCall(HandleSet.class, "wakeUp", "wakeup")),
+		A_REQUESTER_WAKES_THE_SELECTOR(Case.REQUESTED, Mutation.withoutCall(HandleSet.class, "wakeSelector", "wakeup")),
 
 		A_LEADER_APPLIES_REQUESTS_BEFORE_IT_WAITS(Case.REQUESTED,
 				Mutation.withoutCall(HandleSet.class, "applyChanges", "applyUpdates")),

@@ -143,7 +143,7 @@ class HandleSetRestTests {
 		Participant me = lead();
 		this.sets.deal().use(2);
 		this.set.wakeSelector();
-		this.set.await(this.clock.nanoTime() + Duration.ofHours(1).toNanos(), this.promotion, false);
+		this.set.await(this.clock.nanoTime() + Duration.ofHours(1).toNanos(), this.promotion, null);
 		this.sets.deal().use(1);
 		this.set.rest(me, this.unfolding);
 		// The thread that was started for the first request is busy, so none can be
@@ -159,7 +159,7 @@ class HandleSetRestTests {
 	@Test
 	void aLeaderDoesNotWaitForLongIfItsSetIsDeserted() {
 		lead();
-		this.set.await(this.clock.nanoTime() + Duration.ofHours(1).toNanos(), this.promotion, false);
+		this.set.await(this.clock.nanoTime() + Duration.ofHours(1).toNanos(), this.promotion, null);
 		assertThat(this.set.isDeserted()).isTrue();
 	}
 

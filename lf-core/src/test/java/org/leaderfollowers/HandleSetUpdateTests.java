@@ -89,7 +89,7 @@ class HandleSetUpdateTests {
 	/** Lets deadlines expire, without waiting for events. */
 	private void advance(Duration duration) {
 		this.clock.advance(duration);
-		this.set.await(this.clock.nanoTime(), null, false);
+		this.set.await(this.clock.nanoTime(), null, null);
 	}
 
 	private long in(Duration duration) {
@@ -114,7 +114,7 @@ class HandleSetUpdateTests {
 		assertThat(this.handle.claimFired()).isEqualTo(Claim.CLAIMED);
 		this.handle.request(SelectableHandle.LOOK);
 		// There is no protocol that would say how long to wait.
-		this.set.await(in(Duration.ofHours(1)), null, false);
+		this.set.await(in(Duration.ofHours(1)), null, null);
 		assertThat(this.handler.looks).isOne();
 	}
 
@@ -152,9 +152,9 @@ class HandleSetUpdateTests {
 	@Test
 	void readyQueueKeepsNoHandleThatWasTaken() {
 		HandleSet first = this.sets.get(0);
-		first.await(this.clock.nanoTime(), null, false);
+		first.await(this.clock.nanoTime(), null, null);
 		WeakReference<SelectableHandle> taken = new WeakReference<>(taken(first));
-		first.await(this.clock.nanoTime(), null, false);
+		first.await(this.clock.nanoTime(), null, null);
 		Engine.awaitCollected(taken);
 	}
 
@@ -332,7 +332,7 @@ class HandleSetUpdateTests {
 				long now = test.clock.nanoTime();
 				// The leader reads it before and after it looks for events.
 				test.clock.reads = 2;
-				assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> test.set.await(now, null, false));
+				assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> test.set.await(now, null, null));
 			}
 		};
 

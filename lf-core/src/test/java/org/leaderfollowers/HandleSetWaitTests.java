@@ -63,7 +63,21 @@ class HandleSetWaitTests {
 	}
 
 	private void await() {
-		this.set.await(this.clock.nanoTime() + LONG, this.promotion, true);
+		this.set.await(this.clock.nanoTime() + LONG, this.promotion, () -> false);
+	}
+
+	/**
+	 * What it waits for came after it had looked, and before it announced its wait. A
+	 * wake-up of the selector would not be enough: the updates that it applies may call
+	 * the selector too.
+	 */
+	@Test
+	void leaderDoesNotWaitIfItsOwnWaitIsOver() {
+		this.set.await(this.clock.nanoTime() + LONG, this.promotion, () -> {
+			assertThat(this.set.updates.isWaitedFor()).as("announced").isTrue();
+			return true;
+		});
+		assertThat(this.selectors.waits).isEmpty();
 	}
 
 	/** It holds the events for other threads, and would otherwise go in circles. */
@@ -165,9 +179,9 @@ class HandleSetWaitTests {
 		HandleSet unused = this.sets.get(1);
 		this.sets.deal().use(1);
 		this.selectors.hasKeys = true;
-		unused.await(this.clock.nanoTime() + LONG, this.promotion, false);
+		unused.await(this.clock.nanoTime() + LONG, this.promotion, null);
 		this.selectors.hasKeys = false;
-		unused.await(this.clock.nanoTime() + LONG, this.promotion, false);
+		unused.await(this.clock.nanoTime() + LONG, this.promotion, null);
 		assertThat(this.selectors.waits).hasSize(2);
 		assertThat(this.selectors.waits.get(0)).isGreaterThan(Duration.ofMinutes(59).toMillis());
 		assertThat(this.selectors.waits.get(1)).isLessThanOrEqualTo(2);

@@ -524,7 +524,7 @@ class OutboundWriterTests {
 		this.clock.advance(duration);
 		this.connection.handle.pause();
 		this.connection.handle.request(SelectableHandle.LOOK);
-		this.set.await(this.clock.nanoTime(), null, false);
+		this.set.await(this.clock.nanoTime(), null, null);
 		assertThat(this.set.nowNanos()).isEqualTo(this.clock.nanoTime());
 	}
 

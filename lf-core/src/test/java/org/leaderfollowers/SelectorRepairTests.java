@@ -400,7 +400,7 @@ class SelectorRepairTests {
 	void leaderChecksTheKeysWhenAnotherThreadDoubtsThem() {
 		key().interestOps(0);
 		this.set.doubtKeys();
-		this.set.await(this.clock.nanoTime(), null, false);
+		this.set.await(this.clock.nanoTime(), null, null);
 		assertThat(key().interestOps()).isEqualTo(SelectionKey.OP_READ);
 	}
 
@@ -412,7 +412,7 @@ class SelectorRepairTests {
 				new HandleSetUpdateTests.TestHandler(), SelectionKey.OP_READ, new HandlerProfile());
 		key().interestOps(0);
 		assertThatExceptionOfType(LinkageError.class).isThrownBy(failing::closeChannel).isSameAs(failure);
-		this.set.await(this.clock.nanoTime(), null, false);
+		this.set.await(this.clock.nanoTime(), null, null);
 		assertThat(key().interestOps()).isEqualTo(SelectionKey.OP_READ);
 	}
 
