@@ -200,6 +200,7 @@ class EngineSimulationTests {
 				// What a thread does that waits in a handler
 				Mutation.withoutCall(TcpConnection.class, "prepareReplies", "postponeSilence"),
 				Mutation.withoutCall(BoundWait.class, "awaitBound", "promoteNewLeader"),
+				Mutation.callReturns(HandleSet.class, "await", "getAsBoolean", 0),
 				Mutation.withoutCall(BoundWait.class, "lead", "wakeBy"),
 				Mutation.callReturns(BoundWait.class, "giveOut", "release", 1),
 				Mutation.callReturns(BoundWait.class, "giveOut", "keepPlace", 1),
