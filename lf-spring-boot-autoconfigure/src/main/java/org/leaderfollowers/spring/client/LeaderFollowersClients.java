@@ -12,6 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -21,7 +22,6 @@ import org.leaderfollowers.ClientSnapshot.State;
 import org.leaderfollowers.MessageHandler;
 import org.leaderfollowers.TcpClient;
 import org.leaderfollowers.spring.event.ClientStateChangedEvent;
-import org.leaderfollowers.spring.internal.EvenIfOneFails;
 import org.leaderfollowers.spring.server.UnknownNameException;
 import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
@@ -167,7 +167,13 @@ public final class LeaderFollowersClients implements Iterable<TcpClient>, AutoCl
 			return;
 		}
 		long end = System.nanoTime() + TimeUnit.NANOSECONDS.convert(this.grace);
-		EvenIfOneFails.forAll(this, (client) -> close(client, end, closed));
+		// A stream closes everything even if a listener fails, and throws the first
+		// failure.
+		Stream<TcpClient> closing = Stream.empty();
+		for (TcpClient client : this) {
+			closing = closing.onClose(() -> close(client, end, closed));
+		}
+		closing.close();
 	}
 
 	private static void close(TcpClient client, long end, Consumer<TcpClient> closed) {

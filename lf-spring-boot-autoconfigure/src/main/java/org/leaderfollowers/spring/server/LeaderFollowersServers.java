@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.LeaderFollowersPool;
@@ -24,7 +25,6 @@ import org.leaderfollowers.spring.event.ServerResumedEvent;
 import org.leaderfollowers.spring.event.ServerStartedEvent;
 import org.leaderfollowers.spring.event.ServerStoppedEvent;
 import org.leaderfollowers.spring.interceptor.MessageHandlerDecorator;
-import org.leaderfollowers.spring.internal.EvenIfOneFails;
 import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
 import org.springframework.context.ApplicationContext;
@@ -280,7 +280,13 @@ public final class LeaderFollowersServers implements Iterable<Server> {
 	List<Thread> stop() {
 		Deque<ManagedServer> stopping = new ArrayDeque<>();
 		all().values().forEach(stopping::push);
-		EvenIfOneFails.forAll(stopping, (server) -> stop(server, Duration.ZERO));
+		// A stream closes everything even if a listener fails, and throws the first
+		// failure.
+		Stream<ManagedServer> closing = Stream.empty();
+		for (ManagedServer server : stopping) {
+			closing = closing.onClose(() -> stop(server, Duration.ZERO));
+		}
+		closing.close();
 		return this.drains.others();
 	}
 
