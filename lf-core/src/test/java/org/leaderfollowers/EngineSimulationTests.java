@@ -207,6 +207,7 @@ class EngineSimulationTests {
 				Mutation.withoutCall(FramedConnection.class, "readBound", "keepMessage"),
 				// Ends
 				Mutation.withoutCall(Acceptor.class, "acceptAll", "closeByOwner"),
+				Mutation.withoutCall(CloseSequence.class, "of", "failLater"),
 				Mutation.withoutCall(type("internal.promotion.ThreadSupply"), "ended", "decrementAndGet"));
 	}
 
