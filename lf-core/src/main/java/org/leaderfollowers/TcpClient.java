@@ -78,7 +78,9 @@ public final class TcpClient implements AutoCloseable {
 	/**
 	 * Waits until a request can be sent. A thread of a pool does not lead meanwhile.
 	 * @param timeout how long to wait
-	 * @return whether there is a connection with a free place
+	 * @return whether there is a connection with a free place; {@code false} before the
+	 * timeout if the calling thread belongs to the pool of the client, and no other
+	 * thread of the pool is left that could connect or read replies
 	 */
 	public boolean awaitConnected(Duration timeout) {
 		return this.life.awaitConnected(timeout);
