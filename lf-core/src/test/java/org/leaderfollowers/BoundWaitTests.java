@@ -328,7 +328,7 @@ class BoundWaitTests {
 			this.whileWaiting.add(() -> send(busy, "put aside\n", other));
 		}
 		assertThat(waits()).isLessThan(6);
-		this.whileWaiting.clear();
+		endActions();
 		this.blocked.countDown();
 	}
 
@@ -340,10 +340,7 @@ class BoundWaitTests {
 		}, () -> {
 		}).whileWaiting(() -> {
 			this.waited.incrementAndGet();
-			Runnable action = this.whileWaiting.poll();
-			if (action != null) {
-				action.run();
-			}
+			act();
 		});
 		LeaderFollowersPool pool = pool(
 				LeaderFollowersPool.builder().threads(2, 2).handleSets(2).selectorProvider(selectors));
@@ -376,6 +373,18 @@ class BoundWaitTests {
 	private void block(TcpServer server) throws InterruptedException {
 		this.engine.connect(server).send("block\n");
 		assertThat(this.blocks.await(Engine.DEADLINE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+	}
+
+	private synchronized void act() {
+		Runnable action = this.whileWaiting.poll();
+		if (action != null) {
+			action.run();
+		}
+	}
+
+	/** None is running afterwards, so the connections may be closed. */
+	private synchronized void endActions() {
+		this.whileWaiting.clear();
 	}
 
 	private void reply(Peer peer, Connection connection) {
