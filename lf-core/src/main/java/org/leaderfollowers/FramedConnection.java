@@ -52,7 +52,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 			messageDeadline(NO_DEADLINE);
 			return readsReplies() ? receiveReplies(me) : Step.NOTHING;
 		}
-		boolean keptFirst = this.keptWhole;
+		boolean keptFirst = mayKeepWhole();
 		this.keptWhole = false;
 		if (this.stalled) {
 			if (!this.outbound.isLow() && !isClient()) {
@@ -67,7 +67,6 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				return Step.NOTHING;
 			}
 			restartAfterStall(nanoTime());
-			keptFirst |= this.partial != null;
 		}
 		return receive(me, !keptFirst);
 	}
@@ -499,7 +498,12 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 				keeps = true;
 			}
 		}
-		return keeps || this.keptWhole || takesNothingMore();
+		return keeps || mayKeepWhole() || takesNothingMore();
+	}
+
+	/** Whether a complete message may be kept. A pause keeps all that was read. */
+	private boolean mayKeepWhole() {
+		return this.keptWhole || (this.stalled && this.partial != null);
 	}
 
 	@Override
@@ -516,7 +520,7 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		}
 		Exchanges current = this.exchanges;
 		boolean holds = current != null && current.holdRequests();
-		boolean first = !this.keptWhole;
+		boolean first = !mayKeepWhole();
 		this.readBetween = true;
 		this.keptWhole = false;
 		this.postpones = true;

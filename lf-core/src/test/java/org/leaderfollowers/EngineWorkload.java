@@ -524,6 +524,16 @@ public final class EngineWorkload implements Runnable {
 		}
 	}
 
+	/** Ends the event of the conversation, even if memory is short. */
+	private void exchangeMaybe(Conversation conversation) {
+		try {
+			exchangeMaybe();
+		}
+		finally {
+			conversation.running--;
+		}
+	}
+
 	private void exchange(char action, int number) {
 		TcpClient current = this.client;
 		if (current == null) {
@@ -1034,8 +1044,7 @@ public final class EngineWorkload implements Runnable {
 			Conversation conversation = of(connection);
 			require(conversation.opened++ == 0, "onOpen was called twice");
 			conversation.running++;
-			exchangeMaybe();
-			conversation.running--;
+			exchangeMaybe(conversation);
 		}
 
 		@Override
@@ -1187,8 +1196,7 @@ public final class EngineWorkload implements Runnable {
 			if (choose(3) == 0) {
 				connection.idleAfter(type, Duration.ofMillis(choose(100)));
 			}
-			exchangeMaybe();
-			conversation.running--;
+			exchangeMaybe(conversation);
 		}
 
 		@Override
@@ -1197,8 +1205,7 @@ public final class EngineWorkload implements Runnable {
 			note("onDrain " + connection.remoteAddress().getPort());
 			require(!conversation.drains, "onDrain was called twice");
 			conversation.drains = true;
-			exchangeMaybe();
-			conversation.running--;
+			exchangeMaybe(conversation);
 		}
 
 		private ByteBuffer question(int number) {
@@ -1289,8 +1296,7 @@ public final class EngineWorkload implements Runnable {
 		@Override
 		public void onClose(Connection connection, CloseReason reason) {
 			Conversation conversation = begin(connection);
-			exchangeMaybe();
-			conversation.running--;
+			exchangeMaybe(conversation);
 			conversation.end = reason;
 			note("onClose " + connection.remoteAddress().getPort() + ": " + reason);
 		}

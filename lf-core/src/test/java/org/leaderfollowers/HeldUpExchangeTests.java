@@ -133,6 +133,45 @@ class HeldUpExchangeTests {
 		assertThat(peer.send("b:yes\n").readLine()).isEqualTo("got b:yes");
 	}
 
+	/**
+	 * A message that was read before the pause comes before the end of the input, which
+	 * another handler reads while it waits.
+	 */
+	@Test
+	void byASuspensionThatEndsAfterTheInput() throws Exception {
+		AtomicReference<Suspension> suspension = new AtomicReference<>();
+		TcpServer server = this.engine.start(server(4, new MessageHandler() {
+
+			@Override
+			public void onMessage(Connection connection, ByteBuffer message) {
+				String text = Engine.text(message);
+				if (text.equals("pause")) {
+					suspension.set(connection.suspend());
+					connection.idleAfter(EventType.WRITE, Duration.ofMillis(10));
+				}
+				else {
+					connection.send(Engine.bytes("echo " + text));
+				}
+			}
+
+			@Override
+			public void onIdle(Connection connection, EventType type) {
+				Suspension paused = suspension.getAndSet(null);
+				if (paused != null) {
+					HeldUpExchangeTests.this.seen.add(ask(connection, "a"));
+					paused.resume();
+				}
+			}
+
+		}));
+		Peer peer = this.engine.connect(server).send("pause\nhello\n");
+		peer.shutdownOutput();
+		assertThat(peer.readLine()).isEqualTo("a:?");
+		assertThat(take()).isEqualTo("ExchangeLostException");
+		assertThat(peer.readLine()).isEqualTo("echo hello");
+		assertThat(peer.readLine()).isNull();
+	}
+
 	@ParameterizedTest
 	@ValueSource(ints = { 1, 8 })
 	void byADrain(int window) throws Exception {
