@@ -33,7 +33,9 @@ class ClientInterleavingTests {
 	 * of the letters. For a large one it waits for the reply, for a small one it gets a
 	 * future, as soon as there is a connection. The peer replies at once, except that it
 	 * ends the connection at an <em>X</em>. For each <em>!</em>, a thread closes the
-	 * client; for a <em>?</em>, one waits for a free place only.
+	 * client; for a <em>?</em>, one waits for a free place only. For a digit, there is a
+	 * thread of the pool and a connection: a future of an <em>x</em> is completed, and
+	 * the thread that does this sends a request and waits for its reply.
 	 */
 	private enum Case {
 
@@ -59,7 +61,11 @@ class ClientInterleavingTests {
 
 		CLOSES_A_LOST_CONNECTION("x!", 0),
 
-		CLOSES_TWICE("A!!", 0);
+		CLOSES_TWICE("A!!", 0),
+
+		GIVES_UP_A_PLACE("1", 1),
+
+		ONE_OF_TWO_GIVES_UP("12", 0);
 
 		private final String options;
 
@@ -102,7 +108,19 @@ class ClientInterleavingTests {
 		THE_LAST_REPLY_WAKES_THE_CLOSER(Case.CLOSES_WITH_A_FUTURE,
 				Mutation.withoutCall(ClientConnections.class, "changed", "changed")),
 
-		THE_CLOSER_WAKES_THE_OTHERS(Case.CLOSES_TWICE, Mutation.withoutCall(ClientLifecycle.class, "end", "changed"));
+		THE_CLOSER_WAKES_THE_OTHERS(Case.CLOSES_TWICE, Mutation.withoutCall(ClientLifecycle.class, "end", "changed")),
+
+		A_THREAD_GIVES_UP_IF_NO_OTHER_CAN_CONNECT(Case.GIVES_UP_A_PLACE,
+				Mutation.callReturns(ClientLifecycle.class, "awaitPlace", "mustGiveUp", 0)),
+
+		ONE_OF_THE_LAST_THREADS_GIVES_UP(Case.ONE_OF_TWO_GIVES_UP,
+				Mutation.callReturns(ClientLifecycle.class, "awaitPlace", "mustGiveUp", 0)),
+
+		A_THREAD_THAT_GIVES_UP_COUNTS_AS_FREE(Case.ONE_OF_TWO_GIVES_UP,
+				Mutation.fieldReads(PoolThreads.class, "lambda$mustGiveUp$0", "waitsForPlace", 1)),
+
+		A_THREAD_THAT_DOES_NOT_WAIT_IS_FREE(Case.ONE_OF_TWO_GIVES_UP,
+				Mutation.callReturns(ClientLifecycle.class, "awaitPlace", "mustGiveUp", 1));
 
 		private final Case calls;
 
@@ -152,6 +170,9 @@ class ClientInterleavingTests {
 
 		private final StringBuffer failed = new StringBuffer();
 
+		/** Those of threads of the pool that could not wait for a place. */
+		private final StringBuffer rejected = new StringBuffer();
+
 		/** Those of requests that have a reason to fail. */
 		private final StringBuffer late = new StringBuffer();
 
@@ -164,7 +185,7 @@ class ClientInterleavingTests {
 			this.options = options;
 			LeaderFollowersPool pool = LeaderFollowersPool.builder()
 				.name("explored")
-				.threads(1, 1)
+				.threads(threads(options), threads(options))
 				.handleSets(1)
 				.parallelism(9)
 				.maxBufferedBytes(1 << 20)
@@ -178,9 +199,19 @@ class ClientInterleavingTests {
 				.framing(Framing.line())
 				.correlation(Correlation.inOrder())
 				.maxInFlight(1)
+				.connections(threads(options))
 				.requestTimeout(GRACE)
 				.build();
 			latest = this;
+		}
+
+		/** The number of threads of the pool, and of connections. */
+		private static int threads(String options) {
+			return Math.max(1, nested(options));
+		}
+
+		private static int nested(String options) {
+			return options.replaceAll("\\D", "").length();
 		}
 
 		/** A socket of the peer, which replies at once. */
@@ -231,6 +262,7 @@ class ClientInterleavingTests {
 					Interleaving.start("closes", () -> this.closed.append(this.client.close(GRACE) ? '+' : '-'));
 				case '?' ->
 					Interleaving.start("looks", () -> this.hasLooked = this.client.awaitConnected(GRACE) || isLate());
+				case '1', '2' -> Interleaving.start("nests " + option, () -> nest(option));
 				default -> Interleaving.start("asks " + option, () -> ask(option));
 			}
 		}
@@ -260,6 +292,21 @@ class ClientInterleavingTests {
 			}
 		}
 
+		private void nest(char digit) {
+			this.client.awaitConnected(GRACE);
+			this.client.exchangeAsync(Engine.bytes("x")).whenComplete((payload, lost) -> {
+				try {
+					ended(digit, this.client.exchange(Engine.bytes(String.valueOf(digit))));
+				}
+				catch (ExchangeRejectedException ex) {
+					((isLate()) ? this.late : this.rejected).append(digit);
+				}
+				catch (ExchangeException ex) {
+					ended(digit, null);
+				}
+			});
+		}
+
 		private void ended(char letter, @Nullable ByteBuffer reply) {
 			if (reply == null) {
 				(isLate() ? this.late : this.failed).append(letter);
@@ -287,13 +334,18 @@ class ClientInterleavingTests {
 		public @Nullable String violationAtRest() {
 			boolean closes = this.options.contains("!");
 			String letters = this.options.replaceAll("[!?]", "");
-			if (this.replied.length() + this.failed.length() + this.late.length() != letters.length()) {
-				return "replied to %s, failed %s of %s".formatted(this.replied, this.failed, letters);
+			if (this.replied.length() + this.failed.length() + this.late.length() + this.rejected.length() != letters
+				.length()) {
+				return "replied to %s, failed %s, rejected %s of %s".formatted(this.replied, this.failed, this.rejected,
+						letters);
 			}
-			if (!closes && !this.failed.toString().matches("[xX]*")) {
+			if (!closes && !this.failed.toString().matches("[xX\\d]*")) {
 				return "failed without need: " + this.failed;
 			}
-			if (!closes && this.client.snapshot().connected() != 1) {
+			if (this.rejected.length() > 1) {
+				return "more than one thread has given up: " + this.rejected;
+			}
+			if (!closes && this.client.snapshot().connected() != threads(this.options)) {
 				return "not connected";
 			}
 			if (this.options.contains("?") && !this.hasLooked) {
@@ -307,7 +359,7 @@ class ClientInterleavingTests {
 				return "not closed: " + snapshot;
 			}
 			long counted = snapshot.exchanges().values().stream().mapToLong(Long::longValue).sum();
-			if (counted != letters.length()) {
+			if (counted != letters.length() + nested(letters)) {
 				return "counted %s of %s".formatted(snapshot.exchanges(), letters);
 			}
 			return (snapshot.inFlight() != 0 || snapshot.waiting() != 0) ? "under way: " + snapshot : null;

@@ -15,7 +15,7 @@ import java.nio.channels.spi.AbstractSelector;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArraySet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -279,7 +279,8 @@ final class ScriptedSelectors extends TestSelectors {
 
 	private final class Scripted extends AbstractSelector {
 
-		private final Set<SelectionKey> keys = ConcurrentHashMap.newKeySet();
+		/** In the order of registration, so that an execution can be repeated. */
+		private final Set<SelectionKey> keys = new CopyOnWriteArraySet<>();
 
 		private volatile @Nullable Thread waiter;
 
