@@ -67,6 +67,8 @@ public final class EngineWorkload implements Runnable {
 	/** The longest lease, and some time for the thread that takes over. */
 	private static final long LONGEST_LEASE_NANOS = Duration.ofMillis(50).toNanos();
 
+	private static final Duration LOGIN_TIMEOUT = Duration.ofMillis(800);
+
 	private static final long LONGEST_EXCHANGE_NANOS = Duration.ofMillis(1500).toNanos();
 
 	/** So little that a handler which streams has to stop for its peer, in bytes. */
@@ -104,6 +106,15 @@ public final class EngineWorkload implements Runnable {
 
 	/** Whether the handler is told of silences. */
 	private final boolean tellsSilences;
+
+	/** Whether messages that are too large are skipped and replied to. */
+	private final boolean skips;
+
+	/** Whether peers must log in, which most do with their first message. */
+	private final boolean logsIn;
+
+	/** Whether the client has few places, sends heartbeats, and repeats requests. */
+	private final boolean hasBusyClient;
 
 	/** Admits connections, or {@code null}. */
 	private final @Nullable Guard guard;
@@ -178,6 +189,8 @@ public final class EngineWorkload implements Runnable {
 
 		private boolean drains;
 
+		private boolean loggedIn;
+
 	}
 
 	/** A reply in many messages. */
@@ -221,6 +234,9 @@ public final class EngineWorkload implements Runnable {
 		this.tls = (simulator.seed() % 4 == 0) ? new SimulatedTlsContext(simulator) : null;
 		this.offends = this.tls != null && choose(2) == 0;
 		this.sharesMemory = simulator.seed() % 3 == 0;
+		this.skips = this.frames != Frames.FIXED && simulator.seed() % 5 == 2;
+		this.logsIn = simulator.seed() % 7 == 3;
+		this.hasBusyClient = simulator.seed() % 6 == 1;
 		SharedMemory.begin(memory(), taken());
 	}
 
@@ -365,6 +381,10 @@ public final class EngineWorkload implements Runnable {
 		};
 	}
 
+	private Duration messageTimeout() {
+		return this.nests ? LONG_MESSAGE : Duration.ofSeconds(1);
+	}
+
 	private TcpServer server(LeaderFollowersPool pool, @Nullable LeaderFollowersPool guest, int port) {
 		TcpServer.Builder builder = TcpServer.builder(pool)
 			.port(port)
@@ -372,14 +392,18 @@ public final class EngineWorkload implements Runnable {
 			.framing(framing())
 			.maxMessageSize(4000)
 			.idleTimeout(Duration.ofSeconds(this.nests ? 5 : 2))
-			.messageTimeout(this.nests ? LONG_MESSAGE : Duration.ofSeconds(1))
+			.messageTimeout(messageTimeout())
 			.drainMessageTimeout(Duration.ofMillis(choose(3) * 250))
+			.skipOversizedMessages(this.skips)
 			.handler(new Handler());
 		if (this.streams) {
 			builder.maxOutboundSize(SMALL_OUTBOUND_SIZE);
 		}
 		if (this.tellsSilences) {
 			builder.readIdle(Duration.ofMillis(5 + choose(200))).writeIdle(Duration.ofMillis(5 + choose(200)));
+		}
+		if (this.logsIn) {
+			builder.loginTimeout(LOGIN_TIMEOUT);
 		}
 		if (this.guard != null) {
 			builder.connectionGuard(this.guard);
@@ -435,6 +459,12 @@ public final class EngineWorkload implements Runnable {
 		if (this.tls != null) {
 			builder.tls(ClientTls.of(this.tls));
 		}
+		if (this.hasBusyClient) {
+			builder.maxInFlight(1 + choose(4))
+				.heartbeat(Duration.ofMillis(5 + choose(200)),
+						() -> SimulatedPeer.message(this.simulator, this.frames, 'r', 0))
+				.idempotent((request) -> SimulatedPeer.number(request) % 2 == 0);
+		}
 		InetSocketAddress address = this.simulator.network().address(port);
 		return ((choose(2) == 0) ? builder.address(address)
 				: builder.address("server", port).names((name) -> lookUp(name, address)))
@@ -462,7 +492,9 @@ public final class EngineWorkload implements Runnable {
 
 	private String actions() {
 		String possible = "rrrrrrbbsoo" + (this.nests ? "x" : "") + (this.asks ? SimulatedPeer.ASKS : "")
-				+ ((this.nests && !this.parallel) ? "vv" : "") + (this.streams ? "ww" : "") + (this.fails ? "tec" : "");
+				+ ((this.nests && !this.parallel) ? "vv" : "")
+				+ (this.skips ? String.valueOf(SimulatedPeer.TOO_LARGE).repeat(2) : "") + (this.streams ? "ww" : "")
+				+ (this.fails ? "tec" : "");
 		StringBuilder actions = new StringBuilder();
 		for (int i = choose((choose(10) == 0) ? 60 : 8); i >= 0; i--) {
 			actions.append(possible.charAt(choose(possible.length())));
@@ -934,7 +966,11 @@ public final class EngineWorkload implements Runnable {
 			// A second pool that cannot start any thread takes no connections.
 			case SHUTDOWN -> this.closing || (this.fails && this.reserved.size() > 1);
 			case IDLE_TIMEOUT -> peer.fallsSilent() && peer.isAnswered();
-			case MESSAGE_TIMEOUT -> peer.fallsSilent() || peer.sendsSlowly() || isLong(peer.requestNanos());
+			case LOGIN_TIMEOUT ->
+				this.logsIn && !conversation.loggedIn && peer.durationNanos() >= LOGIN_TIMEOUT.toNanos();
+			// A large message of a slow peer may take too long.
+			case MESSAGE_TIMEOUT -> peer.fallsSilent() || peer.sendsSlowly() || isLong(peer.requestNanos())
+					|| (this.skips && peer.requestNanos() >= messageTimeout().toNanos());
 			default -> false;
 		};
 		require(right || peer.offends(), "wrong reason " + reason + ": " + peer);
@@ -1044,7 +1080,15 @@ public final class EngineWorkload implements Runnable {
 			Conversation conversation = of(connection);
 			require(conversation.opened++ == 0, "onOpen was called twice");
 			conversation.running++;
+			if (EngineWorkload.this.logsIn && choose(2) == 0) {
+				logIn(connection, conversation);
+			}
 			exchangeMaybe(conversation);
+		}
+
+		private void logIn(Connection connection, Conversation conversation) {
+			conversation.loggedIn = true;
+			connection.loggedIn();
 		}
 
 		@Override
@@ -1055,6 +1099,9 @@ public final class EngineWorkload implements Runnable {
 			}
 			Conversation conversation = begin(connection);
 			conversation.taken++;
+			if (EngineWorkload.this.logsIn) {
+				logIn(connection, conversation);
+			}
 			EngineWorkload.this.simulator.count(Counted.MESSAGES);
 			note("onMessage " + connection.remoteAddress().getPort() + " " + (char) message.get(message.position())
 					+ SimulatedPeer.number(message));
@@ -1296,9 +1343,26 @@ public final class EngineWorkload implements Runnable {
 		@Override
 		public void onClose(Connection connection, CloseReason reason) {
 			Conversation conversation = begin(connection);
-			exchangeMaybe(conversation);
 			conversation.end = reason;
 			note("onClose " + connection.remoteAddress().getPort() + ": " + reason);
+			exchangeMaybe(conversation);
+		}
+
+		@Override
+		public void onError(Connection connection, ByteBuffer message, Throwable failure) {
+			if (!(failure instanceof FramingException)) {
+				onError(connection, failure);
+				return;
+			}
+			Conversation conversation = begin(connection);
+			note("onError " + connection.remoteAddress().getPort() + " with a message that is too large");
+			conversation.taken++;
+			try {
+				send(connection, SimulatedPeer.SKIPPED, 0);
+			}
+			finally {
+				conversation.running--;
+			}
 		}
 
 		@Override

@@ -41,6 +41,14 @@ public final class SimulatedPeer {
 	/** The action whose handler asks a question. */
 	public static final char ASKS = 'q';
 
+	/** The action of a message that is larger than messages may be. */
+	public static final char TOO_LARGE = 'z';
+
+	/** The first character of the reply to it, which does not know its number. */
+	public static final char SKIPPED = 'Z';
+
+	private static final int TOO_LARGE_LENGTH = 4001;
+
 	/** How messages are framed. */
 	public enum Frames {
 
@@ -207,6 +215,9 @@ public final class SimulatedPeer {
 		StringBuilder text = new StringBuilder().append(action).append(number).append(' ');
 		int length = (frames == Frames.FIXED) ? FIXED_LENGTH
 				: Math.max(text.length(), simulator.choose((simulator.choose(10) == 0) ? 3000 : 40));
+		if (action == TOO_LARGE) {
+			length = TOO_LARGE_LENGTH + simulator.choose(3000);
+		}
 		while (text.length() < length) {
 			text.append('.');
 		}
@@ -270,8 +281,8 @@ public final class SimulatedPeer {
 	}
 
 	/**
-	 * How long its first request without a reply had lasted when it ended. 0 if there was
-	 * none.
+	 * How long its first request that was not sent or not replied to had lasted when it
+	 * ended. 0 if there was none.
 	 */
 	public long requestNanos() {
 		return this.requestNanos;
@@ -304,7 +315,7 @@ public final class SimulatedPeer {
 
 	/** Returns the actions that were sent in full and not answered. */
 	public String unanswered() {
-		return this.actions.substring(this.replies, this.sent);
+		return this.actions.substring(this.replies, Math.max(this.replies, this.sent));
 	}
 
 	/**
@@ -376,7 +387,8 @@ public final class SimulatedPeer {
 		this.finished = true;
 		long now = this.simulator.nanoTime();
 		this.durationNanos = now - this.beganNanos;
-		this.requestNanos = (this.replies < this.begins.size()) ? now - this.begins.get(this.replies) : 0;
+		int first = Math.min(this.replies, this.sent);
+		this.requestNanos = (first < this.begins.size()) ? now - this.begins.get(first) : 0;
 		if (this.tls != null) {
 			this.tls.close();
 		}
@@ -515,10 +527,15 @@ public final class SimulatedPeer {
 			answer(number);
 			return;
 		}
-		if (number != this.replies) {
+		// Such a message may be skipped before its end has been sent.
+		boolean tooLarge = this.replies < this.begun && this.actions.charAt(this.replies) == TOO_LARGE;
+		if (tooLarge != (reply.get(reply.position()) == SKIPPED)) {
+			this.simulator.fail("peer %d got the wrong reply to request %d".formatted(port(), this.replies));
+		}
+		if (!tooLarge && number != this.replies) {
 			this.simulator.fail("peer %d got reply %d instead of reply %d".formatted(port(), number, this.replies));
 		}
-		if (this.replies >= this.sent) {
+		if (!tooLarge && this.replies >= this.sent) {
 			this.simulator.fail("peer %d got reply %d to a request that it has not sent".formatted(port(), number));
 		}
 		if (reply.get(reply.position()) != PART) {
