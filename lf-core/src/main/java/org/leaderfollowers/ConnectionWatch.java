@@ -168,8 +168,15 @@ final class ConnectionWatch {
 	}
 
 	/** Ends the login timeout, because the client has logged in. Any thread. */
-	void loggedIn() {
+	synchronized void loggedIn() {
 		this.loginDeadline = EngineEventHandler.NO_DEADLINE;
+	}
+
+	/** The login timeout will be looked at again, unless the client has logged in. */
+	synchronized void delayLogin(long nowNanos) {
+		if (this.loginDeadline != EngineEventHandler.NO_DEADLINE) {
+			this.loginDeadline = nowNanos + LOGIN_RETRY_NANOS;
+		}
 	}
 
 	/** Whether the login timeout has passed. */

@@ -130,7 +130,13 @@ abstract class TimedConnection extends StreamConnection {
 		ConnectionWatch watched = this.watch;
 		if (watched != null) {
 			if (watched.isLoginLate(nowNanos)) {
-				requestClose(CloseReason.LOGIN_TIMEOUT, null);
+				if (takesPostponed()) {
+					// The login may have been put aside, because no thread was free.
+					watched.delayLogin(nowNanos);
+				}
+				else {
+					requestClose(CloseReason.LOGIN_TIMEOUT, null);
+				}
 			}
 			if (active) {
 				// The peer could not know that it was waited for while a handler ran.
