@@ -397,9 +397,6 @@ abstract class FramedConnection extends InboundConnection implements BoundInput.
 		return !stays || this.closing != null;
 	}
 
-	/** Reports to the handler that a message could not be handled. */
-	abstract void messageFailed(Throwable failure, ByteBuffer message);
-
 	/** Moves to another context. The calling thread then releases the connection. */
 	private void move(ConnectionContext chosen) {
 		if (chosen.pool() == this.context.pool()) {

@@ -322,15 +322,25 @@ abstract class InboundConnection extends TimedConnection {
 		return Step.NOTHING;
 	}
 
-	/** Reports a skipped message to the handler. */
-	final void tellOfOversized(ByteBuffer beginning) {
+	/** Reports to the handler that a message could not be handled. */
+	abstract void messageFailed(Throwable failure, ByteBuffer message);
+
+	/**
+	 * Reports a skipped message to the handler. An exception of the handler ends nothing,
+	 * but an error does. Usually memory was short, and perhaps the handler was not even
+	 * called: the client would take the next reply for the missing one.
+	 */
+	final void tellOfOversized(MessageDecoder decoder) {
 		try {
-			this.context.handler().onError(this, beginning, this.context.limits().oversized());
+			this.context.handler().onError(this, decoder.message(), this.context.limits().oversized());
 		}
-		catch (Throwable ex) {
+		catch (Exception ex) {
 			if (!isClosedException(ex)) {
 				logUnhandled(ex);
 			}
+		}
+		catch (Error ex) {
+			messageFailed(ex, decoder.messageAgain());
 		}
 	}
 

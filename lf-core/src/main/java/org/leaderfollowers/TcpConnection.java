@@ -266,7 +266,7 @@ class TcpConnection extends FramedConnection {
 			this.active = true;
 			try {
 				if (decoder.isOversized()) {
-					tellOfOversized(decoder.message());
+					tellOfOversized(decoder);
 				}
 				else if (!isReply(decoder.message())) {
 					this.context.handler().onMessage(this, decoder.message());

@@ -245,7 +245,7 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		if (!isReply) {
 			// Outside of the window, which is empty when the connection moves: no thread
 			// of this pool goes on with it, and it leaves no memory here.
-			tellOfOversized(me.decoder.message());
+			tellOfOversized(me.decoder);
 			messageHandled(me);
 		}
 		me.decoder.consume();

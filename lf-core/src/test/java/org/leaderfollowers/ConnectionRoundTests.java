@@ -973,6 +973,20 @@ class ConnectionRoundTests {
 		assertThat(reason()).isNull();
 	}
 
+	/** The client would take the next reply for the missing one. */
+	@Test
+	void connectionEndsIfMemoryIsTooShortToTellOfAMessageThatIsTooLarge() throws IOException {
+		this.builder.skipOversizedMessages(true);
+		open();
+		this.onError = () -> {
+			this.onError = () -> {
+			};
+			throw new OutOfMemoryError("made for the test");
+		};
+		receive("x".repeat(200) + "\n2\n");
+		assertThat(this.seen).containsExactly("error", "error", "close HANDLER_ERROR");
+	}
+
 	static Stream<Arguments> failuresToRead() {
 		return Stream.of(arguments(new MemoryBudget.ExhaustedException(), CloseReason.OVERLOADED),
 				arguments(new SSLException("made for the test"), CloseReason.MALFORMED),
@@ -1417,6 +1431,35 @@ class ConnectionRoundTests {
 		assertThat(this.seen).containsExactly("idle READ");
 		assertThat(this.connection.hasPostponed()).isFalse();
 		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
+	@Test
+	void loginThatAWaitingThreadHasPutAsideIsInTime() throws IOException {
+		this.builder.loginTimeout(TIMEOUT);
+		open();
+		receiveElsewhere("login\n");
+		this.clock.advance(TIMEOUT.plusSeconds(1));
+		receiveElsewhere("");
+		assertThat(reason()).isNull();
+		this.onMessage = this.connection::loggedIn;
+		receive("");
+		assertThat(this.seen).containsExactly("login");
+		assertThat(reason()).isNull();
+	}
+
+	@Test
+	void messageThatAWaitingThreadHasPutAsideIsNoLogin() throws IOException {
+		this.builder.loginTimeout(TIMEOUT);
+		open();
+		receiveElsewhere("x\n");
+		this.clock.advance(TIMEOUT.plusSeconds(1));
+		receiveElsewhere("");
+		assertThat(untilDeadline()).isPositive();
+		receive("");
+		assertThat(this.seen).containsExactly("x");
+		this.clock.advance(untilDeadline());
+		receive("");
+		assertThat(reason()).isEqualTo(CloseReason.LOGIN_TIMEOUT);
 	}
 
 	/** No event follows that would make a thread look at the connection. */
