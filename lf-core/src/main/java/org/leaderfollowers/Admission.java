@@ -67,8 +67,9 @@ final class Admission {
 			}
 			this.context.registry().add(connection);
 		}
-		catch (IOException | RuntimeException ex) {
-			// The peer has reset the connection before it was served.
+		catch (Exception ex) {
+			// The peer has reset the connection before it was served, or the guard has
+			// failed, perhaps with an exception that it does not declare.
 			EngineLog.INSTANCE.debug("Server '{}' lost a connection while accepting it", this.context.server().name(),
 					ex);
 			drop(channel, transport, permit);

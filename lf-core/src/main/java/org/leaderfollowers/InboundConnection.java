@@ -107,7 +107,10 @@ abstract class InboundConnection extends TimedConnection {
 			established();
 			return true;
 		}
-		catch (RuntimeException ex) {
+		catch (VirtualMachineError ex) {
+			throw ex;
+		}
+		catch (Throwable ex) {
 			// The framing has failed to create an object for this connection.
 			requestClose(CloseReason.HANDSHAKE_FAILED, ex);
 			return false;

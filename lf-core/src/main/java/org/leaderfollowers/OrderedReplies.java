@@ -116,8 +116,10 @@ final class OrderedReplies {
 			throw ex;
 		}
 		catch (ConnectionClosedException ex) {
-			// The client must not take a later reply for this one.
-			this.over = true;
+			// The client must not take a later reply for this one. If a framing has
+			// failed
+			// to use another connection, this one goes on until the message has ended.
+			this.over |= ex.isOf(message.connection) || !this.outlet.isOpen();
 			throw ex;
 		}
 		message.replied = true;

@@ -252,11 +252,17 @@ final class ServerWarnings {
 		}
 	}
 
-	/** Describes a failure in one short line of printable characters. */
-	static String describe(Throwable cause) {
-		if (cause instanceof ProxyHeaderException) {
-			return "the header of the PROXY protocol is not valid: " + cause.getMessage();
+	/** Describes a failure and its cause in one short line of printable characters. */
+	static String describe(Throwable failure) {
+		if (failure instanceof ProxyHeaderException) {
+			return "the header of the PROXY protocol is not valid: " + failure.getMessage();
 		}
+		Throwable cause = failure.getCause();
+		return describeAlone(failure)
+				+ ((cause != null && cause != failure) ? " (caused by " + describeAlone(cause) + ")" : "");
+	}
+
+	private static String describeAlone(Throwable cause) {
 		if (cause.getMessage() == null) {
 			return cause.getClass().getSimpleName();
 		}

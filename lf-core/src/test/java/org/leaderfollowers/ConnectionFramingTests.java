@@ -1,5 +1,6 @@
 package org.leaderfollowers;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -137,8 +138,9 @@ class ConnectionFramingTests {
 		assertThat(other.send(new byte[50_000]).readLine()).isEqualTo("stored");
 	}
 
-	@Test
-	void aConnectionWithoutAFramingIsClosed() {
+	@ParameterizedTest
+	@ValueSource(classes = { IllegalStateException.class, NoClassDefFoundError.class, IOException.class })
+	void aConnectionWithoutAFramingIsClosed(Class<? extends Throwable> failure) {
 		Recorder recorder = new Recorder();
 		Framing lines = Framing.line();
 		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(1, 4)).framing(new Framing() {
@@ -159,12 +161,23 @@ class ConnectionFramingTests {
 
 			@Override
 			public Framing forConnection(Connection connection) {
-				throw new IllegalStateException("none left");
+				throw ConnectionFramingTests.<RuntimeException>newFailure(failure);
 			}
 		}).handler(recorder));
 		this.engine.connect(server).awaitClosed();
 		Engine.eventually().until(() -> server.snapshot().closedConnections().get(CloseReason.HANDSHAKE_FAILED) == 1);
 		assertThat(recorder.connections).isEmpty();
+		assertThat(this.engine.log()).singleElement().asString().contains("none left");
+	}
+
+	@SuppressWarnings("unchecked")
+	private static <T extends Throwable> T newFailure(Class<? extends Throwable> type) throws T {
+		try {
+			throw (T) type.getConstructor(String.class).newInstance("none left");
+		}
+		catch (ReflectiveOperationException ex) {
+			throw new AssertionError(ex);
+		}
 	}
 
 	private static MessageHandler skipping(Queue<String> beginnings) {

@@ -246,6 +246,26 @@ class ConnectionGuardTests {
 		assertThat(this.recorder.connections).isEmpty();
 	}
 
+	/** In other languages than Java, it may throw checked exceptions. */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aGuardThatFailsTurnsItsClientAway(boolean checked) {
+		Exception failure = checked ? new IOException("made for the test")
+				: new IllegalStateException("made for the test");
+		TcpServer server = this.engine.start(guarded().connectionGuard((client) -> {
+			throw ConnectionGuardTests.<RuntimeException>undeclared(failure);
+		}));
+		for (int i = 0; i < 3; i++) {
+			this.engine.connect(server).awaitClosed();
+		}
+		assertThat(server.snapshot().openConnections()).isZero();
+	}
+
+	@SuppressWarnings("unchecked")
+	private static <T extends Throwable> T undeclared(Throwable failure) throws T {
+		throw (T) failure;
+	}
+
 	@ParameterizedTest
 	@ValueSource(booleans = { false, true })
 	void aGuardThatBlocksHoldsUpNobodyElse(boolean resumed) {

@@ -461,7 +461,7 @@ public final class EngineWorkload implements Runnable {
 		}
 		if (this.hasBusyClient) {
 			builder.maxInFlight(1 + choose(4))
-				.heartbeat(Duration.ofMillis(50 + choose(500)),
+				.heartbeat(Duration.ofMillis(200 + choose(1000)),
 						() -> SimulatedPeer.message(this.simulator, this.frames, 'r', 0))
 				.idempotent((request) -> SimulatedPeer.number(request) % 2 == 0);
 		}

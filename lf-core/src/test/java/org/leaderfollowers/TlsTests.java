@@ -16,6 +16,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
@@ -30,14 +31,18 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.transport.Certificates;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 class TlsTests {
 
@@ -392,20 +397,24 @@ class TlsTests {
 		}
 	}
 
-	/** Waits at a gate before it checks a certificate. */
-	private static final class SlowTrustManager extends X509ExtendedTrustManager {
+	/** Does something else before it accepts the certificate of a client. */
+	private static final class OwnTrustManager extends X509ExtendedTrustManager {
 
-		final CountDownLatch entered = new CountDownLatch(1);
+		private final Runnable before;
 
-		final CountDownLatch gate;
-
-		SlowTrustManager(CountDownLatch gate) {
-			this.gate = gate;
+		OwnTrustManager(Runnable before) {
+			this.before = before;
 		}
 
 		private void check() {
-			this.entered.countDown();
-			Engine.pass(this.gate);
+			this.before.run();
+		}
+
+		/** Creates a server that asks for certificates. */
+		ServerTls tls() throws Exception {
+			SSLContext context = SSLContext.getInstance("TLS");
+			context.init(Certificates.keyManagers(Certificates.SERVER), new TrustManager[] { this }, null);
+			return ServerTls.of(context).clientAuth(ClientAuth.WANT);
 		}
 
 		@Override
@@ -442,22 +451,58 @@ class TlsTests {
 
 	}
 
+	/** For example because a library that it needs is missing. */
+	@ParameterizedTest
+	@MethodSource
+	void aTrustManagerThatFailsIsAFailedHandshake(String protocol, Throwable failure) throws Exception {
+		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 2))
+			.framing(Framing.line())
+			.handler(this.recorder)
+			.tls(new OwnTrustManager(() -> {
+				throw TlsTests.<RuntimeException>undeclared(failure);
+			}).tls()));
+		TlsPeer peer = connect(Certificates.context(Certificates.CLIENT, Certificates.CA), server, protocol);
+		AtomicReference<String> reply = new AtomicReference<>();
+		// In TLS 1.3, the client does not wait for this check.
+		catchThrowable(() -> reply.set(peer.shakeHands().send("x\n").readLine()));
+		assertThat(reply).hasNullValue();
+		awaitClosed(server, CloseReason.HANDSHAKE_FAILED, 1);
+		assertThat(server.snapshot().tls().failedHandshakes()).isOne();
+		assertThat(this.engine.log()).singleElement().asString().contains("made for the test");
+		assertThat(connect(server, protocol).send("other\n").readLine()).isEqualTo("other");
+	}
+
+	static Stream<Arguments> aTrustManagerThatFailsIsAFailedHandshake() {
+		return Stream.of("TLSv1.2", "TLSv1.3")
+			.flatMap((protocol) -> Stream
+				.of(new IllegalStateException("made for the test"), new NoClassDefFoundError("made for the test"),
+						new AssertionError("made for the test"))
+				.map((failure) -> arguments(protocol, failure)));
+	}
+
+	@SuppressWarnings("unchecked")
+	private static <T extends Throwable> T undeclared(Throwable failure) throws T {
+		throw (T) failure;
+	}
+
 	@ParameterizedTest
 	@ValueSource(strings = { "TLSv1.2", "TLSv1.3" })
 	void aTrustManagerThatBlocksHoldsUpNobodyElse(String protocol) throws Exception {
 		CountDownLatch gate = this.engine.gate();
-		SlowTrustManager slow = new SlowTrustManager(gate);
-		SSLContext context = SSLContext.getInstance("TLS");
-		context.init(Certificates.keyManagers(Certificates.SERVER), new TrustManager[] { slow }, null);
+		CountDownLatch entered = new CountDownLatch(1);
+		OwnTrustManager slow = new OwnTrustManager(() -> {
+			entered.countDown();
+			Engine.pass(gate);
+		});
 		TcpServer server = this.engine.start(TcpServer.builder(this.engine.pool(2, 2))
 			.framing(Framing.line())
 			.handler(this.recorder)
-			.tls(ServerTls.of(context).clientAuth(ClientAuth.WANT)));
+			.tls(slow.tls()));
 		TlsPeer other = connect(server, protocol);
 		assertThat(other.send("before\n").readLine()).isEqualTo("before");
 		TlsPeer known = connect(Certificates.context(Certificates.CLIENT, Certificates.CA), server, protocol);
 		Future<String> reply = this.executor.submit(() -> known.shakeHands().send("known\n").readLine());
-		Engine.pass(slow.entered);
+		Engine.pass(entered);
 		for (int i = 0; i < 20; i++) {
 			assertThat(other.send("meanwhile\n").readLine()).isEqualTo("meanwhile");
 		}

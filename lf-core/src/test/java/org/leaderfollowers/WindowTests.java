@@ -644,6 +644,43 @@ class WindowTests {
 		assertThat(peer.readTextToEnd()).isEmpty();
 	}
 
+	/**
+	 * Its framing uses a connection that is closed. Otherwise the client would wait, and
+	 * take the next reply for the missing one.
+	 */
+	@Test
+	void aReplyThatFailsBecauseOfAnotherConnectionClosesItsOwn() {
+		AtomicReference<Connection> other = new AtomicReference<>();
+		TcpServer others = this.engine.lines(this.engine.pool(1, 1), (connection, message) -> {
+			other.set(connection);
+			connection.close();
+		});
+		this.engine.connect(others).send("x\n").awaitClosed();
+		Framing lines = Framing.line();
+		TcpServer server = this.engine.start(builder(4).replyOrder(ReplyOrder.ARRIVAL).framing(new Framing() {
+
+			@Override
+			public boolean decode(ByteBuffer input, Frame frame) {
+				return lines.decode(input, frame);
+			}
+
+			@Override
+			public void encode(ByteBuffer payload, ByteBuffer output) {
+				if (Engine.text(payload.duplicate()).equals("1")) {
+					other.get().send(payload);
+				}
+				lines.encode(payload, output);
+			}
+
+			@Override
+			public int maxFrameLength(int payloadLength) {
+				return lines.maxFrameLength(payloadLength);
+			}
+
+		}).handler((connection, message) -> connection.send(message)));
+		assertThat(this.engine.connect(server).send("0\n1\n").readTextToEnd()).isEqualTo("0\n");
+	}
+
 	@Test
 	void aConnectionThatIsClosedBehindAReplyThatHasLeftCloses() {
 		Queue<OwedReply> owed = new ConcurrentLinkedQueue<>();

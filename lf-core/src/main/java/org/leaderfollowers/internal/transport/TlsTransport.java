@@ -384,7 +384,11 @@ public final class TlsTransport extends Transport {
 				task = this.engine.getDelegatedTask();
 			}
 		}
-		catch (RuntimeException ex) {
+		catch (VirtualMachineError ex) {
+			throw ex;
+		}
+		catch (Throwable ex) {
+			// For example of a trust manager whose libraries are missing.
 			this.failure = new SSLException("A task of TLS failed", ex);
 		}
 	}
@@ -641,8 +645,8 @@ public final class TlsTransport extends Transport {
 			this.recordTaken |= result.bytesConsumed() > 0;
 			return result;
 		}
-		catch (RuntimeException ex) {
-			throw new SSLException("TLS failed on the input of the peer", ex);
+		catch (RuntimeException | LinkageError ex) {
+			throw new SSLException("TLS failed while it handled the input of the peer", ex);
 		}
 	}
 
@@ -801,7 +805,7 @@ public final class TlsTransport extends Transport {
 		try {
 			return this.engine.wrap(source, output);
 		}
-		catch (RuntimeException ex) {
+		catch (RuntimeException | LinkageError ex) {
 			throw new SSLException("TLS failed on the output", ex);
 		}
 	}
