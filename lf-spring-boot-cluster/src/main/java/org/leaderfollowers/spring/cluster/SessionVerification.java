@@ -73,11 +73,22 @@ final class SessionVerification {
 
 	/** Compares all sessions when the engine has had some time to work again. */
 	void runSoon(ScheduledExecutorService timer) {
-		if (this.runsSoon.compareAndSet(false, true)) {
+		if (!this.runsSoon.compareAndSet(false, true)) {
+			return;
+		}
+		boolean scheduled = false;
+		try {
 			timer.schedule(guarded(() -> {
 				this.runsSoon.set(false);
 				run();
 			}), this.options.timeout().toMillis(), TimeUnit.MILLISECONDS);
+			scheduled = true;
+		}
+		finally {
+			if (!scheduled) {
+				// Memory is short. The next login tries it again.
+				this.runsSoon.set(false);
+			}
 		}
 	}
 

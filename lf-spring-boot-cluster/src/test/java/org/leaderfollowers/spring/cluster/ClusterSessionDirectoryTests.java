@@ -162,6 +162,23 @@ class ClusterSessionDirectoryTests {
 		assertThat(this.engine.stopped).containsExactly("timer", "engine");
 	}
 
+	/** An application that fails to start may never stop the directory. */
+	@Test
+	void noThreadKeepsTheVirtualMachine() {
+		ClusterSessionDirectory real = ClusterSessionDirectory.of(this.engine,
+				new ClusterOptions(ScriptedEngine.SELF, LONG, LONG, LONG, 10, ScriptedEngine.MAX_OUTBOUND_SIZE));
+		real.start(this.holder);
+		try {
+			assertThat(Thread.getAllStackTraces().keySet())
+				.filteredOn((thread) -> thread.getName().equals("lf-cluster"))
+				.isNotEmpty()
+				.allMatch(Thread::isDaemon);
+		}
+		finally {
+			real.stop();
+		}
+	}
+
 	@Test
 	void aNodeThatHasStartedKnowsTheOthers() {
 		this.engine.late.add("renew");
@@ -293,6 +310,34 @@ class ClusterSessionDirectoryTests {
 		}
 		assertThat(this.engine.delays).as("the engine has had some time")
 			.containsExactly(LONG.toMillis(), LONG.toMillis());
+	}
+
+	/** Otherwise no login would be registered soon any more. */
+	@Test
+	void aComparisonThatFailsWhileMemoryIsShortIsNotTheLastOneThatFollowsSoon() {
+		start(LONG, 10);
+		this.engine.failing.put("get", new IllegalStateException("from the test"));
+		this.holder.held.put("4711", get(this.directory.claim(claim("4711"))));
+		this.holder.error = new OutOfMemoryError("from the test");
+		this.engine.soon.get(0).run();
+		assertThat(this.engine.written).isEmpty();
+		this.holder.error = null;
+		get(this.directory.claim(claim("4712")));
+		assertThat(this.engine.soon).hasSize(2);
+		this.engine.soon.get(1).run();
+		assertThat(this.engine.values).containsOnlyKeys("4711");
+	}
+
+	/** Otherwise no login would be registered soon any more. */
+	@Test
+	void aComparisonForWhichMemoryIsShortFollowsTheNextLogin() {
+		start(LONG, 10);
+		this.engine.failing.put("get", new IllegalStateException("from the test"));
+		this.engine.unscheduled = new OutOfMemoryError("from the test");
+		failure(this.directory.claim(claim("4711")), OutOfMemoryError.class);
+		assertThat(this.engine.soon).isEmpty();
+		get(this.directory.claim(claim("4711")));
+		assertThat(this.engine.soon).hasSize(1);
 	}
 
 	/** The engine would otherwise get all requests of a large node at once. */
@@ -719,6 +764,17 @@ class ClusterSessionDirectoryTests {
 		this.engine.renew();
 		assertThat(get(this.directory.locate("4711"))).isNull();
 		assertThat(this.engine.read).as("after the node has left").hasSize(3);
+	}
+
+	/** A node that does not answer may have lost the session to another one. */
+	@Test
+	void aNameIsForgottenWhenItsNodeHasNotAnswered() {
+		start(LONG, 10);
+		SessionEntry entry = register("4711", "north");
+		get(this.directory.locate("4711"));
+		failure(this.directory.exchange(entry, bytes("request"), SHORT), ExchangeTimeoutException.class);
+		SessionEntry moved = register("4711", "south");
+		assertThat(get(this.directory.locate("4711"))).isEqualTo(moved);
 	}
 
 	@Test

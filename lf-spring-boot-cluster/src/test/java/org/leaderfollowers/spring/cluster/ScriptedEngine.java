@@ -46,6 +46,9 @@ final class ScriptedEngine implements ClusterEngine {
 	/** What the next message meets. */
 	@Nullable Error thrown;
 
+	/** What the next task meets that the timer is to do once. */
+	@Nullable Error unscheduled;
+
 	/** The futures of operations that got no answer, in order. */
 	final List<Asked<?>> asked = new ArrayList<>();
 
@@ -113,6 +116,11 @@ final class ScriptedEngine implements ClusterEngine {
 						this.intervals.add(List.of(arguments[1], arguments[2]));
 					}
 					if (method.getName().equals("schedule")) {
+						Error failure = this.unscheduled;
+						this.unscheduled = null;
+						if (failure != null) {
+							throw failure;
+						}
 						this.soon.add((Runnable) arguments[0]);
 						this.delays.add(arguments[1]);
 					}
