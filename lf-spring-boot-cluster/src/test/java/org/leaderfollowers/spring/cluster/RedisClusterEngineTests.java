@@ -128,6 +128,27 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 		}
 	}
 
+	/** The thread that has connected must not seem to go on. */
+	@Test
+	void aNodeThatHasConnectedLateHealsAfterEachRestartOfRedis() {
+		try (RedisServer server = new RedisServer()) {
+			ClusterEngine engine = engine(server.port(), "test");
+			try {
+				Inbox inbox = new Inbox();
+				engine.start("north", inbox);
+				server.start();
+				eventually().until(() -> inbox.healings.get() == 1);
+				server.stop();
+				eventually().untilAsserted(() -> assertFails(engine.get("key")));
+				server.start();
+				eventually().until(() -> inbox.healings.get() == 2);
+			}
+			finally {
+				engine.stop();
+			}
+		}
+	}
+
 	@Test
 	void aNodeConnectsAfterAnErrorHasPrevented() {
 		AtomicInteger attempts = new AtomicInteger();
@@ -204,6 +225,28 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 			connections.destroy();
 			dead.stop();
 			live.stop();
+		}
+	}
+
+	/** Otherwise Redis would keep every run of every node that has stopped. */
+	@Test
+	void nothingIsKeptOfANodeThatHasStopped() {
+		String cluster = "test-" + UUID.randomUUID();
+		ClusterEngine engine = engine(redis.port(), cluster);
+		LettuceConnectionFactory connections = new LettuceConnectionFactory("127.0.0.1", redis.port());
+		try {
+			connections.start();
+			RedisConnection redisConnection = connections.getConnection();
+			engine.start("north", new Inbox());
+			get(engine.renew(bytes("node"), LONG));
+			assertThat(redisConnection.keyCommands().exists(bytes("lf:{" + cluster + "}:nodes"))).isTrue();
+			engine.stop();
+			assertThat(redisConnection.keyCommands().exists(bytes("lf:{" + cluster + "}:nodes"))).isFalse();
+			assertThat(redisConnection.keyCommands().exists(bytes("lf:{" + cluster + "}:leases"))).isFalse();
+		}
+		finally {
+			connections.destroy();
+			engine.stop();
 		}
 	}
 
@@ -296,6 +339,25 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 	}
 
 	@Test
+	void connectionsOnWhichRenewalsSucceedAreKept() {
+		try (TcpProxy proxy = new TcpProxy(redis.port())) {
+			ClusterEngine engine = engine(proxy.port(), "test-" + UUID.randomUUID());
+			try {
+				Inbox inbox = new Inbox();
+				engine.start("north", inbox);
+				for (int i = 0; i < 10; i++) {
+					get(engine.renew(bytes("node"), LONG));
+				}
+				assertThat(proxy.connections()).as("one for commands, and the subscription").isEqualTo(2);
+				assertThat(inbox.healings).hasValue(0);
+			}
+			finally {
+				engine.stop();
+			}
+		}
+	}
+
+	@Test
 	void aConnectionWhoseRepliesBelongToOtherCommandsIsReplaced() throws Exception {
 		withProxy((proxy, engine, id) -> {
 			proxy.dropNextReply(0);
@@ -315,15 +377,8 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 	@SuppressWarnings("unchecked")
 	void theAnswerToAnotherRenewalIsRejected() {
 		RedisAsyncCommands<byte[], byte[]> commands = mock();
-		RedisConnection connection = mock();
-		given(connection.getNativeConnection()).willReturn(commands);
-		LettuceConnectionFactory factory = mock();
-		given(factory.getConnection()).willReturn(connection);
 		AtomicReference<MessageListener> listener = new AtomicReference<>();
-		willAnswer((call) -> {
-			listener.set(call.getArgument(0));
-			return null;
-		}).given(connection).subscribe(any(), any());
+		LettuceConnectionFactory factory = factory(commands, listener);
 		willAnswer((call) -> {
 			byte[] channel = call.getArgument(0);
 			listener.get().onMessage(new DefaultMessage(channel, call.getArgument(1)), null);
@@ -339,6 +394,49 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 		assertThat(get(engine.renew(bytes("node"), LONG))).isEqualTo(1000);
 		isOfAnother.set(true);
 		assertFails(engine.renew(bytes("node"), LONG));
+	}
+
+	/** Nobody would get the replies. */
+	@Test
+	@SuppressWarnings("unchecked")
+	void aMessageThatArrivesWhileTheLeaseIsWithdrawnIsIgnored() {
+		RedisAsyncCommands<byte[], byte[]> commands = mock();
+		AtomicReference<MessageListener> listener = new AtomicReference<>();
+		LettuceConnectionFactory factory = factory(commands, listener);
+		RedisFuture<Long> withdrawn = mock();
+		AtomicBoolean awaited = new AtomicBoolean();
+		given(withdrawn.toCompletableFuture()).willReturn(new CompletableFuture<>() {
+
+			@Override
+			public Long get(long timeout, TimeUnit unit) {
+				listener.get().onMessage(new DefaultMessage(bytes("channel"), bytes("late")), null);
+				awaited.set(true);
+				return 1L;
+			}
+
+		});
+		given(commands.eval(any(byte[].class), eq(ScriptOutputType.INTEGER), any(), any(byte[][].class)))
+			.willReturn((RedisFuture<Object>) (RedisFuture<?>) withdrawn);
+		ClusterEngine engine = new RedisClusterEngine(factory, "test");
+		Inbox inbox = new Inbox();
+		engine.start("north", inbox);
+		listener.get().onMessage(new DefaultMessage(bytes("channel"), bytes("in time")), null);
+		engine.stop();
+		assertThat(awaited).isTrue();
+		assertThat(inbox.messages).containsOnlyKeys("in time");
+	}
+
+	private static LettuceConnectionFactory factory(RedisAsyncCommands<byte[], byte[]> commands,
+			AtomicReference<MessageListener> listener) {
+		RedisConnection connection = mock();
+		given(connection.getNativeConnection()).willReturn(commands);
+		LettuceConnectionFactory factory = mock();
+		given(factory.getConnection()).willReturn(connection);
+		willAnswer((call) -> {
+			listener.set(call.getArgument(0));
+			return null;
+		}).given(connection).subscribe(any(), any());
+		return factory;
 	}
 
 	private static <T> RedisFuture<T> reply(T value) {

@@ -2,12 +2,15 @@ package org.leaderfollowers.spring.cluster;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.ClientOptions.DisconnectedBehavior;
+import io.lettuce.core.RedisFuture;
 import io.lettuce.core.SocketOptions;
 import io.lettuce.core.SslVerifyMode;
+import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.protocol.RedisCommand;
 import io.lettuce.core.resource.ClientResources;
 import org.junit.jupiter.api.Test;
@@ -19,6 +22,7 @@ import org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.Inbox;
 import org.springframework.data.redis.connection.DefaultMessage;
 import org.springframework.data.redis.connection.RedisClusterConfiguration;
 import org.springframework.data.redis.connection.RedisConfiguration;
+import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.RedisSentinelConfiguration;
 import org.springframework.data.redis.connection.RedisSocketConfiguration;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
@@ -30,7 +34,11 @@ import org.springframework.data.redis.connection.lettuce.RedisCredentialsProvide
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.bytes;
+import static org.leaderfollowers.spring.cluster.AbstractClusterEngineTests.eventually;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.then;
 import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.times;
 
 /**
  * Tests which settings of the application the {@link RedisConnections} of a node have.
@@ -143,6 +151,30 @@ class RedisConnectionsTests {
 		connections.end();
 		connections.onMessage(new DefaultMessage(bytes("channel"), bytes("after")), null);
 		assertThat(inbox.messages).containsOnlyKeys("before");
+	}
+
+	/** The subscription may come back earlier. */
+	@Test
+	void aNodeHealsWhenTheConnectionForCommandsIsThereAgain() {
+		RedisAsyncCommands<byte[], byte[]> commands = mock();
+		RedisConnection connection = mock();
+		given(connection.getNativeConnection()).willReturn(commands);
+		LettuceConnectionFactory factory = mock();
+		given(factory.getConnection()).willReturn(connection);
+		RedisFuture<String> failed = mock();
+		given(failed.toCompletableFuture())
+			.willReturn(CompletableFuture.failedFuture(new IllegalStateException("from the test")));
+		RedisFuture<String> answered = mock();
+		given(answered.toCompletableFuture()).willReturn(CompletableFuture.completedFuture("PONG"));
+		given(commands.ping()).willReturn(failed, failed, answered);
+		Inbox inbox = new Inbox();
+		RedisConnections connections = new RedisConnections(factory, "channel", inbox);
+		connections.open();
+		connections.onChannelSubscribed(bytes("channel"), 1);
+		connections.onChannelSubscribed(bytes("channel"), 1);
+		assertThat(inbox.healings).hasValue(0);
+		eventually().until(() -> inbox.healings.get() == 1);
+		then(commands).should(times(3)).ping();
 	}
 
 	@ParameterizedTest
