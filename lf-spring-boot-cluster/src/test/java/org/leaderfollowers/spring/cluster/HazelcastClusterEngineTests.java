@@ -14,10 +14,14 @@ import com.hazelcast.cluster.Endpoint;
 import com.hazelcast.cluster.Member;
 import com.hazelcast.core.HazelcastInstance;
 import com.hazelcast.core.IExecutorService;
+import com.hazelcast.core.LifecycleEvent.LifecycleState;
+import com.hazelcast.instance.impl.LifecycleServiceImpl;
 import com.hazelcast.map.IMap;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mockito.Answers;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -87,9 +91,10 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 		assertFails(replaced);
 	}
 
-	@Test
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
 	@SuppressWarnings("unchecked")
-	void aRenewalSucceedsIfAnotherMemberCannotBeTold() {
+	void aRenewalSucceedsIfAnotherMemberCannotBeTold(boolean silent) {
 		Member here = mock();
 		Member there = mock();
 		given(here.localMember()).willReturn(true);
@@ -101,8 +106,9 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 		given(cluster.getMembers()).willReturn(Set.of(here, there));
 		given(cluster.getClusterTime()).willReturn(1000L);
 		IExecutorService messages = mock();
-		CompletableFuture<byte[]> failed = CompletableFuture.failedFuture(new IOException("from the test"));
-		given(messages.submitToMember(any(Callable.class), eq(there))).willReturn(failed);
+		CompletableFuture<byte[]> answer = silent ? new CompletableFuture<>()
+				: CompletableFuture.failedFuture(new IOException("from the test"));
+		given(messages.submitToMember(any(Callable.class), eq(there))).willReturn(answer);
 		HazelcastInstance member = mock(Answers.RETURNS_DEEP_STUBS);
 		given(member.getLocalEndpoint()).willReturn(here);
 		given(member.getCluster()).willReturn(cluster);
@@ -161,6 +167,23 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 	}
 
 	@Test
+	void aNodeWhoseMemberHasLeftIsGoneBeforeItsLeaseExpires() {
+		try (HazelcastMembers both = HazelcastMembers.two()) {
+			String name = "test-" + UUID.randomUUID();
+			ClusterEngine staying = new HazelcastClusterEngine(both.get(0), name, HazelcastSplitTests.WAIT);
+			ClusterEngine leaving = new HazelcastClusterEngine(both.get(1), name, HazelcastSplitTests.WAIT);
+			String stayingId = staying.start("north", new Inbox());
+			String leavingId = leaving.start("south", new Inbox());
+			get(staying.renew(bytes("north"), LONG));
+			get(leaving.renew(bytes("south"), LONG));
+			assertThat(get(staying.nodes())).containsOnlyKeys(stayingId, leavingId);
+			both.get(1).getLifecycleService().terminate();
+			eventually().untilAsserted(() -> assertThat(get(staying.nodes())).containsOnlyKeys(stayingId));
+			staying.stop();
+		}
+	}
+
+	@Test
 	void aNodeThatHasStoppedNoLongerHearsOfMembers() {
 		try (HazelcastMembers both = HazelcastMembers.two()) {
 			String cluster = "test-" + UUID.randomUUID();
@@ -174,6 +197,26 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 			both.get(1).shutdown();
 			eventually().until(() -> later.healings.get() > 0);
 			assertThat(inbox.healings).hasValue(0);
+			running.stop();
+		}
+	}
+
+	@Test
+	void aNodeThatHasStoppedNoLongerHearsOfSplits() {
+		String name = "test-" + UUID.randomUUID();
+		ClusterEngine stopped = new HazelcastClusterEngine(members.get(0), name, HazelcastSplitTests.WAIT);
+		Inbox inbox = new Inbox();
+		stopped.start("north", inbox);
+		stopped.stop();
+		ClusterEngine running = new HazelcastClusterEngine(members.get(0), name, HazelcastSplitTests.WAIT);
+		Inbox later = new Inbox();
+		running.start("north", later);
+		try {
+			((LifecycleServiceImpl) members.get(0).getLifecycleService()).fireLifecycleEvent(LifecycleState.MERGED);
+			eventually().until(() -> later.healings.get() == 1);
+			assertThat(inbox.healings).hasValue(0);
+		}
+		finally {
 			running.stop();
 		}
 	}

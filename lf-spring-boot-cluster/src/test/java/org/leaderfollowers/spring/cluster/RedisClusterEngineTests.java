@@ -30,8 +30,10 @@ import static org.assertj.core.api.Assertions.entry;
 import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.ArgumentMatchers.eq;
 import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.then;
 import static org.mockito.BDDMockito.willAnswer;
 import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.never;
 
 /** The contract of the engine, and rules for Redis alone. */
 class RedisClusterEngineTests extends AbstractClusterEngineTests {
@@ -396,33 +398,34 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 		assertFails(engine.renew(bytes("node"), LONG));
 	}
 
-	/** Nobody would get the replies. */
+	/** A renewal would follow the withdrawal, and nobody would get the replies. */
 	@Test
 	@SuppressWarnings("unchecked")
-	void aMessageThatArrivesWhileTheLeaseIsWithdrawnIsIgnored() {
+	void aNodeDoesNothingWhileItsLeaseIsWithdrawn() {
 		RedisAsyncCommands<byte[], byte[]> commands = mock();
 		AtomicReference<MessageListener> listener = new AtomicReference<>();
 		LettuceConnectionFactory factory = factory(commands, listener);
 		RedisFuture<Long> withdrawn = mock();
-		AtomicBoolean awaited = new AtomicBoolean();
+		AtomicReference<CompletableFuture<Long>> renewed = new AtomicReference<>();
+		ClusterEngine engine = new RedisClusterEngine(factory, "test");
 		given(withdrawn.toCompletableFuture()).willReturn(new CompletableFuture<>() {
 
 			@Override
 			public Long get(long timeout, TimeUnit unit) {
 				listener.get().onMessage(new DefaultMessage(bytes("channel"), bytes("late")), null);
-				awaited.set(true);
+				renewed.set(engine.renew(bytes("node"), LONG));
 				return 1L;
 			}
 
 		});
 		given(commands.eval(any(byte[].class), eq(ScriptOutputType.INTEGER), any(), any(byte[][].class)))
 			.willReturn((RedisFuture<Object>) (RedisFuture<?>) withdrawn);
-		ClusterEngine engine = new RedisClusterEngine(factory, "test");
 		Inbox inbox = new Inbox();
 		engine.start("north", inbox);
 		listener.get().onMessage(new DefaultMessage(bytes("channel"), bytes("in time")), null);
 		engine.stop();
-		assertThat(awaited).isTrue();
+		assertFails(renewed.get());
+		then(commands).should(never()).publish(any(), any());
 		assertThat(inbox.messages).containsOnlyKeys("in time");
 	}
 
