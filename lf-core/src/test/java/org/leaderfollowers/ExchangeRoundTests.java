@@ -844,6 +844,18 @@ class ExchangeRoundTests {
 		assertThat(this.exchanges.hasPostponed()).isFalse();
 	}
 
+	/** Otherwise others would be closed when the memory of the pool is short. */
+	@Test
+	void keptMessagesAreMemoryOfTheirConnection() throws IOException {
+		open();
+		ConnectionMemory memory = new ConnectionMemory(this.connection, true, false);
+		long before = memory.heldBytes();
+		assertThat(this.exchanges.postpone(Engine.bytes("x".repeat(1_000)), false)).isTrue();
+		assertThat(memory.heldBytes()).isEqualTo(before + 1_000);
+		this.exchanges.discardPostponed();
+		assertThat(memory.heldBytes()).isEqualTo(before);
+	}
+
 	@Test
 	void repliesAreTakenAlthoughNoMessageMayBeKept() throws IOException {
 		open();
