@@ -854,19 +854,11 @@ class EventSourceTests {
 	@Test
 	void anEventIsHandledAlthoughMemoryIsShortWhenItsSourceIsPutToRest() {
 		AtomicBoolean fails = new AtomicBoolean();
-		LeaderFollowersPool pool = this.engine
-			.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(1).eventSources("events").clock(new Clock() {
-
-				@Override
-				public long nanoTime() {
-					if (fails.get() && isCalledBy("SourcePlaces") && isCalledBy("Vacancies")) {
-						fails.set(false);
-						throw new OutOfMemoryError("made for the test");
-					}
-					return super.nanoTime();
-				}
-
-			}));
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(2, 2)
+			.handleSets(1)
+			.eventSources("events")
+			.clock(withoutMemoryForRest(fails)));
 		CountDownLatch gate = this.engine.gate();
 		CountDownLatch blocks = new CountDownLatch(1);
 		TcpServer server = this.engine.lines(pool, (connection, message) -> {
@@ -884,6 +876,54 @@ class EventSourceTests {
 		assertThat(pool.deregister("events", Engine.DEADLINE)).isTrue();
 		assertThat(this.engine.log())
 			.anyMatch((line) -> line.startsWith("ERROR Promoting a leader of event source 'events' failed"));
+	}
+
+	/** Otherwise its leader would seem to wait there still. */
+	@Test
+	void aHandlerEndsItsSourceAlthoughMemoryWasShortWhenItsSourceWasPutToRest() {
+		AtomicBoolean fails = new AtomicBoolean();
+		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
+			.threads(2, 2)
+			.handleSets(1)
+			.eventSources("events")
+			.clock(withoutMemoryForRest(fails)));
+		CountDownLatch gate = this.engine.gate();
+		CountDownLatch blocks = new CountDownLatch(1);
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			blocks.countDown();
+			Engine.pass(gate);
+		});
+		this.engine.connect(server).send("block\n");
+		Engine.pass(blocks);
+		AtomicBoolean ended = new AtomicBoolean();
+		pool.register("events", EventSource.of(this.queue), 1, (event) -> {
+			ended.set(pool.deregister("events", Duration.ofSeconds(5)));
+			this.handled.add(event);
+		});
+		fails.set(true);
+		this.queue.add("event");
+		awaitHandled("event");
+		assertThat(fails).isFalse();
+		assertThat(ended).isTrue();
+		gate.countDown();
+		assertThat(this.engine.log())
+			.anyMatch((line) -> line.startsWith("ERROR Promoting a leader of event source 'events' failed"));
+	}
+
+	/** Fails once when a source is put to rest. */
+	private static Clock withoutMemoryForRest(AtomicBoolean fails) {
+		return new Clock() {
+
+			@Override
+			public long nanoTime() {
+				if (fails.get() && isCalledBy("SourcePlaces") && isCalledBy("Vacancies")) {
+					fails.set(false);
+					throw new OutOfMemoryError("made for the test");
+				}
+				return super.nanoTime();
+			}
+
+		};
 	}
 
 	private static boolean isCalledBy(String type) {
