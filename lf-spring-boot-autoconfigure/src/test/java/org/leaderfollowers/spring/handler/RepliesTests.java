@@ -37,6 +37,7 @@ import org.springframework.boot.convert.ApplicationConversionService;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.BDDMockito.given;
 import static org.mockito.BDDMockito.then;
@@ -454,6 +455,27 @@ class RepliesTests {
 		awaitEndOfReply();
 		assertThat(this.failures).singleElement().isInstanceOf(StackOverflowError.class);
 		then(this.suspension).should().resume();
+	}
+
+	/** Otherwise the connection would handle no further message. */
+	@Test
+	void aReplyEndsAlthoughItsFailureCannotBeHandled() {
+		OutOfMemoryError error = new OutOfMemoryError("Made for the test");
+		Replies unable = new Replies(
+				new PayloadWriter(new PayloadConverters(List.of(), null, new ApplicationConversionService()),
+						new Text(StandardCharsets.UTF_8)),
+				false, (connection, reply, message, failure) -> {
+					this.failures.add(failure);
+					throw error;
+				});
+		IllegalStateException failure = new IllegalStateException("Made for the test");
+		Throwable thrown = catchThrowable(() -> unable.send(this.connection, Stream.of("one").peek((row) -> {
+			throw failure;
+		})));
+		assertThat(thrown).isIn(null, error);
+		assertThat(this.failures).containsExactly(failure);
+		then(this.suspension).should().resume();
+		then(this.owed).should().close();
 	}
 
 	@Test
