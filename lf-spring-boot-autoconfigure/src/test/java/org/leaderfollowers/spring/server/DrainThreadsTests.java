@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.server;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -94,6 +95,17 @@ class DrainThreadsTests {
 			.asInstanceOf(InstanceOfAssertFactories.LIST)
 			.as("those that have ended are forgotten")
 			.hasSize(1);
+	}
+
+	/**
+	 * Spring gives up a phase after its timeout, and the virtual machine may end then.
+	 */
+	@Test
+	void aPartOfTheShutdownDoesNotKeepTheVirtualMachine() {
+		CompletableFuture<Boolean> daemon = new CompletableFuture<>();
+		DrainThreads.run("part", () -> daemon.complete(Thread.currentThread().isDaemon()),
+				() -> daemon.completeExceptionally(new IllegalStateException("no thread")));
+		assertThat(daemon).succeedsWithin(Duration.ofMinutes(1)).isEqualTo(true);
 	}
 
 }
