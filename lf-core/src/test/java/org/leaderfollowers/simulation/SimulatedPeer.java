@@ -388,6 +388,10 @@ public final class SimulatedPeer {
 		long now = this.simulator.nanoTime();
 		this.durationNanos = now - this.beganNanos;
 		int first = Math.min(this.replies, this.sent);
+		if (first > 0 && this.actions.charAt(first - 1) == TOO_LARGE) {
+			// Its end may not have arrived, although its reply has come.
+			first--;
+		}
 		this.requestNanos = (first < this.begins.size()) ? now - this.begins.get(first) : 0;
 		if (this.tls != null) {
 			this.tls.close();
