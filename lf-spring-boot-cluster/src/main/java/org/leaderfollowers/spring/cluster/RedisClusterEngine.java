@@ -45,8 +45,28 @@ final class RedisClusterEngine implements ClusterEngine {
 	private static final Duration STOP_TIMEOUT = Duration.ofSeconds(2);
 
 	/** A missing value is false in Lua. */
-	private static final byte[] COMPARE_AND_SET = bytes("""
-			if redis.call('GET', KEYS[1]) ~= (ARGV[1] == '1' and ARGV[2]) then
+	/**
+	 * A value of another type counts as empty, so that it fails no other value and can be
+	 * replaced.
+	 */
+	private static final String READ = """
+			local function read(...)
+			  local value = redis.pcall(...)
+			  local other = type(value) == 'table' and string.find(value.err, 'WRONGTYPE', 1, true)
+			  return other and '' or value
+			end
+			""";
+
+	private static final byte[] GET = bytes(READ + """
+			return read('GET', KEYS[1])
+			""");
+
+	private static final byte[] COMPARE_AND_SET = bytes(READ + """
+			local value = read('GET', KEYS[1])
+			if type(value) == 'table' then
+			  return value
+			end
+			if value ~= (ARGV[1] == '1' and ARGV[2]) then
 			  return 0
 			end
 			if ARGV[3] == '1' then
@@ -57,16 +77,12 @@ final class RedisClusterEngine implements ClusterEngine {
 			return 1
 			""");
 
-	/** A value of another type must not fail the others, and is returned as empty. */
-	private static final byte[] TOUCH = bytes("""
+	private static final byte[] TOUCH = bytes(READ + """
 			local values = {}
 			for i, key in ipairs(KEYS) do
-			  local value = redis.pcall('GETEX', key, 'PX', ARGV[1])
+			  local value = read('GETEX', key, 'PX', ARGV[1])
 			  if type(value) == 'table' then
-			    if not string.find(value.err, 'WRONGTYPE', 1, true) then
-			      return value
-			    end
-			    value = ''
+			    return value
 			  end
 			  values[i] = value
 			end
@@ -182,7 +198,7 @@ final class RedisClusterEngine implements ClusterEngine {
 
 	@Override
 	public CompletableFuture<byte @Nullable []> get(String key) {
-		return call((redis) -> redis.get(key(key)));
+		return call((redis) -> redis.eval(GET, ScriptOutputType.VALUE, new byte[][] { key(key) }));
 	}
 
 	@Override

@@ -253,7 +253,7 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 	}
 
 	@Test
-	void aValueOfAnotherTypeLeavesTheOthersAlone() {
+	void aValueOfAnotherTypeLeavesTheOthersAloneAndCanBeReplaced() {
 		String cluster = "test-" + UUID.randomUUID();
 		ClusterEngine engine = engine(redis.port(), cluster);
 		LettuceConnectionFactory connections = new LettuceConnectionFactory("127.0.0.1", redis.port());
@@ -264,6 +264,11 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 			connections.getConnection().listCommands().lPush(bytes("lf:{" + cluster + "}:value:list"), bytes("x"));
 			assertThat(touch(engine, List.of("list", "key", "missing"), LONG)).containsOnly(entry("list", new byte[0]),
 					entry("key", bytes("value")));
+			assertThat(get(engine.get("list"))).isEmpty();
+			assertThat(get(engine.get("missing"))).isNull();
+			assertThat(get(engine.compareAndSet("list", null, bytes("new"), LONG))).isFalse();
+			assertThat(get(engine.compareAndSet("list", new byte[0], bytes("new"), LONG))).isTrue();
+			assertThat(get(engine.get("list"))).isEqualTo(bytes("new"));
 		}
 		finally {
 			connections.destroy();
