@@ -75,7 +75,10 @@ final class PoolThreads extends ThreadSupply {
 		/** Runs the loop of a thread, until the pool stops or the thread retires. */
 		void participate(Participant me);
 
-		/** Called when a thread no longer participates, or could not begin to. */
+		/**
+		 * Called when a thread no longer participates, could not begin to, or was not
+		 * started.
+		 */
 		void threadEnded();
 
 	}
@@ -169,6 +172,11 @@ final class PoolThreads extends ThreadSupply {
 	 */
 	Iterable<Thread> own() {
 		return this.own;
+	}
+
+	@Override
+	protected void notStarted() {
+		pool().threadEnded();
 	}
 
 	@Override

@@ -204,6 +204,16 @@ class PoolThreadsTests {
 		Engine.pass(both);
 	}
 
+	/** Somebody may wait for the end of the pool, which counts it. */
+	@Test
+	void theEndOfAThreadThatCouldNotBeStartedIsReported() {
+		int noPriority = 0;
+		Pool refused = new Pool("refused", 1, noPriority);
+		refused.threads.startMinimum();
+		assertThat(refused.ended).hasValue(1);
+		assertThat(refused.countAtEnd).isZero();
+	}
+
 	/** The last thread closes connections, whose handlers would find it. */
 	@Test
 	void aThreadOfThePoolEndsWithoutAnInterruptOfItsHandlers() {

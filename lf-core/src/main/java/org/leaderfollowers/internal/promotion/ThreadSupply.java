@@ -79,6 +79,7 @@ public abstract class ThreadSupply {
 		if (isSurplus() && countOut(false)) {
 			// The maximum was lowered meanwhile, perhaps by a thread that had counted the
 			// threads before.
+			notStarted();
 			return Start.AT_LIMIT;
 		}
 		try {
@@ -88,6 +89,7 @@ public abstract class ThreadSupply {
 		catch (Throwable ex) {
 			// "Unable to create native thread". The existing threads continue.
 			failed();
+			notStarted();
 			startFailed(ex);
 			return Start.FAILED;
 		}
@@ -106,6 +108,13 @@ public abstract class ThreadSupply {
 	 * {@linkplain PromotionProtocol#arrive arrives} like a woken follower
 	 */
 	protected abstract void startThread(boolean underWay);
+
+	/**
+	 * Called when a thread that was counted no longer is, because it is not started. If
+	 * the pool stops meanwhile, somebody may wait for its end.
+	 */
+	protected void notStarted() {
+	}
 
 	/**
 	 * Called when a thread could not be started.

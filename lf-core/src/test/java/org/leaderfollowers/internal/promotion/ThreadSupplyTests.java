@@ -1,5 +1,8 @@
 package org.leaderfollowers.internal.promotion;
 
+import java.util.ArrayList;
+import java.util.List;
+
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -71,6 +74,7 @@ class ThreadSupplyTests {
 		};
 		assertThat(supply.start(true)).isEqualTo(ThreadSupply.Start.FAILED);
 		assertThat(supply.failures).isOne();
+		assertThat(supply.countsNotStarted).containsExactly(0);
 	}
 
 	@Test
@@ -109,6 +113,7 @@ class ThreadSupplyTests {
 		assertThat(supply.start(true)).isEqualTo(ThreadSupply.Start.AT_LIMIT);
 		assertThat(supply.count()).isEqualTo(3);
 		assertThat(supply.starts).isEqualTo(3);
+		assertThat(supply.countsNotStarted).containsExactly(3);
 	}
 
 	@Test
@@ -166,6 +171,9 @@ class ThreadSupplyTests {
 
 		private int failures;
 
+		/** How many threads were counted each time that one was not started. */
+		private final List<Integer> countsNotStarted = new ArrayList<>();
+
 		Supply(boolean endsAtOnce) {
 			this(endsAtOnce, Clock.SYSTEM);
 		}
@@ -184,6 +192,11 @@ class ThreadSupplyTests {
 			if (this.endsAtOnce && this.starts < 100) {
 				ended();
 			}
+		}
+
+		@Override
+		protected void notStarted() {
+			this.countsNotStarted.add(count());
 		}
 
 		@Override
