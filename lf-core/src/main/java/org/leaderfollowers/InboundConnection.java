@@ -363,7 +363,7 @@ abstract class InboundConnection extends TimedConnection {
 	@Override
 	final boolean takesPostponed() {
 		Exchanges current = this.exchanges;
-		if (current == null || !current.hasPostponed() || isSuspended()) {
+		if (current == null || !current.hasPostponed() || isSuspended() || this.handle.isFailurePending()) {
 			return false;
 		}
 		CloseSequence end = this.closing;

@@ -257,7 +257,8 @@ class TcpConnection extends FramedConnection {
 		MessageDecoder decoder = me.decoder;
 		int messages = 0;
 		do {
-			if (this.context.classes() != null && leavesPool(me)) {
+			// A reply may be missing if memory was too short to close the connection.
+			if (this.handle.isFailurePending() || (this.context.classes() != null && leavesPool(me))) {
 				this.outbound.uncorkOwn();
 				decoder.forget();
 				return;

@@ -115,9 +115,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 	/**
 	 * Lets the message that was decoded last enter the window.
 	 * @param leads whether the calling thread leads the handle set, not under a lease
-	 * @return whether the calling thread must run the handler of the message, in which
-	 * case the handle was released; otherwise the message waits for another one, or the
-	 * input has ended
+	 * @return whether the calling thread must run the handler: the handle was released.
+	 * Otherwise the message waits for another one, or the input has ended
 	 */
 	private boolean letIn(Participant me, boolean leads) {
 		WindowOptions options = Objects.requireNonNull(this.context.window());
@@ -267,7 +266,8 @@ final class WindowedConnection extends TcpConnection implements OrderedReplies.O
 		WindowedMessage message = first;
 		while (message != null) {
 			me.turn.message = message;
-			if (this.closing == null) {
+			// A new window does not know that an earlier one lacks a reply.
+			if (isOpen()) {
 				handle(me, message);
 			}
 			message.discardCopy(this.context.memory());

@@ -2784,6 +2784,34 @@ class ConnectionRoundTests {
 		assertThat(this.connection.context.registry().closedConnections()).containsEntry(CloseReason.LOCAL, 1L);
 	}
 
+	/**
+	 * Memory is too short to close the connection, and a reply may be missing. The next
+	 * owner closes it.
+	 */
+	@ParameterizedTest
+	@ValueSource(ints = { 1, 4 })
+	void nothingFollowsAFailureThatIsPending(int window) throws IOException {
+		this.builder.maxInFlightPerConnection(window);
+		open();
+		this.transport.receive("1\n2\n");
+		own();
+		this.me.begin(this.connection.handle);
+		assertThat(this.connection.prepare(this.me)).isTrue();
+		this.connection.handle.failLater();
+		this.connection.dispatch(this.me);
+		assertThat(this.seen).isEmpty();
+		this.me.worksOn(null);
+	}
+
+	@Test
+	void messageThatWasPutAsideWaitsForAFailureThatIsPending() throws IOException {
+		open();
+		postpone("x");
+		assertThat(this.connection.takesPostponed()).isTrue();
+		this.connection.handle.failLater();
+		assertThat(this.connection.takesPostponed()).isFalse();
+	}
+
 	@Test
 	void endIsKnownToACallerThatAsksLater() throws IOException {
 		open();
