@@ -55,9 +55,6 @@ public final class EngineWorkload implements Runnable {
 	/** A leader that takes turns may wait for a millisecond before it looks again. */
 	private static final long LONGEST_ROTATION_NANOS = Duration.ofMillis(10).toNanos();
 
-	/** How long the leader rests after its selector has failed. */
-	private static final long FAILURE_PAUSE_NANOS = Duration.ofMillis(10).toNanos();
-
 	/** How long the engine may keep a peer waiting if nothing fails. */
 	private static final long LONGEST_PAUSE_NANOS = Duration.ofMillis(400).toNanos();
 
@@ -864,7 +861,7 @@ public final class EngineWorkload implements Runnable {
 			this.leftSince.remove(connection.id());
 		}
 		else if (this.leftSince.computeIfAbsent(connection.id(), (id) -> new Left(now, waitedNanos(connection)))
-			.isTooLong(now, waitedNanos(connection), this.fails)) {
+			.isTooLong(now, waitedNanos(connection))) {
 			return "something is left although a thread is idle";
 		}
 		ConnectionWatch watched = connection.watch;
@@ -894,9 +891,8 @@ public final class EngineWorkload implements Runnable {
 	 */
 	private record Left(long sinceNanos, List<Long> waitedNanos) {
 
-		/** The longest time includes the pause after a failure of a selector. */
-		boolean isTooLong(long nowNanos, List<Long> waitedUntilNow, boolean fails) {
-			return nowNanos - this.sinceNanos > LONGEST_ROTATION_NANOS + (fails ? FAILURE_PAUSE_NANOS : 0)
+		boolean isTooLong(long nowNanos, List<Long> waitedUntilNow) {
+			return nowNanos - this.sinceNanos > LONGEST_ROTATION_NANOS
 					&& IntStream.range(0, Math.min(this.waitedNanos.size(), waitedUntilNow.size()))
 						.anyMatch((i) -> waitedUntilNow.get(i) - this.waitedNanos.get(i) > LONGEST_ROTATION_NANOS);
 		}
