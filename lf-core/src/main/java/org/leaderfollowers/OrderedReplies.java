@@ -116,10 +116,14 @@ final class OrderedReplies {
 			throw ex;
 		}
 		catch (ConnectionClosedException ex) {
-			// The client must not take a later reply for this one. If a framing has
-			// failed
-			// to use another connection, this one goes on until the message has ended.
-			this.over |= ex.isOf(message.connection) || !this.outlet.isOpen();
+			// The client must not take a later reply for this one.
+			if (ex.isOf(message.connection) || !this.outlet.isOpen()) {
+				this.over = true;
+			}
+			else if (message.closesFor == null) {
+				// The framing has failed to use another connection.
+				message.closesFor = CloseReason.HANDLER_ERROR;
+			}
 			throw ex;
 		}
 		message.replied = true;
