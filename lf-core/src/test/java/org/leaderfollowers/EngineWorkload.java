@@ -69,11 +69,7 @@ public final class EngineWorkload implements Runnable {
 
 	private static final Duration LOGIN_TIMEOUT = Duration.ofMillis(800);
 
-	/**
-	 * Less than the timeout of 2 s. A large request, and its reply, may take most of it
-	 * if the network takes little at a time.
-	 */
-	private static final long LONGEST_EXCHANGE_NANOS = Duration.ofMillis(1900).toNanos();
+	private static final long LONGEST_EXCHANGE_NANOS = Duration.ofMillis(1500).toNanos();
 
 	/** So little that a handler which streams has to stop for its peer, in bytes. */
 	private static final int SMALL_OUTBOUND_SIZE = 16_384;
