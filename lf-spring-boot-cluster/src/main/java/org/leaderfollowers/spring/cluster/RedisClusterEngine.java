@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -16,6 +17,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
+import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import org.apache.commons.logging.Log;
@@ -44,10 +46,9 @@ final class RedisClusterEngine implements ClusterEngine {
 
 	private static final Duration STOP_TIMEOUT = Duration.ofSeconds(2);
 
-	/** A missing value is false in Lua. */
 	/**
 	 * A value of another type counts as empty, so that it fails no other value and can be
-	 * replaced.
+	 * replaced. A missing value is false in Lua.
 	 */
 	private static final String READ = """
 			local function read(...)
@@ -56,10 +57,6 @@ final class RedisClusterEngine implements ClusterEngine {
 			  return other and '' or value
 			end
 			""";
-
-	private static final byte[] GET = bytes(READ + """
-			return read('GET', KEYS[1])
-			""");
 
 	private static final byte[] COMPARE_AND_SET = bytes(READ + """
 			local value = read('GET', KEYS[1])
@@ -90,10 +87,15 @@ final class RedisClusterEngine implements ClusterEngine {
 			""");
 
 	/**
-	 * Removes the nodes whose leases have expired, and returns the time and what shows
-	 * that this is the answer.
+	 * Removes the nodes whose leases have expired, and values of another type that are in
+	 * the place of all nodes. Returns the time and what shows that this is the answer.
 	 */
 	private static final byte[] RENEW = bytes("""
+			for i, expected in ipairs({'zset', 'hash'}) do
+			  if redis.call('TYPE', KEYS[i]).ok ~= expected then
+			    redis.call('DEL', KEYS[i])
+			  end
+			end
 			local time = redis.call('TIME')
 			local now = time[1] * 1000 + math.floor(time[2] / 1000)
 			for _, node in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
@@ -198,7 +200,16 @@ final class RedisClusterEngine implements ClusterEngine {
 
 	@Override
 	public CompletableFuture<byte @Nullable []> get(String key) {
-		return call((redis) -> redis.eval(GET, ScriptOutputType.VALUE, new byte[][] { key(key) }));
+		CompletableFuture<byte @Nullable []> value = call((redis) -> redis.get(key(key)));
+		return value.exceptionallyCompose((failure) -> isOfAnotherType(failure)
+				? CompletableFuture.completedFuture(new byte[0]) : CompletableFuture.failedFuture(failure));
+	}
+
+	/** The scripts treat such a value in the same way. */
+	private static boolean isOfAnotherType(Throwable failure) {
+		Throwable cause = (failure instanceof CompletionException) ? failure.getCause() : failure;
+		return cause instanceof RedisCommandExecutionException
+				&& String.valueOf(cause.getMessage()).startsWith("WRONGTYPE");
 	}
 
 	@Override

@@ -277,6 +277,27 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 	}
 
 	@Test
+	void aRenewalReplacesWhatIsNoListOfNodes() {
+		String cluster = "test-" + UUID.randomUUID();
+		ClusterEngine engine = engine(redis.port(), cluster);
+		LettuceConnectionFactory connections = new LettuceConnectionFactory("127.0.0.1", redis.port());
+		try {
+			engine.start("north", new Inbox());
+			connections.start();
+			for (String key : List.of("leases", "nodes")) {
+				connections.getConnection().stringCommands().set(bytes("lf:{" + cluster + "}:" + key), bytes("x"));
+			}
+			get(engine.renew(bytes("node"), LONG));
+			get(engine.renew(bytes("node"), LONG));
+			assertThat(get(engine.nodes()).values()).containsExactly(bytes("node"));
+		}
+		finally {
+			connections.destroy();
+			engine.stop();
+		}
+	}
+
+	@Test
 	void anErrorThatConcernsAllValuesIsNotTakenForAValue() {
 		ClusterEngine engine = engine(redis.port(), "test-" + UUID.randomUUID());
 		try {
