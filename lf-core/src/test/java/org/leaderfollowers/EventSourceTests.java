@@ -854,19 +854,8 @@ class EventSourceTests {
 	@Test
 	void anEventIsHandledAlthoughMemoryIsShortWhenItsSourceIsPutToRest() {
 		AtomicBoolean fails = new AtomicBoolean();
-		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
-			.threads(2, 2)
-			.handleSets(1)
-			.eventSources("events")
-			.clock(withoutMemoryForRest(fails)));
 		CountDownLatch gate = this.engine.gate();
-		CountDownLatch blocks = new CountDownLatch(1);
-		TcpServer server = this.engine.lines(pool, (connection, message) -> {
-			blocks.countDown();
-			Engine.pass(gate);
-		});
-		this.engine.connect(server).send("block\n");
-		Engine.pass(blocks);
+		LeaderFollowersPool pool = poolWithOneFreeThread(withoutMemoryForRest(fails), gate);
 		pool.register("events", EventSource.of(this.queue), 1, this.handled::add);
 		fails.set(true);
 		this.queue.add("event");
@@ -882,19 +871,8 @@ class EventSourceTests {
 	@Test
 	void aHandlerEndsItsSourceAlthoughMemoryWasShortWhenItsSourceWasPutToRest() {
 		AtomicBoolean fails = new AtomicBoolean();
-		LeaderFollowersPool pool = this.engine.pool(LeaderFollowersPool.builder()
-			.threads(2, 2)
-			.handleSets(1)
-			.eventSources("events")
-			.clock(withoutMemoryForRest(fails)));
 		CountDownLatch gate = this.engine.gate();
-		CountDownLatch blocks = new CountDownLatch(1);
-		TcpServer server = this.engine.lines(pool, (connection, message) -> {
-			blocks.countDown();
-			Engine.pass(gate);
-		});
-		this.engine.connect(server).send("block\n");
-		Engine.pass(blocks);
+		LeaderFollowersPool pool = poolWithOneFreeThread(withoutMemoryForRest(fails), gate);
 		AtomicBoolean ended = new AtomicBoolean();
 		pool.register("events", EventSource.of(this.queue), 1, (event) -> {
 			ended.set(pool.deregister("events", Duration.ofSeconds(5)));
@@ -908,6 +886,20 @@ class EventSourceTests {
 		gate.countDown();
 		assertThat(this.engine.log())
 			.anyMatch((line) -> line.startsWith("ERROR Promoting a leader of event source 'events' failed"));
+	}
+
+	/** The other one of the two threads runs a handler until the gate opens. */
+	private LeaderFollowersPool poolWithOneFreeThread(Clock clock, CountDownLatch gate) {
+		LeaderFollowersPool pool = this.engine
+			.pool(LeaderFollowersPool.builder().threads(2, 2).handleSets(1).eventSources("events").clock(clock));
+		CountDownLatch blocks = new CountDownLatch(1);
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			blocks.countDown();
+			Engine.pass(gate);
+		});
+		this.engine.connect(server).send("block\n");
+		Engine.pass(blocks);
+		return pool;
 	}
 
 	/** Fails once when a source is put to rest. */
