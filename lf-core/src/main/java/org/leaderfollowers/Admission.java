@@ -41,7 +41,7 @@ final class Admission {
 			}
 			ConnectionGuard guard = this.options.guard();
 			if (guard != null && !proxied) {
-				permit = guard.admit(peer);
+				permit = Permitted.ask(guard, peer, this.context.warnings());
 				if (permit == null) {
 					reject(channel);
 					return;
@@ -67,9 +67,8 @@ final class Admission {
 			}
 			this.context.registry().add(connection);
 		}
-		catch (Exception ex) {
-			// The peer has reset the connection before it was served, or the guard has
-			// failed, perhaps with an exception that it does not declare.
+		catch (IOException | RuntimeException ex) {
+			// The peer has reset the connection before it was served.
 			EngineLog.INSTANCE.debug("Server '{}' lost a connection while accepting it", this.context.server().name(),
 					ex);
 			drop(channel, transport, permit);

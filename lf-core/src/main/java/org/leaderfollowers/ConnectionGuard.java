@@ -11,8 +11,9 @@ import org.jspecify.annotations.Nullable;
  * known and before the TLS handshake, so a connection that it rejects costs little. See
  * {@link TcpServer.Builder#connectionGuard}.
  * <p>
- * The methods must not throw exceptions, and should not block. If {@link #admit} or
- * {@link Permit#opened} blocks, other connections wait only until a follower takes the
+ * The methods must not throw exceptions, and should not block. If {@link #admit} fails
+ * nevertheless, the connection is rejected, and the failure is logged. If {@link #admit}
+ * or {@link Permit#opened} blocks, other connections wait only until a follower takes the
  * leadership over, but no new connection is accepted meanwhile.
  */
 @FunctionalInterface

@@ -30,7 +30,7 @@ record GuardedPreamble(ProxyHeaderDecoder header, ConnectionGuard guard,
 		}
 		InetSocketAddress client = this.header.header().source();
 		if (client != null) {
-			ConnectionGuard.Permit permit = this.guard.admit(client);
+			ConnectionGuard.Permit permit = Permitted.ask(this.guard, client, this.connection.context.warnings());
 			if (permit == null) {
 				throw new RejectedException();
 			}

@@ -342,7 +342,7 @@ abstract class InboundConnection extends TimedConnection {
 				logUnhandled(ex);
 			}
 		}
-		catch (Error ex) {
+		catch (Throwable ex) {
 			messageFailed(ex, decoder.messageAgain());
 		}
 	}

@@ -1,5 +1,7 @@
 package org.leaderfollowers;
 
+import java.net.InetSocketAddress;
+
 import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.internal.proxy.ProxyHeader;
 import org.leaderfollowers.internal.proxy.ProxyHeaderDecoder;
@@ -11,6 +13,24 @@ import org.leaderfollowers.internal.proxy.ProxyHeaderDecoder;
  * @param header the header, or {@code null} if there is no proxy
  */
 record Permitted(ConnectionGuard.Permit permit, @Nullable ProxyHeader header) {
+
+	/**
+	 * Asks the guard. One that fails rejects the connection.
+	 * @return the permit, or {@code null} to reject the connection
+	 */
+	static ConnectionGuard.@Nullable Permit ask(ConnectionGuard guard, InetSocketAddress client,
+			ServerWarnings warnings) {
+		try {
+			return guard.admit(client);
+		}
+		catch (VirtualMachineError ex) {
+			throw ex;
+		}
+		catch (Throwable ex) {
+			warnings.guardFailed(ex);
+			return null;
+		}
+	}
 
 	/** Tells the permit of a connection, if there is one, that it has opened. */
 	static void opened(StreamConnection connection) {

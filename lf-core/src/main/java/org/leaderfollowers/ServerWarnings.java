@@ -35,6 +35,8 @@ final class ServerWarnings {
 
 	private final RateLimit untrusted = everyTenSeconds();
 
+	private final RateLimit guardFailures = everyTenSeconds();
+
 	private final RateLimit overloads = everyTenSeconds();
 
 	private final RateLimit handshakes = everyTenSeconds();
@@ -104,6 +106,14 @@ final class ServerWarnings {
 							+ "report the client's address by the PROXY protocol. If this is a load balancer, add its "
 							+ "network; if clients may connect directly, allow it (directClients){}",
 					this.server, peer.getHostAddress(), trusted, RateLimit.heldBack(suppressed));
+		}
+	}
+
+	void guardFailed(Throwable failure) {
+		long suppressed = this.guardFailures.tryAcquire();
+		if (suppressed >= 0) {
+			logger.withoutBlocking(Level.ERROR, "Server '{}' rejected a connection because its guard failed{}",
+					this.server, RateLimit.heldBack(suppressed), failure);
 		}
 	}
 
@@ -252,22 +262,33 @@ final class ServerWarnings {
 		}
 	}
 
-	/** Describes a failure and its cause in one short line of printable characters. */
+	/**
+	 * Describes a failure, and its cause if it does not name it, in one short line of
+	 * printable characters. The failure may be one of the application.
+	 */
 	static String describe(Throwable failure) {
-		if (failure instanceof ProxyHeaderException) {
-			return "the header of the PROXY protocol is not valid: " + failure.getMessage();
+		try {
+			if (failure instanceof ProxyHeaderException) {
+				return "the header of the PROXY protocol is not valid: " + failure.getMessage();
+			}
+			String text = describeAlone(failure);
+			Throwable cause = failure.getCause();
+			String message = (cause != null) ? cause.getMessage() : null;
+			boolean isNamed = cause == null || (message != null && text.contains(RateLimit.printable(message)));
+			return isNamed ? text : text + " (caused by " + describeAlone(cause) + ")";
 		}
-		Throwable cause = failure.getCause();
-		return describeAlone(failure)
-				+ ((cause != null && cause != failure) ? " (caused by " + describeAlone(cause) + ")" : "");
+		catch (Exception | StackOverflowError ex) {
+			return failure.getClass().getSimpleName();
+		}
 	}
 
-	private static String describeAlone(Throwable cause) {
-		if (cause.getMessage() == null) {
-			return cause.getClass().getSimpleName();
+	private static String describeAlone(Throwable failure) {
+		String message = failure.getMessage();
+		if (message == null) {
+			return failure.getClass().getSimpleName();
 		}
-		String text = RateLimit.printable(cause.getMessage());
-		return cause.getClass().getSimpleName() + ": "
+		String text = RateLimit.printable(message);
+		return failure.getClass().getSimpleName() + ": "
 				+ ((text.length() > LONGEST_CAUSE) ? text.substring(0, LONGEST_CAUSE) + "..." : text);
 	}
 

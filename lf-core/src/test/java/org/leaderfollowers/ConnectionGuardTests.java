@@ -248,17 +248,26 @@ class ConnectionGuardTests {
 
 	/** In other languages than Java, it may throw checked exceptions. */
 	@ParameterizedTest
-	@ValueSource(booleans = { false, true })
-	void aGuardThatFailsTurnsItsClientAway(boolean checked) {
-		Exception failure = checked ? new IOException("made for the test")
-				: new IllegalStateException("made for the test");
-		TcpServer server = this.engine.start(guarded().connectionGuard((client) -> {
+	@CsvSource({ "java.lang.IllegalStateException, false", "java.io.IOException, false",
+			"java.lang.NoClassDefFoundError, false", "java.lang.IllegalStateException, true",
+			"java.io.IOException, true", "java.lang.NoClassDefFoundError, true" })
+	void aGuardThatFailsTurnsItsClientAway(Class<? extends Throwable> type, boolean proxied) throws Exception {
+		Throwable failure = type.getConstructor(String.class).newInstance("made for the test");
+		TcpServer.Builder builder = guarded().connectionGuard((client) -> {
 			throw ConnectionGuardTests.<RuntimeException>undeclared(failure);
-		}));
-		for (int i = 0; i < 3; i++) {
-			this.engine.connect(server).awaitClosed();
+		});
+		TcpServer server = this.engine.start(proxied ? builder.proxyProtocol(LOOPBACK) : builder);
+		for (int i = 0; i < 30; i++) {
+			Peer peer = this.engine.connect(server);
+			(proxied ? peer.send("PROXY TCP4 192.0.2.1 127.0.0.1 1 2\r\n") : peer).awaitClosed();
 		}
-		assertThat(server.snapshot().openConnections()).isZero();
+		Engine.eventually().until(() -> server.snapshot().openConnections() == 0);
+		assertThat(server.snapshot().rejectedConnections()).isEqualTo(proxied ? 0 : 30);
+		assertThat(server.snapshot().closedConnections().getOrDefault(CloseReason.CLIENT_LIMIT, 0L))
+			.isEqualTo(proxied ? 30 : 0);
+		assertThat(this.engine.log()).singleElement()
+			.asString()
+			.contains("rejected a connection because its guard failed", "made for the test");
 	}
 
 	@SuppressWarnings("unchecked")
