@@ -12,9 +12,12 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -46,6 +49,7 @@ import static org.mockito.BDDMockito.willThrow;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.times;
+import static org.mockito.Mockito.withSettings;
 
 /**
  * Tests for {@link SessionBindings} with events that come in the middle of a login.
@@ -216,6 +220,46 @@ class SessionBindingsTests {
 		then(this.connection).should(never()).close(CloseReason.TAKEN_OVER);
 		assertThat(this.counters.takenOverSessions()).isZero();
 		assertThat(this.counters.open()).isEqualTo(1);
+	}
+
+	/** The seat must not be for the login that has lost the name. */
+	@Test
+	void oneOfTwoLoginsOfOneConnectionAtTheSameTimeHoldsTheName() throws Exception {
+		SessionDirectory quick = mock(SessionDirectory.class, withSettings().stubOnly());
+		Connection shared = mock(Connection.class, withSettings().stubOnly());
+		AtomicLong epochs = new AtomicLong();
+		given(quick.node()).willReturn("here");
+		given(quick.claim(any())).will((call) -> CompletableFuture
+			.completedFuture(entry(call.<SessionClaim>getArgument(0).name(), epochs.incrementAndGet())));
+		given(shared.isOpen()).willReturn(true);
+		given(shared.server()).willReturn("default");
+		given(shared.attributes()).willReturn(new ConcurrentHashMap<>());
+		given(shared.whenClosed()).willReturn(this.closed);
+		SessionBindings racing = new SessionBindings(quick,
+				new SessionOptions(5, 10, Duration.ofMinutes(1), Duration.ofSeconds(1)), (event) -> {
+				}, this.counters, (server) -> StandardCharsets.UTF_8);
+		int rounds = 20_000;
+		CyclicBarrier start = new CyclicBarrier(2);
+		CyclicBarrier end = new CyclicBarrier(2);
+		FutureTask<Void> other = new FutureTask<>(() -> {
+			for (int i = 0; i < rounds; i++) {
+				start.await(1, TimeUnit.MINUTES);
+				racing.bind(shared, "a");
+				end.await(1, TimeUnit.MINUTES);
+			}
+			return null;
+		});
+		new Thread(other).start();
+		for (int i = 0; i < rounds; i++) {
+			start.await(1, TimeUnit.MINUTES);
+			racing.bind(shared, "a");
+			end.await(1, TimeUnit.MINUTES);
+			assertThat(racing.held()).as("round %d", i).hasSize(1);
+			racing.unbind(shared);
+			assertThat(racing.held()).as("after round %d", i).isEmpty();
+		}
+		other.get(1, TimeUnit.MINUTES);
+		assertThat(this.counters.open()).isZero();
 	}
 
 	@Test
