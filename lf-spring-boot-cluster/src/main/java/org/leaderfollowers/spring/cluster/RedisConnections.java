@@ -363,7 +363,8 @@ final class RedisConnections implements MessageListener, SubscriptionListener {
 		try {
 			return commands().ping().toCompletableFuture();
 		}
-		catch (RuntimeException ex) {
+		catch (RuntimeException | Error ex) {
+			// Also an error, such as short memory: it must be asked for again.
 			return CompletableFuture.failedFuture(ex);
 		}
 	}

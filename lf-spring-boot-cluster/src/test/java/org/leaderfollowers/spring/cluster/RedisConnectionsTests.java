@@ -166,7 +166,9 @@ class RedisConnectionsTests {
 			.willReturn(CompletableFuture.failedFuture(new IllegalStateException("from the test")));
 		RedisFuture<String> answered = mock();
 		given(answered.toCompletableFuture()).willReturn(CompletableFuture.completedFuture("PONG"));
-		given(commands.ping()).willReturn(failed).willReturn(failed).willReturn(answered);
+		given(commands.ping()).willReturn(failed)
+			.willThrow(new OutOfMemoryError("made for the test"))
+			.willReturn(answered);
 		Inbox inbox = new Inbox();
 		RedisConnections connections = new RedisConnections(factory, "channel", inbox);
 		connections.open();
