@@ -215,6 +215,10 @@ abstract class TimedConnection extends StreamConnection {
 		}
 		else {
 			restartMessage(nowNanos);
+			if (isSkipping()) {
+				// Unlike the beginning of a message, nothing of it is decoded again.
+				keep(this.partial);
+			}
 		}
 		this.stalledByPeer = false;
 	}
@@ -255,13 +259,20 @@ abstract class TimedConnection extends StreamConnection {
 
 	/**
 	 * Sets a deadline for a partial TLS record. It takes memory like a message that has
-	 * begun, and gets as much time.
+	 * begun, and gets as much time. A message that is not read has no deadline: it may
+	 * have begun before the connection stalled, while its handler waited.
 	 */
 	private void timePart() {
-		if (!this.opened || this.partial != null || isSkipping() || this.context.timeouts().messageNanos() == 0) {
+		if (!this.opened || this.context.timeouts().messageNanos() == 0) {
 			return;
 		}
-		if ((this.stalled && !this.stalledByPeer) || !this.transport.holdsPart()) {
+		if (this.stalled && !this.stalledByPeer) {
+			messageDeadline(NO_DEADLINE);
+		}
+		else if (this.partial != null || isSkipping()) {
+			return;
+		}
+		else if (!this.transport.holdsPart()) {
 			messageDeadline(NO_DEADLINE);
 		}
 		else if (this.transport.holdsNewPart() || this.messageDeadline == NO_DEADLINE) {

@@ -1202,6 +1202,55 @@ class ConnectionRoundTests {
 		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
 	}
 
+	/**
+	 * A peer that has read all replies must not stay silent without end.
+	 * @param skipped whether the message that has begun is too large
+	 */
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void messageThatWasNotReadHasItsTimeAgainOnceThePeerHasReadTheReplies(boolean skipped) throws IOException {
+		this.builder.messageTimeout(TIMEOUT).maxOutboundSize(1024);
+		open();
+		this.transport.room = 0;
+		this.onMessage = () -> {
+			if (skipped) {
+				this.connection.beginToSkip(100);
+			}
+			this.connection.send(ByteBuffer.allocate(1000));
+		};
+		receive(skipped ? "1\n" : "1\npart");
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		assertThat(this.connection.messageDeadline).isEqualTo(EngineEventHandler.NO_DEADLINE);
+		this.clock.advance(TIMEOUT.multipliedBy(2));
+		this.transport.room = 2000;
+		this.set.demultiplex(this.connection.handle, SelectionKey.OP_WRITE);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(reason()).isNull();
+		assertThat(untilDeadline()).isEqualTo(TIMEOUT);
+	}
+
+	/** A handler that waited for a reply had read the beginning of the next message. */
+	@Test
+	void messageThatWasBegunByAHandlerHasNoDeadlineWhileTheConnectionStalls() throws IOException {
+		this.builder.messageTimeout(TIMEOUT).maxOutboundSize(1024);
+		open();
+		this.transport.room = 0;
+		receive("part");
+		postpone("x");
+		this.onMessage = () -> {
+			this.connection.keep(this.connection.partial);
+			this.connection.send(ByteBuffer.allocate(1000));
+		};
+		this.connection.handle.request(SelectableHandle.LOOK);
+		assertThat(lead()).isTrue();
+		round();
+		assertThat(this.seen).containsExactly("x");
+		assertThat(this.connection.partial).isNotNull();
+		assertThat(this.connection.handle.isPaused()).isTrue();
+		assertThat(this.connection.messageDeadline).isEqualTo(EngineEventHandler.NO_DEADLINE);
+	}
+
 	/** It is no message, and the peer has had all the time that it may take. */
 	@Test
 	void handshakeThatIsReadLateIsNotRestarted() throws IOException {
