@@ -16,8 +16,9 @@ import org.leaderfollowers.internal.promotion.Clock;
  * the one before, so the loop ends for good as soon as one reply is not sent.
  * <p>
  * The memory is fixed, because senders can be forged: the addresses are counted in a
- * table by their hash. Addresses with the same hash share a limit. The hash is seeded, so
- * that an attacker cannot predict which addresses share one.
+ * table by their hash. Addresses with the same hash share a limit. Each byte is hashed
+ * with the seed, so an attacker cannot choose an address and port that share the limit of
+ * another one: those that do are others for each seed.
  */
 final class ReplyRate {
 
@@ -36,7 +37,7 @@ final class ReplyRate {
 	/** The time of the clock at which its cells were 0. */
 	private final long startNanos;
 
-	private final int seed = ThreadLocalRandom.current().nextInt();
+	private final long seed = ThreadLocalRandom.current().nextLong();
 
 	/**
 	 * By hash of an address, the time since the start at which the replies so far would
@@ -74,10 +75,18 @@ final class ReplyRate {
 	}
 
 	private int cellOf(InetSocketAddress target) {
-		int hash = (target.getAddress().hashCode() * 31 + target.getPort()) ^ this.seed;
-		hash = (hash ^ (hash >>> 16)) * 0x85EBCA6B;
-		hash = (hash ^ (hash >>> 13)) * 0xC2B2AE35;
-		return (hash ^ (hash >>> 16)) & (CELLS - 1);
+		long hash = mix(this.seed ^ target.getPort());
+		for (byte part : target.getAddress().getAddress()) {
+			hash = mix(hash ^ part);
+		}
+		return (int) hash & (CELLS - 1);
+	}
+
+	/** Lets each bit depend on all bits, as the end of MurmurHash3 does (fmix64). */
+	private static long mix(long value) {
+		long bits = (value ^ (value >>> 33)) * 0xFF51AFD7ED558CCDL;
+		bits = (bits ^ (bits >>> 33)) * 0xC4CEB9FE1A85EC53L;
+		return bits ^ (bits >>> 33);
 	}
 
 }

@@ -10,6 +10,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -58,6 +60,27 @@ class ReplyRateTests {
 		// Addresses with the same hash as the first one share its limit. About one of
 		// 4096 has it.
 		assertThat(served).isGreaterThan(1950);
+	}
+
+	/**
+	 * Otherwise, a host could use up the limit of another one. In the hash of the JDK,
+	 * one bit of an address equals others of it, or of the port.
+	 */
+	@ParameterizedTest
+	@CsvSource({ "10.0.0.5, 5000, 10.0.0.6, 4969", "2001:db8::1:0:2, 5000, 2001:db8::2:0:1, 5000",
+			"2001:db8::5, 5000, 2001:db8::6, 4969", "10.0.0.5, 5000, 10.0.0.5, 5001" })
+	void noAddressAlwaysSharesTheLimitOfAnotherOne(String first, int port, String second, int otherPort)
+			throws UnknownHostException {
+		InetSocketAddress one = new InetSocketAddress(InetAddress.getByName(first), port);
+		InetSocketAddress other = new InetSocketAddress(InetAddress.getByName(second), otherPort);
+		int shared = 0;
+		for (int i = 0; i < 200; i++) {
+			ReplyRate rate = new ReplyRate(1, this.clock);
+			assertThat(accepted(rate, one, 100)).isEqualTo(10);
+			shared += rate.tryAcquire(other) ? 0 : 1;
+		}
+		// Each seed lets them share one with a probability of 1/4096.
+		assertThat(shared).isLessThan(10);
 	}
 
 	@Test
