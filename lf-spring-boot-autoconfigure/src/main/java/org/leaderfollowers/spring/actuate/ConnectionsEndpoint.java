@@ -320,8 +320,9 @@ public class ConnectionsEndpoint {
 		private static String describe(InetSocketAddress socket) {
 			InetAddress address = socket.getAddress();
 			String host = (address != null) ? address.getHostAddress() : socket.getHostString();
-			return Printable.of((address instanceof Inet6Address) ? "[%s]:%d".formatted(host, socket.getPort())
-					: "%s:%d".formatted(host, socket.getPort()));
+			// Not %d, which writes the digits of the default locale.
+			return Printable
+				.of(((address instanceof Inet6Address) ? "[%s]:%s" : "%s:%s").formatted(host, socket.getPort()));
 		}
 
 	}

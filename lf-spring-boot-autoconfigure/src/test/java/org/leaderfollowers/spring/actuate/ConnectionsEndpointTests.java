@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -175,22 +176,30 @@ class ConnectionsEndpointTests {
 			.isEqualTo(new ConnectionsEndpoint.WireLogDescriptor("a", 1L, Instant.EPOCH, true, 3, 4));
 	}
 
+	/** In this locale, {@code %d} writes other digits. */
 	@Test
 	void addressesAreShownToARole() {
-		TcpServer server = mock(TcpServer.class, new DistinctAnswers());
-		given(server.name()).willReturn("a");
-		given(server.connections()).willAnswer((call) -> Stream.of(snapshot("a", 1)));
-		ConnectionsEndpoint endpoint = new ConnectionsEndpoint(
-				LeaderFollowersServers.builder().bean("server", server).build(), Show.WHEN_AUTHORIZED,
-				Set.of("OPERATOR"), new WireLog.Options(0, Duration.ofMinutes(1), false, 1, 1), (event) -> {
-				});
-		SecurityContext caller = mock(SecurityContext.class);
-		given(caller.getPrincipal()).willReturn(() -> "ada");
-		assertThat(endpoint.connections(caller, null, null, null, null, null).connections().get(0).remoteAddress())
-			.isNull();
-		given(caller.isUserInRole("OPERATOR")).willReturn(true);
-		assertThat(new ConnectionsEndpointWebExtension(endpoint).connections(caller, null, null, null, null, null)
-			.getBody()).asString().contains("remoteAddress=0.0.0.0:0");
+		Locale locale = Locale.getDefault();
+		Locale.setDefault(Locale.forLanguageTag("ar-EG"));
+		try {
+			TcpServer server = mock(TcpServer.class, new DistinctAnswers());
+			given(server.name()).willReturn("a");
+			given(server.connections()).willAnswer((call) -> Stream.of(snapshot("a", 1)));
+			ConnectionsEndpoint endpoint = new ConnectionsEndpoint(
+					LeaderFollowersServers.builder().bean("server", server).build(), Show.WHEN_AUTHORIZED,
+					Set.of("OPERATOR"), new WireLog.Options(0, Duration.ofMinutes(1), false, 1, 1), (event) -> {
+					});
+			SecurityContext caller = mock(SecurityContext.class);
+			given(caller.getPrincipal()).willReturn(() -> "ada");
+			assertThat(endpoint.connections(caller, null, null, null, null, null).connections().get(0).remoteAddress())
+				.isNull();
+			given(caller.isUserInRole("OPERATOR")).willReturn(true);
+			assertThat(new ConnectionsEndpointWebExtension(endpoint).connections(caller, null, null, null, null, null)
+				.getBody()).asString().contains("remoteAddress=0.0.0.0:0");
+		}
+		finally {
+			Locale.setDefault(locale);
+		}
 	}
 
 	@Test

@@ -121,7 +121,7 @@ public class ClientProtocol implements MessageConverter {
 	 */
 	public ByteBuffer confirmationRequest(TransactionRequest request) {
 		return StandardCharsets.UTF_8.encode(
-				"{\"status\":\"CONFIRM\",\"account\":%d,\"delta\":%d}".formatted(request.account(), request.delta()));
+				"{\"status\":\"CONFIRM\",\"account\":%s,\"delta\":%s}".formatted(request.account(), request.delta()));
 	}
 
 	/**

@@ -43,7 +43,7 @@ class StaticFile {
 		this.lastModified = HttpDate.format(resource.lastModified());
 		this.validators = "ETag: %s\r\nLast-Modified: %s\r\nCache-Control: no-cache\r\n".formatted(this.etag,
 				this.lastModified);
-		this.headers = "Content-Type: %s\r\nContent-Length: %d\r\n%s".formatted(contentType, this.length,
+		this.headers = "Content-Type: %s\r\nContent-Length: %s\r\n%s".formatted(contentType, this.length,
 				this.validators);
 	}
 

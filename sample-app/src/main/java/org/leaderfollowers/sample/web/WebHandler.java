@@ -63,7 +63,7 @@ class WebHandler implements MessageHandler {
 
 	private void sendText(Connection connection, @Nullable HttpRequest request, HttpStatus status, String text) {
 		byte[] content = (text + "\n").getBytes(StandardCharsets.UTF_8);
-		String headers = "Content-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n".formatted(content.length)
+		String headers = "Content-Type: text/plain; charset=utf-8\r\nContent-Length: %s\r\n".formatted(content.length)
 				+ ((status == HttpStatus.METHOD_NOT_ALLOWED) ? "Allow: GET, HEAD\r\n" : "");
 		boolean isHead = request != null && request.method().equals("HEAD");
 		send(connection, request, status, headers, isHead ? NO_CONTENT : content);

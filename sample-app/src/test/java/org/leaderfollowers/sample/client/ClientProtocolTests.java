@@ -1,7 +1,9 @@
 package org.leaderfollowers.sample.client;
 
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
+import java.util.Locale;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -36,6 +38,21 @@ class ClientProtocolTests {
 			"{\"\\u0061ccount\":42,\"teller\":3,\"branch\":1,\"delta\":-1500}" })
 	void readsRequest(String line) {
 		assertThat(read(line)).isEqualTo(new TransactionRequest(42, 3, 1, -1500));
+	}
+
+	/** In this locale, {@code %d} writes other digits. */
+	@Test
+	void confirmationRequestIsJsonInEveryLocale() {
+		Locale locale = Locale.getDefault();
+		Locale.setDefault(Locale.forLanguageTag("ar-EG"));
+		try {
+			ByteBuffer line = this.protocol.confirmationRequest(new TransactionRequest(42, 3, 1, -1500));
+			assertThat(StandardCharsets.UTF_8.decode(line).toString())
+				.isEqualTo("{\"status\":\"CONFIRM\",\"account\":42,\"delta\":-1500}");
+		}
+		finally {
+			Locale.setDefault(locale);
+		}
 	}
 
 	@Test

@@ -146,6 +146,25 @@ class WebServerTests {
 		}
 	}
 
+	/** In this locale, {@code %d} writes other digits. */
+	@Test
+	void lengthsDoNotDependOnTheLocale() throws IOException {
+		Locale locale = Locale.getDefault();
+		Locale.setDefault(Locale.forLanguageTag("ar-EG"));
+		try {
+			assertThat(new StaticFiles(new WebProperties(this.root.toUri().toString(), DataSize.ofKilobytes(64)))
+				.find("/index.html")
+				.headers()).contains("Content-Length: " + INDEX.length() + "\r\n");
+			try (Http http = connect()) {
+				http.send("GET /none HTTP/1.1~Host: a~~");
+				assertThat(http.receive().headers()).containsEntry("content-length", "22");
+			}
+		}
+		finally {
+			Locale.setDefault(locale);
+		}
+	}
+
 	@Test
 	void rootNeedsNoSlashAtItsEnd() throws IOException {
 		String uri = this.root.toUri().toString().replaceAll("/$", "");
